@@ -1,0 +1,3 @@
+module forevervm.dev/desktop
+
+go 1.26
