@@ -1,3 +1,3 @@
-module forevervm.dev/desktop
+module github.com/forevervm/desktop
 
 go 1.26

@@ -1,0 +1,267 @@
+// Package api holds the JSON types of the daemon's own API under /api (openapi.yaml is its description): a leaf,
+// shared by the server and the client. Times are RFC 3339, UTC; sizes are bytes.
+package api
+
+import "time"
+
+// Machine is a machine as the API shows it.
+type Machine struct {
+	ID           string            `json:"id"`
+	Name         string            `json:"name"`
+	Title        string            `json:"title,omitempty"`
+	Tags         map[string]string `json:"tags"`
+	Engine       string            `json:"engine"`
+	Image        string            `json:"image"`
+	MemoryMB     int               `json:"memory_mb"`
+	State        string            `json:"state"` // swapped, waking, idle, running, swapping, deleted
+	Notice       string            `json:"notice,omitempty"`
+	CreatedAt    time.Time         `json:"created_at"`
+	LastActiveAt time.Time         `json:"last_active_at"`
+	ExpiresAt    *time.Time        `json:"expires_at"`
+	DeletedAt    *time.Time        `json:"deleted_at,omitempty"`
+	Parent       *Parent           `json:"parent,omitempty"`
+	NextSeq      int               `json:"next_seq"`
+	RunningSeq   *int              `json:"running_seq,omitempty"`
+	Queued       int               `json:"queued"`
+	Stats        *Stats            `json:"stats,omitempty"`
+}
+
+// Parent says which machine a fork came from.
+type Parent struct {
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	LastSeq int    `json:"last_seq"`
+}
+
+// Stats are live figures of a machine in memory.
+type Stats struct {
+	MemoryBytes int64   `json:"memory_bytes"`
+	UsedBytes   int64   `json:"used_bytes"` // of memory_mb
+	CPUSeconds  float64 `json:"cpu_seconds"`
+}
+
+// NewMachine is the body of POST /api/machines and, its zero fields taken from the parent, of …/fork.
+type NewMachine struct {
+	Name       string            `json:"name,omitempty"`
+	Title      string            `json:"title,omitempty"`
+	Tags       map[string]string `json:"tags,omitempty"`
+	MemoryMB   int               `json:"memory_mb,omitempty"`
+	Engine     string            `json:"engine,omitempty"`
+	Image      string            `json:"image,omitempty"`
+	ExpiresAt  *time.Time        `json:"expires_at,omitempty"`
+	Checkpoint string            `json:"checkpoint,omitempty"` // fork only; "" is the present state
+}
+
+// MachineChange is the body of PATCH /api/machines/{name}; absent fields stay, a null tag is removed, a null
+// expires_at means never.
+type MachineChange struct {
+	Name      *string            `json:"name,omitempty"`
+	Title     *string            `json:"title,omitempty"`
+	Tags      map[string]*string `json:"tags,omitempty"`
+	MemoryMB  *int               `json:"memory_mb,omitempty"`
+	ExpiresAt *OptionalTime      `json:"expires_at,omitempty"`
+}
+
+// OptionalTime is a time or null, told apart from absent by its pointer.
+type OptionalTime struct{ Time *time.Time }
+
+// MarshalJSON writes the time or null.
+func (o OptionalTime) MarshalJSON() ([]byte, error) {
+	if o.Time == nil {
+		return []byte("null"), nil
+	}
+	return o.Time.MarshalJSON()
+}
+
+// Execute is the body of POST /api/machines/{name}/instructions.
+type Execute struct {
+	Code           string   `json:"code"`
+	TimeoutSeconds float64  `json:"timeout_seconds,omitempty"` // absent or 0: none
+	Interrupt      bool     `json:"interrupt,omitempty"`
+	Formats        []string `json:"formats,omitempty"`
+}
+
+// Client is the program that sent an instruction: from the headers X-Forevervm-Client ("name/version"), else
+// X-Forevervm-Sdk, else User-Agent.
+type Client struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+}
+
+// Instruction is a piece of code and how it went.
+type Instruction struct {
+	Machine        string     `json:"machine"` // its name
+	Seq            int        `json:"seq"`
+	Code           string     `json:"code"`
+	Client         Client     `json:"client"`
+	TimeoutSeconds float64    `json:"timeout_seconds,omitempty"`
+	Status         string     `json:"status"` // queued, running, ok, error, cancelled
+	QueuedAt       time.Time  `json:"queued_at"`
+	StartedAt      *time.Time `json:"started_at,omitempty"`
+	EndedAt        *time.Time `json:"ended_at,omitempty"`
+	RuntimeMS      int64      `json:"runtime_ms"`
+
+	Value     *string          `json:"value,omitempty"`
+	ErrorName string           `json:"error_name,omitempty"`
+	Error     string           `json:"error,omitempty"`
+	ErrorANSI string           `json:"error_ansi,omitempty"`
+	Data      []Representation `json:"data,omitempty"`
+
+	RolledBack    bool   `json:"rolled_back,omitempty"`
+	Notice        string `json:"notice,omitempty"`
+	Items         int    `json:"items"`
+	OutputBytes   int64  `json:"output_bytes"`
+	OutputDropped int64  `json:"output_dropped,omitempty"`
+}
+
+// Item is one thing that an instruction put out.
+type Item struct {
+	Index           int              `json:"index"`
+	Kind            string           `json:"kind"` // output, display, clear
+	At              time.Time        `json:"at"`
+	Stream          string           `json:"stream,omitempty"` // stdout, stderr
+	Text            string           `json:"text,omitempty"`   // ANSI kept; invalid UTF-8 replaced
+	Background      bool             `json:"background,omitempty"`
+	Representations []Representation `json:"representations,omitempty"`
+	DisplayID       string           `json:"display_id,omitempty"`
+	Update          bool             `json:"update,omitempty"`
+	Wait            bool             `json:"wait,omitempty"`
+}
+
+// Representation is one form of something rich. Text forms (text/*, JSON, SVG) up to 256 KiB come along as Text;
+// everything can be fetched from Href with the token as a header.
+type Representation struct {
+	MIME string `json:"mime"`
+	Size int64  `json:"size"`
+	Text string `json:"text,omitempty"`
+	Href string `json:"href"` // /api/machines/{name}/instructions/{seq}/data/{item index | "result"}/{n}
+}
+
+// Checkpoint is a state that a machine can return to.
+type Checkpoint struct {
+	ID         string    `json:"id"`
+	Kind       string    `json:"kind"` // auto, manual
+	Label      string    `json:"label,omitempty"`
+	CreatedAt  time.Time `json:"created_at"`
+	LastSeq    int       `json:"last_seq"`
+	RunningSeq *int      `json:"running_seq,omitempty"`
+	Size       int64     `json:"size"`
+}
+
+// NewCheckpoint is the body of POST /api/machines/{name}/checkpoints.
+type NewCheckpoint struct {
+	Label string `json:"label,omitempty"`
+}
+
+// Rewind is the body of POST /api/machines/{name}/rewind.
+type Rewind struct {
+	Checkpoint string `json:"checkpoint"`
+}
+
+// CodeAt is the body of POST …/complete and …/inspect. Cursor counts code points.
+type CodeAt struct {
+	Code   string `json:"code"`
+	Cursor int    `json:"cursor"`
+	Detail int    `json:"detail,omitempty"`
+}
+
+// Completions answer …/complete.
+type Completions struct {
+	Matches []string `json:"matches"`
+	Start   int      `json:"start"`
+	End     int      `json:"end"`
+}
+
+// Inspection answers …/inspect.
+type Inspection struct {
+	Found bool   `json:"found"`
+	Text  string `json:"text"`
+}
+
+// Variable is a name of the user's in a machine.
+type Variable struct {
+	Name    string `json:"name"`
+	Type    string `json:"type"`
+	Kind    string `json:"kind"`
+	Shape   string `json:"shape,omitempty"`
+	Size    int64  `json:"size"` // -1: unknown
+	Preview string `json:"preview,omitempty"`
+}
+
+// File is one name in a folder of a machine.
+type File struct {
+	Name     string    `json:"name"`
+	Dir      bool      `json:"dir"`
+	Size     int64     `json:"size"`
+	Modified time.Time `json:"modified"`
+}
+
+// SearchHit is an instruction found.
+type SearchHit struct {
+	Machine string    `json:"machine"`
+	Seq     int       `json:"seq"`
+	At      time.Time `json:"at"`
+	Field   string    `json:"field"` // code, output, result
+	Snippet string    `json:"snippet"`
+}
+
+// List is one page of anything; Next is the cursor of the following one, absent on the last.
+type List[T any] struct {
+	Items []T    `json:"items"`
+	Next  string `json:"next,omitempty"`
+}
+
+// Event is one line of GET /api/events (newline-delimited JSON). `after=ID` resumes; a type of "reset" means that the
+// position is unknown and everything must be loaded again. "ping" lines keep the connection alive.
+type Event struct {
+	ID          string       `json:"id,omitempty"`
+	Type        string       `json:"type"` // machine, purged, instruction, item, checkpoint, status, reset, ping
+	Machine     *Machine     `json:"machine,omitempty"`
+	Name        string       `json:"name,omitempty"` // of the machine, for item, checkpoint and purged
+	Seq         int          `json:"seq,omitempty"`
+	Instruction *Instruction `json:"instruction,omitempty"`
+	Item        *Item        `json:"item,omitempty"`
+	Status      *Status      `json:"status,omitempty"`
+}
+
+// StreamMessage is one line of GET …/instructions/{seq}/stream: items, then the finished instruction; the body ends.
+type StreamMessage struct {
+	Item        *Item        `json:"item,omitempty"`
+	Instruction *Instruction `json:"instruction,omitempty"`
+}
+
+// Status is the daemon's state.
+type Status struct {
+	Version   string    `json:"version"`
+	PID       int       `json:"pid"`
+	Home      string    `json:"home"`
+	StartedAt time.Time `json:"started_at"`
+	Engines   []Engine  `json:"engines"`
+	InMemory  int       `json:"in_memory"`
+	Running   int       `json:"running"`
+	Total     int       `json:"total"`
+	Memory    int64     `json:"memory_bytes"`
+	DiskFree  int64     `json:"disk_free_bytes"`
+	DiskUsed  int64     `json:"disk_used_bytes"`
+	Warnings  []string  `json:"warnings,omitempty"`
+}
+
+// Engine says whether an engine can be used here.
+type Engine struct {
+	Name     string    `json:"name"`
+	Default  bool      `json:"default"`
+	Problems []Problem `json:"problems,omitempty"`
+}
+
+// Problem is what is wrong and what to do.
+type Problem struct {
+	What string `json:"what"`
+	Do   string `json:"do"`
+}
+
+// Error is the body of every 4xx and 5xx answer, here and on the wire (PROTOCOL: code and id; message is ours).
+type Error struct {
+	Code    string  `json:"code"` // CamelCase: MachineNotFound, NameTaken, Invalid, Conflict, EngineUnavailable, Unauthorized, Internal
+	ID      *string `json:"id"`
+	Message string  `json:"message"`
+}

@@ -1,0 +1,193 @@
+// Package machine is the domain: machines, their instructions, the queue, states and events.
+//
+// It knows no engine, no HTTP and no SQL: what it needs of the world stands in ports.go. A machine is one
+// stateful Python process in a sandbox; an instruction is one piece of code run on it. Instructions of one machine run
+// one at a time, first in first out. A machine that is not in memory is swapped: its state lies in a checkpoint, and
+// the next instruction wakes it without its client noticing.
+package machine
+
+import "time"
+
+// ID names a machine for ever. It is 16 hexadecimal digits, never shown to people, never reused; folders and
+// rows are keyed by it, so that a rename touches nothing else.
+type ID string
+
+// State is where a machine is in its life. The legal changes between states stand in transitions.go.
+type State string
+
+const (
+	// Swapped: not in memory, state in the last checkpoint (or the template, where there is none yet).
+	Swapped State = "swapped"
+	// Waking: being restored into memory.
+	Waking State = "waking"
+	// Idle: in memory, nothing runs.
+	Idle State = "idle"
+	// Running: in memory, an instruction runs.
+	Running State = "running"
+	// Swapping: being checkpointed and freed.
+	Swapping State = "swapping"
+	// Deleted: in the bin, restorable until purged.
+	Deleted State = "deleted"
+)
+
+// InMemory says whether a machine in this state holds memory (the wire's `running`).
+func (s State) InMemory() bool { return s == Idle || s == Running || s == Swapping || s == Waking }
+
+// Machine is what is known of one machine at one moment: a value, safe to keep.
+type Machine struct {
+	ID   ID
+	Name string // unique among all machines, the bin included; friendly, like brave-otter-42
+	// Title is what a person or a model calls it; empty when nobody did.
+	Title    string
+	Tags     map[string]string
+	Engine   string // "native", "docker", "hosted"
+	Image    string // "base", "ml"
+	MemoryMB int    // limit of what Python may allocate beyond the template, MiB
+
+	State State
+	// Notice is a sentence for the person: why the state was rolled back, why it could not wake. Empty when all is well.
+	Notice string
+
+	CreatedAt    time.Time
+	LastActiveAt time.Time  // when the last instruction was queued or ended
+	ExpiresAt    *time.Time // moves to the bin then; nil for never
+	DeletedAt    *time.Time // when it was moved to the bin; nil when it is not there
+
+	// Parent is the machine this one was forked from and the last instruction it shares with it; nil for none.
+	Parent *Parent
+
+	NextSeq    int    // the sequence number that the next instruction gets
+	RunningSeq *int   // the instruction that runs
+	Queued     int    // instructions waiting
+	Memory     *Stats // live figures; nil when not in memory
+}
+
+// Parent says where a fork came from.
+type Parent struct {
+	ID      ID
+	Name    string // at the time of the fork
+	LastSeq int    // -1 when nothing had run
+}
+
+// Stats are a running machine's live figures.
+type Stats struct {
+	MemoryBytes int64   // resident memory of the sandbox
+	UsedBytes   int64   // of the machine's own limit: address space beyond the baseline
+	CPUSeconds  float64 // since it came into memory
+}
+
+// Client is the program that sent an instruction.
+type Client struct {
+	Name    string // "Claude Desktop", "forevervm-sdk python", "window", …
+	Version string
+}
+
+// InstructionStatus is where an instruction is.
+type InstructionStatus string
+
+const (
+	StatusQueued    InstructionStatus = "queued"
+	StatusRunning   InstructionStatus = "running"
+	StatusOK        InstructionStatus = "ok"
+	StatusError     InstructionStatus = "error"
+	StatusCancelled InstructionStatus = "cancelled" // never ran
+)
+
+// Done says whether nothing more will happen to the instruction.
+func (s InstructionStatus) Done() bool {
+	return s == StatusOK || s == StatusError || s == StatusCancelled
+}
+
+// Instruction is one piece of code run, or to be run, on a machine.
+type Instruction struct {
+	Machine ID
+	Seq     int
+	Code    string
+	Client  Client
+	Timeout time.Duration // of its own running time; 0 for none
+	Formats []string      // figures wanted beside "png": "svg"
+
+	Status    InstructionStatus
+	QueuedAt  time.Time
+	StartedAt *time.Time
+	EndedAt   *time.Time
+	Runtime   time.Duration
+
+	// ErrorName is the exception's class ("ZeroDivisionError"), or "Timeout", "Cancelled", "MachineStopped".
+	ErrorName string
+	// Value is repr() of the last expression; nil when there is none or it failed.
+	Value *string
+	// Error is the plain traceback, or our own sentence; empty unless Status is error or cancelled.
+	Error string
+	// ErrorANSI is the same traceback with colours, for our own window; may be empty.
+	ErrorANSI string
+	// Data are the value's rich representations, without text/plain; bounded by the runner.
+	Data []Representation
+
+	// RolledBack says that the effect of this instruction was lost when the machine fell back to an earlier
+	// checkpoint. The record stands.
+	RolledBack bool
+	// Notice is a sentence shown with the result, such as "the machine was returned to …".
+	Notice string
+
+	// Items is how many output items exist; OutputBytes how many bytes of output there were in all;
+	// OutputDropped how many of them are neither in the items nor in the overflow file.
+	Items         int
+	OutputBytes   int64
+	OutputDropped int64
+}
+
+// ItemKind is what an output item holds.
+type ItemKind string
+
+const (
+	ItemOutput  ItemKind = "output"  // bytes of one stream
+	ItemDisplay ItemKind = "display" // something shown: a figure, a table
+	ItemClear   ItemKind = "clear"   // what came before is replaced
+)
+
+// Item is one thing that an instruction put out, in order. The result is not an item: it ends the instruction.
+type Item struct {
+	Index  int // counts from 0 within the instruction, no gaps but those of dropped output
+	Kind   ItemKind
+	At     time.Time
+	Stream string // "stdout" or "stderr", for output
+	Text   []byte // for output; UTF-8 where the program wrote UTF-8, cut at character boundaries
+	// Background marks output written while no instruction ran; it is shown with the last one.
+	Background bool
+
+	Representations []Representation // for display
+	DisplayID       string           // for a display that is updated in place
+	Update          bool
+	Wait            bool // for clear: replace when the next item comes
+}
+
+// Representation is one form of something rich.
+type Representation struct {
+	MIME string
+	Data []byte // as is: PNG bytes, UTF-8 for text
+}
+
+// CheckpointKind says why a checkpoint was made.
+type CheckpointKind string
+
+const (
+	CheckpointAuto   CheckpointKind = "auto"   // once idle, on swap, on stop; only the latest is kept
+	CheckpointManual CheckpointKind = "manual" // asked for; kept until deleted
+)
+
+// Checkpoint is a saved state of a machine.
+type Checkpoint struct {
+	ID        string // unique for ever; also the folder's name
+	Machine   ID
+	Kind      CheckpointKind
+	Label     string
+	CreatedAt time.Time
+	// LastSeq is the highest instruction whose effect (or beginning, if it was running) is in it; -1 for none.
+	LastSeq int
+	// RunningSeq is the instruction that was running in it and goes on after waking; nil for none.
+	RunningSeq *int
+	Size       int64  // bytes on disk
+	Image      string // digest of the sandbox image
+	Runtime    string // digest of runsc
+}

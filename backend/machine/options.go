@@ -1,0 +1,129 @@
+package machine
+
+import (
+	"io"
+	"time"
+)
+
+// CreateOptions are what may be said of a new machine; zero fields mean the default.
+type CreateOptions struct {
+	Name      string // a friendly one is made up when empty
+	Title     string
+	Tags      map[string]string
+	MemoryMB  int // default 2048
+	Engine    string
+	Image     string // default "base"
+	ExpiresAt *time.Time
+}
+
+// Change is what may be changed of a machine; nil fields stay.
+type Change struct {
+	Name      *string
+	Title     *string
+	Tags      map[string]*string // a nil value removes the tag
+	MemoryMB  *int               // at once, when in memory
+	ExpiresAt **time.Time        // a pointer to nil: never
+}
+
+// ExecuteOptions are an instruction to be.
+type ExecuteOptions struct {
+	Code      string
+	Timeout   time.Duration // 0: none
+	Interrupt bool          // stop what runs and cancel what waits first
+	Formats   []string      // "svg" in addition to PNG
+	Client    Client
+}
+
+// Filter chooses machines; zero fields do not filter. Newest first.
+type Filter struct {
+	States        []State
+	Tags          map[string]string // all must match
+	Engine        string
+	CreatedAfter  *time.Time
+	CreatedBefore *time.Time
+	Text          string // in name, title, tags
+	Deleted       bool   // the bin instead of the others
+	Cursor        string
+	Limit         int // default 100, at most 1000; -1 for all
+}
+
+// Page is one page of a list. Next is "" on the last.
+type Page[T any] struct {
+	Items []T
+	Next  string
+}
+
+// InstructionQuery chooses instructions of one machine.
+type InstructionQuery struct {
+	Before *int // only seq < Before
+	After  *int // only seq > After
+	Newest bool // newest first; else oldest first
+	Limit  int  // default 50, at most 500
+}
+
+// SearchQuery is a full-text search over code and output; words as people type them, all must match.
+type SearchQuery struct {
+	Text    string
+	Machine string // name; "" for all
+	Cursor  string
+	Limit   int
+}
+
+// SearchHit is an instruction found, with the place.
+type SearchHit struct {
+	MachineName string
+	Seq         int
+	At          time.Time
+	Field       string // "code", "output" or "result"
+	Snippet     string // plain text with the matches between U+0001 and U+0002
+}
+
+// OutputReader reads an instruction's output; close it.
+type OutputReader interface {
+	io.ReadCloser
+	Size() int64
+}
+
+// EventType is what an event tells.
+type EventType string
+
+const (
+	EventMachine     EventType = "machine"     // Machine is new or changed
+	EventPurged      EventType = "purged"      // Machine (ID and Name only) is gone for good
+	EventInstruction EventType = "instruction" // Instruction is new or changed
+	EventItem        EventType = "item"        // Item of Machine/Seq came
+	EventCheckpoint  EventType = "checkpoint"  // checkpoints of Machine changed
+	EventStatus      EventType = "status"      // Status changed: engines, disk, memory
+	EventReset       EventType = "reset"       // the position is unknown: reload
+)
+
+// Event is one thing that happened, pushed to whoever watches.
+type Event struct {
+	ID          string // position, for resuming
+	Type        EventType
+	Machine     *Machine
+	Instruction *Instruction
+	Seq         int
+	Item        *Item
+	Status      *Status
+}
+
+// Status is the state of the whole.
+type Status struct {
+	Engines   []EngineStatus
+	InMemory  int   // machines
+	Running   int   // of them with an instruction running
+	Total     int   // all but the bin
+	Memory    int64 // bytes, of all sandboxes
+	DiskFree  int64 // bytes, where the data lies
+	DiskUsed  int64 // bytes, of our data
+	Warnings  []string
+	StartedAt time.Time
+}
+
+// EngineStatus says whether an engine can be used.
+type EngineStatus struct {
+	Name     string
+	Default  bool
+	Problems []Problem
+}

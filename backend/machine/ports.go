@@ -1,0 +1,197 @@
+package machine
+
+import (
+	"context"
+	"time"
+)
+
+// Engine runs machines somewhere. Implementations pass engine/enginetest.
+type Engine interface {
+	// Name is "native", "docker" or "hosted".
+	Name() string
+	// Start brings a machine into memory from a checkpoint, or from the template where Spec.Checkpoint is empty.
+	// It waits for a predecessor's supervisor that is still saving the machine (its daemon died) to let go of it.
+	// The error is a sentence for a person; errors.Is tells ErrCheckpointUnusable from the rest.
+	Start(ctx context.Context, spec StartSpec) (Sandbox, error)
+	// Reclaim tells, after a restart of the daemon, which checkpoint a machine's last supervisor left behind by itself
+	// (its daemon had died); it waits until that supervisor has ended. Nil when there is none newer than known.
+	Reclaim(ctx context.Context, id ID, known string) (*CheckpointInfo, error)
+	// CopyCheckpoint gives machine `to` its own copy of a checkpoint of machine `from`, crash-safe, and returns it.
+	CopyCheckpoint(ctx context.Context, from ID, checkpoint string, to ID) (CheckpointInfo, error)
+	// DeleteCheckpoint removes a checkpoint's bytes; a missing one is no error.
+	DeleteCheckpoint(ctx context.Context, id ID, checkpoint string) error
+	// Purge removes everything of a machine.
+	Purge(ctx context.Context, id ID) error
+	// Check says in one sentence each what is wrong with this engine here, and what to do; empty when it works.
+	Check(ctx context.Context) []Problem
+	// Close ends what the engine itself keeps running (never machines).
+	Close() error
+}
+
+// Problem is something that keeps an engine from working.
+type Problem struct {
+	What string // what is wrong, a sentence
+	Do   string // what to do about it, a sentence
+}
+
+// StartSpec is what an engine needs to know to bring a machine into memory.
+type StartSpec struct {
+	ID         ID
+	Name       string // the machine's name: its host name inside, labels outside
+	Image      string // "base" or "ml"
+	MemoryMB   int
+	Checkpoint string // "" for the template
+	// Clone says that the checkpoint belongs to another life (template, fork): reseed what Python thinks is random.
+	Clone bool
+	// Acked is what the domain holds of the instructions that the restored runner may still speak of.
+	Acked []Ack
+}
+
+// Ack names the last frame of an instruction that is stored for good.
+type Ack struct {
+	Seq   int
+	Index int
+}
+
+// Sandbox is one machine in memory. All methods may be called from any goroutine.
+type Sandbox interface {
+	// Ready is what the runner said when it was ready.
+	Ready() Ready
+	// Frames delivers what the runner puts out, in order; closed when the sandbox has ended. Must be read
+	// without long pauses: an unread frame holds up the machine's output, never its control messages.
+	Frames() <-chan Frame
+	// Ended is closed with the sandbox; Cause then says why.
+	Ended() <-chan struct{}
+	Cause() Cause
+
+	Execute(ctx context.Context, seq int, code string, formats []string) error
+	// Interrupt asks the running instruction to stop; repeated calls ask harder. The result frame tells.
+	Interrupt(ctx context.Context, seq int) error
+	Cancel(ctx context.Context, seq int) error
+	// Ack tells that everything of an instruction up to and including index is stored for good.
+	Ack(seq, index int)
+
+	// Checkpoint saves the state and keeps running; the state is durable when it returns.
+	Checkpoint(ctx context.Context) (CheckpointInfo, error)
+	// Stop saves the state, ends the sandbox and returns the checkpoint, durable.
+	Stop(ctx context.Context) (CheckpointInfo, error)
+	// Kill ends the sandbox without saving.
+	Kill()
+
+	SetMemoryLimit(ctx context.Context, memoryMB int) error
+	Stats(ctx context.Context) (Stats, error)
+	Complete(ctx context.Context, code string, cursor int) (Completions, error)
+	Inspect(ctx context.Context, code string, cursor, detail int) (Inspection, error)
+	Variables(ctx context.Context, limit int) ([]Variable, error)
+	ReadFile(ctx context.Context, path string, offset int64, length int) (FileChunk, error)
+	WriteFile(ctx context.Context, path string, offset int64, truncate bool, data []byte) error
+	ListFiles(ctx context.Context, path string, limit int) ([]FileEntry, error)
+}
+
+// Ready is the runner's answer to being started or restored.
+type Ready struct {
+	Python  string // version
+	LastSeq int    // highest instruction it was ever given; -1 for none
+	Running *int
+	Queued  []int
+}
+
+// CauseKind says how a sandbox ended.
+type CauseKind string
+
+const (
+	EndedStopped CauseKind = "stopped" // by Stop; saved
+	EndedKilled  CauseKind = "killed"  // by Kill
+	EndedExited  CauseKind = "exited"  // Python ended itself, or was ended from inside
+	EndedMemory  CauseKind = "memory"  // stopped because the computer ran short; saved if Checkpoint is set
+	EndedBroken  CauseKind = "broken"  // supervisor or runsc died, or broke the protocol
+)
+
+// Cause is why a sandbox ended.
+type Cause struct {
+	Kind       CauseKind
+	Detail     string // a sentence: "Python was ended by signal 11 (segmentation fault)"
+	Checkpoint *CheckpointInfo
+}
+
+// CheckpointInfo is what an engine knows of a checkpoint that it made.
+type CheckpointInfo struct {
+	ID         string
+	CreatedAt  time.Time
+	LastSeq    int
+	RunningSeq *int
+	Size       int64
+	Image      string
+	Runtime    string
+	Pause      time.Duration // how long the machine stood still
+}
+
+// Frame is one thing that the runner said of an instruction, validated and bounded by the engine.
+type Frame struct {
+	Type  FrameType
+	Seq   int
+	Index int
+	At    time.Time // started: the runner's clock
+
+	Item   Item   // for FrameItem; Index set
+	Result Result // for FrameResult
+}
+
+// FrameType is what a Frame holds.
+type FrameType int
+
+const (
+	FrameStarted FrameType = iota
+	FrameItem
+	FrameResult
+	FrameBackground // Item holds it; Seq and Index mean nothing; may be lost
+)
+
+// Result is how an instruction ended, as the runner tells it.
+type Result struct {
+	Runtime   time.Duration
+	OK        bool
+	ErrorName string
+	Value     *string
+	Error     string // plain traceback
+	ErrorANSI string // the same with colours
+	Data      []Representation
+	Truncated bool
+}
+
+// Completions of code at a cursor; offsets in code points.
+type Completions struct {
+	Matches    []string
+	Start, End int
+}
+
+// Inspection is what is known of the name at a cursor.
+type Inspection struct {
+	Found bool
+	Text  string // plain
+}
+
+// Variable is a name of the user's in a machine.
+type Variable struct {
+	Name    string
+	Type    string
+	Kind    string // value, function, class, module
+	Shape   string // "(3, 4)", "12", or ""
+	Size    int64  // bytes, where cheap to know; -1 otherwise
+	Preview string
+}
+
+// FileChunk is a part of a file.
+type FileChunk struct {
+	Data []byte
+	Size int64
+	EOF  bool
+}
+
+// FileEntry is one name in a folder.
+type FileEntry struct {
+	Name     string
+	Dir      bool
+	Size     int64
+	Modified time.Time
+}

@@ -1,0 +1,62 @@
+package server
+
+import (
+	"context"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// Machines is what the server needs of the domain; *machine.Service is it. Machines are addressed by name; an old
+// name (from before a rename) works as an alias. Errors: errors.Is tells machine.ErrNotFound, ErrNameTaken,
+// ErrInvalid, ErrConflict (not possible in this state), ErrUnavailable (the engine can't; the message says why and what to do) from
+// internal ones; each carries a sentence for a person.
+type Machines interface {
+	Create(ctx context.Context, opts machine.CreateOptions) (machine.Machine, error)
+	Get(ctx context.Context, name string) (machine.Machine, error)
+	List(ctx context.Context, filter machine.Filter) (machine.Page[machine.Machine], error)
+	// Update changes what is not nil in the change, all or nothing.
+	Update(ctx context.Context, name string, change machine.Change) (machine.Machine, error)
+	Delete(ctx context.Context, name string) error  // to the bin; checkpoints first
+	Restore(ctx context.Context, name string) error // from the bin
+	Purge(ctx context.Context, name string) error   // for good; machine in the bin or not
+
+	// Execute queues an instruction and returns it (StatusQueued or further). With opts.Interrupt what runs is
+	// interrupted and what waits is cancelled first; interrupted says whether there was anything.
+	Execute(ctx context.Context, name string, opts machine.ExecuteOptions) (in machine.Instruction, interrupted bool, err error)
+	Instruction(ctx context.Context, name string, seq int) (machine.Instruction, error)
+	// Wait returns the instruction once it is done, or as it is when ctx ends (with ctx's error).
+	Wait(ctx context.Context, name string, seq int) (machine.Instruction, error)
+	Instructions(ctx context.Context, name string, q machine.InstructionQuery) (machine.Page[machine.Instruction], error)
+	// Items returns the stored output items with index >= from, at most limit.
+	Items(ctx context.Context, name string, seq, from, limit int) ([]machine.Item, error)
+	// Follow calls yield with each item from index `from` on, stored ones first and then as they come, until the
+	// instruction is done; then it returns the finished instruction. A yield error ends it.
+	Follow(ctx context.Context, name string, seq, from int, yield func(machine.Item) error) (machine.Instruction, error)
+	// Output returns all that is kept of an instruction's output as text, the overflow file included.
+	Output(ctx context.Context, name string, seq int) (machine.OutputReader, error)
+	Interrupt(ctx context.Context, name string) error       // the running instruction
+	Cancel(ctx context.Context, name string, seq int) error // a queued one
+	Search(ctx context.Context, q machine.SearchQuery) (machine.Page[machine.SearchHit], error)
+
+	Swap(ctx context.Context, name string) error
+	Wake(ctx context.Context, name string) error
+	Checkpoint(ctx context.Context, name, label string) (machine.Checkpoint, error) // manual, kept
+	Checkpoints(ctx context.Context, name string) ([]machine.Checkpoint, error)     // newest first
+	DeleteCheckpoint(ctx context.Context, name, id string) error
+	Rewind(ctx context.Context, name, checkpoint string) (machine.Machine, error)
+	// Fork makes a new machine from a checkpoint; "" forks the present state. Options' zero fields are taken from the parent.
+	Fork(ctx context.Context, name, checkpoint string, opts machine.CreateOptions) (machine.Machine, error)
+
+	Complete(ctx context.Context, name, code string, cursor int) (machine.Completions, error)
+	Inspect(ctx context.Context, name, code string, cursor, detail int) (machine.Inspection, error)
+	Variables(ctx context.Context, name string) ([]machine.Variable, error)
+	ReadFile(ctx context.Context, name, path string, offset int64, length int) (machine.FileChunk, error)
+	WriteFile(ctx context.Context, name, path string, offset int64, truncate bool, data []byte) error
+	ListFiles(ctx context.Context, name, path string) ([]machine.FileEntry, error)
+
+	// Subscribe delivers events after the given position ("" for from now on). When the position is too old
+	// or unknown the first event is an EventReset: reload everything. The channel closes when ctx ends or the
+	// subscriber is too slow (it then subscribes again from its last position).
+	Subscribe(ctx context.Context, after string) <-chan machine.Event
+	Status(ctx context.Context) machine.Status
+}
