@@ -1,0 +1,175 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/forevervm/desktop/backend/api"
+)
+
+// maxLine bounds one line of a stream: an item's text and its small representations.
+const maxLine = 32 << 20
+
+// errYield carries an error of the caller's function out of a stream.
+type errYield struct{ error }
+
+// Follow calls yield with each item that an instruction puts out, from index `from` on, those there are first and then as
+// they come. Once the instruction has ended it returns it. After a broken connection it goes on with the next
+// item. An error of yield ends it and is returned as it is.
+func (c *Client) Follow(ctx context.Context, name string, seq, from int, yield func(api.Item) error) (api.Instruction, error) {
+	var done *api.Instruction
+	for {
+		r := request{method: http.MethodGet, path: instructionPath(name, seq) + "/stream", query: url.Values{"from": {strconv.Itoa(from)}}, repeatable: true}
+		err := c.stream(ctx, r, func(line []byte) error {
+			var m api.StreamMessage
+			if err := json.Unmarshal(line, &m); err != nil {
+				return err
+			}
+			if m.Item != nil {
+				if m.Item.Index < from {
+					return nil
+				}
+				if err := yield(*m.Item); err != nil {
+					return errYield{err}
+				}
+				from = m.Item.Index + 1
+			}
+			if m.Instruction != nil && Done(*m.Instruction) {
+				done = m.Instruction
+			}
+			return nil
+		})
+		if done != nil {
+			return *done, nil
+		}
+		if errors.Is(err, ErrUnsupported) {
+			return c.wireFollow(ctx, name, seq, from, yield)
+		}
+		if err = brokeOff(ctx, err); err != nil {
+			return api.Instruction{}, err
+		}
+		if err := pause(ctx, firstBackoff); err != nil {
+			return api.Instruction{}, err
+		}
+	}
+}
+
+// Events calls yield with everything that happens after the given position ("" for from now on), until ctx ends or
+// yield returns an error, which it then returns. It reconnects by itself and resumes where it was; an event of type
+// "reset" says that what was missed is unknown, so that everything has to be loaded again.
+func (c *Client) Events(ctx context.Context, after string, yield func(api.Event) error) error {
+	for {
+		var values url.Values
+		if after != "" {
+			values = url.Values{"after": {after}}
+		}
+		err := c.stream(ctx, request{method: http.MethodGet, path: "/api/events", query: values, repeatable: true}, func(line []byte) error {
+			var e api.Event
+			if err := json.Unmarshal(line, &e); err != nil {
+				return err
+			}
+			if e.ID != "" {
+				after = e.ID
+			}
+			if e.Type == "ping" {
+				return nil
+			}
+			if err := yield(e); err != nil {
+				return errYield{err}
+			}
+			return nil
+		})
+		if err = brokeOff(ctx, err); err != nil {
+			return err
+		}
+		if err := pause(ctx, firstBackoff); err != nil {
+			return err
+		}
+	}
+}
+
+// brokeOff returns nil when a stream ended in a way that another attempt may mend, else the error for the caller.
+func brokeOff(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if own, ok := errors.AsType[errYield](err); ok {
+		return own.error
+	}
+	if err == nil || errors.Is(err, ErrDropped) {
+		return nil
+	}
+	return err
+}
+
+// stream sends a request and hands over each line of the answer.
+func (c *Client) stream(ctx context.Context, r request, line func([]byte) error) error {
+	resp, err := c.send(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
+	for lines.Scan() {
+		if len(lines.Bytes()) == 0 {
+			continue
+		}
+		if err := line(lines.Bytes()); err != nil {
+			var syntax *json.SyntaxError
+			if errors.As(err, &syntax) { // cut off in the middle of a line
+				return c.dropped(ctx, r, io.ErrUnexpectedEOF)
+			}
+			return err
+		}
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return fmt.Errorf("%w: the server sent a line of more than %d bytes", ErrInvalid, maxLine)
+	}
+	if lines.Err() != nil {
+		return c.dropped(ctx, r, lines.Err())
+	}
+	return nil
+}
+
+// Status returns the daemon's state.
+func (c *Client) Status(ctx context.Context) (api.Status, error) {
+	var s api.Status
+	_, err := c.call(ctx, request{method: http.MethodGet, path: "/api/status", repeatable: true}, &s)
+	return s, err
+}
+
+// Health returns the version of the server that answers; it needs no token. A server that is not ours has no such answer.
+func (c *Client) Health(ctx context.Context) (version string, err error) {
+	var h struct {
+		Status  string `json:"status"`
+		Version string `json:"version"`
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	_, err = c.call(ctx, request{method: http.MethodGet, path: "/health", repeatable: true}, &h)
+	return h.Version, err
+}
+
+// OpenCode returns a code that opens the page once, within a minute, as URL + "/#open=" + code.
+func (c *Client) OpenCode(ctx context.Context) (string, error) {
+	var answer struct {
+		Code string `json:"code"`
+	}
+	_, err := c.call(ctx, request{method: http.MethodPost, path: "/api/open", repeatable: true}, &answer)
+	return answer.Code, err
+}
+
+// Shutdown checkpoints every machine and ends the daemon. It returns when the daemon has accepted.
+func (c *Client) Shutdown(ctx context.Context) error {
+	_, err := c.call(ctx, request{method: http.MethodPost, path: "/api/shutdown"}, nil)
+	return err
+}
