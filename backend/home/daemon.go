@@ -1,0 +1,77 @@
+package home
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// Daemon is what a running daemon says about itself.
+type Daemon struct {
+	URL       string    `json:"url"` // "http://127.0.0.1:PORT", without a slash at the end
+	PID       int       `json:"pid"`
+	Version   string    `json:"version"`
+	StartedAt time.Time `json:"started_at"`
+}
+
+// ReadDaemon returns what the running daemon says, or an error of os.ErrNotExist where none does. A daemon that was killed
+// leaves its file behind: only an answer at its URL shows that it lives.
+func (d Dirs) ReadDaemon() (Daemon, error) {
+	var daemon Daemon
+	data, err := os.ReadFile(d.DaemonFile())
+	if err != nil {
+		return Daemon{}, err
+	}
+	if err := json.Unmarshal(data, &daemon); err != nil || daemon.URL == "" {
+		return Daemon{}, fmt.Errorf("%s is damaged; delete it: %w", d.DaemonFile(), errors.Join(err, os.ErrNotExist))
+	}
+	return daemon, nil
+}
+
+// WriteDaemon says where the daemon is, all at once.
+func (d Dirs) WriteDaemon(daemon Daemon) error {
+	return writeJSON(d.DaemonFile(), daemon)
+}
+
+// RemoveDaemon takes it back, unless another daemon has spoken since.
+func (d Dirs) RemoveDaemon(daemon Daemon) error {
+	if now, err := d.ReadDaemon(); err != nil || now.PID != daemon.PID {
+		return nil
+	}
+	if err := os.Remove(d.DaemonFile()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Settings are what the program itself keeps from one start to the next.
+type Settings struct {
+	// Port is where the daemon listens, so that links and SDK settings outlive a restart; 0 until it has listened once.
+	Port int `json:"port,omitempty"`
+}
+
+// ReadSettings returns the settings; where there are none, or they cannot be understood, the zero value: nothing in them
+// is worth not starting for.
+func (d Dirs) ReadSettings() Settings {
+	var settings Settings
+	data, err := os.ReadFile(d.SettingsFile())
+	if err != nil || json.Unmarshal(data, &settings) != nil || settings.Port < 0 || settings.Port > 65535 {
+		return Settings{}
+	}
+	return settings
+}
+
+// WriteSettings keeps the settings.
+func (d Dirs) WriteSettings(settings Settings) error {
+	return writeJSON(d.SettingsFile(), settings)
+}
+
+func writeJSON(path string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writePrivate(path, append(data, '\n'))
+}

@@ -1,0 +1,114 @@
+// Package home knows where the program's files live, and keeps the small ones: the local token, the settings, and the
+// file in which a running daemon says where it is.
+package home
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/adrg/xdg"
+)
+
+// Variable names the environment variable that moves every file under one folder.
+const Variable = "FOREVERVM_HOME"
+
+// Dirs are the folders of one installation. Make creates them.
+type Dirs struct {
+	Config string // the token and the settings
+	Data   string // the database and the machines; on a disk that is not roamed or synced
+	Run    string // what only means something while a daemon runs
+	// Root is the one folder that holds the others, where they were moved by an override; else "".
+	Root string
+}
+
+// Resolve says where the files live: under override, else under $FOREVERVM_HOME, else in the operating system's usual
+// places. It creates nothing.
+func Resolve(override string) (Dirs, error) {
+	root := override
+	if root == "" {
+		root = os.Getenv(Variable)
+	}
+	if root != "" {
+		absolute, err := filepath.Abs(root)
+		if err != nil {
+			return Dirs{}, fmt.Errorf("the folder %q for ForeverVM's files cannot be used: %w", root, err)
+		}
+		dirs := under(absolute)
+		dirs.Root = absolute
+		return dirs, nil
+	}
+	switch runtime.GOOS {
+	case "windows", "darwin":
+		// LocalAppData (which is not roamed) and Application Support.
+		return under(filepath.Join(xdg.DataHome, "ForeverVM")), nil
+	}
+	data := filepath.Join(xdg.DataHome, "forevervm")
+	return Dirs{
+		Config: filepath.Join(xdg.ConfigHome, "forevervm"),
+		Data:   data,
+		// Not in XDG_RUNTIME_DIR: a program started by cron, su or a service has another one, or none, and
+		// would then miss the daemon that runs.
+		Run: filepath.Join(data, "run"),
+	}, nil
+}
+
+func under(root string) Dirs {
+	return Dirs{
+		Config: filepath.Join(root, "config"),
+		Data:   filepath.Join(root, "data"),
+		Run:    filepath.Join(root, "run"),
+	}
+}
+
+// Make creates the folders, for the user alone.
+func (d Dirs) Make() error {
+	dirs := []string{d.Config, d.Data, d.Run}
+	if d.Root != "" {
+		dirs = append([]string{d.Root}, dirs...)
+	}
+	for _, dir := range dirs {
+		if err := makeDir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeDir creates a folder of mode 0700. One that was there keeps its mode where it is the person's own choice (an
+// override's root may be a folder that is used for more), but nobody else may write to it.
+func makeDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("ForeverVM keeps its files in %s, but that folder cannot be made: %w", dir, err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("other users may write to %s, where ForeverVM keeps its files; take that right away (chmod go-w %q)", dir, dir)
+	}
+	return nil
+}
+
+// TokenFile holds the local token.
+func (d Dirs) TokenFile() string { return filepath.Join(d.Config, "token") }
+
+// SettingsFile holds the settings.
+func (d Dirs) SettingsFile() string { return filepath.Join(d.Config, "settings.json") }
+
+// DaemonFile is where a running daemon says where it is.
+func (d Dirs) DaemonFile() string { return filepath.Join(d.Run, "daemon.json") }
+
+// LockFile is locked by the one daemon of this data.
+func (d Dirs) LockFile() string { return filepath.Join(d.Data, "daemon.lock") }
+
+// LogFile is the daemon's log; older ones lie beside it.
+func (d Dirs) LogFile() string { return filepath.Join(d.Data, "logs", "daemon.log") }
+
+// DatabaseFile is the daemon's database.
+func (d Dirs) DatabaseFile() string { return filepath.Join(d.Data, "forevervm.db") }
+
+// MachinesDir holds a folder for each machine.
+func (d Dirs) MachinesDir() string { return filepath.Join(d.Data, "machines") }

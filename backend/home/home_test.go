@@ -1,0 +1,196 @@
+package home_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/forevervm/desktop/backend/home"
+)
+
+func resolve(t *testing.T) home.Dirs {
+	t.Helper()
+	dirs, err := home.Resolve(filepath.Join(t.TempDir(), "home"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dirs
+}
+
+func TestEverythingLiesUnderTheOverride(t *testing.T) {
+	root := t.TempDir()
+	t.Setenv(home.Variable, filepath.Join(root, "from-environment"))
+	fromEnvironment, err := home.Resolve("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	override, err := home.Resolve(filepath.Join(root, "from-flag"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for folder, dirs := range map[string]home.Dirs{"from-environment": fromEnvironment, "from-flag": override} {
+		for _, path := range []string{
+			dirs.TokenFile(), dirs.SettingsFile(), dirs.DaemonFile(), dirs.LockFile(), dirs.LogFile(),
+			dirs.DatabaseFile(), dirs.MachinesDir(),
+		} {
+			if !strings.HasPrefix(path, filepath.Join(root, folder)+string(filepath.Separator)) {
+				t.Errorf("%s is not under %s", path, folder)
+			}
+		}
+	}
+}
+
+func TestTheUsualPlacesNeedNoOverride(t *testing.T) {
+	t.Setenv(home.Variable, "")
+	dirs, err := home.Resolve("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{dirs.Config, dirs.Data, dirs.Run} {
+		if !filepath.IsAbs(path) || !strings.Contains(strings.ToLower(path), "forevervm") {
+			t.Errorf("%q is no place for our files", path)
+		}
+	}
+}
+
+func TestFoldersAreForTheUserAlone(t *testing.T) {
+	dirs := resolve(t)
+	if err := dirs.Make(); err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOOS == "windows" {
+		return // there the rights come with LocalAppData
+	}
+	for _, dir := range []string{dirs.Root, dirs.Config, dirs.Data, dirs.Run} {
+		info, err := os.Stat(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm() != 0o700 {
+			t.Errorf("%s has mode %v", dir, info.Mode().Perm())
+		}
+	}
+	if err := os.Chmod(dirs.Data, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := dirs.Make(); err == nil || !strings.Contains(err.Error(), "chmod") {
+		t.Errorf("a folder that others may write to was taken: %v", err)
+	}
+}
+
+func TestTheTokenIsMadeOnce(t *testing.T) {
+	dirs := resolve(t)
+	if _, err := dirs.ReadToken(); !errors.Is(err, home.ErrNoToken) {
+		t.Fatalf("without a token: %v", err)
+	}
+	tokens := make([]string, 20)
+	var all sync.WaitGroup
+	for i := range tokens {
+		all.Go(func() {
+			token, err := dirs.EnsureToken(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			tokens[i] = token
+		})
+	}
+	all.Wait()
+	for _, token := range tokens {
+		if token != tokens[0] {
+			t.Fatal("two processes made different tokens")
+		}
+	}
+	id, secret, ok := strings.Cut(tokens[0], ".")
+	if !ok || id == "" || len(secret) < 32 || strings.Contains(secret, ".") {
+		t.Errorf("%q is not id.secret", tokens[0])
+	}
+	read, err := dirs.ReadToken()
+	if err != nil || read != tokens[0] {
+		t.Errorf("read %q, %v", read, err)
+	}
+	if runtime.GOOS != "windows" {
+		info, err := os.Stat(dirs.TokenFile())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm() != 0o600 {
+			t.Errorf("the token's file has mode %v", info.Mode().Perm())
+		}
+	}
+}
+
+func TestADamagedTokenIsToldAndKept(t *testing.T) {
+	dirs := resolve(t)
+	if err := dirs.Make(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dirs.TokenFile(), []byte("oops"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := dirs.EnsureToken(t.Context()); err == nil || !strings.Contains(err.Error(), dirs.TokenFile()) {
+		t.Errorf("a damaged token: %v", err)
+	}
+}
+
+func TestDaemonFile(t *testing.T) {
+	dirs := resolve(t)
+	if _, err := dirs.ReadDaemon(); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without a daemon: %v", err)
+	}
+	if err := dirs.Make(); err != nil {
+		t.Fatal(err)
+	}
+	first := home.Daemon{URL: "http://127.0.0.1:1", PID: 1, Version: "1.0", StartedAt: time.Unix(1, 0).UTC()}
+	second := home.Daemon{URL: "http://127.0.0.1:2", PID: 2, Version: "1.1", StartedAt: time.Unix(2, 0).UTC()}
+	if err := dirs.WriteDaemon(first); err != nil {
+		t.Fatal(err)
+	}
+	if err := dirs.WriteDaemon(second); err != nil {
+		t.Fatal(err)
+	}
+	if err := dirs.RemoveDaemon(first); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := dirs.ReadDaemon(); err != nil || got != second {
+		t.Errorf("after the first daemon left: %+v, %v", got, err)
+	}
+	if err := dirs.RemoveDaemon(second); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := dirs.ReadDaemon(); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("after both left: %v", err)
+	}
+	if err := os.WriteFile(dirs.DaemonFile(), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := dirs.ReadDaemon(); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a damaged file must count as none: %v", err)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	dirs := resolve(t)
+	if got := dirs.ReadSettings(); got != (home.Settings{}) {
+		t.Errorf("without a file: %+v", got)
+	}
+	if err := dirs.Make(); err != nil {
+		t.Fatal(err)
+	}
+	if err := dirs.WriteSettings(home.Settings{Port: 4711}); err != nil {
+		t.Fatal(err)
+	}
+	if got := dirs.ReadSettings(); got.Port != 4711 {
+		t.Errorf("read back: %+v", got)
+	}
+	if err := os.WriteFile(dirs.SettingsFile(), []byte(`{"port": 99999}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := dirs.ReadSettings(); got != (home.Settings{}) {
+		t.Errorf("an impossible port was read: %+v", got)
+	}
+}

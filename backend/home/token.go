@@ -1,0 +1,69 @@
+package home
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// ErrNoToken says that no local token was made yet: no daemon has ever run here.
+var ErrNoToken = errors.New("there is no local token yet; it is made when ForeverVM runs for the first time")
+
+// ReadToken returns the local token, "id.secret".
+func (d Dirs) ReadToken() (string, error) {
+	data, err := os.ReadFile(d.TokenFile())
+	if errors.Is(err, os.ErrNotExist) {
+		return "", ErrNoToken
+	}
+	if err != nil {
+		return "", fmt.Errorf("the local token cannot be read: %w", err)
+	}
+	token := strings.TrimSpace(string(data))
+	id, secret, ok := strings.Cut(token, ".")
+	if !ok || id == "" || len(secret) < 32 || strings.ContainsAny(token, " \t\r\n") {
+		return "", fmt.Errorf("the local token in %s is damaged; delete the file and start ForeverVM again, which makes a new one", d.TokenFile())
+	}
+	return token, nil
+}
+
+// EnsureToken returns the local token, making it first where there is none. Processes that do so at once get the same one.
+func (d Dirs) EnsureToken(ctx context.Context) (string, error) {
+	if token, err := d.ReadToken(); !errors.Is(err, ErrNoToken) {
+		return token, err
+	}
+	if err := d.Make(); err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	lock := flock.New(d.TokenFile()+".lock", flock.SetPermissions(0o600))
+	if _, err := lock.TryLockContext(ctx, 10*time.Millisecond); err != nil {
+		return "", fmt.Errorf("the local token cannot be made: %w", err)
+	}
+	defer func() { _ = lock.Unlock() }()
+	if token, err := d.ReadToken(); !errors.Is(err, ErrNoToken) {
+		return token, err
+	}
+	token := newToken()
+	if err := writePrivate(d.TokenFile(), []byte(token+"\n")); err != nil {
+		return "", fmt.Errorf("the local token cannot be kept: %w", err)
+	}
+	return token, nil
+}
+
+// newToken makes a token with 256 bits of secret, which no one guesses.
+func newToken() string {
+	var id [4]byte
+	var secret [32]byte
+	_, _ = rand.Read(id[:]) // never fails
+	_, _ = rand.Read(secret[:])
+	return "local-" + hex.EncodeToString(id[:]) + "." + base64.RawURLEncoding.EncodeToString(secret[:])
+}
