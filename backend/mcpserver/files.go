@@ -1,0 +1,132 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+const (
+	maxPut  = 32 << 20 // bytes of one file put in by a model
+	maxText = 128 << 10
+	maxBlob = 512 << 10 // of a binary file in one reply, before base64
+)
+
+func (s *Server) addFileTools() {
+	s.tool("install-packages", hints{title: "Install Python packages", repeatable: true, outside: true},
+		`Installs Python packages into a REPL with pip. Many are already there (numpy, pandas, scipy, scikit-learn, matplotlib, seaborn, plotly, duckdb, pyarrow, openpyxl, pillow, sympy, statsmodels, networkx, beautifulsoup4, lxml, requests, httpx): try to import first. Needs network access, which the user may not have allowed.`,
+		s.install, replID(),
+		mcp.WithArray("packages", mcp.Required(), mcp.MinItems(1), mcp.MaxItems(50), mcp.WithStringItems(), mcp.Description(`Requirements as pip takes them: ["polars", "pandas>=2.2"]`)),
+		mcp.WithOutputSchema[outcome]())
+
+	s.tool("put-file", hints{title: "Put a file into a REPL", repeatable: true},
+		`Writes a file into a REPL's file system, replacing what was there. Use it to hand over data that the user gave you in the conversation; for data that code can make or change, run code instead.`,
+		s.putFile, replID(),
+		mcp.WithString("path", mcp.Required(), mcp.Description("Where, relative to the REPL's home folder: \"data/sales.csv\"")),
+		mcp.WithString("text", mcp.Description("The content, for text")),
+		mcp.WithString("base64", mcp.Description("The content as base64, for anything else; give this or text")))
+
+	s.tool("get-file", hints{title: "Get a file from a REPL", readOnly: true, repeatable: true},
+		`Returns a file of a REPL: text as text, pictures as images, other small files as attachments. For a table or a large file it is better to look at it with code.`,
+		s.getFile, replID(),
+		mcp.WithString("path", mcp.Required(), mcp.Description("Relative to the REPL's home folder, or absolute")),
+		mcp.WithInteger("offset", mcp.Min(0), mcp.Description("For a long text: the byte to start from")))
+}
+
+// requirement is what pip takes as one: a name, extras, versions. Nothing that a shell or pip could take for something else.
+var requirement = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,100}(\[[A-Za-z0-9._,-]{1,100}\])?((===?|>=|<=|~=|!=|<|>)[A-Za-z0-9.*+!_-]{1,50}(,|$))*$`)
+
+func (s *Server) install(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	packages := call.GetStringSlice("packages", nil)
+	quoted := make([]string, len(packages))
+	for i, p := range packages {
+		if !requirement.MatchString(p) {
+			return mcp.NewToolResultErrorf("%q is not a package requirement. Give names with optional versions, such as \"polars\" or \"pandas>=2.2\".", p), nil
+		}
+		quoted[i] = "'" + p + "'"
+	}
+	code := "%pip install --disable-pip-version-check --no-input " + strings.Join(quoted, " ")
+	return s.run(ctx, call, call.GetString("replId", ""), code, s.opts.InstructionLimit)
+}
+
+func (s *Server) putFile(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	name, where := call.GetString("replId", ""), call.GetString("path", "")
+	args := call.GetArguments()
+	text, isText := args["text"].(string)
+	encoded, isBase64 := args["base64"].(string)
+	content := []byte(text)
+	switch {
+	case isText == isBase64:
+		return mcp.NewToolResultError("Give the content either as text or as base64."), nil
+	case isBase64:
+		var err error
+		if content, err = base64.StdEncoding.DecodeString(encoded); err != nil {
+			return mcp.NewToolResultErrorf("The content is not base64: %v.", err), nil
+		}
+	}
+	if len(content) > maxPut {
+		return mcp.NewToolResultErrorf("The file has %d bytes, more than the %d that fit through here. Ask the user to put it in with the ForeverVM app.", len(content), maxPut), nil
+	}
+	if err := s.of(ctx).PutFile(ctx, name, where, bytes.NewReader(content)); err != nil {
+		return failure(err, name), nil
+	}
+	return mcp.NewToolResultText(fmt.Sprintf("%d bytes were written to %s in %s.", len(content), where, name)), nil
+}
+
+func (s *Server) getFile(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	name, where := call.GetString("replId", ""), call.GetString("path", "")
+	offset := max(int64(call.GetInt("offset", 0)), 0)
+	body, size, err := s.of(ctx).GetFile(ctx, name, where)
+	if err != nil {
+		return failure(err, name), nil
+	}
+	defer body.Close()
+	if _, err := io.CopyN(io.Discard, body, offset); err != nil {
+		return mcp.NewToolResultErrorf("%s has fewer than %d bytes.", where, offset), nil
+	}
+	data, err := io.ReadAll(io.LimitReader(body, maxImageBytes+1))
+	if err != nil {
+		return failure(err, name), nil
+	}
+	mime := http.DetectContentType(data)
+	switch {
+	case mime == "image/png" || mime == "image/jpeg":
+		p, err := picture{data: data, mime: mime}.fit(s.opts.ReplyLimit - 4096)
+		if err == nil {
+			return &mcp.CallToolResult{Content: []mcp.Content{mcp.NewImageContent(base64.StdEncoding.EncodeToString(p.data), p.mime)}}, nil
+		}
+	case isText(data):
+		return textFile(data, where, offset, size), nil
+	}
+	if len(data) > maxBlob || base64Len(data) > s.opts.ReplyLimit-4096 {
+		return mcp.NewToolResultErrorf("%s is too large to be returned (%d bytes, and not text). Look at it with code in the REPL, or tell the user to download it with the ForeverVM app.", where, size), nil
+	}
+	return mcp.NewToolResultResource(path.Base(where), mcp.BlobResourceContents{
+		URI: fileURI(name, where), MIMEType: mime, Blob: base64.StdEncoding.EncodeToString(data),
+	}), nil
+}
+
+// isText says whether the bytes read as text; the last character may be cut off.
+func isText(data []byte) bool {
+	return utf8.Valid(wholeRunes(data)) && !bytes.ContainsRune(data, 0)
+}
+
+func textFile(data []byte, where string, offset, size int64) *mcp.CallToolResult {
+	if len(data) <= maxText {
+		return mcp.NewToolResultText(string(data))
+	}
+	end := pieceEnd(data[:maxText])
+	result := mcp.NewToolResultText(string(data[:end]))
+	rest := fmt.Sprintf("This is not all of %s (%d bytes): call get-file with offset %d for more.", where, size, offset+int64(end))
+	result.Content = append(result.Content, mcp.NewTextContent(rest))
+	return result
+}

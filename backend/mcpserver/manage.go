@@ -1,0 +1,178 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/client"
+)
+
+// defaultMemoryMB is what a machine gets when nobody says otherwise. Over MCP it can only be made less.
+const defaultMemoryMB = 2048
+
+// repl is what a model is told of a machine.
+type repl struct {
+	ReplID       string            `json:"replId"`
+	Title        string            `json:"title,omitempty"`
+	State        string            `json:"state" jsonschema_description:"idle: ready; running: code runs in it; swapped: asleep on disk, wakes by itself"`
+	Instructions int               `json:"instructions" jsonschema_description:"How many pieces of code have run or wait in it"`
+	CreatedAt    time.Time         `json:"createdAt"`
+	LastActiveAt time.Time         `json:"lastActiveAt"`
+	Tags         map[string]string `json:"tags,omitempty"`
+	ForkOf       string            `json:"forkOf,omitempty"`
+	Notice       string            `json:"notice,omitempty"`
+}
+
+type repls struct {
+	Repls []repl `json:"repls"`
+	More  bool   `json:"more" jsonschema_description:"There are more than these; search to narrow it down"`
+}
+
+func describeMachine(m api.Machine) repl {
+	r := repl{ReplID: m.Name, Title: m.Title, State: m.State, Instructions: m.NextSeq, CreatedAt: m.CreatedAt, LastActiveAt: m.LastActiveAt, Tags: m.Tags, Notice: m.Notice}
+	if m.Parent != nil {
+		r.ForkOf = m.Parent.Name
+	}
+	return r
+}
+
+// structured answers with a value, as text and as structured content.
+func structured(v any) *mcp.CallToolResult {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return mcp.NewToolResultErrorFromErr("the reply could not be encoded", err)
+	}
+	return mcp.NewToolResultStructured(v, string(text))
+}
+
+func (s *Server) create(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	made, err := s.of(ctx).CreateMachine(ctx, api.NewMachine{Title: call.GetString("title", ""), MemoryMB: call.GetInt("memoryMb", 0)})
+	if err != nil {
+		return failure(err, ""), nil
+	}
+	return mcp.NewToolResultText(made.Name), nil
+}
+
+func (s *Server) list(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	page, err := s.of(ctx).Machines(ctx, client.MachineFilter{Text: call.GetString("search", ""), Limit: call.GetInt("limit", 50)})
+	if err != nil {
+		return failure(err, ""), nil
+	}
+	out := repls{Repls: []repl{}, More: page.Next != ""}
+	for _, m := range page.Items {
+		out.Repls = append(out.Repls, describeMachine(m))
+	}
+	return structured(out), nil
+}
+
+func (s *Server) interrupt(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	name := call.GetString("replId", "")
+	m := s.of(ctx)
+	before, err := m.Machine(ctx, name)
+	if err != nil {
+		return failure(err, name), nil
+	}
+	if before.RunningSeq == nil && before.State != "running" {
+		return mcp.NewToolResultText(fmt.Sprintf("Nothing is running in %s.", name)), nil
+	}
+	if _, err := m.Interrupt(ctx, name); err != nil {
+		return failure(err, name), nil
+	}
+	return mcp.NewToolResultText(fmt.Sprintf("The code running in %s was told to stop. Its variables are still there.", name)), nil
+}
+
+func (s *Server) addCheckpointTools() {
+	s.tool("checkpoint-python-repl", hints{title: "Make a checkpoint"},
+		`Saves a REPL's whole state (variables, running code, files) under an id that rewind-python-repl and fork-python-repl take. Takes a fraction of a second. Use it before something risky.`,
+		s.checkpoint, replID(),
+		mcp.WithString("label", mcp.MaxLength(200), mcp.Description("What the state is, in a few words: \"data cleaned\"")),
+		mcp.WithOutputSchema[checkpoint]())
+
+	s.tool("list-checkpoints", hints{title: "List checkpoints", readOnly: true, repeatable: true},
+		`Lists a REPL's checkpoints, newest first.`,
+		s.checkpoints, replID(), mcp.WithOutputSchema[checkpoints]())
+
+	s.tool("rewind-python-repl", hints{title: "Rewind to a checkpoint", destructive: true, repeatable: true},
+		`Returns a REPL to one of its checkpoints: variables and files are as they were then, what came later is undone. To try something without losing the present state, use fork-python-repl instead.`,
+		s.rewind, replID(),
+		mcp.WithString("checkpointId", mcp.Required(), mcp.Description("From checkpoint-python-repl or list-checkpoints")))
+
+	s.tool("fork-python-repl", hints{title: "Fork a REPL"},
+		`Makes a new REPL that starts with a copy of another's whole state, present or at a checkpoint, and returns the new replId. The original stays as it is. Use it to try alternatives side by side.`,
+		s.fork, replID(),
+		mcp.WithString("checkpointId", mcp.Description("The state to start from; the present one when left out")),
+		mcp.WithString("title", mcp.MaxLength(200), mcp.Description("What the new one is for, in a few words")))
+
+	s.tool("delete-python-repl", hints{title: "Move a REPL to the bin", destructive: true, repeatable: true},
+		`Moves a REPL to the bin, from where the user can restore it for seven days. Only when the user asks for it: an idle REPL costs nothing.`,
+		s.delete, replID())
+}
+
+// checkpoint is what a model is told of a checkpoint.
+type checkpoint struct {
+	CheckpointID string    `json:"checkpointId"`
+	Label        string    `json:"label,omitempty"`
+	Kind         string    `json:"kind" jsonschema_description:"manual: kept until deleted; auto: replaced by the next one"`
+	CreatedAt    time.Time `json:"createdAt"`
+	LastSeq      int       `json:"lastSeq" jsonschema_description:"The last instruction whose effect is in it; -1 for none"`
+}
+
+type checkpoints struct {
+	Checkpoints []checkpoint `json:"checkpoints"`
+}
+
+func describeCheckpoint(c api.Checkpoint) checkpoint {
+	return checkpoint{CheckpointID: c.ID, Label: c.Label, Kind: c.Kind, CreatedAt: c.CreatedAt, LastSeq: c.LastSeq}
+}
+
+func (s *Server) checkpoint(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	name := call.GetString("replId", "")
+	made, err := s.of(ctx).Checkpoint(ctx, name, call.GetString("label", ""))
+	if err != nil {
+		return failure(err, name), nil
+	}
+	return structured(describeCheckpoint(made)), nil
+}
+
+func (s *Server) checkpoints(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	name := call.GetString("replId", "")
+	all, err := s.of(ctx).Checkpoints(ctx, name)
+	if err != nil {
+		return failure(err, name), nil
+	}
+	out := checkpoints{Checkpoints: []checkpoint{}}
+	for _, c := range all {
+		out.Checkpoints = append(out.Checkpoints, describeCheckpoint(c))
+	}
+	return structured(out), nil
+}
+
+func (s *Server) rewind(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	name := call.GetString("replId", "")
+	if _, err := s.of(ctx).Rewind(ctx, name, call.GetString("checkpointId", "")); err != nil {
+		return failure(err, name), nil
+	}
+	return mcp.NewToolResultText(fmt.Sprintf("%s is as it was at checkpoint %s.", name, call.GetString("checkpointId", ""))), nil
+}
+
+func (s *Server) fork(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	name := call.GetString("replId", "")
+	made, err := s.of(ctx).Fork(ctx, name, api.NewMachine{Checkpoint: call.GetString("checkpointId", ""), Title: call.GetString("title", "")})
+	if err != nil {
+		return failure(err, name), nil
+	}
+	return mcp.NewToolResultText(made.Name), nil
+}
+
+func (s *Server) delete(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	name := call.GetString("replId", "")
+	if err := s.of(ctx).DeleteMachine(ctx, name); err != nil {
+		return failure(err, name), nil
+	}
+	return mcp.NewToolResultText(fmt.Sprintf("%s is in the bin. The user can restore it there for seven days.", name)), nil
+}

@@ -1,0 +1,201 @@
+// Package mcpserver offers machines to AI apps over the Model Context Protocol: tools, resources and prompts. The same
+// server speaks standard input and output (forevervm mcp), streamable HTTP and SSE (the daemon).
+//
+// What it promises its clients: a call answers before the apps lose patience, and a reply stays below the size
+// that they refuse; what did not fit can be asked for. What it promises the person: nothing here changes a policy,
+// raises a limit or deletes for good.
+package mcpserver
+
+import (
+	"context"
+	"io"
+	"log"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/client"
+)
+
+// Machines is what the tools need of the daemon; *client.Client is it. Errors are told apart by the client package's kinds.
+type Machines interface {
+	CreateMachine(ctx context.Context, n api.NewMachine) (api.Machine, error)
+	Machine(ctx context.Context, name string) (api.Machine, error)
+	Machines(ctx context.Context, f client.MachineFilter) (api.List[api.Machine], error)
+	DeleteMachine(ctx context.Context, name string) error
+
+	Execute(ctx context.Context, name string, e api.Execute) (api.Instruction, bool, error)
+	Instruction(ctx context.Context, name string, seq int, wait time.Duration) (api.Instruction, error)
+	Instructions(ctx context.Context, name string, q client.InstructionQuery) (api.List[api.Instruction], error)
+	Follow(ctx context.Context, name string, seq, from int, yield func(api.Item) error) (api.Instruction, error)
+	Items(ctx context.Context, name string, seq, from, limit int) (api.List[api.Item], error)
+	Output(ctx context.Context, name string, seq int) (io.ReadCloser, error)
+	Data(ctx context.Context, rep api.Representation, limit int64) ([]byte, error)
+	Interrupt(ctx context.Context, name string) (api.Machine, error)
+	CancelInstruction(ctx context.Context, name string, seq int) error
+
+	Checkpoint(ctx context.Context, name, label string) (api.Checkpoint, error)
+	Checkpoints(ctx context.Context, name string) ([]api.Checkpoint, error)
+	Rewind(ctx context.Context, name, checkpoint string) (api.Machine, error)
+	Fork(ctx context.Context, name string, n api.NewMachine) (api.Machine, error)
+
+	Variables(ctx context.Context, name string) ([]api.Variable, error)
+	GetFile(ctx context.Context, name, path string) (io.ReadCloser, int64, error)
+	PutFile(ctx context.Context, name, path string, content io.Reader) error
+}
+
+// Options are what may be said of a server; zero fields mean the default.
+type Options struct {
+	Version string
+	// AnswerWithin is how long a call waits for its instruction: 45 seconds, as apps give up after a minute.
+	AnswerWithin time.Duration
+	// InstructionLimit is an instruction's own limit when the call does not say: 30 minutes.
+	InstructionLimit time.Duration
+	// ReplyLimit is the most bytes of one reply: 900,000, as apps refuse a megabyte.
+	ReplyLimit int
+	Logger     *slog.Logger
+}
+
+// Server serves the Model Context Protocol.
+type Server struct {
+	machines   func(clientName, clientVersion string) Machines
+	opts       Options
+	mcp        *server.MCPServer
+	streamable *server.StreamableHTTPServer
+	sse        *server.SSEServer
+
+	// closing ends with Close: calls over HTTP outlive their connection, not the server.
+	closing context.Context
+	close   context.CancelFunc
+}
+
+// New returns a server. machines gives each call what it works on, told which program calls; it is asked only when
+// something is needed, so that a client is answered before the daemon is there.
+func New(machines func(clientName, clientVersion string) Machines, opts Options) *Server {
+	if opts.AnswerWithin == 0 {
+		opts.AnswerWithin = 45 * time.Second
+	}
+	if opts.InstructionLimit == 0 {
+		opts.InstructionLimit = 30 * time.Minute
+	}
+	if opts.ReplyLimit == 0 {
+		opts.ReplyLimit = 900_000
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{machines: machines, opts: opts}
+	s.closing, s.close = context.WithCancel(context.Background())
+	hooks := &server.Hooks{}
+	hooks.AddAfterListResources(s.listTranscripts)
+	s.mcp = server.NewMCPServer("forevervm", opts.Version,
+		server.WithTitle("ForeverVM"),
+		server.WithInstructions(instructions),
+		server.WithToolCapabilities(false),
+		server.WithResourceCapabilities(false, false),
+		server.WithPromptCapabilities(false),
+		server.WithCompletions(),
+		server.WithPromptCompletionProvider(completer{s}),
+		server.WithResourceCompletionProvider(completer{s}),
+		server.WithInputSchemaValidation(),
+		server.WithRecovery(),
+		server.WithResourceRecovery(),
+		server.WithHooks(hooks),
+		server.WithToolHandlerMiddleware(s.untilClosed),
+	)
+	s.addTools()
+	s.addResources()
+	s.addPrompts()
+	s.streamable = server.NewStreamableHTTPServer(s.mcp,
+		server.WithSessionIdleTTL(24*time.Hour),
+		server.WithStreamableHTTPLogger(opts.Logger),
+		server.WithDisableLocalhostProtection(true), // the daemon has checked the Host
+		// Over HTTP a broken connection is no cancellation: only notifications/cancelled is.
+		server.WithHTTPContextFunc(func(ctx context.Context, _ *http.Request) context.Context { return context.WithoutCancel(ctx) }),
+	)
+	s.sse = server.NewSSEServer(s.mcp,
+		server.WithSSEEndpoint("/sse"),
+		server.WithMessageEndpoint("/message"),
+		server.WithUseFullURLForMessageEndpoint(false),
+		server.WithKeepAlive(true),
+		server.WithSSEDisableLocalhostProtection(true),
+	)
+	return s
+}
+
+const instructions = `ForeverVM runs Python in sandboxed machines ("REPLs") on the user's own computer. A REPL keeps its variables, imports and files for ever, across conversations and restarts: create one, reuse it by its replId, and list the existing ones when the user refers to earlier work.
+numpy, pandas, scipy, scikit-learn, matplotlib, seaborn, plotly, duckdb, pyarrow, openpyxl, pillow, sympy, statsmodels, networkx and more are installed. The sandbox sees no files of the user: put files in with put-file. Matplotlib figures come back as images. The last expression's value is returned, so print() is not needed for it.
+Before something risky, make a checkpoint; rewind-python-repl returns to it. A long instruction answers early with status "running": call read-output to wait for the rest.`
+
+// ServeStdio serves one client on in and out until in ends or ctx does. Whatever the client's calls were waiting for is then interrupted.
+func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	stdio := server.NewStdioServer(s.mcp)
+	stdio.SetErrorLogger(log.New(slogWriter{s.opts.Logger}, "", 0))
+	server.WithWorkerPoolSize(100)(stdio) // as many calls at once: each may wait for its instruction
+	return stdio.Listen(ctx, in, out)
+}
+
+// slogWriter hands the library's log lines to slog.
+type slogWriter struct{ to *slog.Logger }
+
+func (w slogWriter) Write(line []byte) (int, error) {
+	w.to.Warn(string(line), "from", "mcp")
+	return len(line), nil
+}
+
+// Handler serves /mcp (streamable HTTP), and /sse with /message (SSE). Authentication is the caller's.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", s.streamable)
+	mux.Handle("/sse", s.sse.SSEHandler())
+	mux.Handle("/message", s.sse.MessageHandler())
+	return mux
+}
+
+// Close ends what still waits, without interrupting it: the machines go on, or are saved by the daemon.
+func (s *Server) Close() {
+	s.close()
+	s.sse.CloseSessions()
+	if err := s.streamable.Shutdown(context.Background()); err != nil {
+		s.opts.Logger.Warn("MCP sessions did not close", "err", err)
+	}
+}
+
+// untilClosed lets no call outlive the server.
+func (s *Server) untilClosed(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+	return func(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(s.closing, cancel)()
+		return next(ctx, call)
+	}
+}
+
+// of returns the machines as the calling program may see them.
+func (s *Server) of(ctx context.Context) Machines {
+	var info mcp.Implementation
+	if session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo); ok {
+		info = session.GetClientInfo()
+	}
+	if request := server.RequestProtocolInfoFromContext(ctx); request != nil && request.ClientInfo != nil {
+		info = *request.ClientInfo
+	}
+	return s.machines(knownAs(info), info.Version)
+}
+
+// knownAs is the name by which people know a program.
+func knownAs(info mcp.Implementation) string {
+	switch {
+	case info.Title != "":
+		return info.Title
+	case info.Name == "claude-ai":
+		return "Claude Desktop"
+	case info.Name == "":
+		return "MCP client"
+	}
+	return info.Name
+}
