@@ -1,0 +1,259 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+)
+
+// daemon is a `forevervm serve` over a home of its own.
+type daemon struct {
+	bin, home, url, token string
+	cmd                   *exec.Cmd
+}
+
+func start(bin string) (*daemon, error) {
+	home, err := os.MkdirTemp("", "forevervm-bench-")
+	if err != nil {
+		return nil, err
+	}
+	d := &daemon{bin: bin, home: home}
+	d.cmd = exec.Command(filepath.Join(bin, "forevervm"), "serve", "--home", home)
+	out, err := d.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := d.cmd.Start(); err != nil {
+		return nil, err
+	}
+	var ready struct{ URL string }
+	if err := json.NewDecoder(out).Decode(&ready); err != nil {
+		return nil, fmt.Errorf("the daemon did not start: %w", err)
+	}
+	d.url = ready.URL
+	token, err := exec.Command(filepath.Join(bin, "forevervm"), "token", "--home", home).Output()
+	if err != nil {
+		return nil, err
+	}
+	d.token = strings.TrimSpace(string(token))
+	// The first machine makes the template; that is not what is measured.
+	name, err := d.create()
+	if err != nil {
+		return nil, err
+	}
+	return d, d.exec(name, "1")
+}
+
+func (d *daemon) stop() {
+	_ = d.cmd.Process.Signal(os.Interrupt)
+	_ = d.cmd.Wait()
+	os.RemoveAll(d.home)
+}
+
+func (d *daemon) call(method, path string, in, out any) error {
+	b, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequest(method, d.url+path, bytes.NewReader(b)) //nolint:noctx // a benchmark ends as a whole
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+d.token)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if b, err = io.ReadAll(res.Body); err != nil {
+		return err
+	}
+	if res.StatusCode >= 400 {
+		return fmt.Errorf("%s %s: %s: %s", method, path, res.Status, b)
+	}
+	if out == nil || len(b) == 0 {
+		return nil
+	}
+	return json.Unmarshal(b, out)
+}
+
+func (d *daemon) create() (string, error) {
+	var m struct{ Name string }
+	err := d.call("POST", "/api/machines", struct{}{}, &m)
+	return m.Name, err
+}
+
+// exec runs code and waits for its result.
+func (d *daemon) exec(name, code string) error {
+	var in struct {
+		Seq    int
+		Status string
+		Error  string
+	}
+	if err := d.call("POST", "/api/machines/"+name+"/instructions", map[string]any{"code": code}, &in); err != nil {
+		return err
+	}
+	if err := d.call("GET", fmt.Sprintf("/api/machines/%s/instructions/%d?wait=600", name, in.Seq), nil, &in); err != nil {
+		return err
+	}
+	if in.Status != "ok" {
+		return fmt.Errorf("%q ended with %s: %s", code, in.Status, in.Error)
+	}
+	return nil
+}
+
+// alone measures what has no counterpart elsewhere.
+func alone(out *tabwriter.Writer, d *daemon) error {
+	fmt.Fprintln(out, "alone\tmedian\taim")
+	name, err := d.create()
+	if err != nil {
+		return err
+	}
+	if err := d.exec(name, "import numpy, pandas, matplotlib.pyplot\nx = 1"); err != nil {
+		return err
+	}
+	var wakes, pauses, checkpoints, forks []float64
+	for range 7 {
+		if err := d.call("POST", "/api/machines/"+name+"/swap", nil, nil); err != nil {
+			return err
+		}
+		begin := time.Now()
+		if err := d.exec(name, "x + 1"); err != nil {
+			return err
+		}
+		wakes = append(wakes, since(begin))
+	}
+	for i := range 7 {
+		var c struct {
+			PauseMS float64 `json:"pause_ms"`
+		}
+		if err := d.exec(name, fmt.Sprintf("x = %d", i)); err != nil {
+			return err
+		}
+		begin := time.Now()
+		if err := d.call("POST", "/api/machines/"+name+"/checkpoints", struct{}{}, &c); err != nil {
+			return err
+		}
+		checkpoints, pauses = append(checkpoints, since(begin)), append(pauses, c.PauseMS/1000)
+	}
+	begin := time.Now()
+	for range 20 {
+		var m struct{ Name string }
+		if err := d.call("POST", "/api/machines/"+name+"/fork", struct{}{}, &m); err != nil {
+			return err
+		}
+		if err := d.exec(m.Name, "x + 1"); err != nil {
+			return err
+		}
+	}
+	forks = append(forks, since(begin))
+
+	fmt.Fprintf(out, "wake of a swapped machine, to its first result\t%s\t≤ 250 ms\n", ms(median(wakes)))
+	fmt.Fprintf(out, "checkpoint: the machine stands still\t%s\t≤ 100 ms\n", ms(median(pauses)))
+	fmt.Fprintf(out, "checkpoint: until durable\t%s\t\n", ms(median(checkpoints)))
+	fmt.Fprintf(out, "20 forks one after another, each to its first result\t%s\t≤ 4000 ms\n", ms(median(forks)))
+
+	initialize, err := mcpStart(d)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "forevervm mcp, from start to its answer to initialize\t%s\t≤ 150 ms\n", ms(initialize))
+
+	memory, err := idleMemory(d.bin)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "idle daemon with 100 swapped machines, resident\t%.1f MB\t≤ 60 MB\n", memory)
+	return nil
+}
+
+// mcpStart times an AI app's start of the MCP server, with the daemon running.
+func mcpStart(d *daemon) (float64, error) {
+	var times []float64
+	for range 7 {
+		cmd := exec.Command(filepath.Join(d.bin, "forevervm"), "mcp", "--home", d.home)
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			return 0, err
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			return 0, err
+		}
+		begin := time.Now()
+		if err := cmd.Start(); err != nil {
+			return 0, err
+		}
+		const request = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}` + "\n"
+		if _, err := io.WriteString(in, request); err != nil {
+			return 0, err
+		}
+		line, err := bufio.NewReader(out).ReadString('\n')
+		times = append(times, since(begin))
+		if err != nil || !strings.Contains(line, "serverInfo") {
+			return 0, fmt.Errorf("not an answer to initialize: %q (%w)", line, err)
+		}
+		in.Close()
+		if err := cmd.Wait(); err != nil {
+			return 0, err
+		}
+	}
+	return median(times), nil
+}
+
+// idleMemory is the resident memory (MB) of a fresh daemon that has 100 swapped machines and nothing to do.
+func idleMemory(bin string) (float64, error) {
+	d, err := start(bin)
+	if err != nil {
+		return 0, err
+	}
+	defer d.stop()
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var failed error
+	for range 4 {
+		all.Go(func() {
+			for range 25 {
+				name, err := d.create()
+				if err == nil {
+					err = d.exec(name, "x = 1")
+				}
+				if err == nil {
+					err = d.call("POST", "/api/machines/"+name+"/swap", nil, nil)
+				}
+				if err != nil {
+					mu.Lock()
+					failed = err
+					mu.Unlock()
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	if failed != nil {
+		return 0, failed
+	}
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kb, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")))
+			return float64(kb) / 1024, err
+		}
+	}
+	return 0, fmt.Errorf("no VmRSS")
+}

@@ -1,0 +1,102 @@
+// Command bench measures the built programs: against Jupyter with the same Python and libraries, and alone. It
+// prints medians and ratios as a table. `make bench` runs it; it needs Linux, user namespaces and about five minutes.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+func main() {
+	bin := flag.String("bin", "build/bin", "what `make build` left")
+	cache := flag.String("cache", "build/cache/bench", "where Jupyter and the unpacked image are kept between runs")
+	rounds := flag.Int("rounds", 5, "rounds of each comparison")
+	flag.Parse()
+	if err := measure(*bin, *cache, *rounds); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func measure(bin, cache string, rounds int) error {
+	bin, err := filepath.Abs(bin)
+	if err != nil {
+		return err
+	}
+	cache, err = filepath.Abs(cache)
+	if err != nil {
+		return err
+	}
+	root, err := jupyter(bin, cache)
+	if err != nil {
+		return err
+	}
+	d, err := start(bin)
+	if err != nil {
+		return err
+	}
+	defer d.stop()
+
+	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	if err := compare(out, d, root, rounds); err != nil {
+		return errors.Join(err, out.Flush())
+	}
+	fmt.Fprintln(out)
+	if err := alone(out, d); err != nil {
+		return errors.Join(err, out.Flush())
+	}
+	return out.Flush()
+}
+
+// jupyter unpacks the sandbox image once per digest, so that Jupyter runs on the very same Python and libraries, and
+// adds Jupyter itself beside it.
+func jupyter(bin, cache string) (string, error) {
+	b, err := os.ReadFile(filepath.Join(bin, "image", "base.json"))
+	if err != nil {
+		return "", err
+	}
+	var image struct{ Digest string }
+	if err := json.Unmarshal(b, &image); err != nil {
+		return "", err
+	}
+	root := filepath.Join(cache, strings.ReplaceAll(image.Digest, ":", "-"))
+	if _, err := os.Stat(root); err == nil {
+		return root, nil
+	}
+	if err := os.RemoveAll(cache); err != nil {
+		return "", err
+	}
+	tmp := root + ".tmp"
+	if err := os.MkdirAll(tmp, 0o755); err != nil {
+		return "", err
+	}
+	steps := [][]string{
+		{"fsck.erofs", "--extract=" + tmp, "--overwrite", "--no-preserve-owner", filepath.Join(bin, "image", "base.erofs")},
+		{"python3", "-m", "venv", filepath.Join(cache, "pip")},
+		{
+			filepath.Join(cache, "pip", "bin", "pip"), "install", "--quiet", "--target", filepath.Join(tmp, "opt", "bench"),
+			"--platform", "manylinux_2_28_x86_64", "--platform", "manylinux2014_x86_64", "--python-version", "3.13", "--implementation", "cp",
+			"--only-binary=:all:", "--requirement", "backend/e2e/bench/requirements.txt",
+		},
+	}
+	for _, args := range steps {
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Stderr = os.Stderr
+		if err := cmd.Run(); err != nil {
+			return "", fmt.Errorf("%s: %w", strings.Join(args, " "), err)
+		}
+	}
+	return root, os.Rename(tmp, root)
+}
+
+func ms(seconds float64) string { return fmt.Sprintf("%.1f ms", seconds*1000) }
+
+func since(start time.Time) float64 { return time.Since(start).Seconds() }
