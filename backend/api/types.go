@@ -265,3 +265,20 @@ type Error struct {
 	ID      *string `json:"id"`
 	Message string  `json:"message"`
 }
+
+// Health answers GET /health.
+type Health struct {
+	Status  string `json:"status"` // "ok"
+	Version string `json:"version"`
+}
+
+// OpenCode answers POST /api/open and is the body of POST /open: it stands in for the token in the address /#open=CODE,
+// works once and only for a minute.
+type OpenCode struct {
+	Code string `json:"code"`
+}
+
+// OpenToken answers POST /open.
+type OpenToken struct {
+	Token string `json:"token"`
+}

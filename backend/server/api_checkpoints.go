@@ -1,0 +1,61 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/forevervm/desktop/backend/api"
+)
+
+func (s *Server) listCheckpoints(w http.ResponseWriter, r *http.Request) error {
+	found, err := s.config.Machines.Checkpoints(r.Context(), r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, list(found, "", checkpointJSON))
+}
+
+func (s *Server) createCheckpoint(w http.ResponseWriter, r *http.Request) error {
+	var body api.NewCheckpoint
+	if err := readJSON(w, r, &body); err != nil {
+		return err
+	}
+	made, err := s.config.Machines.Checkpoint(r.Context(), r.PathValue("name"), body.Label)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, checkpointJSON(made))
+}
+
+func (s *Server) deleteCheckpoint(w http.ResponseWriter, r *http.Request) error {
+	if err := s.config.Machines.DeleteCheckpoint(r.Context(), r.PathValue("name"), r.PathValue("id")); err != nil {
+		return err
+	}
+	return noContent(w)
+}
+
+func (s *Server) rewind(w http.ResponseWriter, r *http.Request) error {
+	var body api.Rewind
+	if err := readJSON(w, r, &body); err != nil {
+		return err
+	}
+	if body.Checkpoint == "" {
+		return invalid("Say which checkpoint to go back to.")
+	}
+	m, err := s.config.Machines.Rewind(r.Context(), r.PathValue("name"), body.Checkpoint)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, machineJSON(m))
+}
+
+func (s *Server) fork(w http.ResponseWriter, r *http.Request) error {
+	var body api.NewMachine
+	if err := readJSON(w, r, &body); err != nil {
+		return err
+	}
+	made, err := s.config.Machines.Fork(r.Context(), r.PathValue("name"), body.Checkpoint, createOptions(body))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, machineJSON(made))
+}

@@ -1,0 +1,101 @@
+package server
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
+	return writeJSON(w, http.StatusOK, api.Health{Status: "ok", Version: s.config.Version})
+}
+
+func (s *Server) status(w http.ResponseWriter, r *http.Request) error {
+	return writeJSON(w, http.StatusOK, s.statusJSON(s.config.Machines.Status(r.Context())))
+}
+
+func (s *Server) shutdown(w http.ResponseWriter, _ *http.Request) error {
+	if err := noContent(w); err != nil {
+		return err
+	}
+	_ = http.NewResponseController(w).Flush() // the client hears of it before the connection goes
+	s.config.Shutdown()
+	return nil
+}
+
+// pingEvery keeps the connection of an event stream alive and shows both sides that the other is there.
+const pingEvery = 15 * time.Second
+
+// events sends what happens until the client goes.
+func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	after := r.URL.Query().Get("after")
+	coming := s.config.Machines.Subscribe(ctx, after)
+	out := newLines(w)
+	if err := out.flush(); err != nil {
+		return err
+	}
+	ping := time.NewTicker(pingEvery)
+	defer ping.Stop()
+	send := func(event api.Event) error {
+		line, err := encodeJSON(event)
+		if err != nil {
+			return err
+		}
+		return out.add(line)
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ping.C:
+			if err := send(api.Event{Type: "ping"}); err != nil {
+				return err
+			}
+		case event, ok := <-coming:
+			if !ok {
+				// This stream was too slow, as its client was; it goes on from what the client has.
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				coming = s.config.Machines.Subscribe(ctx, after)
+				continue
+			}
+			if event.ID != "" {
+				after = event.ID
+			}
+			if err := send(s.eventJSON(event)); err != nil {
+				return err
+			}
+			if len(coming) > 0 {
+				continue // send them together
+			}
+		}
+		if err := out.flush(); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *Server) search(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	limit, err := queryInt(query, "limit", 1, 0)
+	if err != nil {
+		return err
+	}
+	words := query.Get("q")
+	if words == "" {
+		return invalid("Say what to search for: the parameter q is empty.")
+	}
+	found, err := s.config.Machines.Search(r.Context(), machine.SearchQuery{
+		Text: words, Machine: query.Get("machine"), Cursor: query.Get("cursor"), Limit: limit,
+	})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, list(found.Items, found.Next, func(hit machine.SearchHit) api.SearchHit {
+		return api.SearchHit{Machine: hit.MachineName, Seq: hit.Seq, At: hit.At.UTC(), Field: hit.Field, Snippet: text([]byte(hit.Snippet))}
+	}))
+}

@@ -1,0 +1,289 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// maxWait is the longest that a request for an instruction waits for its end.
+const maxWait = time.Hour
+
+func (s *Server) execute(w http.ResponseWriter, r *http.Request) error {
+	var body api.Execute
+	if err := readJSON(w, r, &body); err != nil {
+		return err
+	}
+	timeout, err := limit(body.TimeoutSeconds)
+	if err != nil {
+		return err
+	}
+	name, err := s.name(r)
+	if err != nil {
+		return err
+	}
+	in, interrupted, err := s.config.Machines.Execute(r.Context(), name, machine.ExecuteOptions{
+		Code: body.Code, Timeout: timeout, Interrupt: body.Interrupt, Formats: body.Formats, Client: clientOf(r),
+	})
+	if err != nil {
+		return err
+	}
+	w.Header().Set(headerInterrupted, strconv.FormatBool(interrupted))
+	return writeJSON(w, http.StatusOK, instructionJSON(name, in))
+}
+
+// name is the present name of the machine in the path, which may be an old one there.
+func (s *Server) name(r *http.Request) (string, error) {
+	m, err := s.config.Machines.Get(r.Context(), r.PathValue("name"))
+	return m.Name, err
+}
+
+func (s *Server) listInstructions(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	var wanted machine.InstructionQuery
+	switch query.Get("order") {
+	case "", "oldest":
+	case "newest":
+		wanted.Newest = true
+	default:
+		return invalid("The parameter order must be newest or oldest.")
+	}
+	var err error
+	if wanted.Limit, err = queryInt(query, "limit", 1, 0); err != nil {
+		return err
+	}
+	if query.Has("before") {
+		before, err := queryInt(query, "before", 0, 0)
+		if err != nil {
+			return err
+		}
+		wanted.Before = &before
+	}
+	if query.Has("after") {
+		after, err := queryInt(query, "after", -1, 0)
+		if err != nil {
+			return err
+		}
+		wanted.After = &after
+	}
+	name, err := s.name(r)
+	if err != nil {
+		return err
+	}
+	found, err := s.config.Machines.Instructions(r.Context(), name, wanted)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, list(found.Items, found.Next, func(in machine.Instruction) api.Instruction {
+		return instructionJSON(name, in)
+	}))
+}
+
+// getInstruction answers with an instruction, waiting for its end where it was asked to.
+func (s *Server) getInstruction(w http.ResponseWriter, r *http.Request) error {
+	name, seq, err := s.instruction(r)
+	if err != nil {
+		return err
+	}
+	wait := time.Duration(0)
+	if given := r.URL.Query().Get("wait"); given != "" {
+		seconds, err := strconv.ParseFloat(given, 64)
+		if err != nil || !(seconds >= 0) {
+			return invalid("The parameter wait must be a number of seconds.")
+		}
+		wait = time.Duration(min(seconds, maxWait.Seconds()) * float64(time.Second))
+	}
+	var in machine.Instruction
+	if wait == 0 {
+		in, err = s.config.Machines.Instruction(r.Context(), name, seq)
+	} else {
+		ctx, cancel := context.WithTimeout(r.Context(), wait)
+		defer cancel()
+		in, err = s.config.Machines.Wait(ctx, name, seq)
+		if errors.Is(err, context.DeadlineExceeded) && r.Context().Err() == nil {
+			in, err = s.config.Machines.Instruction(r.Context(), name, seq)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, instructionJSON(name, in))
+}
+
+// instruction is the machine's present name and the sequence number in the path.
+func (s *Server) instruction(r *http.Request) (name string, seq int, err error) {
+	if seq, err = pathInt(r, "seq"); err != nil {
+		return "", 0, err
+	}
+	name, err = s.name(r)
+	return name, seq, err
+}
+
+func (s *Server) cancelInstruction(w http.ResponseWriter, r *http.Request) error {
+	name, seq, err := s.instruction(r)
+	if err != nil {
+		return err
+	}
+	if err := s.config.Machines.Cancel(r.Context(), name, seq); err != nil {
+		return err
+	}
+	return noContent(w)
+}
+
+// A page of items ends at this many, or once this many bytes are on it.
+const (
+	maxItems     = 1000
+	maxItemBytes = 4 << 20
+	itemsAtOnce  = 50
+)
+
+func (s *Server) listItems(w http.ResponseWriter, r *http.Request) error {
+	name, seq, err := s.instruction(r)
+	if err != nil {
+		return err
+	}
+	query := r.URL.Query()
+	from, err := queryInt(query, "from", 0, 0)
+	if err != nil {
+		return err
+	}
+	wanted, err := queryInt(query, "limit", 1, maxItems)
+	if err != nil {
+		return err
+	}
+	wanted = min(wanted, maxItems)
+	in, err := s.config.Machines.Instruction(r.Context(), name, seq)
+	if err != nil {
+		return err
+	}
+	answer := api.List[api.Item]{Items: []api.Item{}}
+	for bytes := 0; len(answer.Items) < wanted && bytes < maxItemBytes; {
+		items, err := s.config.Machines.Items(r.Context(), name, seq, from, min(itemsAtOnce, wanted-len(answer.Items)))
+		if err != nil {
+			return err
+		}
+		if len(items) == 0 {
+			return writeJSON(w, http.StatusOK, answer)
+		}
+		for _, item := range items {
+			answer.Items = append(answer.Items, itemJSON(name, seq, item))
+			bytes += len(item.Text)
+			for _, form := range item.Representations {
+				bytes += min(len(form.Data), maxInline)
+			}
+			from = item.Index + 1
+		}
+	}
+	if from < in.Items {
+		answer.Next = strconv.Itoa(from)
+	}
+	return writeJSON(w, http.StatusOK, answer)
+}
+
+// streamInstruction sends items as they come and then the finished instruction.
+func (s *Server) streamInstruction(w http.ResponseWriter, r *http.Request) error {
+	name, seq, err := s.instruction(r)
+	if err != nil {
+		return err
+	}
+	from, err := queryInt(r.URL.Query(), "from", 0, 0)
+	if err != nil {
+		return err
+	}
+	if _, err := s.config.Machines.Instruction(r.Context(), name, seq); err != nil {
+		return err
+	}
+	out := newLines(w)
+	if err := out.flush(); err != nil {
+		return err
+	}
+	send := func(message api.StreamMessage) error {
+		line, err := encodeJSON(message)
+		if err != nil {
+			return err
+		}
+		if err := out.add(line); err != nil {
+			return err
+		}
+		return out.flush()
+	}
+	in, err := s.config.Machines.Follow(r.Context(), name, seq, from, func(item machine.Item) error {
+		converted := itemJSON(name, seq, item)
+		return send(api.StreamMessage{Item: &converted})
+	})
+	if err != nil {
+		return err
+	}
+	converted := instructionJSON(name, in)
+	return send(api.StreamMessage{Instruction: &converted})
+}
+
+// getData answers with the bytes of one representation. A machine made them: they are for saving, never for showing.
+func (s *Server) getData(w http.ResponseWriter, r *http.Request) error {
+	name, seq, err := s.instruction(r)
+	if err != nil {
+		return err
+	}
+	n, err := pathInt(r, "n")
+	if err != nil {
+		return err
+	}
+	forms, err := s.forms(r, name, seq)
+	if err != nil {
+		return err
+	}
+	if n >= len(forms) {
+		return &failure{http.StatusNotFound, "NotFound", "There is no such data. It may have been too large to be kept."}
+	}
+	mediaType := "application/octet-stream"
+	if kind, _, err := mime.ParseMediaType(forms[n].MIME); err == nil {
+		mediaType = kind
+	}
+	filename := name + "-" + strconv.Itoa(seq)
+	if endings, _ := mime.ExtensionsByType(mediaType); len(endings) > 0 {
+		filename += endings[0]
+	}
+	attachment(w, filename, mediaType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(forms[n].Data)))
+	_, err = w.Write(forms[n].Data)
+	return err
+}
+
+// forms are the representations at the place that the path names: an item, or the result.
+func (s *Server) forms(r *http.Request, name string, seq int) ([]machine.Representation, error) {
+	if r.PathValue("place") == "result" {
+		in, err := s.config.Machines.Instruction(r.Context(), name, seq)
+		return in.Data, err
+	}
+	index, err := pathInt(r, "place")
+	if err != nil {
+		return nil, err
+	}
+	items, err := s.config.Machines.Items(r.Context(), name, seq, index, 1)
+	if err != nil || len(items) == 0 || items[0].Index != index {
+		return nil, err
+	}
+	return items[0].Representations, nil
+}
+
+func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
+	name, seq, err := s.instruction(r)
+	if err != nil {
+		return err
+	}
+	output, err := s.config.Machines.Output(r.Context(), name, seq)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = output.Close() }()
+	attachment(w, name+"-"+strconv.Itoa(seq)+".txt", "text/plain; charset=utf-8")
+	_, err = io.Copy(w, output)
+	return err
+}

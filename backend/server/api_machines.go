@@ -1,0 +1,117 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+func (s *Server) listMachines(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	filter := machine.Filter{Engine: query.Get("engine"), Text: query.Get("q"), Cursor: query.Get("cursor")}
+	for _, state := range query["state"] {
+		filter.States = append(filter.States, machine.State(state))
+	}
+	for _, tag := range query["tag"] {
+		key, value, ok := strings.Cut(tag, "=")
+		if !ok {
+			return invalid("The parameter tag must look like key=value, not %q.", tag)
+		}
+		if filter.Tags == nil {
+			filter.Tags = map[string]string{}
+		}
+		filter.Tags[key] = value
+	}
+	var err error
+	if filter.CreatedAfter, err = queryTime(query, "created_after"); err != nil {
+		return err
+	}
+	if filter.CreatedBefore, err = queryTime(query, "created_before"); err != nil {
+		return err
+	}
+	if filter.Deleted, err = queryBool(query, "deleted"); err != nil {
+		return err
+	}
+	if filter.Limit, err = queryInt(query, "limit", 1, 0); err != nil {
+		return err
+	}
+	found, err := s.config.Machines.List(r.Context(), filter)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, list(found.Items, found.Next, machineJSON))
+}
+
+func (s *Server) createMachine(w http.ResponseWriter, r *http.Request) error {
+	var body api.NewMachine
+	if err := readJSON(w, r, &body); err != nil {
+		return err
+	}
+	if body.Checkpoint != "" {
+		return invalid("A new machine has no checkpoint to start from. To start from another machine's, fork that machine.")
+	}
+	made, err := s.config.Machines.Create(r.Context(), createOptions(body))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, machineJSON(made))
+}
+
+func createOptions(body api.NewMachine) machine.CreateOptions {
+	return machine.CreateOptions{
+		Name: body.Name, Title: body.Title, Tags: body.Tags, MemoryMB: body.MemoryMB, Engine: body.Engine, Image: body.Image,
+		ExpiresAt: body.ExpiresAt,
+	}
+}
+
+func (s *Server) getMachine(w http.ResponseWriter, r *http.Request) error {
+	m, err := s.config.Machines.Get(r.Context(), r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, machineJSON(m))
+}
+
+func (s *Server) changeMachine(w http.ResponseWriter, r *http.Request) error {
+	var body api.MachineChange
+	if err := readJSON(w, r, &body); err != nil {
+		return err
+	}
+	change := machine.Change{Name: body.Name, Title: body.Title, Tags: body.Tags, MemoryMB: body.MemoryMB}
+	if body.ExpiresAt != nil {
+		change.ExpiresAt = &body.ExpiresAt.Time
+	}
+	m, err := s.config.Machines.Update(r.Context(), r.PathValue("name"), change)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, machineJSON(m))
+}
+
+func (s *Server) deleteMachine(w http.ResponseWriter, r *http.Request) error {
+	purge, err := queryBool(r.URL.Query(), "purge")
+	if err != nil {
+		return err
+	}
+	remove := s.config.Machines.Delete
+	if purge {
+		remove = s.config.Machines.Purge
+	}
+	if err := remove(r.Context(), r.PathValue("name")); err != nil {
+		return err
+	}
+	return noContent(w)
+}
+
+// onMachine does something to a machine and answers with what became of it.
+func (s *Server) onMachine(do func(ctx context.Context, name string) error) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if err := do(r.Context(), r.PathValue("name")); err != nil {
+			return err
+		}
+		return s.getMachine(w, r)
+	}
+}

@@ -1,0 +1,110 @@
+package server
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/forevervm/desktop/backend/api"
+)
+
+// newOpenCode makes a code with which a browser can open the page: the token itself must not stand in an address.
+func (s *Server) newOpenCode(w http.ResponseWriter, _ *http.Request) error {
+	return writeJSON(w, http.StatusOK, api.OpenCode{Code: s.codes.issue()})
+}
+
+// redeemOpenCode gives the token for a code.
+func (s *Server) redeemOpenCode(w http.ResponseWriter, r *http.Request) error {
+	var body api.OpenCode
+	if err := readJSON(w, r, &body); err != nil {
+		return err
+	}
+	switch s.codes.redeem(body.Code) {
+	case codeTaken:
+		return writeJSON(w, http.StatusOK, api.OpenToken{Token: s.config.Token})
+	case codesExhausted:
+		return &failure{http.StatusTooManyRequests, "TooManyRequests", "Too many wrong links were tried. Wait a minute and open ForeverVM's page anew."}
+	}
+	return &failure{http.StatusForbidden, "WrongCode", "This link was used before or is too old. Open ForeverVM's page anew, from its menu or with `forevervm open`."}
+}
+
+const (
+	codeLife  = time.Minute
+	maxCodes  = 32 // waiting at once; the oldest goes
+	maxMisses = 10 // wrong codes in one codeLife
+)
+
+// openCodes are single-use codes that wait to be redeemed. The zero value is ready.
+type openCodes struct {
+	mu      sync.Mutex
+	waiting []openCode // oldest first
+	misses  int        // wrong codes since missing
+	missing time.Time
+}
+
+type openCode struct {
+	code string
+	dies time.Time
+}
+
+// redemption is what became of an attempt.
+type redemption int
+
+const (
+	codeWrong redemption = iota
+	codeTaken
+	codesExhausted
+)
+
+// issue makes a code of 128 bits.
+func (c *openCodes) issue() string {
+	var secret [16]byte
+	_, _ = rand.Read(secret[:]) // never fails
+	code := base64.RawURLEncoding.EncodeToString(secret[:])
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.expire()
+	if len(c.waiting) == maxCodes {
+		c.waiting = c.waiting[1:]
+	}
+	c.waiting = append(c.waiting, openCode{code: code, dies: time.Now().Add(codeLife)})
+	return code
+}
+
+// redeem takes a code, which works once.
+func (c *openCodes) redeem(code string) redemption {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.expire()
+	if c.misses >= maxMisses {
+		return codesExhausted
+	}
+	found := -1
+	for i, waiting := range c.waiting { // all of them, so that the time tells nothing
+		if sameSecret(waiting.code, code) {
+			found = i
+		}
+	}
+	if found < 0 {
+		if c.misses == 0 {
+			c.missing = time.Now()
+		}
+		c.misses++
+		return codeWrong
+	}
+	c.waiting = append(c.waiting[:found], c.waiting[found+1:]...)
+	return codeTaken
+}
+
+// expire forgets what is too old. Called with mu held.
+func (c *openCodes) expire() {
+	now := time.Now()
+	for len(c.waiting) > 0 && !now.Before(c.waiting[0].dies) {
+		c.waiting = c.waiting[1:]
+	}
+	if c.misses > 0 && now.Sub(c.missing) >= codeLife {
+		c.misses = 0
+	}
+}

@@ -1,0 +1,133 @@
+package server
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"github.com/forevervm/desktop/backend/wire"
+)
+
+// wailsOrigins are the pages of the desktop window, on the systems that have it.
+var wailsOrigins = map[string]bool{
+	"wails://wails":           true,
+	"wails://wails.localhost": true,
+	"http://wails.localhost":  true,
+}
+
+// authorize checks the token: a bearer, or for a WebSocket, whose headers a browser does not let a page set, a parameter.
+func (s *Server) authorize(r *http.Request) error {
+	token := ""
+	if scheme, rest, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
+		token = strings.TrimSpace(rest)
+	}
+	if token == "" && wantsSocket(r) {
+		token = r.URL.Query().Get(wire.TokenParameter)
+	}
+	if !sameSecret(token, s.config.Token) {
+		return errUnauthorized
+	}
+	return nil
+}
+
+// sameSecret compares in a time that tells nothing about either, their lengths included.
+func sameSecret(a, b string) bool {
+	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
+	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
+}
+
+// checkHost keeps out pages that reach this port under a name of their own (DNS rebinding). Allowed are the loopback
+// names, the address that the connection came in at, and the name that was asked to be listened on; each with or without a port.
+func (s *Server) checkHost(r *http.Request) error {
+	name := hostname(r.Host)
+	switch {
+	case name == "localhost" || name == "127.0.0.1" || name == "::1":
+		return nil
+	case s.config.Host != "" && strings.EqualFold(name, s.config.Host):
+		return nil
+	case name == localIP(r):
+		return nil
+	}
+	return errHost
+}
+
+// hostname is a Host header's host: lower case, without port and brackets.
+func hostname(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		host = strings.TrimSuffix(inner, "]")
+	}
+	return strings.ToLower(host)
+}
+
+// localIP is the address at which the connection came in, "" if unknown.
+func localIP(r *http.Request) string {
+	address, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok {
+		return ""
+	}
+	parsed, err := netip.ParseAddrPort(address.String())
+	if err != nil {
+		return ""
+	}
+	return parsed.Addr().Unmap().WithZone("").String()
+}
+
+// checkOrigin lets browsers in from the daemon's own page and from the desktop window alone. The window's page lives
+// at another origin and gets CORS headers. Done says that the request was a preflight and is answered.
+func (s *Server) checkOrigin(w http.ResponseWriter, r *http.Request) (done bool, err error) {
+	w.Header().Add("Vary", "Origin")
+	origins := r.Header.Values("Origin")
+	if len(origins) == 0 {
+		return false, nil
+	}
+	origin := origins[0]
+	if len(origins) > 1 {
+		return false, errOrigin
+	}
+	// A browser names the page's own host in Origin and the address it talks to in Host. They are the same only
+	// for a page that this daemon served.
+	if strings.EqualFold(origin, "http://"+r.Host) {
+		return false, nil
+	}
+	if !wailsOrigins[origin] {
+		return false, errOrigin
+	}
+	header := w.Header()
+	header.Set("Access-Control-Allow-Origin", origin)
+	header.Set("Access-Control-Expose-Headers", headerInterrupted+", Content-Disposition, Content-Length")
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false, nil
+	}
+	header.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE")
+	header.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, "+headerClient)
+	header.Set("Access-Control-Max-Age", "600")
+	if r.Header.Get("Access-Control-Request-Private-Network") == "true" {
+		header.Set("Access-Control-Allow-Private-Network", "true")
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return true, nil
+}
+
+// wantsSocket says whether a request asks for a WebSocket, as all browsers and clients do.
+func wantsSocket(r *http.Request) bool {
+	return r.Method == http.MethodGet && hasToken(r.Header.Values("Connection"), "upgrade") &&
+		hasToken(r.Header.Values("Upgrade"), "websocket") && r.Header.Get("Sec-WebSocket-Key") != "" &&
+		r.Header.Get("Sec-WebSocket-Version") == "13"
+}
+
+func hasToken(values []string, token string) bool {
+	for _, value := range values {
+		for part := range strings.SplitSeq(value, ",") {
+			if strings.EqualFold(strings.TrimSpace(part), token) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,151 @@
+package server
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// maxInline is the most bytes of a textual representation that come along with its instruction or item.
+const maxInline = 256 << 10
+
+func machineJSON(m machine.Machine) api.Machine {
+	out := api.Machine{
+		ID: string(m.ID), Name: m.Name, Title: m.Title, Tags: m.Tags, Engine: m.Engine, Image: m.Image, MemoryMB: m.MemoryMB,
+		State: string(m.State), Notice: m.Notice, CreatedAt: m.CreatedAt.UTC(), LastActiveAt: m.LastActiveAt.UTC(),
+		ExpiresAt: utc(m.ExpiresAt), DeletedAt: utc(m.DeletedAt), NextSeq: m.NextSeq, RunningSeq: m.RunningSeq, Queued: m.Queued,
+	}
+	if out.Tags == nil {
+		out.Tags = map[string]string{}
+	}
+	if m.Parent != nil {
+		out.Parent = &api.Parent{ID: string(m.Parent.ID), Name: m.Parent.Name, LastSeq: m.Parent.LastSeq}
+	}
+	if m.Memory != nil {
+		out.Stats = &api.Stats{MemoryBytes: m.Memory.MemoryBytes, UsedBytes: m.Memory.UsedBytes, CPUSeconds: m.Memory.CPUSeconds}
+	}
+	return out
+}
+
+// instructionJSON is an instruction of the machine with that name.
+func instructionJSON(name string, in machine.Instruction) api.Instruction {
+	return api.Instruction{
+		Machine: name, Seq: in.Seq, Code: in.Code, Client: api.Client{Name: in.Client.Name, Version: in.Client.Version},
+		TimeoutSeconds: in.Timeout.Seconds(), Status: string(in.Status), QueuedAt: in.QueuedAt.UTC(),
+		StartedAt: utc(in.StartedAt), EndedAt: utc(in.EndedAt), RuntimeMS: in.Runtime.Milliseconds(), Value: in.Value,
+		ErrorName: in.ErrorName, Error: in.Error, ErrorANSI: in.ErrorANSI, Data: representations(name, in.Seq, "result", in.Data),
+		RolledBack: in.RolledBack, Notice: in.Notice, Items: in.Items, OutputBytes: in.OutputBytes, OutputDropped: in.OutputDropped,
+	}
+}
+
+func itemJSON(name string, seq int, item machine.Item) api.Item {
+	return api.Item{
+		Index: item.Index, Kind: string(item.Kind), At: item.At.UTC(), Stream: item.Stream, Text: text(item.Text),
+		Background: item.Background, Representations: representations(name, seq, strconv.Itoa(item.Index), item.Representations),
+		DisplayID: item.DisplayID, Update: item.Update, Wait: item.Wait,
+	}
+}
+
+// representations lists forms of something rich. Text comes along where it is short, all of it can be fetched.
+func representations(name string, seq int, place string, forms []machine.Representation) []api.Representation {
+	var out []api.Representation
+	for n, form := range forms {
+		one := api.Representation{
+			MIME: text([]byte(form.MIME)), Size: int64(len(form.Data)),
+			Href: "/api/machines/" + url.PathEscape(name) + "/instructions/" + strconv.Itoa(seq) + "/data/" + place + "/" + strconv.Itoa(n),
+		}
+		if isText(form.MIME) && len(form.Data) <= maxInline {
+			one.Text = text(form.Data)
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+func isText(mime string) bool {
+	return strings.HasPrefix(mime, "text/") || mime == "image/svg+xml" || mime == "application/json" || strings.HasSuffix(mime, "+json")
+}
+
+func checkpointJSON(c machine.Checkpoint) api.Checkpoint {
+	return api.Checkpoint{
+		ID: c.ID, Kind: string(c.Kind), Label: c.Label, CreatedAt: c.CreatedAt.UTC(), LastSeq: c.LastSeq, RunningSeq: c.RunningSeq, Size: c.Size,
+	}
+}
+
+func engineJSON(e machine.EngineStatus) api.Engine {
+	out := api.Engine{Name: e.Name, Default: e.Default}
+	for _, problem := range e.Problems {
+		out.Problems = append(out.Problems, api.Problem{What: problem.What, Do: problem.Do})
+	}
+	return out
+}
+
+func (s *Server) statusJSON(status machine.Status) api.Status {
+	out := api.Status{
+		Version: s.config.Version, PID: pid, Home: s.config.Home, StartedAt: status.StartedAt.UTC(), Engines: []api.Engine{},
+		InMemory: status.InMemory, Running: status.Running, Total: status.Total, Memory: status.Memory,
+		DiskFree: status.DiskFree, DiskUsed: status.DiskUsed, Warnings: status.Warnings,
+	}
+	for _, engine := range status.Engines {
+		out.Engines = append(out.Engines, engineJSON(engine))
+	}
+	return out
+}
+
+// eventJSON is an event as the API tells it.
+func (s *Server) eventJSON(e machine.Event) api.Event {
+	out := api.Event{ID: e.ID, Type: string(e.Type), Seq: e.Seq}
+	name := ""
+	if e.Machine != nil {
+		name = e.Machine.Name
+	}
+	switch e.Type {
+	case machine.EventMachine:
+		if e.Machine != nil {
+			m := machineJSON(*e.Machine)
+			out.Machine = &m
+		}
+		return out
+	case machine.EventStatus:
+		if e.Status != nil {
+			status := s.statusJSON(*e.Status)
+			out.Status = &status
+		}
+		return out
+	}
+	out.Name = name
+	if e.Instruction != nil {
+		in := instructionJSON(name, *e.Instruction)
+		out.Instruction = &in
+		out.Seq = in.Seq
+	}
+	if e.Item != nil {
+		item := itemJSON(name, e.Seq, *e.Item)
+		out.Item = &item
+	}
+	return out
+}
+
+// list is a page, its items converted.
+func list[A, B any](items []A, next string, convert func(A) B) api.List[B] {
+	out := api.List[B]{Items: make([]B, 0, len(items)), Next: next}
+	for _, item := range items {
+		out.Items = append(out.Items, convert(item))
+	}
+	return out
+}
+
+// text is bytes as JSON can hold them.
+func text(data []byte) string { return strings.ToValidUTF8(string(data), "\uFFFD") }
+
+func utc(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	at := t.UTC()
+	return &at
+}

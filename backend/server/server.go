@@ -1,0 +1,191 @@
+// Package server is the daemon's HTTP side: the ForeverVM wire that the public SDKs speak (/v1), our own API (/api,
+// described by api/openapi.yaml), the MCP endpoints and the page. It knows machines only through Machines.
+package server
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Config says what a Server serves.
+type Config struct {
+	Machines Machines
+	Token    string // id.secret; every request but those for /health and the page's files carries it
+	Account  string // what /v1/whoami answers
+	Version  string
+	Home     string       // where the files are, for /api/status
+	MCP      http.Handler // at /mcp, /sse and /message; nil for none
+	Page     fs.FS        // index.html at its top; nil for none
+	Host     string       // the name or address that was asked to be listened on, beside the loopback ones; may be ""
+	Logger   *slog.Logger
+	Shutdown func() // called for /api/shutdown, must not block
+}
+
+// Server answers HTTP requests. Make it with New.
+type Server struct {
+	config  Config
+	mux     *http.ServeMux
+	codes   openCodes
+	page    *page
+	sockets sync.WaitGroup // handlers of WebSockets, which http.Server does not wait for
+}
+
+// New makes a server.
+func New(config Config) *Server {
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{config: config, mux: http.NewServeMux()}
+	if config.Page != nil {
+		s.page = newPage(config.Page)
+	}
+	for _, route := range s.routes() {
+		s.mux.Handle(route.pattern, s.handler(route))
+	}
+	return s
+}
+
+// How long requests that are under way may take to end once Serve is told to stop.
+const goodbye = 2 * time.Second
+
+// Serve answers requests on the listener until ctx ends; waiting calls and open sockets then end too, and it returns
+// once all have. The listener is closed.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	httpServer := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelDebug),
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+	}
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		<-ctx.Done()
+		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+		defer cancel()
+		if httpServer.Shutdown(patience) != nil {
+			_ = httpServer.Close()
+		}
+	}()
+	err := httpServer.Serve(listener)
+	cancel()
+	<-stopped
+	s.sockets.Wait()
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	started := time.Now()
+	out := &response{ResponseWriter: w}
+	defer s.finish(out, r, started)
+	header := out.Header()
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Referrer-Policy", "no-referrer")
+	if err := s.checkHost(r); err != nil {
+		s.fail(out, r, err)
+		return
+	}
+	done, err := s.checkOrigin(out, r)
+	if err != nil {
+		s.fail(out, r, err)
+		return
+	}
+	if done {
+		return
+	}
+	s.mux.ServeHTTP(out, withoutDoubleSlash(r))
+}
+
+// withoutDoubleSlash mends the paths of clients that add "/v1/…" to a base URL which ends in a slash; the mux
+// would redirect them, and not every client follows with its body.
+func withoutDoubleSlash(r *http.Request) *http.Request {
+	if !strings.HasPrefix(r.URL.Path, "//") {
+		return r
+	}
+	mended := *r
+	address := *r.URL
+	address.Path = "/" + strings.TrimLeft(address.Path, "/")
+	if address.RawPath != "" {
+		address.RawPath = "/" + strings.TrimLeft(address.RawPath, "/")
+	}
+	mended.URL = &address
+	return &mended
+}
+
+// handler wraps a route with what all have in common: the token, and errors that become responses.
+func (s *Server) handler(route route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !route.open {
+			if err := s.authorize(r); err != nil {
+				s.fail(w, r, err)
+				return
+			}
+		}
+		if err := route.handle(w, r); err != nil {
+			s.fail(w, r, err)
+		}
+	})
+}
+
+// finish logs a request, never its query, which may hold a token, and turns a panic of its handler into an answer.
+func (s *Server) finish(w *response, r *http.Request, started time.Time) {
+	problem := recover()
+	if problem != nil && problem != http.ErrAbortHandler { //nolint:errorlint // panicked with this very value
+		s.config.Logger.Error("a request's handler panicked", "method", r.Method, "path", r.URL.Path, "panic", problem)
+		if w.status == 0 {
+			s.fail(w, r, errPanic)
+			problem = nil
+		}
+	}
+	s.config.Logger.Debug("request", "method", r.Method, "path", r.URL.Path, "status", w.status, "took", time.Since(started), "client", clientOf(r).Name)
+	if problem != nil {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// response remembers the status, so that it is known whether an error can still be told.
+type response struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader remembers the status.
+func (w *response) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write remembers that there is a body.
+func (w *response) Write(data []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(data)
+}
+
+// Unwrap lets http.ResponseController and the WebSocket library reach what they need.
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Flush serves libraries that ask for http.Flusher rather than for a ResponseController.
+func (w *response) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
+
+// pid is this process, for /api/status.
+var pid = os.Getpid()

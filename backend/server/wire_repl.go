@@ -1,0 +1,172 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/wire"
+)
+
+// The Rust SDK gets ready for exec_received only after it has sent its exec, so an answer within a millisecond is lost on it.
+const rustHold = 2 * time.Millisecond
+
+// rejected is the number that stands for an instruction that was not taken: it has none of its own.
+const rejected = -1
+
+// wireRepl serves one WebSocket. An open socket is no use of its machine and costs one waiting goroutine. It
+// sends no pings: the Rust SDK breaks at them.
+func (s *Server) wireRepl(w http.ResponseWriter, r *http.Request) error {
+	if !wantsSocket(r) {
+		w.Header().Set("Upgrade", "websocket")
+		return errSocketWanted
+	}
+	m, err := s.replMachine(r)
+	if err != nil {
+		return err
+	}
+	raw := &corkable{ResponseWriter: w}
+	conn, err := websocket.Accept(raw, r, &websocket.AcceptOptions{
+		InsecureSkipVerify: true, // the Origin was checked before, by our own rule
+		CompressionMode:    websocket.CompressionDisabled,
+	})
+	if err != nil {
+		return err
+	}
+	s.sockets.Add(1)
+	defer s.sockets.Done()
+	repl := &repl{server: s, conn: conn, cork: raw.conn, machine: m.Name, client: clientOf(r)}
+	if strings.EqualFold(r.Header.Get(wire.HeaderSDK), "rust") {
+		repl.hold = rustHold
+	}
+	repl.serve(r.Context())
+	return nil
+}
+
+// replMachine is the machine that a socket is for: a new one, or the one named, if it is there.
+func (s *Server) replMachine(r *http.Request) (machine.Machine, error) {
+	name := r.PathValue("name")
+	if name == "new" {
+		return s.config.Machines.Create(r.Context(), machine.CreateOptions{})
+	}
+	m, err := s.config.Machines.Get(r.Context(), name)
+	if err == nil && m.State == machine.Deleted {
+		err = &failure{http.StatusNotFound, "MachineNotFound", "The machine " + name + " is in the bin. Restore it to use it again."}
+	}
+	return m, err
+}
+
+// repl is one open socket.
+type repl struct {
+	server  *Server
+	conn    *websocket.Conn
+	cork    *cork
+	machine string
+	client  machine.Client
+	hold    time.Duration // between an exec and its exec_received
+}
+
+// serve reads until the client goes or ctx ends, and waits for all that was begun.
+func (p *repl) serve(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	var relays sync.WaitGroup
+	defer func() {
+		cancel()
+		_ = p.conn.CloseNow()
+		relays.Wait()
+	}()
+	p.conn.SetReadLimit(wire.MaxMessage)
+	if p.send(ctx, wire.Connected{MachineName: p.machine}) != nil {
+		return
+	}
+	for {
+		_, data, err := p.conn.Read(ctx)
+		if err != nil {
+			return
+		}
+		received := time.Now()
+		var message wire.ExecMessage
+		if err := json.Unmarshal(data, &message); err != nil || message.Type != wire.TypeExec {
+			if p.send(ctx, wire.SocketError{Code: "InvalidMessage"}) != nil {
+				return
+			}
+			continue
+		}
+		in, err := p.execute(ctx, message)
+		if p.hold > 0 {
+			time.Sleep(time.Until(received.Add(p.hold)))
+		}
+		if err != nil {
+			if p.reject(ctx, message, err) != nil {
+				return
+			}
+			continue
+		}
+		if p.send(ctx, wire.ExecReceived{Seq: in.Seq, RequestID: message.RequestID}) != nil {
+			return
+		}
+		relays.Go(func() { p.relay(ctx, in.Seq) })
+	}
+}
+
+func (p *repl) execute(ctx context.Context, message wire.ExecMessage) (machine.Instruction, error) {
+	opts, err := executeOptions(message.Instruction, p.client)
+	if err != nil {
+		return machine.Instruction{}, err
+	}
+	in, _, err := p.server.config.Machines.Execute(ctx, p.machine, opts)
+	return in, err
+}
+
+// relay sends an instruction's output and result. When it cannot be followed to its end, say because its machine
+// was removed, the client gets a result all the same: the SDKs would wait for ever.
+func (p *repl) relay(ctx context.Context, seq int) {
+	err := p.server.relay(ctx, p.machine, seq, relayTo{
+		send:     func(m wire.FromServer) error { return p.send(ctx, m) },
+		together: p.cork.together,
+	})
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	p.server.config.Logger.Debug("an instruction could not be followed", "machine", p.machine, "seq", seq, "err", err)
+	_ = p.send(ctx, wire.Result{InstructionID: seq, Result: p.failed(err)})
+}
+
+// reject answers an exec that was not taken as if it had failed: after an error message the SDKs would hang.
+func (p *repl) reject(ctx context.Context, message wire.ExecMessage, err error) error {
+	if err := p.send(ctx, wire.ExecReceived{Seq: rejected, RequestID: message.RequestID}); err != nil {
+		return err
+	}
+	return p.send(ctx, wire.Result{InstructionID: rejected, Result: p.failed(err)})
+}
+
+// failed is a result that tells an error of ours.
+func (p *repl) failed(err error) wire.ExecResult {
+	var known *machine.Error
+	var answer *failure
+	text := "Something went wrong inside ForeverVM; the code was not run to its end. Try again."
+	switch {
+	case errors.As(err, &known):
+		text = known.Message
+	case errors.As(err, &answer):
+		text = answer.message
+	default:
+		p.server.config.Logger.Error("exec failed", "machine", p.machine, "err", err)
+	}
+	return wire.ExecResult{Error: &text}
+}
+
+func (p *repl) send(ctx context.Context, m wire.FromServer) error {
+	data, err := wire.Encode(m)
+	if err != nil {
+		return err
+	}
+	return p.conn.Write(ctx, websocket.MessageText, data)
+}

@@ -1,0 +1,174 @@
+package server
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/wire"
+)
+
+func (s *Server) wireWhoami(w http.ResponseWriter, _ *http.Request) error {
+	return writeJSON(w, http.StatusOK, wire.Whoami{Account: s.config.Account})
+}
+
+func (s *Server) wireNew(w http.ResponseWriter, r *http.Request) error {
+	var body wire.NewMachine
+	if err := readJSON(w, r, &body); err != nil {
+		return err
+	}
+	made, err := s.config.Machines.Create(r.Context(), machine.CreateOptions{Tags: body.Tags, MemoryMB: body.MemoryMB})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, wire.NewMachineResponse{MachineName: made.Name})
+}
+
+// wireList answers POST with tags, and GET without a body.
+func (s *Server) wireList(w http.ResponseWriter, r *http.Request) error {
+	var body wire.ListMachines
+	if err := readJSON(w, r, &body); err != nil {
+		return err
+	}
+	found, err := s.config.Machines.List(r.Context(), machine.Filter{Tags: body.Tags, Limit: -1})
+	if err != nil {
+		return err
+	}
+	answer := wire.ListMachinesResponse{Machines: make([]wire.Machine, 0, len(found.Items))}
+	for _, m := range found.Items {
+		answer.Machines = append(answer.Machines, wire.Machine{
+			Name: m.Name, CreatedAt: m.CreatedAt, Running: m.State.InMemory(), ExpiresAt: m.ExpiresAt, Tags: m.Tags,
+			Pending: m.RunningSeq != nil || m.Queued > 0,
+		})
+	}
+	return writeJSON(w, http.StatusOK, answer)
+}
+
+func (s *Server) wireExec(w http.ResponseWriter, r *http.Request) error {
+	var body wire.Exec
+	if err := readJSON(w, r, &body); err != nil {
+		return err
+	}
+	opts, err := executeOptions(body.Instruction, clientOf(r))
+	if err != nil {
+		return err
+	}
+	opts.Interrupt = body.Interrupt
+	name := r.PathValue("name")
+	in, interrupted, err := s.config.Machines.Execute(r.Context(), name, opts)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, wire.ExecResponse{InstructionSeq: in.Seq, Interrupted: interrupted, Machine: name})
+}
+
+// wireResult waits for an instruction's end, as long as the client does.
+func (s *Server) wireResult(w http.ResponseWriter, r *http.Request) error {
+	seq, err := pathInt(r, "seq")
+	if err != nil {
+		return err
+	}
+	name := r.PathValue("name")
+	in, err := s.config.Machines.Wait(r.Context(), name, seq)
+	if err != nil {
+		return err
+	}
+	figure, err := s.lastFigure(r.Context(), name, in)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, wire.ExecResultResponse{
+		InstructionID: seq, InstructionSeq: seq, Result: execResult(in, figure),
+	})
+}
+
+// wireStreamResult sends output as it comes, then the result, and ends.
+func (s *Server) wireStreamResult(w http.ResponseWriter, r *http.Request) error {
+	seq, err := pathInt(r, "seq")
+	if err != nil {
+		return err
+	}
+	name := r.PathValue("name")
+	if _, err := s.config.Machines.Instruction(r.Context(), name, seq); err != nil {
+		return err
+	}
+	out := newLines(w)
+	return s.relay(r.Context(), name, seq, relayTo{
+		send: func(m wire.FromServer) error {
+			line, err := wire.Encode(m)
+			if err != nil {
+				return err
+			}
+			return out.add(append(wire.ASCII(line), '\n'))
+		},
+		together: func(write func() error) error {
+			if err := write(); err != nil {
+				return err
+			}
+			return out.flush()
+		},
+	})
+}
+
+// wireSignup tells programs that want an account that none is needed here.
+func (s *Server) wireSignup(http.ResponseWriter, *http.Request) error {
+	return &failure{
+		http.StatusBadRequest, "NoAccountsHere",
+		"This is ForeverVM on your own computer, which needs no account. `forevervm token` prints the token to use.",
+	}
+}
+
+// executeOptions is an instruction of the wire as the domain takes it.
+func executeOptions(in wire.Instruction, client machine.Client) (machine.ExecuteOptions, error) {
+	seconds := float64(wire.DefaultTimeoutSeconds)
+	if in.TimeoutSeconds != nil {
+		seconds = *in.TimeoutSeconds
+	}
+	timeout, err := limit(seconds)
+	if err != nil {
+		return machine.ExecuteOptions{}, err
+	}
+	if timeout == 0 {
+		return machine.ExecuteOptions{}, invalid("timeout_seconds must be more than 0.")
+	}
+	return machine.ExecuteOptions{Code: in.Code, Timeout: timeout, Client: client}, nil
+}
+
+// limit is a number of seconds as a duration; 0 stays 0. More than a year is a year.
+func limit(seconds float64) (time.Duration, error) {
+	const year = 365 * 24 * 3600
+	if seconds < 0 || math.IsNaN(seconds) {
+		return 0, invalid("timeout_seconds must be more than 0.")
+	}
+	timeout := time.Duration(min(seconds, year) * float64(time.Second))
+	if seconds > 0 && timeout == 0 {
+		timeout = 1
+	}
+	return timeout, nil
+}
+
+// lastFigure finds the last figure among what a finished instruction has put out.
+func (s *Server) lastFigure(ctx context.Context, name string, in machine.Instruction) ([]machine.Representation, error) {
+	if in.Status != machine.StatusOK {
+		return nil, nil
+	}
+	const page = 100
+	for end := in.Items; end > 0; end -= page {
+		from := max(0, end-page)
+		items, err := s.config.Machines.Items(ctx, name, in.Seq, from, end-from)
+		if err != nil {
+			return nil, err
+		}
+		for i := len(items) - 1; i >= 0; i-- {
+			if items[i].Kind == machine.ItemClear {
+				return nil, nil
+			}
+			if isFigure(items[i]) {
+				return items[i].Representations, nil
+			}
+		}
+	}
+	return nil, nil
+}
