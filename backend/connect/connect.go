@@ -1,0 +1,209 @@
+// Package connect finds the user's daemon, starting it if none runs, and gives a client that keeps finding it: a front end
+// goes on when the daemon was killed or replaced under it.
+package connect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/forevervm/desktop/backend/client"
+	"github.com/forevervm/desktop/backend/home"
+	"github.com/forevervm/desktop/backend/version"
+)
+
+// Environment variables that point a front end straight at a server, as the official programs do.
+const (
+	BaseURLVariable = "FOREVERVM_BASE_URL"
+	TokenVariable   = "FOREVERVM_TOKEN"
+)
+
+const (
+	startWithin  = 60 * time.Second // a daemon that was started must answer
+	stopWithin   = 60 * time.Second // one that was asked to end must be gone: it checkpoints every machine first
+	healthWithin = 2 * time.Second
+	lookEvery    = 20 * time.Millisecond
+)
+
+// Options are what may be said of a connection; zero fields mean the default.
+type Options struct {
+	Home string // overrides where the files are, as home.Resolve takes it
+	// Name is the front end's, told to the daemon and shown in the history.
+	Name string
+	// Executable is the forevervm program that is started as the daemon; by default the one that runs, or the one beside it.
+	Executable string
+	// Notice is told sentences for the person, such as that an older daemon is being replaced. Nil: nobody is told.
+	Notice func(sentence string)
+}
+
+// Daemon returns a client of the user's daemon, which answers: one that runs, or one started for the purpose. With
+// FOREVERVM_BASE_URL set (and no Home given), it is a client of that server instead, unasked whether it answers.
+func Daemon(ctx context.Context, opts Options) (*client.Client, error) {
+	c, err := Lazy(opts)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.Endpoint(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Lazy returns the same client without looking for the daemon: that happens when it is first needed.
+func Lazy(opts Options) (*client.Client, error) {
+	base := os.Getenv(BaseURLVariable)
+	if base != "" && opts.Home == "" {
+		token := os.Getenv(TokenVariable)
+		if token == "" {
+			return nil, fmt.Errorf("%s is set but %s is not: set it to the token of that server, or unset %s to use the daemon on this computer", BaseURLVariable, TokenVariable, BaseURLVariable)
+		}
+		return client.New(base, token, client.Options{Name: opts.Name, Version: version.Version}), nil
+	}
+	dirs, err := home.Resolve(opts.Home)
+	if err != nil {
+		return nil, err
+	}
+	f := &finder{dirs: dirs, opts: opts}
+	return client.New("", "", client.Options{Name: opts.Name, Version: version.Version, Locate: f.locate}), nil
+}
+
+// Running returns a client of the daemon if one runs now, else nil: nothing is started, and nothing is looked for later.
+func Running(ctx context.Context, opts Options) (*client.Client, error) {
+	if os.Getenv(BaseURLVariable) != "" && opts.Home == "" {
+		return Lazy(opts)
+	}
+	dirs, err := home.Resolve(opts.Home)
+	if err != nil {
+		return nil, err
+	}
+	f := &finder{dirs: dirs, opts: opts}
+	found, err := f.running(ctx)
+	if err != nil || found == nil {
+		return nil, err
+	}
+	at, err := f.endpoint(*found)
+	if err != nil {
+		return nil, err
+	}
+	return client.New(at.URL, at.Token, client.Options{Name: opts.Name, Version: version.Version}), nil
+}
+
+// finder finds the daemon of one home. The client calls it from one goroutine at a time.
+type finder struct {
+	dirs home.Dirs
+	opts Options
+}
+
+// locate returns where the daemon is, which has just answered there; it starts one if none does.
+func (f *finder) locate(ctx context.Context, _ *client.Endpoint) (client.Endpoint, error) {
+	found, err := f.running(ctx)
+	if err != nil {
+		return client.Endpoint{}, err
+	}
+	if found != nil && older(found.Version, version.Version) {
+		f.notice(fmt.Sprintf("The ForeverVM daemon that runs is version %s; it is replaced by version %s. Machines keep their state.", found.Version, version.Version))
+		if err := f.retire(ctx, *found); err != nil {
+			return client.Endpoint{}, err
+		}
+		found = nil
+	}
+	if found == nil {
+		if found, err = f.start(ctx); err != nil {
+			return client.Endpoint{}, err
+		}
+	}
+	return f.endpoint(*found)
+}
+
+func (f *finder) endpoint(d home.Daemon) (client.Endpoint, error) {
+	token, err := f.dirs.ReadToken()
+	if err != nil {
+		return client.Endpoint{}, err
+	}
+	return client.Endpoint{URL: d.URL, Token: token, Process: fmt.Sprintf("%d/%s", d.PID, d.StartedAt.Format(time.RFC3339Nano))}, nil
+}
+
+// running returns the daemon that answers, or nil.
+func (f *finder) running(ctx context.Context) (*home.Daemon, error) {
+	d, err := f.dirs.ReadDaemon()
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("where the ForeverVM daemon is cannot be read: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthWithin)
+	defer cancel()
+	// A client of its own: the health of one address, asked once.
+	probe := client.New(d.URL, "", client.Options{})
+	defer probe.Close()
+	running, err := probe.Health(ctx)
+	if err != nil || running == "" {
+		return nil, nil
+	}
+	d.Version = running
+	return &d, nil
+}
+
+// retire asks a daemon to end and waits until it has.
+func (f *finder) retire(ctx context.Context, d home.Daemon) error {
+	at, err := f.endpoint(d)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, stopWithin)
+	defer cancel()
+	old := client.New(at.URL, at.Token, client.Options{Name: f.opts.Name, Version: version.Version})
+	defer old.Close()
+	if err := old.Shutdown(ctx); err != nil && !errors.Is(err, client.ErrDropped) {
+		return fmt.Errorf("the older ForeverVM daemon (version %s, process %d) does not end when asked; end it yourself and try again: %w", d.Version, d.PID, err)
+	}
+	return until(ctx, func() (bool, error) {
+		now, err := f.running(ctx)
+		return now == nil || now.PID != d.PID, err
+	}, func() error {
+		return fmt.Errorf("the older ForeverVM daemon (version %s, process %d) has not ended after %s; end it yourself and try again", d.Version, d.PID, stopWithin)
+	})
+}
+
+// until looks every so often whether something has come about. late makes the error for when ctx ends before.
+func until(ctx context.Context, ok func() (bool, error), late func() error) error {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		if done, err := ok(); done || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return late()
+			}
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// older says whether version a comes before b. Builds without a version are never replaced, nor replace.
+func older(a, b string) bool {
+	a, b = canonical(a), canonical(b)
+	return semver.IsValid(a) && semver.IsValid(b) && semver.Compare(a, b) < 0
+}
+
+func canonical(v string) string {
+	if v != "" && v[0] != 'v' {
+		v = "v" + v
+	}
+	return v
+}
+
+func (f *finder) notice(sentence string) {
+	if f.opts.Notice != nil {
+		f.opts.Notice(sentence)
+	}
+}

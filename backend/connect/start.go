@@ -1,0 +1,133 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/gofrs/flock"
+
+	"github.com/forevervm/desktop/backend/home"
+)
+
+// start starts a daemon that outlives this program, and returns it once it answers. When another program starts
+// one at the same moment, the daemons' lock lets one live, and that one is returned.
+func (f *finder) start(ctx context.Context) (*home.Daemon, error) {
+	executable, err := f.executable()
+	if err != nil {
+		return nil, err
+	}
+	if err := f.dirs.Make(); err != nil {
+		return nil, err
+	}
+	complaint, err := os.CreateTemp(f.dirs.Run, "start-*.err")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(complaint.Name())
+	defer complaint.Close()
+	args := []string{"serve"}
+	if f.dirs.Root != "" {
+		args = append(args, "--home", f.dirs.Root)
+	}
+	cmd := exec.Command(executable, args...)
+	cmd.Dir = filepath.VolumeName(executable) + string(filepath.Separator) // hold no folder that someone may want to remove
+	cmd.Stderr = complaint
+	ended, err := startDetached(cmd)
+	if err != nil {
+		return nil, fmt.Errorf("the ForeverVM daemon cannot be started (%s): %w", executable, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	var found *home.Daemon
+	err = until(ctx, func() (bool, error) {
+		var err error
+		found, err = f.running(ctx)
+		if found != nil || err != nil {
+			return true, err
+		}
+		select {
+		case <-ended:
+			// Another daemon may hold the lock and answer any moment; without one nothing will come.
+			if !f.lockHeld() {
+				return false, fmt.Errorf("the ForeverVM daemon ended right after its start: %s", f.why(complaint.Name()))
+			}
+		default:
+		}
+		return false, nil
+	}, func() error {
+		return fmt.Errorf("the ForeverVM daemon was started but does not answer after %s; its log is %s (%s)", startWithin, f.dirs.LogFile(), f.why(complaint.Name()))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// why is what a daemon that could not start has said.
+func (f *finder) why(path string) string {
+	const most = 4 << 10
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	said := strings.TrimSpace(string(data[max(0, len(data)-most):]))
+	if said == "" {
+		return "it said nothing; its log is " + f.dirs.LogFile()
+	}
+	return said
+}
+
+// executable is the program to start as the daemon.
+func (f *finder) executable() (string, error) {
+	if f.opts.Executable != "" {
+		return f.opts.Executable, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("where this program lies cannot be told: %w", err)
+	}
+	name := "forevervm"
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	if filepath.Base(self) == name {
+		return self, nil
+	}
+	beside := filepath.Join(filepath.Dir(self), name)
+	if _, err := os.Stat(beside); err == nil {
+		return beside, nil
+	}
+	if found, err := exec.LookPath(name); err == nil {
+		return found, nil
+	}
+	return "", errors.New("the ForeverVM daemon is not running, and the program that would start it (" + beside + ") is missing: install ForeverVM again")
+}
+
+// launch starts a program. As long as this one lives it takes note of the other's end, which would else stay as a zombie.
+func launch(cmd *exec.Cmd) (<-chan struct{}, error) {
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // how it ended stands in its log
+		close(ended)
+	}()
+	return ended, nil
+}
+
+// lockHeld says whether a daemon of this home runs or is starting.
+func (f *finder) lockHeld() bool {
+	lock := flock.New(f.dirs.LockFile(), flock.SetPermissions(0o600))
+	free, err := lock.TryRLock()
+	if free {
+		err = lock.Unlock()
+	}
+	return !free && err == nil
+}
