@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 
 	"github.com/forevervm/desktop/backend/wire"
@@ -44,6 +45,7 @@ func sameSecret(a, b string) bool {
 func (s *Server) checkHost(r *http.Request) error {
 	name := hostname(r.Host)
 	switch {
+	case name == "":
 	case name == "localhost" || name == "127.0.0.1" || name == "::1":
 		return nil
 	case s.config.Host != "" && strings.EqualFold(name, s.config.Host):
@@ -54,9 +56,12 @@ func (s *Server) checkHost(r *http.Request) error {
 	return errHost
 }
 
-// hostname is a Host header's host: lower case, without port and brackets.
+// hostname is a Host header's host: lower case, without port and brackets; "" where it is none.
 func hostname(host string) string {
-	if name, _, err := net.SplitHostPort(host); err == nil {
+	if name, port, err := net.SplitHostPort(host); err == nil {
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil && port != "" {
+			return ""
+		}
 		host = name
 	}
 	if inner, ok := strings.CutPrefix(host, "["); ok {
