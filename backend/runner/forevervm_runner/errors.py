@@ -1,0 +1,84 @@
+"""Tracebacks as Python itself prints them, without the runner's and IPython's own frames."""
+
+import sys
+import traceback
+from pathlib import Path
+from types import TracebackType
+
+import IPython
+
+from .bounded import cut
+
+TRACEBACK_LIMIT = 256 << 10
+_OURS = (str(Path(__file__).parent), str(Path(IPython.__file__).parent))
+_COLOURS = sys.version_info >= (3, 13)
+_TracebackException = traceback.TracebackException
+_str, _type = str, type
+
+
+class Failure:
+    """What is told about an exception: its name, its message, and the traceback plain and coloured."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.ename = _name(error)
+        self.evalue = _message(error)
+        summary = f"{self.ename}: {self.evalue}" if self.evalue else self.ename
+        self.plain = self.ansi = cut(summary, TRACEBACK_LIMIT)[0]
+        if isinstance(error, SystemExit):
+            self.evalue = _exit_sentence(error)
+            self.plain = self.ansi = cut(f"SystemExit: {self.evalue}", TRACEBACK_LIMIT)[0]
+            return
+        try:
+            told = _TracebackException(_type(error), error, _users_part(error.__traceback__), compact=True)
+            _clean(told)
+            self.plain = _text(told, False)
+            self.ansi = _text(told, True) if _COLOURS else self.plain
+        except Exception:
+            return  # an exception that cannot even be formatted is told in one line
+
+
+def _text(told: traceback.TracebackException, colours: bool) -> bytes:
+    if _COLOURS:
+        lines = told.format(colorize=colours)  # type: ignore[call-arg]
+    else:
+        lines = told.format()
+    return cut("".join(lines).rstrip("\n"), TRACEBACK_LIMIT)[0]
+
+
+def _ours(traceback_entry: TracebackType) -> bool:
+    return traceback_entry.tb_frame.f_code.co_filename.startswith(_OURS)
+
+
+def _users_part(entries: TracebackType | None) -> TracebackType | None:
+    """The traceback from the first frame of the user's code on."""
+    first = entries
+    while first is not None and _ours(first):
+        first = first.tb_next
+    return first
+
+
+def _clean(told: traceback.TracebackException) -> None:
+    """Drops the runner's frames from the end: an error it raises on purpose points at the user's line."""
+    stack = told.stack
+    while stack and stack[-1].filename.startswith(_OURS[0]):
+        stack.pop()
+
+
+def _name(error: BaseException) -> str:
+    try:
+        return _str(_type(error).__qualname__)
+    except Exception:
+        return "Exception"
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return cut(_str(error), 16 << 10)[0].decode()
+    except Exception:
+        return "<the exception's message cannot be made>"
+
+
+def _exit_sentence(error: SystemExit) -> str:
+    code = error.code
+    said = "" if code is None else f"({code!r})" if isinstance(code, (int, str)) else "(…)"
+    return f"The code called sys.exit{said or '()'}. The instruction ended here; the machine goes on with its state."

@@ -1,0 +1,120 @@
+"""Matplotlib and plotly figures.
+
+Every open pyplot figure is sent when its instruction ends, shown or not, and closed, so that the next
+instruction starts with none.
+"""
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+from io import BytesIO
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+from .rich import REPRESENTATION_LIMIT
+
+# Every plot must be smaller than the bound on one representation; each try halves the resolution.
+_TRIES = 6
+
+
+def prepare_environment() -> None:
+    """Must run before matplotlib or plotly is imported."""
+    os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+    os.environ["PLOTLY_RENDERER"] = "plotly_mimetype"
+    sys.meta_path.insert(0, _PlotlyWithoutNbformat())
+
+
+class Figures:
+    """Draws figures in the formats that were asked for, and remembers which were shown."""
+
+    def __init__(self) -> None:
+        self.formats: Sequence[str] = ("png",)
+        self.too_large = False
+
+    def png(self, figure: Any) -> bytes | None:
+        if "png" not in self.formats and "svg" in self.formats:
+            return None
+        dpi = figure.dpi
+        for _ in range(_TRIES):
+            data = _draw(figure, "png", dpi)
+            if data is None or len(data) <= REPRESENTATION_LIMIT:
+                return data
+            dpi /= 2
+        self.too_large = True
+        return None
+
+    def svg(self, figure: Any) -> str | None:
+        if "svg" not in self.formats:
+            return None
+        data = _draw(figure, "svg", figure.dpi)
+        return None if data is None else data.decode("utf-8", "replace")
+
+    def register(self, shell: Any) -> None:
+        """Makes matplotlib figures displayable by the shell's formatters."""
+        formatters = shell.display_formatter.formatters
+        formatters["image/png"].for_type_by_name("matplotlib.figure", "Figure", self.png)
+        formatters["image/svg+xml"].for_type_by_name("matplotlib.figure", "Figure", self.svg)
+        # plotly would display itself a second time, beside its value.
+        shell.display_formatter.ipython_display_formatter.for_type_by_name(
+            "plotly.basedatatypes", "BaseFigure", lambda figure: None
+        )
+        formatters["text/html"].for_type_by_name("plotly.basedatatypes", "BaseFigure", lambda figure: None)
+
+    def open(self) -> list[Any]:
+        """The open pyplot figures, oldest first."""
+        helpers = sys.modules.get("matplotlib._pylab_helpers")
+        if helpers is None:
+            return []
+        return [manager.canvas.figure for manager in helpers.Gcf.get_all_fig_managers()]
+
+    def close(self) -> None:
+        pyplot = sys.modules.get("matplotlib.pyplot")
+        if pyplot is not None:
+            pyplot.close("all")
+
+
+def _draw(figure: Any, form: str, dpi: float) -> bytes | None:
+    if not figure.axes and not figure.lines and not figure.texts and not figure.images and not figure.subfigs:
+        return None  # nothing on it, as in IPython
+    out = BytesIO()
+    canvas = figure.canvas
+    if canvas is None or not hasattr(canvas, "print_figure"):
+        from matplotlib.backend_bases import FigureCanvasBase
+
+        FigureCanvasBase(figure)
+        canvas = figure.canvas
+    canvas.print_figure(
+        out,
+        format=form,
+        dpi=dpi,
+        facecolor=figure.get_facecolor(),
+        edgecolor=figure.get_edgecolor(),
+        bbox_inches="tight",
+    )
+    return out.getvalue()
+
+
+class _PlotlyWithoutNbformat(importlib.abc.MetaPathFinder):
+    """Lets plotly show figures without the nbformat package, of which it only reads the version."""
+
+    _TARGET = "plotly.io._renderers"
+
+    def find_spec(self, fullname: str, path: Any, target: ModuleType | None = None) -> Any:
+        if fullname != self._TARGET:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is None or spec.loader is None:
+            return None
+        loader = spec.loader
+        load = loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            load(module)
+            if getattr(module, "nbformat", None) is None:
+                module.nbformat = SimpleNamespace(__version__="5.0.0")  # type: ignore[attr-defined]
+
+        loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec

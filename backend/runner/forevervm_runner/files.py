@@ -1,0 +1,123 @@
+"""File requests, answered by the relay: they work while the user's code runs, whatever it does."""
+
+import os
+import stat
+from typing import Any
+
+from .frames import Header
+
+HOME = os.environ.get("HOME") or "/root"
+READ_LIMIT = 4 << 20
+ENTRY_LIMIT = 10_000
+_NAME_LIMIT = 2 << 20
+
+Answer = tuple[Any, bytes]
+
+
+class FileTrouble(Exception):
+    """A file request that cannot be met; the message is for a person."""
+
+
+def answer(header: Header, payload: bytes) -> Answer:
+    """Does one file request. Returns the reply's result and payload, or raises FileTrouble."""
+    path = _path(header.get("path"))
+    try:
+        match header["type"]:
+            case "read_file":
+                return _read(path, _count(header, "offset", 0), _count(header, "length", READ_LIMIT))
+            case "write_file":
+                return _write(path, _count(header, "offset", 0), bool(header.get("truncate")), payload), b""
+            case _:
+                return _list(path, _count(header, "limit", 1000)), b""
+    except OSError as error:
+        raise FileTrouble(f"{path}: {os.strerror(error.errno or 0)}") from None
+
+
+def _path(given: Any) -> str:
+    if not isinstance(given, str) or not given or "\0" in given:
+        raise FileTrouble("A file request needs a path.")
+    return os.path.normpath(os.path.join(HOME, os.path.expanduser(given)))
+
+
+def _count(header: Header, name: str, default: int) -> int:
+    value = header.get(name, default)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 62:
+        raise FileTrouble(f"{name} must be a whole number, 0 or more.")
+    return value
+
+
+def _open_regular(path: str, flags: int) -> tuple[int, os.stat_result]:
+    """Opens a plain file. Never blocks: a pipe or a device is refused, not waited for."""
+    fd = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+    info = os.fstat(fd)
+    if not stat.S_ISREG(info.st_mode):
+        os.close(fd)
+        what = "a folder" if stat.S_ISDIR(info.st_mode) else "not a plain file"
+        raise FileTrouble(f"{path} is {what}.")
+    return fd, info
+
+
+def _read(path: str, offset: int, length: int) -> Answer:
+    fd, info = _open_regular(path, os.O_RDONLY)
+    try:
+        want = min(length, READ_LIMIT)
+        parts: list[bytes] = []
+        while want > 0 and (part := os.pread(fd, want, offset)):
+            parts.append(part)
+            offset += len(part)
+            want -= len(part)
+        return {"size": info.st_size, "eof": offset >= info.st_size}, b"".join(parts)
+    finally:
+        os.close(fd)
+
+
+def _write(path: str, offset: int, truncate: bool, data: bytes) -> Any:
+    os.makedirs(os.path.dirname(path) or "/", exist_ok=True)
+    if os.path.isdir(path):
+        raise FileTrouble(f"{path} is a folder.")
+    fd, _ = _open_regular(path, os.O_WRONLY | os.O_CREAT)
+    try:
+        if truncate:
+            os.ftruncate(fd, offset)
+        view = memoryview(data)
+        while view:
+            written = os.pwrite(fd, view, offset)
+            offset += written
+            view = view[written:]
+        return {"path": path, "size": os.fstat(fd).st_size}
+    finally:
+        os.close(fd)
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        return "folder"
+    if stat.S_ISLNK(mode):
+        return "link"
+    return "file" if stat.S_ISREG(mode) else "other"
+
+
+def _list(path: str, limit: int) -> Any:
+    entries: list[dict[str, Any]] = []
+    more, room, limit = False, _NAME_LIMIT, min(limit, ENTRY_LIMIT)
+    with os.scandir(path) as found:
+        for entry in found:
+            room -= 6 * len(entry.name) + 100
+            if len(entries) >= limit or room < 0:
+                more = True
+                break
+            try:
+                info = entry.stat(follow_symlinks=False)
+            except OSError:
+                continue
+            entries.append(
+                {
+                    # Names are bytes; one that is not UTF-8 is shown with replacement characters.
+                    "name": os.fsencode(entry.name).decode("utf-8", "replace"),
+                    "type": _kind(info.st_mode),
+                    "size": info.st_size,
+                    "modified": info.st_mtime,
+                }
+            )
+    entries.sort(key=lambda entry: entry["name"])
+    return {"path": path, "entries": entries, "more": more}

@@ -1,0 +1,93 @@
+"""Framing of the two byte streams: the supervisor's pipe (JSON headers) and the worker's sockets (marshal).
+
+The layout is PROTOCOL.md's: header length, payload length, header, payload.
+"""
+
+import json
+import marshal
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any
+
+HEADER_LIMIT = 1 << 20
+PAYLOAD_LIMIT = 8 << 20
+
+Header = dict[str, Any]
+Message = tuple[Header, bytes]
+
+_LENGTHS = struct.Struct(">II")
+_pack, _unpack, _PREFIX = _LENGTHS.pack, _LENGTHS.unpack_from, _LENGTHS.size
+_encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
+_decode = json.JSONDecoder().decode
+_dump, _load = marshal.dumps, marshal.loads
+
+
+class BadFrame(Exception):
+    """The other side sent bytes that are not a frame. There is no way to go on reading."""
+
+
+def wire_frame(header: Header, payload: bytes = b"") -> bytes:
+    """One frame for the supervisor. ASCII-only JSON, so a lone surrogate can never make it invalid UTF-8."""
+    text = _encode(header).encode("ascii")
+    return _pack(len(text), len(payload)) + text + payload
+
+
+def inner_frame(header: Header, payload: bytes = b"") -> bytes:
+    """One frame between relay and worker.
+
+    Marshal and not JSON: it is one C function, so user code that replaces parts of `json` in the worker
+    cannot break it.
+    """
+    blob = _dump(header)
+    return _pack(len(blob), len(payload)) + blob + payload
+
+
+def _wire_header(blob: bytes) -> Header:
+    header = _decode(blob.decode("utf-8"))
+    if not isinstance(header, dict) or not isinstance(header.get("type"), str):
+        raise ValueError("a header must be an object with a type")
+    return header
+
+
+class Decoder:
+    """Turns chunks of a byte stream into messages. Feed it, then take what is complete."""
+
+    def __init__(self, parse: Callable[[bytes], Header]) -> None:
+        self._parse = parse
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> None:
+        self._buffer += data
+
+    def messages(self) -> Iterator[Message]:
+        """Every complete message fed so far. Raises BadFrame at one that cannot be."""
+        buffer = self._buffer
+        start = 0
+        try:
+            while len(buffer) - start >= _PREFIX:
+                header_size, payload_size = _unpack(buffer, start)
+                if not 2 <= header_size <= HEADER_LIMIT or payload_size > PAYLOAD_LIMIT:
+                    raise BadFrame(f"impossible frame lengths {header_size}, {payload_size}")
+                body = start + _PREFIX
+                end = body + header_size + payload_size
+                if len(buffer) < end:
+                    break
+                try:
+                    header = self._parse(bytes(buffer[body : body + header_size]))
+                except Exception as error:
+                    raise BadFrame(f"bad header: {error}") from None
+                payload = bytes(buffer[body + header_size : end])
+                start = end
+                yield header, payload
+        finally:
+            del buffer[:start]
+
+
+def wire_decoder() -> Decoder:
+    """A decoder for the supervisor's requests."""
+    return Decoder(_wire_header)
+
+
+def inner_decoder() -> Decoder:
+    """A decoder for the sockets between relay and worker."""
+    return Decoder(_load)

@@ -1,0 +1,108 @@
+"""Puts the process back into a usable state after code that changed what it should not have.
+
+Everything used here was taken from its module when the runner started, so replacing `os.dup2` or `signal.signal`
+changes nothing for the next instruction. What a program may well want to keep (its working folder, a
+higher recursion limit, warnings filters, environment) is left alone.
+"""
+
+import builtins
+import ctypes
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+_builtin_names = vars(builtins)
+_dup2, _fstat, _getcwd, _chdir, _open = os.dup2, os.fstat, os.getcwd, os.chdir, os.open
+_signal, _getsignal, _SIGINT = signal.signal, signal.getsignal, signal.SIGINT
+_sigmask, _UNBLOCK = signal.pthread_sigmask, signal.SIG_UNBLOCK
+_gettrace, _settrace, _getprofile, _setprofile = sys.gettrace, sys.settrace, sys.getprofile, sys.setprofile
+_getrecursionlimit, _setrecursionlimit = sys.getrecursionlimit, sys.setrecursionlimit
+_getswitchinterval, _setswitchinterval = sys.getswitchinterval, sys.setswitchinterval
+_DEVNULL, _RDONLY = os.devnull, os.O_RDONLY
+
+_fflush = ctypes.CDLL(None).fflush
+_fflush.argtypes = [ctypes.c_void_p]
+
+MIN_RECURSION = 1000
+MAX_SWITCH_SECONDS = 0.02
+HOME = os.environ.get("HOME") or "/root"
+
+
+def flush_c_stdio() -> None:
+    """Writes out what C code left in its own buffers."""
+    _fflush(None)
+
+
+class Guard:
+    """Remembers how things are when made; `restore` makes them so again."""
+
+    def __init__(self, stdout_fd: int, stderr_fd: int, null_fd: int, on_interrupt: Callable[[int, Any], None]) -> None:
+        self._descriptors = [(0, null_fd), (1, stdout_fd), (2, stderr_fd)]
+        self._identities = [(fd, *_identity(saved)) for fd, saved in self._descriptors]
+        self._on_interrupt = on_interrupt
+        self._builtins = dict(_builtin_names)
+        self._hooks = {
+            name: getattr(sys, name) for name in ("displayhook", "excepthook", "unraisablehook", "breakpointhook")
+        }
+        self._essential = {name: sys.modules[name] for name in ("sys", "builtins", "os", "io", "IPython", "__main__")}
+        self._modules = dict(sys.modules)
+        self._threading_excepthook = threading.excepthook
+
+    def remember_modules(self) -> None:
+        """Called once everything is imported."""
+        self._modules = dict(sys.modules)
+
+    def restore_python(self) -> None:
+        """The interpreter: builtins, hooks, tracing, modules that were thrown out."""
+        # The first lines use no builtin by its name: any of them may be gone.
+        for name, original in self._builtins.items():
+            if _builtin_names.get(name, self) is not original:
+                _builtin_names[name] = original
+        _settrace_off()
+        for name, hook in self._hooks.items():
+            setattr(sys, name, hook)
+        threading.excepthook = self._threading_excepthook
+        modules = sys.modules
+        if any(modules.get(name) is not module for name, module in self._essential.items()):
+            for name, module in self._modules.items():
+                modules.setdefault(name, module)
+            modules.update(self._essential)
+        if _getrecursionlimit() < MIN_RECURSION:
+            _setrecursionlimit(MIN_RECURSION)
+        if _getswitchinterval() > MAX_SWITCH_SECONDS:
+            _setswitchinterval(0.005)
+
+    def restore_process(self) -> None:
+        """The process: signal handler, descriptors 0 to 2, a working folder that exists."""
+        if _getsignal(_SIGINT) is not self._on_interrupt:
+            _signal(_SIGINT, self._on_interrupt)
+        _sigmask(_UNBLOCK, {_SIGINT})
+        for fd, device, inode in self._identities:
+            if _identity(fd) != (device, inode):
+                _dup2(self._descriptors[fd][1], fd)
+        try:
+            _getcwd()
+        except OSError:
+            for folder in (HOME, "/"):
+                try:
+                    return _chdir(folder)
+                except OSError:
+                    continue
+
+
+def _settrace_off() -> None:
+    if _gettrace() is not None:
+        _settrace(None)
+    if _getprofile() is not None:
+        _setprofile(None)
+
+
+def _identity(fd: int) -> tuple[int, int]:
+    try:
+        info = _fstat(fd)
+    except OSError:
+        return (-1, -1)
+    return info.st_dev, info.st_ino
