@@ -1,0 +1,120 @@
+import type {
+  Checkpoint,
+  Completions,
+  Instruction,
+  Item,
+  Machine,
+  MachineChange,
+  NewMachine,
+  Page,
+  Representation,
+  Status,
+} from './types';
+import { Http } from './http';
+
+/** The daemon's operations, named as in backend/api/openapi.yaml. All throw ApiError or Unreachable. */
+export class Api {
+  constructor(readonly http: Http) {}
+
+  status = () => this.http.json<Status>('/api/status');
+
+  /** Every machine, or everything in the bin, over as many pages as there are. */
+  async listMachines(deleted = false): Promise<Machine[]> {
+    const all: Machine[] = [];
+    let cursor: string | undefined;
+    do {
+      const page: Page<Machine> = await this.http.json('/api/machines', {
+        query: { limit: 1000, cursor, deleted: deleted || undefined },
+      });
+      all.push(...page.items);
+      cursor = page.next;
+    } while (cursor);
+    return all;
+  }
+
+  createMachine = (json: NewMachine = {}) =>
+    this.http.json<Machine>('/api/machines', { method: 'POST', json });
+
+  changeMachine = (name: string, json: MachineChange) =>
+    this.http.json<Machine>(at(name), { method: 'PATCH', json });
+
+  async deleteMachine(name: string, purge = false): Promise<void> {
+    await this.http.send(at(name), { method: 'DELETE', query: { purge: purge || undefined } });
+  }
+
+  restoreMachine = (name: string) => this.act(name, 'restore');
+  swapMachine = (name: string) => this.act(name, 'swap');
+  wakeMachine = (name: string) => this.act(name, 'wake');
+  interruptMachine = (name: string) => this.act(name, 'interrupt');
+
+  rewindMachine = (name: string, checkpoint: string) =>
+    this.http.json<Machine>(at(name, 'rewind'), { method: 'POST', json: { checkpoint } });
+
+  forkMachine = (name: string, json: NewMachine) =>
+    this.http.json<Machine>(at(name, 'fork'), { method: 'POST', json });
+
+  async listCheckpoints(name: string): Promise<Checkpoint[]> {
+    return (await this.http.json<Page<Checkpoint>>(at(name, 'checkpoints'))).items;
+  }
+
+  createCheckpoint = (name: string, label: string) =>
+    this.http.json<Checkpoint>(at(name, 'checkpoints'), {
+      method: 'POST',
+      json: label === '' ? {} : { label },
+    });
+
+  async deleteCheckpoint(name: string, id: string): Promise<void> {
+    await this.http.send(at(name, 'checkpoints', id), { method: 'DELETE' });
+  }
+
+  /** The newest instructions below `before`, newest first. */
+  listInstructions = (name: string, before: number | undefined, limit: number) =>
+    this.http.json<Page<Instruction>>(at(name, 'instructions'), {
+      query: { order: 'newest', before, limit },
+    });
+
+  execute = (name: string, code: string) =>
+    this.http.json<Instruction>(at(name, 'instructions'), { method: 'POST', json: { code } });
+
+  async cancelInstruction(name: string, seq: number): Promise<void> {
+    await this.http.send(at(name, 'instructions', seq), { method: 'DELETE' });
+  }
+
+  listItems = (name: string, seq: number, from: number) =>
+    this.http.json<Page<Item>>(at(name, 'instructions', seq, 'items'), {
+      query: { from, limit: 1000 },
+    });
+
+  /** Everything that is kept of an instruction's output, as text. */
+  async output(name: string, seq: number, signal?: AbortSignal): Promise<string> {
+    const response = await this.http.send(
+      at(name, 'instructions', seq, 'output'),
+      signal ? { signal } : {},
+    );
+    return response.text();
+  }
+
+  /** A representation's bytes as a blob. The href is the daemon's own path and is used as nothing else. */
+  async data(representation: Representation, signal: AbortSignal): Promise<Blob> {
+    if (!representation.href.startsWith('/api/')) throw new Error('This output has no address.');
+    const response = await this.http.send(representation.href, { signal });
+    return new Blob([await response.arrayBuffer()], { type: representation.mime });
+  }
+
+  complete = (name: string, code: string, cursor: number, signal: AbortSignal) =>
+    this.http.json<Completions>(at(name, 'complete'), {
+      method: 'POST',
+      json: { code, cursor },
+      signal,
+    });
+
+  private act(name: string, what: 'restore' | 'swap' | 'wake' | 'interrupt'): Promise<Machine> {
+    return this.http.json<Machine>(at(name, what), { method: 'POST' });
+  }
+}
+
+function at(name: string, ...rest: (string | number)[]): string {
+  return ['/api/machines', name, ...rest]
+    .map((part, i) => (i === 0 ? part : encodeURIComponent(part)))
+    .join('/');
+}

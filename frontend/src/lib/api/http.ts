@@ -1,0 +1,88 @@
+import type { Connection } from './connection';
+import type { ErrorBody } from './types';
+
+/** A request that the daemon refused; `message` is a sentence for the person. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+  ) {
+    super(message);
+    this.name = 'ApiError';
+  }
+}
+
+/** The daemon did not answer at all. */
+export class Unreachable extends Error {
+  constructor() {
+    super('ForeverVM does not answer. It may be restarting; try again in a moment.');
+    this.name = 'Unreachable';
+  }
+}
+
+export interface RequestOptions {
+  method?: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'PUT';
+  query?: Record<string, string | number | boolean | undefined>;
+  json?: unknown;
+  signal?: AbortSignal;
+}
+
+/** The one place where the page speaks HTTP: adds the token and turns failures into ApiError or Unreachable. */
+export class Http {
+  constructor(
+    private readonly connection: Connection,
+    private readonly client: string,
+  ) {}
+
+  /** The response, its body unread. An aborted request throws what fetch throws. */
+  async send(path: string, options: RequestOptions = {}): Promise<Response> {
+    const headers: Record<string, string> = {
+      Authorization: `Bearer ${this.connection.token}`,
+      'X-Forevervm-Client': this.client,
+    };
+    const init: RequestInit = { method: options.method ?? 'GET', headers, cache: 'no-store' };
+    if (options.json !== undefined) {
+      headers['Content-Type'] = 'application/json';
+      init.body = JSON.stringify(options.json);
+    }
+    if (options.signal) init.signal = options.signal;
+    let response: Response;
+    try {
+      response = await fetch(this.connection.url + path + queryString(options.query), init);
+    } catch (reason) {
+      if (options.signal?.aborted) throw reason;
+      throw new Unreachable();
+    }
+    if (!response.ok) throw await refusal(response);
+    return response;
+  }
+
+  async json<T>(path: string, options: RequestOptions = {}): Promise<T> {
+    const response = await this.send(path, options);
+    return (await response.json()) as T;
+  }
+}
+
+function queryString(query: RequestOptions['query']): string {
+  const parameters = new URLSearchParams();
+  for (const [key, value] of Object.entries(query ?? {})) {
+    if (value !== undefined) parameters.set(key, String(value));
+  }
+  const text = parameters.toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+async function refusal(response: Response): Promise<ApiError> {
+  let body: Partial<ErrorBody> = {};
+  try {
+    body = (await response.json()) as Partial<ErrorBody>;
+  } catch {
+    // Not the daemon's own answer; the status has to do.
+  }
+  return new ApiError(
+    response.status,
+    body.code ?? 'Internal',
+    body.message ?? `ForeverVM answered with an unexpected error (${response.status}).`,
+  );
+}

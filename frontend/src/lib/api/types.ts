@@ -1,0 +1,23 @@
+/** The daemon's JSON, by the names that the page uses; schema.ts is generated from backend/api/openapi.yaml. */
+import type { components } from './schema';
+
+type Schemas = components['schemas'];
+
+export type Machine = Schemas['Machine'];
+export type MachineState = Schemas['State'];
+export type NewMachine = Schemas['NewMachine'];
+export type MachineChange = Schemas['MachineChange'];
+export type Instruction = Schemas['Instruction'];
+export type InstructionStatus = Schemas['InstructionStatus'];
+export type Item = Schemas['Item'];
+export type Representation = Schemas['Representation'];
+export type Checkpoint = Schemas['Checkpoint'];
+export type Completions = Schemas['Completions'];
+export type Status = Schemas['Status'];
+export type Event = Schemas['Event'];
+export type ErrorBody = Schemas['Error'];
+/** One page of a list; `next` is the cursor of the following one. */
+export interface Page<T> {
+  items: T[];
+  next?: string;
+}

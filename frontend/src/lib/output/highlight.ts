@@ -1,0 +1,59 @@
+import { pythonLanguage } from '@codemirror/lang-python';
+import { highlightCode, tagHighlighter, tags } from '@lezer/highlight';
+
+/** A piece of code and what it is; `kind` is a class name, or '' for plain text. */
+export interface Piece {
+  readonly text: string;
+  readonly kind: string;
+}
+
+/** The classes that code is shown with, in the timeline and in the editor. */
+export const highlighter = tagHighlighter([
+  { tag: [tags.keyword, tags.operatorKeyword, tags.modifier, tags.self], class: 'keyword' },
+  { tag: [tags.string, tags.special(tags.string)], class: 'string' },
+  { tag: [tags.number, tags.bool, tags.null], class: 'number' },
+  { tag: [tags.comment, tags.meta], class: 'comment' },
+  {
+    tag: [tags.function(tags.variableName), tags.function(tags.definition(tags.variableName))],
+    class: 'name',
+  },
+  { tag: [tags.className, tags.definition(tags.className)], class: 'class' },
+]);
+
+/** Parsing more than this would make the page wait; longer code is shown plain. */
+const MAX_PARSED = 200_000;
+
+/**
+ * Characters that are not seen but change how code reads (directions, zero widths, controls): people must not take it
+ * for other code than what runs.
+ */
+const INVISIBLE =
+  // eslint-disable-next-line no-control-regex -- they are what it looks for
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+
+export function highlight(code: string): Piece[] {
+  const pieces: Piece[] = [];
+  if (code.length > MAX_PARSED) {
+    pushVisible(pieces, code, '');
+    return pieces;
+  }
+  highlightCode(
+    code,
+    pythonLanguage.parser.parse(code),
+    highlighter,
+    (text, kind) => pushVisible(pieces, text, kind),
+    () => pieces.push({ text: '\n', kind: '' }),
+  );
+  return pieces;
+}
+
+function pushVisible(pieces: Piece[], text: string, kind: string): void {
+  let at = 0;
+  for (const match of text.matchAll(INVISIBLE)) {
+    if (match.index > at) pieces.push({ text: text.slice(at, match.index), kind });
+    const code = match[0].charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
+    pieces.push({ text: `U+${code}`, kind: 'invisible' });
+    at = match.index + match[0].length;
+  }
+  if (at < text.length) pieces.push({ text: text.slice(at), kind });
+}

@@ -1,0 +1,31 @@
+import type { Representation } from '$lib/api/types';
+
+/** The ways in which something rich is shown. */
+export type RichKind = 'html' | 'svg' | 'image' | 'markdown' | 'latex' | 'json' | 'text';
+
+export interface Rich {
+  readonly kind: RichKind;
+  readonly representation: Representation;
+}
+
+/** The best form first. An interactive chart's own HTML only loads scripts from elsewhere, so its picture goes before it. */
+const ORDER: readonly [RegExp, RichKind][] = [
+  [/^text\/html$/, 'html'],
+  [/^image\/svg\+xml$/, 'svg'],
+  [/^image\/(png|jpeg|gif|webp)$/, 'image'],
+  [/^text\/markdown$/, 'markdown'],
+  [/^text\/latex$/, 'latex'],
+  [/^application\/(json|[\w.-]+\+json)$/, 'json'],
+  [/^text\//, 'text'],
+];
+
+/** Chooses how to show something that comes in several forms; null when the page can show none of them. */
+export function choose(representations: readonly Representation[]): Rich | null {
+  const interactive = representations.some(({ mime }) => mime.startsWith('application/vnd.'));
+  for (const [pattern, kind] of ORDER) {
+    if (interactive && kind === 'html') continue;
+    const representation = representations.find(({ mime }) => pattern.test(mime));
+    if (representation) return { kind, representation };
+  }
+  return null;
+}

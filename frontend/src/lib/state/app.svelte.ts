@@ -1,0 +1,284 @@
+import { Api } from '$lib/api/api';
+import { clientName, connect, forget } from '$lib/api/connection';
+import { followEvents } from '$lib/api/events';
+import { Http } from '$lib/api/http';
+import type { Checkpoint, Event, Machine, MachineChange, NewMachine, Status } from '$lib/api/types';
+import { title, words } from '$lib/words';
+import { Machines } from './machines.svelte';
+import { Timeline } from './timeline.svelte';
+import { Toasts } from './toasts.svelte';
+
+const LOST_SHOWN_AFTER_MS = 1_200;
+
+/** The page's one controller: keeps what the daemon tells, and does what the person asks. */
+export class App {
+  phase = $state<'connecting' | 'locked' | 'failed' | 'ready'>('connecting');
+  /** Why it failed, for the person. */
+  problem = $state('');
+  /** False once the daemon has been away long enough to be worth a word. */
+  online = $state(true);
+  status = $state.raw<Status | null>(null);
+  selectedId = $state<string | null>(null);
+  timeline = $state.raw<Timeline | null>(null);
+  now = $state(Date.now());
+
+  readonly machines = new Machines();
+  readonly toasts = new Toasts();
+  readonly selected = $derived(
+    this.selectedId === null ? undefined : this.machines.get(this.selectedId),
+  );
+
+  /** Code written but not run, by machine. */
+  readonly drafts = new Map<string, string>();
+
+  private current: Api | null = null;
+  private stop = new AbortController();
+  private lostTimer: ReturnType<typeof setTimeout> | undefined;
+
+  /** The daemon's operations; only once the page is ready. */
+  get api(): Api {
+    if (!this.current) throw new Error('The page is not connected yet.');
+    return this.current;
+  }
+
+  /** Connects and follows the daemon until close(). */
+  async start(): Promise<void> {
+    this.stop.abort();
+    this.stop = new AbortController();
+    const { signal } = this.stop;
+    this.phase = 'connecting';
+    const clock = setInterval(() => (this.now = Date.now()), 1_000);
+    signal.addEventListener('abort', () => clearInterval(clock), { once: true });
+    try {
+      const first = await connect();
+      if (!first) {
+        this.phase = 'locked';
+        return;
+      }
+      let next: typeof first | null = first;
+      await followEvents(
+        {
+          http: async () => {
+            const connection = next ?? (await connect()) ?? first;
+            next = null;
+            const http = new Http(connection, clientName());
+            this.current = new Api(http);
+            return http;
+          },
+        },
+        {
+          onEvent: (event) => this.onEvent(event),
+          onState: (state, resumed) => this.onState(state, resumed),
+          onUnauthorized: () => {
+            forget();
+            this.phase = 'locked';
+          },
+        },
+        signal,
+      );
+    } catch (reason) {
+      this.problem = reason instanceof Error ? reason.message : String(reason);
+      this.phase = 'failed';
+    }
+  }
+
+  close(): void {
+    this.stop.abort();
+    clearTimeout(this.lostTimer);
+  }
+
+  select(id: string | null): void {
+    if (this.selectedId === id) return;
+    this.selectedId = id;
+    const machine = id === null ? undefined : this.machines.get(id);
+    if (!machine) {
+      this.timeline = null;
+      return;
+    }
+    // eslint-disable-next-line @typescript-eslint/no-this-alias -- the getters below are the source's, not the app's
+    const app = this;
+    const timeline = new Timeline({
+      get api() {
+        return app.api;
+      },
+      get name() {
+        return app.machines.get(machine.id)?.name ?? machine.name;
+      },
+    });
+    this.timeline = timeline;
+    void timeline.load();
+  }
+
+  // What the person can do. Each tells its own failure and resolves to whether it worked.
+
+  async create(options: NewMachine = {}): Promise<Machine | null> {
+    return this.try(async () => {
+      const machine = await this.api.createMachine(options);
+      this.machines.put(machine);
+      this.select(machine.id);
+      return machine;
+    });
+  }
+
+  async run(machine: Machine, code: string): Promise<boolean> {
+    const instruction = await this.try(() => this.api.execute(machine.name, code));
+    if (instruction && this.selectedId === machine.id) this.timeline?.onInstruction(instruction);
+    return instruction !== null;
+  }
+
+  cancel = (machine: Machine, seq: number) =>
+    this.try(() => this.api.cancelInstruction(machine.name, seq));
+
+  interrupt = (machine: Machine) => this.update(() => this.api.interruptMachine(machine.name));
+  sleep = (machine: Machine) => this.update(() => this.api.swapMachine(machine.name));
+  wake = (machine: Machine) => this.update(() => this.api.wakeMachine(machine.name));
+  restore = (machine: Machine) => this.update(() => this.api.restoreMachine(machine.name));
+  change = (machine: Machine, change: MachineChange) =>
+    this.update(() => this.api.changeMachine(machine.name, change));
+
+  async remove(machine: Machine): Promise<void> {
+    const done = await this.try(async () => {
+      await this.api.deleteMachine(machine.name);
+      return true;
+    });
+    if (!done) return;
+    if (this.selectedId === machine.id) this.select(null);
+    this.machines.put({ ...machine, state: 'deleted' });
+    this.toasts.info(words.machine.removed(title(machine)), {
+      label: words.machine.undo,
+      run: () => void this.restore(machine).then((back) => back && this.select(machine.id)),
+    });
+  }
+
+  async purge(machine: Machine): Promise<void> {
+    await this.try(async () => {
+      await this.api.deleteMachine(machine.name, true);
+      this.machines.remove(machine.id);
+      return true;
+    });
+  }
+
+  async checkpoint(machine: Machine, label: string): Promise<void> {
+    const saved = await this.try(() => this.api.createCheckpoint(machine.name, label));
+    if (!saved) return;
+    this.toasts.info(words.checkpoint.saved);
+    await this.refreshCheckpoints(machine);
+  }
+
+  async removeCheckpoint(machine: Machine, checkpoint: Checkpoint): Promise<void> {
+    await this.try(() => this.api.deleteCheckpoint(machine.name, checkpoint.id));
+    await this.refreshCheckpoints(machine);
+  }
+
+  /** Goes back to a checkpoint; with `keep` the present state is saved first, and without that nothing happens. */
+  async rewind(machine: Machine, checkpoint: Checkpoint, keep: boolean): Promise<void> {
+    const done = await this.update(async () => {
+      if (keep) await this.api.createCheckpoint(machine.name, words.rewind.keepLabel);
+      return this.api.rewindMachine(machine.name, checkpoint.id);
+    });
+    if (!done) return;
+    this.toasts.info(words.rewind.done);
+    if (this.selectedId === machine.id) await this.timeline?.load();
+  }
+
+  async fork(machine: Machine, checkpoint: Checkpoint | null, name: string): Promise<void> {
+    const made = await this.update(() =>
+      this.api.forkMachine(machine.name, {
+        ...(checkpoint ? { checkpoint: checkpoint.id } : {}),
+        ...(name === '' ? {} : { title: name }),
+      }),
+    );
+    if (made) this.select(made.id);
+  }
+
+  private async refreshCheckpoints(machine: Machine): Promise<void> {
+    if (this.selectedId !== machine.id) return;
+    await this.timeline?.loadCheckpoints().catch(() => undefined);
+  }
+
+  private async update(action: () => Promise<Machine>): Promise<Machine | null> {
+    const machine = await this.try(action);
+    if (machine) this.machines.put(machine);
+    return machine;
+  }
+
+  private async try<T>(action: () => Promise<T>): Promise<T | null> {
+    try {
+      return await action();
+    } catch (reason) {
+      this.toasts.error(reason);
+      return null;
+    }
+  }
+
+  // What the daemon tells.
+
+  private onState(state: 'open' | 'lost', resumed: boolean): void {
+    clearTimeout(this.lostTimer);
+    if (state === 'lost') {
+      this.lostTimer = setTimeout(() => (this.online = false), LOST_SHOWN_AFTER_MS);
+      return;
+    }
+    this.online = true;
+    if (!resumed) void this.loadAll();
+  }
+
+  private async loadAll(): Promise<void> {
+    try {
+      const lists = Promise.all([this.api.listMachines(), this.api.listMachines(true)]);
+      const [status] = await Promise.all([
+        this.api.status(),
+        this.machines.replace(lists.then((both) => both.flat())),
+      ]);
+      this.status = status;
+      this.phase = 'ready';
+      if (this.selectedId !== null && !this.selected) this.select(null);
+      await this.timeline?.load();
+    } catch (reason) {
+      // Lost again while loading: the next `open` loads anew. Anything else the person should know.
+      if (this.phase === 'ready') this.toasts.error(reason);
+    }
+  }
+
+  private onEvent(event: Event): void {
+    switch (event.type) {
+      case 'reset':
+        void this.loadAll();
+        break;
+      case 'machine':
+        if (event.machine) this.machines.put(event.machine);
+        break;
+      case 'purged':
+        this.onPurged(event);
+        break;
+      case 'status':
+        if (event.status) this.status = event.status;
+        break;
+      case 'instruction':
+        if (event.instruction && this.isSelected(event.instruction.machine)) {
+          this.timeline?.onInstruction(event.instruction);
+        }
+        break;
+      case 'item':
+        if (event.item && this.isSelected(event.name)) {
+          this.timeline?.onItem(event.seq ?? 0, event.item);
+        }
+        break;
+      case 'checkpoint':
+        if (this.isSelected(event.name)) {
+          void this.timeline?.loadCheckpoints().catch(() => undefined);
+        }
+    }
+  }
+
+  private onPurged(event: Event): void {
+    const machine = event.machine ?? (event.name ? this.machines.named(event.name) : undefined);
+    if (!machine) return;
+    if (this.selectedId === machine.id) this.select(null);
+    this.machines.remove(machine.id);
+  }
+
+  private isSelected(name: string | undefined): boolean {
+    return name !== undefined && this.selected?.name === name;
+  }
+}

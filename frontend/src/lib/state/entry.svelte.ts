@@ -1,0 +1,90 @@
+import type { Api } from '$lib/api/api';
+import type { Instruction, Item } from '$lib/api/types';
+import { Transcript } from '$lib/output/transcript';
+
+/** One step of a machine: the instruction and what it put out, which is loaded when it comes into view. */
+export class Entry {
+  instruction = $state.raw() as Instruction;
+  loading = $state<'no' | 'loading' | 'failed' | 'yes'>('no');
+  /** Grows at most once a frame while output streams; views read it before `transcript`. */
+  version = $state(0);
+  readonly transcript = new Transcript();
+
+  private waiting: Item[] = [];
+  private frame = 0;
+
+  constructor(
+    private readonly source: { api: Api; name: string },
+    instruction: Instruction,
+  ) {
+    this.instruction = instruction;
+  }
+
+  get seq(): number {
+    return this.instruction.seq;
+  }
+
+  get done(): boolean {
+    return isDone(this.instruction);
+  }
+
+  /** Takes over a newer state. An answer may arrive after the event that overtook it: the end is not taken back. */
+  update(instruction: Instruction): void {
+    if (this.done && !isDone(instruction)) return;
+    this.instruction = instruction;
+  }
+
+  /** An item that just came. Before the load it waits: the load brings those before it. */
+  add(item: Item): void {
+    if (this.loading === 'yes') {
+      this.transcript.add(item);
+      this.changed();
+    } else if (this.loading === 'loading') {
+      this.waiting.push(item);
+    }
+  }
+
+  /** Loads what there is, unless that has happened. */
+  async ensure(): Promise<void> {
+    if (this.loading === 'no') await this.load();
+  }
+
+  /** Loads what is not known yet: at first, and after events were missed. */
+  async load(): Promise<void> {
+    if (this.loading === 'loading') return;
+    if (this.done && this.instruction.items === 0) {
+      this.loading = 'yes';
+      return;
+    }
+    this.loading = 'loading';
+    try {
+      for (;;) {
+        const page = await this.source.api.listItems(
+          this.source.name,
+          this.seq,
+          this.transcript.next,
+        );
+        for (const item of page.items) this.transcript.add(item);
+        if (!page.next || page.items.length === 0) break;
+      }
+      for (const item of this.waiting) this.transcript.add(item);
+      this.waiting = [];
+      this.loading = 'yes';
+    } catch {
+      this.loading = 'failed';
+    }
+    this.changed();
+  }
+
+  private changed(): void {
+    if (this.frame !== 0) return;
+    this.frame = requestAnimationFrame(() => {
+      this.frame = 0;
+      this.version += 1;
+    });
+  }
+}
+
+function isDone({ status }: Instruction): boolean {
+  return status !== 'queued' && status !== 'running';
+}

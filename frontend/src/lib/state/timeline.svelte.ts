@@ -1,0 +1,124 @@
+import type { Api } from '$lib/api/api';
+import type { Checkpoint, Instruction, Item } from '$lib/api/types';
+import { Entry } from './entry.svelte';
+import { mergeBySeq } from './merge';
+
+const PAGE = 30;
+
+/** What a timeline needs of the world; both may change while it is shown. */
+export interface Source {
+  readonly api: Api;
+  readonly name: string;
+}
+
+/** A machine's steps and checkpoints, oldest first, loaded from the newest backwards. */
+export class Timeline {
+  entries = $state.raw<readonly Entry[]>([]);
+  checkpoints = $state.raw<readonly Checkpoint[]>([]);
+  /** Whether there are steps before the first entry. */
+  hasEarlier = $state(false);
+  state = $state<'loading' | 'ready' | 'failed'>('loading');
+
+  /** Checkpoints that were asked for, by the step that they follow. */
+  readonly marks = $derived.by(() => {
+    const marks = new Map<number, Checkpoint[]>();
+    for (const checkpoint of this.checkpoints) {
+      if (checkpoint.kind !== 'manual') continue;
+      const list = marks.get(checkpoint.last_seq) ?? [];
+      list.unshift(checkpoint); // they come newest first
+      marks.set(checkpoint.last_seq, list);
+    }
+    return marks;
+  });
+
+  private loadingEarlier = false;
+  /** What events told before the first load was done. */
+  private readonly early: Instruction[] = [];
+
+  constructor(private readonly source: Source) {}
+
+  /** Loads the newest steps; after missed events, what changed of those shown. Throws nothing. */
+  async load(): Promise<void> {
+    try {
+      const { api, name } = this.source;
+      const [page, checkpoints] = await Promise.all([
+        api.listInstructions(name, undefined, PAGE),
+        api.listCheckpoints(name),
+      ]);
+      const fresh = page.items.map((instruction) => this.entryFor(instruction));
+      // A gap between what was shown and the newest page would look like a whole: start again then.
+      const oldest = fresh[fresh.length - 1]?.seq ?? 0;
+      const connected = this.entries.some((entry) => entry.seq >= oldest);
+      const before = connected ? this.entries : [];
+      this.entries = mergeBySeq(before, fresh.reverse());
+      if (!connected) this.hasEarlier = page.next !== undefined;
+      this.checkpoints = checkpoints;
+      this.state = 'ready';
+      for (const instruction of this.early.splice(0)) this.onInstruction(instruction);
+      for (const entry of this.entries) {
+        if (entry.loading !== 'no') void entry.load();
+      }
+    } catch {
+      if (this.state === 'loading') this.state = 'failed';
+    }
+  }
+
+  async loadEarlier(): Promise<void> {
+    const first = this.entries[0];
+    if (!this.hasEarlier || this.loadingEarlier || !first) return;
+    this.loadingEarlier = true;
+    try {
+      const page = await this.source.api.listInstructions(this.source.name, first.seq, PAGE);
+      const older = page.items.map((instruction) => this.entryFor(instruction)).reverse();
+      this.entries = mergeBySeq(older, this.entries);
+      this.hasEarlier = page.next !== undefined;
+    } finally {
+      this.loadingEarlier = false;
+    }
+  }
+
+  async loadCheckpoints(): Promise<void> {
+    this.checkpoints = await this.source.api.listCheckpoints(this.source.name);
+  }
+
+  /** A new or changed instruction, from an event or from an answer. */
+  onInstruction(instruction: Instruction): void {
+    if (this.state !== 'ready') {
+      this.early.push(instruction);
+      return;
+    }
+    const known = this.find(instruction.seq);
+    if (known) {
+      known.update(instruction);
+      return;
+    }
+    const first = this.entries[0];
+    if (first && instruction.seq < first.seq) return; // comes with its own page
+    this.entries = mergeBySeq(this.entries, [this.entryFor(instruction)]);
+  }
+
+  onItem(seq: number, item: Item): void {
+    this.find(seq)?.add(item);
+  }
+
+  /** How many steps a rewind to this checkpoint would undo. */
+  stepsAfter(checkpoint: Checkpoint): number {
+    return this.entries.filter(
+      ({ seq, instruction }) =>
+        seq > checkpoint.last_seq && instruction.status !== 'cancelled' && !instruction.rolled_back,
+    ).length;
+  }
+
+  private find(seq: number): Entry | undefined {
+    return this.entries.findLast((entry) => entry.seq === seq);
+  }
+
+  private entryFor(instruction: Instruction): Entry {
+    const known = this.find(instruction.seq);
+    if (known) {
+      known.update(instruction);
+      return known;
+    }
+    return new Entry(this.source, instruction);
+  }
+}

@@ -1,0 +1,30 @@
+/** Tags as people write them: one `key=value` a line. */
+
+export function formatTags(tags: Record<string, string>): string {
+  return Object.entries(tags)
+    .map(([key, value]) => `${key}=${value}`)
+    .join('\n');
+}
+
+/** The tags, or the first line that is none. */
+export function parseTags(text: string): { tags: Record<string, string> } | { bad: string } {
+  const tags: Record<string, string> = {};
+  for (const line of text.split('\n').map((part) => part.trim())) {
+    if (line === '') continue;
+    const at = line.indexOf('=');
+    if (at < 1) return { bad: line };
+    tags[line.slice(0, at).trim()] = line.slice(at + 1).trim();
+  }
+  return { tags };
+}
+
+/** What to send so that `before` becomes `after`: null removes a tag. */
+export function tagChange(
+  before: Record<string, string>,
+  after: Record<string, string>,
+): Record<string, string | null> {
+  const change: Record<string, string | null> = {};
+  for (const key of Object.keys(before)) if (!(key in after)) change[key] = null;
+  for (const [key, value] of Object.entries(after)) if (before[key] !== value) change[key] = value;
+  return change;
+}

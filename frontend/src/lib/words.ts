@@ -1,0 +1,245 @@
+import type { Instruction, MachineState } from './api/types';
+
+/** What the page says, in one place. Plain words: the reader need not know what a process or a checkpoint file is. */
+export const words = {
+  product: 'ForeverVM',
+
+  states: {
+    swapped: 'Asleep',
+    waking: 'Waking up',
+    idle: 'Ready',
+    running: 'Running',
+    swapping: 'Falling asleep',
+    deleted: 'In the bin',
+  } satisfies Record<MachineState, string>,
+
+  stateHints: {
+    swapped:
+      'Everything is saved. It wakes by itself with the next code and uses no memory until then.',
+    waking: 'Its saved state is being loaded.',
+    idle: 'It is in memory and waits for code.',
+    running: 'It is running code now.',
+    swapping: 'Its state is being saved, then its memory is freed.',
+    deleted: 'It can be brought back for seven days.',
+  } satisfies Record<MachineState, string>,
+
+  list: {
+    title: 'Machines',
+    search: 'Search machines',
+    create: 'New machine',
+    none: 'No machine yet',
+    noneHint: 'Machines appear here as soon as you or an AI app makes one.',
+    noMatch: 'Nothing matches',
+    clearSearch: 'Clear search',
+    bin: 'Bin',
+    backToMachines: 'Back to machines',
+    binEmpty: 'The bin is empty',
+    binHint: 'Deleted machines stay here for seven days.',
+    restore: 'Bring back',
+    purge: 'Delete for good',
+    show: 'Show machines',
+    hide: 'Hide machines',
+  },
+
+  welcome: {
+    title: 'Your AI can run code here, safely',
+    text: 'A machine is a sandbox on your own computer. Code that runs in it cannot see your files or your network. What it computes stays there for as long as you want, and you can watch every step.',
+    ask: 'Ask your AI app',
+    askText:
+      'Once Claude Desktop or another AI app is connected, ask it to analyse something. The machine it makes appears at the left, and you see its work live.',
+    tryTitle: 'Or try it yourself',
+    tryText: 'Make a machine and run a short example that draws a chart. Nothing can go wrong.',
+    tryButton: 'Run the example',
+    newButton: 'Empty machine',
+    chooseTitle: 'Choose a machine',
+    chooseText: 'Its work so far is shown here, and you can run code in it.',
+  },
+
+  machine: {
+    empty: 'Nothing has run here yet',
+    emptyText: 'Write Python below and press Shift+Enter, or let your AI app use this machine.',
+    start: 'The beginning',
+    forkedFrom: (name: string) => `Made from ${name}`,
+    loadEarlier: 'Show earlier steps',
+    latest: 'Jump to the latest',
+    stop: 'Stop',
+    stopHint: 'Stop the code that is running',
+    save: 'Save a checkpoint',
+    saveShort: 'Checkpoint',
+    more: 'More for this machine',
+    details: 'Name and tags…',
+    sleep: 'Put to sleep',
+    wake: 'Wake up',
+    copy: 'New machine from here…',
+    remove: 'Delete',
+    removed: (name: string) => `${name} was moved to the bin.`,
+    undo: 'Undo',
+    notFound: 'This machine does not exist any more.',
+    history: 'Work so far',
+  },
+
+  step: {
+    number: (seq: number) => `Step ${seq + 1}`,
+    queued: 'Waiting its turn',
+    running: 'Running',
+    cancelled: 'Cancelled before it ran',
+    failed: 'Failed',
+    interrupted: 'Stopped',
+    timeout: 'Took too long and was stopped',
+    undone: 'Undone',
+    undoneHint: 'The machine went back to an earlier state; what this step did is no longer in it.',
+    cancel: 'Cancel',
+    copyCode: 'Copy code',
+    copyOutput: 'Copy result',
+    copied: 'Copied',
+    runAgain: 'Run again',
+    traceback: 'What Python says',
+    hiddenLines: (n: number) => `${n.toLocaleString()} more ${n === 1 ? 'line' : 'lines'}`,
+    showAll: 'Show everything',
+    showCode: (n: number) => `Show all ${n.toLocaleString()} lines`,
+    showLess: 'Show less',
+    omitted: (n: number) => `${n.toLocaleString()} parts in between are not shown`,
+    outputLost: (size: string) => `${size} of output was too much to keep.`,
+    background: 'Printed later, while nothing ran',
+    loadFailed: 'The output could not be loaded.',
+    retry: 'Try again',
+    cutLine: (n: number) => `… ${n.toLocaleString()} more characters`,
+    notShown: 'This kind of output cannot be shown here.',
+  },
+
+  output: {
+    title: 'Everything it printed',
+    loading: 'Loading…',
+    close: 'Close',
+    copy: 'Copy',
+    save: 'Save as a file',
+    lines: (n: number) => `${n.toLocaleString()} ${n === 1 ? 'line' : 'lines'}`,
+    picture: 'Picture made by this step',
+    rich: 'Table or formatted output of this step',
+    pictureFailed: 'The picture could not be loaded.',
+    enlarge: 'Enlarge the picture',
+  },
+
+  editor: {
+    label: 'Python code to run in this machine',
+    placeholder: 'Write Python, then Shift+Enter',
+    run: 'Run',
+    queue: 'Run next',
+    hint: 'Shift+Enter',
+  },
+
+  checkpoint: {
+    title: 'Save a checkpoint',
+    text: 'A checkpoint keeps everything as it is now: variables and files. You can come back to it whenever you like.',
+    label: 'What should it be called? (optional)',
+    placeholder: 'Before cleaning the data',
+    save: 'Save',
+    saved: 'Checkpoint saved.',
+    unnamed: 'Checkpoint',
+    rewind: 'Go back to here',
+    fork: 'New machine from here',
+    remove: 'Delete this checkpoint',
+  },
+
+  rewind: {
+    title: 'Go back to this checkpoint?',
+    text: (later: number) =>
+      later === 0
+        ? 'Variables and files return to how they were then.'
+        : `Variables and files return to how they were then. What the ${later === 1 ? 'step' : `${later} steps`} after it did is undone; you can still read ${later === 1 ? 'it' : 'them'} here.`,
+    keep: 'Save a checkpoint of now first, so that I can return',
+    keepLabel: 'Before going back',
+    confirm: 'Go back',
+    done: 'The machine is back at the checkpoint.',
+  },
+
+  fork: {
+    title: 'New machine from here',
+    text: 'A second machine starts with the same variables and files. The first one stays as it is.',
+    name: 'Title (optional)',
+    confirm: 'Make it',
+  },
+
+  details: {
+    title: 'Name and tags',
+    titleLabel: 'Title',
+    titleHint: 'What it is for, in your own words',
+    nameLabel: 'Name',
+    nameHint: 'Used by programs and AI apps; old names go on working',
+    tagsLabel: 'Tags',
+    tagsHint: 'One per line, like project=sales',
+    save: 'Save',
+    badTag: (line: string) => `“${line}” is not a tag: write it as key=value.`,
+  },
+
+  purge: {
+    title: (name: string) => `Delete ${name} for good?`,
+    text: 'Its history, variables and files are removed from this computer. This cannot be undone.',
+    confirm: 'Delete for good',
+  },
+
+  status: {
+    engine: (name: string) =>
+      ({
+        native: 'On this computer',
+        docker: 'On this computer, in Docker',
+        hosted: 'On forevervm.com',
+      })[name] ?? name,
+    noEngine: 'Machines cannot run yet',
+    running: (n: number) => (n === 0 ? 'Nothing is running' : `${n} running`),
+    awake: (n: number) => `${n} awake`,
+    memory: (size: string) => `${size} of memory`,
+    offline: 'Connecting again…',
+    details: 'What this means',
+  },
+
+  locked: {
+    title: 'This page needs a key',
+    text: 'It shows what runs on your computer, so it opens only from there. Open it from the ForeverVM window, or run this in a terminal:',
+    command: 'forevervm open',
+    again: 'A link opens the page once. If yours was used already, ask for a new one.',
+  },
+
+  failed: {
+    title: 'ForeverVM could not be started',
+    retry: 'Try again',
+  },
+
+  connecting: 'Starting…',
+  cancel: 'Cancel',
+  close: 'Close',
+  dismiss: 'Dismiss',
+};
+
+/** What a step is called when it did not simply succeed; null when it did. */
+export function outcome(instruction: Instruction): string | null {
+  switch (instruction.status) {
+    case 'queued':
+      return words.step.queued;
+    case 'running':
+      return words.step.running;
+    case 'cancelled':
+      return words.step.cancelled;
+    case 'error':
+      if (instruction.error_name === 'KeyboardInterrupt') return words.step.interrupted;
+      if (instruction.error_name === 'Timeout') return words.step.timeout;
+      return words.step.failed;
+    case 'ok':
+      return null;
+  }
+}
+
+/** Who ran a step. This page's own are the reader's. */
+export function author(client: Instruction['client']): string {
+  const { name } = client;
+  if (name === 'window' || name === 'browser') return 'You';
+  if (name === '') return 'A program';
+  const sdk = /^(?:forevervm-sdk[ -]?)?(python|javascript|rust)$/i.exec(name)?.[1];
+  if (sdk) return `${sdk.charAt(0).toUpperCase()}${sdk.slice(1).toLowerCase()} program`;
+  return name;
+}
+
+/** A machine's title, or its name. */
+export function title(machine: { name: string; title?: string | undefined }): string {
+  return machine.title ? machine.title : machine.name;
+}
