@@ -32,6 +32,11 @@ def compile_package(root, files):
     return failed
 
 
+def leaves_image(entry):
+    """Whether it is an absolute link: that leads into the host, not into the image."""
+    return entry.is_symlink() and os.path.isabs(os.readlink(entry.path))
+
+
 def packages(folder):
     """Modules under folder, one list for each of its immediate sub-folders and one for its own."""
     own = []
@@ -43,7 +48,7 @@ def packages(folder):
                 for name in names
                 if name.endswith(".py")
             )
-        elif entry.name.endswith(".py"):
+        elif entry.name.endswith(".py") and not leaves_image(entry):
             own.append(entry.path)
     yield own
 
