@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/forevervm/desktop/backend/api"
+)
+
+func (a *app) checkpointCommand() *cobra.Command {
+	var label string
+	cmd := &cobra.Command{
+		Use: "checkpoint NAME", Short: "Save a machine's state to return to", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeMachine,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			made, err := c.Checkpoint(cmd.Context(), args[0], label)
+			if err != nil {
+				return err
+			}
+			return a.print(made, func(w io.Writer) { fmt.Fprintln(w, made.ID) })
+		},
+	}
+	cmd.Flags().StringVar(&label, "label", "", "what the state is")
+	return cmd
+}
+
+func (a *app) checkpointsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "checkpoints NAME", Short: "List a machine's checkpoints, newest first", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeMachine,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			all, err := c.Checkpoints(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.print(api.List[api.Checkpoint]{Items: all}, func(w io.Writer) {
+				table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+				fmt.Fprintln(table, "CHECKPOINT\tMADE\tKIND\tAFTER\tSIZE\tLABEL")
+				for _, c := range all {
+					after := "-"
+					if c.LastSeq >= 0 {
+						after = fmt.Sprintf("[%d]", c.LastSeq)
+					}
+					fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", c.ID, ago(c.CreatedAt), c.Kind, after, bytesText(c.Size), printable(c.Label))
+				}
+				table.Flush()
+			})
+		},
+	}
+}
+
+func (a *app) rewindCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "rewind NAME CHECKPOINT", Short: "Return a machine to one of its checkpoints", Args: cobra.ExactArgs(2), ValidArgsFunction: a.completeMachine,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			m, err := c.Rewind(cmd.Context(), args[0], args[1])
+			if err != nil {
+				return err
+			}
+			return a.print(m, func(w io.Writer) { fmt.Fprintf(w, "%s is as it was at %s.\n", m.Name, args[1]) })
+		},
+	}
+}
+
+// ago says how long ago something was.
+func ago(t time.Time) string {
+	switch d := time.Since(t); {
+	case t.IsZero():
+		return "-"
+	case d < time.Minute:
+		return "just now"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min ago", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h ago", int(d.Hours()))
+	default:
+		return t.Local().Format(time.DateOnly)
+	}
+}
+
+// bytesText is a size for people.
+func bytesText(n int64) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d B", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.0f KB", float64(n)/(1<<10))
+	case n < 1<<30:
+		return fmt.Sprintf("%.0f MB", float64(n)/(1<<20))
+	default:
+		return fmt.Sprintf("%.1f GB", float64(n)/(1<<30))
+	}
+}

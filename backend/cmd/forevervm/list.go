@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/client"
+)
+
+func (a *app) listCommand() *cobra.Command {
+	var pairs []string
+	var filter client.MachineFilter
+	var watch bool
+	cmd := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List machines, newest first", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if filter.Tags, err = tags(pairs); err != nil {
+				return err
+			}
+			c, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if watch {
+				return a.watch(cmd.Context(), c, filter)
+			}
+			machines, err := all(cmd.Context(), c, filter)
+			if err != nil {
+				return err
+			}
+			return a.print(api.List[api.Machine]{Items: machines}, func(w io.Writer) { writeMachines(w, machines) })
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&pairs, "tag", nil, "only with this tag, key=value; may be repeated")
+	flags.StringArrayVar(&filter.States, "state", nil, "only in this state: swapped, waking, idle, running, swapping; may be repeated")
+	flags.StringVar(&filter.Engine, "engine", "", "only of this engine")
+	flags.StringVar(&filter.Text, "search", "", "only with this text in name, title or tags")
+	flags.BoolVar(&filter.Deleted, "deleted", false, "what is in the bin instead")
+	flags.BoolVarP(&watch, "watch", "w", false, "go on and show every change (with --json: one document a line)")
+	return cmd
+}
+
+func all(ctx context.Context, c *client.Client, filter client.MachineFilter) ([]api.Machine, error) {
+	machines := []api.Machine{}
+	filter.Limit = 1000
+	for m, err := range c.AllMachines(ctx, filter) {
+		if err != nil {
+			return nil, err
+		}
+		machines = append(machines, m)
+	}
+	return machines, nil
+}
+
+// watch shows the list, and again after every change of a machine, until it is interrupted. At a terminal the list is
+// redrawn; elsewhere each machine that changed is one more line.
+func (a *app) watch(ctx context.Context, c *client.Client, filter client.MachineFilter) error {
+	redraw := isTerminal(a.out) && !a.json
+	shown := map[string]string{}
+	show := func() error {
+		machines, err := all(ctx, c, filter)
+		if err != nil {
+			return err
+		}
+		if redraw {
+			fmt.Fprint(a.out, "\x1b[H\x1b[2J")
+			writeMachines(a.out, machines)
+			return nil
+		}
+		for _, m := range slices.Backward(machines) {
+			key := fmt.Sprint(m.Name, m.Title, m.State, m.NextSeq, m.Tags, m.MemoryMB, m.Notice)
+			if shown[m.ID] == key {
+				continue
+			}
+			shown[m.ID] = key
+			if a.json {
+				if err := json.NewEncoder(a.out).Encode(m); err != nil {
+					return err
+				}
+			} else {
+				fmt.Fprintf(a.out, "%s %s %s\n", m.Name, m.State, printable(m.Title))
+			}
+		}
+		return nil
+	}
+	if err := show(); err != nil {
+		return err
+	}
+	err := c.Events(ctx, "", func(e api.Event) error {
+		switch e.Type {
+		case "machine", "purged", "reset":
+			return show()
+		}
+		return nil
+	})
+	if ctx.Err() != nil {
+		return nil // Ctrl-C is how one leaves
+	}
+	return err
+}
+
+func writeMachines(w io.Writer, machines []api.Machine) {
+	if len(machines) == 0 {
+		fmt.Fprintln(w, "There are no machines; `forevervm machine new` makes one.")
+		return
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NAME\tSTATE\tMEMORY\tRUN\tLAST USED\tTAGS\tTITLE")
+	for _, m := range machines {
+		memory := "-"
+		if m.Stats != nil {
+			memory = bytesText(m.Stats.MemoryBytes)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", m.Name, m.State, memory, m.NextSeq, ago(m.LastActiveAt), describeTags(m.Tags), printable(m.Title))
+	}
+	table.Flush()
+}
+
+func describeTags(tags map[string]string) string {
+	pairs := make([]string, 0, len(tags))
+	for k, v := range tags {
+		pairs = append(pairs, printable(k+"="+v))
+	}
+	slices.Sort(pairs)
+	return strings.Join(pairs, " ")
+}
+
+// printable is a text that came from elsewhere, fit for a terminal: no control characters.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/forevervm/desktop/backend/connect"
+	"github.com/forevervm/desktop/backend/home"
+	"github.com/forevervm/desktop/backend/version"
+)
+
+func (a *app) tokenCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "token", Short: "Print the token of this computer's daemon, for SDKs", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dirs, err := home.Resolve(a.home)
+			if err != nil {
+				return err
+			}
+			token, err := dirs.EnsureToken(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.print(struct {
+				Token string `json:"token"`
+			}{token}, func(w io.Writer) { fmt.Fprintln(w, token) })
+		},
+	}
+}
+
+func (a *app) whoamiCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "whoami", Short: "Say which account is used", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			who, err := c.Wire().Whoami(cmd.Context())
+			if err != nil {
+				return err
+			}
+			at, err := c.Endpoint(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.print(struct {
+				Account string `json:"account"`
+				Server  string `json:"server"`
+			}{who.Account, at.URL}, func(w io.Writer) { fmt.Fprintf(w, "%s at %s\n", printable(who.Account), at.URL) })
+		},
+	}
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the versions of this program and of the daemon that runs", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			document := struct {
+				Version string `json:"version"`
+				Daemon  string `json:"daemon,omitempty"` // absent when none runs
+				Go      string `json:"go"`
+				System  string `json:"system"`
+			}{Version: version.Version, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
+			if c, err := connect.Running(cmd.Context(), a.connection()); err == nil && c != nil {
+				defer c.Close()
+				// A daemon that does not answer is doctor's to explain.
+				document.Daemon, _ = c.Health(cmd.Context())
+			}
+			return a.print(document, func(w io.Writer) {
+				fmt.Fprintf(w, "forevervm %s (%s, %s)\n", document.Version, document.Go, document.System)
+				if document.Daemon != "" {
+					fmt.Fprintf(w, "daemon %s\n", document.Daemon)
+				}
+			})
+		},
+	}
+}
+
+func (a *app) openCommand() *cobra.Command {
+	var printOnly bool
+	cmd := &cobra.Command{
+		Use: "open", Short: "Open the page that shows the machines, in a browser", Args: cobra.NoArgs,
+		Long: "Open the page that shows the machines in a browser, and print its address. The address works once, within a minute.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			code, err := c.OpenCode(cmd.Context())
+			if err != nil {
+				return err
+			}
+			at, err := c.Endpoint(cmd.Context())
+			if err != nil {
+				return err
+			}
+			page := at.URL + "/#open=" + code
+			if err := a.print(struct {
+				URL string `json:"url"`
+			}{page}, func(w io.Writer) { fmt.Fprintln(w, page) }); err != nil || printOnly || a.json {
+				return err
+			}
+			return openBrowser(cmd.Context(), page)
+		},
+	}
+	cmd.Flags().BoolVar(&printOnly, "print", false, "only print the address")
+	return cmd
+}
+
+// openBrowser shows an address in the person's browser; where there is no display it does nothing.
+func openBrowser(ctx context.Context, address string) error {
+	var cmd *exec.Cmd
+	switch {
+	case runtime.GOOS == "darwin":
+		cmd = exec.CommandContext(ctx, "open", address)
+	case runtime.GOOS == "windows":
+		cmd = exec.CommandContext(ctx, "rundll32", "url.dll,FileProtocolHandler", address)
+	case os.Getenv("DISPLAY") != "" || os.Getenv("WAYLAND_DISPLAY") != "":
+		cmd = exec.CommandContext(ctx, "xdg-open", address)
+	default:
+		return nil
+	}
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("no browser could be opened; open the address above yourself: %w", err)
+	}
+	return nil
+}
+
+func (a *app) searchCommand() *cobra.Command {
+	var machine string
+	var limit int
+	cmd := &cobra.Command{
+		Use: "search WORD…", Short: "Find code and output in the history of all machines", Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			page, err := c.Search(cmd.Context(), strings.Join(args, " "), machine, "", limit)
+			if err != nil {
+				return err
+			}
+			bold, plain := "", ""
+			if colours(a.out) {
+				bold, plain = "\x1b[1m", "\x1b[0m"
+			}
+			return a.print(page, func(w io.Writer) {
+				for _, hit := range page.Items {
+					fmt.Fprintf(w, "%s [%d] %s: %s\n", hit.Machine, hit.Seq, hit.Field, snippet(hit.Snippet, bold, plain))
+				}
+				if page.Next != "" {
+					fmt.Fprintln(w, "There is more; --limit shows more of it.")
+				}
+			})
+		},
+	}
+	cmd.Flags().StringVar(&machine, "machine", "", "only in this machine")
+	cmd.Flags().IntVar(&limit, "limit", 0, "at most so many")
+	return cmd
+}
+
+// snippet is a piece of text on one line; what matched, which stands between U+0001 and U+0002, gets the given marks.
+func snippet(text, before, after string) string {
+	var line strings.Builder
+	for _, r := range text {
+		switch r {
+		case 1:
+			line.WriteString(before)
+		case 2:
+			line.WriteString(after)
+		default:
+			line.WriteString(printable(string(r)))
+		}
+	}
+	return line.String()
+}
