@@ -101,7 +101,6 @@ func New(machines func(clientName, clientVersion string) Machines, opts Options)
 		server.WithCompletions(),
 		server.WithPromptCompletionProvider(completer{s}),
 		server.WithResourceCompletionProvider(completer{s}),
-		server.WithInputSchemaValidation(),
 		server.WithRecovery(),
 		server.WithResourceRecovery(),
 		server.WithHooks(hooks),

@@ -25,7 +25,8 @@ func (s *Server) tool(name string, h hints, description string, handler server.T
 		mcp.WithIdempotentHintAnnotation(h.repeatable),
 		mcp.WithOpenWorldHintAnnotation(h.outside),
 	}, opts...)
-	s.mcp.AddTool(mcp.NewTool(name, opts...), handler)
+	tool := mcp.NewTool(name, opts...)
+	s.mcp.AddTool(tool, checked(tool, handler))
 }
 
 func replID() mcp.ToolOption {
