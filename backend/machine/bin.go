@@ -1,0 +1,166 @@
+package machine
+
+import (
+	"context"
+	"time"
+)
+
+// Delete moves a machine to the bin, saved, so that it can be restored as it is. What runs and what waits ends.
+func (s *Service) Delete(ctx context.Context, name string) error {
+	e, err := s.find(name)
+	if err != nil {
+		return err
+	}
+	if s.isClosing() {
+		return errClosing()
+	}
+	return e.bin(ctx)
+}
+
+func (e *entry) bin(ctx context.Context) error {
+	if err := e.lockOp(ctx); err != nil {
+		return err
+	}
+	defer e.unlockOp()
+	e.mu.Lock()
+	if e.gone || e.state == Deleted {
+		err := e.usable()
+		if e.state == Deleted {
+			err = nil
+		}
+		e.mu.Unlock()
+		return err
+	}
+	// Nothing may start again meanwhile.
+	ended, err := e.cancelled(ctx, "its machine was moved to the bin before it ran")
+	if err == nil {
+		err = e.s.store.Write(ctx, func(w Writer) error { return putEnded(w, ended) })
+	}
+	if err == nil {
+		e.queue = nil
+		e.announce(ended)
+	}
+	e.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if err := e.stop(ctx); err != nil {
+		return saveError(err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.sess != nil {
+		return conflict("%s is just ending. Try again in a moment.", e.rec.Name)
+	}
+	now := time.Now().UTC()
+	ended = nil
+	if e.run != nil {
+		run := *e.run
+		run.end(StatusError, errNameStopped, "MachineStopped: the machine was moved to the bin while this ran.")
+		ended = append(ended, run)
+	}
+	late, err := e.cancelled(ctx, "its machine was moved to the bin before it ran")
+	if err != nil {
+		return err
+	}
+	ended = append(ended, late...)
+	err = e.saveSync(ctx, func(m *MachineRecord) { m.DeletedAt, m.Live = &now, false }, func(w Writer) error { return putEnded(w, ended) })
+	if err != nil {
+		return err
+	}
+	e.run, e.queue, e.interrupt = nil, nil, false
+	e.later.stop()
+	e.later = nil
+	e.announce(ended)
+	e.setState(Deleted)
+	e.s.poke()
+	return nil
+}
+
+// Restore takes a machine out of the bin. One whose time had expired has no expiry afterwards.
+func (s *Service) Restore(ctx context.Context, name string) error {
+	e, err := s.find(name)
+	if err != nil {
+		return err
+	}
+	if err := e.lockOp(ctx); err != nil {
+		return err
+	}
+	defer e.unlockOp()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.gone {
+		return noMachine(name)
+	}
+	if e.state != Deleted {
+		return nil
+	}
+	err = e.saveSync(ctx, func(m *MachineRecord) {
+		m.DeletedAt = nil
+		if m.ExpiresAt != nil && !m.ExpiresAt.After(time.Now()) {
+			m.ExpiresAt = nil
+		}
+	})
+	if err == nil {
+		e.setState(Swapped)
+	}
+	return err
+}
+
+// Purge removes a machine and everything of it for good.
+func (s *Service) Purge(ctx context.Context, name string) error {
+	e, err := s.find(name)
+	if err != nil {
+		return err
+	}
+	return e.purge(ctx)
+}
+
+func (e *entry) purge(ctx context.Context) error {
+	s := e.s
+	if err := e.lockOp(ctx); err != nil {
+		return err
+	}
+	defer e.unlockOp()
+	e.mu.Lock()
+	if e.gone {
+		e.mu.Unlock()
+		return nil
+	}
+	rec := e.rec
+	trash := Garbage{Engine: rec.Engine, Machine: rec.ID}
+	err := s.store.WriteSync(ctx, func(w Writer) error {
+		if err := w.RemoveMachine(rec.ID); err != nil {
+			return err
+		}
+		return w.AddGarbage(trash)
+	})
+	if err != nil {
+		e.mu.Unlock()
+		return err
+	}
+	x := e.sess
+	e.gone, e.queue, e.run = true, nil, nil
+	e.later.stop()
+	e.later = nil
+	e.tell()
+	e.mu.Unlock()
+
+	s.forget(e)
+	if x != nil {
+		x.box.Kill()
+		select {
+		case <-x.stored:
+		case <-s.ctx.Done():
+			return errClosing()
+		}
+		e.mu.Lock()
+		if e.sess == x {
+			e.clear()
+		}
+		e.mu.Unlock()
+	}
+	s.hub.publish(Event{Type: EventPurged, Machine: &Machine{ID: rec.ID, Name: rec.Name}})
+	s.takeOutGarbage()
+	return s.store.Scrub(ctx)
+}

@@ -1,0 +1,223 @@
+package machine
+
+import (
+	"context"
+	"time"
+)
+
+// record writes down a checkpoint that an engine made of the machine's present state, makes it the base, and drops
+// automatic ones that nothing needs any more. mu is held.
+//
+// It is written so that a power cut cannot undo it, because what it replaces is deleted next.
+func (e *entry) record(ctx context.Context, info CheckpointInfo, kind CheckpointKind, label string, mark *Mark, change func(*MachineRecord), more ...func(Writer) error) (CheckpointRecord, error) {
+	lost, err := e.s.store.RolledBack(ctx, e.rec.ID, info.LastSeq)
+	if err != nil {
+		return CheckpointRecord{}, err
+	}
+	rec := CheckpointRecord{Checkpoint: Checkpoint{
+		ID: info.ID, Machine: e.rec.ID, Kind: kind, Label: label, CreatedAt: info.CreatedAt.UTC(), LastSeq: info.LastSeq,
+		RunningSeq: info.RunningSeq, Size: info.Size, Image: info.Image, Runtime: info.Runtime,
+	}, Mark: mark, Lost: lost}
+	if info.CreatedAt.IsZero() {
+		rec.CreatedAt = time.Now().UTC()
+	}
+	err = e.rebase(ctx, rec, func(m *MachineRecord) {
+		m.Touched = false
+		change(m)
+	}, append(more, func(w Writer) error { return w.PutCheckpoint(rec) })...)
+	return rec, err
+}
+
+// rebase makes a checkpoint what the machine returns to. mu is held.
+func (e *entry) rebase(ctx context.Context, c CheckpointRecord, change func(*MachineRecord), more ...func(Writer) error) error {
+	next := e.rec
+	change(&next)
+	next.Base = c.ID
+	if c.RunningSeq == nil {
+		next.Fallback = c.ID
+	}
+	all, err := e.s.store.Checkpoints(ctx, e.rec.ID)
+	if err != nil {
+		return err
+	}
+	var old []CheckpointRecord
+	for _, o := range all {
+		if o.Kind == CheckpointAuto && o.ID != next.Base && o.ID != next.Fallback {
+			old = append(old, o)
+		}
+	}
+	more = append(more, func(w Writer) error { return e.discardCheckpoints(w, old) })
+	if err := e.saveSync(ctx, func(m *MachineRecord) { *m = next }, more...); err != nil {
+		return err
+	}
+	e.s.hub.publish(Event{Type: EventCheckpoint, Machine: e.snapshotPointer()})
+	if len(old) > 0 {
+		e.s.spawn(e.s.takeOutGarbage)
+	}
+	return nil
+}
+
+func (e *entry) snapshotPointer() *Machine {
+	m := e.snapshot()
+	return &m
+}
+
+// discardCheckpoints forgets checkpoints and puts their bytes on the list of what is to be deleted.
+func (e *entry) discardCheckpoints(w Writer, old []CheckpointRecord) error {
+	for _, o := range old {
+		if err := w.AddGarbage(Garbage{Engine: e.rec.Engine, Machine: e.rec.ID, Checkpoint: o.ID}); err != nil {
+			return err
+		}
+		if err := w.RemoveCheckpoint(o.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeOutGarbage deletes what is on the list. What cannot be deleted now stays on it.
+func (s *Service) takeOutGarbage() {
+	s.garbage.Lock()
+	defer s.garbage.Unlock()
+	list, err := s.store.Garbage(s.ctx)
+	if err != nil {
+		s.log.Warn("the list of what is to be deleted cannot be read", "err", err)
+		return
+	}
+	for _, g := range list {
+		engine, ok := s.engines[g.Engine]
+		if !ok {
+			continue
+		}
+		if g.Checkpoint == "" {
+			err = engine.Purge(s.ctx, g.Machine)
+			if err == nil {
+				err = s.removeOverflow(g.Machine)
+			}
+		} else {
+			err = engine.DeleteCheckpoint(s.ctx, g.Machine, g.Checkpoint)
+		}
+		if err == nil {
+			err = s.store.WriteSync(s.ctx, func(w Writer) error { return w.RemoveGarbage(g) })
+		}
+		if err != nil && s.ctx.Err() == nil {
+			s.log.Warn("something could not be deleted", "machine", g.Machine, "checkpoint", g.Checkpoint, "err", err)
+		}
+	}
+}
+
+// Checkpoint saves the present state under a label; it is kept until it is deleted.
+func (s *Service) Checkpoint(ctx context.Context, name, label string) (Checkpoint, error) {
+	if err := checkText("A checkpoint's label", label, maxLabel); err != nil {
+		return Checkpoint{}, err
+	}
+	e, err := s.find(name)
+	if err != nil {
+		return Checkpoint{}, err
+	}
+	if s.isClosing() {
+		return Checkpoint{}, errClosing()
+	}
+	if err := e.lockOp(ctx); err != nil {
+		return Checkpoint{}, err
+	}
+	defer e.unlockOp()
+	rec, err := e.keep(ctx, label)
+	return rec.Checkpoint, err
+}
+
+// keep makes a manual checkpoint of the present state. What is swapped has one already: it is kept from now on. op is held.
+func (e *entry) keep(ctx context.Context, label string) (CheckpointRecord, error) {
+	e.mu.Lock()
+	if err := e.usable(); err != nil {
+		e.mu.Unlock()
+		return CheckpointRecord{}, err
+	}
+	x := e.sess
+	if x == nil && e.rec.Base != "" {
+		defer e.mu.Unlock()
+		base, err := e.s.store.Checkpoint(ctx, e.rec.Base)
+		if err != nil {
+			return base, err
+		}
+		if base.Kind == CheckpointAuto {
+			base.Kind, base.Label = CheckpointManual, label
+			err = e.s.store.WriteSync(ctx, func(w Writer) error { return w.PutCheckpoint(base) })
+			if err == nil {
+				e.s.hub.publish(Event{Type: EventCheckpoint, Machine: e.snapshotPointer()})
+			}
+			return base, err
+		}
+	}
+	e.mu.Unlock()
+	if x == nil {
+		if err := e.start(ctx); err != nil {
+			return CheckpointRecord{}, err
+		}
+		e.mu.Lock()
+		x = e.sess
+		e.mu.Unlock()
+	}
+	return e.checkpoint(ctx, x, CheckpointManual, label)
+}
+
+// Checkpoints returns a machine's checkpoints, newest first.
+func (s *Service) Checkpoints(ctx context.Context, name string) ([]Checkpoint, error) {
+	e, err := s.find(name)
+	if err != nil {
+		return nil, err
+	}
+	records, err := s.store.Checkpoints(ctx, e.rec.ID)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Checkpoint, len(records))
+	for i, r := range records {
+		all[i] = r.Checkpoint
+	}
+	return all, nil
+}
+
+// DeleteCheckpoint deletes one. The one that a machine's present state lies in is only no longer kept: the next replaces it.
+func (s *Service) DeleteCheckpoint(ctx context.Context, name, id string) error {
+	e, err := s.find(name)
+	if err != nil {
+		return err
+	}
+	if err := e.lockOp(ctx); err != nil {
+		return err
+	}
+	defer e.unlockOp()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c, err := e.checkpointOf(ctx, id)
+	if err != nil {
+		return err
+	}
+	needed := id == e.rec.Base || id == e.rec.Fallback
+	if needed && c.Kind == CheckpointAuto {
+		return conflict("This checkpoint holds the present state of %s, so it cannot be deleted. Delete the machine to remove everything.", e.rec.Name)
+	}
+	err = s.store.WriteSync(ctx, func(w Writer) error {
+		if needed {
+			c.Kind, c.Label = CheckpointAuto, ""
+			return w.PutCheckpoint(c)
+		}
+		return e.discardCheckpoints(w, []CheckpointRecord{c})
+	})
+	if err != nil {
+		return err
+	}
+	s.hub.publish(Event{Type: EventCheckpoint, Machine: e.snapshotPointer()})
+	s.spawn(s.takeOutGarbage)
+	return nil
+}
+
+// checkpointOf reads one of the machine's own checkpoints. mu is held.
+func (e *entry) checkpointOf(ctx context.Context, id string) (CheckpointRecord, error) {
+	c, err := e.s.store.Checkpoint(ctx, id)
+	if isNotFound(err) || err == nil && c.Machine != e.rec.ID {
+		return c, noCheckpoint(e.rec.Name, clip(id, 80))
+	}
+	return c, err
+}

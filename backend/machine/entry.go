@@ -1,0 +1,196 @@
+package machine
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+)
+
+// entry is one machine in the service. A swapped machine is this much memory, and no goroutine.
+//
+// Two locks: op is held for as long as a machine is being brought into memory, saved, rewound, moved; at most one such
+// thing happens to a machine at a time. mu guards the fields and is held for moments (a write to the store at
+// most). Whoever needs both takes op first.
+type entry struct {
+	s  *Service
+	op chan struct{} // a lock that can be waited for with a context: full while held
+
+	mu        sync.Mutex
+	gone      bool          // purged
+	rec       MachineRecord // State and the other live fields inside are not used
+	state     State
+	queue     []int              // waiting instructions, first first
+	run       *InstructionRecord // the instruction that runs, also while the machine is swapped in its middle
+	out       output             // how run's output is kept
+	sess      *session           // the stay in memory; nil when there is none
+	stats     *Stats
+	hungry    bool          // close to its memory limit
+	paused    bool          // a person swapped it while an instruction ran
+	rousing   bool          // a goroutine is about to bring it into memory
+	later     *alarm        // tries again to wake it
+	interrupt bool          // run is to be stopped, at the latest when the machine is in memory again
+	last      *Instruction  // the one that finished last, for those who wait for it; nil when large or old
+	recent    []Item        // run's latest items, for those who follow it
+	recentSeq int           // the instruction that recent is of
+	changed   chan struct{} // closed, and replaced, when an instruction got on
+}
+
+func newEntry(s *Service, rec MachineRecord) *entry {
+	e := &entry{s: s, op: make(chan struct{}, 1), rec: rec, state: Swapped, changed: make(chan struct{})}
+	if rec.DeletedAt != nil {
+		e.state = Deleted
+	}
+	return e
+}
+
+// lockOp takes op, or gives up with ctx.
+func (e *entry) lockOp(ctx context.Context) error {
+	select {
+	case e.op <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case e.op <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (e *entry) unlockOp() { <-e.op }
+
+// usable says whether work may be given to the machine. mu is held.
+func (e *entry) usable() error {
+	switch {
+	case e.gone:
+		return noMachine(e.rec.Name)
+	case e.state == Deleted:
+		return inBin(e.rec.Name)
+	}
+	return nil
+}
+
+func (e *entry) inMemory() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.state.InMemory()
+}
+
+func (e *entry) name() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.rec.Name
+}
+
+func (e *entry) log() *slog.Logger { return e.s.log.With("machine", string(e.rec.ID)) }
+
+// setState moves the machine on and tells. mu is held. An illegal move is a bug of this package: it is logged and not made.
+func (e *entry) setState(next State) {
+	state, err := e.state.To(next)
+	if err != nil {
+		e.log().Error("illegal change of state", "err", err)
+		return
+	}
+	e.state = state
+	e.publish()
+}
+
+// publish tells the machine as it is now. mu is held.
+func (e *entry) publish() {
+	m := e.snapshot()
+	e.s.hub.publish(Event{Type: EventMachine, Machine: &m})
+}
+
+// publishInstruction tells an instruction as it is now. mu is held.
+func (e *entry) publishInstruction(in *Instruction) {
+	c := *in
+	m := e.snapshot()
+	e.s.hub.publish(Event{Type: EventInstruction, Machine: &m, Seq: in.Seq, Instruction: &c})
+}
+
+// tell wakes whoever waits for an instruction of this machine. mu is held.
+func (e *entry) tell() {
+	close(e.changed)
+	e.changed = make(chan struct{})
+}
+
+// snapshot is the machine as people see it. mu is held.
+func (e *entry) snapshot() Machine {
+	m := e.rec.Machine
+	m.State = e.state
+	m.Tags = maps.Clone(m.Tags)
+	if m.Tags == nil {
+		m.Tags = map[string]string{}
+	}
+	if e.run != nil {
+		seq := e.run.Seq
+		m.RunningSeq = &seq
+	}
+	m.Queued = len(e.queue)
+	if e.stats != nil {
+		st := *e.stats
+		m.Memory = &st
+	}
+	if m.Notice == "" && e.hungry {
+		m.Notice = "This machine is close to its memory limit. Free what is not needed any more, or raise the limit."
+	}
+	return m
+}
+
+// machine is snapshot for those who do not hold mu.
+func (e *entry) machine() Machine {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.snapshot()
+}
+
+// save writes a changed record of the machine and takes it over when that succeeded. mu is held.
+func (e *entry) save(ctx context.Context, change func(*MachineRecord), more ...func(Writer) error) error {
+	return e.write(ctx, e.s.store.Write, change, more...)
+}
+
+// saveSync is save, surviving a power cut. mu is held.
+func (e *entry) saveSync(ctx context.Context, change func(*MachineRecord), more ...func(Writer) error) error {
+	return e.write(ctx, e.s.store.WriteSync, change, more...)
+}
+
+func (e *entry) write(ctx context.Context, write func(context.Context, func(Writer) error) error, change func(*MachineRecord), more ...func(Writer) error) error {
+	rec := e.rec
+	change(&rec)
+	err := write(ctx, func(w Writer) error {
+		for _, m := range more {
+			if err := m(w); err != nil {
+				return err
+			}
+		}
+		return w.PutMachine(rec)
+	})
+	if err == nil {
+		e.rec = rec
+	}
+	return err
+}
+
+// retry is how long to wait before something that failed is tried again.
+const retry = time.Second
+
+// patient runs do until it succeeds or the service ends, waiting between tries: for records that must not be lost when the
+// disk is full for a while.
+func (s *Service) patient(what string, do func(ctx context.Context) error) error {
+	for {
+		err := do(s.ctx)
+		if err == nil || s.ctx.Err() != nil {
+			return err
+		}
+		s.log.Error("not written, trying again", "what", what, "err", err)
+		s.health.failed(err)
+		select {
+		case <-time.After(retry):
+		case <-s.ctx.Done():
+			return err
+		}
+	}
+}

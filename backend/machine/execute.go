@@ -1,0 +1,288 @@
+package machine
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Names of errors that are ours, not Python's.
+const (
+	errNameCancelled = "Cancelled"
+	errNameTimeout   = "Timeout"
+	errNameStopped   = "MachineStopped"
+	errNameInterrupt = "KeyboardInterrupt"
+)
+
+func checkExecute(o ExecuteOptions) error {
+	switch {
+	case len(o.Code) > maxCode:
+		return invalid("The code is larger than 4 MiB. Put it, or its data, into a file of the machine's and run that.")
+	case !utf8.ValidString(o.Code):
+		return invalid("The code is not valid UTF-8 text.")
+	case o.Timeout < 0:
+		return invalid("A timeout must be positive.")
+	}
+	for _, f := range o.Formats {
+		if f != "png" && f != "svg" {
+			return invalid("There is no figure format %q; choose png or svg.", clip(f, 40))
+		}
+	}
+	return nil
+}
+
+// Execute queues an instruction. When it returns, the record is durable and the number given.
+func (s *Service) Execute(ctx context.Context, name string, opts ExecuteOptions) (Instruction, bool, error) {
+	if err := checkExecute(opts); err != nil {
+		return Instruction{}, false, err
+	}
+	e, err := s.find(name)
+	if err != nil {
+		return Instruction{}, false, err
+	}
+	if s.isClosing() {
+		return Instruction{}, false, errClosing()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.usable(); err != nil {
+		return Instruction{}, false, err
+	}
+	if len(e.queue) >= maxQueue && !opts.Interrupt {
+		return Instruction{}, false, conflict("%d instructions are waiting on %s already. Wait for some of them, or cancel them.", maxQueue, e.rec.Name)
+	}
+
+	now := time.Now().UTC()
+	in := InstructionRecord{
+		Instruction: Instruction{
+			Machine: e.rec.ID, Seq: e.rec.NextSeq, Code: opts.Code, Timeout: opts.Timeout, Formats: slices.Clone(opts.Formats),
+			Client: Client{Name: cleanLine(opts.Client.Name), Version: cleanLine(opts.Client.Version)},
+			Status: StatusQueued, QueuedAt: now,
+		},
+		Progress: Progress{LastFrame: -1},
+	}
+	var cancelled []InstructionRecord
+	interrupted := false
+	if opts.Interrupt {
+		interrupted = e.run != nil || len(e.queue) > 0
+		if cancelled, err = e.cancelled(ctx, "it was cancelled before it ran, because another instruction was sent to run at once"); err != nil {
+			return Instruction{}, false, err
+		}
+	}
+	atOnce := e.free() && (len(e.queue) == 0 || opts.Interrupt)
+	if atOnce {
+		in.running(now)
+	}
+	err = s.store.Write(ctx, func(w Writer) error {
+		if err := putEnded(w, cancelled); err != nil {
+			return err
+		}
+		return w.AddInstruction(in)
+	})
+	if err != nil {
+		s.health.failed(err)
+		return Instruction{}, false, err
+	}
+	e.rec.NextSeq++
+	e.rec.LastActiveAt = now
+	if opts.Interrupt {
+		e.queue = nil
+		e.announce(cancelled)
+		e.interruptRun()
+	}
+	if atOnce {
+		e.begin(in)
+	} else {
+		e.queue = append(e.queue, in.Seq)
+		e.publishInstruction(&in.Instruction)
+		e.kick()
+	}
+	return in.Instruction, interrupted, nil
+}
+
+// running sets the fields of an instruction that is handed to the machine now.
+func (in *InstructionRecord) running(now time.Time) {
+	in.Status = StatusRunning
+	in.StartedAt, in.ResumedAt = &now, &now
+}
+
+// end sets the fields of an instruction that ends without a result of the machine's.
+func (in *InstructionRecord) end(status InstructionStatus, errName, sentence string) {
+	now := time.Now().UTC()
+	in.Status, in.ErrorName, in.Error = status, errName, sentence
+	in.EndedAt, in.ResumedAt = &now, nil
+	if in.StartedAt != nil && in.Runtime == 0 {
+		in.Runtime = in.Ran
+	}
+}
+
+// cancelled returns the records of all that waits, ended; nothing is written yet. mu is held.
+func (e *entry) cancelled(ctx context.Context, because string) ([]InstructionRecord, error) {
+	return e.endQueue(ctx, StatusCancelled, errNameCancelled, "Cancelled: "+because+".")
+}
+
+func (e *entry) endQueue(ctx context.Context, status InstructionStatus, name, sentence string) ([]InstructionRecord, error) {
+	var ended []InstructionRecord
+	for _, seq := range e.queue {
+		in, err := e.s.store.Instruction(ctx, e.rec.ID, seq)
+		if err != nil {
+			return nil, err
+		}
+		in.end(status, name, sentence)
+		ended = append(ended, in)
+	}
+	return ended, nil
+}
+
+// putEnded writes instructions that ended without having run to their end.
+func putEnded(w Writer, ended []InstructionRecord) error {
+	for _, in := range ended {
+		if err := w.PutInstruction(in); err != nil {
+			return err
+		}
+		if err := w.Index(in.Instruction, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// announce tells about instructions that ended. mu is held.
+func (e *entry) announce(ended []InstructionRecord) {
+	for i := range ended {
+		e.publishInstruction(&ended[i].Instruction)
+	}
+	if len(ended) > 0 {
+		e.tell()
+	}
+}
+
+// Cancel takes a waiting instruction out of the queue.
+func (s *Service) Cancel(ctx context.Context, name string, seq int) error {
+	e, err := s.find(name)
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	at := slices.Index(e.queue, seq)
+	switch {
+	case seq < 0 || seq >= e.rec.NextSeq:
+		return noInstruction(e.rec.Name, seq)
+	case e.run != nil && e.run.Seq == seq:
+		return conflict("Instruction %d of %s is running already. Interrupt it to stop it.", seq, e.rec.Name)
+	case at < 0:
+		return conflict("Instruction %d of %s is over already.", seq, e.rec.Name)
+	}
+	in, err := s.store.Instruction(ctx, e.rec.ID, seq)
+	if err != nil {
+		return err
+	}
+	in.end(StatusCancelled, errNameCancelled, "Cancelled: it was cancelled before it ran.")
+	ended := []InstructionRecord{in}
+	if err := s.store.Write(ctx, func(w Writer) error { return putEnded(w, ended) }); err != nil {
+		return err
+	}
+	e.queue = slices.Delete(e.queue, at, at+1)
+	e.announce(ended)
+	e.publish()
+	return nil
+}
+
+// Interrupt stops the running instruction; when nothing runs there is nothing to do.
+func (s *Service) Interrupt(_ context.Context, name string) error {
+	e, err := s.find(name)
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.usable(); err != nil {
+		return err
+	}
+	e.interruptRun()
+	return nil
+}
+
+// interruptRun stops what runs; if the machine is not in memory, as soon as it is. mu is held.
+func (e *entry) interruptRun() {
+	if e.run == nil {
+		return
+	}
+	e.interrupt = true
+	if e.state == Running && e.sess.alive() {
+		e.sess.stopRun(stopByPerson)
+		return
+	}
+	e.kick()
+}
+
+// free says whether an instruction could run at once. mu is held.
+func (e *entry) free() bool {
+	return e.state == Idle && e.run == nil && e.sess.alive() && e.sess.stale == nil && !e.sess.holding
+}
+
+// kick gets waiting work going: it hands over the next instruction, or brings the machine into memory for it. mu is held.
+func (e *entry) kick() {
+	if e.gone || e.state == Deleted || len(e.queue) == 0 && e.run == nil {
+		return
+	}
+	if e.free() {
+		e.next()
+		return
+	}
+	if e.state == Swapped && !e.rousing {
+		e.rousing = true
+		e.s.spawn(e.rouse)
+	}
+}
+
+// next hands over the first of the queue. mu is held, and the machine is free.
+func (e *entry) next() {
+	if len(e.queue) == 0 {
+		return
+	}
+	in, err := e.s.store.Instruction(e.s.ctx, e.rec.ID, e.queue[0])
+	if err == nil {
+		in.running(time.Now().UTC())
+		err = e.s.store.Write(e.s.ctx, func(w Writer) error { return w.PutInstruction(in) })
+	}
+	if err != nil {
+		// The disk is full, or worse: what waits keeps waiting.
+		e.s.health.failed(err)
+		e.sess.again.stop()
+		e.sess.again = e.s.after(retry, func() {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.kick()
+		})
+		return
+	}
+	e.queue = e.queue[1:]
+	e.begin(in)
+}
+
+// begin hands an instruction, recorded as running, to the free machine. mu is held.
+func (e *entry) begin(in InstructionRecord) {
+	x := e.sess
+	e.run, e.recent, e.interrupt, e.paused = &in, nil, false, false
+	e.out = output{limits: e.s.set.Output}
+	x.busy()
+	e.setState(Running)
+	e.publishInstruction(&in.Instruction)
+	x.watchTimeout()
+	x.hand(in.Seq, in.Code, in.Formats)
+}
+
+// cleanLine makes a client's name fit to be shown and logged.
+func cleanLine(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
+	return clip(text, 200)
+}

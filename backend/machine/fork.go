@@ -1,0 +1,196 @@
+package machine
+
+import (
+	"context"
+	"maps"
+	"time"
+)
+
+// Fork makes a new machine from a checkpoint of another, with the history up to there. An instruction that was running
+// goes on in the fork under its number.
+func (s *Service) Fork(ctx context.Context, name, checkpoint string, opts CreateOptions) (Machine, error) {
+	e, err := s.find(name)
+	if err != nil {
+		return Machine{}, err
+	}
+	if s.isClosing() {
+		return Machine{}, errClosing()
+	}
+	if err := e.lockOp(ctx); err != nil {
+		return Machine{}, err
+	}
+	defer e.unlockOp()
+	parent := e.machine()
+	if parent.State == Deleted {
+		return Machine{}, inBin(parent.Name)
+	}
+	rec, err := s.newRecord(inherit(opts, parent))
+	if err != nil {
+		return Machine{}, err
+	}
+	if rec.Engine != parent.Engine || rec.Image != parent.Image {
+		return Machine{}, invalid("A fork runs where its parent runs: on the engine %s, with the image %s.", parent.Engine, parent.Image)
+	}
+	source, err := e.forkSource(ctx, checkpoint)
+	if err != nil {
+		return Machine{}, err
+	}
+	rec.Parent = &Parent{ID: parent.ID, Name: parent.Name, LastSeq: source.LastSeq}
+	rec.NextSeq = source.LastSeq + 1
+	engine, err := s.engineOf(rec.Engine)
+	if err != nil {
+		return Machine{}, err
+	}
+	// Written down as garbage first: should we die before the fork is recorded, nothing of it stays behind.
+	trash := Garbage{Engine: rec.Engine, Machine: rec.ID}
+	if err := s.store.Write(ctx, func(w Writer) error { return w.AddGarbage(trash) }); err != nil {
+		return Machine{}, err
+	}
+	var run *InstructionRecord
+	err = s.copyInto(ctx, engine, &rec, &run, parent.ID, source, trash)
+	if err != nil {
+		s.spawn(s.takeOutGarbage)
+		return Machine{}, err
+	}
+	f := newEntry(s, rec)
+	f.run = run
+	s.adopt(f)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.publish()
+	f.kick()
+	return f.snapshot(), nil
+}
+
+// inherit takes what opts does not say from the parent.
+func inherit(opts CreateOptions, parent Machine) CreateOptions {
+	if opts.Title == "" {
+		opts.Title = parent.Title
+	}
+	if opts.Tags == nil {
+		opts.Tags = maps.Clone(parent.Tags)
+	}
+	if opts.MemoryMB == 0 {
+		opts.MemoryMB = parent.MemoryMB
+	}
+	if opts.Engine == "" {
+		opts.Engine = parent.Engine
+	}
+	if opts.Image == "" {
+		opts.Image = parent.Image
+	}
+	return opts
+}
+
+// forkSource is the checkpoint to fork from, made now where the present state is meant. One without an ID is the
+// template. op is held.
+func (e *entry) forkSource(ctx context.Context, checkpoint string) (CheckpointRecord, error) {
+	e.mu.Lock()
+	x := e.sess
+	base := e.rec.Base
+	if checkpoint == "" && base != "" && e.saved(ctx) {
+		checkpoint = base
+	}
+	unused := base == "" && e.rec.NextSeq == 0 && (x == nil || x.version == 0)
+	if checkpoint != "" {
+		defer e.mu.Unlock()
+		return e.checkpointOf(ctx, checkpoint)
+	}
+	e.mu.Unlock()
+	if unused || x == nil {
+		return CheckpointRecord{Checkpoint: Checkpoint{LastSeq: -1}}, nil
+	}
+	return e.checkpoint(ctx, x, CheckpointAuto, "")
+}
+
+// presentFor is how long a checkpoint of an idle machine passes for its present state; threads may go on in it.
+const presentFor = 5 * time.Second
+
+// saved says whether Base is the present state. mu is held.
+func (e *entry) saved(ctx context.Context) bool {
+	if e.sess == nil {
+		return true
+	}
+	if e.run != nil || e.sess.version != e.sess.clean {
+		return false
+	}
+	c, err := e.s.store.Checkpoint(ctx, e.rec.Base)
+	return err == nil && time.Since(c.CreatedAt) < presentFor
+}
+
+// copyInto copies checkpoint, overflow files and history, and records the new machine.
+func (s *Service) copyInto(ctx context.Context, engine Engine, rec *MachineRecord, run **InstructionRecord, parent ID, source CheckpointRecord, trash Garbage) error {
+	var base CheckpointRecord
+	if source.ID != "" {
+		info, err := engine.CopyCheckpoint(ctx, parent, source.ID, rec.ID)
+		if err != nil {
+			return saveError(err)
+		}
+		base = source
+		base.ID, base.Machine, base.Size, base.Clone = info.ID, rec.ID, info.Size, true
+		base.Kind, base.Label, base.CreatedAt = CheckpointAuto, "", time.Now().UTC()
+		rec.Base = base.ID
+		if base.RunningSeq == nil {
+			rec.Fallback = base.ID
+		}
+	}
+	mark := source.Mark
+	if err := s.copyOverflows(ctx, parent, rec.ID, source.LastSeq, mark); err != nil {
+		return err
+	}
+	err := s.store.WriteSync(ctx, func(w Writer) error {
+		if err := w.PutMachine(*rec); err != nil {
+			return err
+		}
+		if base.ID != "" {
+			if err := w.PutCheckpoint(base); err != nil {
+				return err
+			}
+		}
+		if err := w.CopyHistory(parent, rec.ID, source.LastSeq, mark); err != nil {
+			return err
+		}
+		if err := w.MarkLost(rec.ID, source.Lost); err != nil {
+			return err
+		}
+		return w.RemoveGarbage(trash)
+	})
+	if err != nil || mark == nil {
+		return err
+	}
+	in, err := s.store.Instruction(ctx, rec.ID, mark.Seq)
+	*run = &in
+	return err
+}
+
+// copyOverflows gives a fork its own overflow files.
+func (s *Service) copyOverflows(ctx context.Context, from, to ID, last int, mark *Mark) error {
+	for after := -1; after < last; {
+		page, err := s.store.Overflows(ctx, from, after)
+		if err != nil {
+			return err
+		}
+		for _, o := range page {
+			after = o.Seq
+			if o.Seq > last {
+				return nil
+			}
+			end := o.Items
+			length := o.Overflow
+			if mark != nil && mark.Seq == o.Seq {
+				end = mark.Items
+			}
+			kept, err := copyOverflow(overflowPath(s.outputDir, from, o.Seq), overflowPath(s.outputDir, to, o.Seq), length, end)
+			if err != nil {
+				return err
+			}
+			if mark != nil && mark.Seq == o.Seq {
+				mark.Progress.Overflow = kept
+			}
+		}
+		if len(page) == 0 {
+			return nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// health is what is known of the computer and of our own use of it. It is measured now and then, so that asking is cheap.
+type health struct {
+	mu         sync.Mutex // guards what follows
+	diskFree   int64      // -1 when not known
+	diskUsed   int64
+	engines    []EngineStatus
+	diskFull   time.Time // when a write last failed for want of room
+	low        bool
+	memoryLow  bool
+	measuredAt time.Time
+}
+
+// failed notes a failure that people should be told about.
+func (h *health) failed(err error) {
+	if errors.Is(err, ErrDiskFull) {
+		h.mu.Lock()
+		h.diskFull = time.Now()
+		h.mu.Unlock()
+	}
+}
+
+func (h *health) diskLow() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.low
+}
+
+// Status returns the state of the whole; it asks no one and reads no disk.
+func (s *Service) Status(context.Context) Status {
+	st := Status{StartedAt: s.started}
+	for _, e := range s.entries() {
+		m := e.machine()
+		if m.State == Deleted {
+			continue
+		}
+		st.Total++
+		if m.State.InMemory() {
+			st.InMemory++
+		}
+		if m.State == Running {
+			st.Running++
+		}
+		if m.Memory != nil {
+			st.Memory += m.Memory.MemoryBytes
+		}
+	}
+	h := &s.health
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	st.DiskFree, st.DiskUsed, st.Engines = h.diskFree, h.diskUsed, slices.Clone(h.engines)
+	if st.Engines == nil {
+		for name := range s.engines {
+			st.Engines = append(st.Engines, EngineStatus{Name: name, Default: name == s.defaultEngine})
+		}
+	}
+	switch {
+	case time.Since(h.diskFull) < time.Minute:
+		st.Warnings = append(st.Warnings, "The disk is full. Machines go on running and nothing is lost, but new instructions and checkpoints have to wait. Delete machines and checkpoints that are not needed, empty the bin, or free space elsewhere.")
+	case h.low:
+		st.Warnings = append(st.Warnings, fmt.Sprintf("Only %d MB are free on the disk. Delete machines and checkpoints that are not needed, or free space elsewhere.", h.diskFree>>20))
+	}
+	if h.memoryLow {
+		st.Warnings = append(st.Warnings, "The computer is short of memory. Idle machines are moved to the disk; they come back by themselves when they are used.")
+	}
+	return st
+}
+
+// measure brings the figures up to date and tells when a warning comes or goes.
+func (s *Service) measure() {
+	before := s.Status(s.ctx).Warnings
+	free := int64(-1)
+	if s.freeDisk != nil {
+		if n, err := s.freeDisk(); err == nil {
+			free = n
+		}
+	}
+	used, err := s.store.Usage(s.ctx)
+	if err != nil && s.ctx.Err() == nil {
+		s.log.Warn("the use of the disk is not known", "err", err)
+	}
+	h := &s.health
+	h.mu.Lock()
+	h.diskFree, h.low = free, free >= 0 && free < s.set.MinFreeDisk
+	if err == nil {
+		h.diskUsed = used
+	}
+	h.mu.Unlock()
+	if st := s.Status(s.ctx); !slices.Equal(before, st.Warnings) {
+		s.hub.publish(Event{Type: EventStatus, Status: &st})
+	}
+}
+
+// checkEngines asks every engine whether it works here.
+func (s *Service) checkEngines() {
+	var all []EngineStatus
+	for name, engine := range s.engines {
+		all = append(all, EngineStatus{Name: name, Default: name == s.defaultEngine, Problems: engine.Check(s.ctx)})
+	}
+	slices.SortFunc(all, func(a, b EngineStatus) int {
+		if a.Default != b.Default {
+			if a.Default {
+				return -1
+			}
+			return 1
+		}
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	})
+	s.health.mu.Lock()
+	same := slices.EqualFunc(all, s.health.engines, func(a, b EngineStatus) bool { return a.Name == b.Name && slices.Equal(a.Problems, b.Problems) })
+	s.health.engines = all
+	s.health.mu.Unlock()
+	if !same {
+		st := s.Status(s.ctx)
+		s.hub.publish(Event{Type: EventStatus, Status: &st})
+	}
+}

@@ -1,0 +1,287 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"io"
+)
+
+// Instruction returns an instruction as it is now.
+func (s *Service) Instruction(ctx context.Context, name string, seq int) (Instruction, error) {
+	e, err := s.find(name)
+	if err != nil {
+		return Instruction{}, err
+	}
+	in, err := s.store.Instruction(ctx, e.rec.ID, seq)
+	if isNotFound(err) {
+		return Instruction{}, noInstruction(e.name(), seq)
+	}
+	return in.Instruction, err
+}
+
+// Wait returns the instruction once it is done, or as it is when ctx ends.
+func (s *Service) Wait(ctx context.Context, name string, seq int) (Instruction, error) {
+	e, err := s.find(name)
+	if err != nil {
+		return Instruction{}, err
+	}
+	for {
+		e.mu.Lock()
+		changed, last, gone := e.changed, e.last, e.gone
+		e.mu.Unlock()
+		if gone {
+			return Instruction{}, noMachine(name)
+		}
+		if last != nil && last.Seq == seq {
+			return *last, nil
+		}
+		in, err := s.Instruction(ctx, name, seq)
+		if err != nil || in.Status.Done() {
+			return in, err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return in, ctx.Err()
+		case <-s.ctx.Done():
+			return in, errClosing()
+		}
+	}
+}
+
+const (
+	defaultInstructions = 50
+	maxInstructions     = 500
+)
+
+// Instructions returns a page of a machine's history.
+func (s *Service) Instructions(ctx context.Context, name string, q InstructionQuery) (Page[Instruction], error) {
+	e, err := s.find(name)
+	if err != nil {
+		return Page[Instruction]{}, err
+	}
+	if q.Limit <= 0 {
+		q.Limit = defaultInstructions
+	}
+	q.Limit = min(q.Limit, maxInstructions)
+	return s.store.Instructions(ctx, e.rec.ID, q)
+}
+
+// maxItems bounds a page of items by number; the store bounds it by size.
+const maxItems = 1000
+
+// Items returns what is kept of an instruction's output from an index on: beginning, overflow file and end as one.
+func (s *Service) Items(ctx context.Context, name string, seq, from, limit int) ([]Item, error) {
+	e, err := s.find(name)
+	if err != nil {
+		return nil, err
+	}
+	if limit <= 0 || limit > maxItems {
+		limit = maxItems
+	}
+	items, _, err := e.items(ctx, seq, max(0, from), limit)
+	return items, err
+}
+
+// pageBytes bounds what is read of an overflow file at a time.
+const pageBytes = 4 << 20
+
+// items reads a page, and the instruction as it was at that moment, without code and data.
+func (e *entry) items(ctx context.Context, seq, from, limit int) ([]Item, InstructionRecord, error) {
+	page, err := e.s.store.Items(ctx, e.rec.ID, seq, from, limit)
+	if isNotFound(err) {
+		return nil, page.Record, noInstruction(e.name(), seq)
+	}
+	if err != nil || page.Record.Overflow == 0 {
+		return page.Items, page.Record, err
+	}
+	// The rows may jump from the head to the tail: what is between lies in the file.
+	items := page.Items
+	for i, want := 0, from; ; i++ {
+		if i < len(items) && items[i].Index == want {
+			want++
+			continue
+		}
+		if i >= limit || i == len(items) && want < page.Record.HeadEnd {
+			return items, page.Record, nil
+		}
+		end := page.Record.Items
+		if i < len(items) {
+			end = items[i].Index
+		} else if i > 0 && want > page.Record.HeadEnd {
+			return items, page.Record, nil // the page ended within the tail
+		}
+		middle, err := e.middle(page.Record, want, end, limit-i)
+		if err != nil {
+			return nil, page.Record, err
+		}
+		complete := len(middle) > 0 && middle[len(middle)-1].Index == end-1
+		rest := items[i:]
+		items = append(items[:i:i], middle...)
+		if complete || len(middle) < limit-i && sumBytes(middle) < pageBytes {
+			items = append(items, rest...) // what is missing before rest was dropped
+		}
+		return items[:min(len(items), limit)], page.Record, nil
+	}
+}
+
+// middle reads from <= index < end from the overflow file.
+func (e *entry) middle(in InstructionRecord, from, end, limit int) ([]Item, error) {
+	var items []Item
+	bytes := 0
+	err := readOverflow(overflowPath(e.s.outputDir, e.rec.ID, in.Seq), in.Overflow, from, func(it Item, _ int64) bool {
+		if it.Index >= end || len(items) >= limit || bytes >= pageBytes {
+			return false
+		}
+		items = append(items, it)
+		bytes += sumBytes(items[len(items)-1:])
+		return true
+	})
+	return items, err
+}
+
+func sumBytes(items []Item) int {
+	var sum size
+	for i := range items {
+		sum = sum.plus(sizeOf(&items[i]))
+	}
+	return int(sum.text + sum.display)
+}
+
+// Follow yields items from an index on until the instruction is done.
+func (s *Service) Follow(ctx context.Context, name string, seq, from int, yield func(Item) error) (Instruction, error) {
+	e, err := s.find(name)
+	if err != nil {
+		return Instruction{}, err
+	}
+	next := max(0, from)
+	for {
+		e.mu.Lock()
+		changed, gone := e.changed, e.gone
+		recent := e.recentFrom(seq, next)
+		e.mu.Unlock()
+		if gone {
+			return Instruction{}, noMachine(name)
+		}
+		var done bool
+		if recent == nil {
+			var rec InstructionRecord
+			if recent, rec, err = e.items(ctx, seq, next, maxItems); err != nil {
+				return Instruction{}, err
+			}
+			done = rec.Status.Done()
+		}
+		for i := range recent {
+			if err := yield(recent[i]); err != nil {
+				return Instruction{}, err
+			}
+			next = recent[i].Index + 1
+		}
+		if len(recent) > 0 {
+			continue
+		}
+		if done {
+			return s.Wait(ctx, name, seq)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return Instruction{}, ctx.Err()
+		case <-s.ctx.Done():
+			return Instruction{}, errClosing()
+		}
+	}
+}
+
+// recentFrom is the rest of the latest items, where they begin no later than wanted. mu is held.
+func (e *entry) recentFrom(seq, next int) []Item {
+	if e.recentSeq != seq || len(e.recent) == 0 || e.recent[0].Index > next {
+		return nil
+	}
+	at := next - e.recent[0].Index
+	if at >= len(e.recent) {
+		return nil
+	}
+	return e.recent[at:]
+}
+
+// Output returns all that is kept of an instruction's text, as it is now.
+func (s *Service) Output(ctx context.Context, name string, seq int) (OutputReader, error) {
+	e, err := s.find(name)
+	if err != nil {
+		return nil, err
+	}
+	_, rec, err := e.items(ctx, seq, 0, 1)
+	if err != nil {
+		return nil, err
+	}
+	return &outputReader{ctx: ctx, e: e, seq: seq, end: rec.Items, size: rec.OutputBytes - rec.OutputDropped}, nil
+}
+
+// outputReader reads items page by page. It ends at the item that was the last when it was opened.
+type outputReader struct {
+	ctx    context.Context
+	e      *entry
+	seq    int
+	next   int
+	end    int
+	size   int64
+	pages  []Item
+	text   []byte
+	closed bool
+}
+
+func (r *outputReader) Size() int64 { return r.size }
+
+func (r *outputReader) Close() error {
+	r.closed, r.pages, r.text = true, nil, nil
+	return nil
+}
+
+func (r *outputReader) Read(p []byte) (int, error) {
+	if r.closed {
+		return 0, errors.New("the output was closed")
+	}
+	for len(r.text) == 0 {
+		if len(r.pages) == 0 {
+			if r.next >= r.end {
+				return 0, io.EOF
+			}
+			items, _, err := r.e.items(r.ctx, r.seq, r.next, maxItems)
+			if err != nil {
+				return 0, err
+			}
+			if len(items) == 0 {
+				return 0, io.EOF
+			}
+			r.pages = items
+		}
+		it := r.pages[0]
+		r.pages = r.pages[1:]
+		r.next = it.Index + 1
+		if it.Index >= r.end {
+			return 0, io.EOF
+		}
+		r.text = it.Text
+	}
+	n := copy(p, r.text)
+	r.text = r.text[n:]
+	return n, nil
+}
+
+// Search looks in code, output and results of all machines outside the bin, or of one.
+func (s *Service) Search(ctx context.Context, q SearchQuery) (Page[SearchHit], error) {
+	var id ID
+	if q.Machine != "" {
+		e, err := s.find(q.Machine)
+		if err != nil {
+			return Page[SearchHit]{}, err
+		}
+		id = e.rec.ID
+	}
+	if q.Limit <= 0 {
+		q.Limit = defaultInstructions
+	}
+	q.Limit = min(q.Limit, maxInstructions)
+	return s.store.Search(ctx, q, id)
+}

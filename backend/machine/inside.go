@@ -1,0 +1,113 @@
+package machine
+
+import "context"
+
+const (
+	maxVariables = 1000
+	maxFiles     = 1000
+	maxChunk     = 4 << 20 // bytes of a file at a time
+)
+
+// inside does something in a machine's memory, waking it if need be.
+func (s *Service) inside(ctx context.Context, name string, do func(Sandbox) error) error {
+	e, err := s.find(name)
+	if err != nil {
+		return err
+	}
+	return e.inBox(ctx, do)
+}
+
+// Swap saves a machine and frees its memory. An instruction that runs is paused: it goes on when the machine is woken.
+func (s *Service) Swap(ctx context.Context, name string) error {
+	e, err := s.find(name)
+	if err != nil {
+		return err
+	}
+	if err := e.lockOp(ctx); err != nil {
+		return err
+	}
+	defer e.unlockOp()
+	e.mu.Lock()
+	err = e.usable()
+	e.paused = e.run != nil && err == nil
+	e.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if err := e.stop(ctx); err != nil {
+		s.health.failed(err)
+		return saveError(err)
+	}
+	return nil
+}
+
+// Wake brings a machine into memory.
+func (s *Service) Wake(ctx context.Context, name string) error {
+	return s.inside(ctx, name, func(Sandbox) error { return nil })
+}
+
+// Complete completes code at a cursor, in code points.
+func (s *Service) Complete(ctx context.Context, name, code string, cursor int) (c Completions, err error) {
+	err = s.inside(ctx, name, func(b Sandbox) error { c, err = b.Complete(ctx, code, cursor); return err })
+	return c, err
+}
+
+// Inspect tells about the name at a cursor.
+func (s *Service) Inspect(ctx context.Context, name, code string, cursor, detail int) (i Inspection, err error) {
+	err = s.inside(ctx, name, func(b Sandbox) error { i, err = b.Inspect(ctx, code, cursor, detail); return err })
+	return i, err
+}
+
+// Variables lists the user's names in a machine.
+func (s *Service) Variables(ctx context.Context, name string) (v []Variable, err error) {
+	err = s.inside(ctx, name, func(b Sandbox) error { v, err = b.Variables(ctx, maxVariables); return err })
+	return v, err
+}
+
+// ReadFile reads a part of a file, at most 4 MiB.
+func (s *Service) ReadFile(ctx context.Context, name, path string, offset int64, length int) (c FileChunk, err error) {
+	if offset < 0 || length < 0 {
+		return c, invalid("A file can only be read forwards.")
+	}
+	err = s.inside(ctx, name, func(b Sandbox) error { c, err = b.ReadFile(ctx, path, offset, min(length, maxChunk)); return err })
+	return c, err
+}
+
+// WriteFile writes a part of a file, at most 4 MiB. It is part of the machine's state and saved like it.
+func (s *Service) WriteFile(ctx context.Context, name, path string, offset int64, truncate bool, data []byte) error {
+	if offset < 0 || len(data) > maxChunk {
+		return invalid("A file is written in parts of at most 4 MiB.")
+	}
+	e, err := s.find(name)
+	if err != nil {
+		return err
+	}
+	return e.inBox(ctx, func(b Sandbox) error {
+		e.mu.Lock()
+		err := error(nil)
+		if !e.rec.Touched {
+			err = e.save(ctx, func(m *MachineRecord) { m.Touched = true })
+		}
+		if e.sess != nil {
+			e.sess.version++
+		}
+		e.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		return b.WriteFile(ctx, path, offset, truncate, data)
+	})
+}
+
+// ListFiles lists a folder of a machine.
+func (s *Service) ListFiles(ctx context.Context, name, path string) (f []FileEntry, err error) {
+	err = s.inside(ctx, name, func(b Sandbox) error { f, err = b.ListFiles(ctx, path, maxFiles); return err })
+	return f, err
+}
+
+// Subscribe delivers events after a position.
+func (s *Service) Subscribe(ctx context.Context, after string) <-chan Event {
+	events := s.hub.subscribe(ctx, after)
+	s.poke()
+	return events
+}

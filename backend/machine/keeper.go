@@ -1,0 +1,165 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// How often the keeper looks: while somebody watches machines in memory, while there are some, and else.
+const (
+	lookWatched  = 2 * time.Second
+	lookInMemory = 15 * time.Second
+	lookIdle     = time.Minute
+	checkEvery   = 5 * time.Minute // engines
+)
+
+// keep looks after everything that time or scarcity brings: live figures, memory pressure, expiry, the bin.
+func (s *Service) keep() {
+	s.checkEngines()
+	checked := time.Now()
+	for {
+		s.measure()
+		s.expire()
+		boxes := s.poll()
+		s.relieve()
+		if time.Since(checked) > checkEvery {
+			s.checkEngines()
+			checked = time.Now()
+		}
+		pause := lookIdle
+		if boxes > 0 {
+			pause = lookInMemory
+			if s.hub.watched() {
+				pause = lookWatched
+			}
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-s.nudge:
+			// Not more often than this, however much is going on.
+			select {
+			case <-time.After(100 * time.Millisecond):
+			case <-s.ctx.Done():
+			}
+		case <-s.ctx.Done():
+		}
+		timer.Stop()
+		if s.ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// poll brings the live figures of every machine in memory up to date, and returns how many there are.
+func (s *Service) poll() int {
+	ctx, cancel := context.WithTimeout(s.ctx, lookWatched)
+	defer cancel()
+	var mu sync.Mutex
+	n := 0
+	_ = s.eachInMemory(ctx, func(ctx context.Context, e *entry) error {
+		mu.Lock()
+		n++
+		mu.Unlock()
+		e.pollStats(ctx)
+		return nil
+	})
+	return n
+}
+
+func (e *entry) pollStats(ctx context.Context) {
+	e.mu.Lock()
+	x := e.sess
+	alive := x.alive()
+	e.mu.Unlock()
+	if !alive {
+		return
+	}
+	st, err := x.box.Stats(ctx)
+	if err != nil {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.sess != x {
+		return
+	}
+	// A warning comes at 90 % and goes below 85 %, so that it does not flicker.
+	limit := int64(e.rec.MemoryMB) << 20
+	hungry := st.UsedBytes*10 >= limit*9 || e.hungry && st.UsedBytes*20 >= limit*17
+	changed := e.stats == nil || *e.stats != st || hungry != e.hungry
+	e.stats, e.hungry = &st, hungry
+	if changed {
+		e.publish()
+	}
+}
+
+// relieve frees memory by moving idle machines to the disk, least recently used first.
+func (s *Service) relieve() {
+	type candidate struct {
+		e      *entry
+		active time.Time
+		bytes  int64
+	}
+	var idle []candidate
+	var total int64
+	for _, e := range s.entries() {
+		m := e.machine()
+		if m.Memory == nil {
+			continue
+		}
+		total += m.Memory.MemoryBytes
+		if m.State == Idle && m.Queued == 0 {
+			idle = append(idle, candidate{e, m.LastActiveAt, m.Memory.MemoryBytes})
+		}
+	}
+	excess := int64(0)
+	if s.set.MaxInMemory > 0 {
+		excess = total - s.set.MaxInMemory
+	}
+	low := false
+	if s.freeMemory != nil {
+		if free, err := s.freeMemory(); err == nil && free < s.set.MinFreeMemory {
+			low = true
+			excess = max(excess, s.set.MinFreeMemory-free)
+		}
+	}
+	s.health.mu.Lock()
+	s.health.memoryLow = low
+	s.health.mu.Unlock()
+	slices.SortFunc(idle, func(a, b candidate) int { return cmp.Compare(a.active.UnixNano(), b.active.UnixNano()) })
+	for _, c := range idle {
+		if excess <= 0 || s.ctx.Err() != nil {
+			return
+		}
+		if err := c.e.stopFor(s.ctx, false); err != nil {
+			s.health.failed(err)
+			s.log.Warn("a machine could not be moved to the disk", "machine", c.e.rec.ID, "err", err)
+			continue
+		}
+		excess -= c.bytes
+	}
+}
+
+// expire moves machines to the bin whose time is over, and empties the bin of what has lain there long enough.
+func (s *Service) expire() {
+	now := time.Now()
+	for _, e := range s.entries() {
+		m := e.machine()
+		var err error
+		switch {
+		case s.ctx.Err() != nil:
+			return
+		case m.DeletedAt != nil && now.Sub(*m.DeletedAt) >= s.set.BinRetention:
+			err = e.purge(s.ctx)
+		case m.DeletedAt == nil && m.ExpiresAt != nil && !m.ExpiresAt.After(now):
+			err = e.bin(s.ctx)
+		}
+		if err != nil && s.ctx.Err() == nil {
+			s.log.Warn("a machine whose time is over stays for now", "machine", m.ID, "err", err)
+		}
+	}
+}

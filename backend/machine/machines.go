@@ -1,0 +1,291 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Create makes a machine, and begins to bring it into memory so that it is ready when it is used.
+func (s *Service) Create(ctx context.Context, opts CreateOptions) (Machine, error) {
+	if s.isClosing() {
+		return Machine{}, errClosing()
+	}
+	rec, err := s.newRecord(opts)
+	if err != nil {
+		return Machine{}, err
+	}
+	s.naming.Lock()
+	if opts.Name == "" {
+		rec.Name = s.unusedName()
+	}
+	err = s.store.Write(ctx, func(w Writer) error { return w.PutMachine(rec) })
+	if err != nil {
+		s.naming.Unlock()
+		s.health.failed(err)
+		return Machine{}, err
+	}
+	e := newEntry(s, rec)
+	s.adopt(e)
+	s.naming.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.publish()
+	e.rousing = true
+	s.spawn(e.rouse)
+	return e.snapshot(), nil
+}
+
+// adopt makes a new machine known.
+func (s *Service) adopt(e *entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.machines[e.rec.ID] = e
+	s.names[e.rec.Name] = e.rec.ID
+}
+
+// forget makes a purged machine unknown.
+func (s *Service) forget(e *entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.machines, e.rec.ID)
+	maps.DeleteFunc(s.names, func(_ string, id ID) bool { return id == e.rec.ID })
+}
+
+// newRecord checks the options and fills in the defaults.
+func (s *Service) newRecord(opts CreateOptions) (MachineRecord, error) {
+	now := time.Now().UTC()
+	rec := MachineRecord{Machine: Machine{
+		ID: newID(), Name: opts.Name, Title: opts.Title, Tags: maps.Clone(opts.Tags),
+		Engine: cmp.Or(opts.Engine, s.defaultEngine), Image: cmp.Or(opts.Image, "base"), MemoryMB: cmp.Or(opts.MemoryMB, defaultMemoryMB),
+		CreatedAt: now, LastActiveAt: now, ExpiresAt: opts.ExpiresAt,
+	}}
+	if rec.Name == "" {
+		rec.Name = s.unusedName()
+	}
+	if _, err := s.engineOf(rec.Engine); err != nil {
+		return rec, err
+	}
+	return rec, firstError(
+		checkName(rec.Name),
+		checkText("A title", rec.Title, maxTitle),
+		checkTags(rec.Tags),
+		checkMemory(rec.MemoryMB),
+		checkImage(rec.Image),
+		checkExpiry(rec.ExpiresAt, now),
+	)
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unusedName makes up a name that no machine has or had.
+func (s *Service) unusedName() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for try := 0; ; try++ {
+		name := friendlyName()
+		if try > 100 { // a million machines: then without charm
+			name += "-" + strconv.FormatUint(randomBits()%1e9, 10)
+		}
+		if _, taken := s.names[name]; !taken {
+			return name
+		}
+	}
+}
+
+// Get returns a machine, in the bin or not.
+func (s *Service) Get(_ context.Context, name string) (Machine, error) {
+	e, err := s.find(name)
+	if err != nil {
+		return Machine{}, err
+	}
+	return e.machine(), nil
+}
+
+const (
+	defaultListLimit = 100
+	maxListLimit     = 1000
+)
+
+// List returns a page of machines, newest first. The cursor is the place of the last one, so pages stay right when machines
+// come and go in between.
+func (s *Service) List(_ context.Context, f Filter) (Page[Machine], error) {
+	var all []Machine
+	for _, e := range s.entries() {
+		if m := e.machine(); f.matches(m) {
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(a, b Machine) int { return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.ID, b.ID)) })
+	if f.Cursor != "" {
+		at, id, err := parseCursor(f.Cursor)
+		if err != nil {
+			return Page[Machine]{}, err
+		}
+		all = slices.DeleteFunc(all, func(m Machine) bool {
+			n := m.CreatedAt.UnixNano()
+			return n > at || n == at && m.ID <= id
+		})
+	}
+	limit := cmp.Or(f.Limit, defaultListLimit)
+	if limit < 0 {
+		limit = len(all)
+	} else {
+		limit = min(limit, maxListLimit)
+	}
+	page := Page[Machine]{Items: all}
+	if limit < len(all) {
+		page.Items = all[:limit]
+		last := all[limit-1]
+		page.Next = fmt.Sprintf("%d.%s", last.CreatedAt.UnixNano(), last.ID)
+	}
+	return page, nil
+}
+
+func parseCursor(cursor string) (int64, ID, error) {
+	at, id, ok := strings.Cut(cursor, ".")
+	n, err := strconv.ParseInt(at, 10, 64)
+	if !ok || err != nil {
+		return 0, "", invalid("The cursor of the list is not one that was given out. List from the beginning.")
+	}
+	return n, ID(id), nil
+}
+
+func (f *Filter) matches(m Machine) bool {
+	if f.Deleted != (m.State == Deleted) {
+		return false
+	}
+	if len(f.States) > 0 && !slices.Contains(f.States, m.State) || f.Engine != "" && f.Engine != m.Engine {
+		return false
+	}
+	if f.CreatedAfter != nil && !m.CreatedAt.After(*f.CreatedAfter) || f.CreatedBefore != nil && !m.CreatedAt.Before(*f.CreatedBefore) {
+		return false
+	}
+	for k, v := range f.Tags {
+		if has, ok := m.Tags[k]; !ok || has != v {
+			return false
+		}
+	}
+	if f.Text == "" {
+		return true
+	}
+	hay := []string{m.Name, m.Title}
+	for k, v := range m.Tags {
+		hay = append(hay, k, v)
+	}
+	for _, word := range strings.Fields(strings.ToLower(f.Text)) {
+		if !slices.ContainsFunc(hay, func(h string) bool { return strings.Contains(strings.ToLower(h), word) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// Update changes what is not nil, all or nothing.
+func (s *Service) Update(ctx context.Context, name string, c Change) (Machine, error) {
+	e, err := s.find(name)
+	if err != nil {
+		return Machine{}, err
+	}
+	s.naming.Lock()
+	defer s.naming.Unlock()
+	e.mu.Lock()
+	if e.gone {
+		e.mu.Unlock()
+		return Machine{}, noMachine(name)
+	}
+	next := e.rec
+	x := e.sess
+	e.mu.Unlock()
+	if err := s.apply(c, &next); err != nil {
+		return Machine{}, err
+	}
+	if c.MemoryMB != nil && x != nil {
+		if err := e.setLimit(ctx, x, *c.MemoryMB); err != nil {
+			return Machine{}, err
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	err = e.save(ctx, func(m *MachineRecord) {
+		m.Name, m.Aliases, m.Title, m.Tags, m.MemoryMB, m.ExpiresAt = next.Name, next.Aliases, next.Title, next.Tags, next.MemoryMB, next.ExpiresAt
+	})
+	if err != nil {
+		s.health.failed(err)
+		return Machine{}, err
+	}
+	s.mu.Lock()
+	s.names[next.Name] = next.ID
+	s.mu.Unlock()
+	e.publish()
+	s.poke()
+	return e.snapshot(), nil
+}
+
+// setLimit changes the memory limit of a machine in memory.
+func (e *entry) setLimit(ctx context.Context, x *session, mb int) error {
+	err := x.box.SetMemoryLimit(ctx, mb)
+	select {
+	case <-x.box.Ended(): // the next start brings the new limit
+		return nil
+	default:
+	}
+	if err != nil {
+		return &Error{Kind: ErrUnavailable, Message: "The memory limit could not be changed: " + err.Error(), Cause: err}
+	}
+	return nil
+}
+
+// apply checks a change and makes it on a record. naming is held.
+func (s *Service) apply(c Change, rec *MachineRecord) error {
+	if c.Name != nil && *c.Name != rec.Name {
+		if err := checkName(*c.Name); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		owner, taken := s.names[*c.Name]
+		s.mu.Unlock()
+		if taken && owner != rec.ID {
+			return &Error{Kind: ErrNameTaken, Message: fmt.Sprintf("Another machine is called %q, or was. Choose another name.", *c.Name)}
+		}
+		aliases := slices.DeleteFunc(slices.Clone(rec.Aliases), func(a string) bool { return a == *c.Name })
+		rec.Aliases = append(aliases, rec.Name)
+		rec.Name = *c.Name
+	}
+	if c.Title != nil {
+		rec.Title = *c.Title
+	}
+	rec.Tags = maps.Clone(rec.Tags)
+	for k, v := range c.Tags {
+		if v == nil {
+			delete(rec.Tags, k)
+			continue
+		}
+		if rec.Tags == nil {
+			rec.Tags = map[string]string{}
+		}
+		rec.Tags[k] = *v
+	}
+	if c.MemoryMB != nil {
+		rec.MemoryMB = *c.MemoryMB
+	}
+	if c.ExpiresAt != nil {
+		rec.ExpiresAt = *c.ExpiresAt
+		if err := checkExpiry(rec.ExpiresAt, time.Now()); err != nil {
+			return err
+		}
+	}
+	return firstError(checkText("A title", rec.Title, maxTitle), checkTags(rec.Tags), checkMemory(rec.MemoryMB))
+}

@@ -1,0 +1,83 @@
+package machine
+
+import "time"
+
+// MachineRecord is a machine as the store keeps it: what people see (Machine, whose State, RunningSeq, Queued and
+// Memory are live and not stored) and what the service needs to bring it back.
+type MachineRecord struct {
+	Machine
+
+	// Aliases are names from before renames; they keep working.
+	Aliases []string
+	// Live says that the machine is, or may be, in memory. Found set when the daemon starts, its last daemon died.
+	Live bool
+	// Touched says that something other than an instruction changed the machine since Base: a file was put into it.
+	Touched bool
+	// Base is the checkpoint that the machine's present state is, or was brought into memory from; "" is the template.
+	Base string
+	// Fallback is the last checkpoint in which no instruction ran: what the machine returns to when its sandbox dies.
+	Fallback string
+	// NextNotice is told with the result of the next instruction.
+	NextNotice string
+}
+
+// InstructionRecord is an instruction with what the service needs to go on with it.
+type InstructionRecord struct {
+	Instruction
+	Progress
+	// Ran is the running time up to ResumedAt, counted over all stays in memory.
+	Ran time.Duration
+	// ResumedAt is when it began to run, or last went on after its machine woke; nil when it is not in memory.
+	ResumedAt *time.Time
+}
+
+// Progress is how far an instruction's output is stored.
+type Progress struct {
+	LastFrame int   // highest frame of the runner's that is stored; -1 for none
+	HeadEnd   int   // items below this index are the head, kept for good
+	Overflow  int64 // length of the overflow file that counts; what lies beyond is garbage of a crash
+	CarryOut  []byte
+	CarryErr  []byte // CarryOut and CarryErr begin a character whose rest has not come yet
+}
+
+// StoredItem is an item with the frame it came in; of merged frames the last.
+type StoredItem struct {
+	Item
+	Frame int
+}
+
+// Mark is how much of the running instruction's output belongs to a checkpoint's past, for forks of it.
+type Mark struct {
+	Seq           int
+	Progress      Progress
+	Items         int
+	OutputBytes   int64
+	OutputDropped int64
+}
+
+// CheckpointRecord is a checkpoint with what the service needs to return to it.
+type CheckpointRecord struct {
+	Checkpoint
+	// Clone says that the checkpoint was copied from another machine: Python's random state must be made new.
+	Clone bool
+	// Mark is set when an instruction was not over for us; it may have ended in the checkpoint already.
+	Mark *Mark
+	// Lost are the instructions up to LastSeq whose effect is not in it, because of earlier rewinds.
+	Lost []Span
+}
+
+// Span is a closed range of sequence numbers.
+type Span struct{ From, To int }
+
+// Garbage is something of an engine's that is to be deleted: written down first, so that a crash forgets nothing.
+type Garbage struct {
+	Engine     string
+	Machine    ID
+	Checkpoint string // "" for everything of the machine
+}
+
+// ItemPage is one consistent look at an instruction's items.
+type ItemPage struct {
+	Record InstructionRecord // without code and result data
+	Items  []Item            // may have a gap where the overflow file holds the middle
+}

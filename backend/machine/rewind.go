@@ -1,0 +1,135 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+)
+
+// Rewind returns a machine to one of its checkpoints. Its present state is kept as a checkpoint of its own, so that
+// a rewind can be undone. Numbers go on. What runs ends, and what waits is cancelled: it was meant for another state.
+func (s *Service) Rewind(ctx context.Context, name, checkpoint string) (Machine, error) {
+	e, err := s.find(name)
+	if err != nil {
+		return Machine{}, err
+	}
+	if s.isClosing() {
+		return Machine{}, errClosing()
+	}
+	if err := e.lockOp(ctx); err != nil {
+		return Machine{}, err
+	}
+	defer e.unlockOp()
+	target, err := e.mayRewind(ctx, checkpoint)
+	if err != nil {
+		return Machine{}, err
+	}
+	if err := e.keepPresent(ctx, target); err != nil {
+		return Machine{}, err
+	}
+	// From here on the machine is ours: the sandbox ends, what it had still to say is stored, and then the records change.
+	e.mu.Lock()
+	x := e.sess
+	if x != nil {
+		e.setState(Swapping)
+	}
+	e.mu.Unlock()
+	if x != nil {
+		x.box.Kill()
+		select {
+		case <-x.stored:
+		case <-s.ctx.Done():
+			return Machine{}, errClosing()
+		}
+	}
+	err = s.patient("a rewind", func(ctx context.Context) error { return e.rewound(ctx, target) })
+	return e.machine(), err
+}
+
+func (e *entry) mayRewind(ctx context.Context, checkpoint string) (CheckpointRecord, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.usable(); err != nil {
+		return CheckpointRecord{}, err
+	}
+	return e.checkpointOf(ctx, checkpoint)
+}
+
+// keepPresent makes the safety checkpoint, unless the present state is the target or nothing has ever happened, or the
+// present state cannot be had: a machine that does not wake must be rewindable. op is held.
+func (e *entry) keepPresent(ctx context.Context, target CheckpointRecord) error {
+	e.mu.Lock()
+	x := e.sess
+	same := e.rec.Base == target.ID && (x == nil || x.version == x.clean)
+	kept := x == nil && e.rec.Base == ""
+	if x == nil && !kept {
+		base, err := e.s.store.Checkpoint(ctx, e.rec.Base)
+		if err != nil && !isNotFound(err) {
+			e.mu.Unlock()
+			return err
+		}
+		kept = err != nil || base.Kind == CheckpointManual
+	}
+	e.mu.Unlock()
+	if same || kept {
+		return nil
+	}
+	if _, err := e.keep(ctx, "before rewind"); err != nil {
+		if x != nil {
+			select {
+			case <-x.box.Ended():
+				return nil // there is no present state to keep
+			default:
+			}
+		}
+		return err
+	}
+	return nil
+}
+
+// rewound writes the rewind down.
+func (e *entry) rewound(ctx context.Context, target CheckpointRecord) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	from := target.LastSeq + 1
+	if target.RunningSeq != nil {
+		from = *target.RunningSeq
+	}
+	lost := append([]Span(nil), target.Lost...)
+	if from < e.rec.NextSeq {
+		lost = append(lost, Span{from, e.rec.NextSeq - 1})
+	}
+	ended, err := e.cancelled(ctx, "the machine was returned to an earlier checkpoint before it ran")
+	if err != nil {
+		return err
+	}
+	if e.run != nil {
+		run := *e.run
+		run.end(StatusError, errNameStopped, fmt.Sprintf("MachineStopped: the machine was returned to its state after instruction %d while this one ran.", target.LastSeq))
+		ended = append(ended, run)
+	}
+	gone, err := e.effectsAfter(ctx, from-1)
+	if err != nil {
+		return err
+	}
+	err = e.rebase(ctx, target, func(m *MachineRecord) {
+		m.Live, m.Touched, m.Notice, m.NextNotice = false, false, "", ""
+	}, func(w Writer) error {
+		if err := putEnded(w, ended); err != nil {
+			return err
+		}
+		return w.MarkLost(e.rec.ID, lost)
+	})
+	if err != nil {
+		return err
+	}
+	e.run, e.queue, e.interrupt = nil, nil, false
+	if e.sess != nil {
+		e.clear()
+	}
+	e.setState(Swapped)
+	e.announce(ended)
+	for _, seq := range gone {
+		e.republish(ctx, seq, ended)
+	}
+	return nil
+}

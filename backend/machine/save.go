@@ -1,0 +1,262 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// saveTimeout bounds how long a machine that is saved by itself may take.
+const saveTimeout = 10 * time.Minute
+
+// autoSave checkpoints a machine that has been idle for a while.
+func (e *entry) autoSave(x *session) {
+	ctx, cancel := context.WithTimeout(e.s.ctx, saveTimeout)
+	defer cancel()
+	if e.lockOp(ctx) != nil {
+		return
+	}
+	defer e.unlockOp()
+	e.mu.Lock()
+	due := e.sess == x && x.alive() && e.state == Idle && x.version != x.clean
+	e.mu.Unlock()
+	if !due {
+		return
+	}
+	if _, err := e.checkpoint(ctx, x, CheckpointAuto, ""); err != nil {
+		e.saveFailed(x, err)
+	}
+}
+
+// saveIfChanged checkpoints the machine when there is something new to save.
+func (e *entry) saveIfChanged(ctx context.Context) error {
+	if err := e.lockOp(ctx); err != nil {
+		return err
+	}
+	defer e.unlockOp()
+	e.mu.Lock()
+	x := e.sess
+	due := x.alive() && (x.version != x.clean || e.run != nil)
+	e.mu.Unlock()
+	if !due {
+		return nil
+	}
+	_, err := e.checkpoint(ctx, x, CheckpointAuto, "")
+	return err
+}
+
+// autoSwap frees the memory of a machine that has been idle for long.
+func (e *entry) autoSwap(x *session) {
+	ctx, cancel := context.WithTimeout(e.s.ctx, saveTimeout)
+	defer cancel()
+	if e.lockOp(ctx) != nil {
+		return
+	}
+	defer e.unlockOp()
+	e.mu.Lock()
+	due := e.sess == x && x.alive() && e.state == Idle && len(e.queue) == 0
+	e.mu.Unlock()
+	if !due {
+		return
+	}
+	if err := e.stop(ctx); err != nil {
+		e.saveFailed(x, err)
+	}
+}
+
+// saveFailed tells why a machine is not saved, and tries again later.
+func (e *entry) saveFailed(x *session, err error) {
+	e.s.health.failed(err)
+	if e.s.ctx.Err() != nil {
+		return
+	}
+	e.log().Warn("the machine could not be saved", "err", err)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.sess != x || !x.alive() {
+		return
+	}
+	if e.state == Idle {
+		x.autosave.stop()
+		x.autosave = e.s.after(saveAgain, func() { e.autoSave(x) })
+		x.autoswap.stop()
+		x.autoswap = e.s.after(max(saveAgain, e.s.set.IdleSwap), func() { e.autoSwap(x) })
+	}
+}
+
+// saveAgain is how long after a failed save the next is tried.
+const saveAgain = 30 * time.Second
+
+// stopFor is stop for those who do not hold op. evenRunning saves a machine in the middle of an instruction too.
+func (e *entry) stopFor(ctx context.Context, evenRunning bool) error {
+	if err := e.lockOp(ctx); err != nil {
+		return err
+	}
+	defer e.unlockOp()
+	e.mu.Lock()
+	run := e.run != nil || len(e.queue) > 0
+	e.mu.Unlock()
+	if run && !evenRunning {
+		return nil
+	}
+	return e.stop(ctx)
+}
+
+// stop saves the machine and frees its memory. When it cannot be saved it stays in memory, if it lives. op is held.
+func (e *entry) stop(ctx context.Context) error {
+	e.mu.Lock()
+	x := e.sess
+	if !x.alive() {
+		e.mu.Unlock()
+		return nil
+	}
+	back := e.state
+	e.setState(Swapping)
+	// One that was never used is its template.
+	unused := e.rec.Base == "" && x.version == 0 && e.rec.NextSeq == 0
+	e.mu.Unlock()
+	if unused {
+		return e.discard(ctx, x)
+	}
+	info, err := x.box.Stop(ctx)
+	if err != nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		select {
+		case <-x.box.Ended(): // reap takes it from here
+		default:
+			e.resumeAfter(x, back)
+		}
+		return err
+	}
+	e.mu.Lock()
+	x.saved = &info
+	e.mu.Unlock()
+	select {
+	case <-x.stored:
+	case <-ctx.Done():
+		return ctx.Err() // reap takes it from here
+	}
+	return e.s.patient("a saved machine", func(ctx context.Context) error { return e.putAway(ctx, x) })
+}
+
+// resumeAfter goes on after a stop that failed. mu is held.
+func (e *entry) resumeAfter(x *session, back State) {
+	if back == Running && e.run == nil {
+		back = Idle
+	}
+	e.setState(back)
+	if back == Idle {
+		x.rest()
+		e.kick()
+	}
+}
+
+// discard ends a machine in memory of which nothing has to be saved. op is held.
+func (e *entry) discard(ctx context.Context, x *session) error {
+	x.box.Kill()
+	select {
+	case <-x.stored:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.sess != x {
+		return nil
+	}
+	e.clear()
+	err := e.save(e.s.ctx, func(r *MachineRecord) { r.Live = false })
+	e.setState(Swapped)
+	e.kick()
+	return err
+}
+
+// putAway records the checkpoint of a session that was saved and ended.
+func (e *entry) putAway(ctx context.Context, x *session) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.sess != x {
+		return nil
+	}
+	info := *x.saved
+	run := e.run
+	if run != nil {
+		paused := *run
+		paused.pause(time.Now())
+		run = &paused
+	}
+	_, err := e.record(ctx, info, CheckpointAuto, "", e.mark(), func(r *MachineRecord) { r.Live = false }, func(w Writer) error {
+		if run == nil {
+			return nil
+		}
+		return w.PutInstruction(*run)
+	})
+	if err != nil {
+		return err
+	}
+	e.run = run
+	e.clear()
+	e.setState(Swapped)
+	if len(e.queue) > 0 || e.interrupt {
+		e.kick()
+	}
+	return nil
+}
+
+// pause stops the clock of a running instruction.
+func (in *InstructionRecord) pause(now time.Time) {
+	if in.ResumedAt != nil {
+		in.Ran += max(0, now.Sub(*in.ResumedAt))
+		in.ResumedAt = nil
+	}
+}
+
+// mark is how much of the running instruction's output is stored and acknowledged. mu is held.
+func (e *entry) mark() *Mark {
+	if e.run == nil {
+		return nil
+	}
+	r := e.run
+	return &Mark{Seq: r.Seq, Progress: r.Progress, Items: r.Items, OutputBytes: r.OutputBytes, OutputDropped: r.OutputDropped}
+}
+
+// checkpoint saves a machine that stays in memory. Meanwhile no output is acknowledged and no instruction begins, so that
+// the checkpoint holds everything after the mark and a fork of it loses and doubles nothing. op is held.
+func (e *entry) checkpoint(ctx context.Context, x *session, kind CheckpointKind, label string) (CheckpointRecord, error) {
+	e.mu.Lock()
+	version, mark := x.version, e.mark()
+	x.holding, x.held = true, map[int]int{}
+	e.mu.Unlock()
+
+	info, err := x.box.Checkpoint(ctx)
+
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	x.holding = false
+	for seq, index := range x.held {
+		x.box.Ack(seq, index)
+	}
+	x.held = nil
+	defer e.kick()
+	if err != nil {
+		return CheckpointRecord{}, saveError(err)
+	}
+	if e.sess != x {
+		return CheckpointRecord{}, conflict("The machine ended while it was being saved.")
+	}
+	rec, err := e.record(ctx, info, kind, label, mark, func(*MachineRecord) {})
+	if err != nil {
+		e.s.health.failed(err)
+		return rec, err
+	}
+	x.clean = version
+	return rec, nil
+}
+
+func saveError(err error) error {
+	if errors.Is(err, ErrDiskFull) {
+		return &Error{Kind: ErrDiskFull, Message: "The machine could not be saved, because the disk is full. It goes on running. Free some space; deleting machines and checkpoints that are not needed helps most.", Cause: err}
+	}
+	return err
+}

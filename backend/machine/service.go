@@ -1,0 +1,285 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// Settings are the service's policies; zero fields mean the default.
+type Settings struct {
+	IdleSwap            time.Duration // an idle machine leaves memory after this; default 10 minutes
+	CheckpointAfterIdle time.Duration // a changed machine is saved once idle for this long; default 2 s
+	BinRetention        time.Duration // a machine stays in the bin for this long; default 7 days
+	InterruptGrace      time.Duration // code that ignores interrupts is ended after this; default 5 s
+	MaxInMemory         int64         // bytes of all sandboxes; beyond it idle machines leave memory; 0 for no such limit
+	MinFreeMemory       int64         // bytes of the computer's memory to leave free; default 512 MiB, needs Config.FreeMemory
+	MinFreeDisk         int64         // bytes; below it a warning is given and overflow files stop growing; default 1 GiB
+	Output              OutputLimits  // default 1 MiB head and tail, 32 MiB of displays, 1,000 items, 256 MiB file
+}
+
+func (s Settings) withDefaults() Settings {
+	s.IdleSwap = cmp.Or(s.IdleSwap, 10*time.Minute)
+	s.CheckpointAfterIdle = cmp.Or(s.CheckpointAfterIdle, 2*time.Second)
+	s.BinRetention = cmp.Or(s.BinRetention, 7*24*time.Hour)
+	s.InterruptGrace = cmp.Or(s.InterruptGrace, 5*time.Second)
+	s.MinFreeMemory = cmp.Or(s.MinFreeMemory, 512<<20)
+	s.MinFreeDisk = cmp.Or(s.MinFreeDisk, 1<<30)
+	o := &s.Output
+	o.Head = cmp.Or(o.Head, 1<<20)
+	o.Tail = cmp.Or(o.Tail, 1<<20)
+	o.Displays = cmp.Or(o.Displays, 32<<20)
+	o.Items = cmp.Or(o.Items, 1000)
+	o.File = cmp.Or(o.File, 256<<20)
+	return s
+}
+
+// Config is what a Service is made of. Time comes from package time; tests inject theirs with testing/synctest.
+type Config struct {
+	Engines       map[string]Engine // by name; the service does not close them
+	DefaultEngine string
+	Store         Store // the service does not close it
+	Settings      Settings
+	OutputDir     string       // where overflow files lie; the service makes and owns it
+	Logger        *slog.Logger // nil for none
+	// FreeMemory tells how many bytes the computer could still give without swapping; nil where that is not known.
+	FreeMemory func() (int64, error)
+	// FreeDisk tells how many bytes are free where the data lies; nil where that is not known.
+	FreeDisk func() (int64, error)
+}
+
+// Service is the domain: it owns every machine. It implements server.Machines, where its methods are described.
+// All methods may be called from any goroutine.
+type Service struct {
+	engines       map[string]Engine
+	defaultEngine string
+	store         Store
+	set           Settings
+	outputDir     string
+	log           *slog.Logger
+	freeMemory    func() (int64, error)
+	freeDisk      func() (int64, error)
+	started       time.Time
+
+	hub    *hub
+	health health
+	starts chan struct{} // bounds how many machines come into memory at once
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	group  sync.WaitGroup // every goroutine of the service
+	nudge  chan struct{}  // wakes the keeper
+
+	garbage sync.Mutex // held while garbage is taken out
+	naming  sync.Mutex // held while names are decided, longer than mu
+
+	mu       sync.Mutex // guards what follows
+	closing  bool       // nothing new is taken on
+	closed   bool       // nothing new is started
+	machines map[ID]*entry
+	names    map[string]ID // present and old names
+}
+
+// New brings the service up on what the store holds. It returns at once; machines whose last daemon died, or which have
+// work waiting, are taken up in the background.
+func New(ctx context.Context, cfg Config) (*Service, error) {
+	if _, ok := cfg.Engines[cfg.DefaultEngine]; !ok {
+		return nil, fmt.Errorf("the default engine %q is not among the engines", cfg.DefaultEngine)
+	}
+	log := cfg.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	s := &Service{
+		engines: cfg.Engines, defaultEngine: cfg.DefaultEngine, store: cfg.Store, set: cfg.Settings.withDefaults(),
+		outputDir: cfg.OutputDir, log: log, freeMemory: cfg.FreeMemory, freeDisk: cfg.FreeDisk,
+		started: time.Now().UTC(), hub: newHub(), starts: make(chan struct{}, max(2, runtime.NumCPU())),
+		nudge: make(chan struct{}, 1), machines: map[ID]*entry{}, names: map[string]ID{},
+	}
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if err := s.load(ctx); err != nil {
+		s.cancel()
+		return nil, err
+	}
+	s.spawn(s.keep)
+	s.spawn(s.takeOutGarbage)
+	s.resume()
+	return s, nil
+}
+
+// load reads every machine and its unfinished instructions.
+func (s *Service) load(ctx context.Context) error {
+	records, err := s.store.Machines(ctx)
+	if err != nil {
+		return fmt.Errorf("read the machines: %w", err)
+	}
+	for _, rec := range records {
+		e := newEntry(s, rec)
+		s.machines[rec.ID] = e
+		s.names[rec.Name] = rec.ID
+		for _, alias := range rec.Aliases {
+			s.names[alias] = rec.ID
+		}
+	}
+	unfinished, err := s.store.Unfinished(ctx)
+	if err != nil {
+		return fmt.Errorf("read the queues: %w", err)
+	}
+	for _, in := range unfinished {
+		e := s.machines[in.Machine]
+		if in.Status == StatusRunning && e.run == nil {
+			e.run = &in
+		} else {
+			e.queue = append(e.queue, in.Seq)
+		}
+	}
+	return nil
+}
+
+// Close saves every machine in memory, several at a time, and ends. What is not saved when ctx ends is left to the
+// supervisors, which save their machines themselves once this process is gone.
+func (s *Service) Close(ctx context.Context) error {
+	s.mu.Lock()
+	s.closing = true
+	s.mu.Unlock()
+	err := s.eachInMemory(ctx, func(ctx context.Context, e *entry) error {
+		return e.stopFor(ctx, true)
+	})
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.cancel()
+	s.group.Wait()
+	s.hub.close()
+	return err
+}
+
+// CheckpointAll saves every machine in memory that has changed, and leaves them there: for when the computer goes to sleep.
+func (s *Service) CheckpointAll(ctx context.Context) error {
+	return s.eachInMemory(ctx, func(ctx context.Context, e *entry) error {
+		return e.saveIfChanged(ctx)
+	})
+}
+
+// spawn starts a goroutine that Close waits for; it must end soon after s.ctx does. Once the service has ended, nothing starts.
+func (s *Service) spawn(f func()) {
+	if s.enter() {
+		go func() {
+			defer s.group.Done()
+			f()
+		}()
+	}
+}
+
+func (s *Service) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.group.Add(1)
+	return true
+}
+
+// alarm is something to happen later. Close waits for it, so whoever sets one stops it; a nil one is stopped.
+type alarm struct {
+	timer *time.Timer
+	s     *Service
+}
+
+func (s *Service) after(d time.Duration, f func()) *alarm {
+	if !s.enter() {
+		return nil
+	}
+	return &alarm{s: s, timer: time.AfterFunc(d, func() {
+		defer s.group.Done()
+		f()
+	})}
+}
+
+func (a *alarm) stop() {
+	if a != nil && a.timer.Stop() {
+		a.s.group.Done()
+	}
+}
+
+func (s *Service) isClosing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closing
+}
+
+// poke makes the keeper look again at once.
+func (s *Service) poke() {
+	select {
+	case s.nudge <- struct{}{}:
+	default:
+	}
+}
+
+// find returns the machine of a present or old name.
+func (s *Service) find(name string) (*entry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.machines[s.names[name]]
+	if !ok {
+		return nil, noMachine(name)
+	}
+	return e, nil
+}
+
+// entries returns every machine, in no order.
+func (s *Service) entries() []*entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*entry, 0, len(s.machines))
+	for _, e := range s.machines {
+		all = append(all, e)
+	}
+	return all
+}
+
+func (s *Service) engineOf(name string) (Engine, error) {
+	engine, ok := s.engines[name]
+	if !ok {
+		return nil, &Error{Kind: ErrUnavailable, Message: fmt.Sprintf("The engine %q is not available on this computer.", clip(name, 40))}
+	}
+	return engine, nil
+}
+
+// savesAtOnce bounds how many machines are saved at the same time: more would only compete for the disk.
+const savesAtOnce = 4
+
+// eachInMemory does something with every machine in memory, a few at a time, and returns the first error.
+func (s *Service) eachInMemory(ctx context.Context, do func(context.Context, *entry) error) error {
+	slots := make(chan struct{}, savesAtOnce)
+	var wg sync.WaitGroup
+	var once sync.Once
+	var first error
+	fail := func(err error) { once.Do(func() { first = err }) }
+	for _, e := range s.entries() {
+		if !e.inMemory() {
+			continue
+		}
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			fail(ctx.Err())
+			wg.Wait()
+			return first
+		}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if err := do(ctx, e); err != nil {
+				s.log.Warn("a machine could not be saved", "machine", e.rec.ID, "err", err)
+				fail(err)
+			}
+		})
+	}
+	wg.Wait()
+	return first
+}

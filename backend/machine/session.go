@@ -1,0 +1,196 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// session is one stay of a machine in memory. Its fields are guarded by the entry's mu where nothing else is said.
+type session struct {
+	e       *entry
+	box     Sandbox
+	since   time.Time
+	stored  chan struct{} // closed when the sandbox has ended and everything it said is stored
+	cleared chan struct{} // closed when the machine has let go of the session
+
+	dead    bool // the sandbox has ended; reap or the one who ended it cleans up
+	killed  *end // why we ended it, when it was us
+	saved   *CheckpointInfo
+	version int // counts what may have changed the machine's state
+	clean   int // the version that Base holds
+
+	stop  stopReason    // why run is being stopped
+	over  chan struct{} // closed when run is over; nil while nothing runs
+	stale *int          // an instruction of the past that the checkpoint was made in, being stopped
+
+	holding bool        // acknowledgements are held back while a checkpoint is made
+	held    map[int]int // by instruction, the highest index held back
+
+	late lateBudget // for output that comes while nothing runs
+
+	limit, again, autosave, autoswap *alarm
+
+	lastCommit time.Time // the pump's own
+}
+
+// end says why and how a session was ended by us.
+type end struct {
+	name   string // ErrorName for the running instruction
+	reason string // "because …"
+}
+
+type stopReason int
+
+const (
+	notStopped stopReason = iota
+	stopByPerson
+	stopByTimeout
+)
+
+// alive says whether the session can be worked with. mu is held.
+func (x *session) alive() bool { return x != nil && !x.dead }
+
+// closedChan is ready at once.
+var closedChan = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+// usableOrCleared is ready when the session can be worked with or is no more.
+func (x *session) usableOrCleared() <-chan struct{} {
+	x.e.mu.Lock()
+	defer x.e.mu.Unlock()
+	if x.alive() {
+		return closedChan
+	}
+	return x.cleared
+}
+
+// clear lets go of the session; its sandbox has ended. mu is held.
+func (e *entry) clear() {
+	x := e.sess
+	x.dead = true
+	x.quiet()
+	if x.over != nil {
+		close(x.over)
+		x.over = nil
+	}
+	e.sess, e.stats, e.hungry, e.recent = nil, nil, false, nil
+	close(x.cleared)
+}
+
+// busy ends what was planned for an idle machine. mu is held.
+func (x *session) busy() {
+	x.version++
+	x.stop = notStopped
+	x.over = make(chan struct{})
+	x.autosave.stop()
+	x.autoswap.stop()
+	x.autosave, x.autoswap = nil, nil
+}
+
+// rest plans what happens to an idle machine. mu is held.
+func (x *session) rest() {
+	x.autosave.stop()
+	x.autoswap.stop()
+	e, s := x.e, x.e.s
+	x.autosave, x.autoswap = nil, nil
+	if !x.alive() {
+		return
+	}
+	if x.version != x.clean {
+		x.autosave = s.after(s.set.CheckpointAfterIdle, func() { e.autoSave(x) })
+	}
+	x.autoswap = s.after(s.set.IdleSwap, func() { e.autoSwap(x) })
+}
+
+// quiet stops every timer, when the session ends. mu is held.
+func (x *session) quiet() {
+	for _, a := range []*alarm{x.limit, x.again, x.autosave, x.autoswap} {
+		a.stop()
+	}
+	x.limit, x.again, x.autosave, x.autoswap = nil, nil, nil, nil
+}
+
+// handTimeout is how long a supervisor may take to accept an instruction before it counts as broken.
+const handTimeout = 30 * time.Second
+
+// hand gives an instruction to the sandbox, without waiting for it.
+func (x *session) hand(seq int, code string, formats []string) {
+	x.e.s.spawn(func() {
+		ctx, cancel := context.WithTimeout(x.e.s.ctx, handTimeout)
+		defer cancel()
+		err := x.box.Execute(ctx, seq, code, formats)
+		if err == nil || x.e.s.ctx.Err() != nil {
+			return
+		}
+		x.e.log().Error("an instruction could not be handed over", "seq", seq, "err", err)
+		x.kill(&end{errNameStopped, "its sandbox did not accept the instruction"})
+	})
+}
+
+// kill ends the sandbox without saving it; what follows is reap's. mu is not held.
+func (x *session) kill(why *end) {
+	x.e.mu.Lock()
+	if x.killed == nil {
+		x.killed = why
+	}
+	x.e.mu.Unlock()
+	x.box.Kill()
+}
+
+// watchTimeout stops the running instruction when its time is up, counting only its own running time. mu is held.
+func (x *session) watchTimeout() {
+	in := x.e.run
+	if in == nil || in.Timeout <= 0 {
+		return
+	}
+	x.limit.stop()
+	seq := in.Seq
+	x.limit = x.e.s.after(max(0, in.Timeout-in.Ran), func() {
+		x.e.mu.Lock()
+		defer x.e.mu.Unlock()
+		if x.e.sess == x && x.e.run != nil && x.e.run.Seq == seq {
+			x.stopRun(stopByTimeout)
+		}
+	})
+}
+
+// stopRun interrupts the running instruction, harder each time, and ends the sandbox when the grace is over. mu is held.
+func (x *session) stopRun(why stopReason) {
+	if x.stop != notStopped {
+		return
+	}
+	x.stop = why
+	seq := x.e.run.Seq
+	over := x.over
+	why2 := &end{errNameInterrupt, fmt.Sprintf("instruction %d did not stop when it was interrupted", seq)}
+	if why == stopByTimeout {
+		why2 = &end{errNameTimeout, fmt.Sprintf("instruction %d ran out of time and did not stop when it was interrupted", seq)}
+	}
+	x.e.s.spawn(func() { x.insist(seq, over, why2) })
+}
+
+// insist repeats an interrupt until the instruction is over, and ends the sandbox when it will not be.
+func (x *session) insist(seq int, over <-chan struct{}, why *end) {
+	grace := x.e.s.set.InterruptGrace
+	ctx, cancel := context.WithTimeout(x.e.s.ctx, grace)
+	defer cancel()
+	again := time.NewTicker(max(grace/5, time.Millisecond))
+	defer again.Stop()
+	for {
+		if err := x.box.Interrupt(ctx, seq); err != nil && ctx.Err() == nil {
+			x.e.log().Warn("an interrupt failed", "seq", seq, "err", err)
+		}
+		select {
+		case <-again.C:
+		case <-over:
+			return
+		case <-x.box.Ended():
+			return
+		case <-ctx.Done():
+			if x.e.s.ctx.Err() == nil {
+				x.kill(why)
+			}
+			return
+		}
+	}
+}

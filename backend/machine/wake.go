@@ -1,0 +1,307 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// ackAll acknowledges everything of an instruction that is over.
+const ackAll = math.MaxInt32
+
+// ackedBefore is how many finished instructions before a checkpoint a restored runner may still speak of.
+const ackedBefore = 16
+
+// inBox brings the machine into memory if need be and does something with its sandbox, which counts as use.
+func (e *entry) inBox(ctx context.Context, do func(Sandbox) error) error {
+	if e.s.isClosing() {
+		return errClosing()
+	}
+	x, err := e.wake(ctx)
+	if err != nil {
+		return err
+	}
+	err = do(x.box)
+	select {
+	case <-x.box.Ended():
+		if err != nil {
+			return &Error{Kind: ErrConflict, Message: "The machine's Python ended meanwhile. Try again.", Cause: err}
+		}
+	default:
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.sess == x && e.state == Idle {
+		x.rest()
+	}
+	return err
+}
+
+// wake returns the machine's stay in memory, beginning one if need be.
+func (e *entry) wake(ctx context.Context) (*session, error) {
+	for {
+		e.mu.Lock()
+		x, err := e.sess, e.usable()
+		ready := x.alive() && (e.state == Idle || e.state == Running)
+		e.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
+		if ready {
+			return x, nil
+		}
+		if err := e.lockOp(ctx); err != nil {
+			return nil, err
+		}
+		e.mu.Lock()
+		swapped := e.state == Swapped && !e.gone
+		x = e.sess
+		e.mu.Unlock()
+		if swapped {
+			err = e.start(ctx)
+		}
+		e.unlockOp()
+		if err != nil {
+			return nil, err
+		}
+		if x != nil && !swapped {
+			// It may have ended, and be about to be cleared away: alive, there is nothing to wait for.
+			select {
+			case <-x.usableOrCleared():
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+	}
+}
+
+// rouse brings the machine into memory for the work that waits, and ends that work with an error when it cannot.
+func (e *entry) rouse() {
+	_, err := e.wake(e.s.ctx)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.rousing = false
+	if err == nil {
+		e.kick()
+		return
+	}
+	if e.s.ctx.Err() == nil && !e.gone && e.state != Deleted {
+		e.giveUp(err)
+	}
+}
+
+// giveUp ends what waits for a machine that cannot be brought into memory, so that nobody waits for ever. An instruction
+// that was saved in its middle is not lost as long as its checkpoint can be used: it stays, and is tried again. mu is held.
+func (e *entry) giveUp(cause error) {
+	sentence := personal(cause)
+	ended, err := e.endQueue(e.s.ctx, StatusError, errNameStopped, "MachineStopped: "+sentence)
+	lost := e.run != nil && errors.Is(cause, ErrCheckpointUnusable)
+	if err == nil && lost {
+		run := *e.run
+		run.end(StatusError, errNameStopped, "MachineStopped: "+sentence)
+		ended = append(ended, run)
+	}
+	if err == nil {
+		err = e.save(e.s.ctx, func(r *MachineRecord) { r.Notice = sentence }, func(w Writer) error { return putEnded(w, ended) })
+	}
+	if err != nil {
+		e.log().Error("waiting instructions could not be ended", "err", err)
+		e.s.health.failed(err)
+		e.tryLater()
+		return
+	}
+	e.queue = nil
+	if lost {
+		e.run = nil
+	}
+	e.announce(ended)
+	e.publish()
+	if e.run != nil && !e.paused {
+		e.tryLater()
+	}
+}
+
+// wakeAgain is how long a machine that could not be woken is left alone.
+const wakeAgain = 15 * time.Second
+
+// tryLater wakes the machine for its work after a while. mu is held.
+func (e *entry) tryLater() {
+	e.later.stop()
+	e.later = e.s.after(wakeAgain, func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if !e.paused {
+			e.kick()
+		}
+	})
+}
+
+// personal is an error as a sentence for people.
+func personal(err error) string {
+	var own *Error
+	if errors.As(err, &own) {
+		return own.Message
+	}
+	return "This machine could not be brought into memory: " + err.Error()
+}
+
+// start brings the machine into memory. op is held, mu is not, and the machine is swapped.
+func (e *entry) start(ctx context.Context) (err error) {
+	engine, err := e.s.engineOf(e.rec.Engine)
+	if err != nil {
+		return err
+	}
+	spec, base, err := e.spec(ctx)
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	err = e.save(ctx, func(r *MachineRecord) { r.Live = true })
+	if err == nil {
+		e.setState(Waking)
+	}
+	e.mu.Unlock()
+	if err != nil {
+		e.s.health.failed(err)
+		return err
+	}
+	box, err := e.startBox(ctx, engine, spec)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err != nil {
+		e.setState(Swapped)
+		notice := "This machine could not be brought into memory: " + err.Error()
+		if errors.Is(err, ErrCheckpointUnusable) {
+			notice = "This machine's saved state cannot be used: " + err.Error() +
+				" Return it to an earlier checkpoint, or run its instructions again in a new machine; its history is all there."
+		}
+		if saveErr := e.save(e.s.ctx, func(r *MachineRecord) { r.Live, r.Notice = false, notice }); saveErr != nil {
+			e.log().Error("a failed start could not be recorded", "err", saveErr)
+		}
+		e.publish()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		kind := ErrUnavailable
+		if errors.Is(err, ErrCheckpointUnusable) {
+			kind = ErrCheckpointUnusable
+		}
+		return &Error{Kind: kind, Message: notice, Cause: err}
+	}
+	e.settle(ctx, box, base)
+	return nil
+}
+
+func (e *entry) startBox(ctx context.Context, engine Engine, spec StartSpec) (Sandbox, error) {
+	select {
+	case e.s.starts <- struct{}{}:
+		defer func() { <-e.s.starts }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return engine.Start(ctx, spec)
+}
+
+// spec says what to start, from what, and what is known of it already.
+func (e *entry) spec(ctx context.Context) (StartSpec, CheckpointRecord, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	spec := StartSpec{
+		ID: e.rec.ID, Name: e.rec.Name, Image: e.rec.Image, MemoryMB: e.rec.MemoryMB, Checkpoint: e.rec.Base, Clone: e.rec.Base == "",
+	}
+	base := CheckpointRecord{Checkpoint: Checkpoint{LastSeq: -1}}
+	if e.rec.Base != "" {
+		var err error
+		if base, err = e.s.store.Checkpoint(ctx, e.rec.Base); err != nil {
+			return spec, base, fmt.Errorf("read checkpoint %s: %w", e.rec.Base, err)
+		}
+		spec.Clone = base.Clone
+	}
+	for seq := max(0, base.LastSeq-ackedBefore); seq <= base.LastSeq; seq++ {
+		switch {
+		case e.run == nil && base.RunningSeq != nil && *base.RunningSeq == seq:
+			// Its end is waited for.
+		case e.run == nil || seq < e.run.Seq:
+			spec.Acked = append(spec.Acked, Ack{seq, ackAll})
+		case seq == e.run.Seq && e.run.LastFrame >= 0:
+			spec.Acked = append(spec.Acked, Ack{seq, e.run.LastFrame})
+		}
+	}
+	return spec, base, nil
+}
+
+// settle takes over a sandbox that is ready and works out what it is doing. mu is held.
+func (e *entry) settle(ctx context.Context, box Sandbox, base CheckpointRecord) {
+	x := &session{e: e, box: box, since: time.Now(), stored: make(chan struct{}), cleared: make(chan struct{}), late: lateBudget{seq: base.LastSeq}}
+	e.sess = x
+	e.paused = false
+	ready := box.Ready()
+	if e.rec.Notice != "" && e.rec.NextNotice == "" { // it told why the machine could not be woken
+		if err := e.save(ctx, func(r *MachineRecord) { r.Notice = "" }); err != nil {
+			e.log().Warn("a notice stays", "err", err)
+		}
+	}
+	switch {
+	case e.run != nil:
+		e.goOn(ctx, x, ready)
+	default:
+		e.setState(Idle)
+		if r := ready.Running; r != nil && *r >= 0 && *r < e.rec.NextSeq {
+			// The checkpoint was made in the middle of an instruction that is over for us.
+			x.version++
+			stale := *r
+			x.stale, x.over = &stale, make(chan struct{})
+			e.s.spawn(func() {
+				x.insist(stale, x.over, &end{errNameStopped, fmt.Sprintf("instruction %d, which ran when the checkpoint was made, did not stop", stale)})
+			})
+		}
+		x.rest()
+	}
+	e.s.spawn(x.pump)
+	e.s.poke()
+	e.kick()
+}
+
+// goOn takes up the instruction that was running. mu is held.
+func (e *entry) goOn(ctx context.Context, x *session, ready Ready) {
+	run := *e.run
+	now := time.Now().UTC()
+	run.ResumedAt = &now
+	if err := e.s.store.Write(ctx, func(w Writer) error { return w.PutInstruction(run) }); err != nil {
+		e.log().Warn("the time of waking is not recorded", "err", err)
+	}
+	e.run = &run
+	e.out = output{limits: e.s.set.Output}
+	if err := e.loadOutput(ctx, &run); err != nil {
+		e.log().Error("the output so far could not be read", "seq", run.Seq, "err", err)
+	}
+	x.busy()
+	e.setState(Running)
+	e.publishInstruction(&run.Instruction)
+	x.watchTimeout()
+	if ready.LastSeq < run.Seq {
+		in, err := e.s.store.Instruction(ctx, run.Machine, run.Seq)
+		if err != nil {
+			e.log().Error("an instruction could not be read", "seq", run.Seq, "err", err)
+		}
+		x.hand(run.Seq, in.Code, in.Formats)
+	}
+	if e.interrupt {
+		x.stopRun(stopByPerson)
+	}
+}
+
+// loadOutput rebuilds what is known of the running instruction's output.
+func (e *entry) loadOutput(ctx context.Context, run *InstructionRecord) error {
+	for from := 0; from < run.Items; {
+		page, err := e.s.store.Items(ctx, run.Machine, run.Seq, from, 1000)
+		if err != nil || len(page.Items) == 0 {
+			return err
+		}
+		e.out.load(page.Items, run.HeadEnd)
+		from = page.Items[len(page.Items)-1].Index + 1
+	}
+	return nil
+}
