@@ -1,0 +1,419 @@
+package daemon_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/forevervm/desktop/backend/api"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+// Every described call, as the window and the command line make it, answers as described.
+func TestTheAPIAnswersAsDescribed(t *testing.T) {
+	d := sharedDaemon(t)
+	c := newSpecCaller(t, d)
+
+	t.Run("daemon", func(*testing.T) { c.daemonCalls() })
+	t.Run("machines", func(t *testing.T) { c.machineCalls(t) })
+	t.Run("instructions", func(t *testing.T) { c.instructionCalls(t) })
+	t.Run("checkpoints", func(t *testing.T) { c.checkpointCalls(t) })
+	t.Run("inside", func(t *testing.T) { c.insideCalls(t) })
+	t.Run("events", func(t *testing.T) { c.eventCalls(t) })
+
+	spec, err := openapi3.NewLoader().LoadFromData(api.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, item := range spec.Paths.Map() {
+		for method, operation := range item.Operations() {
+			// It ends the daemon; the test of that is another.
+			if operation.OperationID != "shutdown" && !c.called[operation.OperationID] {
+				t.Errorf("%s %s was never called with success here", method, path)
+			}
+		}
+	}
+}
+
+func (c *caller) daemonCalls() {
+	if health := as[api.Health](c, c.send("GET", "/health", nil)); health.Status != "ok" || health.Version == "" {
+		c.t.Errorf("%+v", health)
+	}
+	status := as[api.Status](c, c.send("GET", "/api/status", nil))
+	if len(status.Engines) != 1 || status.Engines[0].Name != "native" || !status.Engines[0].Default || len(status.Engines[0].Problems) != 0 {
+		c.t.Errorf("engines: %+v", status.Engines)
+	}
+	if status.PID == 0 || status.Home == "" || status.DiskFree == 0 || status.StartedAt.IsZero() {
+		c.t.Errorf("%+v", status)
+	}
+	code := as[api.OpenCode](c, c.send("POST", "/api/open", nil))
+	if token := as[api.OpenToken](c, c.send("POST", "/open", code)); token.Token != c.d.token {
+		c.t.Error("the page gets another token")
+	}
+	c.fails(c.send("POST", "/open", code), 403, "WrongCode")
+}
+
+func (c *caller) machineCalls(t *testing.T) {
+	c.t = t
+	expires := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
+	made := as[api.Machine](c, c.send("POST", "/api/machines", api.NewMachine{
+		Name: "described-" + strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-"))[:10], Title: "A title", Tags: map[string]string{"a": "1", "b": "2"}, MemoryMB: 512, ExpiresAt: &expires,
+	}))
+	name := made.Name
+	defer c.send("DELETE", "/api/machines/"+name+"?purge=true", nil)
+	if made.Title != "A title" || made.MemoryMB != 512 || made.ExpiresAt == nil || !made.ExpiresAt.Equal(expires) || made.NextSeq != 0 {
+		t.Errorf("%+v", made)
+	}
+	c.fails(c.send("POST", "/api/machines", api.NewMachine{Name: name}), 409, "NameTaken")
+	c.fails(c.send("POST", "/api/machines", api.NewMachine{Name: "new"}), 400, "Invalid")
+	c.fails(c.send("POST", "/api/machines", api.NewMachine{Checkpoint: "x"}), 400, "Invalid")
+	c.fails(c.send("GET", "/api/machines/nobody-here", nil), 404, "MachineNotFound")
+
+	changed := as[api.Machine](c, c.send("PATCH", "/api/machines/"+name, api.MachineChange{
+		Name: ptr(name + "-b"), Title: ptr("Other"), Tags: map[string]*string{"a": nil, "c": ptr("3")}, MemoryMB: ptr(768), ExpiresAt: api.Never(),
+	}))
+	if changed.Name != name+"-b" || changed.Title != "Other" || changed.Tags["b"] != "2" || changed.Tags["c"] != "3" || len(changed.Tags) != 2 || changed.MemoryMB != 768 || changed.ExpiresAt != nil {
+		t.Errorf("%+v", changed)
+	}
+	if old := as[api.Machine](c, c.send("GET", "/api/machines/"+name, nil)); old.Name != name+"-b" || old.ID != made.ID {
+		t.Errorf("the old name leads to %+v", old)
+	}
+	name = changed.Name
+
+	find := func(query string) int {
+		found := 0
+		for _, m := range as[api.List[api.Machine]](c, c.send("GET", "/api/machines?"+query, nil)).Items {
+			if m.ID == made.ID {
+				found++
+			}
+		}
+		return found
+	}
+	before := url.QueryEscape(made.CreatedAt.Add(time.Second).Format(time.RFC3339))
+	for query, want := range map[string]int{
+		"": 1, "tag=c%3D3": 1, "tag=c%3D3&tag=b%3D2": 1, "tag=c%3D4": 0, "tag=c%3D3&tag=b%3D3": 0, "q=other": 1, "q=nothing-like-it": 0,
+		"engine=native": 1, "engine=hosted": 0, "deleted=true": 0, "created_before=" + before: 1, "created_after=" + before: 0,
+		"state=idle&state=swapped&state=waking": 1, "state=running": 0,
+	} {
+		if got := find(query); got != want {
+			t.Errorf("the list with %q has it %d times, want %d", query, got, want)
+		}
+	}
+	for _, query := range []string{"tag=x", "limit=0", "created_after=yesterday", "deleted=perhaps"} {
+		c.fails(c.send("GET", "/api/machines?"+query, nil), 400, "Invalid")
+	}
+	seen := map[string]bool{}
+	second := c.machine()
+	for cursor := "first"; cursor != ""; {
+		query := "/api/machines?limit=1"
+		if cursor != "first" {
+			query += "&cursor=" + url.QueryEscape(cursor)
+		}
+		page := as[api.List[api.Machine]](c, c.send("GET", query, nil))
+		for _, m := range page.Items {
+			if seen[m.Name] {
+				t.Fatalf("%s is on two pages", m.Name)
+			}
+			seen[m.Name] = true
+		}
+		cursor = page.Next
+	}
+	if !seen[name] || !seen[second] {
+		t.Error("pages miss machines")
+	}
+
+	if m := as[api.Machine](c, c.send("POST", "/api/machines/"+name+"/wake", nil)); m.State != "idle" {
+		t.Errorf("woken: %+v", m)
+	}
+	if m := as[api.Machine](c, c.send("POST", "/api/machines/"+name+"/interrupt", nil)); m.Name != name {
+		t.Errorf("%+v", m)
+	}
+	if m := as[api.Machine](c, c.send("POST", "/api/machines/"+name+"/swap", nil)); m.State != "swapped" {
+		t.Errorf("swapped: %+v", m)
+	}
+	if a := c.send("DELETE", "/api/machines/"+name, nil); a.StatusCode != 204 {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	if find("deleted=true") != 1 || find("") != 0 {
+		t.Error("a machine that was deleted is in the bin, and only there")
+	}
+	if m := as[api.Machine](c, c.send("POST", "/api/machines/"+name+"/restore", nil)); m.DeletedAt != nil || m.State != "swapped" {
+		t.Errorf("restored: %+v", m)
+	}
+	if a := c.send("DELETE", "/api/machines/"+name+"?purge=true", nil); a.StatusCode != 204 {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	c.fails(c.send("GET", "/api/machines/"+name, nil), 404, "MachineNotFound")
+}
+
+func (c *caller) instructionCalls(t *testing.T) {
+	c.t = t
+	name := c.machine()
+	path := "/api/machines/" + name + "/instructions"
+	a := c.send("POST", path, api.Execute{Code: "import matplotlib.pyplot as plt\nprint('findme ä')\nplt.plot([1])\nplt.show()\nimport pandas as pd\npd.DataFrame({'a': [1]})", Formats: []string{"svg"}})
+	if in := as[api.Instruction](c, a); in.Seq != 0 || in.Machine != name || in.Client != (api.Client{Name: "daemon test", Version: "1.0"}) || in.TimeoutSeconds != 0 {
+		t.Errorf("%+v", in)
+	}
+	if a.Header.Get("X-Forevervm-Interrupted") != "false" {
+		t.Errorf("headers %v", a.Header)
+	}
+	done := c.wait(name, 0)
+	if done.Status != "ok" || done.Value == nil || done.EndedAt == nil || done.OutputBytes == 0 || done.Items < 2 {
+		t.Fatalf("%+v", done)
+	}
+	var html string
+	for _, form := range done.Data {
+		if form.MIME == "text/html" {
+			html = form.Text
+			if fetched := c.send("GET", form.Href, nil); string(fetched.body) != form.Text || fetched.Header.Get("Content-Type") != "text/html" ||
+				!strings.HasPrefix(fetched.Header.Get("Content-Disposition"), "attachment") || fetched.Header.Get("X-Content-Type-Options") != "nosniff" {
+				t.Errorf("%v %s", fetched.Header, fetched.body)
+			}
+		}
+	}
+	if !strings.Contains(html, "<table") {
+		t.Errorf("the value's forms are %+v", done.Data)
+	}
+	var kinds []string
+	items := as[api.List[api.Item]](c, c.send("GET", path+"/0/items", nil))
+	for i, item := range items.Items {
+		kinds = append(kinds, item.Kind)
+		if item.Index != i {
+			t.Errorf("item %d has the index %d", i, item.Index)
+		}
+		for _, form := range item.Representations {
+			fetched := c.send("GET", form.Href, nil)
+			if int64(len(fetched.body)) != form.Size || fetched.Header.Get("Content-Type") != form.MIME {
+				t.Errorf("%s: %d bytes of %s", form.Href, len(fetched.body), fetched.Header.Get("Content-Type"))
+			}
+			if form.MIME == "image/png" && !bytes.HasPrefix(fetched.body, []byte("\x89PNG")) {
+				t.Error("the picture is none")
+			}
+		}
+	}
+	if !strings.Contains(strings.Join(kinds, " "), "output") || !strings.Contains(strings.Join(kinds, " "), "display") {
+		t.Errorf("items %v", kinds)
+	}
+	if first := as[api.List[api.Item]](c, c.send("GET", path+"/0/items?limit=1", nil)); len(first.Items) != 1 || first.Next != "1" {
+		t.Errorf("%+v", first)
+	}
+	if last := as[api.List[api.Item]](c, c.send("GET", path+"/0/items?from=1", nil)); len(last.Items) != len(items.Items)-1 || last.Next != "" {
+		t.Errorf("%+v", last)
+	}
+	if output := c.send("GET", path+"/0/output", nil); string(output.body) != "findme ä\n" || !strings.HasPrefix(output.Header.Get("Content-Type"), "text/plain") {
+		t.Errorf("%v %q", output.Header, output.body)
+	}
+	stream := c.send("GET", path+"/0/stream?from=1", nil)
+	lines := strings.Split(strings.TrimSpace(string(stream.body)), "\n")
+	var end api.StreamMessage
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &end); err != nil || len(lines) != len(items.Items) || end.Instruction == nil || end.Instruction.Status != "ok" {
+		t.Errorf("%d lines, the last %s", len(lines), lines[len(lines)-1])
+	}
+	for missing, code := range map[string]string{
+		path + "/7": "InstructionNotFound", path + "/7/items": "InstructionNotFound", path + "/7/stream": "InstructionNotFound",
+		path + "/0/data/result/99": "NotFound", path + "/0/data/99/0": "NotFound",
+	} {
+		c.fails(c.send("GET", missing, nil), 404, code)
+	}
+	c.fails(c.send("GET", path+"/0?wait=soon", nil), 400, "Invalid")
+	c.fails(c.send("POST", path, api.Execute{Code: "1", TimeoutSeconds: -1}), 400, "Invalid")
+
+	failed := c.run(name, "1/0")
+	if failed.Status != "error" || failed.ErrorName != "ZeroDivisionError" || failed.Error == "" || failed.Value != nil {
+		t.Errorf("%+v", failed)
+	}
+
+	// One that waits can be cancelled; one that runs is answered as it is when the wait is over.
+	blocking := as[api.Instruction](c, c.send("POST", path, api.Execute{Code: "import time\ntime.sleep(100)"}))
+	waiting := as[api.Instruction](c, c.send("POST", path, api.Execute{Code: "never()"}))
+	if in := as[api.Instruction](c, c.send("GET", instructionPath(name, waiting.Seq)+"?wait=0.05", nil)); in.Status != "queued" {
+		t.Errorf("%+v", in)
+	}
+	if a := c.send("DELETE", instructionPath(name, waiting.Seq), nil); a.StatusCode != 204 {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	if in := c.wait(name, waiting.Seq); in.Status != "cancelled" {
+		t.Errorf("%+v", in)
+	}
+	if a := c.send("POST", path, api.Execute{Code: "1", Interrupt: true}); a.Header.Get("X-Forevervm-Interrupted") != "true" {
+		t.Errorf("%v %s", a.Header, a.body)
+	}
+	if in := c.wait(name, blocking.Seq); in.Status != "error" || in.ErrorName != "KeyboardInterrupt" {
+		t.Errorf("%+v", in)
+	}
+	all := as[api.List[api.Instruction]](c, c.send("GET", path+"?order=newest", nil))
+	if len(all.Items) != 5 || all.Items[0].Seq != 4 {
+		t.Errorf("%d instructions, the first is %d", len(all.Items), all.Items[0].Seq)
+	}
+	page := as[api.List[api.Instruction]](c, c.send("GET", path+"?limit=2", nil))
+	if len(page.Items) != 2 || page.Items[0].Seq != 0 || page.Next == "" {
+		t.Fatalf("%+v", page)
+	}
+	if next := as[api.List[api.Instruction]](c, c.send("GET", path+"?limit=2&after="+page.Next, nil)); len(next.Items) != 2 || next.Items[0].Seq != 2 {
+		t.Errorf("%+v", next)
+	}
+
+	until(t, "the search to find it", func() bool {
+		found := as[api.List[api.SearchHit]](c, c.send("GET", "/api/search?q=findme&machine="+name, nil))
+		return len(found.Items) > 0 && found.Items[0].Machine == name && found.Items[0].Seq == 0
+	})
+	c.fails(c.send("GET", "/api/search?q=", nil), 400, "Invalid")
+}
+
+func (c *caller) checkpointCalls(t *testing.T) {
+	c.t = t
+	name := c.machine()
+	path := "/api/machines/" + name
+	c.run(name, "x = 1")
+	saved := as[api.Checkpoint](c, c.send("POST", path+"/checkpoints", api.NewCheckpoint{Label: "one"}))
+	if saved.Kind != "manual" || saved.Label != "one" || saved.LastSeq != 0 || saved.Size == 0 {
+		t.Errorf("%+v", saved)
+	}
+	c.run(name, "x = 2")
+	list := as[api.List[api.Checkpoint]](c, c.send("GET", path+"/checkpoints", nil))
+	found := false
+	for _, checkpoint := range list.Items {
+		found = found || checkpoint.ID == saved.ID
+	}
+	if !found {
+		t.Errorf("%+v", list)
+	}
+	fork := as[api.Machine](c, c.send("POST", path+"/fork", api.NewMachine{Checkpoint: saved.ID, Title: "branch"}))
+	defer c.send("DELETE", "/api/machines/"+fork.Name+"?purge=true", nil)
+	if fork.Parent == nil || fork.Parent.Name != name || fork.Parent.LastSeq != 0 || fork.Title != "branch" {
+		t.Errorf("%+v", fork)
+	}
+	if in := c.run(fork.Name, "x"); in.Value == nil || *in.Value != "1" {
+		t.Errorf("in the fork: %+v", in)
+	}
+	if in := c.run(name, "x"); in.Value == nil || *in.Value != "2" {
+		t.Errorf("in the machine: %+v", in)
+	}
+	as[api.Machine](c, c.send("POST", path+"/rewind", api.Rewind{Checkpoint: saved.ID}))
+	if in := c.run(name, "x"); in.Value == nil || *in.Value != "1" {
+		t.Errorf("after going back: %+v", in)
+	}
+	if in := as[api.Instruction](c, c.send("GET", path+"/instructions/1", nil)); !in.RolledBack {
+		t.Errorf("the history does not tell: %+v", in)
+	}
+	c.fails(c.send("POST", path+"/rewind", api.Rewind{Checkpoint: "nothing"}), 404, "NotFound")
+	c.fails(c.send("POST", path+"/rewind", api.Rewind{}), 400, "Invalid")
+	if a := c.send("DELETE", path+"/checkpoints/"+saved.ID, nil); a.StatusCode != 204 {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	c.fails(c.send("DELETE", path+"/checkpoints/"+saved.ID, nil), 404, "CheckpointNotFound")
+}
+
+func (c *caller) insideCalls(t *testing.T) {
+	c.t = t
+	name := c.machine()
+	path := "/api/machines/" + name
+	c.run(name, "numbers = [1, 2, 3]")
+	if found := as[api.Completions](c, c.send("POST", path+"/complete", api.CodeAt{Code: "numb", Cursor: 4})); !strings.Contains(strings.Join(found.Matches, " "), "numbers") {
+		t.Errorf("%+v", found)
+	}
+	if found := as[api.Inspection](c, c.send("POST", path+"/inspect", api.CodeAt{Code: "numbers", Cursor: 3})); !found.Found || !strings.Contains(found.Text, "list") {
+		t.Errorf("%+v", found)
+	}
+	variables := as[api.List[api.Variable]](c, c.send("GET", path+"/variables", nil))
+	if len(variables.Items) != 1 || variables.Items[0].Name != "numbers" || variables.Items[0].Type != "list" {
+		t.Errorf("%+v", variables)
+	}
+
+	large := bytes.Repeat([]byte("0123456789abcdef"), 300_000) // several pieces
+	file := path + "/files/content?path=" + url.QueryEscape("data/großes Blatt.csv")
+	if a := c.send("PUT", file, bytes.NewReader(large)); a.StatusCode != 204 {
+		t.Fatalf("%d %s", a.StatusCode, a.body)
+	}
+	if in := c.run(name, "import os; os.path.getsize('data/großes Blatt.csv')"); in.Value == nil || *in.Value != "4800000" {
+		t.Errorf("%+v", in)
+	}
+	back := c.send("GET", file, nil)
+	if !bytes.Equal(back.body, large) || back.Header.Get("Content-Disposition") != "attachment; filename*=utf-8''gro%C3%9Fes%20Blatt.csv" {
+		t.Errorf("%d bytes, %v", len(back.body), back.Header)
+	}
+	for content := range map[string]bool{"short": true, "": true} {
+		c.send("PUT", file, strings.NewReader(content))
+		if back := c.send("GET", file, nil); string(back.body) != content {
+			t.Errorf("%q came back as %q", content, back.body)
+		}
+	}
+	listed := as[api.List[api.File]](c, c.send("GET", path+"/files?path=data", nil))
+	if len(listed.Items) != 1 || listed.Items[0].Name != "großes Blatt.csv" || listed.Items[0].Dir {
+		t.Errorf("%+v", listed)
+	}
+	if home := as[api.List[api.File]](c, c.send("GET", path+"/files", nil)); len(home.Items) == 0 {
+		t.Errorf("%+v", home)
+	}
+	c.fails(c.send("GET", path+"/files/content", nil), 400, "Invalid")
+	if a := c.send("GET", path+"/files/content?path=missing.txt", nil); a.StatusCode < 400 || a.StatusCode >= 500 {
+		t.Errorf("a file that is not there: %d %s", a.StatusCode, a.body)
+	}
+}
+
+// eventCalls follows what happens, is cut off, and goes on where it was.
+func (c *caller) eventCalls(t *testing.T) {
+	c.t = t
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	open := func(after string) (*json.Decoder, func()) {
+		req := c.request(ctx, "GET", "/api/events?after="+url.QueryEscape(after), nil)
+		resp, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil || resp.StatusCode != 200 {
+			t.Fatalf("%v %v", resp, err)
+		}
+		return json.NewDecoder(resp.Body), func() { _ = resp.Body.Close() }
+	}
+	next := func(from *json.Decoder) api.Event {
+		var raw json.RawMessage
+		if err := from.Decode(&raw); err != nil {
+			t.Fatal(err)
+		}
+		req := c.request(ctx, "GET", "/api/events", nil)
+		c.check(req, &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/x-ndjson"}}}, raw)
+		var event api.Event
+		if err := json.Unmarshal(raw, &event); err != nil {
+			t.Fatal(err)
+		}
+		return event
+	}
+	first, closeFirst := open("")
+	name := c.machine()
+	var made api.Event
+	for made.Type != "machine" || made.Machine.Name != name {
+		made = next(first)
+	}
+	closeFirst()
+	c.run(name, "print('seen')")
+	second, closeSecond := open(made.ID)
+	defer closeSecond()
+	statuses := map[string]bool{}
+	output := ""
+	for !statuses["ok"] {
+		event := next(second)
+		switch {
+		case event.Type == "instruction" && event.Name == name:
+			statuses[event.Instruction.Status] = true
+		case event.Type == "item" && event.Name == name:
+			output += event.Item.Text
+		case event.Type == "reset":
+			t.Fatal("the position was lost")
+		}
+	}
+	if output != "seen\n" {
+		t.Errorf("output %q", output)
+	}
+	unknown, closeUnknown := open("nonsense")
+	defer closeUnknown()
+	if event := next(unknown); event.Type != "reset" {
+		t.Errorf("an unknown position: %+v", event)
+	}
+}

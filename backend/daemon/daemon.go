@@ -1,0 +1,197 @@
+// Package daemon puts the parts together into the one process that owns a user's machines: lock, log, store, engines,
+// domain, HTTP, and the file that tells front ends where it is. It alone names the implementations.
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/forevervm/desktop/backend/client"
+	"github.com/forevervm/desktop/backend/home"
+	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/mcpserver"
+	"github.com/forevervm/desktop/backend/server"
+	"github.com/forevervm/desktop/backend/store"
+	"github.com/forevervm/desktop/backend/version"
+	"github.com/forevervm/desktop/frontend"
+)
+
+// saveWithin is how long the machines may take to be saved when the daemon ends. What is not saved then is saved by
+// the machines' supervisors, which outlive it.
+const saveWithin = 45 * time.Second
+
+// Config says how the daemon is to run; zero fields mean the default.
+type Config struct {
+	Home   string // overrides where the files lie, as home.Resolve takes it
+	Listen string // "host:port", "host" or ":port"; the loopback address and the port of last time where not given
+	Bin    string // the folder with supervisor, runsc and image; the program's own where not given
+	// Ready is told the daemon's address once it answers.
+	Ready func(url string)
+	// Warn is told sentences that the person who started the daemon must read.
+	Warn func(sentence string)
+	// Settings are the domain's policies.
+	Settings machine.Settings
+}
+
+// Run is the daemon. It returns nil once ctx has ended, or someone has asked it to, and every machine is saved. There is
+// one daemon for a home: while another runs, the error is ErrRuns.
+func Run(ctx context.Context, config Config) (err error) {
+	dirs, err := home.Resolve(config.Home)
+	if err != nil {
+		return err
+	}
+	if err := dirs.Make(); err != nil {
+		return err
+	}
+	unlock, err := lock(ctx, dirs)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	log, closeLog, err := openLog(dirs)
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	log.Info("the daemon starts", "version", version.Version, "pid", os.Getpid(), "home", dirs.Data)
+	defer func() {
+		if err != nil {
+			log.Error("the daemon ends", "err", err)
+			return
+		}
+		log.Info("the daemon ends")
+	}()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	d := &daemon{config: config, dirs: dirs, log: log, stop: stop}
+	return d.run(ctx)
+}
+
+// daemon is what run's steps share.
+type daemon struct {
+	config Config
+	dirs   home.Dirs
+	log    *slog.Logger
+	stop   func() // ends the daemon
+}
+
+// run brings the parts up in order, waits, and takes them down in the opposite order.
+func (d *daemon) run(ctx context.Context) error {
+	token, err := d.dirs.EnsureToken(ctx)
+	if err != nil {
+		return err
+	}
+	records, err := store.Open(ctx, d.dirs.DatabaseFile())
+	if err != nil {
+		return err
+	}
+	defer d.close("the database", records.Close)
+	engines, standard, err := d.engines()
+	if err != nil {
+		return err
+	}
+	for name, engine := range engines {
+		defer d.close("the engine "+name, engine.Close)
+	}
+	defer d.prepare(ctx, engines)()
+	machines, err := machine.New(ctx, machine.Config{
+		Engines: engines, DefaultEngine: standard, Store: records, Settings: d.config.Settings,
+		OutputDir: filepath.Join(d.dirs.Data, "output"), Logger: d.log,
+		FreeMemory: freeMemory, FreeDisk: func() (int64, error) { return freeDisk(d.dirs.Data) },
+	})
+	if err != nil {
+		return err
+	}
+	defer d.close("the machines", func() error {
+		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveWithin)
+		defer cancel()
+		return machines.Close(patience)
+	})
+	listener, address, err := d.listen()
+	if err != nil {
+		return err
+	}
+	return d.serve(ctx, machines, listener, address, token)
+}
+
+// serve answers requests until the daemon is to end.
+func (d *daemon) serve(ctx context.Context, machines *machine.Service, listener net.Listener, address address, token string) error {
+	mcp := d.mcp(address.url, token)
+	httpServer := server.New(server.Config{
+		Machines: machines, Token: token, Account: "local", Version: version.Version, Home: d.dirs.Data, MCP: mcp.Handler(),
+		Page: frontend.Dist, Host: address.host, Logger: d.log, Shutdown: d.stop,
+	})
+	served := make(chan error, 1)
+	serving, end := context.WithCancel(ctx)
+	defer end()
+	go func() { served <- httpServer.Serve(serving, listener) }()
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		watchSystem(serving, d.log, machines.CheckpointAll)
+	}()
+
+	self := home.Daemon{URL: address.url, PID: os.Getpid(), Version: version.Version, StartedAt: time.Now().UTC()}
+	err := d.dirs.WriteDaemon(self)
+	if err == nil {
+		d.log.Info("the daemon answers", "url", address.url)
+		if d.config.Ready != nil {
+			d.config.Ready(address.url)
+		}
+		select {
+		case <-ctx.Done():
+		case serveErr := <-served:
+			served <- nil
+			if ctx.Err() == nil {
+				err = fmt.Errorf("ForeverVM no longer listens on %s: %w", address.url, errors.Join(serveErr, errStoppedServing))
+			}
+		}
+	}
+	// No one shall find a daemon that is about to go.
+	if removeErr := d.dirs.RemoveDaemon(self); removeErr != nil {
+		d.log.Warn("the discovery file is left behind", "err", removeErr)
+	}
+	mcp.Close()
+	end()
+	if serveErr := <-served; serveErr != nil {
+		d.log.Warn("the listener ended badly", "err", serveErr)
+	}
+	<-watched
+	return err
+}
+
+var errStoppedServing = errors.New("the listener is gone")
+
+// mcp is the MCP side, which reaches the machines as every other client does: over the loopback.
+func (d *daemon) mcp(url, token string) *mcpserver.Server {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.Proxy = nil // this address is this computer
+	loopback := client.New(url, token, client.Options{
+		Name: "MCP", Version: version.Version, HTTPClient: &http.Client{Transport: transport},
+	})
+	return mcpserver.New(func(name, clientVersion string) mcpserver.Machines { return loopback.As(name, clientVersion) },
+		mcpserver.Options{Version: version.Version, Logger: d.log})
+}
+
+// close ends a part; what goes wrong with that is for the log.
+func (d *daemon) close(what string, end func() error) {
+	started := time.Now()
+	if err := end(); err != nil {
+		d.log.Error("a part ended badly", "part", what, "err", err)
+	}
+	d.log.Debug("ended", "part", what, "took", time.Since(started))
+}
+
+func (d *daemon) warn(sentence string) {
+	d.log.Warn(sentence)
+	if d.config.Warn != nil {
+		d.config.Warn(sentence)
+	}
+}

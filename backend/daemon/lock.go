@@ -1,0 +1,67 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/forevervm/desktop/backend/home"
+)
+
+// ErrRuns says that another daemon runs on the same files.
+var ErrRuns = errors.New("ForeverVM runs already")
+
+// A daemon that ends saves its machines first; its successor waits for it.
+const (
+	predecessorWithin = 60 * time.Second
+	lookEvery         = 20 * time.Millisecond
+)
+
+// lock makes this the one daemon of its files. The lock goes with the process, however that ends.
+func lock(ctx context.Context, dirs home.Dirs) (unlock func(), err error) {
+	file := flock.New(dirs.LockFile(), flock.SetPermissions(0o600))
+	deadline := time.Now().Add(predecessorWithin)
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		locked, err := file.TryLock()
+		if err != nil {
+			return nil, fmt.Errorf("the lock %s cannot be used: %w", dirs.LockFile(), err)
+		}
+		if locked {
+			return func() { _ = file.Unlock() }, nil
+		}
+		if other, err := dirs.ReadDaemon(); err == nil && answers(ctx, other.URL) {
+			return nil, fmt.Errorf("%w: process %d at %s; stop that one first, or use it", ErrRuns, other.PID, other.URL)
+		}
+		if time.Now().After(deadline) {
+			return nil, fmt.Errorf("%w, but does not answer: another process holds %s; end it, or restart the computer", ErrRuns, dirs.LockFile())
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// answers says whether a daemon is at a URL. While it starts or ends, none is.
+func answers(ctx context.Context, url string) bool {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/health", nil)
+	if err != nil {
+		return false
+	}
+	transport := &http.Transport{DisableKeepAlives: true}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		return false
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}
