@@ -7,10 +7,18 @@ const NEAR_PX = 48;
 export function follow() {
   let element: HTMLElement | undefined;
   let atEnd = $state(true);
+  let lastTop = 0;
+  let lastHeight = 0;
 
   function toEnd(): void {
     atEnd = true;
     if (element) element.scrollTop = element.scrollHeight;
+    remember();
+  }
+
+  function remember(): void {
+    lastTop = element?.scrollTop ?? 0;
+    lastHeight = element?.scrollHeight ?? 0;
   }
 
   return {
@@ -22,7 +30,11 @@ export function follow() {
     viewport(node: HTMLElement) {
       element = node;
       const onscroll = () => {
-        atEnd = node.scrollHeight - node.scrollTop - node.clientHeight < NEAR_PX;
+        // Content that grows below, or shrinks and takes the position along, is not the person scrolling away.
+        const near = node.scrollHeight - node.scrollTop - node.clientHeight < NEAR_PX;
+        if (near) atEnd = true;
+        else if (node.scrollTop < lastTop && node.scrollHeight >= lastHeight) atEnd = false;
+        remember();
       };
       node.addEventListener('scroll', onscroll, { passive: true });
       const observer = new ResizeObserver(() => atEnd && toEnd());
