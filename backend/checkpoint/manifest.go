@@ -1,0 +1,109 @@
+// Package checkpoint is how saved machines lie on disk.
+//
+// A checkpoint is one folder, named by its id, of files that never change once it is there: what runsc wrote
+// (checkpoint.img, pages.img, pages_meta.img), input.bin (the rest of a request that was only partly with the runner; only
+// where there was one) and manifest.json. It is written under the name ID.partial, synced, given its
+// manifest, synced again and renamed: a folder without the suffix is whole, whatever happened. What ends in .partial
+// or .removed is rubbish, swept when the machine starts next.
+package checkpoint
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Format is the version of the layout and of the manifest.
+const Format = 1
+
+const (
+	manifestName = "manifest.json"
+	// InputName is the file of the rest of a request.
+	InputName   = "input.bin"
+	maxManifest = 64 << 10
+)
+
+// ErrUnusable marks a checkpoint that is missing, damaged or of a format that is not known.
+var ErrUnusable = errors.New("checkpoint unusable")
+
+// Manifest describes one checkpoint. It is the last file to be written.
+type Manifest struct {
+	Format    int       `json:"format"`
+	ID        string    `json:"id"`
+	CreatedAt time.Time `json:"created_at"`
+	// LastSeq is the highest instruction whose effect or beginning is in it; -1 for none.
+	LastSeq    int   `json:"last_seq"`
+	RunningSeq *int  `json:"running_seq"`
+	Size       int64 `json:"size"` // bytes of all files but the manifest
+	// Image and Runtime are the SHA-256 of the sandbox image and of runsc; Spec is the version of the base spec. A restore needs the same.
+	Image   string `json:"image"`
+	Runtime string `json:"runtime"`
+	Spec    int    `json:"spec"`
+	// Baseline is how much memory the programs inside held in the template, in bytes: what a machine uses counts from there.
+	Baseline int64         `json:"baseline"`
+	Pause    time.Duration `json:"pause_ns"` // how long the machine stood still at most
+}
+
+// Load reads and checks the manifest of the checkpoint in dir, whose name must be its id.
+func Load(dir string) (Manifest, error) {
+	m, err := LoadAt(dir)
+	if err == nil && m.ID != filepath.Base(dir) {
+		err = fmt.Errorf("%w: %s holds the checkpoint %q", ErrUnusable, dir, m.ID)
+	}
+	return m, err
+}
+
+// LoadAt is Load for a checkpoint that is shown under another name.
+func LoadAt(dir string) (Manifest, error) {
+	f, err := os.Open(filepath.Join(dir, manifestName))
+	if err != nil {
+		return Manifest{}, fmt.Errorf("%w: %w", ErrUnusable, err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxManifest+1))
+	if err != nil {
+		return Manifest{}, fmt.Errorf("%w: %w", ErrUnusable, err)
+	}
+	m, err := Parse(b)
+	if err != nil {
+		return Manifest{}, fmt.Errorf("%s: %w", dir, err)
+	}
+	return m, nil
+}
+
+// Parse reads and checks a manifest.
+func Parse(b []byte) (Manifest, error) {
+	m := Manifest{LastSeq: -1}
+	if len(b) > maxManifest {
+		return m, fmt.Errorf("%w: a manifest of %d bytes", ErrUnusable, len(b))
+	}
+	if err := json.Unmarshal(b, &m); err != nil {
+		return m, fmt.Errorf("%w: manifest: %w", ErrUnusable, err)
+	}
+	switch {
+	case m.Format != Format:
+		return m, fmt.Errorf("%w: format %d, this program knows %d", ErrUnusable, m.Format, Format)
+	case !ValidID(m.ID):
+		return m, fmt.Errorf("%w: the id %.64q", ErrUnusable, m.ID)
+	case m.LastSeq < -1 || m.Size < 0 || m.Pause < 0 || m.RunningSeq != nil && *m.RunningSeq < 0:
+		return m, fmt.Errorf("%w: numbers out of bounds", ErrUnusable)
+	}
+	return m, nil
+}
+
+func (m Manifest) write(dir string) error {
+	b, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, manifestName), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(b, '\n'))
+	return errors.Join(err, f.Sync(), f.Close())
+}

@@ -1,0 +1,258 @@
+package checkpoint
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	partial = ".partial"
+	removed = ".removed"
+)
+
+// Folder is where the checkpoints of one machine lie. Several processes may read it; one at a time writes (the holder of the
+// machine's lock, or the daemon for copies and deletions, which touch other names).
+type Folder string
+
+// NewID makes an id for the next checkpoint in the folder: a number that is higher than every one there and than those of
+// the given ids, then 64 random bits. So ids of one machine sort by age, whatever the clock does.
+func (f Folder) NewID(after ...string) (string, error) {
+	highest := 0
+	entries, err := os.ReadDir(string(f))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	for _, e := range entries {
+		after = append(after, strings.TrimSuffix(strings.TrimSuffix(e.Name(), partial), removed))
+	}
+	for _, id := range after {
+		if ValidID(id) {
+			n, _ := strconv.Atoi(id[:8])
+			highest = max(highest, n)
+		}
+	}
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%08d-%s", highest+1, hex.EncodeToString(b[:])), nil
+}
+
+// ValidID says whether s can be a checkpoint's id; anything else must not become part of a path.
+func ValidID(s string) bool {
+	if len(s) != 25 || s[8] != '-' {
+		return false
+	}
+	for i, c := range []byte(s) {
+		digit := c >= '0' && c <= '9'
+		if i != 8 && !digit && (i < 8 || c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// Path is where the checkpoint id lies.
+func (f Folder) Path(id string) string { return filepath.Join(string(f), id) }
+
+// Load reads the manifest of the checkpoint id.
+func (f Folder) Load(id string) (Manifest, error) {
+	if !ValidID(id) {
+		return Manifest{}, fmt.Errorf("%w: the id %.64q", ErrUnusable, id)
+	}
+	return Load(f.Path(id))
+}
+
+// List returns the whole checkpoints, oldest first. Damaged ones are left out.
+func (f Folder) List() ([]Manifest, error) {
+	entries, err := os.ReadDir(string(f))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list []Manifest
+	for _, e := range entries {
+		if !ValidID(e.Name()) {
+			continue
+		}
+		if m, err := f.Load(e.Name()); err == nil {
+			list = append(list, m)
+		}
+	}
+	slices.SortFunc(list, func(a, b Manifest) int { return strings.Compare(a.ID, b.ID) })
+	return list, nil
+}
+
+// Pending is a checkpoint being written.
+type Pending struct {
+	folder Folder
+	id     string
+	Dir    string // where its files go
+}
+
+// Begin makes the folder of a new checkpoint. Commit or Abort it.
+func (f Folder) Begin(id string) (*Pending, error) {
+	if !ValidID(id) {
+		return nil, fmt.Errorf("the id %.64q", id)
+	}
+	if err := os.MkdirAll(string(f), 0o700); err != nil {
+		return nil, err
+	}
+	dir := f.Path(id) + partial
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, err
+	}
+	return &Pending{folder: f, id: id, Dir: dir}, nil
+}
+
+// Commit makes the checkpoint durable and visible, with the manifest, whose ID, Format and Size are set here.
+func (p *Pending) Commit(m Manifest) (Manifest, error) {
+	m.Format, m.ID, m.Size = Format, p.id, 0
+	entries, err := os.ReadDir(p.Dir)
+	if err != nil {
+		return m, err
+	}
+	for _, e := range entries {
+		n, err := syncFile(filepath.Join(p.Dir, e.Name()))
+		if err != nil {
+			return m, err
+		}
+		m.Size += n
+	}
+	if err := m.write(p.Dir); err != nil {
+		return m, err
+	}
+	if err := syncDir(p.Dir); err != nil {
+		return m, err
+	}
+	if err := os.Rename(p.Dir, p.folder.Path(p.id)); err != nil {
+		return m, err
+	}
+	return m, syncDir(string(p.folder))
+}
+
+// Abort removes what was written.
+func (p *Pending) Abort() error { return os.RemoveAll(p.Dir) }
+
+// Delete removes the checkpoint id; a missing one is no error. A crash leaves either all of it or rubbish.
+func (f Folder) Delete(id string) error {
+	if !ValidID(id) {
+		return fmt.Errorf("the id %.64q", id)
+	}
+	gone := f.Path(id) + removed
+	err := os.Rename(f.Path(id), gone)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.RemoveAll(gone), syncDir(string(f)))
+}
+
+// Sweep removes what was left half written or half deleted. Only the holder of the machine's lock may call it.
+func (f Folder) Sweep() error {
+	entries, err := os.ReadDir(string(f))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), partial) || strings.HasSuffix(e.Name(), removed) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(string(f), e.Name())))
+		}
+	}
+	return err
+}
+
+// Copy gives the folder `to` a checkpoint of its own with the content of id, and returns its manifest. The
+// files, which never change, are shared where the file system can, and copied where it cannot.
+func (f Folder) Copy(ctx context.Context, id string, to Folder) (Manifest, error) {
+	m, err := f.Load(id)
+	if err != nil {
+		return m, err
+	}
+	newID, err := to.NewID()
+	if err != nil {
+		return m, err
+	}
+	p, err := to.Begin(newID)
+	if err != nil {
+		return m, err
+	}
+	m, err = f.fill(ctx, id, p, m)
+	if err != nil {
+		return m, errors.Join(err, p.Abort())
+	}
+	return m, nil
+}
+
+func (f Folder) fill(ctx context.Context, id string, p *Pending, m Manifest) (Manifest, error) {
+	entries, err := os.ReadDir(f.Path(id))
+	if err != nil {
+		return m, fmt.Errorf("%w: %w", ErrUnusable, err)
+	}
+	for _, e := range entries {
+		if e.Name() == manifestName {
+			continue
+		}
+		if err := linkOrCopy(ctx, filepath.Join(f.Path(id), e.Name()), filepath.Join(p.Dir, e.Name())); err != nil {
+			return m, err
+		}
+	}
+	return p.Commit(m)
+}
+
+func linkOrCopy(ctx context.Context, from, to string) error {
+	if os.Link(from, to) == nil {
+		return nil
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, contextReader{ctx, in})
+	return errors.Join(err, out.Close())
+}
+
+// contextReader ends a copy when its context does.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c contextReader) Read(b []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(b)
+}
+
+func syncFile(path string) (size int64, err error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), f.Sync()
+}

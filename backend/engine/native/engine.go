@@ -1,0 +1,205 @@
+//go:build linux
+
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/forevervm/desktop/backend/checkpoint"
+	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/sandbox"
+	"github.com/forevervm/desktop/backend/sandbox/link"
+	"github.com/forevervm/desktop/backend/sandbox/protocol"
+)
+
+const (
+	// hardOverhead is what the hard limit from outside leaves beyond the machine's own: more than the supervisor's watchdog
+	// does, so that this one stops the machine gently first.
+	hardOverhead = 1 << 30
+	// pidsMax bounds the processes and threads of one sandbox, outside. gVisor itself takes some per thread inside.
+	pidsMax = 4096
+	// lockPoll is how often a lock that another supervisor holds is tried.
+	lockPoll = 20 * time.Millisecond
+)
+
+// Engine runs machines as child processes of the daemon, each with a supervisor of its own.
+type Engine struct {
+	cfg     Config
+	digests digests
+
+	templates sync.Mutex // held while a template is made
+	running   sync.WaitGroup
+}
+
+var _ machine.Engine = (*Engine)(nil)
+
+// New makes the engine. It touches nothing yet; Check tells whether it can work.
+func New(cfg Config) *Engine {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Engine{cfg: cfg, digests: digests{file: filepath.Join(cfg.Data, "digests.json")}}
+}
+
+// Name is "native".
+func (e *Engine) Name() string { return Name }
+
+// Start brings a machine into memory.
+func (e *Engine) Start(ctx context.Context, spec machine.StartSpec) (machine.Sandbox, error) {
+	if err := validID(spec.ID); err != nil {
+		return nil, err
+	}
+	parts, err := e.parts(spec.Image)
+	if err != nil {
+		return nil, err
+	}
+	dir := e.machineDir(spec.ID)
+	if err := waitUnlocked(ctx, dir); err != nil {
+		return nil, err
+	}
+	cfg := parts.config(dir)
+	clone := spec.Clone
+	if spec.Checkpoint == "" {
+		if cfg.Restore, err = e.template(ctx, parts); err != nil {
+			return nil, err
+		}
+		clone = true
+	} else {
+		m, err := folder(dir).Load(spec.Checkpoint)
+		if err != nil {
+			return nil, unusable("The saved state of this machine is missing or damaged. An earlier checkpoint may still work.", err)
+		}
+		if err := parts.fits(m); err != nil {
+			return nil, err
+		}
+		cfg.Restore = folder(dir).Path(m.ID)
+	}
+	limit := int64(spec.MemoryMB) << 20
+	if limit > 0 {
+		cfg.MemoryMax = limit + limit/4 + hardOverhead
+	}
+	acked := make([][2]int, len(spec.Acked))
+	for i, a := range spec.Acked {
+		acked[i] = [2]int{a.Seq, a.Index}
+	}
+	return e.launch(ctx, cfg, protocol.Start{Name: spec.Name, LimitBytes: limit, Acked: acked, Clone: clone})
+}
+
+// launch starts a supervisor and connects to it.
+func (e *Engine) launch(ctx context.Context, cfg sandbox.Config, start protocol.Start) (*link.Sandbox, error) {
+	if err := os.MkdirAll(cfg.Machine, 0o700); err != nil {
+		return nil, describe(err)
+	}
+	stderr, err := os.OpenFile(filepath.Join(cfg.Machine, "supervisor.log"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, describe(err)
+	}
+	defer stderr.Close()
+	cmd := exec.Command(e.cfg.Supervisor, append([]string{"run"}, cfg.Args()...)...)
+	cmd.Env = []string{}
+	cmd.Dir = "/"
+	cmd.Stderr = stderr
+	// It must outlive us: it saves the machine when its stdin, which is our end of the link, is closed.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, &machine.Error{Kind: machine.ErrUnavailable, Message: "The supervisor program cannot be started. Install ForeverVM again.", Cause: err}
+	}
+	e.running.Add(1)
+	wait := func() {
+		defer e.running.Done()
+		if err := cmd.Wait(); err != nil {
+			e.cfg.Log.Warn("supervisor ended", "machine", filepath.Base(cfg.Machine), "error", err, "stderr", tailOf(cfg.Machine))
+		}
+		if err := sandbox.Tidy(cfg.Machine); err != nil && !errors.Is(err, sandbox.ErrLocked) {
+			e.cfg.Log.Warn("tidying after a supervisor", "machine", filepath.Base(cfg.Machine), "error", err)
+		}
+	}
+	return link.Connect(ctx, protocol.Stdio(stdout, stdin), link.Options{
+		Start: start,
+		Kill:  func() { _ = cmd.Process.Kill() },
+		Wait:  wait,
+	})
+}
+
+// tailOf reads the end of what a supervisor wrote to its stderr.
+func tailOf(machineDir string) string {
+	b, err := os.ReadFile(filepath.Join(machineDir, "supervisor.log"))
+	if err != nil {
+		return ""
+	}
+	return string(b[max(0, len(b)-2000):])
+}
+
+// waitUnlocked waits until no supervisor holds the machine's folder: one whose daemon has died saves it first.
+func waitUnlocked(ctx context.Context, dir string) error {
+	for {
+		lock, err := sandbox.Lock(dir)
+		if err == nil {
+			return lock.Close()
+		}
+		if !errors.Is(err, sandbox.ErrLocked) {
+			return describe(err)
+		}
+		select {
+		case <-time.After(lockPoll):
+		case <-ctx.Done():
+			return &machine.Error{Kind: machine.ErrConflict, Message: "The machine is still being saved by an earlier run of the program. Try again in a moment.", Cause: ctx.Err()}
+		}
+	}
+}
+
+// Close waits for the supervisors that are still ending. It does not end machines.
+func (e *Engine) Close() error {
+	e.running.Wait()
+	return nil
+}
+
+func (e *Engine) machineDir(id machine.ID) string {
+	return filepath.Join(e.cfg.Data, "machines", string(id))
+}
+
+func folder(machineDir string) checkpoint.Folder {
+	return checkpoint.Folder(filepath.Join(machineDir, "checkpoints"))
+}
+
+// validID keeps anything but an id from becoming part of a path.
+func validID(id machine.ID) error {
+	if len(id) == 0 || len(id) > 64 {
+		return &machine.Error{Kind: machine.ErrInvalid, Message: fmt.Sprintf("%.80q cannot be the id of a machine.", id)}
+	}
+	for _, c := range []byte(id) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'z') {
+			return &machine.Error{Kind: machine.ErrInvalid, Message: fmt.Sprintf("%.80q cannot be the id of a machine.", id)}
+		}
+	}
+	return nil
+}
+
+// describe makes a sentence of what the file system refuses.
+func describe(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return &machine.Error{Kind: machine.ErrDiskFull, Message: "The disk is full. Free some room and try again.", Cause: err}
+	}
+	return &machine.Error{Kind: machine.ErrUnavailable, Message: fmt.Sprintf("The machine's files cannot be used: %v.", err), Cause: err}
+}
+
+func unusable(message string, err error) error {
+	return &machine.Error{Kind: machine.ErrCheckpointUnusable, Message: message, Cause: err}
+}

@@ -1,0 +1,56 @@
+//go:build !linux
+
+package native
+
+import (
+	"context"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// Engine is only there to say that it cannot work here.
+type Engine struct{}
+
+var _ machine.Engine = (*Engine)(nil)
+
+// New makes the engine.
+func New(Config) *Engine { return &Engine{} }
+
+func unavailable() error {
+	return &machine.Error{Kind: machine.ErrUnavailable, Message: problem.What + " " + problem.Do}
+}
+
+var problem = machine.Problem{
+	What: "Machines run without Docker on Linux only.",
+	Do:   "Choose the engine docker.",
+}
+
+// Name is "native".
+func (*Engine) Name() string { return Name }
+
+// Start fails.
+func (*Engine) Start(context.Context, machine.StartSpec) (machine.Sandbox, error) {
+	return nil, unavailable()
+}
+
+// Reclaim finds nothing.
+func (*Engine) Reclaim(context.Context, machine.ID, string) (*machine.CheckpointInfo, error) {
+	return nil, nil
+}
+
+// CopyCheckpoint fails.
+func (*Engine) CopyCheckpoint(context.Context, machine.ID, string, machine.ID) (machine.CheckpointInfo, error) {
+	return machine.CheckpointInfo{}, unavailable()
+}
+
+// DeleteCheckpoint has nothing to delete.
+func (*Engine) DeleteCheckpoint(context.Context, machine.ID, string) error { return nil }
+
+// Purge has nothing to remove.
+func (*Engine) Purge(context.Context, machine.ID) error { return nil }
+
+// Check says that it cannot work here.
+func (*Engine) Check(context.Context) []machine.Problem { return []machine.Problem{problem} }
+
+// Close does nothing.
+func (*Engine) Close() error { return nil }

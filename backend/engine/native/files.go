@@ -1,0 +1,108 @@
+//go:build linux
+
+package native
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/forevervm/desktop/backend/checkpoint"
+	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/sandbox"
+	"github.com/forevervm/desktop/backend/sandbox/link"
+)
+
+// Reclaim tells which checkpoint the machine has that is newer than `known`, the newest one on record; nil for none. It
+// waits until the supervisor that may be making it has ended. What else is newer than known was superseded before anybody heard of it, and is removed.
+func (e *Engine) Reclaim(ctx context.Context, id machine.ID, known string) (*machine.CheckpointInfo, error) {
+	if err := validID(id); err != nil {
+		return nil, err
+	}
+	dir := e.machineDir(id)
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err := waitUnlocked(ctx, dir); err != nil {
+		return nil, err
+	}
+	if err := sandbox.Tidy(dir); err != nil && !errors.Is(err, sandbox.ErrLocked) {
+		return nil, describe(err)
+	}
+	list, err := folder(dir).List()
+	if err != nil {
+		return nil, describe(err)
+	}
+	var newer []checkpoint.Manifest
+	for _, m := range list {
+		if m.ID > known {
+			newer = append(newer, m)
+		}
+	}
+	if len(newer) == 0 {
+		return nil, nil
+	}
+	newest := newer[len(newer)-1]
+	for _, m := range newer[:len(newer)-1] {
+		if err := folder(dir).Delete(m.ID); err != nil {
+			return nil, describe(err)
+		}
+	}
+	info := link.Info(newest)
+	return &info, nil
+}
+
+// CopyCheckpoint gives machine `to` its own copy.
+func (e *Engine) CopyCheckpoint(ctx context.Context, from machine.ID, id string, to machine.ID) (machine.CheckpointInfo, error) {
+	for _, m := range []machine.ID{from, to} {
+		if err := validID(m); err != nil {
+			return machine.CheckpointInfo{}, err
+		}
+	}
+	m, err := folder(e.machineDir(from)).Copy(ctx, id, folder(e.machineDir(to)))
+	switch {
+	case errors.Is(err, checkpoint.ErrUnusable):
+		return machine.CheckpointInfo{}, unusable("The checkpoint is missing or damaged.", err)
+	case err != nil && ctx.Err() != nil:
+		return machine.CheckpointInfo{}, ctx.Err()
+	case err != nil:
+		return machine.CheckpointInfo{}, describe(err)
+	}
+	return link.Info(m), nil
+}
+
+// DeleteCheckpoint removes a checkpoint's bytes.
+func (e *Engine) DeleteCheckpoint(_ context.Context, id machine.ID, checkpointID string) error {
+	if err := validID(id); err != nil {
+		return err
+	}
+	if err := folder(e.machineDir(id)).Delete(checkpointID); err != nil {
+		return describe(err)
+	}
+	return nil
+}
+
+// Purge removes everything of a machine that is not in memory.
+func (e *Engine) Purge(ctx context.Context, id machine.ID) error {
+	if err := validID(id); err != nil {
+		return err
+	}
+	dir := e.machineDir(id)
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err := waitUnlocked(ctx, dir); err != nil {
+		return err
+	}
+	// Out of the way in one step, so that a crash leaves no half machine.
+	gone := filepath.Join(e.cfg.Data, "machines", string(id)+".removed")
+	err := os.Rename(dir, gone)
+	if errors.Is(err, os.ErrExist) || errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	if err := errors.Join(err, os.RemoveAll(gone)); err != nil {
+		return describe(err)
+	}
+	return nil
+}

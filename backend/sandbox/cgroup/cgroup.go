@@ -1,0 +1,160 @@
+//go:build linux
+
+// Package cgroup holds a machine's processes within limits from outside, where the system lets us: cgroup v2 where a
+// parent of ours is delegated to the user (systemd does that), cgroup v1 for root. Everything is tried and nothing is needed: a system
+// that offers nothing leaves the machine to the limits inside and to the watchdog.
+package cgroup
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Limits are what a group is held to; zero for no limit.
+type Limits struct {
+	MemoryMax int64 // bytes
+	PidsMax   int64 // processes and threads
+	// Weight is the share of the processor when others want it too, 100 being everyone's.
+	Weight int64
+}
+
+// Group is a set of control groups, one a hierarchy, that one supervisor and its sandbox are in.
+type Group struct {
+	folders []string          // ours
+	origin  map[string]string // for each of ours, the one that we came from
+	hard    map[string]bool   // controllers that hold: "memory", "pids", "cpu"
+}
+
+// Name is the group's name for a machine's folder. The same folder gives the same name, so that what a killed
+// supervisor left can be found.
+func Name(machine string) string {
+	sum := sha256.Sum256([]byte(machine))
+	return "forevervm-" + hex.EncodeToString(sum[:8])
+}
+
+// Enter makes the group and moves the calling process into it. What cannot be had is left out.
+func Enter(name string, limits Limits) *Group {
+	g := &Group{origin: map[string]string{}, hard: map[string]bool{}}
+	for _, h := range hierarchies() {
+		g.enter(h, name, limits)
+	}
+	return g
+}
+
+// Holds says whether the limit of a controller ("memory", "pids", "cpu") is in force.
+func (g *Group) Holds(controller string) bool { return g.hard[controller] }
+
+// Leave moves the calling process back to where it came from and removes the group, which must be empty then.
+func (g *Group) Leave() error {
+	var errs []error
+	for _, dir := range g.folders {
+		errs = append(errs, join(g.origin[dir]), os.Remove(dir))
+	}
+	return errors.Join(errs...)
+}
+
+// Remove removes the groups of that name that a killed supervisor left, if they are empty.
+func Remove(name string) {
+	for _, h := range hierarchies() {
+		_ = os.Remove(filepath.Join(h.parent, name))
+	}
+}
+
+func (g *Group) enter(h hierarchy, name string, limits Limits) {
+	dir := filepath.Join(h.parent, name)
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		return
+	}
+	held := map[string]bool{}
+	for _, s := range h.settings(limits) {
+		if os.WriteFile(filepath.Join(dir, s.file), []byte(strconv.FormatInt(s.value, 10)), 0o644) == nil {
+			held[s.controller] = true
+		}
+	}
+	if len(held) == 0 || join(dir) != nil {
+		_ = os.Remove(dir)
+		return
+	}
+	g.folders = append(g.folders, dir)
+	g.origin[dir] = h.own
+	for c := range held {
+		g.hard[c] = true
+	}
+}
+
+func join(dir string) error {
+	return os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(os.Getpid())), 0o644)
+}
+
+// hierarchy is one tree of control groups that we may be able to make groups in.
+type hierarchy struct {
+	own         string // the group that we are in
+	parent      string // where a new one goes
+	controllers []string
+	unified     bool
+}
+
+type setting struct {
+	controller, file string
+	value            int64
+}
+
+func (h hierarchy) settings(l Limits) []setting {
+	all := []setting{
+		{"memory", "memory.limit_in_bytes", l.MemoryMax},
+		{"pids", "pids.max", l.PidsMax},
+		{"cpu", "cpu.shares", l.Weight * 1024 / 100},
+	}
+	if h.unified {
+		all[0].file, all[2] = "memory.max", setting{"cpu", "cpu.weight", l.Weight}
+	}
+	return slices.DeleteFunc(all, func(s setting) bool {
+		return s.value <= 0 || !slices.Contains(h.controllers, s.controller)
+	})
+}
+
+// hierarchies reads from /proc which trees there are and where in them we are.
+func hierarchies() []hierarchy {
+	f, err := os.Open("/proc/self/cgroup")
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var list []hierarchy
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		parts := strings.SplitN(lines.Text(), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		if parts[1] == "" {
+			list = append(list, unified(parts[2])...)
+			continue
+		}
+		own := filepath.Join("/sys/fs/cgroup", parts[1], parts[2])
+		list = append(list, hierarchy{own: own, parent: own, controllers: strings.Split(parts[1], ",")})
+	}
+	return list
+}
+
+// unified describes cgroup v2. A group with processes cannot hand controllers to its children there, so ours goes beside the one that we
+// are in, where systemd has handed them out already.
+func unified(path string) []hierarchy {
+	root := "/sys/fs/cgroup"
+	own := filepath.Join(root, path)
+	parent := filepath.Dir(own)
+	if path == "/" {
+		parent = own
+	}
+	b, err := os.ReadFile(filepath.Join(parent, "cgroup.subtree_control"))
+	if err != nil {
+		return nil
+	}
+	return []hierarchy{{own: own, parent: parent, controllers: strings.Fields(string(b)), unified: true}}
+}

@@ -1,0 +1,80 @@
+//go:build linux
+
+// Package sandbox is the supervisor: it keeps one machine in a gVisor sandbox and speaks for it on its stdin and
+// stdout, as PROTOCOL.md beside it lays down. Linux only.
+//
+// It is two processes. The outer one (outer.go) takes the machine's lock, makes the limits that the system offers and
+// starts the inner one in name spaces of its own: user, mount, PID, network, IPC, UTS. The inner one (inner.go) is
+// process 1 in there, so whatever dies, nothing is left behind; its root (root.go) holds runsc, the image and the
+// machine's own folder, and nothing else of the computer, so an escape from gVisor finds nothing. It drives runsc
+// (runsc.go), talks to the runner (runner.go) and to the daemon (link.go), saves (save.go) and watches (watch.go).
+package sandbox
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"path/filepath"
+	"strconv"
+)
+
+// Config is what a supervisor is told on its command line. Nothing in it is secret: command lines can be read by others.
+type Config struct {
+	Runsc         string // the program
+	Image         string // the sandbox image, an EROFS file
+	ImageDigest   string // SHA-256 of it, hexadecimal
+	RuntimeDigest string // SHA-256 of runsc, hexadecimal
+	Machine       string // the machine's own folder
+	Restore       string // folder of the checkpoint to restore; empty to start afresh
+	MemoryMax     int64  // hard limit of the sandbox's memory in bytes, where the system offers one; 0 for none
+	PidsMax       int64  // limit of processes and threads outside, where the system offers one; 0 for none
+}
+
+// flags are the command line: the outer supervisor reads them and gives them to the inner one.
+func (c *Config) flags() *flag.FlagSet {
+	fs := flag.NewFlagSet("supervisor", flag.ContinueOnError)
+	fs.StringVar(&c.Runsc, "runsc", "", "the runsc program")
+	fs.StringVar(&c.Image, "image", "", "the sandbox image")
+	fs.StringVar(&c.ImageDigest, "image-digest", "", "SHA-256 of the image")
+	fs.StringVar(&c.RuntimeDigest, "runtime-digest", "", "SHA-256 of runsc")
+	fs.StringVar(&c.Machine, "machine", "", "the machine's own folder")
+	fs.StringVar(&c.Restore, "restore", "", "folder of the checkpoint to restore; empty to start afresh")
+	fs.Int64Var(&c.MemoryMax, "memory-max", 0, "hard limit of memory in bytes, 0 for none")
+	fs.Int64Var(&c.PidsMax, "pids-max", 0, "limit of processes and threads, 0 for none")
+	return fs
+}
+
+// Parse reads a supervisor's arguments.
+func Parse(args []string) (Config, error) {
+	var c Config
+	fs := c.flags()
+	if err := fs.Parse(args); err != nil {
+		return c, err
+	}
+	if fs.NArg() > 0 {
+		return c, fmt.Errorf("the argument %q means nothing", fs.Arg(0))
+	}
+	for _, p := range []string{c.Runsc, c.Image, c.Machine} {
+		if !filepath.IsAbs(p) {
+			return c, errors.New("-runsc, -image and -machine must be given, as absolute paths")
+		}
+	}
+	if c.Restore != "" && !filepath.IsAbs(c.Restore) {
+		return c, errors.New("-restore must be an absolute path")
+	}
+	return c, nil
+}
+
+// Args is the inverse of Parse.
+func (c Config) Args() []string {
+	return []string{
+		"-runsc=" + c.Runsc,
+		"-image=" + c.Image,
+		"-image-digest=" + c.ImageDigest,
+		"-runtime-digest=" + c.RuntimeDigest,
+		"-machine=" + c.Machine,
+		"-restore=" + c.Restore,
+		"-memory-max=" + strconv.FormatInt(c.MemoryMax, 10),
+		"-pids-max=" + strconv.FormatInt(c.PidsMax, 10),
+	}
+}

@@ -1,0 +1,101 @@
+//go:build linux
+
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/forevervm/desktop/backend/sandbox/protocol"
+)
+
+const (
+	// savePatience bounds the checkpoint that is made when the daemon is gone.
+	savePatience = 2 * time.Minute
+	// farewellPatience bounds how long the daemon may take to read what is left.
+	farewellPatience = 5 * time.Second
+)
+
+// finish ends the sandbox, unless something else has ended it.
+func (s *supervisor) finish(e ending) {
+	select {
+	case s.end <- e:
+	default:
+	}
+}
+
+// awaitEnd waits until the sandbox is to end or has ended, and saves it where that is ours to do.
+func (s *supervisor) awaitEnd(terminate <-chan os.Signal) ending {
+	select {
+	case e := <-s.end:
+		return e
+	case <-s.sandboxEnded:
+		return s.whyEnded()
+	case <-s.link.gone():
+		// What the daemon has not acknowledged, the runner says again when it wakes.
+		s.box.drop()
+		return s.saveAndEnd("The daemon ended.")
+	case <-terminate:
+		return s.saveAndEnd("The supervisor was asked to end.")
+	}
+}
+
+// saveAndEnd saves the sandbox unasked, in bounded time.
+func (s *supervisor) saveAndEnd(why string) ending {
+	ctx, cancel := context.WithTimeout(context.Background(), savePatience)
+	defer cancel()
+	m, err := s.stop(ctx)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "supervisor: %s %v\n", why, err)
+		return ending{cause: protocol.CauseBroken, detail: why + " " + err.Error()}
+	}
+	return ending{cause: protocol.CauseStopped, detail: why + " The machine was saved.", checkpoint: &m}
+}
+
+// whyEnded says why the sandbox ended without our doing.
+func (s *supervisor) whyEnded() ending {
+	words, status := s.runner.lastWords(), s.status
+	switch {
+	case s.violated != nil:
+		return ending{cause: protocol.CauseBroken, detail: fmt.Sprintf("The machine was ended because it broke the rules of its connection: %v.", s.violated)}
+	case words != "":
+		return ending{cause: protocol.CauseExited, detail: words}
+	case status.Signaled():
+		return ending{cause: protocol.CauseBroken, detail: fmt.Sprintf("The sandbox was ended from outside, by the signal %s.", unix.SignalName(status.Signal()))}
+	case status.ExitStatus() > 128:
+		return ending{cause: protocol.CauseExited, detail: fmt.Sprintf("Python was ended from inside by the signal %s.", unix.SignalName(unix.Signal(status.ExitStatus()-128)))}
+	default:
+		detail := fmt.Sprintf("The sandbox ended with the status %d.", status.ExitStatus())
+		if said := strings.TrimSpace(sentence(s.stderr.String())); said != "" {
+			detail += " It said: " + said
+		}
+		return ending{cause: protocol.CauseBroken, detail: detail}
+	}
+}
+
+// farewell tells the daemon why it ended, as the last frame, and closes the link when the daemon has everything.
+func (s *supervisor) farewell(e ending) {
+	told := protocol.Ended{Type: protocol.TypeEnded, Cause: e.cause, Detail: e.detail}
+	if e.checkpoint != nil {
+		told.Checkpoint, _ = json.Marshal(e.checkpoint)
+	}
+	if frame, err := protocol.Encode(told, nil); err == nil {
+		s.box.finish(frame)
+	}
+	select {
+	case <-s.flushed:
+		// The daemon closes the link when it has read the last frame.
+		select {
+		case <-s.link.gone():
+		case <-time.After(farewellPatience):
+		}
+	case <-time.After(farewellPatience):
+	}
+	_ = s.link.session.Close()
+}

@@ -1,0 +1,296 @@
+//go:build linux
+
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/forevervm/desktop/backend/checkpoint"
+	"github.com/forevervm/desktop/backend/sandbox/protocol"
+)
+
+// The stages of a supervisor, as the first argument.
+const (
+	innerStage           = "inner"
+	innerStageSharedPIDs = "inner-shared-pids"
+	innerStageProbe      = "inner-probe"
+)
+
+// supervisor is the inner supervisor: one sandbox and the link to the daemon.
+type supervisor struct {
+	cfg    Config
+	link   *daemonLink
+	runner *runner
+	runsc  runsc
+	box    *outbox
+	acks   *acks
+	orders chan order
+	stderr tail // what the sandbox writes to its stderr, for when it fails
+
+	work         sync.WaitGroup
+	saving       chan struct{} // full while a checkpoint is made
+	sandboxEnded chan struct{}
+	flushed      chan struct{} // closed when the daemon has every frame that it will get
+	end          chan ending   // the first one counts
+
+	baseline int64           // see checkpoint.Manifest; set before the daemon is answered
+	status   unix.WaitStatus // of the sandbox; valid once sandboxEnded is closed
+	violated error           // how the runner broke the protocol; valid once sandboxEnded is closed
+
+	mu             sync.Mutex
+	lastCheckpoint string // id of the newest one, or of the one restored
+	limit          int64  // the machine's own memory limit in bytes; 0 for none
+}
+
+// ending is why the sandbox ends.
+type ending struct {
+	cause      string
+	detail     string
+	checkpoint *checkpoint.Manifest
+}
+
+// Inner is the inner supervisor, alone in its name spaces. It returns the exit status.
+func Inner(stage string, cfg Config) int {
+	signal.Ignore(unix.SIGPIPE, unix.SIGHUP, unix.SIGINT)
+	// Where we share a container's PID name space, the sandbox must become our child when runsc has started it.
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	limitProcesses(cfg)
+	if err := prepareFolders(cfg.Machine); err != nil {
+		return failed(err)
+	}
+	if err := buildRoot(cfg, stage == innerStage); err != nil {
+		if errors.Is(err, errNoProc) {
+			return exitNoProc
+		}
+		return failed(err)
+	}
+	box := newOutbox()
+	r, stdin, stdout, err := newRunner(box)
+	if err != nil {
+		return failed(err)
+	}
+	s := &supervisor{
+		cfg: cfg, runner: r, box: box, acks: newAcks(),
+		orders:       make(chan order, 256),
+		saving:       make(chan struct{}, 1),
+		sandboxEnded: make(chan struct{}),
+		flushed:      make(chan struct{}),
+		end:          make(chan ending, 1),
+	}
+	if err := s.run(stdin, stdout); err != nil {
+		return failed(err)
+	}
+	return exitOK
+}
+
+// prepareFolders removes what a killed predecessor left and makes what we need.
+func prepareFolders(machineDir string) error {
+	if err := tidy(machineDir); err != nil {
+		return err
+	}
+	return os.Mkdir(filepath.Join(machineDir, filepath.Base(scratchPath)), 0o700)
+}
+
+// run keeps the sandbox until it ends, for whatever reason. The error is for where there is no daemon to be told.
+func (s *supervisor) run(stdin, stdout *os.File) error {
+	defer os.RemoveAll(scratchPath)
+	defer s.runsc.kill()
+	terminate := make(chan os.Signal, 1)
+	signal.Notify(terminate, unix.SIGTERM)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+
+	// The sandbox comes into memory while the daemon and we shake hands.
+	launched := make(chan error, 1)
+	go func() { launched <- s.launch(ctx, stdin, stdout) }()
+	var err error
+	if s.link, err = openLink(); err != nil {
+		return fmt.Errorf("wait for the daemon: %w", err)
+	}
+	started, err := s.readStart()
+	if err != nil {
+		return err
+	}
+	s.background(func() { defer close(s.flushed); _ = s.box.writeTo(s.link.frames) })
+	if err := s.begin(ctx, started, launched); err != nil {
+		s.reply(started.ID, failure(err))
+		s.farewell(ending{cause: protocol.CauseBroken, detail: err.Error()})
+		return nil
+	}
+	s.background(func() { s.acks.pass(ctx, s.runner) })
+	s.background(func() { s.serveOrders(ctx) })
+	s.background(func() { s.serveControl(ctx) })
+	s.background(func() { s.serveStreams(ctx) })
+	s.background(func() { s.watch(ctx) })
+	e := s.awaitEnd(terminate)
+	s.runsc.kill()
+	s.farewell(e)
+	return nil
+}
+
+// background runs f until the supervisor ends, which waits for it as long as farewellPatience allows.
+func (s *supervisor) background(f func()) { s.work.Go(f) }
+
+// launch brings the sandbox into memory and starts listening to it.
+func (s *supervisor) launch(ctx context.Context, stdin, stdout *os.File) error {
+	errors, stderr, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	s.background(func() { _, _ = io.Copy(&s.stderr, errors) })
+	err = s.runsc.launch(ctx, s.cfg.Restore != "", stdin, stdout, stderr)
+	stdout.Close()
+	stderr.Close()
+	if err != nil {
+		return err
+	}
+	heard := make(chan error, 1)
+	s.background(func() {
+		err := s.runner.listen()
+		if err != nil {
+			s.runsc.kill()
+		}
+		heard <- err
+	})
+	s.background(func() {
+		s.status = s.runsc.wait()
+		select {
+		case s.violated = <-heard:
+		case <-time.After(time.Second):
+		}
+		s.runner.in.close()
+		close(s.sandboxEnded)
+	})
+	return nil
+}
+
+// readStart reads the daemon's first request.
+func (s *supervisor) readStart() (protocol.Request, error) {
+	_ = s.link.control.SetReadDeadline(time.Now().Add(openPatience))
+	defer s.link.control.SetReadDeadline(time.Time{})
+	f, err := protocol.Read(s.link.control)
+	if err != nil {
+		return protocol.Request{}, fmt.Errorf("wait for the daemon: %w", err)
+	}
+	var q protocol.Request
+	if err := f.Decode(&q); err != nil {
+		return q, err
+	}
+	if q.Type != protocol.TypeStart || q.Start == nil || q.Start.Version != protocol.Version {
+		return q, errors.New("daemon and supervisor are of different versions")
+	}
+	return q, nil
+}
+
+// begin waits for the sandbox, resumes the runner and answers the daemon.
+func (s *supervisor) begin(ctx context.Context, q protocol.Request, launched <-chan error) error {
+	select {
+	case err := <-launched:
+		if err != nil {
+			return s.describeLaunch(err)
+		}
+	case <-s.link.gone():
+		return errors.New("the daemon ended")
+	}
+	var rest []byte
+	if s.cfg.Restore != "" {
+		m, err := s.readRestored()
+		if err != nil {
+			return err
+		}
+		if rest, err = readInput(); err != nil {
+			return err
+		}
+		s.lastCheckpoint, s.baseline = m.ID, m.Baseline
+		if q.Start.Clone {
+			s.lastCheckpoint = "" // of another machine's, or the template's
+		}
+	}
+	var limit *int64
+	if n := q.Start.LimitBytes; n > 0 {
+		limit, s.limit = &n, n
+	}
+	ready, err := s.runner.resume(ctx, rest, protocol.Resume{
+		Acked: q.Start.Acked, Reseed: s.cfg.Restore != "", ReseedPython: q.Start.Clone,
+		LimitBytes: limit, Env: map[string]string{}, Formats: []string{"png"}, Hostname: q.Start.Name,
+	})
+	if errors.Is(err, errEnded) {
+		<-s.sandboxEnded
+		return &told{protocol.KindUnusable, "The machine came into memory and ended at once. " + s.whyEnded().detail}
+	}
+	if err != nil {
+		return &told{protocol.KindUnusable, fmt.Sprintf("The machine came into memory, but %v.", err)}
+	}
+	if s.cfg.Restore == "" {
+		s.baseline = measure(s.runsc.pid).python
+	}
+	s.reply(q.ID, success(ready))
+	return nil
+}
+
+// describeLaunch makes a sentence of why the sandbox did not come into memory.
+func (s *supervisor) describeLaunch(err error) error {
+	var failed *runscError
+	switch {
+	case errors.As(err, &failed) && failed.diskFull():
+		return &told{protocol.KindDiskFull, "The disk is full, so the machine cannot be brought into memory. Free some room and try again."}
+	case s.cfg.Restore != "":
+		return &told{protocol.KindUnusable, fmt.Sprintf("The saved state cannot be brought back into memory: %v.", err)}
+	default:
+		return &told{protocol.KindUnavailable, fmt.Sprintf("The sandbox does not start: %v. %s", err, sentence(s.stderr.String()))}
+	}
+}
+
+func (s *supervisor) readRestored() (checkpoint.Manifest, error) {
+	m, err := checkpoint.LoadAt(checkpointPath)
+	if err != nil {
+		return m, &told{protocol.KindUnusable, fmt.Sprintf("The saved state is damaged: %v.", err)}
+	}
+	return m, nil
+}
+
+// readInput reads the rest of the request that was under way when the runner was saved.
+func readInput() ([]byte, error) {
+	const most = protocol.MaxHeader + protocol.MaxPayload + 1<<20
+	f, err := os.Open(filepath.Join(checkpointPath, checkpoint.InputName))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && len(b) > most {
+		err = errors.New("too large")
+	}
+	if err != nil {
+		return nil, &told{protocol.KindUnusable, fmt.Sprintf("The saved state is damaged: %s: %v.", checkpoint.InputName, err)}
+	}
+	return b, nil
+}
+
+// setLimit notes a new memory limit for the watchdog.
+func (s *supervisor) setLimit(limit *int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.limit = 0
+	if limit != nil {
+		s.limit = *limit
+	}
+}
+
+func (s *supervisor) stats() protocol.Stats {
+	u := measure(s.runsc.pid)
+	return protocol.Stats{MemoryBytes: u.memory, UsedBytes: max(0, u.python-s.baseline), CPUSeconds: u.cpu}
+}

@@ -1,0 +1,40 @@
+//go:build linux
+
+package sandbox
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/forevervm/desktop/backend/sandbox/cgroup"
+)
+
+const (
+	// weight makes machines give way to what a person does at the computer meanwhile.
+	weight = 50
+	// niceness does the same where the system offers no control group for the processor.
+	niceness = 5
+)
+
+// enterLimits puts this process, and so the sandbox, within the limits that the system offers.
+func enterLimits(cfg Config) *cgroup.Group {
+	g := cgroup.Enter(cgroup.Name(cfg.Machine), cgroup.Limits{MemoryMax: cfg.MemoryMax, PidsMax: cfg.PidsMax, Weight: weight})
+	if !g.Holds("cpu") {
+		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, niceness)
+	}
+	return g
+}
+
+// limitProcesses bounds the sandbox's processes and threads where no control group does. Since Linux 5.14 this counts
+// per user name space, so machines don't take each other's; it doesn't bind the computer's root.
+func limitProcesses(cfg Config) {
+	if cfg.PidsMax > 0 {
+		n := uint64(cfg.PidsMax)
+		_ = unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: n, Max: n})
+	}
+	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+	var files unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil {
+		files.Cur = files.Max
+		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &files)
+	}
+}

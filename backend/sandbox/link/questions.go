@@ -1,0 +1,171 @@
+package link
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/sandbox/protocol"
+)
+
+const (
+	maxMatches   = 2000
+	maxVariables = 2000
+	maxEntries   = 10_000
+	maxName      = 4 << 10
+	maxText      = 1 << 20
+)
+
+// Complete tells what could stand at the cursor.
+func (s *Sandbox) Complete(ctx context.Context, code string, cursor int) (machine.Completions, error) {
+	var answer struct {
+		Matches []struct {
+			Text  string `json:"text"`
+			Start int    `json:"start"`
+			End   int    `json:"end"`
+		} `json:"matches"`
+	}
+	if err := s.question(ctx, protocol.Request{Type: protocol.TypeComplete, Cursor: cursor}, code, &answer); err != nil {
+		return machine.Completions{}, err
+	}
+	c := machine.Completions{Matches: []string{}, Start: cursor, End: cursor}
+	if len(answer.Matches) == 0 {
+		return c, nil
+	}
+	// The domain knows one range for all matches: the first one's. The few with another range are left out.
+	c.Start, c.End = answer.Matches[0].Start, answer.Matches[0].End
+	if c.Start < 0 || c.End < c.Start || c.End > utf8.RuneCountInString(code) {
+		return machine.Completions{}, nonsense(nil)
+	}
+	for _, m := range answer.Matches[:min(len(answer.Matches), maxMatches)] {
+		if m.Start == c.Start && m.End == c.End {
+			c.Matches = append(c.Matches, clip(m.Text, maxName))
+		}
+	}
+	return c, nil
+}
+
+// Inspect tells what is known of the name at the cursor, as plain text.
+func (s *Sandbox) Inspect(ctx context.Context, code string, cursor, detail int) (machine.Inspection, error) {
+	var a struct {
+		Found      bool   `json:"found"`
+		Name       string `json:"name"`
+		Type       string `json:"type_name"`
+		Definition string `json:"definition"`
+		Init       string `json:"init_definition"`
+		Value      string `json:"string_form"`
+		Doc        string `json:"docstring"`
+		InitDoc    string `json:"init_docstring"`
+		Source     string `json:"source"`
+		File       string `json:"file"`
+	}
+	if err := s.question(ctx, protocol.Request{Type: protocol.TypeInspect, Cursor: cursor, Detail: detail}, code, &a); err != nil {
+		return machine.Inspection{}, err
+	}
+	if !a.Found {
+		return machine.Inspection{}, nil
+	}
+	var b strings.Builder
+	for _, part := range []struct{ label, text string }{
+		{"Signature: ", a.Definition}, {"Init signature: ", a.Init}, {"Type: ", a.Type}, {"Value: ", a.Value},
+		{"\n", a.Doc}, {"\n", a.InitDoc}, {"\nSource:\n", a.Source}, {"File: ", a.File},
+	} {
+		if part.text != "" {
+			b.WriteString(part.label + strings.TrimRight(part.text, "\n") + "\n")
+		}
+	}
+	return machine.Inspection{Found: true, Text: clip(b.String(), maxText)}, nil
+}
+
+// Variables lists the user's names.
+func (s *Sandbox) Variables(ctx context.Context, limit int) ([]machine.Variable, error) {
+	var answer struct {
+		Variables []variable `json:"variables"`
+	}
+	limit = min(limit, maxVariables)
+	if err := s.question(ctx, protocol.Request{Type: protocol.TypeVariables, Limit: limit}, "", &answer); err != nil {
+		return nil, err
+	}
+	list := make([]machine.Variable, 0, min(len(answer.Variables), limit))
+	for _, v := range answer.Variables[:min(len(answer.Variables), limit)] {
+		list = append(list, v.domain())
+	}
+	return list, nil
+}
+
+// variable is what the runner says of one name. What it does not know is null.
+type variable struct {
+	Name    string  `json:"name"`
+	Type    string  `json:"type"`
+	Kind    string  `json:"kind"`
+	Shape   []int64 `json:"shape"`
+	Length  *int64  `json:"length"`
+	Bytes   *int64  `json:"bytes"`
+	Preview *string `json:"preview"`
+}
+
+func (v variable) domain() machine.Variable {
+	out := machine.Variable{Name: clip(v.Name, maxName), Type: clip(v.Type, maxName), Kind: clip(v.Kind, 32), Size: -1}
+	switch {
+	case len(v.Shape) > 0 && len(v.Shape) <= 64:
+		parts := make([]string, len(v.Shape))
+		for i, n := range v.Shape {
+			parts[i] = strconv.FormatInt(n, 10)
+		}
+		out.Shape = "(" + strings.Join(parts, ", ") + ")"
+		if len(parts) == 1 {
+			out.Shape = "(" + parts[0] + ",)"
+		}
+	case v.Length != nil:
+		out.Shape = strconv.FormatInt(*v.Length, 10)
+	}
+	if v.Bytes != nil && *v.Bytes >= 0 {
+		out.Size = *v.Bytes
+	}
+	if v.Preview != nil {
+		out.Preview = clip(*v.Preview, maxName)
+	}
+	return out
+}
+
+// ListFiles lists a folder, at most limit names.
+func (s *Sandbox) ListFiles(ctx context.Context, path string, limit int) ([]machine.FileEntry, error) {
+	var answer struct {
+		Entries []struct {
+			Name     string  `json:"name"`
+			Type     string  `json:"type"`
+			Size     int64   `json:"size"`
+			Modified float64 `json:"modified"`
+		} `json:"entries"`
+	}
+	limit = min(limit, maxEntries)
+	if err := s.question(ctx, protocol.Request{Type: protocol.TypeListFiles, Path: path, Limit: limit}, "", &answer); err != nil {
+		return nil, err
+	}
+	list := make([]machine.FileEntry, 0, min(len(answer.Entries), limit))
+	for _, e := range answer.Entries[:min(len(answer.Entries), limit)] {
+		entry := machine.FileEntry{Name: clip(e.Name, maxName), Dir: e.Type == "folder", Size: max(e.Size, 0)}
+		// A time outside what RFC 3339 can say would break whoever writes it down.
+		if e.Modified > 0 && e.Modified < 253402300799 {
+			entry.Modified = time.UnixMilli(int64(e.Modified * 1000)).UTC()
+		}
+		list = append(list, entry)
+	}
+	return list, nil
+}
+
+// question asks the runner and reads its answer.
+func (s *Sandbox) question(ctx context.Context, q protocol.Request, code string, answer any) error {
+	reply, _, err := s.ask(ctx, q, []byte(code))
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(reply.Result, answer); err != nil {
+		return nonsense(err)
+	}
+	return nil
+}

@@ -1,0 +1,244 @@
+// Package link is the daemon's end of the link to a supervisor, the same for every engine whose machines have one: it
+// speaks what PROTOCOL.md beside the supervisor lays down over any pair of pipes and gives back a machine.Sandbox.
+package link
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/yamux"
+
+	"github.com/forevervm/desktop/backend/checkpoint"
+	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/sandbox/protocol"
+)
+
+// Options are what Connect needs beside the connection.
+type Options struct {
+	Start protocol.Start
+	// Kill ends the supervisor and its sandbox at once. It is called at most once, by Kill or when the link breaks.
+	Kill func()
+	// Wait returns when nothing of the supervisor is left. It is called once.
+	Wait func()
+}
+
+// Sandbox is one machine in memory behind a supervisor: a machine.Sandbox.
+type Sandbox struct {
+	opts    Options
+	session *yamux.Session
+	control net.Conn
+	ready   machine.Ready
+
+	frames chan machine.Frame
+	ended  chan struct{}
+	cause  machine.Cause // valid once ended is closed
+
+	killed   atomic.Bool
+	killOnce sync.Once
+	lastID   atomic.Uint64
+	write    sync.Mutex // of control
+
+	mu      sync.Mutex
+	replies map[uint64]chan protocol.Reply // nil once the link is closed
+}
+
+var _ machine.Sandbox = (*Sandbox)(nil)
+
+// frameBuffer is how many frames may wait for the domain to take them.
+const frameBuffer = 64
+
+// Connect opens the link to a supervisor that has just been started and returns when its machine is in memory. On an error everything is
+// ended and opts.Wait has returned.
+func Connect(ctx context.Context, conn io.ReadWriteCloser, opts Options) (*Sandbox, error) {
+	session, err := yamux.Client(conn, protocol.Mux())
+	if err != nil {
+		conn.Close()
+		opts.Kill()
+		opts.Wait()
+		return nil, err
+	}
+	s := &Sandbox{
+		opts: opts, session: session,
+		frames:  make(chan machine.Frame, frameBuffer),
+		ended:   make(chan struct{}),
+		replies: map[uint64]chan protocol.Reply{},
+	}
+	control, err := s.open(protocol.TypeControl)
+	if err == nil {
+		s.control = control
+		var frames net.Conn
+		if frames, err = s.open(protocol.TypeFrames); err == nil {
+			go s.listen(control)
+			go s.follow(frames)
+			err = s.start(ctx)
+			if err == nil {
+				return s, nil
+			}
+			return nil, s.abandon(err)
+		}
+	}
+	s.kill()
+	session.Close()
+	opts.Wait()
+	return nil, &machine.Error{Kind: machine.ErrUnavailable, Message: "The supervisor of the machine did not start.", Cause: err}
+}
+
+// open opens a stream and says what it is for.
+func (s *Sandbox) open(purpose string) (net.Conn, error) {
+	stream, err := s.session.Open()
+	if err != nil {
+		return nil, err
+	}
+	return stream, protocol.Write(stream, map[string]string{"type": purpose}, nil)
+}
+
+func (s *Sandbox) start(ctx context.Context) error {
+	opts := s.opts.Start
+	opts.Version = protocol.Version
+	if opts.Acked == nil {
+		opts.Acked = [][2]int{}
+	}
+	reply, err := s.request(ctx, protocol.Request{Type: protocol.TypeStart, Start: &opts}, nil)
+	if err != nil {
+		return err
+	}
+	ready := protocol.Ready{LastSeq: -1}
+	if err := json.Unmarshal(reply.Result, &ready); err != nil {
+		return fmt.Errorf("the supervisor's answer: %w", err)
+	}
+	s.ready = machine.Ready{Python: ready.Python, LastSeq: ready.LastSeq, Running: ready.Running, Queued: ready.Queued}
+	return nil
+}
+
+// abandon ends what could not be started, and explains err by the cause of the end where that tells more.
+func (s *Sandbox) abandon(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		s.kill()
+	} else {
+		// The supervisor ends by itself and says why.
+		timer := time.AfterFunc(10*time.Second, s.kill)
+		defer timer.Stop()
+	}
+	for range s.frames { // nobody wants them
+	}
+	<-s.ended
+	var told *machine.Error
+	if !errors.As(err, &told) && s.cause.Detail != "" && !s.killed.Load() {
+		return &machine.Error{Kind: machine.ErrUnavailable, Message: s.cause.Detail, Cause: err}
+	}
+	return err
+}
+
+// Ready is what the runner said when it was ready.
+func (s *Sandbox) Ready() machine.Ready { return s.ready }
+
+// Frames delivers what the runner puts out.
+func (s *Sandbox) Frames() <-chan machine.Frame { return s.frames }
+
+// Ended is closed when nothing of the sandbox and its supervisor is left.
+func (s *Sandbox) Ended() <-chan struct{} { return s.ended }
+
+// Cause says why it ended, once Ended is closed.
+func (s *Sandbox) Cause() machine.Cause {
+	select {
+	case <-s.ended:
+		return s.cause
+	default:
+		return machine.Cause{}
+	}
+}
+
+// Kill ends the sandbox without saving.
+func (s *Sandbox) Kill() {
+	s.killed.Store(true)
+	s.kill()
+}
+
+func (s *Sandbox) kill() { s.killOnce.Do(s.opts.Kill) }
+
+// Disconnect lets go of the supervisor, as the daemon's death would: it saves the machine and ends. Ended tells when.
+func (s *Sandbox) Disconnect() { s.session.Close() }
+
+// follow reads the stream of frames until its end and then sees the sandbox off.
+func (s *Sandbox) follow(stream net.Conn) {
+	cause := s.read(stream)
+	close(s.frames)
+	if cause.Kind == machine.EndedBroken {
+		// Whoever broke the link or the protocol may still be there.
+		if !s.session.IsClosed() {
+			s.kill()
+		}
+	}
+	s.session.Close()
+	s.opts.Wait()
+	if s.killed.Load() && cause.Kind == machine.EndedBroken {
+		cause = machine.Cause{Kind: machine.EndedKilled, Detail: "The machine was ended without saving."}
+	}
+	s.cause = cause
+	close(s.ended)
+	s.mu.Lock()
+	replies := s.replies
+	s.replies = nil
+	s.mu.Unlock()
+	for _, waiting := range replies {
+		close(waiting)
+	}
+}
+
+// read delivers frames until the last one, and says why there are no more.
+func (s *Sandbox) read(stream net.Conn) machine.Cause {
+	for {
+		f, err := protocol.Read(stream)
+		switch {
+		case errors.Is(err, protocol.ErrViolation):
+			return machine.Cause{Kind: machine.EndedBroken, Detail: "The machine was ended because its supervisor broke the rules of its connection."}
+		case err != nil:
+			return machine.Cause{Kind: machine.EndedBroken, Detail: "The supervisor of the machine ended unexpectedly."}
+		case f.Type == protocol.TypeEnded:
+			return ended(f)
+		}
+		frame, err := toFrame(f)
+		if err != nil {
+			return machine.Cause{Kind: machine.EndedBroken, Detail: fmt.Sprintf("The machine was ended because it broke the rules of its connection: %v.", err)}
+		}
+		s.frames <- frame
+	}
+}
+
+func ended(f protocol.Frame) machine.Cause {
+	var e protocol.Ended
+	broken := machine.Cause{Kind: machine.EndedBroken, Detail: "The supervisor of the machine ended and did not say why."}
+	if f.Decode(&e) != nil {
+		return broken
+	}
+	cause := machine.Cause{Kind: machine.CauseKind(e.Cause), Detail: clip(e.Detail, 2000)}
+	switch cause.Kind {
+	case machine.EndedStopped, machine.EndedExited, machine.EndedMemory, machine.EndedBroken:
+	default:
+		return broken
+	}
+	if len(e.Checkpoint) > 0 {
+		m, err := checkpoint.Parse(e.Checkpoint)
+		if err != nil {
+			return broken
+		}
+		info := Info(m)
+		cause.Checkpoint = &info
+	}
+	return cause
+}
+
+// Info is what the domain is told of a checkpoint.
+func Info(m checkpoint.Manifest) machine.CheckpointInfo {
+	return machine.CheckpointInfo{
+		ID: m.ID, CreatedAt: m.CreatedAt, LastSeq: m.LastSeq, RunningSeq: m.RunningSeq,
+		Size: m.Size, Image: m.Image, Runtime: m.Runtime, Pause: m.Pause,
+	}
+}

@@ -1,0 +1,148 @@
+//go:build linux
+
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Exit statuses of a supervisor.
+const (
+	exitOK = 0
+	// ExitFailed: it could not do its work; the reason is on stderr.
+	ExitFailed = 1
+	// exitNoProc: the inner supervisor may not mount /proc for its own PID name space (in containers that hide parts of /proc).
+	exitNoProc = 3
+)
+
+const lockName = "lock"
+
+// Run is the outer supervisor: it starts the inner one and waits for its end, and returns the exit status. While it lives, it
+// holds the lock on the machine's folder, and gives it up when nothing of the sandbox is left.
+func Run(cfg Config) int {
+	// The kernel kills the inner supervisor when the thread that started it ends: it must be the one that waits.
+	runtime.LockOSThread()
+	lock, err := Lock(cfg.Machine)
+	if err != nil {
+		return failed(err)
+	}
+	defer lock.Close()
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
+	group := enterLimits(cfg)
+	defer group.Leave() // a group that is not empty is removed by the next supervisor
+
+	status, err := runInner(cfg, lock, signals, true)
+	if err == nil && status == exitNoProc && os.Getpid() == 1 {
+		// In a container the PID name space is already ours: with us, everything in it ends.
+		status, err = runInner(cfg, lock, signals, false)
+	}
+	if err != nil {
+		return failed(err)
+	}
+	return status
+}
+
+func failed(err error) int {
+	fmt.Fprintln(os.Stderr, "supervisor:", err)
+	return ExitFailed
+}
+
+// Lock takes the lock on a machine's folder, making it if need be, and fails with ErrLocked when another supervisor has it. Close
+// the file to let go.
+func Lock(machine string) (*os.File, error) {
+	if err := os.MkdirAll(machine, 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(machine, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, ErrLocked
+		}
+		return nil, err
+	}
+	return f, nil
+}
+
+// ErrLocked says that another supervisor still holds the machine.
+var ErrLocked = errors.New("another supervisor holds this machine")
+
+// Probe is the stage that tries whether a supervisor can work here: it makes the name spaces and ends.
+func Probe() int {
+	cmd := inNamespaces(innerStageProbe, nil, true)
+	if err := cmd.Run(); err != nil {
+		return failed(fmt.Errorf("make a user name space: %w", err))
+	}
+	return exitOK
+}
+
+// inNamespaces prepares a stage of this program to be run in name spaces of its own.
+func inNamespaces(stage string, args []string, ownPIDs bool) *exec.Cmd {
+	flags := uintptr(syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS)
+	if ownPIDs {
+		flags |= syscall.CLONE_NEWPID
+	}
+	cmd := exec.Command("/proc/self/exe", append([]string{stage}, args...)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Env = []string{}
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  flags,
+		Pdeathsig:   syscall.SIGKILL,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}
+	return cmd
+}
+
+func runInner(cfg Config, lock *os.File, signals <-chan os.Signal, ownPIDs bool) (int, error) {
+	stage := innerStage
+	if !ownPIDs {
+		stage = innerStageSharedPIDs
+	}
+	cmd := inNamespaces(stage, cfg.Args(), ownPIDs)
+	// The lock is held until the last of both is gone.
+	cmd.ExtraFiles = []*os.File{lock}
+	if err := cmd.Start(); err != nil {
+		return 0, fmt.Errorf("start in a user name space: %w", err)
+	}
+
+	ended := make(chan struct{})
+	relayed := make(chan struct{})
+	go func() {
+		defer close(relayed)
+		for {
+			select {
+			case s := <-signals:
+				if s != unix.SIGHUP { // a closed terminal is no reason to stop
+					_ = cmd.Process.Signal(unix.SIGTERM)
+				}
+			case <-ended:
+				return
+			}
+		}
+	}()
+	err := cmd.Wait()
+	close(ended)
+	<-relayed
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return 0, err
+	}
+	if status := cmd.ProcessState.ExitCode(); status >= 0 {
+		return status, nil
+	}
+	return 0, fmt.Errorf("the inner supervisor was ended: %v", err)
+}

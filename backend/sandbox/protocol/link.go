@@ -1,0 +1,116 @@
+package protocol
+
+import "encoding/json"
+
+// Version is the version of the link between daemon and supervisor. Both ends come from one release; a mismatch
+// means a half-finished update and is told as such.
+const Version = 1
+
+// Types of messages on the link. Those not named here have the runner's names and are passed on.
+const (
+	TypeControl    = "control" // opens the control stream
+	TypeFrames     = "frames"  // opens the stream of the runner's frames
+	TypeStart      = "start"
+	TypeStop       = "stop"
+	TypeCheckpoint = "checkpoint"
+	TypeStats      = "stats"
+	TypeEnded      = "ended"
+)
+
+// Types of requests to the runner.
+const (
+	TypeResume    = "resume"
+	TypeExecute   = "execute"
+	TypeInterrupt = "interrupt"
+	TypeCancel    = "cancel"
+	TypeAck       = "ack"
+	TypeComplete  = "complete"
+	TypeInspect   = "inspect"
+	TypeVariables = "variables"
+	TypeReadFile  = "read_file"
+	TypeWriteFile = "write_file"
+	TypeListFiles = "list_files"
+	TypeLimit     = "limit"
+)
+
+// MaxFileChunk bounds how much of a file one request moves, in bytes.
+const MaxFileChunk = 4 << 20
+
+// Request is any request of the link and, but for Start's fields, any to the runner. Which fields mean something
+// follows from Type.
+type Request struct {
+	Type     string   `json:"type"`
+	ID       uint64   `json:"id,omitempty"`
+	Seq      int      `json:"seq"`
+	Index    int      `json:"index"`
+	Formats  []string `json:"formats,omitempty"`
+	Cursor   int      `json:"cursor,omitempty"`
+	Detail   int      `json:"detail,omitempty"`
+	Limit    int      `json:"limit,omitempty"`
+	Path     string   `json:"path,omitempty"`
+	Offset   int64    `json:"offset,omitempty"`
+	Length   int      `json:"length,omitempty"`
+	Truncate bool     `json:"truncate,omitempty"`
+	// LimitBytes is the machine's own memory limit; null takes it away.
+	LimitBytes *int64 `json:"limit_bytes,omitempty"`
+
+	Start *Start `json:"start,omitempty"`
+}
+
+// Start says what becomes of the sandbox once it is in memory.
+type Start struct {
+	Version    int      `json:"version"`
+	Name       string   `json:"name"`
+	LimitBytes int64    `json:"limit_bytes"`
+	Acked      [][2]int `json:"acked"`
+	// Clone says that the checkpoint belongs to another life: what Python thinks is random is reseeded too.
+	Clone bool `json:"clone"`
+}
+
+// Reply answers the request with the same ID. Error is a sentence for a person, Kind one of the Kind constants.
+type Reply struct {
+	Type   string          `json:"type"`
+	ID     uint64          `json:"id"`
+	OK     bool            `json:"ok"`
+	Error  string          `json:"error,omitempty"`
+	Kind   string          `json:"kind,omitempty"`
+	Result json.RawMessage `json:"result,omitempty"`
+}
+
+// Kinds of failures.
+const (
+	KindDiskFull    = "disk_full"
+	KindUnusable    = "checkpoint_unusable"
+	KindInvalid     = "invalid"
+	KindConflict    = "conflict"
+	KindUnavailable = "unavailable"
+)
+
+// Stats is the result of a stats request.
+type Stats struct {
+	MemoryBytes int64   `json:"memory_bytes"`
+	UsedBytes   int64   `json:"used_bytes"`
+	CPUSeconds  float64 `json:"cpu_seconds"`
+}
+
+// Why a sandbox ended; the words are machine.CauseKind's.
+const (
+	CauseStopped = "stopped"
+	CauseExited  = "exited"
+	CauseMemory  = "memory"
+	CauseBroken  = "broken"
+)
+
+// Ended is the last frame on the stream of frames.
+type Ended struct {
+	Type       string          `json:"type"`
+	Cause      string          `json:"cause"`
+	Detail     string          `json:"detail"`
+	Checkpoint json.RawMessage `json:"checkpoint,omitempty"` // a manifest, where the state was saved
+}
+
+// File is the result of read_file.
+type File struct {
+	Size int64 `json:"size"`
+	EOF  bool  `json:"eof"`
+}

@@ -1,0 +1,319 @@
+//go:build linux
+
+package sandbox
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/forevervm/desktop/backend/sandbox/protocol"
+)
+
+// Frames that the runner sends to the supervisor alone.
+const (
+	typeTemplate = "template" // warmed up: a template can be made of it
+	typeHeld     = "held"
+	typeDied     = "died"
+)
+
+// typeNudge is a request that means nothing and is ignored.
+const typeNudge = "nudge"
+
+// readyPatience bounds how long the runner may take to answer a resume, warming up included.
+const readyPatience = 2 * time.Minute
+
+// death is what the runner says of Python's end.
+type death struct {
+	Reason string `json:"reason"`
+}
+
+// runner is the connection to the runner. What it says is hostile: every frame is bounded, and one that breaks the
+// protocol ends the sandbox.
+type runner struct {
+	in  *requests
+	out *os.File // where its frames come from
+	box *outbox
+
+	mu      sync.Mutex
+	replies map[uint64]chan protocol.Frame
+	lastID  uint64
+	lastSeq int  // highest instruction given to it; -1 for none
+	running *int // as its frames tell
+	died    string
+
+	ready chan protocol.Ready
+	sync  string
+}
+
+// newRunner makes the pipes. stdin and stdout are the sandbox's ends.
+func newRunner(box *outbox) (r *runner, stdin, stdout *os.File, err error) {
+	in, err := newRequests()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	out, stdout, err := os.Pipe()
+	if err != nil {
+		in.close()
+		return nil, nil, nil, err
+	}
+	var nonce [16]byte
+	if _, err := rand.Read(nonce[:]); err != nil {
+		return nil, nil, nil, err
+	}
+	r = &runner{
+		in: in, out: out, box: box,
+		replies: map[uint64]chan protocol.Frame{},
+		lastSeq: -1,
+		ready:   make(chan protocol.Ready, 1),
+		sync:    hex.EncodeToString(nonce[:]),
+	}
+	return r, in.r, stdout, nil
+}
+
+// resume sends the rest of the request that was under way when the runner was saved, then the resume, and returns its ready.
+func (r *runner) resume(ctx context.Context, rest []byte, resume protocol.Resume) (protocol.Ready, error) {
+	ctx, cancel := context.WithTimeout(ctx, readyPatience)
+	defer cancel()
+	resume.Type, resume.Sync = protocol.TypeResume, r.sync
+	frame, err := protocol.Encode(resume, nil)
+	if err != nil {
+		return protocol.Ready{}, err
+	}
+	if err := r.in.send(ctx, append(rest, frame...)); err != nil {
+		return protocol.Ready{}, err
+	}
+	select {
+	case ready := <-r.ready:
+		return ready, nil
+	case <-r.in.ended:
+		return protocol.Ready{}, errEnded
+	case <-ctx.Done():
+		return protocol.Ready{}, errors.New("Python does not answer")
+	}
+}
+
+// listen reads frames until the sandbox's end of the pipe is closed (nil) or the protocol is violated.
+func (r *runner) listen() error {
+	reader := bufio.NewReaderSize(r.out, protocol.ResyncBuffer)
+	frame, err := protocol.Resync(reader, r.sync)
+	if err == nil {
+		err = r.hear(frame)
+	}
+	for err == nil {
+		if frame, err = protocol.Read(reader); err == nil {
+			err = r.hear(frame)
+		}
+	}
+	if errors.Is(err, protocol.ErrViolation) {
+		return err
+	}
+	return nil // the pipe ended; whether within a frame means nothing more
+}
+
+func (r *runner) hear(f protocol.Frame) error {
+	switch {
+	case protocol.IsNumbered(f.Type):
+		n, err := protocol.ParseNumbered(f)
+		if err != nil {
+			return err
+		}
+		r.follow(f.Type, n)
+		return r.pass(f, false)
+	case f.Type == protocol.TypeBackground:
+		return r.pass(f, true)
+	case f.Type == protocol.TypeReply:
+		return r.answer(f)
+	case f.Type == protocol.TypeReady:
+		ready, err := protocol.ParseReady(f)
+		if err != nil {
+			return err
+		}
+		r.become(ready)
+	case f.Type == typeDied:
+		var d death
+		if err := f.Decode(&d); err != nil {
+			return err
+		}
+		r.mu.Lock()
+		r.died = sentence(d.Reason)
+		r.mu.Unlock()
+	case f.Type == typeTemplate, f.Type == typeHeld:
+	default:
+		return fmt.Errorf("%w: a frame of the type %q", protocol.ErrViolation, f.Type)
+	}
+	return nil
+}
+
+// pass gives a frame to the daemon as it came.
+func (r *runner) pass(f protocol.Frame, loose bool) error {
+	b, err := protocol.Raw(f.Header, f.Payload)
+	if err != nil {
+		return err
+	}
+	r.box.push(b, loose)
+	return nil
+}
+
+// follow keeps track of what runs.
+func (r *runner) follow(typ string, n protocol.Numbered) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case typ == protocol.TypeStarted:
+		r.running = &n.Seq
+	case typ == protocol.TypeResult && r.running != nil && *r.running == n.Seq:
+		r.running = nil
+	}
+}
+
+func (r *runner) become(ready protocol.Ready) {
+	r.mu.Lock()
+	r.lastSeq = max(r.lastSeq, ready.LastSeq)
+	r.running = ready.Running
+	r.mu.Unlock()
+	select {
+	case r.ready <- ready:
+	default: // repeated: forged, and of no use to anybody
+	}
+}
+
+// answer gives a reply to who waits for it. One that nobody asked for is ignored.
+func (r *runner) answer(f protocol.Frame) error {
+	var head struct {
+		ID *uint64 `json:"id"`
+	}
+	if err := f.Decode(&head); err != nil {
+		return err
+	}
+	if head.ID == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if waiting, ok := r.replies[*head.ID]; ok {
+		delete(r.replies, *head.ID)
+		waiting <- f
+	}
+	return nil
+}
+
+// call sends a request and waits for its reply.
+func (r *runner) call(ctx context.Context, q protocol.Request, payload []byte) (protocol.Reply, []byte, error) {
+	waiting := make(chan protocol.Frame, 1)
+	r.mu.Lock()
+	r.lastID++
+	q.ID, q.Start = r.lastID, nil
+	r.replies[q.ID] = waiting
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		delete(r.replies, q.ID)
+		r.mu.Unlock()
+	}()
+	if err := r.tell(ctx, q, payload); err != nil {
+		return protocol.Reply{}, nil, err
+	}
+	select {
+	case f := <-waiting:
+		var reply protocol.Reply
+		if err := f.Decode(&reply); err != nil {
+			return protocol.Reply{}, nil, errors.New("the machine's answer makes no sense")
+		}
+		return reply, f.Payload, nil
+	case <-ctx.Done():
+		return protocol.Reply{}, nil, errors.New("the machine did not answer in time")
+	case <-r.in.ended:
+		return protocol.Reply{}, nil, errEnded
+	}
+}
+
+// tell sends a request that has no reply.
+func (r *runner) tell(ctx context.Context, q protocol.Request, payload []byte) error {
+	frame, err := encodeRequest(q, payload)
+	if err != nil {
+		return err
+	}
+	if err := r.in.send(ctx, frame); err != nil {
+		return err
+	}
+	if q.Type == protocol.TypeExecute {
+		r.mu.Lock()
+		r.lastSeq = max(r.lastSeq, q.Seq)
+		r.mu.Unlock()
+	}
+	return nil
+}
+
+// encodeRequest writes a request with `limit_bytes` null where it takes the limit away.
+func encodeRequest(q protocol.Request, payload []byte) ([]byte, error) {
+	if q.Type != protocol.TypeLimit {
+		return protocol.Encode(q, payload)
+	}
+	return protocol.Encode(struct {
+		Type       string `json:"type"`
+		ID         uint64 `json:"id"`
+		LimitBytes *int64 `json:"limit_bytes"`
+	}{q.Type, q.ID, q.LimitBytes}, nil)
+}
+
+// state returns the highest instruction that the runner was given, and the one that runs.
+func (r *runner) state() (lastSeq int, running *int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lastSeq, r.running
+}
+
+// lastWords returns what the runner said of Python's end; empty when it said nothing.
+func (r *runner) lastWords() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.died
+}
+
+// sentence bounds a text that comes from the sandbox.
+func sentence(s string) string {
+	const most = 500
+	if len(s) > most {
+		s = s[:most]
+	}
+	b, _ := json.Marshal(s) // makes it valid UTF-8
+	_ = json.Unmarshal(b, &s)
+	return s
+}
+
+// drain reads r to its end and keeps the last of it.
+func drain(r io.Reader, keep *tail) {
+	_, _ = io.Copy(keep, r)
+}
+
+// tail keeps the last bytes that were written to it.
+type tail struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	const most = 4096
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.b = append(t.b, b...)
+	if extra := len(t.b) - most; extra > 0 {
+		t.b = append(t.b[:0], t.b[extra:]...)
+	}
+	return len(b), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.b)
+}

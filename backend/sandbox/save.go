@@ -1,0 +1,115 @@
+//go:build linux
+
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/forevervm/desktop/backend/checkpoint"
+	"github.com/forevervm/desktop/backend/sandbox/protocol"
+)
+
+const (
+	checkpoints = checkpoint.Folder(machinePath + "/checkpoints")
+	// settlePatience is how long a save waits for the runner to read what it was sent.
+	settlePatience = 50 * time.Millisecond
+)
+
+// save makes a checkpoint, durable when it returns. The sandbox goes on.
+func (s *supervisor) save(ctx context.Context) (checkpoint.Manifest, error) {
+	select {
+	case s.saving <- struct{}{}:
+		defer func() { <-s.saving }()
+	case <-ctx.Done():
+		return checkpoint.Manifest{}, ctx.Err()
+	case <-s.sandboxEnded:
+		return checkpoint.Manifest{}, &told{protocol.KindConflict, "The machine has ended; it cannot be saved."}
+	}
+	m, err := s.saveOnce(ctx)
+	if err != nil {
+		return m, describeSave(err)
+	}
+	s.mu.Lock()
+	s.lastCheckpoint = m.ID
+	s.mu.Unlock()
+	return m, nil
+}
+
+func (s *supervisor) saveOnce(ctx context.Context) (m checkpoint.Manifest, err error) {
+	s.mu.Lock()
+	last := s.lastCheckpoint
+	s.mu.Unlock()
+	id, err := checkpoints.NewID(last)
+	if err != nil {
+		return m, err
+	}
+	pending, err := checkpoints.Begin(id)
+	if err != nil {
+		return m, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, pending.Abort())
+		}
+	}()
+	m, err = s.freeze(ctx, pending.Dir)
+	if err != nil {
+		return m, err
+	}
+	return pending.Commit(m)
+}
+
+// freeze has runsc write the sandbox into dir. Requests wait meanwhile; one that is partly in the pipe is completed from dir after
+// a restore.
+func (s *supervisor) freeze(ctx context.Context, dir string) (m checkpoint.Manifest, err error) {
+	release := s.runner.in.hold()
+	settled := s.runner.in.settle(settlePatience)
+	defer func() {
+		release()
+		if !settled {
+			// gVisor has taken what was in the pipe into a buffer of its own, and wakes its reader only when more comes.
+			_ = s.runner.tell(ctx, protocol.Request{Type: typeNudge}, nil)
+		}
+	}()
+	m = checkpoint.Manifest{
+		CreatedAt: time.Now().UTC(), Baseline: s.baseline,
+		Image: s.cfg.ImageDigest, Runtime: s.cfg.RuntimeDigest, Spec: SpecVersion,
+	}
+	m.LastSeq, m.RunningSeq = s.runner.state()
+	start := time.Now()
+	if err := s.runsc.checkpoint(ctx, dir); err != nil {
+		return m, err
+	}
+	m.Pause = time.Since(start)
+	if rest := s.runner.in.unsent(); len(rest) > 0 {
+		err = os.WriteFile(filepath.Join(dir, checkpoint.InputName), rest, 0o600)
+	}
+	return m, err
+}
+
+// describeSave makes a sentence of why a save failed.
+func describeSave(err error) error {
+	var failed *runscError
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.As(err, &failed) && failed.diskFull() {
+		return &told{protocol.KindDiskFull, "The disk is full, so the machine could not be saved. It goes on running; free some room and save it again."}
+	}
+	return &told{protocol.KindUnavailable, fmt.Sprintf("The machine could not be saved: %v.", err)}
+}
+
+// stop saves the sandbox and keeps what it says from then on from the daemon: it is to be ended, and will say it again when it
+// wakes. When saving fails, it goes on as if nothing had been.
+func (s *supervisor) stop(ctx context.Context) (checkpoint.Manifest, error) {
+	s.box.hold(true)
+	m, err := s.save(ctx)
+	if err != nil {
+		s.box.hold(false)
+	}
+	return m, err
+}

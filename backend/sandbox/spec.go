@@ -1,0 +1,124 @@
+//go:build linux
+
+package sandbox
+
+import (
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+)
+
+// SpecVersion names the base spec below. At a restore gVisor compares arguments, resource limits, mounts, user and
+// annotations with the checkpoint's, so there is one spec for every machine, and any change to it needs a new version: checkpoints of another
+// one are refused, templates remade. What differs between machines is set by the runner after the restore.
+const SpecVersion = 1
+
+// Paths in the private root. They are in annotations, which a restore compares: constant for ever.
+const (
+	runscPath      = "/runsc"
+	imagePath      = "/image.erofs"
+	machinePath    = "/machine"
+	checkpointPath = "/checkpoint"
+	scratchPath    = "/machine/scratch" // what the machine writes, until it is saved
+	runPath        = "/run"
+	emptyPath      = "/run/empty"
+	bundlePath     = "/run/bundle"
+	reservedPath   = "/reserved"
+)
+
+const (
+	hostname = "machine"
+	// diskSize bounds what a machine can write. The file is sparse; a full disk of the computer is ENOSPC inside, too.
+	diskSize = "20g"
+	// shmSize bounds /dev/shm, which is memory beyond the limit of a single process.
+	shmSize = "256m"
+)
+
+// reserved are the mount points that later features need. Their sources are empty and read-only for now.
+var reserved = []struct{ name, destination, mode string }{
+	{"work", "/mnt/work", "rw"},
+	{"inbox", "/mnt/inbox", "ro"},
+	{"outbox", "/mnt/outbox", "rw"},
+	{"shared", "/mnt/shared", "rw"},
+	{"egress", "/run/egress", "rw"},
+}
+
+// capabilities are what root inside has, over what gVisor emulates only: enough for files of several users and for
+// package managers, nothing that reaches into mounts, networks, or the clock.
+var capabilities = []string{
+	"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_SETGID", "CAP_SETUID",
+}
+
+// baseSpec is the one spec of every machine. Nothing of the computer is in it: not its environment, name or processor count.
+func baseSpec() *specs.Spec {
+	mounts := []specs.Mount{
+		{Destination: "/proc", Type: "proc", Source: "proc"},
+		{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"ro"}},
+		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs"},
+		{Destination: "/dev/shm", Type: "tmpfs", Source: "tmpfs", Options: []string{"mode=1777", "size=" + shmSize}},
+		// gVisor puts an unbounded tmpfs over an empty /tmp. With something in it, /tmp is left on the disk.
+		{Destination: "/tmp/.machine", Type: "tmpfs", Source: "tmpfs", Options: []string{"ro", "size=4k"}},
+	}
+	for _, r := range reserved {
+		mounts = append(mounts, specs.Mount{
+			Destination: r.destination, Type: "bind", Source: reservedPath + "/" + r.name,
+			Options: []string{"bind", "nosuid", "nodev", r.mode},
+		})
+	}
+	return &specs.Spec{
+		Version:  "1.0.0",
+		Hostname: hostname,
+		Root:     &specs.Root{Path: emptyPath},
+		Annotations: map[string]string{
+			"dev.gvisor.spec.rootfs.source":  imagePath,
+			"dev.gvisor.spec.rootfs.type":    "erofs",
+			"dev.gvisor.spec.rootfs.overlay": "dir=" + scratchPath,
+			"dev.gvisor.spec.rootfs.options": "size=" + diskSize,
+		},
+		Mounts: mounts,
+		Process: &specs.Process{
+			Args: []string{"/usr/bin/python3", "-m", "forevervm_runner"},
+			Cwd:  "/root",
+			Env:  environment(),
+			Capabilities: &specs.LinuxCapabilities{
+				Bounding: capabilities, Effective: capabilities, Permitted: capabilities,
+			},
+			NoNewPrivileges: true,
+			Rlimits: []specs.POSIXRlimit{
+				{Type: "RLIMIT_CORE", Hard: 0, Soft: 0},
+				{Type: "RLIMIT_NOFILE", Hard: 65536, Soft: 8192},
+			},
+		},
+		Linux: &specs.Linux{
+			Namespaces: []specs.LinuxNamespace{
+				{Type: specs.PIDNamespace}, {Type: specs.IPCNamespace}, {Type: specs.UTSNamespace},
+				{Type: specs.MountNamespace}, {Type: specs.NetworkNamespace},
+			},
+		},
+	}
+}
+
+// environment is all that Python finds in its environment: constructed, never inherited.
+func environment() []string {
+	return []string{
+		"PATH=/root/.local/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"HOME=/root",
+		"USER=root",
+		"LOGNAME=root",
+		"SHELL=/bin/bash",
+		"LANG=C.UTF-8",
+		"LC_ALL=C.UTF-8",
+		"TZ=UTC",
+		"TERM=dumb",
+		"PYTHONPATH=/opt/forevervm",
+		"PYTHONUNBUFFERED=1",
+		// The count of processors is the template's, not the computer's: more threads would only compete.
+		"OPENBLAS_NUM_THREADS=2",
+		"OMP_NUM_THREADS=2",
+		"MKL_NUM_THREADS=2",
+		"NUMEXPR_NUM_THREADS=2",
+		"MPLCONFIGDIR=/opt/forevervm/matplotlib",
+		"PLOTLY_RENDERER=plotly_mimetype",
+		"PIP_DISABLE_PIP_VERSION_CHECK=1",
+		"PIP_ROOT_USER_ACTION=ignore",
+		"PIP_BREAK_SYSTEM_PACKAGES=1",
+	}
+}
