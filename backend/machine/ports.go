@@ -88,6 +88,12 @@ type Sandbox interface {
 	ListFiles(ctx context.Context, path string, limit int) ([]FileEntry, error)
 }
 
+// Disconnecter is a Sandbox that can be let go of as if this process had died: its supervisor saves the machine by itself, and
+// Reclaim finds that. The service does so with what it could not save in time when it ends.
+type Disconnecter interface {
+	Disconnect()
+}
+
 // Ready is the runner's answer to being started or restored.
 type Ready struct {
 	Python  string // version

@@ -33,6 +33,7 @@ func (x *session) pump() {
 		select {
 		case f, ok = <-frames:
 		case <-x.e.s.ctx.Done():
+			x.abandon()
 			return
 		}
 		if !ok {
@@ -40,12 +41,23 @@ func (x *session) pump() {
 		}
 		batch := x.collect(f, frames)
 		if x.e.s.patient("output", func(context.Context) error { return x.absorb(batch) }) != nil {
+			x.abandon()
 			return
 		}
 	}
 	select {
 	case <-x.box.Ended():
 	case <-x.e.s.ctx.Done():
+	}
+}
+
+// abandon lets go of a sandbox when the service ends without having saved it. What it still says was never acknowledged and
+// comes again.
+func (x *session) abandon() {
+	if d, ok := x.box.(Disconnecter); ok {
+		d.Disconnect()
+		for range x.box.Frames() {
+		}
 	}
 }
 

@@ -1,0 +1,419 @@
+package machine_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// script is an engine whose machines do what their code says, for what the real one cannot be made to do at will: failing
+// starts, full disks, deaths at chosen moments, and time that is not real. It keeps the rules of backend/runner/PROTOCOL.md:
+// frames are numbered, kept until acknowledged, and sent again after a restore. Its machines are lists of instructions:
+//
+//	print TEXT    output, then the value None
+//	list          the value is the list of what has taken effect
+//	hang          runs until it is interrupted
+//	stubborn      runs until its sandbox is ended
+//	wait          runs until release is called
+//	die           ends the sandbox
+//	background    prints once it is over
+type script struct {
+	mu          sync.Mutex
+	checkpoints map[string]memory
+	n           int
+	boxes       map[machine.ID]*box
+	starts      int
+	startErr    error
+	saveErr     error
+	orphans     map[machine.ID]*machine.CheckpointInfo // what a supervisor left behind
+	purged      []machine.ID
+}
+
+// memory is what is in a machine.
+type memory struct {
+	done    []string // what has taken effect
+	last    int
+	running *job
+	unacked []machine.Frame
+}
+
+type job struct {
+	seq   int
+	code  string
+	index int // of its next frame
+}
+
+func newScript() *script {
+	return &script{checkpoints: map[string]memory{}, boxes: map[machine.ID]*box{}, orphans: map[machine.ID]*machine.CheckpointInfo{}}
+}
+
+func (s *script) Name() string { return "script" }
+
+func (s *script) Start(ctx context.Context, spec machine.StartSpec) (machine.Sandbox, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.starts++
+	if s.startErr != nil {
+		return nil, s.startErr
+	}
+	m := memory{last: -1}
+	if spec.Checkpoint != "" {
+		var ok bool
+		if m, ok = s.checkpoints[spec.Checkpoint]; !ok {
+			return nil, &machine.Error{Kind: machine.ErrCheckpointUnusable, Message: "the checkpoint " + spec.Checkpoint + " is missing"}
+		}
+	}
+	b := &box{
+		s: s, id: spec.ID, mem: m.copy(), frames: make(chan machine.Frame, 64), ended: make(chan struct{}),
+		todo: make(chan job, 16), signal: make(chan string, 16), in: make(chan machine.Frame),
+	}
+	b.ready = machine.Ready{Python: "3.13", LastSeq: m.last}
+	for _, a := range spec.Acked {
+		b.forget(a.Seq, a.Index)
+	}
+	if m.running != nil {
+		seq := m.running.seq
+		b.ready.Running = &seq
+	}
+	s.boxes[spec.ID] = b
+	again := slices.Clone(b.mem.unacked)
+	var wg sync.WaitGroup
+	wg.Go(func() { b.deliver(again) })
+	wg.Go(b.run)
+	go func() { // ends with the box
+		wg.Wait()
+		close(b.frames)
+		close(b.ended)
+	}()
+	return b, nil
+}
+
+func (m memory) copy() memory {
+	m.done, m.unacked = slices.Clone(m.done), slices.Clone(m.unacked)
+	if m.running != nil {
+		j := *m.running
+		m.running = &j
+	}
+	return m
+}
+
+func (s *script) Reclaim(_ context.Context, id machine.ID, known string) (*machine.CheckpointInfo, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	info := s.orphans[id]
+	delete(s.orphans, id)
+	return info, nil
+}
+
+func (s *script) CopyCheckpoint(_ context.Context, from machine.ID, checkpoint string, to machine.ID) (machine.CheckpointInfo, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m, ok := s.checkpoints[checkpoint]
+	if !ok {
+		return machine.CheckpointInfo{}, fmt.Errorf("no checkpoint %s", checkpoint)
+	}
+	return s.put(m), nil
+}
+
+// put keeps a checkpoint. mu is held.
+func (s *script) put(m memory) machine.CheckpointInfo {
+	s.n++
+	id := "c" + strconv.Itoa(s.n)
+	s.checkpoints[id] = m.copy()
+	info := machine.CheckpointInfo{ID: id, CreatedAt: time.Now(), LastSeq: m.last, Size: 1000}
+	if m.running != nil {
+		seq := m.running.seq
+		info.RunningSeq = &seq
+	}
+	return info
+}
+
+func (s *script) DeleteCheckpoint(_ context.Context, _ machine.ID, checkpoint string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.checkpoints, checkpoint)
+	return nil
+}
+
+func (s *script) Purge(_ context.Context, id machine.ID) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.purged = append(s.purged, id)
+	return nil
+}
+
+func (s *script) Check(context.Context) []machine.Problem { return nil }
+func (s *script) Close() error                            { return nil }
+
+// box returns the machine's sandbox, which is in memory.
+func (s *script) box(id machine.ID) *box {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.boxes[id]
+}
+
+// orphan lets the supervisor save and end a machine whose daemon has died.
+func (s *script) orphan(id machine.ID) {
+	b := s.box(id)
+	info, err := b.Stop(context.Background())
+	if err != nil {
+		panic(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.orphans[id] = &info
+}
+
+// count returns how many checkpoints there are.
+func (s *script) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.checkpoints)
+}
+
+func (s *script) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+// box is one scripted machine in memory.
+type box struct {
+	s      *script
+	id     machine.ID
+	ready  machine.Ready
+	frames chan machine.Frame
+	in     chan machine.Frame
+	ended  chan struct{}
+	todo   chan job
+	signal chan string // interrupt, release, end
+
+	mu    sync.Mutex
+	mem   memory
+	dead  bool
+	cause machine.Cause
+	used  int64
+}
+
+func (b *box) Ready() machine.Ready         { return b.ready }
+func (b *box) Frames() <-chan machine.Frame { return b.frames }
+func (b *box) Ended() <-chan struct{}       { return b.ended }
+
+func (b *box) Cause() machine.Cause {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.cause
+}
+
+// deliver passes frames on, those that are sent again first.
+func (b *box) deliver(again []machine.Frame) {
+	for _, f := range again {
+		b.frames <- f
+	}
+	for f := range b.in {
+		b.frames <- f
+	}
+}
+
+// say sends a frame of the running job.
+func (b *box) say(j *job, f machine.Frame) {
+	b.mu.Lock()
+	f.Seq, f.Index, f.At = j.seq, j.index, time.Now()
+	f.Item.Index = f.Index
+	j.index++
+	if b.mem.running != nil {
+		b.mem.running.index = j.index
+	}
+	if f.Type == machine.FrameResult {
+		b.mem.running = nil
+		if f.Result.OK {
+			b.mem.done = append(b.mem.done, strconv.Itoa(j.seq))
+		}
+	}
+	b.mem.unacked = append(b.mem.unacked, f)
+	dead := b.dead
+	b.mu.Unlock()
+	if !dead {
+		b.in <- f
+	}
+}
+
+func (b *box) run() {
+	defer close(b.in)
+	b.mu.Lock()
+	var first *job
+	if b.mem.running != nil {
+		j := *b.mem.running
+		first = &j
+	}
+	b.mu.Unlock()
+	if first != nil && !b.perform(first) {
+		return
+	}
+	for {
+		select {
+		case j := <-b.todo:
+			if !b.perform(&j) {
+				return
+			}
+		case sig := <-b.signal:
+			if sig == "end" {
+				return
+			}
+		}
+	}
+}
+
+// perform runs a job, from where it was, and says whether the box goes on.
+func (b *box) perform(j *job) bool {
+	if j.index == 0 {
+		b.mu.Lock()
+		c := *j
+		b.mem.running, b.mem.last = &c, max(b.mem.last, j.seq)
+		b.mu.Unlock()
+		b.say(j, machine.Frame{Type: machine.FrameStarted})
+	}
+	word, rest, _ := strings.Cut(j.code, " ")
+	value := "None"
+	switch word {
+	case "print":
+		if j.index == 1 {
+			b.say(j, machine.Frame{Type: machine.FrameItem, Item: machine.Item{Kind: machine.ItemOutput, Stream: "stdout", Text: []byte(rest)}})
+		}
+	case "flood":
+		lines, _ := strconv.Atoi(rest)
+		for n := j.index - 1; n < lines; n++ {
+			b.say(j, machine.Frame{Type: machine.FrameItem, Item: machine.Item{Kind: machine.ItemOutput, Stream: "stdout", Text: []byte(fmt.Sprintf("line %d\n", n))}})
+		}
+	case "list":
+		b.mu.Lock()
+		value = strings.Join(b.mem.done, " ")
+		b.mu.Unlock()
+	case "die":
+		b.mu.Lock()
+		b.dead, b.cause = true, machine.Cause{Kind: machine.EndedExited, Detail: "Python was ended by signal 11 (segmentation fault)."}
+		b.mu.Unlock()
+		return false
+	case "hang", "stubborn", "wait":
+		for {
+			sig := <-b.signal
+			if sig == "end" {
+				return false
+			}
+			if sig == "interrupt" && word != "stubborn" {
+				b.say(j, machine.Frame{Type: machine.FrameResult, Result: machine.Result{ErrorName: "KeyboardInterrupt", Error: "Traceback…\nKeyboardInterrupt", Runtime: time.Second}})
+				return true
+			}
+			if sig == "release" && word == "wait" {
+				break
+			}
+		}
+	}
+	b.say(j, machine.Frame{Type: machine.FrameResult, Result: machine.Result{OK: true, Value: &value, Runtime: time.Millisecond}})
+	if word == "background" {
+		b.in <- machine.Frame{Type: machine.FrameBackground, Item: machine.Item{Kind: machine.ItemOutput, Stream: "stdout", Text: []byte("from a thread\n")}}
+	}
+	return true
+}
+
+func (b *box) Execute(_ context.Context, seq int, code string, _ []string) error {
+	b.mu.Lock()
+	known := seq <= b.mem.last
+	b.mu.Unlock()
+	if !known {
+		b.todo <- job{seq: seq, code: code}
+	}
+	return nil
+}
+
+func (b *box) poke(sig string) {
+	select {
+	case b.signal <- sig:
+	case <-b.ended:
+	}
+}
+
+func (b *box) Interrupt(_ context.Context, seq int) error {
+	b.mu.Lock()
+	runs := b.mem.running != nil && b.mem.running.seq == seq
+	b.mu.Unlock()
+	if runs {
+		b.poke("interrupt")
+	}
+	return nil
+}
+
+func (b *box) Cancel(context.Context, int) error { return nil }
+
+func (b *box) Ack(seq, index int) { b.forget(seq, index) }
+
+func (b *box) forget(seq, index int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mem.unacked = slices.DeleteFunc(b.mem.unacked, func(f machine.Frame) bool { return f.Seq == seq && f.Index <= index })
+}
+
+func (b *box) Checkpoint(context.Context) (machine.CheckpointInfo, error) {
+	b.s.mu.Lock()
+	defer b.s.mu.Unlock()
+	if b.s.saveErr != nil {
+		return machine.CheckpointInfo{}, b.s.saveErr
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.s.put(b.mem), nil
+}
+
+func (b *box) Stop(ctx context.Context) (machine.CheckpointInfo, error) {
+	info, err := b.Checkpoint(ctx)
+	if err == nil {
+		b.end(machine.Cause{Kind: machine.EndedStopped, Checkpoint: &info})
+	}
+	return info, err
+}
+
+func (b *box) Kill() { b.end(machine.Cause{Kind: machine.EndedKilled}) }
+
+// crash ends the sandbox as if its supervisor had died.
+func (b *box) crash() {
+	b.end(machine.Cause{Kind: machine.EndedBroken, Detail: "The supervisor of the machine ended unexpectedly."})
+}
+
+func (b *box) end(cause machine.Cause) {
+	b.mu.Lock()
+	if !b.dead {
+		b.dead, b.cause = true, cause
+	}
+	b.mu.Unlock()
+	b.poke("end")
+	<-b.ended
+}
+
+func (b *box) SetMemoryLimit(context.Context, int) error { return nil }
+
+func (b *box) Stats(context.Context) (machine.Stats, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return machine.Stats{MemoryBytes: 80 << 20, UsedBytes: b.used}, nil
+}
+
+func (b *box) Complete(context.Context, string, int) (machine.Completions, error) {
+	return machine.Completions{}, nil
+}
+func (b *box) Inspect(context.Context, string, int, int) (machine.Inspection, error) {
+	return machine.Inspection{}, nil
+}
+func (b *box) Variables(context.Context, int) ([]machine.Variable, error) { return nil, nil }
+func (b *box) ReadFile(context.Context, string, int64, int) (machine.FileChunk, error) {
+	return machine.FileChunk{}, nil
+}
+func (b *box) WriteFile(context.Context, string, int64, bool, []byte) error { return nil }
+func (b *box) ListFiles(context.Context, string, int) ([]machine.FileEntry, error) {
+	return nil, nil
+}

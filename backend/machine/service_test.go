@@ -1,0 +1,342 @@
+package machine_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/store"
+)
+
+// world is a service on a scripted engine and a real database, in time that is not real.
+type world struct {
+	t      *testing.T
+	ctx    context.Context
+	dir    string
+	engine *script
+	store  *store.Store
+	*machine.Service
+	settings machine.Settings
+}
+
+// inTime runs a test in a bubble of its own time.
+func inTime(t *testing.T, f func(w *world)) {
+	inTimeWith(t, machine.Settings{}, f)
+}
+
+func inTimeWith(t *testing.T, settings machine.Settings, f func(w *world)) {
+	t.Helper()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, ctx: t.Context(), dir: dir, engine: newScript(), settings: settings}
+		w.open()
+		f(w)
+		w.close()
+	})
+}
+
+func (w *world) open() {
+	w.t.Helper()
+	var err error
+	if w.store, err = store.Open(w.ctx, filepath.Join(w.dir, "history.db")); err != nil {
+		w.t.Fatal(err)
+	}
+	w.Service, err = machine.New(w.ctx, machine.Config{
+		Engines: map[string]machine.Engine{"script": w.engine}, DefaultEngine: "script", Store: w.store,
+		OutputDir: filepath.Join(w.dir, "output"), Settings: w.settings,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// close ends the service in order.
+func (w *world) close() {
+	w.t.Helper()
+	if err := w.Service.Close(w.ctx); err != nil {
+		w.t.Errorf("close: %v", err)
+	}
+	w.closeStore()
+}
+
+func (w *world) closeStore() {
+	w.t.Helper()
+	if err := w.store.Close(); err != nil {
+		w.t.Errorf("close the store: %v", err)
+	}
+}
+
+// die ends the service without saving anything, as near to kill -9 as one process comes.
+func (w *world) die() {
+	w.t.Helper()
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = w.Service.Close(gone)
+	w.closeStore()
+}
+
+func (w *world) create(name string) machine.Machine {
+	w.t.Helper()
+	m, err := w.Create(w.ctx, machine.CreateOptions{Name: name})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	synctest.Wait()
+	return m
+}
+
+func (w *world) exec(name, code string) machine.Instruction {
+	w.t.Helper()
+	return w.execWith(name, machine.ExecuteOptions{Code: code})
+}
+
+func (w *world) execWith(name string, opts machine.ExecuteOptions) machine.Instruction {
+	w.t.Helper()
+	in, _, err := w.Execute(w.ctx, name, opts)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return in
+}
+
+func (w *world) wait(name string, seq int) machine.Instruction {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, 5*time.Minute)
+	defer cancel()
+	in, err := w.Wait(ctx, name, seq)
+	if err != nil {
+		w.t.Fatalf("waiting for instruction %d of %s, now %+v: %v", seq, name, in, err)
+	}
+	return in
+}
+
+// run executes and waits.
+func (w *world) run(name, code string) machine.Instruction {
+	w.t.Helper()
+	return w.wait(name, w.exec(name, code).Seq)
+}
+
+func (w *world) get(name string) machine.Machine {
+	w.t.Helper()
+	m, err := w.Get(w.ctx, name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return m
+}
+
+func (w *world) inState(name string, want machine.State) machine.Machine {
+	w.t.Helper()
+	synctest.Wait()
+	m := w.get(name)
+	if m.State != want {
+		w.t.Fatalf("%s is %s, want %s (notice %q)", name, m.State, want, m.Notice)
+	}
+	return m
+}
+
+// pass lets time go by.
+func (w *world) pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func (w *world) ok(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func value(in machine.Instruction) string {
+	if in.Value == nil {
+		return "<" + in.ErrorName + ": " + in.Error + ">"
+	}
+	return *in.Value
+}
+
+func (w *world) effects(name, want string) {
+	w.t.Helper()
+	if got := value(w.run(name, "list")); got != want {
+		w.t.Fatalf("what has taken effect in %s: %q, want %q", name, got, want)
+	}
+}
+
+func TestInstructionsRunInOrderAndKeepTheirRecord(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		a := w.exec("m", "print hello")
+		b := w.exec("m", "wait")
+		c := w.exec("m", "list")
+		if a.Seq != 0 || b.Seq != 1 || c.Seq != 2 {
+			t.Fatalf("numbers %d %d %d", a.Seq, b.Seq, c.Seq)
+		}
+		if got := w.wait("m", 0); got.Status != machine.StatusOK || value(got) != "None" || got.Items != 1 || got.OutputBytes != 5 {
+			t.Fatalf("first: %+v", got)
+		}
+		m := w.inState("m", machine.Running)
+		if m.RunningSeq == nil || *m.RunningSeq != 1 || m.Queued != 1 {
+			t.Fatalf("machine: %+v", m)
+		}
+		w.engine.box(m.ID).poke("release")
+		if got := w.wait("m", 2); value(got) != "0 1" {
+			t.Fatalf("last: %+v", got)
+		}
+		items, err := w.Items(w.ctx, "m", 0, 0, 10)
+		w.ok(err)
+		if len(items) != 1 || string(items[0].Text) != "hello" || items[0].Index != 0 {
+			t.Fatalf("items: %+v", items)
+		}
+		w.inState("m", machine.Idle)
+	})
+}
+
+func TestIdleMachineIsSavedThenSwappedThenWokenByTheNextInstruction(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		w.run("m", "print x")
+		w.pass(1900 * time.Millisecond)
+		if n := w.engine.count(); n != 0 {
+			t.Fatalf("%d checkpoints before it was idle for 2 s", n)
+		}
+		w.pass(200 * time.Millisecond)
+		if n := w.engine.count(); n != 1 {
+			t.Fatalf("%d checkpoints after it was idle for 2 s", n)
+		}
+		w.pass(9 * time.Minute)
+		w.inState("m", machine.Idle)
+		w.pass(time.Minute)
+		w.inState("m", machine.Swapped)
+		if n := w.engine.count(); n != 1 {
+			t.Fatalf("%d automatic checkpoints are kept, want the latest only", n)
+		}
+		w.effects("m", "0")
+	})
+}
+
+func TestTimeoutInterruptsThenEndsAndTellsTheNext(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		w.run("m", "print x")
+		w.pass(3 * time.Second)
+		in := w.wait("m", w.execWith("m", machine.ExecuteOptions{Code: "hang", Timeout: 1500 * time.Millisecond}).Seq)
+		if in.Status != machine.StatusError || in.ErrorName != "Timeout" || !strings.Contains(in.Error, "Timed out after 1.5 s") {
+			t.Fatalf("timeout: %+v", in)
+		}
+		w.effects("m", "0") // the state lives on
+		start := time.Now()
+		in = w.wait("m", w.execWith("m", machine.ExecuteOptions{Code: "stubborn", Timeout: time.Second}).Seq)
+		if !strings.Contains(in.Error, "Timed out after 1 s") || !in.RolledBack {
+			t.Fatalf("stubborn: %+v", in)
+		}
+		if took := time.Since(start); took > 7*time.Second {
+			t.Fatalf("it took %v", took)
+		}
+		next := w.run("m", "list")
+		if value(next) != "0" || !strings.Contains(next.Notice, "returned to its state after instruction 0") || !strings.Contains(next.Notice, "ran out of time") {
+			t.Fatalf("next: %q, notice %q", value(next), next.Notice)
+		}
+		if after := w.run("m", "list"); after.Notice != "" {
+			t.Fatalf("told twice: %q", after.Notice)
+		}
+	})
+}
+
+func TestTimeInTheQueueAndOnDiskDoesNotCount(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.create("m")
+		w.exec("m", "wait")
+		in := w.execWith("m", machine.ExecuteOptions{Code: "hang", Timeout: 10 * time.Second})
+		w.pass(time.Minute)
+		w.engine.box(m.ID).poke("release")
+		w.pass(4 * time.Second)
+		w.inState("m", machine.Running)
+		w.ok(w.Swap(w.ctx, "m"))
+		w.inState("m", machine.Swapped)
+		w.pass(time.Hour)
+		w.ok(w.Wake(w.ctx, "m"))
+		w.pass(5 * time.Second)
+		w.inState("m", machine.Running)
+		w.pass(2 * time.Second)
+		if got := w.wait("m", in.Seq); got.ErrorName != "Timeout" {
+			t.Fatalf("%+v", got)
+		}
+	})
+}
+
+func TestInterruptAndCancel(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		w.exec("m", "hang")
+		w.exec("m", "print a")
+		w.exec("m", "print b")
+		w.ok(w.Cancel(w.ctx, "m", 1))
+		if got := w.wait("m", 1); got.Status != machine.StatusCancelled || got.ErrorName != "Cancelled" {
+			t.Fatalf("cancelled: %+v", got)
+		}
+		if err := w.Cancel(w.ctx, "m", 0); !errors.Is(err, machine.ErrConflict) {
+			t.Fatalf("cancel of a running one: %v", err)
+		}
+		in, interrupted, err := w.Execute(w.ctx, "m", machine.ExecuteOptions{Code: "list", Interrupt: true})
+		w.ok(err)
+		if !interrupted {
+			t.Fatal("not told that something was interrupted")
+		}
+		if got := w.wait("m", 0); got.ErrorName != "KeyboardInterrupt" {
+			t.Fatalf("interrupted: %+v", got)
+		}
+		if got := w.wait("m", 2); got.ErrorName != "Cancelled" {
+			t.Fatalf("pending: %+v", got)
+		}
+		if got := w.wait("m", in.Seq); value(got) != "" {
+			t.Fatalf("new: %q", value(got))
+		}
+		if _, interrupted, err = w.Execute(w.ctx, "m", machine.ExecuteOptions{Code: "list", Interrupt: true}); err != nil || interrupted {
+			t.Fatalf("nothing was there to interrupt: %v %v", interrupted, err)
+		}
+		w.ok(w.Interrupt(w.ctx, "m"))
+	})
+}
+
+func TestDeathRollsBackAndSaysSo(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.create("m")
+		w.run("m", "print 0")
+		w.pass(3 * time.Second)
+		w.run("m", "print 1")
+		in := w.run("m", "die")
+		if in.ErrorName != "MachineStopped" || !strings.Contains(in.Error, "segmentation fault") {
+			t.Fatalf("died: %+v", in)
+		}
+		synctest.Wait()
+		if got := w.get("m"); !strings.Contains(got.Notice, "what instructions 1-2 changed is gone; their record stands") {
+			t.Fatalf("notice: %q", got.Notice)
+		}
+		lost, err := w.Instruction(w.ctx, "m", 1)
+		w.ok(err)
+		if !lost.RolledBack || lost.Status != machine.StatusOK {
+			t.Fatalf("the record of 1: %+v", lost)
+		}
+		next := w.run("m", "list")
+		want := "This machine was returned to its state after instruction 0, because Python was ended by signal 11 (segmentation fault): what instructions 1-2 changed is gone; their record stands."
+		if value(next) != "0" || next.Notice != want {
+			t.Fatalf("next: %q, notice %q", value(next), next.Notice)
+		}
+		if got := w.get("m"); got.Notice != "" {
+			t.Fatalf("the notice stays: %q", got.Notice)
+		}
+
+		// A supervisor that dies while nothing is lost is not worth a word.
+		w.pass(3 * time.Second)
+		w.engine.box(m.ID).crash()
+		w.inState("m", machine.Swapped)
+		if next := w.run("m", "list"); next.Notice != "" || value(next) != "0 3" {
+			t.Fatalf("nothing was lost: %q, notice %q", value(next), next.Notice)
+		}
+	})
+}
