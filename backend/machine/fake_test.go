@@ -27,7 +27,8 @@ type script struct {
 	mu          sync.Mutex
 	checkpoints map[string]memory
 	n           int
-	boxes       map[machine.ID]*box
+	boxes       map[machine.ID]*box // the latest of each machine
+	all         []*box
 	starts      int
 	startErr    error
 	saveErr     error
@@ -82,6 +83,7 @@ func (s *script) Start(ctx context.Context, spec machine.StartSpec) (machine.San
 		b.ready.Running = &seq
 	}
 	s.boxes[spec.ID] = b
+	s.all = append(s.all, b)
 	again := slices.Clone(b.mem.unacked)
 	var wg sync.WaitGroup
 	wg.Go(func() { b.deliver(again) })
@@ -168,6 +170,20 @@ func (s *script) orphan(id machine.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.orphans[id] = &info
+}
+
+// endAll ends every sandbox that is left.
+func (s *script) endAll() {
+	s.mu.Lock()
+	all := s.all
+	s.mu.Unlock()
+	for _, b := range all {
+		go func() { // what nobody reads any more
+			for range b.frames {
+			}
+		}()
+		b.crash()
+	}
 }
 
 // count returns how many checkpoints there are.

@@ -268,9 +268,10 @@ func (s *Service) eachInMemory(ctx context.Context, do func(context.Context, *en
 		select {
 		case slots <- struct{}{}:
 		case <-ctx.Done():
-			fail(ctx.Err())
-			wg.Wait()
-			return first
+		}
+		if err := ctx.Err(); err != nil {
+			fail(err)
+			break
 		}
 		wg.Go(func() {
 			defer func() { <-slots }()

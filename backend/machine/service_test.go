@@ -35,6 +35,7 @@ func inTimeWith(t *testing.T, settings machine.Settings, f func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, ctx: t.Context(), dir: dir, engine: newScript(), settings: settings}
 		w.open()
+		defer w.engine.endAll()
 		f(w)
 		w.close()
 	})

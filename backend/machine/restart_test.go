@@ -1,0 +1,195 @@
+package machine_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+func TestQueueSurvivesTheDaemon(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.create("m")
+		w.exec("m", "wait")
+		w.exec("m", "print a")
+		w.exec("m", "list")
+		synctest.Wait()
+		w.die()
+		w.engine.orphan(m.ID) // the supervisor saves it by itself
+
+		w.open()
+		synctest.Wait()
+		got := w.inState("m", machine.Running)
+		if got.RunningSeq == nil || *got.RunningSeq != 0 || got.Queued != 2 {
+			t.Fatalf("after the restart: %+v", got)
+		}
+		w.engine.box(m.ID).poke("release")
+		if in := w.wait("m", 2); value(in) != "0 1" || in.Notice != "" {
+			t.Fatalf("last: %q, notice %q", value(in), in.Notice)
+		}
+		if in := w.wait("m", 0); in.Status != machine.StatusOK || in.RolledBack {
+			t.Fatalf("first: %+v", in)
+		}
+	})
+}
+
+func TestFramesThatWereNotStoredComeAgain(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.create("m")
+		w.exec("m", "wait")
+		synctest.Wait()
+		w.die()
+		b := w.engine.box(m.ID)
+		b.poke("release") // it ends while nobody listens
+		for range b.Frames() {
+			break
+		}
+		w.engine.orphan(m.ID)
+		w.open()
+		if in := w.wait("m", 0); in.Status != machine.StatusOK {
+			t.Fatalf("%+v", in)
+		}
+		w.effects("m", "0")
+	})
+}
+
+func TestBothDiedEndsTheRunningInstructionAndNeverRunsItAgain(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		w.run("m", "print 0")
+		w.pass(3 * time.Second)
+		w.exec("m", "wait")
+		w.exec("m", "list")
+		synctest.Wait()
+		w.die()
+		w.open()
+		in := w.wait("m", 1)
+		if in.ErrorName != "MachineStopped" || !strings.Contains(in.Error, "not run again by itself") || !in.RolledBack {
+			t.Fatalf("running: %+v", in)
+		}
+		next := w.wait("m", 2)
+		if value(next) != "0" || !strings.Contains(next.Notice, "returned to its state after instruction 0") {
+			t.Fatalf("next: %q, notice %q", value(next), next.Notice)
+		}
+	})
+}
+
+func TestCloseSavesInTheMiddleAndTheNextDaemonGoesOn(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.create("m")
+		w.exec("m", "wait")
+		synctest.Wait()
+		w.close()
+		w.open()
+		w.inState("m", machine.Running)
+		w.engine.box(m.ID).poke("release")
+		if in := w.wait("m", 0); in.Status != machine.StatusOK || in.Notice != "" {
+			t.Fatalf("%+v", in)
+		}
+	})
+}
+
+func TestUninterruptibleCodeThatWasSavedInItsMiddleCostsOnlyItself(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		w.run("m", "print 0")
+		w.pass(3 * time.Second)
+		w.exec("m", "stubborn")
+		synctest.Wait()
+		w.ok(w.Swap(w.ctx, "m"))
+		w.ok(w.Interrupt(w.ctx, "m")) // wakes it to stop it
+		if in := w.wait("m", 1); in.ErrorName != "KeyboardInterrupt" {
+			t.Fatalf("%+v", in)
+		}
+		w.effects("m", "0")
+	})
+}
+
+func TestStartThatFailsEndsWhatWaits(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.engine.set(func() { w.engine.startErr = errors.New("there is no room for it") })
+		w.create("m")
+		in := w.run("m", "print 0")
+		if in.ErrorName != "MachineStopped" || !strings.Contains(in.Error, "there is no room for it") {
+			t.Fatalf("%+v", in)
+		}
+		if m := w.inState("m", machine.Swapped); !strings.Contains(m.Notice, "there is no room") {
+			t.Fatalf("notice %q", m.Notice)
+		}
+		if err := w.Wake(w.ctx, "m"); !errors.Is(err, machine.ErrUnavailable) {
+			t.Fatalf("wake: %v", err)
+		}
+		w.engine.set(func() { w.engine.startErr = nil })
+		w.effects("m", "")
+		if m := w.get("m"); m.Notice != "" {
+			t.Fatalf("the notice stays: %q", m.Notice)
+		}
+	})
+}
+
+func TestSavedInstructionWaitsForItsEngine(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.create("m")
+		w.exec("m", "wait")
+		synctest.Wait()
+		w.close()
+		w.engine.set(func() { w.engine.startErr = errors.New("Docker is not running") })
+		w.open()
+		w.inState("m", machine.Swapped)
+		w.pass(20 * time.Second)
+		w.engine.set(func() { w.engine.startErr = nil })
+		w.pass(20 * time.Second)
+		w.inState("m", machine.Running)
+		w.engine.box(m.ID).poke("release")
+		if in := w.wait("m", 0); in.Status != machine.StatusOK {
+			t.Fatalf("%+v", in)
+		}
+	})
+}
+
+func TestUnusableCheckpointSaysWhatToDo(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		w.run("m", "print 0")
+		c, err := w.Checkpoint(w.ctx, "m", "good")
+		w.ok(err)
+		w.run("m", "print 1")
+		w.ok(w.Swap(w.ctx, "m"))
+		all, err := w.Checkpoints(w.ctx, "m")
+		w.ok(err)
+		w.ok(w.engine.DeleteCheckpoint(w.ctx, "", all[0].ID)) // a damaged disk
+		in := w.run("m", "list")
+		if in.Status != machine.StatusError || !strings.Contains(in.Error, "earlier checkpoint") {
+			t.Fatalf("%+v", in)
+		}
+		_, err = w.Rewind(w.ctx, "m", c.ID)
+		w.ok(err)
+		w.effects("m", "0")
+	})
+}
+
+func TestStopThatFailsLeavesTheMachineRunning(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		w.run("m", "print 0")
+		full := &machine.Error{Kind: machine.ErrDiskFull, Message: "The disk is full."}
+		w.engine.set(func() { w.engine.saveErr = full })
+		if err := w.Swap(w.ctx, "m"); !errors.Is(err, machine.ErrDiskFull) {
+			t.Fatalf("swap: %v", err)
+		}
+		w.inState("m", machine.Idle)
+		w.effects("m", "0")
+		w.pass(3 * time.Second)
+		if st := w.Status(w.ctx); len(st.Warnings) == 0 || !strings.Contains(st.Warnings[0], "disk is full") {
+			t.Fatalf("warnings %q", st.Warnings)
+		}
+		w.engine.set(func() { w.engine.saveErr = nil })
+		w.pass(time.Minute)
+		if n := w.engine.count(); n != 1 {
+			t.Fatalf("%d checkpoints once there is room again", n)
+		}
+	})
+}

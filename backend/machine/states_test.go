@@ -1,0 +1,321 @@
+package machine_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+func TestRewindAndItsUndoing(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		w.run("m", "print 0")
+		w.run("m", "print 1")
+		early, err := w.Checkpoint(w.ctx, "m", "early")
+		w.ok(err)
+		if early.Kind != machine.CheckpointManual || early.LastSeq != 1 || early.Label != "early" {
+			t.Fatalf("%+v", early)
+		}
+		w.run("m", "print 2")
+		m, err := w.Rewind(w.ctx, "m", early.ID)
+		w.ok(err)
+		if m.NextSeq != 3 {
+			t.Fatalf("numbers do not go on: %+v", m)
+		}
+		w.effects("m", "0 1") // 3
+		if in, _ := w.Instruction(w.ctx, "m", 2); !in.RolledBack {
+			t.Fatal("2 is not marked")
+		}
+		all, err := w.Checkpoints(w.ctx, "m")
+		w.ok(err)
+		var before machine.Checkpoint
+		for _, c := range all {
+			if c.Label == "before rewind" {
+				before = c
+			}
+		}
+		_, err = w.Rewind(w.ctx, "m", before.ID)
+		w.ok(err)
+		w.effects("m", "0 1 2") // 4
+		for seq, lost := range []bool{false, false, false, true, false} {
+			if in, _ := w.Instruction(w.ctx, "m", seq); in.RolledBack != lost {
+				t.Errorf("instruction %d: rolled back %v, want %v", seq, in.RolledBack, lost)
+			}
+		}
+	})
+}
+
+func TestRewindToTheMiddleOfAnInstructionStopsIt(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.create("m")
+		w.run("m", "print 0")
+		w.exec("m", "wait")
+		synctest.Wait()
+		middle, err := w.Checkpoint(w.ctx, "m", "")
+		w.ok(err)
+		if middle.RunningSeq == nil || *middle.RunningSeq != 1 {
+			t.Fatalf("%+v", middle)
+		}
+		w.engine.box(m.ID).poke("release")
+		w.wait("m", 1)
+		_, err = w.Rewind(w.ctx, "m", middle.ID)
+		w.ok(err)
+		w.effects("m", "0")
+		if in, _ := w.Instruction(w.ctx, "m", 1); in.Status != machine.StatusOK || !in.RolledBack {
+			t.Fatalf("the record: %+v", in)
+		}
+	})
+}
+
+func TestRewindEndsWhatRunsAndWaits(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		w.run("m", "print 0")
+		c, err := w.Checkpoint(w.ctx, "m", "")
+		w.ok(err)
+		w.exec("m", "stubborn")
+		w.exec("m", "print 2")
+		synctest.Wait()
+		_, err = w.Rewind(w.ctx, "m", c.ID)
+		w.ok(err)
+		if in := w.wait("m", 1); in.ErrorName != "MachineStopped" {
+			t.Fatalf("%+v", in)
+		}
+		if in := w.wait("m", 2); in.Status != machine.StatusCancelled {
+			t.Fatalf("%+v", in)
+		}
+		w.effects("m", "0")
+	})
+}
+
+func TestForkHasHistoryAndGoesItsOwnWay(t *testing.T) {
+	inTime(t, func(w *world) {
+		p := w.create("parent")
+		w.run("parent", "print 0")
+		w.exec("parent", "wait")
+		synctest.Wait()
+		f, err := w.Fork(w.ctx, "parent", "", machine.CreateOptions{Name: "child"})
+		w.ok(err)
+		if f.Parent == nil || f.Parent.Name != "parent" || f.NextSeq != 2 {
+			t.Fatalf("%+v", f)
+		}
+		w.inState("child", machine.Running)
+		w.engine.box(f.ID).poke("release")
+		if in := w.wait("child", 1); in.Status != machine.StatusOK {
+			t.Fatalf("what ran goes on in the fork: %+v", in)
+		}
+		if in, err := w.Instruction(w.ctx, "parent", 1); err != nil || in.Status != machine.StatusRunning {
+			t.Fatalf("the parent is disturbed: %+v %v", in, err)
+		}
+		items, err := w.Items(w.ctx, "child", 0, 0, 10)
+		w.ok(err)
+		if len(items) != 1 || string(items[0].Text) != "0" {
+			t.Fatalf("history: %+v", items)
+		}
+		w.effects("child", "0 1")
+		w.engine.box(p.ID).poke("release")
+		w.wait("parent", 1)
+		hits, err := w.Search(w.ctx, machine.SearchQuery{Text: "print"})
+		w.ok(err)
+		if len(hits.Items) != 2 {
+			t.Fatalf("search finds %+v", hits.Items)
+		}
+	})
+}
+
+func TestBinKeepsSevenDaysAndPurgeLeavesNothing(t *testing.T) {
+	inTimeWith(t, machine.Settings{Output: machine.OutputLimits{Head: 64, Tail: 64, Items: 4}}, func(w *world) {
+		m := w.create("m")
+		w.run("m", "flood 500")
+		w.exec("m", "wait")
+		w.exec("m", "print never")
+		synctest.Wait()
+		w.ok(w.Delete(w.ctx, "m"))
+		w.inState("m", machine.Deleted)
+		if in := w.wait("m", 1); in.ErrorName != "MachineStopped" {
+			t.Fatalf("running: %+v", in)
+		}
+		if in := w.wait("m", 2); in.Status != machine.StatusCancelled {
+			t.Fatalf("waiting: %+v", in)
+		}
+		if _, _, err := w.Execute(w.ctx, "m", machine.ExecuteOptions{Code: "list"}); !errors.Is(err, machine.ErrConflict) {
+			t.Fatalf("execute in the bin: %v", err)
+		}
+		page, err := w.List(w.ctx, machine.Filter{})
+		w.ok(err)
+		bin, err := w.List(w.ctx, machine.Filter{Deleted: true})
+		w.ok(err)
+		if len(page.Items) != 0 || len(bin.Items) != 1 {
+			t.Fatalf("list %d, bin %d", len(page.Items), len(bin.Items))
+		}
+		w.pass(6 * 24 * time.Hour)
+		w.ok(w.Restore(w.ctx, "m"))
+		w.effects("m", "0")
+		w.ok(w.Delete(w.ctx, "m"))
+		w.pass(7*24*time.Hour + 2*time.Minute)
+		if _, err := w.Get(w.ctx, "m"); !errors.Is(err, machine.ErrNotFound) {
+			t.Fatalf("after a week: %v", err)
+		}
+		if len(w.engine.purged) != 1 || w.engine.purged[0] != m.ID {
+			t.Fatalf("purged %v", w.engine.purged)
+		}
+		if _, err := os.Stat(filepath.Join(w.dir, "output", string(m.ID))); !os.IsNotExist(err) {
+			t.Fatalf("overflow files: %v", err)
+		}
+		for _, f := range []string{"history.db", "history.db-wal"} {
+			b, err := os.ReadFile(filepath.Join(w.dir, f))
+			w.ok(err)
+			for _, trace := range []string{"never", "line 3", "flood"} {
+				if strings.Contains(string(b), trace) {
+					t.Errorf("%q is still in %s", trace, f)
+				}
+			}
+		}
+	})
+}
+
+func TestExpiryMovesToTheBin(t *testing.T) {
+	inTime(t, func(w *world) {
+		at := time.Now().Add(time.Hour)
+		_, err := w.Create(w.ctx, machine.CreateOptions{Name: "m", ExpiresAt: &at})
+		w.ok(err)
+		w.pass(59 * time.Minute)
+		if m := w.get("m"); m.State == machine.Deleted {
+			t.Fatal("too early")
+		}
+		w.pass(3 * time.Minute)
+		w.inState("m", machine.Deleted)
+		w.ok(w.Restore(w.ctx, "m"))
+		w.pass(time.Hour)
+		if m := w.get("m"); m.State == machine.Deleted || m.ExpiresAt != nil {
+			t.Fatalf("restored: %+v", m)
+		}
+		past := time.Now().Add(-time.Second)
+		if _, err := w.Create(w.ctx, machine.CreateOptions{ExpiresAt: &past}); !errors.Is(err, machine.ErrInvalid) {
+			t.Fatalf("an expiry in the past: %v", err)
+		}
+	})
+}
+
+func TestNames(t *testing.T) {
+	inTime(t, func(w *world) {
+		a := w.create("")
+		if parts := strings.Split(a.Name, "-"); len(parts) != 3 {
+			t.Fatalf("made up: %q", a.Name)
+		}
+		for _, bad := range []string{"new", "list", "Upper", "-x", "x-", "a b", strings.Repeat("x", 64), "ü"} {
+			if _, err := w.Create(w.ctx, machine.CreateOptions{Name: bad}); !errors.Is(err, machine.ErrInvalid) {
+				t.Errorf("%q: %v", bad, err)
+			}
+		}
+		w.create("one")
+		name := "two"
+		_, err := w.Update(w.ctx, "one", machine.Change{Name: &name})
+		w.ok(err)
+		if m := w.get("one"); m.Name != "two" {
+			t.Fatalf("the old name leads to %q", m.Name)
+		}
+		if _, err := w.Create(w.ctx, machine.CreateOptions{Name: "one"}); !errors.Is(err, machine.ErrNameTaken) {
+			t.Fatalf("an old name is free: %v", err)
+		}
+		back := "one"
+		_, err = w.Update(w.ctx, "two", machine.Change{Name: &back})
+		w.ok(err)
+		w.close()
+		w.open()
+		if m := w.get("two"); m.Name != "one" {
+			t.Fatalf("after a restart: %q", m.Name)
+		}
+	})
+}
+
+func TestUpdateIsAllOrNothing(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		title, huge, color, blue := "A title", 1<<30, "color", "blue"
+		if _, err := w.Update(w.ctx, "m", machine.Change{Title: &title, MemoryMB: &huge}); !errors.Is(err, machine.ErrInvalid) {
+			t.Fatalf("%v", err)
+		}
+		if m := w.get("m"); m.Title != "" {
+			t.Fatalf("half of it was done: %+v", m)
+		}
+		mb := 512
+		m, err := w.Update(w.ctx, "m", machine.Change{Title: &title, MemoryMB: &mb, Tags: map[string]*string{color: &blue}})
+		w.ok(err)
+		if m.Title != title || m.MemoryMB != 512 || m.Tags[color] != blue {
+			t.Fatalf("%+v", m)
+		}
+		page, err := w.List(w.ctx, machine.Filter{Tags: map[string]string{color: blue}})
+		w.ok(err)
+		if len(page.Items) != 1 {
+			t.Fatalf("by tag: %+v", page)
+		}
+		m, err = w.Update(w.ctx, "m", machine.Change{Tags: map[string]*string{color: nil}})
+		w.ok(err)
+		if len(m.Tags) != 0 {
+			t.Fatalf("%+v", m)
+		}
+	})
+}
+
+func TestLeastRecentlyUsedLeaveMemoryFirst(t *testing.T) {
+	inTimeWith(t, machine.Settings{MaxInMemory: 200 << 20}, func(w *world) { // a scripted machine takes 80 MiB
+		for _, name := range []string{"a", "b", "c"} {
+			w.create(name)
+			w.run(name, "print x")
+			w.pass(time.Second)
+		}
+		w.run("a", "print y")
+		w.pass(20 * time.Second)
+		w.inState("b", machine.Swapped)
+		w.inState("a", machine.Idle)
+		w.inState("c", machine.Idle)
+	})
+}
+
+func TestMemoryWarning(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.create("m")
+		b := w.engine.box(m.ID)
+		b.mu.Lock()
+		b.used = 1900 << 20
+		b.mu.Unlock()
+		w.pass(20 * time.Second)
+		if got := w.get("m"); !strings.Contains(got.Notice, "close to its memory limit") {
+			t.Fatalf("notice %q", got.Notice)
+		}
+	})
+}
+
+func TestDeletedCheckpointOfThePresentStateStaysUntilReplaced(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		w.run("m", "print 0")
+		c, err := w.Checkpoint(w.ctx, "m", "mine")
+		w.ok(err)
+		w.ok(w.Swap(w.ctx, "m"))
+		all, err := w.Checkpoints(w.ctx, "m")
+		w.ok(err)
+		if len(all) != 2 {
+			t.Fatalf("%+v", all)
+		}
+		if err := w.DeleteCheckpoint(w.ctx, "m", all[0].ID); !errors.Is(err, machine.ErrConflict) {
+			t.Fatalf("the present state could be deleted: %v", err)
+		}
+		w.ok(w.DeleteCheckpoint(w.ctx, "m", c.ID))
+		if err := w.DeleteCheckpoint(w.ctx, "m", "nonsense"); !errors.Is(err, machine.ErrNotFound) {
+			t.Fatalf("%v", err)
+		}
+		synctest.Wait()
+		if n := w.engine.count(); n != 1 {
+			t.Fatalf("%d checkpoints", n)
+		}
+		w.effects("m", "0")
+	})
+}
