@@ -32,8 +32,8 @@ func (s *Server) addFileTools() {
 		`Writes a file into a REPL's file system, replacing what was there. Use it to hand over data that the user gave you in the conversation; for data that code can make or change, run code instead.`,
 		s.putFile, replID(),
 		mcp.WithString("path", mcp.Required(), mcp.Description("Where, relative to the REPL's home folder: \"data/sales.csv\"")),
-		mcp.WithString("text", mcp.Description("The content, for text")),
-		mcp.WithString("base64", mcp.Description("The content as base64, for anything else; give this or text")))
+		mcp.WithString("content", mcp.Required(), mcp.Description("What to write")),
+		mcp.WithString("encoding", mcp.Enum("text", "base64"), mcp.Description("base64 when the content is binary and given as base64; text when left out")))
 
 	s.tool("get-file", hints{title: "Get a file from a REPL", readOnly: true, repeatable: true},
 		`Returns a file of a REPL: text as text, pictures as images, other small files as attachments. For a table or a large file it is better to look at it with code.`,
@@ -60,16 +60,10 @@ func (s *Server) install(ctx context.Context, call mcp.CallToolRequest) (*mcp.Ca
 
 func (s *Server) putFile(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	name, where := call.GetString("replId", ""), call.GetString("path", "")
-	args := call.GetArguments()
-	text, isText := args["text"].(string)
-	encoded, isBase64 := args["base64"].(string)
-	content := []byte(text)
-	switch {
-	case isText == isBase64:
-		return mcp.NewToolResultError("Give the content either as text or as base64."), nil
-	case isBase64:
+	content := []byte(call.GetString("content", ""))
+	if call.GetString("encoding", "text") == "base64" {
 		var err error
-		if content, err = base64.StdEncoding.DecodeString(encoded); err != nil {
+		if content, err = base64.StdEncoding.DecodeString(string(content)); err != nil {
 			return mcp.NewToolResultErrorf("The content is not base64: %v.", err), nil
 		}
 	}

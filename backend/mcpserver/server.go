@@ -121,6 +121,8 @@ func New(machines func(clientName, clientVersion string) Machines, opts Options)
 		server.WithMessageEndpoint("/message"),
 		server.WithUseFullURLForMessageEndpoint(false),
 		server.WithKeepAlive(true),
+		// The library lets every origin read the stream, unless it is told of one; whom to allow is the daemon's matter.
+		server.WithSSECORS(server.WithCORSAllowedOrigins("https://nobody.invalid")),
 		server.WithSSEDisableLocalhostProtection(true),
 	)
 	return s

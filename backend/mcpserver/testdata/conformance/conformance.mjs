@@ -1,0 +1,283 @@
+// The whole of the MCP side, through the official SDK's client. Arguments: a transport and where the server is:
+//   stdio PROGRAM HOME | http URL TOKEN | sse URL TOKEN
+// Each check prints its name; the first that fails ends the program with status 1.
+import assert from "node:assert/strict";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+
+const [transport, where, secret] = process.argv.slice(2);
+const limit = 900_000; // bytes of a reply
+
+function connection() {
+  if (transport === "stdio") {
+    return new StdioClientTransport({ command: where, args: ["mcp", "--home", secret, "--answer-within", "10s"], stderr: "inherit" });
+  }
+  const requestInit = { headers: { Authorization: `Bearer ${secret}` } };
+  if (transport === "http") {
+    return new StreamableHTTPClientTransport(new URL("/mcp", where), { requestInit });
+  }
+  return new SSEClientTransport(new URL("/sse", where), { requestInit });
+}
+
+const client = new Client({ name: `conformance-${transport}`, version: "1.2.3" });
+const problems = [];
+client.onerror = (error) => problems.push(error);
+await client.connect(connection());
+
+const call = async (name, args, options) => {
+  // The SDK checks structuredContent against the tool's outputSchema.
+  const result = await client.callTool({ name, arguments: args }, undefined, { timeout: 100_000, ...options });
+  const size = JSON.stringify(result).length;
+  assert.ok(size < limit, `a reply of ${name} has ${size} bytes`);
+  return result;
+};
+const text = (result) => result.content[0].text;
+const run = async (replId, pythonCode, more = {}, options) => {
+  const result = await call("run-python-in-repl", { replId, pythonCode, ...more }, options);
+  assert.deepEqual(JSON.parse(text(result)), result.structuredContent, "the text is the structured content");
+  return result;
+};
+const images = (result) => result.content.filter((item) => item.type === "image");
+
+async function check(name, body) {
+  await body();
+  console.log(`ok ${name}`);
+}
+
+let repl;
+
+await check("tools are described", async () => {
+  assert.equal(client.getServerVersion().name, "forevervm");
+  assert.match(client.getInstructions(), /replId/);
+  const { tools } = await client.listTools();
+  assert.deepEqual(tools.map((tool) => tool.name).sort(), [
+    "checkpoint-python-repl", "create-python-repl", "delete-python-repl", "fork-python-repl", "get-file", "install-packages",
+    "interrupt-python-repl", "list-checkpoints", "list-python-repls", "put-file", "read-output", "rewind-python-repl", "run-python-in-repl",
+  ]);
+  for (const tool of tools) {
+    assert.ok(tool.description.length > 30, `${tool.name} is described`);
+    for (const hint of ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"]) {
+      assert.equal(typeof tool.annotations[hint], "boolean", `${tool.name} says ${hint}`);
+    }
+  }
+  const byName = Object.fromEntries(tools.map((tool) => [tool.name, tool]));
+  assert.deepEqual(byName["create-python-repl"].inputSchema.required ?? [], []);
+  assert.deepEqual([...byName["run-python-in-repl"].inputSchema.required].sort(), ["pythonCode", "replId"]);
+  assert.ok(byName["run-python-in-repl"].outputSchema);
+});
+
+await check("a REPL is created without arguments", async () => {
+  repl = text(await call("create-python-repl", {}));
+  assert.match(repl, /^[a-z]+-[a-z]+-\d+$/);
+});
+
+await check("output, result and state", async () => {
+  const first = await run(repl, "x = 20\nprint('hello')\nx + 1");
+  assert.deepEqual(
+    [first.structuredContent.output, first.structuredContent.result, first.structuredContent.replId, first.structuredContent.status],
+    ["hello\n", "21", repl, "ok"]);
+  assert.ok(!("error" in first.structuredContent) && !first.isError);
+  assert.equal((await run(repl, "x * 2")).structuredContent.result, "40");
+  assert.equal((await run(repl, "y = 1")).structuredContent.result, null);
+});
+
+await check("an error is flagged at the top", async () => {
+  const result = await run(repl, "print('before')\n1/0");
+  assert.equal(result.isError, true);
+  assert.match(result.structuredContent.error, /ZeroDivisionError/);
+  assert.equal(result.structuredContent.output, "before\n");
+});
+
+await check("every picture comes back, and the text with them", async () => {
+  const result = await run(repl, `
+import matplotlib.pyplot as plt
+for title in ("one", "two"):
+    plt.figure(); plt.plot([1, 2, 3]); plt.title(title)
+plt.show()
+print("drawn")`);
+  assert.equal(images(result).length, 2);
+  assert.match(result.structuredContent.output, /drawn/);
+  for (const image of images(result)) {
+    assert.equal(image.mimeType, "image/png");
+    assert.equal(Buffer.from(image.data, "base64").subarray(1, 4).toString(), "PNG");
+  }
+});
+
+await check("large pictures are drawn smaller, and are there whole as resources", async () => {
+  const result = await run(repl, `
+import numpy as np
+for i in range(3):
+    plt.figure(figsize=(8, 6), dpi=150); plt.imshow(np.random.rand(600, 800, 3)); plt.axis("off")
+plt.show()`);
+  assert.equal(images(result).length, 3);
+  const { seq } = result.structuredContent;
+  const { contents } = await client.readResource({ uri: `forevervm://machine/${repl}/instruction/${seq}/plot/2.png` });
+  assert.equal(contents[0].mimeType, "image/png");
+  assert.ok(contents[0].blob.length > images(result)[1].data.length);
+  await assert.rejects(client.readResource({ uri: `forevervm://machine/${repl}/instruction/${seq}/plot/4.png` }), /3 pictures/);
+});
+
+await check("long output is cut in the middle, and the rest can be read", async () => {
+  const result = await run(repl, "for i in range(50_000): print('line', i)");
+  const { output, note, seq, nextOffset } = result.structuredContent;
+  assert.match(output, /^line 0\nline 1\n/);
+  assert.match(output, /line 49999\n$/);
+  assert.match(output, /bytes left out here/);
+  assert.match(note, /read-output/);
+  const kept = output.slice(0, output.indexOf("\n[…")).split("\n").at(-1);
+  const rest = await call("read-output", { replId: repl, seq, offset: nextOffset });
+  const firstNew = Number(/line (\d+)\n/.exec(rest.structuredContent.output)[1]);
+  assert.ok(firstNew <= Number(kept.split(" ")[1]) + 2, `${kept} is followed by ${firstNew}`);
+  const uri = /forevervm:\/\/\S+\/output/.exec(note)[0];
+  const whole = (await client.readResource({ uri })).contents[0].text;
+  assert.equal(whole.split("\n").length, 50_001);
+});
+
+await check("characters that JSON escapes stay within the limit", async () => {
+  const result = await run(repl, "print('<>&\"\\\\' * 100_000); '<' * 1_000_000");
+  assert.ok(!result.isError);
+});
+
+await check("output is streamed as progress", async () => {
+  const messages = [];
+  const result = await run(repl, "import time\nfor i in range(4):\n    print('step', i, flush=True); time.sleep(0.4)", {}, {
+    onprogress: ({ progress, message }) => messages.push([progress, message ?? ""]),
+  });
+  assert.match(result.structuredContent.output, /step 3/);
+  assert.ok(messages.length >= 2, `${messages.length} progress messages`);
+  assert.match(messages.map(([, message]) => message).join(""), /step 0[^]*step 2/);
+  for (let i = 1; i < messages.length; i++) assert.ok(messages[i][0] > messages[i - 1][0], "progress grows");
+});
+
+await check("a cancelled call interrupts its code", async () => {
+  const abort = new AbortController();
+  const cancelled = run(repl, "print('begun', flush=True)\ntime.sleep(60)\nx = 'not reached'", {}, {
+    signal: abort.signal, onprogress: () => abort.abort("enough"),
+  });
+  await assert.rejects(cancelled, /enough/);
+  const started = Date.now();
+  assert.equal((await run(repl, "x")).structuredContent.result, "20");
+  assert.ok(Date.now() - started < 20_000, "the next instruction did not wait for the cancelled one");
+  const { contents } = await client.readResource({ uri: `forevervm://machine/${repl}/transcript` });
+  assert.match(contents[0].text, /KeyboardInterrupt/);
+});
+
+await check("a time limit ends the code and keeps the state", async () => {
+  const result = await run(repl, "time.sleep(60)", { timeoutSeconds: 0.5 });
+  assert.match(result.structuredContent.error, /Timed out/);
+  assert.equal((await run(repl, "x")).structuredContent.result, "20");
+});
+
+if (transport === "stdio") {
+  await check("a long instruction answers early, and the rest can be waited for", async () => {
+    const started = Date.now();
+    const early = await run(repl, "for i in range(14):\n    print('tick', i, flush=True); time.sleep(1)\n'done'");
+    assert.ok(Date.now() - started < 15_000);
+    assert.equal(early.structuredContent.status, "running");
+    assert.match(early.structuredContent.output, /tick 0/);
+    assert.match(early.structuredContent.note, /read-output/);
+    const { seq, nextOffset } = early.structuredContent;
+    let later = await call("read-output", { replId: repl, seq, offset: nextOffset });
+    for (let i = 0; i < 5 && later.structuredContent.status === "running"; i++) {
+      later = await call("read-output", { replId: repl, seq, offset: nextOffset });
+    }
+    assert.equal(later.structuredContent.status, "ok");
+    assert.equal(later.structuredContent.result, "'done'");
+    assert.match(later.structuredContent.output, /tick 13/);
+    assert.doesNotMatch(later.structuredContent.output, /tick 0/);
+  });
+
+  await check("interrupt", async () => {
+    const early = await run(repl, "time.sleep(600)");
+    assert.equal(early.structuredContent.status, "running");
+    await call("interrupt-python-repl", { replId: repl });
+    const later = await call("read-output", { replId: repl, seq: early.structuredContent.seq });
+    assert.match(later.structuredContent.error, /KeyboardInterrupt/);
+    assert.match(text(await call("interrupt-python-repl", { replId: repl })), /Nothing is running/);
+  });
+}
+
+await check("checkpoint, rewind, fork", async () => {
+  await run(repl, "state = 'good'");
+  const made = (await call("checkpoint-python-repl", { replId: repl, label: "good" })).structuredContent;
+  await run(repl, "state = 'bad'");
+  const forked = text(await call("fork-python-repl", { replId: repl, checkpointId: made.checkpointId, title: "what if" }));
+  assert.equal((await run(forked, "state")).structuredContent.result, "'good'");
+  assert.equal((await run(repl, "state")).structuredContent.result, "'bad'");
+  const { checkpoints } = (await call("list-checkpoints", { replId: repl })).structuredContent;
+  assert.ok(checkpoints.some((one) => one.checkpointId === made.checkpointId && one.label === "good"));
+  await call("rewind-python-repl", { replId: repl, checkpointId: made.checkpointId });
+  assert.equal((await run(repl, "state")).structuredContent.result, "'good'");
+  const wrong = await call("rewind-python-repl", { replId: repl, checkpointId: "no-such-checkpoint" });
+  assert.equal(wrong.isError, true);
+  await call("delete-python-repl", { replId: forked });
+});
+
+await check("list and delete", async () => {
+  const doomed = text(await call("create-python-repl", { title: "to be deleted" }));
+  const found = (await call("list-python-repls", { search: "to be deleted" })).structuredContent.repls;
+  assert.deepEqual(found.map((one) => one.replId), [doomed]);
+  assert.match(text(await call("delete-python-repl", { replId: doomed })), /bin/);
+  const left = (await call("list-python-repls", {})).structuredContent.repls;
+  assert.ok(!left.some((one) => one.replId === doomed) && left.some((one) => one.replId === repl));
+});
+
+await check("files", async () => {
+  await call("put-file", { replId: repl, path: "data/in.csv", content: "a,b\n1,2\n" });
+  assert.equal((await run(repl, "import pandas as pd\nint(pd.read_csv('data/in.csv').b[0])")).structuredContent.result, "2");
+  await call("put-file", { replId: repl, path: "raw.bin", content: Buffer.from([0, 1, 2, 255]).toString("base64"), encoding: "base64" });
+  assert.equal((await run(repl, "list(open('raw.bin', 'rb').read())")).structuredContent.result, "[0, 1, 2, 255]");
+  assert.equal(text(await call("get-file", { replId: repl, path: "data/in.csv" })), "a,b\n1,2\n");
+  assert.equal(Buffer.from((await call("get-file", { replId: repl, path: "raw.bin" })).content.at(-1).resource.blob, "base64")[3], 255);
+  await run(repl, "plt.figure(); plt.plot([1, 2]); plt.savefig('plot.png'); plt.close()\nopen('long.txt', 'w').write('0123456\\n' * 50_000)");
+  assert.equal((await call("get-file", { replId: repl, path: "plot.png" })).content[0].type, "image");
+  const part = await call("get-file", { replId: repl, path: "long.txt" });
+  const offset = Number(/offset (\d+)/.exec(part.content[1].text)[1]);
+  assert.equal(offset, text(part).length);
+  assert.equal((await call("get-file", { replId: repl, path: "no/such/file" })).isError, true);
+});
+
+await check("packages are refused when they are none", async () => {
+  for (const one of ["; rm -rf /", "--index-url=http://x", "a b", "x'$(id)'"]) {
+    const result = await call("install-packages", { replId: repl, packages: [one] });
+    assert.equal(result.isError, true);
+    assert.match(text(result), /not a package requirement/);
+  }
+  const result = await call("install-packages", { replId: repl, packages: ["numpy"] });
+  assert.match(result.structuredContent.output, /already satisfied/);
+});
+
+await check("errors are sentences that say what to do", async () => {
+  const unknown = await call("run-python-in-repl", { replId: "no-such-repl-1", pythonCode: "1" });
+  assert.equal(unknown.isError, true);
+  assert.match(text(unknown), /list-python-repls[^]*create-python-repl/);
+  const wrong = await call("run-python-in-repl", { pythonCode: 1 });
+  assert.equal(wrong.isError, true);
+  assert.match(text(wrong), /replId/);
+});
+
+await check("resources and prompts", async () => {
+  const { resourceTemplates } = await client.listResourceTemplates();
+  assert.equal(resourceTemplates.length, 3);
+  const uri = `forevervm://machine/${repl}/transcript`;
+  const { resources } = await client.listResources();
+  assert.ok(resources.some((one) => one.uri === uri));
+  const transcript = (await client.readResource({ uri })).contents[0].text;
+  assert.match(transcript, new RegExp(`conformance-${transport} 1\\.2\\.3`), "the history shows who ran it");
+  const { prompts } = await client.listPrompts();
+  assert.deepEqual(prompts.map((one) => one.name).sort(), ["analyse-file", "continue-work", "explain-repl"]);
+  for (const { name } of prompts) {
+    const { messages } = await client.getPrompt({ name, arguments: { replId: repl } });
+    assert.ok(messages[0].content.text.includes(repl) || name === "analyse-file");
+  }
+  const completed = await client.complete({ ref: { type: "ref/prompt", name: "explain-repl" }, argument: { name: "replId", value: repl.slice(0, 4) } });
+  assert.ok(completed.completion.values.includes(repl));
+});
+
+await client.close();
+// The library answers a cancelled call, and may send a last progress after a reply; the client has forgotten both by then.
+assert.deepEqual(problems.map(String).filter((one) => !/unknown token|context canceled/.test(one)), []);
+console.log("fine");
+process.exit(0);
