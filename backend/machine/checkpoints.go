@@ -10,12 +10,12 @@ import (
 //
 // It is written so that a power cut cannot undo it, because what it replaces is deleted next.
 func (e *entry) record(ctx context.Context, info CheckpointInfo, kind CheckpointKind, label string, mark *Mark, change func(*MachineRecord), more ...func(Writer) error) (CheckpointRecord, error) {
-	lost, err := e.s.store.RolledBack(ctx, e.rec.ID, info.LastSeq)
+	lost, err := e.s.store.RolledBack(ctx, e.id, info.LastSeq)
 	if err != nil {
 		return CheckpointRecord{}, err
 	}
 	rec := CheckpointRecord{Checkpoint: Checkpoint{
-		ID: info.ID, Machine: e.rec.ID, Kind: kind, Label: label, CreatedAt: info.CreatedAt.UTC(), LastSeq: info.LastSeq,
+		ID: info.ID, Machine: e.id, Kind: kind, Label: label, CreatedAt: info.CreatedAt.UTC(), LastSeq: info.LastSeq,
 		RunningSeq: info.RunningSeq, Size: info.Size, Image: info.Image, Runtime: info.Runtime,
 	}, Mark: mark, Lost: lost}
 	if info.CreatedAt.IsZero() {
@@ -36,7 +36,7 @@ func (e *entry) rebase(ctx context.Context, c CheckpointRecord, change func(*Mac
 	if c.RunningSeq == nil {
 		next.Fallback = c.ID
 	}
-	all, err := e.s.store.Checkpoints(ctx, e.rec.ID)
+	all, err := e.s.store.Checkpoints(ctx, e.id)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (e *entry) snapshotPointer() *Machine {
 // discardCheckpoints forgets checkpoints and puts their bytes on the list of what is to be deleted.
 func (e *entry) discardCheckpoints(w Writer, old []CheckpointRecord) error {
 	for _, o := range old {
-		if err := w.AddGarbage(Garbage{Engine: e.rec.Engine, Machine: e.rec.ID, Checkpoint: o.ID}); err != nil {
+		if err := w.AddGarbage(Garbage{Engine: e.engine, Machine: e.id, Checkpoint: o.ID}); err != nil {
 			return err
 		}
 		if err := w.RemoveCheckpoint(o.ID); err != nil {
@@ -167,7 +167,7 @@ func (s *Service) Checkpoints(ctx context.Context, name string) ([]Checkpoint, e
 	if err != nil {
 		return nil, err
 	}
-	records, err := s.store.Checkpoints(ctx, e.rec.ID)
+	records, err := s.store.Checkpoints(ctx, e.id)
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +216,7 @@ func (s *Service) DeleteCheckpoint(ctx context.Context, name, id string) error {
 // checkpointOf reads one of the machine's own checkpoints. mu is held.
 func (e *entry) checkpointOf(ctx context.Context, id string) (CheckpointRecord, error) {
 	c, err := e.s.store.Checkpoint(ctx, id)
-	if isNotFound(err) || err == nil && c.Machine != e.rec.ID {
+	if isNotFound(err) || err == nil && c.Machine != e.id {
 		return c, noCheckpoint(e.rec.Name, clip(id, 80))
 	}
 	return c, err

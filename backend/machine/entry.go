@@ -14,8 +14,10 @@ import (
 // thing happens to a machine at a time. mu guards the fields and is held for moments (a write to the store at
 // most). Whoever needs both takes op first.
 type entry struct {
-	s  *Service
-	op chan struct{} // a lock that can be waited for with a context: full while held
+	s      *Service
+	id     ID            // never changes
+	engine string        // never changes
+	op     chan struct{} // a lock that can be waited for with a context: full while held
 
 	mu        sync.Mutex
 	gone      bool          // purged
@@ -38,7 +40,7 @@ type entry struct {
 }
 
 func newEntry(s *Service, rec MachineRecord) *entry {
-	e := &entry{s: s, op: make(chan struct{}, 1), rec: rec, state: Swapped, changed: make(chan struct{})}
+	e := &entry{s: s, id: rec.ID, engine: rec.Engine, op: make(chan struct{}, 1), rec: rec, state: Swapped, changed: make(chan struct{})}
 	if rec.DeletedAt != nil {
 		e.state = Deleted
 	}
@@ -85,7 +87,7 @@ func (e *entry) name() string {
 	return e.rec.Name
 }
 
-func (e *entry) log() *slog.Logger { return e.s.log.With("machine", string(e.rec.ID)) }
+func (e *entry) log() *slog.Logger { return e.s.log.With("machine", string(e.id)) }
 
 // setState moves the machine on and tells. mu is held. An illegal move is a bug of this package: it is logged and not made.
 func (e *entry) setState(next State) {

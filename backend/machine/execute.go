@@ -57,7 +57,7 @@ func (s *Service) Execute(ctx context.Context, name string, opts ExecuteOptions)
 	now := time.Now().UTC()
 	in := InstructionRecord{
 		Instruction: Instruction{
-			Machine: e.rec.ID, Seq: e.rec.NextSeq, Code: opts.Code, Timeout: opts.Timeout, Formats: slices.Clone(opts.Formats),
+			Machine: e.id, Seq: e.rec.NextSeq, Code: opts.Code, Timeout: opts.Timeout, Formats: slices.Clone(opts.Formats),
 			Client: Client{Name: cleanLine(opts.Client.Name), Version: cleanLine(opts.Client.Version)},
 			Status: StatusQueued, QueuedAt: now,
 		},
@@ -126,7 +126,7 @@ func (e *entry) cancelled(ctx context.Context, because string) ([]InstructionRec
 func (e *entry) endQueue(ctx context.Context, status InstructionStatus, name, sentence string) ([]InstructionRecord, error) {
 	var ended []InstructionRecord
 	for _, seq := range e.queue {
-		in, err := e.s.store.Instruction(ctx, e.rec.ID, seq)
+		in, err := e.s.store.Instruction(ctx, e.id, seq)
 		if err != nil {
 			return nil, err
 		}
@@ -176,7 +176,7 @@ func (s *Service) Cancel(ctx context.Context, name string, seq int) error {
 	case at < 0:
 		return conflict("Instruction %d of %s is over already.", seq, e.rec.Name)
 	}
-	in, err := s.store.Instruction(ctx, e.rec.ID, seq)
+	in, err := s.store.Instruction(ctx, e.id, seq)
 	if err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (e *entry) next() {
 	if len(e.queue) == 0 {
 		return
 	}
-	in, err := e.s.store.Instruction(e.s.ctx, e.rec.ID, e.queue[0])
+	in, err := e.s.store.Instruction(e.s.ctx, e.id, e.queue[0])
 	if err == nil {
 		in.running(time.Now().UTC())
 		err = e.s.store.Write(e.s.ctx, func(w Writer) error { return w.PutInstruction(in) })

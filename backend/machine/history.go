@@ -12,7 +12,7 @@ func (s *Service) Instruction(ctx context.Context, name string, seq int) (Instru
 	if err != nil {
 		return Instruction{}, err
 	}
-	in, err := s.store.Instruction(ctx, e.rec.ID, seq)
+	in, err := s.store.Instruction(ctx, e.id, seq)
 	if isNotFound(err) {
 		return Instruction{}, noInstruction(e.name(), seq)
 	}
@@ -64,7 +64,7 @@ func (s *Service) Instructions(ctx context.Context, name string, q InstructionQu
 		q.Limit = defaultInstructions
 	}
 	q.Limit = min(q.Limit, maxInstructions)
-	return s.store.Instructions(ctx, e.rec.ID, q)
+	return s.store.Instructions(ctx, e.id, q)
 }
 
 // maxItems bounds a page of items by number; the store bounds it by size.
@@ -88,7 +88,7 @@ const pageBytes = 4 << 20
 
 // items reads a page, and the instruction as it was at that moment, without code and data.
 func (e *entry) items(ctx context.Context, seq, from, limit int) ([]Item, InstructionRecord, error) {
-	page, err := e.s.store.Items(ctx, e.rec.ID, seq, from, limit)
+	page, err := e.s.store.Items(ctx, e.id, seq, from, limit)
 	if isNotFound(err) {
 		return nil, page.Record, noInstruction(e.name(), seq)
 	}
@@ -129,7 +129,7 @@ func (e *entry) items(ctx context.Context, seq, from, limit int) ([]Item, Instru
 func (e *entry) middle(in InstructionRecord, from, end, limit int) ([]Item, error) {
 	var items []Item
 	bytes := 0
-	err := readOverflow(overflowPath(e.s.outputDir, e.rec.ID, in.Seq), in.Overflow, from, func(it Item, _ int64) bool {
+	err := readOverflow(overflowPath(e.s.outputDir, e.id, in.Seq), in.Overflow, from, func(it Item, _ int64) bool {
 		if it.Index >= end || len(items) >= limit || bytes >= pageBytes {
 			return false
 		}
@@ -277,7 +277,7 @@ func (s *Service) Search(ctx context.Context, q SearchQuery) (Page[SearchHit], e
 		if err != nil {
 			return Page[SearchHit]{}, err
 		}
-		id = e.rec.ID
+		id = e.id
 	}
 	if q.Limit <= 0 {
 		q.Limit = defaultInstructions

@@ -137,7 +137,7 @@ func (s *Service) relieve() {
 		}
 		if err := c.e.stopFor(s.ctx, false); err != nil {
 			s.health.failed(err)
-			s.log.Warn("a machine could not be moved to the disk", "machine", c.e.rec.ID, "err", err)
+			s.log.Warn("a machine could not be moved to the disk", "machine", c.e.id, "err", err)
 			continue
 		}
 		excess -= c.bytes

@@ -45,16 +45,16 @@ func (s *Service) Create(ctx context.Context, opts CreateOptions) (Machine, erro
 func (s *Service) adopt(e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.machines[e.rec.ID] = e
-	s.names[e.rec.Name] = e.rec.ID
+	s.machines[e.id] = e
+	s.names[e.rec.Name] = e.id
 }
 
 // forget makes a purged machine unknown.
 func (s *Service) forget(e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.machines, e.rec.ID)
-	maps.DeleteFunc(s.names, func(_ string, id ID) bool { return id == e.rec.ID })
+	delete(s.machines, e.id)
+	maps.DeleteFunc(s.names, func(_ string, id ID) bool { return id == e.id })
 }
 
 // newRecord checks the options and fills in the defaults.

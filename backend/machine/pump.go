@@ -392,7 +392,7 @@ func (e *entry) searchText(seq int, fresh []StoredItem) string {
 		return len(text) < searchable
 	}
 	if len(fresh) == 0 || fresh[0].Index > 0 {
-		page, err := e.s.store.Items(e.s.ctx, e.rec.ID, seq, 0, 100)
+		page, err := e.s.store.Items(e.s.ctx, e.id, seq, 0, 100)
 		if err != nil {
 			e.log().Warn("the output is not searchable", "seq", seq, "err", err)
 		}

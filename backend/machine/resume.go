@@ -30,10 +30,10 @@ func (e *entry) reclaim() {
 		e.kick()
 		e.mu.Unlock()
 	}()
-	engine, err := e.s.engineOf(e.rec.Engine)
+	engine, err := e.s.engineOf(e.engine)
 	var info *CheckpointInfo
 	if err == nil {
-		info, err = engine.Reclaim(e.s.ctx, e.rec.ID, e.rec.Base)
+		info, err = engine.Reclaim(e.s.ctx, e.id, e.rec.Base)
 	}
 	if e.s.ctx.Err() != nil {
 		return

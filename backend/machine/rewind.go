@@ -117,7 +117,7 @@ func (e *entry) rewound(ctx context.Context, target CheckpointRecord) error {
 		if err := putEnded(w, ended); err != nil {
 			return err
 		}
-		return w.MarkLost(e.rec.ID, lost)
+		return w.MarkLost(e.id, lost)
 	})
 	if err != nil {
 		return err

@@ -119,7 +119,7 @@ func (e *entry) fallBack(ctx context.Context, why end) error {
 		if err := putEnded(w, ended); err != nil {
 			return err
 		}
-		return w.MarkLost(e.rec.ID, lost)
+		return w.MarkLost(e.id, lost)
 	})
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func brokenOff(why end, timeout time.Duration, to string) string {
 func (e *entry) effectsAfter(ctx context.Context, last int) ([]int, error) {
 	var gone []int
 	for after := last; ; {
-		page, err := e.s.store.Instructions(ctx, e.rec.ID, InstructionQuery{After: &after, Limit: 500})
+		page, err := e.s.store.Instructions(ctx, e.id, InstructionQuery{After: &after, Limit: 500})
 		if err != nil {
 			return nil, err
 		}
@@ -187,7 +187,7 @@ func (e *entry) republish(ctx context.Context, seq int, but []InstructionRecord)
 			return
 		}
 	}
-	if in, err := e.s.store.Instruction(ctx, e.rec.ID, seq); err == nil {
+	if in, err := e.s.store.Instruction(ctx, e.id, seq); err == nil {
 		e.publishInstruction(&in.Instruction)
 	}
 }

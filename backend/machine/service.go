@@ -276,7 +276,7 @@ func (s *Service) eachInMemory(ctx context.Context, do func(context.Context, *en
 		wg.Go(func() {
 			defer func() { <-slots }()
 			if err := do(ctx, e); err != nil {
-				s.log.Warn("a machine could not be saved", "machine", e.rec.ID, "err", err)
+				s.log.Warn("a machine could not be saved", "machine", e.id, "err", err)
 				fail(err)
 			}
 		})

@@ -19,7 +19,7 @@ func (e *entry) spread(in *InstructionRecord, out *output, items []StoredItem) (
 	first := items[0].Index
 	var leaving []Item
 	for from := span.From; from <= span.To && from < first; {
-		page, err := e.s.store.Items(e.s.ctx, e.rec.ID, in.Seq, from, span.To-from+1)
+		page, err := e.s.store.Items(e.s.ctx, e.id, in.Seq, from, span.To-from+1)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -62,7 +62,7 @@ func (e *entry) spill(in *InstructionRecord, items []Item) {
 		fit++
 	}
 	if fit > 0 {
-		if err := writeOverflow(overflowPath(e.s.outputDir, e.rec.ID, in.Seq), in.Overflow, records); err != nil {
+		if err := writeOverflow(overflowPath(e.s.outputDir, e.id, in.Seq), in.Overflow, records); err != nil {
 			e.log().Warn("the middle of an output is dropped", "seq", in.Seq, "err", err)
 			fit = 0
 		} else {
@@ -104,7 +104,7 @@ func (t *take) storeLate() {
 	if len(t.background) == 0 || budget.seq < 0 {
 		return
 	}
-	in, err := t.e.s.store.Instruction(t.e.s.ctx, t.e.rec.ID, budget.seq)
+	in, err := t.e.s.store.Instruction(t.e.s.ctx, t.e.id, budget.seq)
 	if err != nil {
 		t.e.log().Warn("background output is lost", "err", err)
 		return
@@ -121,7 +121,7 @@ func (t *take) storeLate() {
 		late.items = append(late.items, it)
 	}
 	err = t.e.s.store.Write(t.e.s.ctx, func(w Writer) error {
-		if err := w.AddItems(t.e.rec.ID, late.in.Seq, late.items); err != nil {
+		if err := w.AddItems(t.e.id, late.in.Seq, late.items); err != nil {
 			return err
 		}
 		return w.PutInstruction(late.in)

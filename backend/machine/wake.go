@@ -149,7 +149,7 @@ func personal(err error) string {
 
 // start brings the machine into memory. op is held, mu is not, and the machine is swapped.
 func (e *entry) start(ctx context.Context) (err error) {
-	engine, err := e.s.engineOf(e.rec.Engine)
+	engine, err := e.s.engineOf(e.engine)
 	if err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (e *entry) spec(ctx context.Context) (StartSpec, CheckpointRecord, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	spec := StartSpec{
-		ID: e.rec.ID, Name: e.rec.Name, Image: e.rec.Image, MemoryMB: e.rec.MemoryMB, Checkpoint: e.rec.Base, Clone: e.rec.Base == "",
+		ID: e.id, Name: e.rec.Name, Image: e.rec.Image, MemoryMB: e.rec.MemoryMB, Checkpoint: e.rec.Base, Clone: e.rec.Base == "",
 	}
 	base := CheckpointRecord{Checkpoint: Checkpoint{LastSeq: -1}}
 	if e.rec.Base != "" {
