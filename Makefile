@@ -1,6 +1,7 @@
-# What a checkout can do. `make build` leaves everything in build/bin.
+# What a checkout can do. `make run` starts the application, `make test` tests it; `make build` leaves everything in build/bin.
 
 BIN := build/bin
+TOOLS := build/cache/tools
 RUNSC_VERSION := release-20260905.0-160fafc42237
 
 GO_FILES := go.mod $(wildcard go.sum) main.go $(shell find backend app -name '*.go') frontend/embed.go
@@ -10,8 +11,38 @@ PROGRAMS := $(patsubst backend/cmd/%/,$(BIN)/%,$(wildcard backend/cmd/*/))
 IMAGE_FILES := build/image/build build/image/compile.py $(wildcard build/image/keyring/*.asc build/image/requirements*.lock) \
 	$(shell find backend/runner/forevervm_runner -name __pycache__ -prune -o -print 2>/dev/null)
 
-.PHONY: build image image-ml
+.PHONY: run test lint bench soak build image image-ml
 .DELETE_ON_ERROR:
+
+# make itself starts again below, because what `build` finds depends on what deps has installed.
+run:
+	build/deps
+	$(MAKE) build
+	build/allow-namespaces
+	$(BIN)/forevervm-desktop
+
+test:
+	build/deps test
+	$(MAKE) build $(TOOLS)/gotestsum
+	cd frontend && npm run --silent check && npm run --silent check:types && npm test --silent
+	build/image/check
+	backend/runner/test
+	cd frontend && npm run --silent test:e2e
+	$(TOOLS)/gotestsum --format pkgname --hide-summary output -- -race -p 1 -timeout 25m ./app/... ./backend/... ./frontend/...
+
+lint: $(TOOLS)/golangci-lint $(NODE_MODULES) $(PAGE)
+	$(TOOLS)/golangci-lint run ./app/... ./backend/... ./frontend/...
+	GOOS=windows go vet ./app/... ./backend/...
+	GOOS=darwin CGO_ENABLED=0 go vet ./backend/...
+	cd frontend && npm run --silent lint
+
+bench: build
+	go run ./backend/e2e/bench
+
+# The long runs: a hundred rounds of kill -9, and fuzzing of what reads untrusted bytes.
+soak: build
+	FOREVERVM_ROUNDS=100 go test -count 1 -timeout 60m -run TestKillNine -v ./backend/e2e
+	build/fuzz 2m
 
 build: $(BIN)/runsc image $(PROGRAMS) $(BIN)/forevervm-desktop
 
@@ -42,3 +73,6 @@ $(BIN)/runsc: build/runsc/go.mod build/runsc/go.sum
 # The manifest is written last: it stands for the image beside it.
 $(BIN)/image/%.json: $(IMAGE_FILES)
 	build/image/build --variant $*
+
+$(TOOLS)/%: build/tools/go.mod build/tools/go.sum
+	cd build/tools && go build -o ../cache/tools/ tool
