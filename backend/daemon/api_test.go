@@ -309,7 +309,7 @@ func (c *caller) checkpointCalls(t *testing.T) {
 	if a := c.send("DELETE", path+"/checkpoints/"+saved.ID, nil); a.StatusCode != 204 {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
-	c.fails(c.send("DELETE", path+"/checkpoints/"+saved.ID, nil), 404, "CheckpointNotFound")
+	c.fails(c.send("DELETE", path+"/checkpoints/00000000-0000000000000000", nil), 404, "CheckpointNotFound")
 }
 
 func (c *caller) insideCalls(t *testing.T) {

@@ -28,6 +28,11 @@ type caller struct {
 
 func newCaller(t *testing.T, d *running) *caller { return &caller{t: t, d: d} }
 
+// A stream is validated line by line, each of which is JSON.
+func init() {
+	openapi3filter.RegisterBodyDecoder("application/x-ndjson", openapi3filter.JSONBodyDecoder)
+}
+
 // newSpecCaller holds every answer against the API's description.
 func newSpecCaller(t *testing.T, d *running) *caller {
 	t.Helper()
@@ -120,7 +125,7 @@ func (c *caller) check(req *http.Request, resp *http.Response, body []byte) {
 			Options: &openapi3filter.Options{IncludeResponseStatus: true},
 		}
 		if err := openapi3filter.ValidateResponse(c.t.Context(), input); err != nil {
-			c.t.Errorf("%s %s answers otherwise than described: %v\n%s", req.Method, req.URL.Path, err, part)
+			c.t.Errorf("%s %s answers otherwise than described: %v\n%.500s", req.Method, req.URL.Path, err, part)
 			return
 		}
 	}
