@@ -1,0 +1,350 @@
+//go:build linux
+
+package machine_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/forevervm/desktop/backend/engine/native"
+	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/store"
+)
+
+// real is a service on the native engine: real supervisors, gVisor and Python.
+type real struct {
+	t   testing.TB
+	ctx context.Context
+	dir string
+	cfg native.Config
+
+	engine *native.Engine
+	store  *store.Store
+	*machine.Service
+	settings machine.Settings
+}
+
+func openReal(t testing.TB, settings machine.Settings) *real {
+	t.Helper()
+	bin := os.Getenv("FOREVERVM_BIN")
+	if bin == "" {
+		wd, err := os.Getwd()
+		if err != nil {
+			t.Fatal(err)
+		}
+		bin = filepath.Join(wd, "..", "..", "build", "bin")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	r := &real{t: t, ctx: ctx, dir: t.TempDir(), settings: settings}
+	r.cfg = native.Config{
+		Supervisor: filepath.Join(bin, "supervisor"), Runsc: filepath.Join(bin, "runsc"), Images: filepath.Join(bin, "image"),
+		Data: filepath.Join(r.dir, "native"),
+	}
+	r.engine = native.New(r.cfg)
+	for _, p := range r.engine.Check(ctx) {
+		t.Fatalf("the native engine cannot be used here (make build makes what it needs): %s %s", p.What, p.Do)
+	}
+	r.open()
+	t.Cleanup(func() {
+		defer cancel()
+		r.close()
+	})
+	return r
+}
+
+func (r *real) open() {
+	r.t.Helper()
+	var err error
+	if r.store, err = store.Open(r.ctx, filepath.Join(r.dir, "history.db")); err != nil {
+		r.t.Fatal(err)
+	}
+	r.engine = native.New(r.cfg)
+	r.Service, err = machine.New(r.ctx, machine.Config{
+		Engines: map[string]machine.Engine{native.Name: r.engine}, DefaultEngine: native.Name, Store: r.store,
+		OutputDir: filepath.Join(r.dir, "output"), Settings: r.settings,
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *real) close() {
+	r.t.Helper()
+	if err := r.Service.Close(r.ctx); err != nil {
+		r.t.Errorf("close: %v", err)
+	}
+	r.closeRest()
+}
+
+func (r *real) closeRest() {
+	r.t.Helper()
+	if err := r.store.Close(); err != nil {
+		r.t.Errorf("close the store: %v", err)
+	}
+	if err := r.engine.Close(); err != nil {
+		r.t.Errorf("close the engine: %v", err)
+	}
+}
+
+// die lets go of everything as the death of the daemon does: the supervisors save their machines by themselves.
+func (r *real) die() {
+	r.t.Helper()
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = r.Service.Close(gone)
+	if err := r.store.Close(); err != nil {
+		r.t.Errorf("close the store: %v", err)
+	}
+}
+
+func (r *real) ok(err error) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *real) create(name string) machine.Machine {
+	r.t.Helper()
+	m, err := r.Create(r.ctx, machine.CreateOptions{Name: name})
+	r.ok(err)
+	return m
+}
+
+func (r *real) exec(name, code string) machine.Instruction {
+	r.t.Helper()
+	in, _, err := r.Execute(r.ctx, name, machine.ExecuteOptions{Code: code, Timeout: time.Minute})
+	r.ok(err)
+	return in
+}
+
+func (r *real) run(name, code string) machine.Instruction {
+	r.t.Helper()
+	in, err := r.Wait(r.ctx, name, r.exec(name, code).Seq)
+	r.ok(err)
+	return in
+}
+
+func (r *real) value(name, code, want string) machine.Instruction {
+	r.t.Helper()
+	in := r.run(name, code)
+	if value(in) != want {
+		r.t.Fatalf("%s: %q, want %q", code, value(in), want)
+	}
+	return in
+}
+
+func (r *real) until(what string, cond func() bool) {
+	r.t.Helper()
+	for !cond() {
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-r.ctx.Done():
+			r.t.Fatalf("waiting for %s: %v", what, r.ctx.Err())
+		}
+	}
+}
+
+// supervisor returns the process of a machine's supervisor.
+func (r *real) supervisor(id machine.ID) int {
+	r.t.Helper()
+	dirs, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	r.ok(err)
+	for _, file := range dirs {
+		cmd, err := os.ReadFile(file)
+		if err != nil || !bytes.HasPrefix(cmd, []byte(r.cfg.Supervisor)) || !bytes.Contains(cmd, []byte(id)) {
+			continue
+		}
+		stat, err := os.ReadFile(filepath.Join(filepath.Dir(file), "stat"))
+		if err != nil {
+			continue
+		}
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		if fields[1] == strconv.Itoa(os.Getpid()) {
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			r.ok(err)
+			return pid
+		}
+	}
+	r.t.Fatalf("machine %s has no supervisor", id)
+	return 0
+}
+
+func TestRealMachineKeepsItsStateThroughEverything(t *testing.T) {
+	r := openReal(t, machine.Settings{CheckpointAfterIdle: 200 * time.Millisecond})
+	m := r.create("m")
+	r.value("m", "x = 41\nx + 1", "42")
+
+	r.ok(r.Swap(r.ctx, "m"))
+	r.value("m", "x", "41")
+
+	// The daemon dies while an instruction runs, and another waits.
+	in := r.exec("m", "import time\nfor i in range(20):\n    print('tick', i)\n    time.sleep(0.1)\n'counted'")
+	queued := r.exec("m", "x += 1; x")
+	r.until("output", func() bool {
+		items, err := r.Items(r.ctx, "m", in.Seq, 0, 10)
+		r.ok(err)
+		return len(items) >= 3
+	})
+	r.die()
+	r.open()
+	var text strings.Builder
+	done, err := r.Follow(r.ctx, "m", in.Seq, 0, func(it machine.Item) error { text.Write(it.Text); return nil })
+	r.ok(err)
+	var want strings.Builder
+	for i := range 20 {
+		want.WriteString("tick " + strconv.Itoa(i) + "\n")
+	}
+	if text.String() != want.String() || value(done) != "'counted'" || done.RolledBack {
+		t.Fatalf("the running instruction: %q, %q", value(done), text.String())
+	}
+	after, err := r.Wait(r.ctx, "m", queued.Seq)
+	r.ok(err)
+	if value(after) != "42" || after.Notice != "" {
+		t.Fatalf("the waiting one: %q, notice %q", value(after), after.Notice)
+	}
+
+	// The supervisor dies after a checkpoint.
+	r.until("a checkpoint", func() bool {
+		all, err := r.Checkpoints(r.ctx, "m")
+		r.ok(err)
+		return len(all) > 0 && all[0].LastSeq == queued.Seq
+	})
+	lost := r.run("m", "x = 'lost'")
+	r.ok(syscall.Kill(r.supervisor(m.ID), syscall.SIGKILL))
+	r.until("its end to be noticed", func() bool { m, _ := r.Get(r.ctx, "m"); return m.State == machine.Swapped })
+	next := r.value("m", "x", "42")
+	if !strings.Contains(next.Notice, "returned to its state after instruction "+strconv.Itoa(queued.Seq)) {
+		t.Fatalf("the rollback is not told: %q", next.Notice)
+	}
+	if rec, err := r.Instruction(r.ctx, "m", lost.Seq); err != nil || !rec.RolledBack {
+		t.Fatalf("the lost instruction: %+v, %v", rec, err)
+	}
+
+	// Rewind and fork.
+	c, err := r.Checkpoint(r.ctx, "m", "here")
+	r.ok(err)
+	r.run("m", "x = 'later'")
+	_, err = r.Rewind(r.ctx, "m", c.ID)
+	r.ok(err)
+	r.value("m", "x", "42")
+	_, err = r.Fork(r.ctx, "m", "", machine.CreateOptions{Name: "fork"})
+	r.ok(err)
+	r.run("fork", "x = 'forked'")
+	r.value("m", "x", "42")
+	r.value("fork", "x", "'forked'")
+}
+
+func TestRealForkOfARunningInstructionGoesOnInBoth(t *testing.T) {
+	r := openReal(t, machine.Settings{})
+	r.create("m")
+	in := r.exec("m", "import time\nfor i in range(30):\n    print(i)\n    time.sleep(0.1)\ni")
+	r.until("output", func() bool {
+		items, err := r.Items(r.ctx, "m", in.Seq, 0, 10)
+		r.ok(err)
+		return len(items) >= 5
+	})
+	_, err := r.Fork(r.ctx, "m", "", machine.CreateOptions{Name: "f"})
+	r.ok(err)
+	var want strings.Builder
+	for i := range 30 {
+		want.WriteString(strconv.Itoa(i) + "\n")
+	}
+	for _, name := range []string{"m", "f"} {
+		var text strings.Builder
+		done, err := r.Follow(r.ctx, name, in.Seq, 0, func(it machine.Item) error { text.Write(it.Text); return nil })
+		r.ok(err)
+		if value(done) != "29" || text.String() != want.String() {
+			t.Fatalf("%s: %q, %q", name, value(done), text.String())
+		}
+	}
+}
+
+func TestRealTimeoutOfCodeThatSwallowsInterrupts(t *testing.T) {
+	r := openReal(t, machine.Settings{InterruptGrace: time.Second})
+	r.create("m")
+	r.run("m", "x = 1")
+	_, err := r.Checkpoint(r.ctx, "m", "")
+	r.ok(err)
+	in, _, err := r.Execute(r.ctx, "m", machine.ExecuteOptions{
+		Code: "while True:\n    try:\n        while True: pass\n    except BaseException: pass", Timeout: 500 * time.Millisecond,
+	})
+	r.ok(err)
+	done, err := r.Wait(r.ctx, "m", in.Seq)
+	r.ok(err)
+	if !strings.Contains(done.Error, "Timed out after 0.5 s") {
+		t.Fatalf("%+v", done)
+	}
+	r.value("m", "x", "1")
+	in, _, err = r.Execute(r.ctx, "m", machine.ExecuteOptions{Code: "import time\ntime.sleep(100)"})
+	r.ok(err)
+	r.until("it to run", func() bool { m, _ := r.Get(r.ctx, "m"); return m.State == machine.Running })
+	r.ok(r.Interrupt(r.ctx, "m"))
+	if done, err = r.Wait(r.ctx, "m", in.Seq); err != nil || done.ErrorName != "KeyboardInterrupt" {
+		t.Fatalf("%+v %v", done, err)
+	}
+	r.value("m", "x", "1")
+}
+
+func TestRealHundredThousandLinesAndEndlessOutput(t *testing.T) {
+	r := openReal(t, machine.Settings{Output: machine.OutputLimits{File: 4 << 20}})
+	r.create("m")
+	r.value("m", "1+1", "2")
+	started := time.Now()
+	in := r.exec("m", "for i in range(100_000): print(f'line {i}')")
+	next := 0
+	var rest []byte
+	done, err := r.Follow(r.ctx, "m", in.Seq, 0, func(it machine.Item) error {
+		rest = append(rest, it.Text...)
+		for {
+			line, after, ok := bytes.Cut(rest, []byte("\n"))
+			if !ok {
+				return nil
+			}
+			if string(line) != "line "+strconv.Itoa(next) {
+				t.Fatalf("line %d is %q", next, line)
+			}
+			next++
+			rest = after
+		}
+	})
+	r.ok(err)
+	t.Logf("100,000 lines in %v, %d items", time.Since(started), done.Items)
+	if next != 100_000 || done.OutputDropped != 0 {
+		t.Fatalf("%d lines, %d bytes dropped", next, done.OutputDropped)
+	}
+
+	in, _, err = r.Execute(r.ctx, "m", machine.ExecuteOptions{Code: "while True: print('x' * 1000)", Timeout: 3 * time.Second})
+	r.ok(err)
+	done, err = r.Wait(r.ctx, "m", in.Seq)
+	r.ok(err)
+	if !strings.Contains(done.Error, "Timed out") || done.OutputDropped == 0 {
+		t.Fatalf("endless output: %d of %d bytes dropped, %q", done.OutputDropped, done.OutputBytes, done.Error)
+	}
+	out, err := r.Output(r.ctx, "m", in.Seq)
+	r.ok(err)
+	defer func() { r.ok(out.Close()) }()
+	var sink bytes.Buffer
+	n, err := sink.ReadFrom(out)
+	r.ok(err)
+	t.Logf("endless: %d MB in all, %d MB kept", done.OutputBytes>>20, n>>20)
+	if n != out.Size() || n != done.OutputBytes-done.OutputDropped || n > 10<<20 {
+		t.Fatalf("kept %d, size %d, %d of %d dropped", n, out.Size(), done.OutputDropped, done.OutputBytes)
+	}
+}
+
+func BenchmarkRealRoundTrip(b *testing.B) {
+	r := openReal(b, machine.Settings{})
+	r.create("m")
+	r.value("m", "1+1", "2")
+	for b.Loop() {
+		r.run("m", "1+1")
+	}
+}
