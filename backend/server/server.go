@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -147,7 +148,7 @@ func (s *Server) handler(route route) http.Handler {
 func (s *Server) finish(w *response, r *http.Request, started time.Time) {
 	problem := recover()
 	if problem != nil && problem != http.ErrAbortHandler { //nolint:errorlint // panicked with this very value
-		s.config.Logger.Error("a request's handler panicked", "method", r.Method, "path", r.URL.Path, "panic", problem)
+		s.config.Logger.Error("a request's handler panicked", "method", r.Method, "path", r.URL.Path, "panic", problem, "stack", string(debug.Stack()))
 		if w.status == 0 {
 			s.fail(w, r, errPanic)
 			problem = nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -128,6 +129,12 @@ func (p *repl) execute(ctx context.Context, message wire.ExecMessage) (machine.I
 // relay sends an instruction's output and result. When it cannot be followed to its end, say because its machine
 // was removed, the client gets a result all the same: the SDKs would wait for ever.
 func (p *repl) relay(ctx context.Context, seq int) {
+	defer func() {
+		if problem := recover(); problem != nil { // one socket's trouble must not end the daemon
+			p.server.config.Logger.Error("a relay panicked", "machine", p.machine, "seq", seq, "panic", problem, "stack", string(debug.Stack()))
+			_ = p.conn.CloseNow()
+		}
+	}()
 	err := p.server.relay(ctx, p.machine, seq, relayTo{
 		send:     func(m wire.FromServer) error { return p.send(ctx, m) },
 		together: p.cork.together,
