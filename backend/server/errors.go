@@ -95,7 +95,7 @@ func (s *Server) explain(r *http.Request, err error) (answer *failure, id string
 	case errors.As(err, &answer):
 		return answer, ""
 	case errors.Is(err, machine.ErrNotFound):
-		return &failure{http.StatusNotFound, s.missing(r), err.Error()}, ""
+		return &failure{http.StatusNotFound, s.missing(r), sentence(err)}, ""
 	case errors.As(err, &tooLarge):
 		return &failure{
 			http.StatusRequestEntityTooLarge, "TooLarge",
@@ -107,7 +107,7 @@ func (s *Server) explain(r *http.Request, err error) (answer *failure, id string
 			if known.status >= http.StatusInternalServerError {
 				s.config.Logger.Warn("request failed", "method", r.Method, "path", r.URL.Path, "err", err, "cause", cause(err))
 			}
-			return &failure{known.status, known.code, err.Error()}, ""
+			return &failure{known.status, known.code, sentence(err)}, ""
 		}
 	}
 	if r.Context().Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
@@ -138,6 +138,15 @@ func (s *Server) missing(r *http.Request) string {
 		return "CheckpointNotFound"
 	}
 	return "NotFound"
+}
+
+// sentence is what a person is told: the domain's words, without what was wrapped around them on the way.
+func sentence(err error) string {
+	var domain *machine.Error
+	if errors.As(err, &domain) {
+		return domain.Message
+	}
+	return err.Error()
 }
 
 // cause is what lies behind a domain error's sentence, for the log.
