@@ -9,13 +9,13 @@ import (
 )
 
 // startDetached starts a program that outlives this one: with no console, in a group of its own and outside of the job
-// in which an AI app may have put this one. A job may forbid that; then it stays inside. The channel closes when it has ended.
-func startDetached(cmd *exec.Cmd) (ended <-chan struct{}, err error) {
+// in which an AI app may have put this one. A job may forbid that; then it stays inside.
+func startDetached(cmd *exec.Cmd) (*child, error) {
 	const alone = windows.DETACHED_PROCESS | windows.CREATE_NEW_PROCESS_GROUP
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: alone | windows.CREATE_BREAKAWAY_FROM_JOB}
-	ended, err = launch(cmd)
+	started, err := launch(cmd)
 	if !errors.Is(err, windows.ERROR_ACCESS_DENIED) {
-		return ended, err
+		return started, err
 	}
 	again := exec.Command(cmd.Path, cmd.Args[1:]...)
 	again.Dir, again.Stderr = cmd.Dir, cmd.Stderr

@@ -38,7 +38,7 @@ func (f *finder) start(ctx context.Context) (*home.Daemon, error) {
 	cmd := exec.Command(executable, args...)
 	cmd.Dir = filepath.VolumeName(executable) + string(filepath.Separator) // hold no folder that someone may want to remove
 	cmd.Stderr = complaint
-	ended, err := startDetached(cmd)
+	ours, err := startDetached(cmd)
 	if err != nil {
 		return nil, fmt.Errorf("the ForeverVM daemon cannot be started (%s): %w", executable, err)
 	}
@@ -52,7 +52,7 @@ func (f *finder) start(ctx context.Context) (*home.Daemon, error) {
 			return true, err
 		}
 		select {
-		case <-ended:
+		case <-ours.ended:
 			// Another daemon may hold the lock and answer any moment; without one nothing will come.
 			if !f.lockHeld() {
 				return false, fmt.Errorf("the ForeverVM daemon ended right after its start: %s", f.why(complaint.Name()))
@@ -63,10 +63,11 @@ func (f *finder) start(ctx context.Context) (*home.Daemon, error) {
 	}, func() error {
 		return fmt.Errorf("the ForeverVM daemon was started but does not answer after %s; its log is %s (%s)", startWithin, f.dirs.LogFile(), f.why(complaint.Name()))
 	})
-	if err != nil {
-		return nil, err
+	if err != nil || found.PID != ours.process.Pid {
+		// Another's daemon answers, or none: ours would wait for the lock, and take over when nobody expects it.
+		ours.end()
 	}
-	return found, nil
+	return found, err
 }
 
 // why is what a daemon that could not start has said.
@@ -109,17 +110,29 @@ func (f *finder) executable() (string, error) {
 	return "", errors.New("the ForeverVM daemon is not running, and the program that would start it (" + beside + ") is missing: install ForeverVM again")
 }
 
-// launch starts a program. As long as this one lives it takes note of the other's end, which would else stay as a zombie.
-func launch(cmd *exec.Cmd) (<-chan struct{}, error) {
+// child is a program that was started. As long as this one lives it takes note of the other's end, which would else stay
+// as a zombie.
+type child struct {
+	process *os.Process
+	ended   chan struct{} // closed when it has
+}
+
+func launch(cmd *exec.Cmd) (*child, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	ended := make(chan struct{})
+	c := &child{process: cmd.Process, ended: make(chan struct{})}
 	go func() {
 		_ = cmd.Wait() // how it ended stands in its log
-		close(ended)
+		close(c.ended)
 	}()
-	return ended, nil
+	return c, nil
+}
+
+// end ends the program and waits until it has.
+func (c *child) end() {
+	_ = c.process.Kill() // it may have ended by itself
+	<-c.ended
 }
 
 // lockHeld says whether a daemon of this home runs or is starting.
