@@ -26,16 +26,16 @@ func (d *daemon) listen() (net.Listener, address, error) {
 	settings := d.dirs.ReadSettings()
 	var listener net.Listener
 	if port != 0 {
-		if listener, err = net.Listen("tcp", join(host, port)); err != nil {
+		if listener, err = open(host, port); err != nil {
 			return nil, address{}, fmt.Errorf("ForeverVM cannot listen on %s; choose another with --listen: %w", join(host, port), err)
 		}
 	} else if settings.Port != 0 {
-		if listener, err = net.Listen("tcp", join(host, settings.Port)); err != nil {
+		if listener, err = open(host, settings.Port); err != nil {
 			d.log.Info("the port of last time is taken; another is chosen", "port", settings.Port, "err", err)
 		}
 	}
 	if listener == nil {
-		if listener, err = net.Listen("tcp", join(host, 0)); err != nil {
+		if listener, err = open(host, 0); err != nil {
 			return nil, address{}, fmt.Errorf("ForeverVM cannot listen on %s: %w", host, err)
 		}
 	}
@@ -43,6 +43,15 @@ func (d *daemon) listen() (net.Listener, address, error) {
 		return nil, address{}, errors.Join(err, listener.Close())
 	}
 	return listener, d.describe(host, listener.Addr()), nil
+}
+
+// open listens on a port; 0 is any. "0.0.0.0" means just that: Go alone would listen on IPv6 as well.
+func open(host string, port int) (net.Listener, error) {
+	network := "tcp"
+	if ip, err := netip.ParseAddr(host); err == nil && ip.Is4() {
+		network = "tcp4"
+	}
+	return net.Listen(network, join(host, port))
 }
 
 // keepPort sees to it that the next daemon listens on the same port.

@@ -23,7 +23,7 @@ func testDaemon(t *testing.T, listen string, warned *[]string) *daemon {
 	}}
 }
 
-func open(t *testing.T, d *daemon) (net.Listener, address) {
+func listening(t *testing.T, d *daemon) (net.Listener, address) {
 	t.Helper()
 	listener, address, err := d.listen()
 	if err != nil {
@@ -36,22 +36,22 @@ func open(t *testing.T, d *daemon) (net.Listener, address) {
 func TestThePortIsKept(t *testing.T) {
 	var warned []string
 	d := testDaemon(t, "", &warned)
-	first, at := open(t, d)
+	first, at := listening(t, d)
 	if !strings.HasPrefix(at.url, "http://127.0.0.1:") || at.host != "" {
 		t.Errorf("%+v", at)
 	}
 	_ = first.Close()
-	second, again := open(t, d)
+	second, again := listening(t, d)
 	if again.url != at.url {
 		t.Errorf("after a restart %s, before it %s", again.url, at.url)
 	}
 	// While something else has it, another is chosen, and that one is kept from then on.
-	third, other := open(t, d)
+	third, other := listening(t, d)
 	if other.url == at.url {
 		t.Fatal("two listeners on one port")
 	}
 	_, _ = second.Close(), third.Close()
-	if _, kept := open(t, d); kept.url != other.url {
+	if _, kept := listening(t, d); kept.url != other.url {
 		t.Errorf("%s was chosen, %s is used", other.url, kept.url)
 	}
 	if len(warned) > 0 {
@@ -61,7 +61,10 @@ func TestThePortIsKept(t *testing.T) {
 
 func TestListenElsewhereIsWarnedOf(t *testing.T) {
 	var warned []string
-	_, at := open(t, testDaemon(t, "0.0.0.0", &warned))
+	everywhere, at := listening(t, testDaemon(t, "0.0.0.0", &warned))
+	if !strings.HasPrefix(everywhere.Addr().String(), "0.0.0.0:") {
+		t.Errorf("listening on %s", everywhere.Addr())
+	}
 	if len(warned) != 1 || !strings.Contains(warned[0], "other computers") {
 		t.Errorf("warnings: %q", warned)
 	}
@@ -69,14 +72,14 @@ func TestListenElsewhereIsWarnedOf(t *testing.T) {
 		t.Errorf("this computer reaches it at %s", at.url)
 	}
 	warned = nil
-	if _, at = open(t, testDaemon(t, "localhost:0", &warned)); at.host != "" || len(warned) > 0 {
+	if _, at = listening(t, testDaemon(t, "localhost:0", &warned)); at.host != "" || len(warned) > 0 {
 		t.Errorf("localhost: %+v, %q", at, warned)
 	}
 }
 
 func TestAPortThatWasAskedForIsNotReplaced(t *testing.T) {
 	var warned []string
-	taken, _ := open(t, testDaemon(t, "", &warned))
+	taken, _ := listening(t, testDaemon(t, "", &warned))
 	d := testDaemon(t, taken.Addr().String(), &warned)
 	if _, _, err := d.listen(); err == nil || !strings.Contains(err.Error(), "--listen") {
 		t.Errorf("%v", err)

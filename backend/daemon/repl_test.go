@@ -316,6 +316,11 @@ func TestOpenSocketsAreCheapAndWakeNothing(t *testing.T) {
 	if m := as[api.Machine](c, c.send("GET", "/api/machines/"+name, nil)); m.State != "swapped" {
 		t.Errorf("connecting brought the machine to %s", m.State)
 	}
+	for _, m := range as[wire.ListMachinesResponse](c, c.send("GET", "/v1/machine/list", nil)).Machines {
+		if m.Name == name && m.Running {
+			t.Error("a swapped machine is listed as running")
+		}
+	}
 	if result := sockets[many-1].drain(sockets[many-1].exec(0, "2"), nil); result.Value == nil || *result.Value != "2" {
 		t.Errorf("%+v", result)
 	}
