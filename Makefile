@@ -2,6 +2,9 @@
 
 BIN := build/bin
 TOOLS := build/cache/tools
+# Grows with every commit: a front end replaces the daemon of an older build.
+VERSION := 0.1.$(shell git rev-list --count HEAD 2>/dev/null || echo 0)
+GO_BUILD := go build -trimpath -ldflags '-X github.com/forevervm/desktop/backend/version.Version=$(VERSION)'
 RUNSC_VERSION := release-20260905.0-160fafc42237
 
 GO_FILES := go.mod $(wildcard go.sum) main.go $(shell find backend app -name '*.go') frontend/embed.go
@@ -50,10 +53,10 @@ image: $(BIN)/image/base.json
 image-ml: $(BIN)/image/ml.json
 
 $(PROGRAMS): $(BIN)/%: $(GO_FILES) $(PAGE)
-	CGO_ENABLED=0 go build -trimpath -o $@ ./backend/cmd/$*
+	CGO_ENABLED=0 $(GO_BUILD) -o $@ ./backend/cmd/$*
 
 $(BIN)/forevervm-desktop: $(GO_FILES) $(PAGE)
-	go build -trimpath -tags desktop,production,webkit2_41 -o $@ .
+	$(GO_BUILD) -tags desktop,production,webkit2_41 -o $@ .
 
 # The page. npm leaves the lock file that it installed in node_modules; its date says what was installed when.
 NODE_MODULES := frontend/node_modules/.package-lock.json

@@ -16,8 +16,9 @@ import (
 	"github.com/forevervm/desktop/backend/wire"
 )
 
-// The Rust SDK gets ready for exec_received only after it has sent its exec, so an answer within a millisecond is lost on it.
-const rustHold = 2 * time.Millisecond
+// The Rust SDK gets ready for exec_received only after it has sent its exec: an answer within a millisecond is lost on it, and on
+// a busy computer, where it may be stopped in between, one within a few. It then hangs for ever, so ten are well spent.
+const rustHold = 10 * time.Millisecond
 
 // rejected is the number that stands for an instruction that was not taken: it has none of its own.
 const rejected = -1
