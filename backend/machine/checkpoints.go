@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
@@ -126,30 +127,12 @@ func (s *Service) Checkpoint(ctx context.Context, name, label string) (Checkpoin
 	return rec.Checkpoint, err
 }
 
-// keep makes a manual checkpoint of the present state. What is swapped has one already: it is kept from now on. op is held.
+// keep makes a manual checkpoint of the present state. op is held.
 func (e *entry) keep(ctx context.Context, label string) (CheckpointRecord, error) {
-	e.mu.Lock()
-	if err := e.usable(); err != nil {
-		e.mu.Unlock()
-		return CheckpointRecord{}, err
+	x, kept, err := e.keepSwapped(ctx, label)
+	if err != nil || kept != nil {
+		return *cmp.Or(kept, &CheckpointRecord{}), err
 	}
-	x := e.sess
-	if x == nil && e.rec.Base != "" {
-		defer e.mu.Unlock()
-		base, err := e.s.store.Checkpoint(ctx, e.rec.Base)
-		if err != nil {
-			return base, err
-		}
-		if base.Kind == CheckpointAuto {
-			base.Kind, base.Label = CheckpointManual, label
-			err = e.s.store.WriteSync(ctx, func(w Writer) error { return w.PutCheckpoint(base) })
-			if err == nil {
-				e.s.hub.publish(Event{Type: EventCheckpoint, Machine: e.snapshotPointer()})
-			}
-			return base, err
-		}
-	}
-	e.mu.Unlock()
 	if x == nil {
 		if err := e.start(ctx); err != nil {
 			return CheckpointRecord{}, err
@@ -159,6 +142,26 @@ func (e *entry) keep(ctx context.Context, label string) (CheckpointRecord, error
 		e.mu.Unlock()
 	}
 	return e.checkpoint(ctx, x, CheckpointManual, label)
+}
+
+// keepSwapped keeps the automatic checkpoint that a swapped machine's state lies in, from now on. Where there is none, it
+// returns the stay in memory, if there is one.
+func (e *entry) keepSwapped(ctx context.Context, label string) (*session, *CheckpointRecord, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.usable(); err != nil || e.sess != nil || e.rec.Base == "" {
+		return e.sess, nil, err
+	}
+	base, err := e.s.store.Checkpoint(ctx, e.rec.Base)
+	if err != nil || base.Kind != CheckpointAuto {
+		return nil, nil, err
+	}
+	base.Kind, base.Label = CheckpointManual, label
+	if err := e.s.store.WriteSync(ctx, func(w Writer) error { return w.PutCheckpoint(base) }); err != nil {
+		return nil, nil, err
+	}
+	e.s.hub.publish(Event{Type: EventCheckpoint, Machine: e.snapshotPointer()})
+	return nil, &base, nil
 }
 
 // Checkpoints returns a machine's checkpoints, newest first.

@@ -158,7 +158,7 @@ func (t *take) read(batch []Frame) {
 		case f.Type == FrameBackground:
 			it := f.Item
 			it.Background = true
-			if t.run != nil && t.result == nil {
+			if t.run != nil && t.run.LastFrame >= 0 {
 				fresh = append(fresh, StoredItem{it, t.run.LastFrame})
 			} else {
 				t.background = append(t.background, StoredItem{it, -1})
@@ -333,6 +333,7 @@ func (t *take) tell() {
 	x.limit = nil
 	close(x.over)
 	x.over = nil
+	x.version++ // a checkpoint made meanwhile holds its beginning only
 	e.publishInstruction(&done)
 	e.tell()
 	if e.state != Running { // being saved for a swap: what waits goes on after waking

@@ -83,6 +83,9 @@ func (e *entry) unclaimed(ctx context.Context) error {
 			return err
 		}
 		base = c.LastSeq
+		if c.RunningSeq != nil {
+			base = *c.RunningSeq - 1 // its beginning is there, its end is not
+		}
 		if e.run != nil && c.RunningSeq != nil && *c.RunningSeq == e.run.Seq && e.run.ResumedAt == nil {
 			base = e.rec.NextSeq // it was saved and had not gone on yet
 		}

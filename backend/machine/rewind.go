@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // Rewind returns a machine to one of its checkpoints. Its present state is kept as a checkpoint of its own, so that
@@ -45,13 +46,21 @@ func (s *Service) Rewind(ctx context.Context, name, checkpoint string) (Machine,
 	return e.machine(), err
 }
 
+// mayRewind returns the checkpoint to rewind to. An automatic one is kept until the rewind is written down, because
+// saving the present state would replace it.
 func (e *entry) mayRewind(ctx context.Context, checkpoint string) (CheckpointRecord, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err := e.usable(); err != nil {
 		return CheckpointRecord{}, err
 	}
-	return e.checkpointOf(ctx, checkpoint)
+	target, err := e.checkpointOf(ctx, checkpoint)
+	if err != nil || target.Kind != CheckpointAuto {
+		return target, err
+	}
+	kept := target
+	kept.Kind = CheckpointManual
+	return target, e.s.store.WriteSync(ctx, func(w Writer) error { return w.PutCheckpoint(kept) })
 }
 
 // keepPresent makes the safety checkpoint, unless the present state is the target or nothing has ever happened, or the
@@ -94,10 +103,7 @@ func (e *entry) rewound(ctx context.Context, target CheckpointRecord) error {
 	if target.RunningSeq != nil {
 		from = *target.RunningSeq
 	}
-	lost := append([]Span(nil), target.Lost...)
-	if from < e.rec.NextSeq {
-		lost = append(lost, Span{from, e.rec.NextSeq - 1})
-	}
+	lost := append(slices.Clone(target.Lost), Span{from, e.rec.NextSeq - 1})
 	ended, err := e.cancelled(ctx, "the machine was returned to an earlier checkpoint before it ran")
 	if err != nil {
 		return err
@@ -117,12 +123,15 @@ func (e *entry) rewound(ctx context.Context, target CheckpointRecord) error {
 		if err := putEnded(w, ended); err != nil {
 			return err
 		}
+		if err := w.PutCheckpoint(target); err != nil {
+			return err
+		}
 		return w.MarkLost(e.id, lost)
 	})
 	if err != nil {
 		return err
 	}
-	e.run, e.queue, e.interrupt = nil, nil, false
+	e.run, e.queue, e.interrupt, e.last = nil, nil, false, nil
 	if e.sess != nil {
 		e.clear()
 	}

@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -85,14 +86,11 @@ func (e *entry) fallBack(ctx context.Context, why end) error {
 			return err
 		}
 	}
-	lost := append([]Span(nil), kept.Lost...)
 	gone, err := e.effectsAfter(ctx, kept.LastSeq)
 	if err != nil {
 		return err
 	}
-	if len(gone) > 0 {
-		lost = append(lost, Span{kept.LastSeq + 1, e.rec.NextSeq - 1})
-	}
+	lost := append(slices.Clone(kept.Lost), Span{kept.LastSeq + 1, e.rec.NextSeq - 1})
 	to := "to its beginning"
 	if kept.LastSeq >= 0 {
 		to = fmt.Sprintf("to its state after instruction %d", kept.LastSeq)
@@ -125,7 +123,7 @@ func (e *entry) fallBack(ctx context.Context, why end) error {
 		return err
 	}
 	e.log().Warn("the machine was returned to an earlier state", "because", why.reason, "lost", len(gone))
-	e.run, e.interrupt = nil, false
+	e.run, e.interrupt, e.last = nil, false, nil
 	e.announce(ended)
 	for _, seq := range gone {
 		e.republish(ctx, seq, ended)

@@ -132,6 +132,9 @@ func (s *Service) load(ctx context.Context) error {
 	for _, in := range unfinished {
 		e := s.machines[in.Machine]
 		if in.Status == StatusRunning && e.run == nil {
+			if in, err = s.store.Instruction(ctx, in.Machine, in.Seq); err != nil { // with its code
+				return fmt.Errorf("read a running instruction: %w", err)
+			}
 			e.run = &in
 		} else {
 			e.queue = append(e.queue, in.Seq)

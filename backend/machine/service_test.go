@@ -13,9 +13,17 @@ import (
 	"github.com/forevervm/desktop/backend/store"
 )
 
+// tb is what testing.T and rapid.T have in common.
+type tb interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+	Errorf(format string, args ...any)
+}
+
 // world is a service on a scripted engine and a real database, in time that is not real.
 type world struct {
-	t      *testing.T
+	t      tb
 	ctx    context.Context
 	dir    string
 	engine *script

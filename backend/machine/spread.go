@@ -98,7 +98,7 @@ type lateOutput struct {
 // storeLate appends what came while nothing ran to the instruction that ran last. Such output may be lost. mu is held.
 func (t *take) storeLate() {
 	if t.result != nil {
-		t.x.late = lateBudget{seq: t.run.Seq}
+		defer func() { t.x.late = lateBudget{seq: t.run.Seq} }()
 	}
 	budget := t.x.late
 	if len(t.background) == 0 || budget.seq < 0 {

@@ -282,11 +282,7 @@ func (e *entry) goOn(ctx context.Context, x *session, ready Ready) {
 	e.publishInstruction(&run.Instruction)
 	x.watchTimeout()
 	if ready.LastSeq < run.Seq {
-		in, err := e.s.store.Instruction(ctx, run.Machine, run.Seq)
-		if err != nil {
-			e.log().Error("an instruction could not be read", "seq", run.Seq, "err", err)
-		}
-		x.hand(run.Seq, in.Code, in.Formats)
+		x.hand(run.Seq, run.Code, run.Formats)
 	}
 	if e.interrupt {
 		x.stopRun(stopByPerson)

@@ -38,7 +38,7 @@ func (w writer) CopyHistory(from, to machine.ID, last int, running *machine.Mark
 // unfinish makes the copy of an instruction what it was when the checkpoint was made.
 func (w writer) unfinish(id machine.ID, m *machine.Mark) error {
 	return w.s.exec(`UPDATE instructions SET status = 'running', ended_at = NULL, resumed_at = NULL, runtime = 0,
-		error_name = '', value = NULL, error = x'', error_ansi = x'', forms = '', data = NULL, rolled_back = 0, notice = '',
+		error_name = '', value = NULL, error = '', error_ansi = '', forms = '', data = NULL, rolled_back = 0, notice = '',
 		items = ?, output_bytes = ?, output_dropped = ?, last_frame = ?, head_end = ?, overflow = ?, carry_out = ?, carry_err = ?
 		WHERE machine = ? AND seq = ?`,
 		m.Items, m.OutputBytes, m.OutputDropped, m.Progress.LastFrame, m.Progress.HeadEnd, m.Progress.Overflow, m.Progress.CarryOut, m.Progress.CarryErr,

@@ -13,7 +13,7 @@ const (
 	instructionHead = `machine, seq, client_name, client_version, timeout, formats, status, queued_at, started_at, ended_at, resumed_at,
 		runtime, ran, error_name, rolled_back, notice, items, output_bytes, output_dropped, last_frame, head_end, overflow, carry_out, carry_err`
 	instructionBody = `, code, value, error, error_ansi, forms, data`
-	instructionBare = `, '', NULL, x'', x'', '', NULL`
+	instructionBare = `, '', NULL, '', '', '', NULL`
 )
 
 func scanInstruction(r scanner) (machine.InstructionRecord, error) {
@@ -21,11 +21,11 @@ func scanInstruction(r scanner) (machine.InstructionRecord, error) {
 	var queued int64
 	var started, ended, resumed *int64
 	var formats, forms string
-	var value, errText, errANSI, data []byte
+	var data []byte
 	err := r.Scan(&in.Machine, &in.Seq, &in.Client.Name, &in.Client.Version, &in.Timeout, &formats, &in.Status, &queued, &started, &ended, &resumed,
 		&in.Runtime, &in.Ran, &in.ErrorName, &in.RolledBack, &in.Notice, &in.Items, &in.OutputBytes, &in.OutputDropped,
 		&in.LastFrame, &in.HeadEnd, &in.Overflow, &in.CarryOut, &in.CarryErr,
-		&in.Code, &value, &errText, &errANSI, &forms, &data)
+		&in.Code, &in.Value, &in.Error, &in.ErrorANSI, &forms, &data)
 	if err != nil {
 		return in, err
 	}
@@ -34,11 +34,6 @@ func scanInstruction(r scanner) (machine.InstructionRecord, error) {
 	if formats != "" {
 		in.Formats = strings.Split(formats, ",")
 	}
-	if value != nil {
-		v := string(value)
-		in.Value = &v
-	}
-	in.Error, in.ErrorANSI = string(errText), string(errANSI)
 	in.Data, err = unpack(forms, data)
 	return in, err
 }
@@ -156,7 +151,7 @@ func (w writer) AddInstruction(in machine.InstructionRecord) error {
 		nano(in.QueuedAt), nanoPtr(in.StartedAt), nanoPtr(in.EndedAt), nanoPtr(in.ResumedAt),
 		int64(in.Runtime), int64(in.Ran), in.ErrorName, in.RolledBack, in.Notice, in.Items, in.OutputBytes, in.OutputDropped,
 		in.LastFrame, in.HeadEnd, in.Overflow, in.CarryOut, in.CarryErr,
-		in.Code, bytesPtr(in.Value), []byte(in.Error), []byte(in.ErrorANSI), forms, data)
+		in.Code, in.Value, in.Error, in.ErrorANSI, forms, data)
 }
 
 // PutInstruction replaces what changes in the life of one.
@@ -170,15 +165,7 @@ func (w writer) PutInstruction(in machine.InstructionRecord) error {
 		items = ?, output_bytes = ?, output_dropped = ?, last_frame = ?, head_end = ?, overflow = ?, carry_out = ?, carry_err = ?
 		WHERE machine = ? AND seq = ?`,
 		in.Status, nanoPtr(in.StartedAt), nanoPtr(in.EndedAt), nanoPtr(in.ResumedAt), int64(in.Runtime), int64(in.Ran),
-		in.ErrorName, bytesPtr(in.Value), blob([]byte(in.Error)), blob([]byte(in.ErrorANSI)), forms, data, in.RolledBack, in.Notice,
+		in.ErrorName, in.Value, in.Error, in.ErrorANSI, forms, data, in.RolledBack, in.Notice,
 		in.Items, in.OutputBytes, in.OutputDropped, in.LastFrame, in.HeadEnd, in.Overflow, in.CarryOut, in.CarryErr,
 		in.Machine, in.Seq)
-}
-
-// bytesPtr stores text that may hold anything as it is; nil stays NULL.
-func bytesPtr(s *string) any {
-	if s == nil {
-		return nil
-	}
-	return blob([]byte(*s))
 }

@@ -62,7 +62,7 @@ func open(ctx context.Context, path string) (s *Store, err error) {
 	} else if err := f.Close(); err != nil {
 		return s, err
 	}
-	if s.db, err = sql.Open("sqlite", dsn(path, "auto_vacuum(INCREMENTAL)", "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(ON)", "secure_delete(ON)")); err != nil {
+	if s.db, err = sql.Open("sqlite", dsn(path)); err != nil {
 		return s, err
 	}
 	s.db.SetMaxOpenConns(1)

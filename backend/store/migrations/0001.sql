@@ -45,9 +45,9 @@ CREATE TABLE instructions (
   runtime        INTEGER NOT NULL, -- nanoseconds
   ran            INTEGER NOT NULL, -- nanoseconds
   error_name     TEXT NOT NULL,
-  value          BLOB,
-  error          BLOB NOT NULL,
-  error_ansi     BLOB NOT NULL,
+  value          TEXT,
+  error          TEXT NOT NULL,
+  error_ansi     TEXT NOT NULL,
   forms          TEXT NOT NULL, -- JSON array of [MIME, length], of what data holds one after another
   data           BLOB,
   rolled_back    INTEGER NOT NULL,

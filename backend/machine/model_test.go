@@ -1,0 +1,187 @@
+package machine_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+	"pgregory.net/rapid"
+)
+
+// TestWhateverHappensRecordAndEffectAgree does random things to a machine and then compares what its memory holds with what
+// the records say: the effects are those of the instructions that ended well and are not marked as rolled back, no more,
+// no fewer, each once, in order; every acknowledged instruction has its record, and everyone who waits gets an answer.
+func TestWhateverHappensRecordAndEffectAgree(t *testing.T) {
+	base := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		rapid.Check(struct{ rapid.TB }{t}, func(rt *rapid.T) { // without a deadline, which would be in real time
+			n++
+			dir := fmt.Sprintf("%s/%d", base, n)
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				rt.Fatal(err)
+			}
+			w := &world{t: rt, ctx: context.Background(), dir: dir, engine: newScript()}
+			w.open()
+			defer w.engine.endAll()
+			m := &model{world: w, id: w.create("m").ID}
+			defer func() {
+				if !m.down {
+					w.die()
+				}
+			}()
+			rt.Repeat(m.actions())
+			m.settle()
+			m.check(rt)
+		})
+	})
+}
+
+type model struct {
+	*world
+	id    machine.ID
+	acked []string // code by number
+	down  bool
+}
+
+func (m *model) actions() map[string]func(*rapid.T) {
+	codes := rapid.SampledFrom([]string{"print a", "print b", "print c", "list", "wait", "hang", "stubborn", "die", "background"})
+	return map[string]func(*rapid.T){
+		"execute": func(t *rapid.T) {
+			code := codes.Draw(t, "code")
+			opts := machine.ExecuteOptions{Code: code, Interrupt: rapid.IntRange(0, 9).Draw(t, "interrupt") == 0}
+			if rapid.Bool().Draw(t, "limited") {
+				opts.Timeout = 3 * time.Second
+			}
+			if in := m.execWith("m", opts); in.Seq != len(m.acked) {
+				t.Fatalf("number %d, want %d", in.Seq, len(m.acked))
+			}
+			m.acked = append(m.acked, code)
+		},
+		"time":      func(t *rapid.T) { m.pass(time.Duration(rapid.IntRange(0, 15000).Draw(t, "ms")) * time.Millisecond) },
+		"long":      func(*rapid.T) { m.pass(11 * time.Minute) },
+		"settle":    func(*rapid.T) { synctest.Wait() },
+		"interrupt": func(*rapid.T) { m.ok(m.Interrupt(m.ctx, "m")) },
+		"release": func(*rapid.T) {
+			if b := m.engine.box(m.id); b != nil {
+				go b.poke("release")
+				synctest.Wait()
+			}
+		},
+		"cancel": func(t *rapid.T) {
+			if len(m.acked) > 0 {
+				_ = m.Cancel(m.ctx, "m", rapid.IntRange(0, len(m.acked)-1).Draw(t, "seq"))
+			}
+		},
+		"swap": func(*rapid.T) { _ = m.Swap(m.ctx, "m") },
+		"wake": func(*rapid.T) { m.ok(m.Wake(m.ctx, "m")) },
+		"checkpoint": func(*rapid.T) {
+			if _, err := m.Checkpoint(m.ctx, "m", "c"); err != nil {
+				m.t.Fatal(err)
+			}
+		},
+		"rewind": func(t *rapid.T) {
+			all, err := m.Checkpoints(m.ctx, "m")
+			m.ok(err)
+			if len(all) > 0 {
+				c := all[rapid.IntRange(0, len(all)-1).Draw(t, "checkpoint")]
+				if _, err := m.Rewind(m.ctx, "m", c.ID); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
+		"crash": func(*rapid.T) {
+			if b := m.engine.box(m.id); b != nil {
+				b.crash()
+			}
+		},
+		"daemon dies": func(*rapid.T) {
+			m.die()
+			m.down = true
+			if b := m.engine.box(m.id); b != nil && !b.over() {
+				m.engine.orphan(m.id)
+			}
+			m.open()
+			m.down = false
+		},
+		"both die": func(*rapid.T) {
+			m.die()
+			m.down = true
+			if b := m.engine.box(m.id); b != nil {
+				b.crash()
+			}
+			m.open()
+			m.down = false
+		},
+		"daemon restarts": func(*rapid.T) {
+			m.close()
+			m.open()
+		},
+		"bin": func(*rapid.T) {
+			synctest.Wait() // an end that the records do not know yet would be told as broken off
+			if err := m.Delete(m.ctx, "m"); err == nil {
+				m.ok(m.Restore(m.ctx, "m"))
+			}
+		},
+	}
+}
+
+// settle stops what runs until nothing does.
+func (m *model) settle() {
+	for range 100 {
+		synctest.Wait()
+		got := m.get("m")
+		if got.RunningSeq == nil && got.Queued == 0 {
+			return
+		}
+		m.ok(m.Interrupt(m.ctx, "m"))
+		m.pass(6 * time.Second)
+	}
+	m.t.Fatalf("it never comes to rest: %+v", m.get("m"))
+}
+
+func (m *model) check(t *rapid.T) {
+	held := value(m.run("m", "list"))
+	var want []string
+	for seq, code := range m.acked {
+		in := m.wait("m", seq)
+		if in.Code != code || !in.Status.Done() {
+			t.Fatalf("the record of %d: %+v", seq, in)
+		}
+		if in.Status == machine.StatusError && in.Error == "" {
+			t.Fatalf("an error without words: %+v", in)
+		}
+		if in.Status == machine.StatusOK && !in.RolledBack {
+			want = append(want, strconv.Itoa(seq))
+		}
+		if text, ok := strings.CutPrefix(code, "print "); ok && in.Status == machine.StatusOK {
+			items, err := m.Items(m.ctx, "m", seq, 0, 10)
+			m.ok(err)
+			items = slices.DeleteFunc(items, func(it machine.Item) bool { return it.Background })
+			if len(items) != 1 || string(items[0].Text) != text {
+				t.Fatalf("output of %d: %+v", seq, items)
+			}
+		}
+	}
+	if held != strings.Join(want, " ") {
+		all, err := m.Checkpoints(m.ctx, "m")
+		m.ok(err)
+		t.Fatalf("the machine holds the effects of %q, its records say %q; checkpoints %+v", held, strings.Join(want, " "), all)
+	}
+}
+
+func (b *box) over() bool {
+	select {
+	case <-b.ended:
+		return true
+	default:
+		return false
+	}
+}
