@@ -1,0 +1,272 @@
+package enginetest
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// canary is something of the computer's that no machine may find.
+func canary(t *testing.T) string {
+	t.Helper()
+	var b [16]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		t.Fatal(err)
+	}
+	return "canary" + hex.EncodeToString(b[:])
+}
+
+// listen opens a port on an address of the computer and tells how often somebody came.
+func listen(t *testing.T, address string) (port string, came *atomic.Int32) {
+	t.Helper()
+	came = new(atomic.Int32)
+	l, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			came.Add(1)
+			c.Close()
+		}
+	}()
+	t.Cleanup(func() { l.Close(); <-done })
+	// The canary sings: the port can be reached from here.
+	_, port, _ = net.SplitHostPort(l.Addr().String())
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatalf("the canary cannot be reached from the computer itself: %v", err)
+	}
+	c.Close()
+	return port, came
+}
+
+// ownAddresses are the computer's addresses, loopback first.
+func ownAddresses(t *testing.T) []string {
+	t.Helper()
+	out := []string{"127.0.0.1"}
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range addrs {
+		if ip, ok := a.(*net.IPNet); ok && !ip.IP.IsLoopback() && ip.IP.To4() != nil {
+			out = append(out, ip.IP.String())
+		}
+	}
+	return out
+}
+
+var escapeTests = []test{
+	{"Files", func(t *testing.T, s Subject) {
+		word := canary(t)
+		// In places that a sandbox might show: a temporary folder, a home, the working folder.
+		var paths []string
+		home, _ := os.UserHomeDir()
+		for _, dir := range []string{t.TempDir(), os.TempDir(), home, "."} {
+			f, err := os.CreateTemp(dir, "*-"+word)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = f.WriteString(word)
+			f.Close()
+			path, _ := filepath.Abs(f.Name())
+			t.Cleanup(func() { os.Remove(path) })
+			paths = append(paths, path)
+		}
+		m := s.fresh(t)
+		m.value("paths = " + pythonList(paths))
+		m.expect(`
+			import glob, os, subprocess
+			found = []
+			prefixes = ["", "/proc/1/root", "/proc/self/root", "/mnt/work/../../..", "/mnt/shared/../..", "/run/egress/../../../../..", "/proc/1/cwd/../../.."]
+			for p in paths:
+				for q in prefixes + [f"/proc/self/fd/{n}/../../../.." for n in range(40)]:
+					try: found.append(open(q + p).read())
+					except OSError: pass
+			for d in ("/mnt/work", "/mnt/inbox", "/mnt/outbox", "/mnt/shared", "/run/egress"):
+				found += os.listdir(d)
+			for d in ("/tmp", "/root", os.path.dirname(paths[0])):
+				found += [n for n in glob.glob(d + "/*") if "`+word+`" in n]
+			found
+		`, "[]")
+		// Nor can it make the kernel show more.
+		m.expect(`
+			import ctypes
+			libc = ctypes.CDLL(None, use_errno=True)
+			tried = [libc.mount(b"none", b"/mnt/work", b"tmpfs", 0, None), libc.mount(b"/dev/sda1", b"/mnt/shared", b"ext4", 0, None),
+				libc.umount2(b"/mnt/work", 2), libc.unshare(0x10000000), libc.chroot(b"/mnt/work"), libc.open_by_handle_at(-1, None, 0)]
+			all(n == -1 for n in tried) or tried
+		`, "True")
+		// The reserved folders belong to nobody yet.
+		m.expect(`
+			wrote = []
+			for d in ("/mnt/work", "/mnt/inbox", "/mnt/outbox", "/mnt/shared", "/run/egress"):
+				try: open(d + "/x", "w"); wrote.append(d)
+				except OSError: pass
+			wrote
+		`, "[]")
+	}},
+	{"EnvironmentAndProcesses", func(t *testing.T, s Subject) {
+		word := canary(t)
+		t.Setenv("FOREVERVM_CANARY", word)
+		host, err := os.Hostname()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := s.fresh(t)
+		m.expect("import os; '"+word+"' in repr(os.environ)", "False")
+		m.expect(`
+			import os
+			texts = []
+			for pid in filter(str.isdigit, os.listdir("/proc")):
+				for name in ("environ", "cmdline", "mountinfo", "maps", "status"):
+					try: texts.append(open(f"/proc/{pid}/{name}", errors="replace").read())
+					except OSError: pass
+			for name in ("version", "cmdline", "mounts", "cpuinfo", "meminfo"):
+				try: texts.append(open(f"/proc/{name}", errors="replace").read())
+				except OSError: pass
+			everything = "\0".join(texts)
+			("`+word+`" in everything, "enginetest" in everything, "supervisor" in everything, "runsc" in everything)
+		`, "(False, False, False, False)")
+		m.expect("len([p for p in os.listdir('/proc') if p.isdigit()]) < 8", "True")
+		m.expect(fmt.Sprintf("import socket; socket.gethostname() == %q or open('/etc/hostname').read().strip() == %q", host, host), "False")
+		if pids := s.Processes(t, m.id); pids["sandbox"] > 0 {
+			m.expect(fmt.Sprintf(`
+				tried = 0
+				for pid in (%d, %d, %d):
+					try: os.kill(pid, 0); tried += 1
+					except ProcessLookupError: pass
+				tried
+			`, os.Getpid(), pids["supervisor"], pids["sandbox"]), "0")
+		}
+	}},
+	{"Network", func(t *testing.T, s Subject) {
+		var targets []string
+		var came []*atomic.Int32
+		for _, address := range ownAddresses(t) {
+			port, n := listen(t, address)
+			targets = append(targets, net.JoinHostPort(address, port))
+			came = append(came, n)
+		}
+		m := s.fresh(t)
+		m.value("targets = " + pythonList(targets))
+		m.expect(`
+			import socket, time
+			reached = []
+			start = time.monotonic()
+			for host, port in [tuple(t.rsplit(":", 1)) for t in targets] + [("169.254.169.254", 80), ("10.0.0.1", 53), ("172.17.0.1", 80),
+					("192.168.0.1", 80), ("192.168.1.1", 80), ("1.1.1.1", 443), ("host.docker.internal", 80), ("0.0.0.0", int(targets[0].rsplit(":", 1)[1]))]:
+				try:
+					socket.create_connection((host, int(port)), timeout=5).close()
+					reached.append(host)
+				except OSError: pass
+			for family, kind, proto in ((socket.AF_INET, socket.SOCK_RAW, 1), (socket.AF_PACKET, socket.SOCK_RAW, 0x300)):
+				try: socket.socket(family, kind, proto); reached.append(str(family))
+				except OSError: pass
+			try: socket.getaddrinfo("example.org", 80); reached.append("dns")
+			except OSError: pass
+			try: socket.create_connection(("::1", int(targets[0].rsplit(":", 1)[1])), timeout=5); reached.append("::1")
+			except OSError: pass
+			reached
+		`, "[]")
+		m.expect("time.monotonic() - start < 20", "True")
+		for i, n := range came {
+			if got := n.Load(); got != 1 { // the one that the canary sang with
+				t.Errorf("%s was reached %d times from inside", targets[i], got-1)
+			}
+		}
+		m.expect("server = socket.create_server(('127.0.0.1', 0)); c = socket.create_connection(server.getsockname()); 'loopback works'", "'loopback works'")
+	}},
+	{"OutsideSocketsFailCleanly", func(t *testing.T, s Subject) {
+		m := s.fresh(t)
+		m.value("import socket; udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); tcp = socket.socket(); tcp.settimeout(5)")
+		info := m.stop()
+		back := s.start(t, machine.StartSpec{ID: m.id, Checkpoint: info.ID, Acked: m.acks()})
+		back.expect(`
+			failed = []
+			for what in (lambda: udp.sendto(b"x", ("1.1.1.1", 53)), lambda: tcp.connect(("1.1.1.1", 80)), lambda: socket.create_connection(("1.1.1.1", 80), timeout=5)):
+				try: what(); failed.append("no")
+				except OSError as e: failed.append("OSError")
+			failed
+		`, "['OSError', 'OSError', 'OSError']")
+	}},
+	{"OtherMachines", func(t *testing.T, s Subject) {
+		a, b := s.fresh(t), s.fresh(t)
+		word := canary(t)
+		a.value("import os, socket; open('/tmp/" + word + "', 'w').write('x'); open('/dev/shm/" + word + "', 'w').write('x'); server = socket.create_server(('127.0.0.1', 45454)); u = socket.socket(socket.AF_UNIX); u.bind('\\0" + word + "'); u.listen()")
+		b.expect(`
+			import os, socket
+			found = [d for d in ("/tmp", "/dev/shm", "/root") if "`+word+`" in os.listdir(d)]
+			for family, address in ((socket.AF_INET, ("127.0.0.1", 45454)), (socket.AF_UNIX, "\0`+word+`")):
+				s = socket.socket(family); s.settimeout(3)
+				try: s.connect(address); found.append(str(address))
+				except OSError: pass
+			found
+		`, "[]")
+	}},
+	{"WhatTheProcessesSee", func(t *testing.T, s Subject) {
+		// The defence behind gVisor: its processes have no file, mount or network of the computer's within reach.
+		m := s.fresh(t)
+		pids := s.Processes(t, m.id)
+		if pids == nil {
+			return // they are not ours to look into
+		}
+		for _, part := range []string{"inner", "sandbox", "gofer"} {
+			b, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pids[part]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(string(b)) {
+				fields := strings.Fields(line)
+				switch root, point := fields[3], fields[4]; {
+				case point == "/" && root == "/" && strings.Contains(line, " - tmpfs "), strings.Contains(line, " - proc "),
+					strings.HasPrefix(point, "/machine"), strings.HasPrefix(point, "/checkpoint"), point == "/runsc", point == "/image.erofs",
+					strings.HasPrefix(point, "/dev/"), strings.HasPrefix(point, "/reserved"), strings.Contains(line, " - tmpfs "),
+					strings.HasPrefix(point, "/root/mnt/"), strings.HasPrefix(point, "/root/run/"), strings.HasPrefix(point, "/proc"),
+					strings.Contains(line, " - nsfs "): // the empty network of the gofer
+				default:
+					t.Errorf("the %s sees the mount %s", part, line)
+				}
+			}
+			for _, path := range []string{"/etc/passwd", "/bin/sh", "/usr/bin", "/home", "/var", "/sys/kernel"} {
+				if _, err := os.Stat(fmt.Sprintf("/proc/%d/root%s", pids[part], path)); err == nil {
+					t.Errorf("the %s sees %s", part, path)
+				}
+			}
+			own, _ := os.Readlink("/proc/self/ns/net")
+			if theirs, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pids[part])); theirs == own {
+				t.Errorf("the %s has the computer's network", part)
+			}
+			env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pids[part]))
+			for _, one := range strings.Split(string(env), "\x00") {
+				if one != "" && !strings.HasPrefix(one, "GODEBUG=") && !strings.HasPrefix(one, "GOTRACEBACK=") {
+					t.Errorf("the %s has %q in its environment", part, one)
+				}
+			}
+		}
+	}},
+}
+
+// pythonList writes a list of strings as Python.
+func pythonList(list []string) string {
+	quoted := make([]string, len(list))
+	for i, s := range list {
+		quoted[i] = fmt.Sprintf("%q", s)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}

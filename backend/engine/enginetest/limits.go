@@ -1,0 +1,74 @@
+package enginetest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+var limitTests = []test{
+	{"MemoryError", func(t *testing.T, s Subject) {
+		m := s.start(t, machine.StartSpec{ID: s.newID(t), MemoryMB: 512})
+		m.value("x = list(range(1000))")
+		r, _ := m.run("hog = []\nwhile True: hog.append(bytearray(10 << 20))")
+		if r.OK || r.ErrorName != "MemoryError" {
+			t.Fatalf("ended with %+v", r)
+		}
+		m.expect("got = len(hog); del hog; 30 < got < 52 or got", "True")
+		m.expect("sum(x)", "499500")
+		if r, _ := m.run("import numpy; numpy.ones(2 << 30, dtype='uint8')"); r.OK || !strings.Contains(r.ErrorName, "MemoryError") {
+			t.Errorf("ended with %+v", r)
+		}
+		info := m.stop()
+		back := s.start(t, machine.StartSpec{ID: m.id, MemoryMB: 512, Checkpoint: info.ID, Acked: m.acks()})
+		if r, _ := back.run("b = bytearray(600 << 20)"); r.ErrorName != "MemoryError" {
+			t.Errorf("after waking: %+v", r)
+		}
+		if err := back.box.SetMemoryLimit(back.ctx(), 1024); err != nil {
+			t.Fatal(err)
+		}
+		back.expect("len(bytearray(600 << 20)) >> 20", "600")
+		if err := back.box.SetMemoryLimit(back.ctx(), 512); err != nil {
+			t.Fatal(err)
+		}
+		if r, _ := back.run("b = bytearray(600 << 20)"); r.ErrorName != "MemoryError" {
+			t.Errorf("after lowering the limit: %+v", r)
+		}
+	}},
+	{"AnotherLimitAfterWaking", func(t *testing.T, s Subject) {
+		m := s.start(t, machine.StartSpec{ID: s.newID(t), MemoryMB: 256})
+		if r, _ := m.run("b = bytearray(300 << 20)"); r.ErrorName != "MemoryError" {
+			t.Errorf("ended with %+v", r)
+		}
+		info := m.stop()
+		back := s.start(t, machine.StartSpec{ID: m.id, MemoryMB: 768, Checkpoint: info.ID, Acked: m.acks()})
+		back.expect("len(bytearray(300 << 20)) >> 20", "300")
+	}},
+	{"ManyProcesses", func(t *testing.T, s Subject) {
+		// Each within its limit, together far beyond: the machine is saved and stopped before the computer swaps.
+		m := s.start(t, machine.StartSpec{ID: s.newID(t), MemoryMB: 256})
+		m.value("x = 'kept'")
+		m.execute(`
+			import os, time
+			for _ in range(12):
+				if os.fork() == 0:
+					block = b"x" * (120 << 20)
+					time.sleep(1000); os._exit(0)
+			time.sleep(1000)
+		`)
+		cause := m.awaitEnd()
+		if cause.Kind != machine.EndedMemory || cause.Detail == "" {
+			t.Fatalf("the cause is %+v", cause)
+		}
+		if cause.Checkpoint == nil {
+			t.Fatalf("it was not saved: %+v", cause)
+		}
+		back := s.start(t, machine.StartSpec{ID: m.id, MemoryMB: 4096, Checkpoint: cause.Checkpoint.ID, Acked: m.acks()})
+		if err := back.box.Interrupt(back.ctx(), 1); err != nil {
+			t.Fatal(err)
+		}
+		back.result(1)
+		back.expect("x", "'kept'")
+	}},
+}

@@ -1,0 +1,118 @@
+// Package enginetest is the one conformance suite that every engine passes, run against the real sandbox.
+//
+// An engine's own test calls Run with a Subject; what only some engines can do (being hurt from outside) is optional
+// there, and a test that needs it fails where an engine of this computer should have it but does not.
+package enginetest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"testing"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// patience bounds everything that should be quick, on a computer that is busy.
+const patience = 90 * time.Second
+
+// Subject is an engine under test, and ways to hurt it.
+type Subject struct {
+	Engine machine.Engine
+	// Disconnect does to a sandbox what the daemon's death does.
+	Disconnect func(machine.Sandbox)
+	// Processes tells the process ids of a machine in memory by their part, such as "supervisor" or "sandbox"; nil for
+	// engines whose processes are not ours.
+	Processes func(t testing.TB, id machine.ID) map[string]int
+	// Leftovers tells what is left of machines that are not in memory, one line each: processes, mounts, folders, control
+	// groups. It waits a moment for what is just vanishing.
+	Leftovers func(t testing.TB) []string
+}
+
+// Run runs the suite. newSubject is called once; its engine is shared by the tests.
+func Run(t *testing.T, newSubject func(t *testing.T) Subject) {
+	s := newSubject(t)
+	if problems := s.Engine.Check(context.Background()); len(problems) > 0 {
+		t.Fatalf("the engine cannot work here: %+v", problems)
+	}
+	for _, group := range []struct {
+		name  string
+		tests []test
+	}{
+		{"Life", lifeTests}, {"Checkpoint", checkpointTests}, {"Running", runningTests}, {"Limits", limitTests},
+		{"Files", fileTests}, {"Hostile", hostileTests}, {"Escape", escapeTests}, {"Death", deathTests}, {"Many", manyTests},
+	} {
+		t.Run(group.name, func(t *testing.T) {
+			for _, one := range group.tests {
+				t.Run(one.name, func(t *testing.T) {
+					t.Cleanup(func() { // after everything that the test itself cleans up
+						if left := s.Leftovers(t); len(left) > 0 {
+							t.Errorf("left behind: %q", left)
+						}
+					})
+					one.run(t, s)
+				})
+			}
+		})
+	}
+}
+
+type test struct {
+	name string
+	run  func(t *testing.T, s Subject)
+}
+
+// newID makes an id for a machine and purges it after the test.
+func (s Subject) newID(t *testing.T) machine.ID {
+	t.Helper()
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		t.Fatal(err)
+	}
+	id := machine.ID(hex.EncodeToString(b[:]))
+	t.Cleanup(func() {
+		if err := s.Engine.Purge(context.Background(), id); err != nil {
+			t.Errorf("purge: %v", err)
+		}
+	})
+	return id
+}
+
+// fresh starts a new machine from the template.
+func (s Subject) fresh(t *testing.T) *session {
+	t.Helper()
+	return s.start(t, machine.StartSpec{ID: s.newID(t)})
+}
+
+// start brings a machine into memory; zero fields of the spec get defaults. It is killed after the test.
+func (s Subject) start(t *testing.T, spec machine.StartSpec) *session {
+	t.Helper()
+	session, err := s.tryStart(t, spec)
+	if err != nil {
+		t.Fatalf("start: %v", err)
+	}
+	return session
+}
+
+func (s Subject) tryStart(t *testing.T, spec machine.StartSpec) (*session, error) {
+	t.Helper()
+	if spec.Image == "" {
+		spec.Image = "base"
+	}
+	if spec.MemoryMB == 0 {
+		spec.MemoryMB = 1024
+	}
+	if spec.Name == "" {
+		spec.Name = "brave-otter-42"
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
+	defer cancel()
+	box, err := s.Engine.Start(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	session := newSession(t, spec.ID, box)
+	t.Cleanup(session.end)
+	return session, nil
+}

@@ -1,0 +1,182 @@
+//go:build linux
+
+package native
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+
+	"github.com/forevervm/desktop/backend/engine/enginetest"
+	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/sandbox/cgroup"
+	"github.com/forevervm/desktop/backend/sandbox/link"
+)
+
+func TestMain(m *testing.M) {
+	// What loses its parent becomes ours, so that nothing can hide from leftovers.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func TestConformance(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T) enginetest.Subject {
+		e := newEngine(t, t.TempDir())
+		return enginetest.Subject{
+			Engine:     e,
+			Disconnect: func(s machine.Sandbox) { s.(*link.Sandbox).Disconnect() },
+			Processes:  func(t testing.TB, id machine.ID) map[string]int { return processes(t, e.machineDir(id)) },
+			Leftovers:  func(t testing.TB) []string { return leftovers(t, e) },
+		}
+	})
+}
+
+// newEngine makes an engine of what `make build` has built.
+func newEngine(t testing.TB, data string) *Engine {
+	t.Helper()
+	bin := os.Getenv("FOREVERVM_BIN")
+	if bin == "" {
+		bin = "../../../build/bin"
+	}
+	bin, err := filepath.Abs(bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"supervisor", "runsc", "image/base.erofs"} {
+		if _, err := os.Stat(filepath.Join(bin, part)); err != nil {
+			t.Fatalf("%v: run `make build` first, or set FOREVERVM_BIN", err)
+		}
+	}
+	e := New(Config{
+		Supervisor: filepath.Join(bin, "supervisor"), Runsc: filepath.Join(bin, "runsc"), Images: filepath.Join(bin, "image"),
+		Data: data, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	})
+	t.Cleanup(func() { _ = e.Close() })
+	return e
+}
+
+// process is what /proc tells of one.
+type process struct {
+	pid, parent int
+	zombie      bool
+	args        []string
+}
+
+func allProcesses(t testing.TB) []process {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []process
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			continue // gone meanwhile
+		}
+		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+		parent, _ := strconv.Atoi(string(fields[1]))
+		args, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		list = append(list, process{pid, parent, string(fields[0]) == "Z", strings.Split(string(args), "\x00")})
+	}
+	return list
+}
+
+// processes finds those of the machine whose folder is dir.
+func processes(t testing.TB, dir string) map[string]int {
+	all := allProcesses(t)
+	found := map[string]int{}
+	for _, p := range all {
+		if len(p.args) > 1 && p.args[1] == "run" && slices.Contains(p.args, "-machine="+dir) {
+			found["supervisor"] = p.pid
+		}
+	}
+	child := func(of, name string, is func(process) bool) {
+		for _, p := range all {
+			if found[of] != 0 && p.parent == found[of] && is(p) {
+				found[name] = p.pid
+			}
+		}
+	}
+	child("supervisor", "inner", func(p process) bool { return true })
+	child("inner", "sandbox", func(p process) bool { return p.args[0] == "runsc-sandbox" })
+	child("inner", "gofer", func(p process) bool { return p.args[0] == "runsc-gofer" })
+	return found
+}
+
+// leftovers waits until nothing is left of machines, and tells what stays.
+func leftovers(t testing.TB, e *Engine) []string {
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		left := append(leftProcesses(t), leftFiles(t, e)...)
+		if len(left) == 0 || time.Now().After(deadline) {
+			return left
+		}
+	}
+}
+
+// leftProcesses are all that descend from this one.
+func leftProcesses(t testing.TB) []string {
+	ours := map[int]bool{os.Getpid(): true}
+	var left []string
+	for again := true; again; {
+		again = false
+		for _, p := range allProcesses(t) {
+			if ours[p.parent] && !ours[p.pid] {
+				ours[p.pid], again = true, true
+				if !p.zombie {
+					left = append(left, fmt.Sprintf("process %d %q", p.pid, p.args))
+				}
+			}
+		}
+	}
+	return left
+}
+
+// leftFiles are mounts, control groups, and what is half written.
+func leftFiles(t testing.TB, e *Engine) []string {
+	var left []string
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if strings.Contains(line, e.cfg.Data) {
+			left = append(left, "mount "+line)
+		}
+	}
+	err = filepath.WalkDir(e.cfg.Data, func(path string, d fs.DirEntry, err error) error {
+		name := filepath.Base(path)
+		if d != nil && (name == "scratch" || strings.HasSuffix(name, ".partial") || strings.HasSuffix(name, ".removed")) {
+			left = append(left, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	machines, _ := filepath.Glob(filepath.Join(e.cfg.Data, "machines", "*"))
+	for _, dir := range machines {
+		groups, _ := filepath.Glob("/sys/fs/cgroup/*/" + cgroup.Name(dir))
+		nested, _ := filepath.Glob("/sys/fs/cgroup/*/*/*/" + cgroup.Name(dir))
+		left = append(left, append(groups, nested...)...)
+	}
+	return left
+}
