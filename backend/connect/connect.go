@@ -129,24 +129,33 @@ func (f *finder) endpoint(d home.Daemon) (client.Endpoint, error) {
 
 // running returns the daemon that answers, or nil.
 func (f *finder) running(ctx context.Context) (*home.Daemon, error) {
-	d, err := f.dirs.ReadDaemon()
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("where the ForeverVM daemon is cannot be read: %w", err)
-	}
 	ctx, cancel := context.WithTimeout(ctx, healthWithin)
 	defer cancel()
-	// A client of its own: the health of one address, asked once.
-	probe := client.New(d.URL, "", client.Options{})
-	defer probe.Close()
-	running, err := probe.Health(ctx)
-	if err != nil || running == "" {
-		return nil, nil
+	for {
+		said, err := f.dirs.ReadDaemon()
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("where the ForeverVM daemon is cannot be read: %w", err)
+		}
+		answering, err := health(ctx, said.URL)
+		if err != nil || answering == "" {
+			return nil, nil
+		}
+		// What answered may be the next daemon at the same port, which has written the file before it answered.
+		if now, err := f.dirs.ReadDaemon(); err == nil && now == said {
+			said.Version = answering
+			return &said, nil
+		}
 	}
-	d.Version = running
-	return &d, nil
+}
+
+// health returns the version of the daemon at an address.
+func health(ctx context.Context, url string) (version string, err error) {
+	probe := client.New(url, "", client.Options{})
+	defer probe.Close()
+	return probe.Health(ctx)
 }
 
 // retire asks a daemon to end and waits until it has.

@@ -128,6 +128,10 @@ func (d *daemon) serve(ctx context.Context, machines *machine.Service, listener 
 		Machines: machines, Token: token, Account: "local", Version: version.Version, Home: d.dirs.Data, MCP: mcp.Handler(),
 		Page: frontend.Dist, Host: address.host, Logger: d.log, Shutdown: d.stop,
 	})
+	// Written before the first request is answered (the port is open already): whoever is answered finds this daemon in the
+	// file, not its predecessor at the same port.
+	self := home.Daemon{URL: address.url, PID: os.Getpid(), Version: version.Version, StartedAt: time.Now().UTC()}
+	err := d.dirs.WriteDaemon(self)
 	served := make(chan error, 1)
 	serving, end := context.WithCancel(ctx)
 	defer end()
@@ -138,8 +142,6 @@ func (d *daemon) serve(ctx context.Context, machines *machine.Service, listener 
 		watchSystem(serving, d.log, machines.CheckpointAll)
 	}()
 
-	self := home.Daemon{URL: address.url, PID: os.Getpid(), Version: version.Version, StartedAt: time.Now().UTC()}
-	err := d.dirs.WriteDaemon(self)
 	if err == nil {
 		d.log.Info("the daemon answers", "url", address.url)
 		if d.config.Ready != nil {

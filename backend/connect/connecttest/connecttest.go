@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,8 +17,11 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/forevervm/desktop/backend/client"
 	"github.com/forevervm/desktop/backend/connect"
+	"github.com/forevervm/desktop/backend/home"
 )
 
 // Patience bounds every wait of a test: long enough for a loaded machine, never reached when all is well.
@@ -25,6 +30,14 @@ const Patience = 2 * time.Minute
 // Program is the path of a built program, from $FOREVERVM_BIN or else build/bin. Without it the test fails.
 func Program(t testing.TB, name string) string {
 	t.Helper()
+	path, err := program(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func program(name string) (string, error) {
 	dir := os.Getenv("FOREVERVM_BIN")
 	if dir == "" {
 		_, file, _, _ := runtime.Caller(0)
@@ -35,74 +48,123 @@ func Program(t testing.TB, name string) string {
 		_, err = os.Stat(path)
 	}
 	if err != nil {
-		t.Fatalf("%s is missing: run `make build` first (%v)", path, err)
+		return "", fmt.Errorf("%s is missing: run `make build` first (%w)", path, err)
 	}
-	return path
+	return path, nil
+}
+
+// Main runs a package's tests with a home of their own in the environment, where connect.Daemon finds the one daemon that
+// they share, or starts it. Afterwards the daemon is ended, and nothing may be left of it. It returns the exit status.
+func Main(m *testing.M) int {
+	status, err := withHome(m.Run)
+	if err == nil {
+		err = goleak.Find()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return max(status, 1)
+	}
+	return status
+}
+
+func withHome(run func() int) (status int, err error) {
+	executable, err := program("forevervm")
+	if err != nil {
+		return 1, err
+	}
+	folder, err := os.MkdirTemp("", "forevervm-test-")
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, End(folder), os.RemoveAll(folder)) }()
+	for name, value := range map[string]string{
+		home.Variable:           folder,
+		connect.BaseURLVariable: "",
+		"PATH":                  filepath.Dir(executable) + string(filepath.ListSeparator) + os.Getenv("PATH"),
+	} {
+		if err := os.Setenv(name, value); err != nil {
+			return 1, err
+		}
+	}
+	return run(), nil
 }
 
 // Home makes a home folder. At the end of the test the daemon over it, whoever started it, is ended, and the folder removed.
 func Home(t testing.TB) string {
 	t.Helper()
-	home, err := os.MkdirTemp("", "forevervm-test-")
+	folder, err := os.MkdirTemp("", "forevervm-test-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		End(t, home)
-		Eventually(t, "the home folder is free", func() bool { return !InUse(t, home) })
-		if err := os.RemoveAll(home); err != nil {
-			t.Errorf("the home folder cannot be removed: %v", err)
+		if err := errors.Join(End(folder), os.RemoveAll(folder)); err != nil {
+			t.Error(err)
 		}
 	})
-	return home
+	return folder
 }
 
-// End ends the daemon over a home folder, if one runs, and waits until it has.
-func End(t testing.TB, home string) {
-	t.Helper()
+// End ends the daemon over a home folder, if one runs, and waits until no process is left of it.
+func End(folder string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
-	c, err := connect.Running(ctx, connect.Options{Home: home, Name: "test"})
+	c, err := connect.Running(ctx, connect.Options{Home: folder, Name: "test"})
 	if err != nil {
-		t.Errorf("the daemon cannot be asked to end: %v", err)
+		return err
 	}
-	if c == nil {
-		return
+	if c != nil {
+		defer c.Close()
+		if err := c.Shutdown(ctx); err != nil {
+			return fmt.Errorf("the daemon does not end: %w", err)
+		}
 	}
-	if err := c.Shutdown(ctx); err != nil {
-		t.Errorf("the daemon does not end: %v", err)
-	}
+	return until(func() error { return inUse(folder) })
 }
 
-// InUse says whether a process names the folder in its arguments, such as a daemon or a supervisor.
-func InUse(t testing.TB, home string) bool {
-	t.Helper()
+// inUse fails while a process names the folder in its arguments, such as a daemon or a supervisor.
+func inUse(folder string) error {
 	processes, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	for _, path := range processes {
 		// A process that ends meanwhile is none that matters.
-		if line, err := os.ReadFile(path); err == nil && bytes.Contains(line, []byte(home)) {
-			return true
+		if line, err := os.ReadFile(path); err == nil && bytes.Contains(line, []byte(folder)) {
+			return fmt.Errorf("still there: %s", bytes.ReplaceAll(line, []byte{0}, []byte{' '}))
 		}
 	}
-	return false
+	return nil
+}
+
+// until waits for a condition; when time is up, it returns what is still missing.
+func until(ok func() error) error {
+	deadline := time.NewTimer(Patience)
+	defer deadline.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := ok()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-deadline.C:
+			return err
+		case <-tick.C:
+		}
+	}
 }
 
 // Eventually waits for a condition; the test fails when it does not come about.
 func Eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.NewTimer(Patience)
-	defer deadline.Stop()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-deadline.C:
-			t.Fatalf("waited in vain: %s", what)
-		case <-tick.C:
+	if err := until(func() error {
+		if ok() {
+			return nil
 		}
+		return errors.New(what)
+	}); err != nil {
+		t.Fatalf("waited in vain: %v", err)
 	}
 }
 
@@ -120,10 +182,10 @@ type Daemon struct {
 }
 
 // Start starts a daemon over a home folder (see Home) and waits until it is ready. It is ended with the test.
-func Start(t testing.TB, home string, args ...string) *Daemon {
+func Start(t testing.TB, folder string, args ...string) *Daemon {
 	t.Helper()
-	d := &Daemon{Home: home, t: t, ended: make(chan struct{}), log: &lockedBuffer{}}
-	d.cmd = exec.Command(Program(t, "forevervm"), append([]string{"serve", "--home", home}, args...)...)
+	d := &Daemon{Home: folder, t: t, ended: make(chan struct{}), log: &lockedBuffer{}}
+	d.cmd = exec.Command(Program(t, "forevervm"), append([]string{"serve", "--home", folder}, args...)...)
 	d.cmd.Stderr = d.log
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {
@@ -146,7 +208,7 @@ func Start(t testing.TB, home string, args ...string) *Daemon {
 	if err := json.Unmarshal([]byte(line), &ready); err != nil || ready.URL == "" {
 		t.Fatalf("the daemon said %q (%v, %v)\n%s", line, err, readErr, d.log)
 	}
-	token, err := exec.Command(Program(t, "forevervm"), "token", "--home", home).Output()
+	token, err := exec.Command(Program(t, "forevervm"), "token", "--home", folder).Output()
 	if err != nil {
 		t.Fatalf("forevervm token: %v", err)
 	}
