@@ -5,6 +5,7 @@ export default defineConfig({
     include: ['e2e/**/*.test.ts'],
     fileParallelism: false,
     testTimeout: 60_000,
+    expect: { poll: { timeout: 10_000 } },
     hookTimeout: 120_000,
   },
 });

@@ -234,6 +234,7 @@ export function author(client: Instruction['client']): string {
   const { name } = client;
   if (name === 'window' || name === 'browser') return 'You';
   if (name === '') return 'A program';
+  if (name === 'forevervm CLI') return 'Command line';
   const sdk = /^(?:forevervm-sdk[ -]?)?(python|javascript|rust)(?: \(\w+\))?$/i.exec(name)?.[1];
   if (sdk) return `${sdk.charAt(0).toUpperCase()}${sdk.slice(1).toLowerCase()} program`;
   return name;

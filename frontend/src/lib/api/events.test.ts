@@ -90,7 +90,9 @@ describe('followEvents', () => {
       response.write(line({ type: 'machine', id: '1' }));
       setImmediate(() => response.destroy());
     });
-    const happened = await follow((list) => list.filter((what) => what.startsWith('wait')).length === 7);
+    const happened = await follow(
+      (list) => list.filter((what) => what.startsWith('wait')).length === 7,
+    );
     const waits = happened.filter((what) => what.startsWith('wait')).map((what) => what.slice(5));
     expect(waits).toEqual(['250', '500', '1000', '2000', '4000', '5000', '250']);
   });

@@ -1,4 +1,5 @@
 import { ApiError, type Http } from './http';
+import { Slice } from '$lib/slice';
 import { ndjson } from './ndjson';
 import type { Event } from './types';
 
@@ -53,12 +54,14 @@ export async function followEvents(
         if (!response.body) throw new Error('The event stream has no body.');
         handlers.onState('open', after !== undefined);
         failures = 0;
+        const slice = new Slice();
         for await (const value of ndjson(response.body)) {
           clearTimeout(watchdog);
           watchdog = setTimeout(stop, SILENCE_MS);
           const event = value as Event;
           if (event.id) after = event.id;
           if (event.type !== 'ping') handlers.onEvent(event);
+          await slice.pause();
         }
       } finally {
         clearTimeout(watchdog);

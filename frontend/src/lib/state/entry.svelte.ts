@@ -1,6 +1,7 @@
 import type { Api } from '$lib/api/api';
 import type { Instruction, Item } from '$lib/api/types';
 import { Transcript } from '$lib/output/transcript';
+import { Slice } from '$lib/slice';
 
 /** One step of a machine: the instruction and what it put out, which is loaded when it comes into view. */
 export class Entry {
@@ -57,6 +58,7 @@ export class Entry {
       return;
     }
     this.loading = 'loading';
+    const slice = new Slice();
     try {
       for (;;) {
         const page = await this.source.api.listItems(
@@ -64,7 +66,10 @@ export class Entry {
           this.seq,
           this.transcript.next,
         );
-        for (const item of page.items) this.transcript.add(item);
+        for (const item of page.items) {
+          this.transcript.add(item);
+          await slice.pause();
+        }
         if (!page.next || page.items.length === 0) break;
       }
       for (const item of this.waiting) this.transcript.add(item);

@@ -1,0 +1,74 @@
+import {
+  chromium,
+  type Browser,
+  type BrowserContext,
+  type Locator,
+  type Page,
+} from 'playwright-core';
+import type { Daemon } from './daemon';
+
+export function launch(): Promise<Browser> {
+  return chromium.launch({ executablePath: '/usr/bin/chromium' });
+}
+
+/** The page, and what a test does with it in a person's words. */
+export class Tab {
+  private constructor(
+    readonly context: BrowserContext,
+    readonly page: Page,
+    /** Errors of the page's own code; must stay empty. */
+    readonly errors: string[],
+  ) {}
+
+  static async open(browser: Browser, daemon: Daemon, dark = false): Promise<Tab> {
+    const context = await browser.newContext({
+      colorScheme: dark ? 'dark' : 'light',
+      viewport: { width: 1200, height: 800 },
+    });
+    context.setDefaultTimeout(20_000);
+    const page = await context.newPage();
+    const errors: string[] = [];
+    page.on('pageerror', (error) => errors.push(error.message));
+    await page.goto(daemon.link());
+    await page.getByRole('contentinfo').waitFor();
+    return new Tab(context, page, errors);
+  }
+
+  get machines(): Locator {
+    return this.page.getByRole('listbox', { name: 'Machines' }).getByRole('option');
+  }
+
+  /** A step by its number as shown, from 1. */
+  step(number: number): Locator {
+    return this.page.locator(`article[data-seq="${number - 1}"]`);
+  }
+
+  async newMachine(): Promise<string> {
+    await this.page.getByRole('button', { name: 'New machine', exact: true }).last().click();
+    await this.page.getByText('Nothing has run here yet').waitFor();
+    return (await this.page.locator('main h2').first().textContent()) ?? '';
+  }
+
+  /** Types code and runs it; does not wait for its end. */
+  async run(code: string): Promise<void> {
+    const editor = this.page.getByRole('textbox', { name: 'Python code' });
+    await editor.fill(code);
+    await editor.press('Shift+Enter');
+  }
+
+  async runToEnd(number: number, code: string): Promise<Locator> {
+    await this.run(code);
+    const step = this.step(number);
+    await step.and(this.page.locator('.ok, .error, .cancelled')).waitFor();
+    return step;
+  }
+
+  async menu(item: string): Promise<void> {
+    await this.page.getByRole('button', { name: 'More for this machine', exact: true }).click();
+    await this.page.getByRole('menuitem', { name: item }).click();
+  }
+
+  close(): Promise<void> {
+    return this.context.close();
+  }
+}

@@ -1,0 +1,92 @@
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout } from 'node:timers/promises';
+
+const programs = new URL('../../build/bin/', import.meta.url).pathname;
+
+/** A real daemon with a home of its own. */
+export class Daemon {
+  readonly home = mkdtempSync(join(tmpdir(), 'forevervm-page-'));
+  url = '';
+  private process: ChildProcess | null = null;
+
+  /** Starts it, or starts it again: at the same address, with the same token. */
+  async start(): Promise<void> {
+    const process = spawn(join(programs, 'forevervm'), ['serve'], {
+      env: this.env,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    this.process = process;
+    const ready = once(createInterface(process.stdout), 'line');
+    const ended = once(process, 'exit').then(() => {
+      throw new Error('The daemon ended before it was ready.');
+    });
+    ended.catch(() => undefined);
+    const [line] = (await Promise.race([ready, ended])) as [string];
+    this.url = (JSON.parse(line) as { url: string }).url;
+  }
+
+  /** Ends it as a power cut would. */
+  async kill(): Promise<void> {
+    await this.end('SIGKILL');
+  }
+
+  /** Ends it gently and removes its home. */
+  async close(): Promise<void> {
+    await this.end('SIGTERM');
+    rmSync(this.home, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
+  }
+
+  /** What the command line program prints. */
+  cli(...args: string[]): string {
+    return execFileSync(join(programs, 'forevervm'), args, { env: this.env, encoding: 'utf8' });
+  }
+
+  /** An address that opens the page, once. */
+  link(): string {
+    return this.cli('open', '--print').trim();
+  }
+
+  /** Ends a daemon that another program started here, and removes the home. */
+  async closeDetached(): Promise<void> {
+    const { url, pid } = JSON.parse(readFileSync(join(this.home, 'run/daemon.json'), 'utf8')) as {
+      url: string;
+      pid: number;
+    };
+    const headers = { authorization: `Bearer ${this.cli('token').trim()}` };
+    await fetch(`${url}/api/shutdown`, { method: 'POST', headers });
+    const deadline = Date.now() + 60_000;
+    while (alive(pid)) {
+      if (Date.now() > deadline) throw new Error('The daemon does not end.');
+      await setTimeout(50);
+    }
+    await this.close();
+  }
+
+  get env(): NodeJS.ProcessEnv {
+    return { ...process.env, FOREVERVM_HOME: this.home };
+  }
+
+  private async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    const ending = this.process;
+    this.process = null;
+    if (!ending || ending.exitCode !== null) return;
+    const ended = once(ending, 'exit');
+    ending.kill(signal);
+    await ended;
+  }
+}
+
+export const desktop = join(programs, 'forevervm-desktop');
+
+function alive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,312 @@
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import type { Browser } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { launch, Tab } from './browser';
+import { Daemon } from './daemon';
+import { hostile } from './hostile';
+
+const daemon = new Daemon();
+let browser: Browser;
+let tab: Tab;
+
+beforeAll(async () => {
+  [browser] = await Promise.all([launch(), daemon.start()]);
+});
+
+afterAll(async () => {
+  await browser.close();
+  await daemon.close();
+});
+
+beforeEach(async () => {
+  tab = await Tab.open(browser, daemon);
+});
+
+afterEach(async () => {
+  expect(tab.errors).toEqual([]);
+  await tab.close();
+});
+
+describe('opening', () => {
+  it('greets the first visitor, and the example draws a chart and a table', async () => {
+    const { page } = tab;
+    await page.getByText('Your AI can run code here, safely').waitFor();
+    await page.getByRole('button', { name: 'Run the example' }).click();
+    const step = tab.step(1);
+    await step.getByText('730 days, from 01 January 2024').waitFor();
+    const chart = step.getByRole('img', { name: 'Picture made by this step' });
+    await expect
+      .poll(() => chart.evaluate((img: HTMLImageElement) => img.naturalWidth))
+      .toBeGreaterThan(400);
+    const table = step.frameLocator('iframe').getByRole('table');
+    await table.getByText('temperature').waitFor();
+    await expect
+      .poll(async () => (await step.locator('iframe').boundingBox())?.height)
+      .toBeGreaterThan(200);
+    expect(await page.title()).toBe('A first example – ForeverVM');
+  });
+
+  it('takes the code out of the address, and a link works once', async () => {
+    const { page } = tab;
+    expect(page.url()).not.toContain('open=');
+    const link = daemon.link();
+    const second = await browser.newPage();
+    await second.goto(link);
+    await second.getByRole('contentinfo').waitFor();
+    await second.close();
+    const third = await browser.newPage();
+    await third.goto(link);
+    await third.getByText('This page needs a key').waitFor();
+    await third.getByText('forevervm open').waitFor();
+    await third.close();
+  });
+
+  it('comes back to the same machine after a reload', async () => {
+    const name = await tab.newMachine();
+    await tab.page.reload();
+    await tab.page.getByRole('heading', { name }).waitFor();
+  });
+});
+
+describe('running code', () => {
+  it('shows output while the code still runs', async () => {
+    await tab.newMachine();
+    await tab.run(
+      'import time\nfor i in range(3):\n    print("part", i, flush=True)\n    time.sleep(1)\n"end"',
+    );
+    const step = tab.step(1);
+    await step.getByText('part 0').waitFor();
+    expect(await step.getByText('Running', { exact: true }).isVisible()).toBe(true);
+    expect(await step.getByText('part 2').count()).toBe(0);
+    await step.getByText("'end'").waitFor();
+    await step.getByText('part 2').waitFor();
+  });
+
+  it('shows what other programs run, and who they are, as it happens', async () => {
+    const name = await tab.newMachine();
+    daemon.cli('exec', name, 'print("from elsewhere")');
+    await tab.step(1).getByText('from elsewhere', { exact: true }).waitFor();
+    await tab.step(1).getByText('Command line').waitFor();
+  });
+
+  it('draws progress bars in place and colours in colour', async () => {
+    await tab.newMachine();
+    const step = await tab.runToEnd(
+      1,
+      'for i in range(101):\n    print(f"\\r{i}%", end="", flush=True)\nprint("\\n\\x1b[31mred\\x1b[0m")',
+    );
+    await expect
+      .poll(() => step.locator('.terminal .line').allTextContents())
+      .toEqual(['100%', 'red']);
+    const colour = await step
+      .getByText('red', { exact: true })
+      .evaluate((e) => getComputedStyle(e).color);
+    expect(colour).toBe('rgb(179, 38, 30)');
+  });
+
+  it('says what went wrong before it says where', async () => {
+    await tab.newMachine();
+    const step = await tab.runToEnd(1, 'def f(x):\n    return 1 / x\nf(0)');
+    await step.getByText('ZeroDivisionError: division by zero').first().waitFor();
+    await step.getByText('What Python says').waitFor();
+    await step.getByText('Failed').waitFor();
+  });
+
+  it('stops an endless loop; the machine and its variables go on', async () => {
+    await tab.newMachine();
+    await tab.runToEnd(1, 'kept = 41');
+    await tab.run('while True: pass');
+    await tab.page.getByRole('button', { name: 'Stop' }).click();
+    await tab.step(2).getByText('Stopped').first().waitFor();
+    await (await tab.runToEnd(3, 'kept + 1')).getByText('42').waitFor();
+  });
+
+  it('queues code and cancels what waits', async () => {
+    await tab.newMachine();
+    await tab.run('import time; time.sleep(30)');
+    await tab.step(1).getByText('Running', { exact: true }).waitFor();
+    await tab.run('print("never")');
+    await tab.step(2).getByText('Waiting its turn').waitFor();
+    await tab.step(2).getByRole('button', { name: 'Cancel' }).click();
+    await tab.step(2).getByText('Cancelled before it ran').first().waitFor();
+    await tab.page.getByRole('button', { name: 'Stop' }).click();
+    await tab.step(1).getByText('Stopped').first().waitFor();
+  });
+
+  it('completes names from the live machine', async () => {
+    await tab.newMachine();
+    await tab.runToEnd(1, 'unmistakable_name = 1');
+    await tab.page
+      .getByRole('textbox', { name: 'Python code' })
+      .pressSequentially('unmist', { delay: 30 });
+    await tab.page.getByRole('option', { name: 'unmistakable_name' }).waitFor();
+  });
+
+  it('keeps 100,000 lines out of the page and shows them when asked', async () => {
+    await tab.newMachine();
+    const step = await tab.runToEnd(1, 'for i in range(100_000): print("line", i)');
+    await step.getByText('line 99999', { exact: true }).waitFor();
+    expect(await step.locator('.line').count()).toBeLessThanOrEqual(80);
+    await step.getByRole('button', { name: 'Show everything' }).click();
+    const log = tab.page.getByRole('log');
+    await tab.page.getByText('100,000 lines').waitFor();
+    expect(await log.locator('.row').count()).toBeLessThan(120);
+    await log.press('End');
+    await log.getByText('line 99999', { exact: true }).waitFor();
+    await log.evaluate((e) => (e.scrollTop = e.scrollHeight / 2));
+    await log.getByText('line 50000', { exact: true }).waitFor();
+  });
+});
+
+describe('a machine', () => {
+  it('goes back to a checkpoint; what is undone says so; a copy goes on by itself', async () => {
+    const { page } = tab;
+    await tab.newMachine();
+    await tab.runToEnd(1, 'x = 1');
+    await page.getByRole('button', { name: 'Save a checkpoint' }).click();
+    await page.getByLabel('What should it be called?').fill('x is one');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    const mark = page.getByRole('group', { name: 'Checkpoint: x is one' });
+    await mark.waitFor();
+    await tab.runToEnd(2, 'x = 2');
+
+    await mark.getByRole('button', { name: 'Go back to here' }).click();
+    await page.getByText('What the step after it did is undone').waitFor();
+    await page.getByRole('button', { name: 'Go back', exact: true }).click();
+    await tab.step(2).getByText('Undone').waitFor();
+    await (await tab.runToEnd(3, 'x + 6')).getByText('7', { exact: true }).waitFor();
+    // The state before going back was kept, as the dialog said.
+    await page.getByRole('group', { name: 'Checkpoint: Before going back' }).waitFor();
+
+    await mark.getByRole('button', { name: 'New machine from here' }).click();
+    await page.getByLabel('Title').fill('A copy');
+    await page.getByRole('button', { name: 'Make it' }).click();
+    await page.getByRole('heading', { name: 'A copy' }).waitFor();
+    await page.getByText(/^Made from /).waitFor();
+    await tab.run('x + 8');
+    await page.locator('article').last().getByText('9', { exact: true }).waitFor();
+  });
+
+  it('sleeps and wakes with its variables', async () => {
+    const { page } = tab;
+    await tab.newMachine();
+    await tab.runToEnd(1, 'word = "remembered"');
+    await tab.menu('Put to sleep');
+    await page.locator('main header').getByText('Asleep').waitFor();
+    await (await tab.runToEnd(2, 'word')).getByText("'remembered'").waitFor();
+    await page.locator('main header').getByText('Ready').waitFor();
+  });
+
+  it('gets a title and tags, and is found by them', async () => {
+    const { page } = tab;
+    const name = await tab.newMachine();
+    await tab.menu('Name and tags');
+    await page.getByLabel('Title').fill('Über-Analyse');
+    await page.getByRole('textbox', { name: 'Tags' }).fill('kind=report\nbad');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('“bad” is not a tag').waitFor();
+    await page.getByRole('textbox', { name: 'Tags' }).fill('kind=report');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByRole('heading', { name: 'Über-Analyse' }).waitFor();
+    await page.locator('main header').getByText('kind=report').waitFor();
+    await page.getByRole('searchbox').fill('über report');
+    await expect.poll(() => tab.machines.count()).toBe(1);
+    await page.getByRole('searchbox').fill('nothing like it');
+    await page.getByText('Nothing matches').waitFor();
+    await page.getByRole('searchbox').fill(name);
+    await expect.poll(() => tab.machines.count()).toBe(1);
+  });
+
+  it('is deleted, brought back by Undo, and removed for good from the bin', async () => {
+    const { page } = tab;
+    const name = await tab.newMachine();
+    await tab.menu('Delete');
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.getByRole('heading', { name }).waitFor();
+    await tab.menu('Delete');
+    await page.getByRole('button', { name: 'Bin' }).click();
+    const row = page.getByRole('listitem').filter({ hasText: name });
+    await row.getByRole('button', { name: 'Delete for good' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete for good' }).click();
+    await expect.poll(() => row.count()).toBe(0);
+    expect(daemon.cli('machine', 'list')).not.toContain(name);
+  });
+});
+
+describe('the daemon', () => {
+  it('may be killed: the page says so, connects again, and the variables are there', async () => {
+    const { page } = tab;
+    await tab.newMachine();
+    await tab.runToEnd(1, 'kept = "through a crash"');
+    await daemon.kill();
+    await page.getByText('Connecting again').waitFor();
+    await daemon.start();
+    await page.getByText('Connecting again').waitFor({ state: 'detached' });
+    await (await tab.runToEnd(2, 'kept')).getByText("'through a crash'").waitFor();
+  });
+
+  it('may come back while code runs: the rest of its output appears', async () => {
+    await tab.newMachine();
+    await tab.run(
+      'import time\nfor i in range(12):\n    print("part", i, flush=True)\n    time.sleep(0.5)\n"end"',
+    );
+    await tab.step(1).getByText('part 1').waitFor();
+    await daemon.kill();
+    await daemon.start();
+    await tab.step(1).getByText("'end'").waitFor();
+    const lines = await tab.step(1).locator('.text .line').allTextContents();
+    expect(lines).toEqual(Array.from({ length: 12 }, (_, i) => `part ${i}`));
+  });
+});
+
+describe('hostile output', () => {
+  it('runs nothing, reaches nobody, leads nowhere', async () => {
+    const { page } = tab;
+    const reached: string[] = [];
+    const canary = createServer((request, response) => {
+      reached.push(request.url ?? '');
+      response.writeHead(200, { 'Access-Control-Allow-Origin': '*' }).end();
+    });
+    canary.listen(0, '127.0.0.1');
+    await once(canary, 'listening');
+    const outside = `http://127.0.0.1:${(canary.address() as AddressInfo).port}`;
+    page.on('dialog', (dialog) => {
+      reached.push(`dialog ${dialog.message()}`);
+      void dialog.dismiss();
+    });
+    page.on('popup', () => reached.push('popup'));
+    try {
+      await tab.newMachine();
+      let number = 0;
+      for (const [mime, output] of hostile(outside)) {
+        number += 1;
+        const step = await tab.runToEnd(
+          number,
+          `from IPython.display import display\ndisplay({${JSON.stringify(mime)}: ${JSON.stringify(output)}}, raw=True)`,
+        );
+        const shown = step.locator('.display iframe, .display img, .display p');
+        await shown.first().waitFor();
+        const frame = step.locator('iframe');
+        if ((await frame.count()) > 0) {
+          expect(await frame.getAttribute('sandbox')).toBe('allow-scripts');
+          const inside = step.frameLocator('iframe');
+          await inside.locator('body').waitFor();
+          for (const bait of await inside.locator('a, button, .bait').all()) {
+            await bait.click({ force: true, timeout: 1_000 }).catch(() => undefined);
+          }
+          expect(await inside.locator('html').evaluate(() => String(self.origin))).toBe('null');
+        }
+      }
+      // A request would have been made by now: this one goes the same way and comes later.
+      await fetch(`${outside}/after`);
+      expect(reached).toEqual(['/after']);
+      expect(await page.evaluate(() => 'pwned' in window)).toBe(false);
+      expect(new URL(page.url()).origin).toBe(daemon.url);
+      expect(page.context().pages()).toHaveLength(1);
+    } finally {
+      canary.close();
+    }
+  });
+});

@@ -1,0 +1,88 @@
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { launch } from './browser';
+import { Daemon, desktop } from './daemon';
+
+/** Of the home that the window uses; the daemon in it is started by the window. */
+let daemon: Daemon;
+let started: ChildProcess[];
+
+beforeEach(() => {
+  daemon = new Daemon();
+  started = [];
+});
+
+afterEach(async () => {
+  for (const process of started.reverse()) {
+    if (process.exitCode !== null || process.signalCode !== null) continue;
+    const ended = once(process, 'exit');
+    process.kill('SIGKILL');
+    await ended;
+  }
+  await daemon.closeDetached();
+});
+
+function start(program: string, args: string[], env: NodeJS.ProcessEnv): ChildProcess {
+  const process = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'ignore'] });
+  started.push(process);
+  return process;
+}
+
+async function firstLine(process: ChildProcess): Promise<string> {
+  if (!process.stdout) throw new Error('The output of the process is not read.');
+  const [line] = (await once(createInterface(process.stdout), 'line')) as [string];
+  return line.trim();
+}
+
+/** How many pixels of the screen have the colour of the product's mark, which the page draws. */
+function markPixels(env: NodeJS.ProcessEnv): number {
+  const raw = execFileSync('import', ['-window', 'root', '-depth', '8', 'rgb:-'], {
+    env,
+    maxBuffer: 64 << 20,
+  });
+  let count = 0;
+  for (let i = 0; i + 2 < raw.length; i += 3) {
+    if (raw[i] === 0x0f && raw[i + 1] === 0x76 && raw[i + 2] === 0x6e) count += 1;
+  }
+  return count;
+}
+
+it('says that there is no display, and gives an address that opens the page', async () => {
+  const env = { ...daemon.env };
+  delete env['DISPLAY'];
+  delete env['WAYLAND_DISPLAY'];
+  const said = execFileSync(desktop, { env, encoding: 'utf8' });
+  expect(said).toContain('There is no display to show a window on.');
+  const address = /http:\S+/.exec(said)?.[0] ?? '';
+  const browser = await launch();
+  const page = await browser.newPage();
+  await page.goto(address);
+  await page.getByText('Your AI can run code here, safely').waitFor();
+  await browser.close();
+});
+
+it('shows the page, is there once, and takes nothing along when it dies', async () => {
+  const screen = start('Xvfb', ['-displayfd', '1', '-screen', '0', '1280x900x24'], process.env);
+  const bus = start('dbus-daemon', ['--session', '--nofork', '--print-address'], process.env);
+  const env: NodeJS.ProcessEnv = {
+    ...daemon.env,
+    DISPLAY: `:${await firstLine(screen)}`,
+    DBUS_SESSION_BUS_ADDRESS: await firstLine(bus),
+  };
+  delete env['WAYLAND_DISPLAY'];
+  const window = start(desktop, [], env);
+  await expect.poll(() => markPixels(env), { timeout: 40_000 }).toBeGreaterThan(100);
+
+  const second = start(desktop, [], env);
+  await once(second, 'exit');
+  expect(window.exitCode).toBeNull();
+
+  const name = daemon.cli('machine', 'new').trim();
+  daemon.cli('exec', name, 'kept = 42');
+  const ended = once(window, 'exit');
+  window.kill('SIGKILL');
+  await ended;
+  expect(daemon.cli('exec', name, 'kept').trim()).toBe('42');
+});
