@@ -1,0 +1,80 @@
+//go:build !windows
+
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/forevervm/desktop/backend/connect/connecttest"
+)
+
+func TestMain(m *testing.M) { os.Exit(connecttest.Main(m)) }
+
+// The scripts drive the real program, each over a home of its own, whose daemon the first command starts.
+func TestScripts(t *testing.T) {
+	bin := filepath.Dir(connecttest.Program(t, "forevervm"))
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			folder := filepath.Join(env.WorkDir, ".home")
+			env.Setenv("FOREVERVM_HOME", folder)
+			env.Setenv("FOREVERVM_BASE_URL", "")
+			env.Setenv("PATH", bin+string(filepath.ListSeparator)+env.Getenv("PATH"))
+			env.Defer(func() {
+				if err := connecttest.End(folder); err != nil {
+					t.Error(err)
+				}
+			})
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"status":      status,
+			"keep":        keep,
+			"waitrunning": waitRunning(t),
+		},
+	})
+}
+
+// status runs a program and checks its exit status: status 2 forevervm exec …; its output is there for stdout and stderr.
+func status(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: status N PROGRAM ARGUMENT…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	var exit *exec.ExitError
+	switch {
+	case err == nil && want == 0:
+	case errors.As(err, &exit) && exit.ExitCode() == want:
+	default:
+		ts.Fatalf("it ended with %v, want status %d", err, want)
+	}
+}
+
+// keep puts what the last program printed into a variable: keep NAME.
+func keep(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: keep NAME")
+	}
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
+}
+
+// waitRunning waits until code runs on a machine: waitrunning NAME.
+func waitRunning(t *testing.T) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, _ bool, args []string) {
+		connecttest.Eventually(t, "code runs on "+args[0], func() bool {
+			ts.Check(ts.Exec("forevervm", "--json", "machine", "list", "--state", "running"))
+			return strings.Contains(ts.ReadFile("stdout"), `"`+args[0]+`"`)
+		})
+	}
+}
