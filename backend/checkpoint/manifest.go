@@ -35,6 +35,8 @@ type Manifest struct {
 	Format    int       `json:"format"`
 	ID        string    `json:"id"`
 	CreatedAt time.Time `json:"created_at"`
+	// Life names the time in memory that it was made in; see Folder.BeginLife.
+	Life string `json:"life"`
 	// LastSeq is the highest instruction whose effect or beginning is in it; -1 for none.
 	LastSeq    int   `json:"last_seq"`
 	RunningSeq *int  `json:"running_seq"`
@@ -89,6 +91,8 @@ func Parse(b []byte) (Manifest, error) {
 		return m, fmt.Errorf("%w: format %d, this program knows %d", ErrUnusable, m.Format, Format)
 	case !ValidID(m.ID):
 		return m, fmt.Errorf("%w: the id %.64q", ErrUnusable, m.ID)
+	case len(m.Life) > 64:
+		return m, fmt.Errorf("%w: the life %.64q", ErrUnusable, m.Life)
 	case m.LastSeq < -1 || m.Size < 0 || m.Pause < 0 || m.RunningSeq != nil && *m.RunningSeq < 0:
 		return m, fmt.Errorf("%w: numbers out of bounds", ErrUnusable)
 	}
@@ -100,10 +104,5 @@ func (m Manifest) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, manifestName), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(b, '\n'))
-	return errors.Join(err, f.Sync(), f.Close())
+	return writeSync(filepath.Join(dir, manifestName), append(b, '\n'))
 }

@@ -191,6 +191,7 @@ func (f Folder) Copy(ctx context.Context, id string, to Folder) (Manifest, error
 	if err != nil {
 		return m, err
 	}
+	m.Life = "" // it is of nobody's yet
 	m, err = f.fill(ctx, id, p, m)
 	if err != nil {
 		return m, errors.Join(err, p.Abort())

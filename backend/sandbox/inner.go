@@ -43,6 +43,7 @@ type supervisor struct {
 	flushed      chan struct{} // closed when the daemon has every frame that it will get
 	end          chan ending   // the first one counts
 
+	life     string          // see checkpoint.Folder.BeginLife
 	baseline int64           // see checkpoint.Manifest; set before the daemon is answered
 	status   unix.WaitStatus // of the sandbox; valid once sandboxEnded is closed
 	violated error           // how the runner broke the protocol; valid once sandboxEnded is closed
@@ -74,13 +75,17 @@ func Inner(stage string, cfg Config) int {
 		}
 		return failed(err)
 	}
+	life, err := checkpoints.BeginLife()
+	if err != nil {
+		return failed(err)
+	}
 	box := newOutbox()
 	r, stdin, stdout, err := newRunner(box)
 	if err != nil {
 		return failed(err)
 	}
 	s := &supervisor{
-		cfg: cfg, runner: r, box: box, acks: newAcks(),
+		cfg: cfg, life: life, runner: r, box: box, acks: newAcks(),
 		orders:       make(chan order, 256),
 		saving:       make(chan struct{}, 1),
 		sandboxEnded: make(chan struct{}),

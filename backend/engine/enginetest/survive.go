@@ -239,6 +239,33 @@ var checkpointTests = []test{
 		back := s.start(t, machine.StartSpec{ID: m.id, Checkpoint: info.ID, Acked: m.acks()})
 		back.expect("x", "'not recorded'")
 	}},
+	{"ReclaimAfterRewind", func(t *testing.T, s Subject) {
+		m := s.fresh(t)
+		m.value("x = 'old'")
+		old := m.checkpoint()
+		m.value("x = 'kept for later'")
+		later := m.checkpoint()
+		m.end()
+		// Back to the old one, and then daemon and supervisor die: the newer checkpoint is another branch's, and stays.
+		back := s.start(t, machine.StartSpec{ID: m.id, Checkpoint: old.ID, Acked: m.acks()})
+		back.end()
+		if info, err := s.Engine.Reclaim(m.ctx(), m.id, old.ID); err != nil || info != nil {
+			t.Errorf("reclaimed %+v, %v", info, err)
+		}
+		back = s.start(t, machine.StartSpec{ID: m.id, Checkpoint: old.ID, Acked: m.acks()})
+		back.value("x = 'branch'")
+		s.Disconnect(back.box)
+		info, err := s.Engine.Reclaim(m.ctx(), m.id, old.ID)
+		if err != nil || info == nil || info.ID <= later.ID {
+			t.Fatalf("reclaimed %+v, %v", info, err)
+		}
+		back.awaitEnd()
+		for id, want := range map[string]string{old.ID: "'old'", later.ID: "'kept for later'", info.ID: "'branch'"} {
+			one := s.start(t, machine.StartSpec{ID: m.id, Checkpoint: id, Acked: back.acks()})
+			one.expect("x", want)
+			one.end()
+		}
+	}},
 	{"DeleteCheckpoint", func(t *testing.T, s Subject) {
 		m := s.fresh(t)
 		m.value("x = 1")

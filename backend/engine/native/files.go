@@ -14,8 +14,9 @@ import (
 	"github.com/forevervm/desktop/backend/sandbox/link"
 )
 
-// Reclaim tells which checkpoint the machine has that is newer than `known`, the newest one on record; nil for none. It
-// waits until the supervisor that may be making it has ended. What else is newer than known was superseded before anybody heard of it, and is removed.
+// Reclaim tells which checkpoint the machine's last supervisor made that is newer than `known`, the newest one of that
+// life on record (or the one that the life began from); nil for none. It waits until that supervisor has ended. What it made in between was superseded
+// before anybody heard of it, and is removed.
 func (e *Engine) Reclaim(ctx context.Context, id machine.ID, known string) (*machine.CheckpointInfo, error) {
 	if err := validID(id); err != nil {
 		return nil, err
@@ -30,15 +31,9 @@ func (e *Engine) Reclaim(ctx context.Context, id machine.ID, known string) (*mac
 	if err := sandbox.Tidy(dir); err != nil && !errors.Is(err, sandbox.ErrLocked) {
 		return nil, describe(err)
 	}
-	list, err := folder(dir).List()
+	newer, err := folder(dir).Unrecorded(known)
 	if err != nil {
 		return nil, describe(err)
-	}
-	var newer []checkpoint.Manifest
-	for _, m := range list {
-		if m.ID > known {
-			newer = append(newer, m)
-		}
 	}
 	if len(newer) == 0 {
 		return nil, nil
