@@ -17,6 +17,8 @@ import (
 // frames are numbered, kept until acknowledged, and sent again after a restore. Its machines are lists of instructions:
 //
 //	print TEXT    output, then the value None
+//	flood N       N lines; slow N the same, a millisecond apart
+//	bytes TEXT    output, byte by byte
 //	list          the value is the list of what has taken effect
 //	hang          runs until it is interrupted
 //	stubborn      runs until its sandbox is ended
@@ -32,7 +34,7 @@ type script struct {
 	starts      int
 	startErr    error
 	saveErr     error
-	orphans     map[machine.ID]*machine.CheckpointInfo // what a supervisor left behind
+	owner       map[string]machine.ID // of checkpoints
 	purged      []machine.ID
 }
 
@@ -42,6 +44,7 @@ type memory struct {
 	last    int
 	running *job
 	unacked []machine.Frame
+	at      time.Time // when it was saved
 }
 
 type job struct {
@@ -51,7 +54,7 @@ type job struct {
 }
 
 func newScript() *script {
-	return &script{checkpoints: map[string]memory{}, boxes: map[machine.ID]*box{}, orphans: map[machine.ID]*machine.CheckpointInfo{}}
+	return &script{checkpoints: map[string]memory{}, boxes: map[machine.ID]*box{}, owner: map[string]machine.ID{}}
 }
 
 func (s *script) Name() string { return "script" }
@@ -108,9 +111,22 @@ func (m memory) copy() memory {
 func (s *script) Reclaim(_ context.Context, id machine.ID, known string) (*machine.CheckpointInfo, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	info := s.orphans[id]
-	delete(s.orphans, id)
-	return info, nil
+	newest := known
+	for c := range s.checkpoints {
+		if s.owner[c] == id {
+			newest = max(newest, c)
+		}
+	}
+	if newest == known {
+		return nil, nil
+	}
+	for c := range s.checkpoints { // superseded before anybody heard of them
+		if s.owner[c] == id && c > known && c != newest {
+			delete(s.checkpoints, c)
+		}
+	}
+	info := s.checkpoints[newest].info(newest)
+	return &info, nil
 }
 
 func (s *script) CopyCheckpoint(_ context.Context, from machine.ID, checkpoint string, to machine.ID) (machine.CheckpointInfo, error) {
@@ -120,15 +136,21 @@ func (s *script) CopyCheckpoint(_ context.Context, from machine.ID, checkpoint s
 	if !ok {
 		return machine.CheckpointInfo{}, fmt.Errorf("no checkpoint %s", checkpoint)
 	}
-	return s.put(m), nil
+	return s.put(to, m), nil
 }
 
 // put keeps a checkpoint. mu is held.
-func (s *script) put(m memory) machine.CheckpointInfo {
+func (s *script) put(owner machine.ID, m memory) machine.CheckpointInfo {
 	s.n++
-	id := "c" + strconv.Itoa(s.n)
-	s.checkpoints[id] = m.copy()
-	info := machine.CheckpointInfo{ID: id, CreatedAt: time.Now(), LastSeq: m.last, Size: 1000}
+	id := fmt.Sprintf("c%06d", s.n)
+	m = m.copy()
+	m.at = time.Now()
+	s.checkpoints[id], s.owner[id] = m, owner
+	return m.info(id)
+}
+
+func (m memory) info(id string) machine.CheckpointInfo {
+	info := machine.CheckpointInfo{ID: id, CreatedAt: m.at, LastSeq: m.last, Size: 1000}
 	if m.running != nil {
 		seq := m.running.seq
 		info.RunningSeq = &seq
@@ -163,13 +185,9 @@ func (s *script) box(id machine.ID) *box {
 // orphan lets the supervisor save and end a machine whose daemon has died.
 func (s *script) orphan(id machine.ID) {
 	b := s.box(id)
-	info, err := b.Stop(context.Background())
-	if err != nil {
+	if _, err := b.Stop(context.Background()); err != nil {
 		panic(err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.orphans[id] = &info
 }
 
 // endAll ends every sandbox that is left.
@@ -302,9 +320,24 @@ func (b *box) perform(j *job) bool {
 		if j.index == 1 {
 			b.say(j, machine.Frame{Type: machine.FrameItem, Item: machine.Item{Kind: machine.ItemOutput, Stream: "stdout", Text: []byte(rest)}})
 		}
-	case "flood":
+	case "bytes": // one at a time, and then the beginning of a character
+		for _, c := range []byte(rest + "\xe6\xbc") {
+			time.Sleep(30 * time.Millisecond)
+			b.say(j, machine.Frame{Type: machine.FrameItem, Item: machine.Item{Kind: machine.ItemOutput, Stream: "stdout", Text: []byte{c}}})
+		}
+	case "flood", "slow":
 		lines, _ := strconv.Atoi(rest)
 		for n := j.index - 1; n < lines; n++ {
+			if word == "slow" {
+				time.Sleep(time.Millisecond)
+			}
+			select {
+			case sig := <-b.signal:
+				if sig == "end" {
+					return false
+				}
+			default:
+			}
 			b.say(j, machine.Frame{Type: machine.FrameItem, Item: machine.Item{Kind: machine.ItemOutput, Stream: "stdout", Text: []byte(fmt.Sprintf("line %d\n", n))}})
 		}
 	case "list":
@@ -383,7 +416,7 @@ func (b *box) Checkpoint(context.Context) (machine.CheckpointInfo, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.s.put(b.mem), nil
+	return b.s.put(b.id, b.mem), nil
 }
 
 func (b *box) Stop(ctx context.Context) (machine.CheckpointInfo, error) {

@@ -14,7 +14,8 @@ type Engine interface {
 	// The error is a sentence for a person; errors.Is tells ErrCheckpointUnusable from the rest.
 	Start(ctx context.Context, spec StartSpec) (Sandbox, error)
 	// Reclaim tells, after a restart of the daemon, which checkpoint a machine's last supervisor left behind by itself
-	// (its daemon had died); it waits until that supervisor has ended. Nil when there is none newer than known.
+	// (its daemon had died); it waits until that supervisor has ended. Nil when there is none newer than known, which is
+	// the newest checkpoint of the machine on record: IDs of a machine's checkpoints sort by age.
 	Reclaim(ctx context.Context, id ID, known string) (*CheckpointInfo, error)
 	// CopyCheckpoint gives machine `to` its own copy of a checkpoint of machine `from`, crash-safe, and returns it.
 	CopyCheckpoint(ctx context.Context, from ID, checkpoint string, to ID) (CheckpointInfo, error)

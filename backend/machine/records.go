@@ -66,6 +66,12 @@ type CheckpointRecord struct {
 	Lost []Span
 }
 
+// finished says whether an instruction that is not over for us is over in the checkpoint: waking from there, the runner
+// tells its end again.
+func (c *CheckpointRecord) finished(run *InstructionRecord) bool {
+	return run != nil && c.RunningSeq == nil && c.LastSeq >= run.Seq
+}
+
 // Span is a closed range of sequence numbers.
 type Span struct{ From, To int }
 

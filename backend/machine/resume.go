@@ -32,8 +32,12 @@ func (e *entry) reclaim() {
 	}()
 	engine, err := e.s.engineOf(e.engine)
 	var info *CheckpointInfo
+	var known string
 	if err == nil {
-		info, err = engine.Reclaim(e.s.ctx, e.id, e.rec.Base)
+		known, err = e.newestKnown(e.s.ctx)
+	}
+	if err == nil {
+		info, err = engine.Reclaim(e.s.ctx, e.id, known)
 	}
 	if e.s.ctx.Err() != nil {
 		return
@@ -52,6 +56,28 @@ func (e *entry) reclaim() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.publish()
+}
+
+// newestKnown is the newest checkpoint that is on record, be it for being deleted; Base may be an older one, after a rewind.
+func (e *entry) newestKnown(ctx context.Context) (string, error) {
+	newest := ""
+	all, err := e.s.store.Checkpoints(ctx, e.id)
+	if err != nil {
+		return "", err
+	}
+	for _, c := range all {
+		newest = max(newest, c.ID)
+	}
+	garbage, err := e.s.store.Garbage(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, g := range garbage {
+		if g.Machine == e.id {
+			newest = max(newest, g.Checkpoint)
+		}
+	}
+	return newest, nil
 }
 
 // reclaimed takes over the checkpoint that a supervisor made by itself: nothing is lost. mu is held.
@@ -76,29 +102,35 @@ func (e *entry) reclaimed(ctx context.Context, info CheckpointInfo) error {
 
 // unclaimed falls back to what is known, when the supervisor died as well. mu is held.
 func (e *entry) unclaimed(ctx context.Context) error {
-	base := -1
-	if e.rec.Base != "" {
-		c, err := e.s.store.Checkpoint(ctx, e.rec.Base)
-		if err != nil {
-			return err
-		}
-		base = c.LastSeq
-		if c.RunningSeq != nil {
-			base = *c.RunningSeq - 1 // its beginning is there, its end is not
-		}
-		if e.run != nil && c.RunningSeq != nil && *c.RunningSeq == e.run.Seq && e.run.ResumedAt == nil {
-			base = e.rec.NextSeq // it was saved and had not gone on yet
-		}
-	}
-	gone, err := e.effectsAfter(ctx, base)
+	lost, err := e.lostSomething(ctx)
 	if err != nil {
 		return err
 	}
-	if len(gone) == 0 && e.run == nil && !e.rec.Touched {
-		return e.saveSync(ctx, func(m *MachineRecord) { m.Live = false })
-	}
-	if base == e.rec.NextSeq {
+	if !lost {
 		return e.saveSync(ctx, func(m *MachineRecord) { m.Live = false })
 	}
 	return e.fallBack(ctx, end{errNameStopped, "the computer or the sandbox stopped without saving it (" + time.Now().Format("2 January 15:04") + ")"})
+}
+
+// lostSomething says whether anything happened to the machine after Base. mu is held.
+func (e *entry) lostSomething(ctx context.Context) (bool, error) {
+	if e.run != nil {
+		return e.run.ResumedAt != nil, nil // saved in its middle, it had not gone on yet
+	}
+	if e.rec.Touched {
+		return true, nil
+	}
+	last := -1
+	if e.rec.Base != "" {
+		c, err := e.s.store.Checkpoint(ctx, e.rec.Base)
+		if err != nil {
+			return false, err
+		}
+		last = c.LastSeq
+		if c.RunningSeq != nil {
+			last = *c.RunningSeq - 1 // its beginning is there, its end is not
+		}
+	}
+	gone, err := e.effectsAfter(ctx, last)
+	return len(gone) > 0, err
 }

@@ -108,8 +108,10 @@ func (e *entry) rewound(ctx context.Context, target CheckpointRecord) error {
 	if err != nil {
 		return err
 	}
-	if e.run != nil {
-		run := *e.run
+	run := e.pausedRun()
+	stays := target.finished(run)
+	if run != nil && !stays {
+		run := *run
 		run.end(StatusError, errNameStopped, fmt.Sprintf("MachineStopped: the machine was returned to its state after instruction %d while this one ran.", target.LastSeq))
 		ended = append(ended, run)
 	}
@@ -126,12 +128,20 @@ func (e *entry) rewound(ctx context.Context, target CheckpointRecord) error {
 		if err := w.PutCheckpoint(target); err != nil {
 			return err
 		}
+		if stays {
+			if err := w.PutInstruction(*run); err != nil {
+				return err
+			}
+		}
 		return w.MarkLost(e.id, lost)
 	})
 	if err != nil {
 		return err
 	}
-	e.run, e.queue, e.interrupt, e.last = nil, nil, false, nil
+	if !stays {
+		run = nil
+	}
+	e.run, e.queue, e.interrupt, e.last = run, nil, false, nil
 	if e.sess != nil {
 		e.clear()
 	}
@@ -140,5 +150,6 @@ func (e *entry) rewound(ctx context.Context, target CheckpointRecord) error {
 	for _, seq := range gone {
 		e.republish(ctx, seq, ended)
 	}
+	e.kick()
 	return nil
 }

@@ -50,9 +50,7 @@ func (e *entry) cleanUp(ctx context.Context, x *session) error {
 	}
 	e.clear()
 	e.setState(Swapped)
-	if len(e.queue) > 0 {
-		e.kick()
-	}
+	e.kick()
 	return nil
 }
 
@@ -99,10 +97,10 @@ func (e *entry) fallBack(ctx context.Context, why end) error {
 	if len(gone) > 0 || e.rec.Touched {
 		notice = fmt.Sprintf("This machine was returned %s, because %s: %s.", to, why.reason, goneSentence(gone))
 	}
-	var ended []InstructionRecord
-	if e.run != nil {
-		run := *e.run
-		run.pause(time.Now())
+	run, ended := e.pausedRun(), []InstructionRecord(nil)
+	stays := kept.finished(run)
+	if run != nil && !stays {
+		run := *run
 		run.end(StatusError, why.name, brokenOff(why, run.Timeout, to))
 		run.RolledBack = true
 		run.Notice = e.rec.NextNotice
@@ -117,13 +115,21 @@ func (e *entry) fallBack(ctx context.Context, why end) error {
 		if err := putEnded(w, ended); err != nil {
 			return err
 		}
+		if stays {
+			if err := w.PutInstruction(*run); err != nil {
+				return err
+			}
+		}
 		return w.MarkLost(e.id, lost)
 	})
 	if err != nil {
 		return err
 	}
 	e.log().Warn("the machine was returned to an earlier state", "because", why.reason, "lost", len(gone))
-	e.run, e.interrupt, e.last = nil, false, nil
+	if !stays {
+		run = nil
+	}
+	e.run, e.interrupt, e.last = run, false, nil
 	e.announce(ended)
 	for _, seq := range gone {
 		e.republish(ctx, seq, ended)

@@ -180,12 +180,7 @@ func (e *entry) putAway(ctx context.Context, x *session) error {
 		return nil
 	}
 	info := *x.saved
-	run := e.run
-	if run != nil {
-		paused := *run
-		paused.pause(time.Now())
-		run = &paused
-	}
+	run := e.pausedRun()
 	_, err := e.record(ctx, info, CheckpointAuto, "", e.mark(), func(r *MachineRecord) { r.Live = false }, func(w Writer) error {
 		if run == nil {
 			return nil
@@ -210,6 +205,16 @@ func (in *InstructionRecord) pause(now time.Time) {
 		in.Ran += max(0, now.Sub(*in.ResumedAt))
 		in.ResumedAt = nil
 	}
+}
+
+// pausedRun is the running instruction with its clock stopped; nil when nothing runs. mu is held.
+func (e *entry) pausedRun() *InstructionRecord {
+	if e.run == nil {
+		return nil
+	}
+	run := *e.run
+	run.pause(time.Now())
+	return &run
 }
 
 // mark is how much of the running instruction's output is stored and acknowledged. mu is held.
@@ -247,11 +252,24 @@ func (e *entry) checkpoint(ctx context.Context, x *session, kind CheckpointKind,
 	}
 	rec, err := e.record(ctx, info, kind, label, mark, func(*MachineRecord) {})
 	if err != nil {
+		// Nobody knows of it, so nobody else would delete it.
 		e.s.health.failed(err)
+		e.s.spawn(func() { e.drop(info.ID) })
 		return rec, err
 	}
 	x.clean = version
 	return rec, nil
+}
+
+// drop deletes a checkpoint that could not be recorded.
+func (e *entry) drop(checkpoint string) {
+	engine, err := e.s.engineOf(e.engine)
+	if err == nil {
+		err = engine.DeleteCheckpoint(e.s.ctx, e.id, checkpoint)
+	}
+	if err != nil {
+		e.log().Warn("a checkpoint that is not recorded stays behind", "checkpoint", checkpoint, "err", err)
+	}
 }
 
 func saveError(err error) error {

@@ -30,6 +30,7 @@ type world struct {
 	store  *store.Store
 	*machine.Service
 	settings machine.Settings
+	wrap     func(machine.Store) machine.Store
 }
 
 // inTime runs a test in a bubble of its own time.
@@ -55,8 +56,12 @@ func (w *world) open() {
 	if w.store, err = store.Open(w.ctx, filepath.Join(w.dir, "history.db")); err != nil {
 		w.t.Fatal(err)
 	}
+	records := machine.Store(w.store)
+	if w.wrap != nil {
+		records = w.wrap(records)
+	}
 	w.Service, err = machine.New(w.ctx, machine.Config{
-		Engines: map[string]machine.Engine{"script": w.engine}, DefaultEngine: "script", Store: w.store,
+		Engines: map[string]machine.Engine{"script": w.engine}, DefaultEngine: "script", Store: records,
 		OutputDir: filepath.Join(w.dir, "output"), Settings: w.settings,
 	})
 	if err != nil {
