@@ -9,6 +9,7 @@ RUNSC_VERSION := release-20260905.0-160fafc42237
 
 GO_FILES := go.mod $(wildcard go.sum) main.go $(shell find backend app -name '*.go') frontend/embed.go
 PAGE := frontend/dist/index.html
+NODE_MODULES := frontend/node_modules/.package-lock.json
 PAGE_FILES := $(shell find frontend/src frontend/public -type f) $(wildcard frontend/*.html frontend/*.ts frontend/*.js frontend/*.json)
 PROGRAMS := $(patsubst backend/cmd/%/,$(BIN)/%,$(wildcard backend/cmd/*/))
 IMAGE_FILES := build/image/build build/image/compile.py $(wildcard build/image/keyring/*.asc build/image/requirements*.lock) \
@@ -59,7 +60,6 @@ $(BIN)/forevervm-desktop: $(GO_FILES) $(PAGE)
 	$(GO_BUILD) -tags desktop,production,webkit2_41 -o $@ .
 
 # The page. npm leaves the lock file that it installed in node_modules; its date says what was installed when.
-NODE_MODULES := frontend/node_modules/.package-lock.json
 $(PAGE): $(PAGE_FILES) $(NODE_MODULES)
 	cd frontend && npm run --silent build
 

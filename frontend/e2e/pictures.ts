@@ -1,0 +1,103 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, it } from 'vitest';
+import { launch, Tab } from './browser';
+import { Daemon } from './daemon';
+
+const daemon = new Daemon();
+let browser: Browser;
+
+beforeAll(async () => {
+  [browser] = await Promise.all([launch(), daemon.start()]);
+});
+
+afterAll(async () => {
+  await browser.close();
+  await daemon.close();
+});
+
+async function call<T>(method: string, path: string, body?: object): Promise<T> {
+  const response = await fetch(daemon.url + path, {
+    method,
+    headers: {
+      authorization: `Bearer ${daemon.cli('token').trim()}`,
+      'content-type': 'application/json',
+      'x-forevervm-client': 'Claude Desktop/1.0',
+    },
+    ...(body ? { body: JSON.stringify(body) } : {}),
+  });
+  if (!response.ok) throw new Error(`${path}: ${await response.text()}`);
+  return (response.status === 204 ? undefined : await response.json()) as T;
+}
+
+async function machine(
+  title: string,
+  tags: Record<string, string>,
+  ...steps: string[]
+): Promise<string> {
+  const { name } = await call<{ name: string }>('POST', '/api/machines', { title, tags });
+  for (const code of steps) {
+    const { seq } = await call<{ seq: number }>('POST', `/api/machines/${name}/instructions`, {
+      code,
+    });
+    await call('GET', `/api/machines/${name}/instructions/${seq}?wait=60`);
+  }
+  return name;
+}
+
+const READ = `import numpy as np, pandas as pd
+days = pd.date_range("2024-01-01", "2025-12-31")
+rng = np.random.default_rng(5)
+shape = 1 + 0.35 * np.sin((days.dayofyear - 80) / 58) + np.linspace(0, 0.4, len(days))
+frames = [
+    pd.DataFrame({"day": days, "country": c, "revenue": (rng.gamma(9, k, len(days)) * shape).round(2)})
+    for c, k in [("France", 96), ("Germany", 121), ("Japan", 74)]
+]
+pd.concat(frames).to_csv("sales.csv", index=False)`;
+
+const TABLE = `# How did each country do, quarter by quarter?
+sales = pd.read_csv("sales.csv", parse_dates=["day"])
+quarters = sales.pivot_table(index=sales["day"].dt.to_period("Q"), columns="country",
+                             values="revenue", aggfunc="sum").round(0)
+print(f"{len(sales):,} rows, {sales['day'].min():%B %Y} to {sales['day'].max():%B %Y}")
+quarters.tail(4)`;
+
+const CHART = `import matplotlib.pyplot as plt
+ax = (sales.pivot(index="day", columns="country", values="revenue") / 1e3).rolling(28).mean().plot(
+    figsize=(9, 2.9), lw=1.8)
+ax.set(xlabel="", ylabel="thousand € a day")
+ax.legend(frameon=False, title=None, loc="upper left", ncols=3)
+ax.spines[["top", "right"]].set_visible(False)
+plt.tight_layout()`;
+
+it('draws the pictures', async () => {
+  await machine('Survey, open answers', { team: 'research' }, '1');
+  await machine('Photo sorting', {}, '1');
+  const asleep = await machine('Thesis: first model', {}, '1');
+  await call('POST', `/api/machines/${asleep}/swap`);
+  await machine('Nightly report', { agent: 'run 3' }, '1');
+  const busy = await machine('Simulation, 10,000 runs', {});
+  await call('POST', `/api/machines/${busy}/instructions`, {
+    code: 'import time; time.sleep(300)',
+  });
+  const sales = await machine('Quarterly sales', { project: 'sales' }, READ, TABLE);
+  await call('POST', `/api/machines/${sales}/checkpoints`, { label: 'Data is clean' });
+  const { seq } = await call<{ seq: number }>('POST', `/api/machines/${sales}/instructions`, {
+    code: CHART,
+  });
+  await call('GET', `/api/machines/${sales}/instructions/${seq}?wait=60`);
+
+  for (const dark of [false, true]) {
+    const tab = await Tab.open(browser, daemon, dark);
+    const { page } = tab;
+    await page.setViewportSize({ width: 1280, height: 1000 });
+    await tab.machines.filter({ hasText: 'Quarterly sales' }).click();
+    await tab.step(3).getByRole('img', { name: 'Picture' }).waitFor();
+    await tab.step(2).frameLocator('iframe').getByText('2025Q4').waitFor();
+    await page.screenshot({
+      path: `screenshots/${dark ? 'dark' : 'light'}.png`,
+      animations: 'disabled',
+    });
+    await tab.close();
+  }
+  await call('POST', `/api/machines/${busy}/interrupt`);
+});
