@@ -109,7 +109,7 @@ func readOverflow(path string, length int64, from int, yield func(it Item, offse
 			return fmt.Errorf("overflow file %s: %w", path, err)
 		}
 		hl, pl := binary.BigEndian.Uint32(sizes[:4]), binary.BigEndian.Uint32(sizes[4:])
-		if hl > maxOverflowHeader || pl > maxOverflowPayload {
+		if hl > maxOverflowHeader || pl > maxOverflowPayload || int64(hl)+int64(pl) > length-offset-8 {
 			return fmt.Errorf("overflow file %s is damaged at byte %d", path, offset)
 		}
 		header := make([]byte, hl)

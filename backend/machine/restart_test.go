@@ -2,6 +2,7 @@ package machine_test
 
 import (
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -190,6 +191,65 @@ func TestStopThatFailsLeavesTheMachineRunning(t *testing.T) {
 		w.pass(time.Minute)
 		if n := w.engine.count(); n != 1 {
 			t.Fatalf("%d checkpoints once there is room again", n)
+		}
+	})
+}
+
+func TestCheckpointAllSavesAndGoesOn(t *testing.T) {
+	inTime(t, func(w *world) {
+		for _, name := range []string{"a", "b", "c"} {
+			w.create(name)
+			w.run(name, "print x")
+		}
+		w.create("unused")
+		w.ok(w.CheckpointAll(w.ctx)) // the computer goes to sleep
+		if n := w.engine.count(); n != 3 {
+			t.Fatalf("%d checkpoints", n)
+		}
+		w.inState("a", machine.Idle)
+		w.die()
+		w.engine.endAll() // and its battery dies
+		w.open()
+		w.effects("a", "0")
+		if m := w.get("a"); m.Notice != "" {
+			t.Fatalf("nothing was lost: %q", m.Notice)
+		}
+	})
+}
+
+func TestHundredSwappedMachinesCostLittle(t *testing.T) {
+	inTime(t, func(w *world) {
+		for range 100 {
+			w.create("")
+		}
+		w.pass(11 * time.Minute)
+		if st := w.Status(w.ctx); st.InMemory != 0 || st.Total != 100 {
+			t.Fatalf("%+v", st)
+		}
+		before := runtime.NumGoroutine()
+		w.pass(time.Hour)
+		if n := runtime.NumGoroutine(); n > before || n > 20 {
+			t.Fatalf("%d goroutines for machines that are on the disk", n)
+		}
+		page, err := w.List(w.ctx, machine.Filter{Limit: 30})
+		w.ok(err)
+		seen := map[machine.ID]bool{}
+		for {
+			for _, m := range page.Items {
+				if seen[m.ID] {
+					t.Fatalf("%s comes twice", m.Name)
+				}
+				seen[m.ID] = true
+			}
+			if page.Next == "" {
+				break
+			}
+			w.create("") // comes before the pages that are still to be read
+			page, err = w.List(w.ctx, machine.Filter{Limit: 30, Cursor: page.Next})
+			w.ok(err)
+		}
+		if len(seen) != 100 {
+			t.Fatalf("%d machines listed", len(seen))
 		}
 	})
 }
