@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/reeflective/readline"
 	"github.com/spf13/cobra"
 
 	"github.com/forevervm/desktop/backend/api"
@@ -117,81 +116,82 @@ func (t *talk) script(ctx context.Context) error {
 
 // prompt talks with the person until they leave.
 func (t *talk) prompt(ctx context.Context) error {
-	shell := readline.NewShell()
-	shell.Prompt.Primary(func() string { return ">>> " })
-	shell.Prompt.Secondary(func() string { return "... " })
-	shell.AcceptMultiline = func(line []rune) bool { return complete(string(line)) }
-	shell.Completer = func(line []rune, cursor int) readline.Completions { return t.complete(ctx, line, cursor) }
-	if err := t.remember(shell); err != nil {
+	var code string // the lines before the one that is typed
+	lines, err := t.history()
+	if err != nil {
 		fmt.Fprintln(t.app.err, "forevervm: the history is not kept:", err)
 	}
-	for ctx.Err() == nil {
-		code, err := shell.Readline()
+	in, ok := t.app.in.(*os.File)
+	if !ok {
+		return errors.New("standard input is no terminal")
+	}
+	editor := newEditor(in, t.app.out, lines, func(line string, cursor int) ([]string, int, error) {
+		return t.complete(ctx, code, line, cursor)
+	})
+	for {
+		prompt := ">>> "
+		if code != "" {
+			prompt = "... "
+		}
+		line, pasted, err := editor.line(ctx, prompt)
 		switch {
-		case errors.Is(err, readline.ErrInterrupt):
+		case errors.Is(err, errCleared):
+			code = ""
 			continue
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return err
 		}
-		if strings.TrimSpace(code) == "" {
+		if code != "" {
+			code += "\n"
+		}
+		code += line
+		// What is pasted may have empty lines inside of a block: it runs when the person presses Enter after it.
+		if pasted || !complete(code) {
 			continue
 		}
-		if _, err := t.say(ctx, code); err != nil {
-			// Whoever pressed Ctrl-C twice wants the prompt back; everything else may be over next time.
-			t.app.complain(err)
+		if strings.TrimSpace(code) != "" {
+			if _, err := t.say(ctx, code); err != nil {
+				// Whoever pressed Ctrl-C twice wants the prompt back; everything else may be over next time.
+				t.app.complain(err)
+			}
 		}
+		code = ""
 	}
-	return ctx.Err()
 }
 
-// complete asks the machine what could stand at the cursor.
-func (t *talk) complete(ctx context.Context, line []rune, cursor int) readline.Completions {
-	// Tab at the beginning of a line indents it.
-	if before := string(line[:cursor]); strings.TrimSpace(before[strings.LastIndexByte(before, '\n')+1:]) == "" {
-		return readline.CompleteValues("    ").NoSpace()
-	}
+// complete asks the machine what could stand at the cursor (in bytes) of a line that follows other lines.
+func (t *talk) complete(ctx context.Context, before, line string, cursor int) (matches []string, start int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, completeWithin)
 	defer cancel()
-	found, err := t.client.Complete(ctx, t.machine, string(line), cursor)
+	if before != "" {
+		before += "\n"
+	}
+	// The machine counts code points from the beginning of the code.
+	offset := len([]rune(before))
+	found, err := t.client.Complete(ctx, t.machine, before+line, offset+len([]rune(line[:cursor])))
 	if err != nil {
-		return readline.CompleteMessage("%v", err)
+		return nil, 0, err
 	}
-	if found.Start < 0 || found.Start > cursor {
-		return readline.Completions{}
+	runes := []rune(line)
+	if found.Start < offset || found.Start-offset > len(runes) {
+		return nil, 0, nil
 	}
-	matches := make([]string, len(found.Matches))
-	for i, match := range found.Matches {
-		matches[i] = printable(match)
+	for _, match := range found.Matches {
+		matches = append(matches, printable(match))
 	}
-	values := readline.CompleteValues(matches...).NoSpace()
-	values.PREFIX = string(line[found.Start:cursor])
-	return values
+	return matches, len(string(runes[:found.Start-offset])), nil
 }
 
-// remember keeps what is typed in a file for the next time.
-func (t *talk) remember(shell *readline.Shell) error {
+// history is what was typed to machines before; it is usable even with an error.
+func (t *talk) history() (*history, error) {
 	dirs, err := home.Resolve(t.app.home)
+	if err == nil {
+		err = dirs.Make()
+	}
 	if err != nil {
-		return err
+		return &history{}, err
 	}
-	if err := dirs.Make(); err != nil {
-		return err
-	}
-	path := filepath.Join(dirs.Config, "repl-history")
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	if err := file.Close(); err != nil {
-		return err
-	}
-	history, err := readline.NewHistoryFromFile(path)
-	if err != nil {
-		return err
-	}
-	shell.History.Delete()
-	shell.History.Add("history", history)
-	return nil
+	return openHistory(filepath.Join(dirs.Config, "repl-history"))
 }
