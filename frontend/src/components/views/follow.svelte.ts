@@ -2,23 +2,43 @@ import { tick } from 'svelte';
 
 /** Within this distance of the end a view counts as being there. */
 const NEAR_PX = 48;
+/** A scroll so soon after a wheel, key or touch is the person's doing. */
+const INTENT_MS = 600;
+/** A scroll so soon after the content changed its size may be its doing: the browser moves the position along. */
+const RESIZED_MS = 250;
 
 /** Keeps a scrolling view at its end while content grows, unless the person has scrolled away. */
 export function follow() {
   let element: HTMLElement | undefined;
   let atEnd = $state(true);
   let lastTop = 0;
-  let lastHeight = 0;
+  let intended = -Infinity;
+  let resized = -Infinity;
 
   function toEnd(): void {
     atEnd = true;
-    if (element) element.scrollTop = element.scrollHeight;
-    remember();
+    if (!element) return;
+    element.scrollTop = element.scrollHeight;
+    lastTop = element.scrollTop;
   }
 
-  function remember(): void {
-    lastTop = element?.scrollTop ?? 0;
-    lastHeight = element?.scrollHeight ?? 0;
+  function onresize(): void {
+    resized = performance.now();
+    if (atEnd) toEnd();
+  }
+
+  function onscroll(): void {
+    if (!element) return;
+    const { scrollTop, scrollHeight, clientHeight } = element;
+    const now = performance.now();
+    const byPerson = now - intended < INTENT_MS || now - resized > RESIZED_MS;
+    if (scrollHeight - scrollTop - clientHeight < NEAR_PX) atEnd = true;
+    else if (scrollTop < lastTop && byPerson) atEnd = false;
+    lastTop = scrollTop;
+  }
+
+  function onintent(): void {
+    intended = performance.now();
   }
 
   return {
@@ -29,24 +49,22 @@ export function follow() {
 
     viewport(node: HTMLElement) {
       element = node;
-      const onscroll = () => {
-        // Content that grows below, or shrinks and takes the position along, is not the person scrolling away.
-        const near = node.scrollHeight - node.scrollTop - node.clientHeight < NEAR_PX;
-        if (near) atEnd = true;
-        else if (node.scrollTop < lastTop && node.scrollHeight >= lastHeight) atEnd = false;
-        remember();
-      };
-      node.addEventListener('scroll', onscroll, { passive: true });
-      const observer = new ResizeObserver(() => atEnd && toEnd());
+      const listening = new AbortController();
+      const options = { passive: true, signal: listening.signal };
+      node.addEventListener('scroll', onscroll, options);
+      for (const type of ['wheel', 'touchmove', 'keydown', 'pointerdown']) {
+        node.addEventListener(type, onintent, options);
+      }
+      const observer = new ResizeObserver(onresize);
       observer.observe(node);
       return () => {
         observer.disconnect();
-        node.removeEventListener('scroll', onscroll);
+        listening.abort();
       };
     },
 
     content(node: HTMLElement) {
-      const observer = new ResizeObserver(() => atEnd && toEnd());
+      const observer = new ResizeObserver(onresize);
       observer.observe(node);
       return () => observer.disconnect();
     },
