@@ -3,6 +3,7 @@ package machine
 import (
 	"cmp"
 	"context"
+	"os"
 	"time"
 )
 
@@ -86,25 +87,33 @@ func (s *Service) takeOutGarbage() {
 		return
 	}
 	for _, g := range list {
-		engine, ok := s.engines[g.Engine]
-		if !ok {
-			continue
-		}
-		if g.Checkpoint == "" {
-			err = engine.Purge(s.ctx, g.Machine)
-			if err == nil {
-				err = s.removeOverflow(g.Machine)
-			}
-		} else {
-			err = engine.DeleteCheckpoint(s.ctx, g.Machine, g.Checkpoint)
-		}
-		if err == nil {
-			err = s.store.WriteSync(s.ctx, func(w Writer) error { return w.RemoveGarbage(g) })
-		}
-		if err != nil && s.ctx.Err() == nil {
+		if err := s.takeOut(g); err != nil && s.ctx.Err() == nil {
 			s.log.Warn("something could not be deleted", "machine", g.Machine, "checkpoint", g.Checkpoint, "err", err)
 		}
 	}
+}
+
+func (s *Service) takeOut(g Garbage) error {
+	if _, making := s.making.Load(g.Machine); making {
+		return nil
+	}
+	if g.Checkpoint == "" {
+		if err := os.RemoveAll(overflowDir(s.outputDir, g.Machine)); err != nil {
+			return err
+		}
+	}
+	engine, err := s.engineOf(g.Engine)
+	switch {
+	case err != nil:
+	case g.Checkpoint == "":
+		err = engine.Purge(s.ctx, g.Machine)
+	default:
+		err = engine.DeleteCheckpoint(s.ctx, g.Machine, g.Checkpoint)
+	}
+	if err != nil {
+		return err
+	}
+	return s.store.WriteSync(s.ctx, func(w Writer) error { return w.RemoveGarbage(g) })
 }
 
 // Checkpoint saves the present state under a label; it is kept until it is deleted.

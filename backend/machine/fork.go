@@ -43,12 +43,15 @@ func (s *Service) Fork(ctx context.Context, name, checkpoint string, opts Create
 	}
 	// Written down as garbage first: should we die before the fork is recorded, nothing of it stays behind.
 	trash := Garbage{Engine: rec.Engine, Machine: rec.ID}
+	s.making.Store(rec.ID, true)
+	defer s.making.Delete(rec.ID)
 	if err := s.store.Write(ctx, func(w Writer) error { return w.AddGarbage(trash) }); err != nil {
 		return Machine{}, err
 	}
 	var run *InstructionRecord
 	err = s.copyInto(ctx, engine, &rec, &run, parent.ID, source, trash)
 	if err != nil {
+		s.making.Delete(rec.ID)
 		s.spawn(s.takeOutGarbage)
 		return Machine{}, err
 	}

@@ -67,6 +67,8 @@ func (s *Service) newRecord(opts CreateOptions) (MachineRecord, error) {
 	}}
 	if rec.Name == "" {
 		rec.Name = s.unusedName()
+	} else if s.taken(rec.Name, "") {
+		return rec, nameTaken(rec.Name)
 	}
 	if _, err := s.engineOf(rec.Engine); err != nil {
 		return rec, err
@@ -88,6 +90,14 @@ func firstError(errs ...error) error {
 		}
 	}
 	return nil
+}
+
+// taken says whether a name is, or was, that of another machine than but.
+func (s *Service) taken(name string, but ID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	owner, ok := s.names[name]
+	return ok && owner != but
 }
 
 // unusedName makes up a name that no machine has or had.
@@ -254,11 +264,8 @@ func (s *Service) apply(c Change, rec *MachineRecord) error {
 		if err := checkName(*c.Name); err != nil {
 			return err
 		}
-		s.mu.Lock()
-		owner, taken := s.names[*c.Name]
-		s.mu.Unlock()
-		if taken && owner != rec.ID {
-			return &Error{Kind: ErrNameTaken, Message: fmt.Sprintf("Another machine is called %q, or was. Choose another name.", *c.Name)}
+		if s.taken(*c.Name, rec.ID) {
+			return nameTaken(*c.Name)
 		}
 		aliases := slices.DeleteFunc(slices.Clone(rec.Aliases), func(a string) bool { return a == *c.Name })
 		rec.Aliases = append(aliases, rec.Name)

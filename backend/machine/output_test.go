@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -228,14 +229,14 @@ func (b brimming) WriteSync(ctx context.Context, change func(machine.Writer) err
 
 func TestFullDiskLosesNothing(t *testing.T) {
 	inTime(t, func(w *world) {
-		full := false
+		var full atomic.Bool
 		w.close()
-		w.wrap = func(s machine.Store) machine.Store { return brimming{s, func() bool { return full }} }
+		w.wrap = func(s machine.Store) machine.Store { return brimming{s, full.Load} }
 		w.open()
 		m := w.create("m")
 		in := w.exec("m", "wait")
 		synctest.Wait()
-		full = true
+		full.Store(true)
 		w.engine.box(m.ID).poke("release")
 		w.pass(10 * time.Second)
 		if got, err := w.Instruction(w.ctx, "m", in.Seq); err != nil || got.Status != machine.StatusRunning {
@@ -247,7 +248,7 @@ func TestFullDiskLosesNothing(t *testing.T) {
 		if st := w.Status(w.ctx); len(st.Warnings) != 1 || !strings.Contains(st.Warnings[0], "disk is full") {
 			t.Fatalf("warnings %q", st.Warnings)
 		}
-		full = false
+		full.Store(false)
 		w.pass(2 * time.Second)
 		if got := w.wait("m", in.Seq); got.Status != machine.StatusOK {
 			t.Fatalf("%+v", got)

@@ -146,9 +146,12 @@ func (e *entry) resumeAfter(x *session, back State) {
 		back = Idle
 	}
 	e.setState(back)
-	if back == Idle {
+	switch {
+	case back == Idle:
 		x.rest()
 		e.kick()
+	case e.interrupt:
+		x.stopRun(stopByPerson)
 	}
 }
 

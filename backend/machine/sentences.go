@@ -25,6 +25,10 @@ func noCheckpoint(name, id string) error {
 	return &Error{Kind: ErrNotFound, Message: fmt.Sprintf("%s has no checkpoint %q; it may have been deleted.", name, id)}
 }
 
+func nameTaken(name string) error {
+	return &Error{Kind: ErrNameTaken, Message: fmt.Sprintf("Another machine is called %q, or was. Choose another name.", clip(name, 80))}
+}
+
 func inBin(name string) error {
 	return conflict("%s is in the bin. Restore it from there to use it.", name)
 }

@@ -75,6 +75,7 @@ type Service struct {
 	nudge  chan struct{}  // wakes the keeper
 
 	garbage sync.Mutex // held while garbage is taken out
+	making  sync.Map   // IDs of forks that are being made, which are not garbage yet
 	naming  sync.Mutex // held while names are decided, longer than mu
 
 	mu       sync.Mutex // guards what follows

@@ -1,9 +1,6 @@
 package machine
 
-import (
-	"fmt"
-	"os"
-)
+import "fmt"
 
 // spread decides which of the new items are stored as rows and moves what has to leave to the overflow file. It advances
 // in's counters. span, when not nil, are the stored rows to remove. mu is held.
@@ -131,9 +128,4 @@ func (t *take) storeLate() {
 		return
 	}
 	t.late, t.x.late = late, late.budget
-}
-
-// removeOverflow deletes every overflow file of a machine.
-func (s *Service) removeOverflow(id ID) error {
-	return os.RemoveAll(overflowDir(s.outputDir, id))
 }

@@ -1,0 +1,263 @@
+package machine_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// box is one scripted machine in memory.
+type box struct {
+	s      *script
+	id     machine.ID
+	ready  machine.Ready
+	frames chan machine.Frame
+	in     chan machine.Frame
+	ended  chan struct{}
+	todo   chan job
+	signal chan string // interrupt, release, end
+
+	mu    sync.Mutex
+	mem   memory
+	dead  bool
+	cause machine.Cause
+	used  int64
+}
+
+func (b *box) Ready() machine.Ready         { return b.ready }
+func (b *box) Frames() <-chan machine.Frame { return b.frames }
+func (b *box) Ended() <-chan struct{}       { return b.ended }
+
+func (b *box) Cause() machine.Cause {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.cause
+}
+
+// deliver passes frames on, those that are sent again first.
+func (b *box) deliver(again []machine.Frame) {
+	for _, f := range again {
+		b.frames <- f
+	}
+	for f := range b.in {
+		b.frames <- f
+	}
+}
+
+// say sends a frame of the running job.
+func (b *box) say(j *job, f machine.Frame) {
+	b.mu.Lock()
+	f.Seq, f.Index, f.At = j.seq, j.index, time.Now()
+	f.Item.Index = f.Index
+	j.index++
+	if b.mem.running != nil {
+		b.mem.running.index = j.index
+	}
+	if f.Type == machine.FrameResult {
+		b.mem.running = nil
+		if f.Result.OK {
+			b.mem.done = append(b.mem.done, strconv.Itoa(j.seq))
+		}
+	}
+	b.mem.unacked = append(b.mem.unacked, f)
+	dead := b.dead
+	b.mu.Unlock()
+	if !dead {
+		b.in <- f
+	}
+}
+
+func (b *box) run() {
+	defer close(b.in)
+	b.mu.Lock()
+	var first *job
+	if b.mem.running != nil {
+		j := *b.mem.running
+		first = &j
+	}
+	b.mu.Unlock()
+	if first != nil && !b.perform(first) {
+		return
+	}
+	for {
+		select {
+		case j := <-b.todo:
+			if !b.perform(&j) {
+				return
+			}
+		case sig := <-b.signal:
+			if sig == "end" {
+				return
+			}
+		}
+	}
+}
+
+// perform runs a job, from where it was, and says whether the box goes on.
+func (b *box) perform(j *job) bool {
+	if j.index == 0 {
+		b.mu.Lock()
+		c := *j
+		b.mem.running, b.mem.last = &c, max(b.mem.last, j.seq)
+		b.mu.Unlock()
+		b.say(j, machine.Frame{Type: machine.FrameStarted})
+	}
+	word, rest, _ := strings.Cut(j.code, " ")
+	value := "None"
+	switch word {
+	case "print":
+		if j.index == 1 {
+			b.say(j, machine.Frame{Type: machine.FrameItem, Item: machine.Item{Kind: machine.ItemOutput, Stream: "stdout", Text: []byte(rest)}})
+		}
+	case "bytes": // one at a time, and then the beginning of a character
+		for _, c := range []byte(rest + "\xe6\xbc") {
+			time.Sleep(30 * time.Millisecond)
+			b.say(j, machine.Frame{Type: machine.FrameItem, Item: machine.Item{Kind: machine.ItemOutput, Stream: "stdout", Text: []byte{c}}})
+		}
+	case "flood", "slow":
+		lines, _ := strconv.Atoi(rest)
+		for n := j.index - 1; n < lines; n++ {
+			if word == "slow" {
+				time.Sleep(time.Millisecond)
+			}
+			select {
+			case sig := <-b.signal:
+				if sig == "end" {
+					return false
+				}
+			default:
+			}
+			b.say(j, machine.Frame{Type: machine.FrameItem, Item: machine.Item{Kind: machine.ItemOutput, Stream: "stdout", Text: []byte(fmt.Sprintf("line %d\n", n))}})
+		}
+	case "list":
+		b.mu.Lock()
+		value = strings.Join(b.mem.done, " ")
+		b.mu.Unlock()
+	case "die":
+		b.mu.Lock()
+		b.dead, b.cause = true, machine.Cause{Kind: machine.EndedExited, Detail: "Python was ended by signal 11 (segmentation fault)."}
+		b.mu.Unlock()
+		return false
+	case "hang", "stubborn", "wait":
+		for {
+			sig := <-b.signal
+			if sig == "end" {
+				return false
+			}
+			if sig == "interrupt" && word != "stubborn" {
+				b.say(j, machine.Frame{Type: machine.FrameResult, Result: machine.Result{ErrorName: "KeyboardInterrupt", Error: "Traceback…\nKeyboardInterrupt", Runtime: time.Second}})
+				return true
+			}
+			if sig == "release" && word == "wait" {
+				break
+			}
+		}
+	}
+	b.say(j, machine.Frame{Type: machine.FrameResult, Result: machine.Result{OK: true, Value: &value, Runtime: time.Millisecond}})
+	if word == "background" {
+		b.in <- machine.Frame{Type: machine.FrameBackground, Item: machine.Item{Kind: machine.ItemOutput, Stream: "stdout", Text: []byte("from a thread\n")}}
+	}
+	return true
+}
+
+func (b *box) Execute(_ context.Context, seq int, code string, _ []string) error {
+	b.mu.Lock()
+	known := seq <= b.mem.last
+	b.mu.Unlock()
+	if !known {
+		b.todo <- job{seq: seq, code: code}
+	}
+	return nil
+}
+
+func (b *box) poke(sig string) {
+	select {
+	case b.signal <- sig:
+	case <-b.ended:
+	}
+}
+
+func (b *box) Interrupt(_ context.Context, seq int) error {
+	b.mu.Lock()
+	runs := b.mem.running != nil && b.mem.running.seq == seq
+	b.mu.Unlock()
+	if runs {
+		b.poke("interrupt")
+	}
+	return nil
+}
+
+func (b *box) Cancel(context.Context, int) error { return nil }
+
+func (b *box) Ack(seq, index int) { b.forget(seq, index) }
+
+func (b *box) forget(seq, index int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mem.unacked = slices.DeleteFunc(b.mem.unacked, func(f machine.Frame) bool { return f.Seq == seq && f.Index <= index })
+}
+
+func (b *box) Checkpoint(context.Context) (machine.CheckpointInfo, error) {
+	b.s.mu.Lock()
+	defer b.s.mu.Unlock()
+	if b.s.saveErr != nil {
+		return machine.CheckpointInfo{}, b.s.saveErr
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.s.put(b.id, b.mem), nil
+}
+
+func (b *box) Stop(ctx context.Context) (machine.CheckpointInfo, error) {
+	info, err := b.Checkpoint(ctx)
+	if err == nil {
+		b.end(machine.Cause{Kind: machine.EndedStopped, Checkpoint: &info})
+	}
+	return info, err
+}
+
+func (b *box) Kill() { b.end(machine.Cause{Kind: machine.EndedKilled}) }
+
+// crash ends the sandbox as if its supervisor had died.
+func (b *box) crash() {
+	b.end(machine.Cause{Kind: machine.EndedBroken, Detail: "The supervisor of the machine ended unexpectedly."})
+}
+
+func (b *box) end(cause machine.Cause) {
+	b.mu.Lock()
+	if !b.dead {
+		b.dead, b.cause = true, cause
+	}
+	b.mu.Unlock()
+	b.poke("end")
+	<-b.ended
+}
+
+func (b *box) SetMemoryLimit(context.Context, int) error { return nil }
+
+func (b *box) Stats(context.Context) (machine.Stats, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return machine.Stats{MemoryBytes: 80 << 20, UsedBytes: b.used}, nil
+}
+
+func (b *box) Complete(context.Context, string, int) (machine.Completions, error) {
+	return machine.Completions{}, nil
+}
+func (b *box) Inspect(context.Context, string, int, int) (machine.Inspection, error) {
+	return machine.Inspection{}, nil
+}
+func (b *box) Variables(context.Context, int) ([]machine.Variable, error) { return nil, nil }
+func (b *box) ReadFile(context.Context, string, int64, int) (machine.FileChunk, error) {
+	return machine.FileChunk{}, nil
+}
+func (b *box) WriteFile(context.Context, string, int64, bool, []byte) error { return nil }
+func (b *box) ListFiles(context.Context, string, int) ([]machine.FileEntry, error) {
+	return nil, nil
+}

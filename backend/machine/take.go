@@ -1,0 +1,321 @@
+package machine
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+)
+
+const (
+	// searchable is how much of an instruction's output can be found by searching.
+	searchable = 64 << 10
+	// maxErrorName is how much of an exception's name is kept.
+	maxErrorName = 200
+	// remembered bounds the finished instruction that is kept for those who wait for it.
+	remembered = 1 << 20
+)
+
+// absorb stores a batch of frames, acknowledges them, tells about them and, at a result, goes on with the queue. On an
+// error nothing has happened, and the same batch may be tried again.
+func (x *session) absorb(batch []Frame) error {
+	e := x.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.gone || e.sess != x {
+		return nil
+	}
+	t := take{e: e, x: x, now: time.Now().UTC()}
+	t.read(batch)
+	if err := t.store(); err != nil {
+		return err
+	}
+	if len(t.items) > 0 || t.result != nil {
+		x.lastCommit = time.Now()
+	}
+	t.tell()
+	return nil
+}
+
+// take is the taking in of one batch.
+type take struct {
+	e   *entry
+	x   *session
+	now time.Time
+
+	run        *InstructionRecord // the running instruction as it will be; nil when none runs
+	items      []StoredItem       // its new items
+	result     *Result
+	out        output
+	background []StoredItem
+	staleOver  bool
+	acks       []Ack
+	late       *lateOutput
+}
+
+// read sorts the frames. Those of instructions that are over, and those that are stored already, come again after a
+// restart: they are acknowledged and otherwise ignored. Frames of the future are forged and ignored.
+func (t *take) read(batch []Frame) {
+	e := t.e
+	if e.run != nil {
+		run := *e.run
+		run.CarryOut, run.CarryErr = append([]byte(nil), run.CarryOut...), append([]byte(nil), run.CarryErr...)
+		t.run = &run
+	}
+	var fresh []StoredItem
+	for i := range batch {
+		f := &batch[i]
+		switch {
+		case f.Type == FrameBackground:
+			it := f.Item
+			it.Background = true
+			if t.run != nil && t.run.LastFrame >= 0 {
+				fresh = append(fresh, StoredItem{it, t.run.LastFrame})
+			} else {
+				t.background = append(t.background, StoredItem{it, -1})
+			}
+		case t.run == nil || f.Seq != t.run.Seq:
+			if f.Seq < e.rec.NextSeq && f.Seq >= 0 {
+				t.ack(f.Seq, f.Index)
+			}
+			if t.x.stale != nil && *t.x.stale == f.Seq && f.Type == FrameResult {
+				t.staleOver = true
+			}
+		case t.result != nil || f.Index <= t.run.LastFrame:
+			t.ack(f.Seq, f.Index)
+		default:
+			t.run.LastFrame = f.Index
+			t.ack(f.Seq, f.Index)
+			switch f.Type {
+			case FrameItem:
+				fresh = append(fresh, StoredItem{f.Item, f.Index})
+			case FrameResult:
+				t.result = &f.Result
+			}
+		}
+	}
+	if t.run == nil {
+		return
+	}
+	t.items = merge(t.run, fresh, t.now)
+	if t.result != nil {
+		t.items = append(t.items, flush(t.run, t.run.LastFrame, t.now)...)
+		t.conclude()
+	}
+}
+
+func (t *take) ack(seq, index int) {
+	for i := range t.acks {
+		if t.acks[i].Seq == seq {
+			t.acks[i].Index = max(t.acks[i].Index, index)
+			return
+		}
+	}
+	t.acks = append(t.acks, Ack{seq, index})
+}
+
+// conclude fills the running instruction's record from its result.
+func (t *take) conclude() {
+	run, res := t.run, t.result
+	run.EndedAt, run.Runtime, run.ResumedAt = &t.now, max(0, res.Runtime), nil
+	run.Status, run.Value, run.Data = StatusOK, res.Value, res.Data
+	if !res.OK {
+		run.Status, run.ErrorName, run.Error, run.ErrorANSI = StatusError, clip(res.ErrorName, maxErrorName), res.Error, res.ErrorANSI
+		run.Value, run.Data = nil, nil
+		if run.Error == "" {
+			run.Error = run.ErrorName
+		}
+	}
+	if t.x.stop == stopByTimeout && (!res.OK || res.Runtime >= run.Timeout) {
+		trace := run.Error
+		run.Status, run.ErrorName, run.Value, run.Data, run.ErrorANSI = StatusError, errNameTimeout, nil, nil, ""
+		run.Error = timedOut(run.Timeout)
+		if trace != "" {
+			run.Error += "\n\n" + trace
+		}
+	}
+	run.Notice = t.e.rec.NextNotice
+	if res.Truncated {
+		run.Notice = joinSentences(run.Notice, "Parts of the result were too large to be kept.")
+	}
+}
+
+func timedOut(limit time.Duration) string {
+	return fmt.Sprintf("Timed out after %s s.", strconv.FormatFloat(limit.Seconds(), 'f', -1, 64))
+}
+
+func joinSentences(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + " " + b
+}
+
+// store writes everything in one go.
+func (t *take) store() error {
+	e := t.e
+	if t.run == nil || len(t.items) == 0 && t.result == nil {
+		t.storeLate()
+		return nil
+	}
+	t.out = e.out.clone()
+	keep, spill, err := e.spread(t.run, &t.out, t.items)
+	if err != nil {
+		return err
+	}
+	rec := e.rec
+	told := t.result != nil && (rec.NextNotice != "" || rec.Notice != "")
+	if told {
+		rec.NextNotice, rec.Notice = "", ""
+	}
+	search := ""
+	if t.result != nil {
+		search = e.searchText(t.run.Seq, t.items)
+	}
+	err = e.s.store.Write(e.s.ctx, func(w Writer) error {
+		if spill != nil {
+			if err := w.RemoveItems(rec.ID, t.run.Seq, spill.From, spill.To+1); err != nil {
+				return err
+			}
+		}
+		if err := w.AddItems(rec.ID, t.run.Seq, keep); err != nil {
+			return err
+		}
+		if err := w.PutInstruction(*t.run); err != nil {
+			return err
+		}
+		if t.result == nil {
+			return nil
+		}
+		if told {
+			if err := w.PutMachine(rec); err != nil {
+				return err
+			}
+		}
+		return w.Index(t.run.Instruction, search)
+	})
+	if err != nil {
+		return err
+	}
+	e.rec = rec
+	t.storeLate()
+	return nil
+}
+
+// tell lets everyone know what was stored, and goes on. mu is held.
+func (t *take) tell() {
+	e, x := t.e, t.x
+	for _, a := range t.acks {
+		x.ack(a.Seq, a.Index)
+	}
+	if t.run != nil {
+		e.run = t.run
+		if len(t.items) > 0 || t.result != nil {
+			e.out = t.out
+			e.recent, e.recentSeq = plain(t.items), t.run.Seq
+		}
+		t.tellItems(t.run.Seq, e.recent, len(t.items))
+	}
+	if t.late != nil {
+		t.tellItems(t.late.in.Seq, plain(t.late.items), len(t.late.items))
+	}
+	if t.staleOver {
+		x.stale = nil
+		e.publish()
+		x.rest()
+		e.kick()
+	}
+	if t.result == nil {
+		if len(t.items) > 0 {
+			e.tell()
+		}
+		return
+	}
+	done := t.run.Instruction
+	e.run, e.interrupt = nil, false
+	e.rec.LastActiveAt = t.now
+	e.remember(&done)
+	x.limit.stop()
+	x.limit = nil
+	close(x.over)
+	x.over = nil
+	x.version++ // a checkpoint made meanwhile holds its beginning only
+	e.publishInstruction(&done)
+	e.tell()
+	if e.state != Running { // being saved for a swap: what waits goes on after waking
+		return
+	}
+	e.setState(Idle)
+	if e.next(); e.run == nil {
+		x.rest()
+	}
+}
+
+func (t *take) tellItems(seq int, items []Item, n int) {
+	if n == 0 {
+		return
+	}
+	m := t.e.snapshot()
+	for i := range items {
+		t.e.s.hub.publish(Event{Type: EventItem, Machine: &m, Seq: seq, Item: &items[i]})
+	}
+}
+
+func plain(items []StoredItem) []Item {
+	out := make([]Item, len(items))
+	for i := range items {
+		out[i] = items[i].Item
+	}
+	return out
+}
+
+// ack acknowledges frames, unless a checkpoint is being made. mu is held.
+func (x *session) ack(seq, index int) {
+	if x.holding {
+		x.held[seq] = max(x.held[seq], index)
+		return
+	}
+	x.box.Ack(seq, index)
+}
+
+// remember keeps the instruction that finished last. mu is held.
+func (e *entry) remember(in *Instruction) {
+	e.last = nil
+	if ev := (Event{Instruction: in}); ev.weight() <= remembered {
+		e.last = in
+	}
+}
+
+// searchText is the beginning of an instruction's output, for searching.
+func (e *entry) searchText(seq int, fresh []StoredItem) string {
+	var text []byte
+	add := func(it *Item) bool {
+		if it.Kind == ItemOutput {
+			text = append(text, it.Text[:min(len(it.Text), searchable-len(text))]...)
+		}
+		return len(text) < searchable
+	}
+	end := math.MaxInt
+	if len(fresh) > 0 {
+		end = fresh[0].Index
+	}
+	for from := 0; from < end && len(text) < searchable; {
+		page, err := e.s.store.Items(e.s.ctx, e.id, seq, from, 32)
+		if err != nil {
+			e.log().Warn("some output is not searchable", "seq", seq, "err", err)
+		}
+		if err != nil || len(page.Items) == 0 {
+			break
+		}
+		for i := range page.Items {
+			add(&page.Items[i])
+			from = page.Items[i].Index + 1
+		}
+	}
+	for i := range fresh {
+		if !add(&fresh[i].Item) {
+			break
+		}
+	}
+	return string(text)
+}
