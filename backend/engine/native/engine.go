@@ -27,6 +27,8 @@ const (
 	hardOverhead = 1 << 30
 	// pidsMax bounds the processes and threads of one sandbox, outside. gVisor itself takes some per thread inside.
 	pidsMax = 4096
+	// tidyPatience bounds how long a killed supervisor may take to be gone.
+	tidyPatience = 10 * time.Second
 	// lockPoll is how often a lock that another supervisor holds is tried.
 	lockPoll = 20 * time.Millisecond
 )
@@ -127,7 +129,14 @@ func (e *Engine) launch(ctx context.Context, cfg sandbox.Config, start protocol.
 		if err := cmd.Wait(); err != nil {
 			e.cfg.Log.Warn("supervisor ended", "machine", filepath.Base(cfg.Machine), "error", err, "stderr", tailOf(cfg.Machine))
 		}
-		if err := sandbox.Tidy(cfg.Machine); err != nil && !errors.Is(err, sandbox.ErrLocked) {
+		// One that was killed leaves this to us, and the lock a moment later.
+		ctx, cancel := context.WithTimeout(context.Background(), tidyPatience)
+		defer cancel()
+		err := waitUnlocked(ctx, cfg.Machine)
+		if err == nil {
+			err = sandbox.Tidy(cfg.Machine)
+		}
+		if err != nil && !errors.Is(err, sandbox.ErrLocked) {
 			e.cfg.Log.Warn("tidying after a supervisor", "machine", filepath.Base(cfg.Machine), "error", err)
 		}
 	}

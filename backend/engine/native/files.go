@@ -90,6 +90,9 @@ func (e *Engine) Purge(ctx context.Context, id machine.ID) error {
 	if err := waitUnlocked(ctx, dir); err != nil {
 		return err
 	}
+	if err := sandbox.Tidy(dir); err != nil && !errors.Is(err, sandbox.ErrLocked) {
+		return describe(err)
+	}
 	// Out of the way in one step, so that a crash leaves no half machine.
 	gone := filepath.Join(e.cfg.Data, "machines", string(id)+".removed")
 	err := os.Rename(dir, gone)

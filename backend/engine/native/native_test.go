@@ -4,6 +4,7 @@ package native
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,11 +38,12 @@ func TestMain(m *testing.M) {
 func TestConformance(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T) enginetest.Subject {
 		e := newEngine(t, t.TempDir())
+		seen := &remembering{Engine: e}
 		return enginetest.Subject{
-			Engine:     e,
+			Engine:     seen,
 			Disconnect: func(s machine.Sandbox) { s.(*link.Sandbox).Disconnect() },
 			Processes:  func(t testing.TB, id machine.ID) map[string]int { return processes(t, e.machineDir(id)) },
-			Leftovers:  func(t testing.TB) []string { return leftovers(t, e) },
+			Leftovers:  seen.leftovers,
 		}
 	})
 }
@@ -122,10 +125,34 @@ func processes(t testing.TB, dir string) map[string]int {
 	return found
 }
 
+// remembering is an engine that remembers which machines it has started, so that what is left of a purged one is found too.
+type remembering struct {
+	*Engine
+	mu  sync.Mutex
+	ids map[machine.ID]bool
+}
+
+func (r *remembering) Start(ctx context.Context, spec machine.StartSpec) (machine.Sandbox, error) {
+	r.mu.Lock()
+	if r.ids == nil {
+		r.ids = map[machine.ID]bool{}
+	}
+	r.ids[spec.ID] = true
+	r.mu.Unlock()
+	return r.Engine.Start(ctx, spec)
+}
+
 // leftovers waits until nothing is left of machines, and tells what stays.
-func leftovers(t testing.TB, e *Engine) []string {
+func (r *remembering) leftovers(t testing.TB) []string {
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		left := append(leftProcesses(t), leftFiles(t, e)...)
+		left := append(leftProcesses(t), leftFiles(t, r.cfg.Data)...)
+		r.mu.Lock()
+		for id := range r.ids {
+			groups, _ := filepath.Glob("/sys/fs/cgroup/*/" + cgroup.Name(r.machineDir(id)))
+			nested, _ := filepath.Glob("/sys/fs/cgroup/*/*/*/" + cgroup.Name(r.machineDir(id)))
+			left = append(left, append(groups, nested...)...)
+		}
+		r.mu.Unlock()
 		if len(left) == 0 || time.Now().After(deadline) {
 			return left
 		}
@@ -139,30 +166,35 @@ func leftProcesses(t testing.TB) []string {
 	for again := true; again; {
 		again = false
 		for _, p := range allProcesses(t) {
-			if ours[p.parent] && !ours[p.pid] {
-				ours[p.pid], again = true, true
-				if !p.zombie {
-					left = append(left, fmt.Sprintf("process %d %q", p.pid, p.args))
-				}
+			if !ours[p.parent] || ours[p.pid] {
+				continue
 			}
+			if p.zombie {
+				if p.parent == os.Getpid() {
+					_, _ = unix.Wait4(p.pid, nil, unix.WNOHANG, nil) // an orphan: elsewhere init does that
+				}
+				continue
+			}
+			ours[p.pid], again = true, true
+			left = append(left, fmt.Sprintf("process %d %q", p.pid, p.args))
 		}
 	}
 	return left
 }
 
-// leftFiles are mounts, control groups, and what is half written.
-func leftFiles(t testing.TB, e *Engine) []string {
+// leftFiles are mounts and what is half written.
+func leftFiles(t testing.TB, data string) []string {
 	var left []string
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(mounts)) {
-		if strings.Contains(line, e.cfg.Data) {
+		if strings.Contains(line, data) {
 			left = append(left, "mount "+line)
 		}
 	}
-	err = filepath.WalkDir(e.cfg.Data, func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(data, func(path string, d fs.DirEntry, err error) error {
 		name := filepath.Base(path)
 		if d != nil && (name == "scratch" || strings.HasSuffix(name, ".partial") || strings.HasSuffix(name, ".removed")) {
 			left = append(left, path)
@@ -171,12 +203,6 @@ func leftFiles(t testing.TB, e *Engine) []string {
 	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	machines, _ := filepath.Glob(filepath.Join(e.cfg.Data, "machines", "*"))
-	for _, dir := range machines {
-		groups, _ := filepath.Glob("/sys/fs/cgroup/*/" + cgroup.Name(dir))
-		nested, _ := filepath.Glob("/sys/fs/cgroup/*/*/*/" + cgroup.Name(dir))
-		left = append(left, append(groups, nested...)...)
 	}
 	return left
 }

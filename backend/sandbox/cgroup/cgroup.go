@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 )
 
 // Limits are what a group is held to; zero for no limit.
@@ -60,10 +62,17 @@ func (g *Group) Leave() error {
 	return errors.Join(errs...)
 }
 
-// Remove removes the groups of that name that a killed supervisor left, if they are empty.
+// removePatience bounds how long the last processes of a group may take to be gone.
+const removePatience = 5 * time.Second
+
+// Remove removes the groups of that name that a killed supervisor left. It waits for processes that are just dying; groups with living ones stay.
 func Remove(name string) {
+	deadline := time.Now().Add(removePatience)
 	for _, h := range hierarchies() {
-		_ = os.Remove(filepath.Join(h.parent, name))
+		dir := filepath.Join(h.parent, name)
+		for errors.Is(os.Remove(dir), syscall.EBUSY) && time.Now().Before(deadline) {
+			time.Sleep(5 * time.Millisecond)
+		}
 	}
 }
 
