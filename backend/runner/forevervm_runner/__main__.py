@@ -79,7 +79,7 @@ def _worker(null: int, captures: list[Capture], work: socket.socket, side: socke
     os.environ.setdefault("PIP_NO_INPUT", "1")
     from .worker import Worker
 
-    Worker(work, side, *saved).run()
+    Worker(work, side, *saved, [capture.board for capture in captures]).run()
 
 
 if __name__ == "__main__":

@@ -6,9 +6,13 @@ import struct
 import termios
 import time
 
-PIPE_BYTES = 1 << 20
+from .slate import PIPE_BYTES, Board, SlateReader
+
 CHUNK = 64 << 10
 REST_SECONDS = 0.01
+SHARED_SECONDS = 0.25
+# How much an endless writer in the background may add before a result is sent all the same.
+MARK_SLACK = 1 << 20
 
 
 class Capture:
@@ -19,13 +23,14 @@ class Capture:
 
     def __init__(self, stream: str) -> None:
         self.stream = stream
+        self.board = Board()
         self.fd, self.write_fd = os.pipe()
-        try:
-            fcntl.fcntl(self.write_fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-        except OSError:
-            pass  # a smaller pipe is only slower
+        fcntl.fcntl(self.write_fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         os.set_blocking(self.fd, False)
+        self._slate = SlateReader(self.board)
+        self._draining = False
         self._rest_until = 0.0
+        self._shared_until = 0.0
         self._owed = 0
 
     def waiting(self) -> int:
@@ -38,7 +43,8 @@ class Capture:
 
     def mark(self) -> None:
         """Everything in the pipe now must come out before the next message of the worker."""
-        self._owed = self.waiting()
+        waiting = self.waiting()
+        self._owed = waiting + MARK_SLACK if waiting else 0
 
     @property
     def owed(self) -> bool:
@@ -46,11 +52,25 @@ class Capture:
         return self._owed > 0
 
     def read(self) -> bytes:
-        """The next piece, or nothing."""
+        """The next piece, or nothing. It can be longer than a chunk."""
+        if not self._draining:
+            self._draining = True
+            self._slate.begin()
         try:
-            data = os.read(self.fd, CHUNK)
+            raw = os.read(self.fd, CHUNK)
         except BlockingIOError:
-            data = b""
-        self._owed = max(0, self._owed - len(data)) if data else 0
-        self._rest_until = 0.0 if len(data) == CHUNK else time.monotonic() + REST_SECONDS
+            raw = b""
+        data = self._slate.weave(raw)
+        if len(raw) == CHUNK:
+            self._owed = max(0, self._owed - CHUNK)
+            self._rest_until = 0.0
+            return data
+        self._owed = 0
+        self._draining = False
+        data += self._slate.end()
+        now = time.monotonic()
+        if self._slate.shared():
+            self._shared_until = now + SHARED_SECONDS
+        self._slate.set_shared(now < self._shared_until)
+        self._rest_until = now + REST_SECONDS
         return data

@@ -57,11 +57,6 @@ class Figures:
         formatters = shell.display_formatter.formatters
         formatters["image/png"].for_type_by_name("matplotlib.figure", "Figure", self.png)
         formatters["image/svg+xml"].for_type_by_name("matplotlib.figure", "Figure", self.svg)
-        # plotly would display itself a second time, beside its value.
-        shell.display_formatter.ipython_display_formatter.for_type_by_name(
-            "plotly.basedatatypes", "BaseFigure", lambda figure: None
-        )
-        formatters["text/html"].for_type_by_name("plotly.basedatatypes", "BaseFigure", lambda figure: None)
 
     def open(self) -> list[Any]:
         """The open pyplot figures, oldest first."""
@@ -74,6 +69,17 @@ class Figures:
         pyplot = sys.modules.get("matplotlib.pyplot")
         if pyplot is not None:
             pyplot.close("all")
+
+
+def plotly_bundle(value: Any) -> dict[str, Any] | None:
+    """The representation of a plotly figure that is an instruction's value, or None for anything else.
+
+    As IPython has it, the figure would display itself beside its value.
+    """
+    plotly = sys.modules.get("plotly.basedatatypes")
+    if plotly is None or not isinstance(value, plotly.BaseFigure):
+        return None
+    return {"application/vnd.plotly.v1+json": value.to_json().encode()}
 
 
 def _draw(figure: Any, form: str, dpi: float) -> bytes | None:

@@ -3,6 +3,10 @@
 import os
 import signal
 
+# The signal of an interrupt that was repeated, and the exit status of a worker that lost its sockets.
+NUDGE = signal.SIGRTMIN + 11
+LOST_STATUS = 213
+
 
 def running() -> set[int]:
     """Process ids of everything alive in the sandbox."""

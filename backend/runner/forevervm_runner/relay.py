@@ -17,19 +17,22 @@ import time
 from typing import Any
 
 from . import files, processes
-from .capture import Capture
+from .capture import CHUNK, Capture
 from .frames import BadFrame, Decoder, Header, Message, inner_decoder, inner_frame, wire_decoder, wire_frame
 from .outbox import Outbox
+from .processes import LOST_STATUS, NUDGE
 
 READ_BYTES = 1 << 20
 WIRE_HIGH_WATER = 8 << 20
 BACKGROUND_LIMIT = 1 << 20
+CHILDREN_SECONDS = 0.05
 ANSWER_SECONDS = 0.35
 CONFIGURE_SECONDS = 2.0
 QUESTION_LIMIT = 64
 
 QUESTIONS = ("complete", "inspect", "variables", "limit")
 FILE_REQUESTS = ("read_file", "write_file", "list_files")
+LOST = "The code closed the descriptors through which its machine is reached."
 BUSY = "busy: Python is occupied; ask again when the running instruction lets go."
 
 
@@ -87,7 +90,8 @@ class Instructions:
         self.running: int | None = None
         self.interrupts = 0
         self.began = False
-        self.before: set[int] = set()
+        self.others: set[int] = set()
+        self.children = False
         self._queue: dict[int, tuple[list[str] | None, bytes]] = {}
 
     @property
@@ -151,6 +155,7 @@ class Relay:
         self._resume: Header | None = None
         self._configured = False
         self._from_worker: collections.deque[Message] = collections.deque()
+        self._children_at: float | None = None
         self._asked: Question | None = None
         self._questions: collections.deque[Question] = collections.deque()
         self._file_requests: queue.SimpleQueue[Message] = queue.SimpleQueue()
@@ -209,15 +214,17 @@ class Relay:
         self._work.flush()
         self._side.flush()
         self._ask_next()
+        self._interrupt_children()
         if ready.get(self._in, 0) & readable:
             self._hear_supervisor()
         self._dispatch()
         self._flush_wire()
 
     def _time_left(self, now: float) -> float | None:
-        if self._asked is not None:
-            return max(0.0, self._asked.deadline - now)
-        return None
+        times = [self._asked.deadline] if self._asked is not None else []
+        if self._children_at is not None:
+            times.append(self._children_at)
+        return max(0.0, min(times) - now) if times else None
 
     # -- the supervisor's side ------------------------------------------------------------------------------
 
@@ -359,9 +366,11 @@ class Relay:
         if following is None:
             return
         seq, formats, code = following
+        if self._instructions.children:
+            # What earlier instructions left running is not to be interrupted with this one.
+            self._instructions.others = processes.descendants(self._worker_pid)
         self._emit(seq, {"type": "started", "at": time.time()})
         self._work.send({"type": "execute", "seq": seq, "formats": formats}, code)
-        self._instructions.before = processes.running()
 
     def _interrupt(self, seq: int) -> None:
         doing = self._instructions
@@ -372,14 +381,25 @@ class Relay:
             self._press(doing.interrupts)
 
     def _press(self, times: int) -> None:
-        """Interrupts the running instruction: as Ctrl-C does at first, then with what code cannot catch in C."""
-        children = processes.descendants(self._worker_pid) - self._instructions.before
-        if times == 1:
-            processes.send_signal(children, signal.SIGINT)
-        else:
-            self._side.send({"type": "press", "seq": self._instructions.running})
-            processes.send_signal(children, signal.SIGTERM if times == 2 else signal.SIGKILL)
+        """Interrupts the running instruction: at first as Ctrl-C does, then harder."""
+        self._side.send({"type": "press", "seq": self._instructions.running, "hard": times > 1})
         processes.send_signal({self._worker_pid}, signal.SIGINT)
+        if times == 1:
+            # Python first: when its child ends too early, it goes on as if nothing had happened.
+            self._children_at = time.monotonic() + CHILDREN_SECONDS
+        else:
+            processes.send_signal({self._worker_pid}, NUDGE)
+            processes.send_signal(self._children(), signal.SIGTERM if times == 2 else signal.SIGKILL)
+
+    def _children(self) -> set[int]:
+        """The processes that the running instruction started."""
+        return processes.descendants(self._worker_pid) - self._instructions.others
+
+    def _interrupt_children(self) -> None:
+        """A moment after the interrupt, those that the instruction waits for."""
+        if self._children_at is not None and time.monotonic() >= self._children_at:
+            self._children_at = None
+            processes.send_signal(self._children(), signal.SIGINT)
 
     # -- the worker's side ----------------------------------------------------------------------------------
 
@@ -388,10 +408,12 @@ class Relay:
         if not data:
             return
         seq = self._instructions.running
-        if seq is not None:
-            self._emit(seq, {"type": "output", "stream": capture.stream}, data)
-        elif self._to_wire_bytes < BACKGROUND_LIMIT:
-            self._send(wire_frame({"type": "background", "stream": capture.stream}, data))
+        for start in range(0, len(data), CHUNK):
+            piece = data[start : start + CHUNK]
+            if seq is not None:
+                self._emit(seq, {"type": "output", "stream": capture.stream}, piece)
+            elif self._to_wire_bytes < BACKGROUND_LIMIT:
+                self._send(wire_frame({"type": "background", "stream": capture.stream}, piece))
 
     def _hear_work(self) -> None:
         messages = self._work.receive()
@@ -432,12 +454,17 @@ class Relay:
             if doing.interrupts:
                 self._press(1)
         elif doing.running is None:
-            return  # shown by a thread while nothing runs: there is nowhere to show it
+            return  # shown by a thread while nothing runs: there is nowhere to put it
         elif kind == "result":
+            doing.children = header.pop("children", False)
+            if not doing.children:
+                doing.others = set()
             self._emit(doing.running, {"type": kind, **header}, payload, last=True)
             doing.finish()
+            self._children_at = None
         elif kind in ("display", "clear"):
             self._emit(doing.running, {"type": kind, **header}, payload)
+            self._work.send({"type": "taken"})
 
     def _hear_side(self) -> None:
         messages = self._side.receive()
@@ -495,12 +522,14 @@ class Relay:
         if status is None:
             processes.send_signal({self._worker_pid}, signal.SIGKILL)
             os.waitpid(self._worker_pid, 0)
-            self._die({"exit_code": None, "signal": None, "reason": "The code closed Python's own connection."})
+            self._die({"exit_code": None, "signal": None, "reason": LOST})
         else:
             self._worker_ended(status)
 
     def _worker_ended(self, status: int) -> None:
         code = os.waitstatus_to_exitcode(status)
+        if code == LOST_STATUS:
+            self._die({"exit_code": None, "signal": None, "reason": LOST})
         if code < 0:
             name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
             self._die({"exit_code": None, "signal": -code, "reason": f"Python was ended by {name}."})

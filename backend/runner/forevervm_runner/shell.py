@@ -1,12 +1,16 @@
 """IPython's shell, with everything that belongs to a terminal or to a person's home folder taken out."""
 
+import asyncio
 import contextlib
+import importlib
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
+from IPython.core import formatters
+from IPython.core.async_helpers import get_asyncio_loop
 from IPython.core.compilerop import CachingCompiler
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
@@ -15,7 +19,10 @@ from IPython.core.magic import Magics, line_magic, magics_class
 from IPython.utils.text import LSString, SList
 from traitlets.config import Config
 
+from .errors import Failure
+
 NOTHING = object()
+CANCEL_SECONDS = 1.0
 
 
 class Compiler(CachingCompiler):
@@ -85,8 +92,6 @@ class PipMagics(Magics):
     def pip(self, line: str) -> None:
         """Run pip for this Python."""
         self.shell.system(f"{sys.executable} -m pip {line}")
-        import importlib
-
         importlib.invalidate_caches()
 
 
@@ -110,6 +115,7 @@ class Shell(InteractiveShell):
             autocall=0,
         )
         self._db = {}
+        self.loop_runner = _run_until_complete
         self.register_magics(PipMagics)
 
     def init_ipython_dir(self, ipython_dir: Any) -> None:
@@ -126,10 +132,28 @@ class Shell(InteractiveShell):
         """IPython would keep a copy of all output in memory for its history."""
         yield
 
-    def showtraceback(self, *_: Any, **__: Any) -> None:
-        """Errors are told in the instruction's result, not printed."""
+    async def run_code(self, code_obj: CodeType, result: Any = None, *, async_: bool = False) -> bool:
+        """Runs one statement. Every exception, `SystemExit` too, ends the instruction and nothing more."""
+        try:
+            if async_:
+                await eval(code_obj, self.user_global_ns, self.user_ns)
+            else:
+                exec(code_obj, self.user_global_ns, self.user_ns)
+        except BaseException as error:
+            if result is not None:
+                result.error_in_exec = error
+            return True
+        return False
 
-    showsyntaxerror = showindentationerror = showtraceback
+    def showtraceback(self, exc_tuple: Any = None, *_: Any, **__: Any) -> None:
+        """The instruction's own error is told in its result; only that of a representation is printed."""
+        if exc_tuple and sys._getframe(1).f_code.co_filename == formatters.__file__:
+            sys.stderr.write(Failure(exc_tuple[1]).plain.decode() + "\n")
+
+    def showsyntaxerror(self, *_: Any, **__: Any) -> None:
+        """Told in the instruction's result."""
+
+    showindentationerror = showsyntaxerror
 
     def enable_gui(self, gui: Any = None) -> None:
         """There is no screen."""
@@ -146,8 +170,6 @@ class Shell(InteractiveShell):
 
     def system(self, cmd: str) -> None:  # type: ignore[override]
         """`!cmd`: its output streams through descriptors 1 and 2 like all other."""
-        sys.stdout.flush()
-        sys.stderr.flush()
         command = self.var_expand(cmd, depth=1)
         with subprocess.Popen(command, shell=True, stdin=subprocess.DEVNULL) as child:
             try:
@@ -167,6 +189,19 @@ class Shell(InteractiveShell):
         )
         text = done.stdout.decode("utf-8", "replace")
         return SList(text.splitlines()) if split else LSString(text)
+
+
+def _run_until_complete(coroutine: Any) -> Any:
+    """Runs an instruction that awaits. One that is interrupted is cancelled, not left for the next to go on with."""
+    loop = get_asyncio_loop()
+    task = loop.create_task(coroutine)
+    try:
+        return loop.run_until_complete(task)
+    except BaseException:
+        if not task.done():
+            task.cancel()
+            loop.run_until_complete(asyncio.wait({task}, timeout=CANCEL_SECONDS))
+        raise
 
 
 def _end(child: "subprocess.Popen[bytes]") -> None:

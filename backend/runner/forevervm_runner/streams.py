@@ -1,12 +1,10 @@
-"""sys.stdin, sys.stdout and sys.stderr of the user's code.
-
-Output goes through the real descriptors 1 and 2, a line at a time, so that it keeps its order with what C code
-and subprocesses write to the same descriptors. What has no newline yet is flushed every few milliseconds.
-"""
+"""sys.stdin, sys.stdout and sys.stderr of the user's code."""
 
 import io
 import sys
 from typing import Any, NoReturn, TextIO
+
+from .slate import SlateWriter
 
 NO_KEYBOARD = "This machine has nobody at the keyboard: {} can't be used. Put the value into the code instead."
 
@@ -38,39 +36,44 @@ def no_breakpoint(*_: Any, **__: Any) -> NoReturn:
     raise RuntimeError(NO_KEYBOARD.format("breakpoint()"))
 
 
-def writer(fd: int, name: str) -> TextIO:
-    """A text stream on a descriptor that is not closed with it. Nothing a `str` can hold makes it fail."""
-    raw = io.FileIO(fd, "w", closefd=False)
-    stream = io.TextIOWrapper(
-        io.BufferedWriter(raw, 64 << 10), encoding="utf-8", errors="backslashreplace", newline="\n", line_buffering=True
-    )
+def _text(raw: SlateWriter) -> TextIO:
+    """A text stream that holds nothing back, and that nothing a `str` can contain makes fail."""
+    stream = io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", write_through=True)  # type: ignore[arg-type]
     stream.mode = "w"  # type: ignore[misc]
     return stream
 
 
 class Streams:
-    """The three streams, able to put themselves back after code that replaced or closed them."""
+    """The three streams, able to put themselves back after code that replaced them."""
 
-    def __init__(self) -> None:
+    def __init__(self, out: SlateWriter, err: SlateWriter) -> None:
+        self._raw = out, err
         self.stdin: Any = NoKeyboard()
-        self.stdout = writer(1, "<stdout>")
-        self.stderr = writer(2, "<stderr>")
+        self.stdout, self.stderr = _text(out), _text(err)
 
     def install(self) -> None:
-        if self.stdout.closed:
-            self.stdout = writer(1, "<stdout>")
-        if self.stderr.closed:
-            self.stderr = writer(2, "<stderr>")
-        if self.stdin.closed:
-            self.stdin = NoKeyboard()
+        """Makes them Python's streams. Works without any builtin."""
+        for raw in self._raw:
+            raw.unlock()
         sys.stdin = sys.__stdin__ = self.stdin  # type: ignore[misc]
         sys.stdout = sys.__stdout__ = self.stdout  # type: ignore[misc]
         sys.stderr = sys.__stderr__ = self.stderr  # type: ignore[misc]
 
-    def flush(self) -> None:
-        """Writes out what is buffered, whatever state the streams are in."""
-        for stream in (self.stdout, self.stderr):
+    def renew(self) -> None:
+        """New streams in place of ones whose insides the user's code took out or reconfigured."""
+        if self.stdin.closed:
+            self.stdin = NoKeyboard()
+        for name, raw in zip(("stdout", "stderr"), self._raw, strict=True):
+            stream = getattr(self, name)
             try:
-                stream.flush()
-            except (ValueError, OSError, RuntimeError):
-                continue
+                usable = stream.buffer is raw and stream.write_through and stream.errors == "backslashreplace"
+                usable = usable and stream.encoding == "utf-8"
+            except ValueError:
+                usable = False
+            if not usable:
+                setattr(self, name, _text(raw))
+
+    def in_forked_child(self) -> None:
+        """Lets a forked copy of the process write, apart from the worker."""
+        for raw in self._raw:
+            raw.in_forked_child()

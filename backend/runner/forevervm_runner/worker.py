@@ -19,15 +19,17 @@ from . import aside, assist, figures, guard, reseed, rich, streams, variables, w
 from .bounded import bounded_repr
 from .errors import Failure
 from .frames import Header, inner_decoder, inner_frame
+from .processes import LOST_STATUS, NUDGE
 from .shell import NOTHING, Publisher, Shell
+from .slate import Board, SlateWriter
 
-TICK_SECONDS = 0.02
 RESERVE_BYTES = 16 << 20
+LOST_SECONDS = 0.02
 _PAGE = resource.getpagesize()
-# User code may raise its file limit, never lower ours below these.
-PRIVATE_FD = 800
+_getsignal, _SIGINT = signal.getsignal, signal.SIGINT
 
-_getpid, _exit, _monotonic = os.getpid, os._exit, time.monotonic
+_getpid, _exit, _monotonic, _sleep = os.getpid, os._exit, time.monotonic, time.sleep
+_waitid, _ANY_CHILD = os.waitid, (os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
 _Lock, _get_ident = threading.Lock, threading.get_ident
 _async_exc = ctypes.pythonapi.PyThreadState_SetAsyncExc
 _async_exc.argtypes = [ctypes.c_ulong, ctypes.py_object]
@@ -44,6 +46,15 @@ def address_space() -> int:
     """Bytes of address space this process has mapped."""
     with open("/proc/self/statm", "rb") as statm:
         return int(statm.read().split()[0]) * _PAGE
+
+
+def _has_children() -> bool:
+    """Whether processes that the user's code started are still there, finished or not."""
+    try:
+        _waitid(*_ANY_CHILD)
+    except ChildProcessError:
+        return False
+    return True
 
 
 class Pipe:
@@ -70,10 +81,6 @@ class Pipe:
             self._decoder.feed(data)
             self._messages.extend(self._decoder.messages())
         return self._messages.pop(0)
-
-    @property
-    def pending(self) -> bool:
-        return bool(self._messages)
 
     def close(self) -> None:
         self._socket.close()
@@ -103,23 +110,30 @@ class Reserve:
 class Worker:
     """Owns the shell and the loop that executes."""
 
-    def __init__(self, work: socket.socket, side: socket.socket, null_fd: int, out_fd: int, err_fd: int) -> None:
+    def __init__(
+        self, work: socket.socket, side: socket.socket, null_fd: int, out_fd: int, err_fd: int, boards: list[Board]
+    ) -> None:
         self._work, self._side = Pipe(work), Pipe(side)
-        self._streams = streams.Streams()
+        self._streams = streams.Streams(
+            SlateWriter(boards[0], 1, out_fd, "<stdout>"), SlateWriter(boards[1], 2, err_fd, "<stderr>")
+        )
         self._streams.install()
         sys.breakpointhook = streams.no_breakpoint
         signal.signal(signal.SIGINT, self._on_interrupt)
+        signal.signal(NUDGE, self._on_nudge)
         self._pid = _getpid()
         self._main = _get_ident()
         self._press_lock = _Lock()
         self._seq: int | None = None
         self._interruptible = False
+        self._interrupted = False
         self._figures = figures.Figures()
         self._reserve = Reserve()
+        # Before there is a shell: matplotlib's inline backend would hook itself into it and show figures its own way.
+        warm.load()
         self._shell = self._make_shell()
         self._hook: Any = self._shell.displayhook
         self._formatter = self._shell.display_formatter
-        warm.load()
         warm.rehearse(self._shell)
         self._initial = frozenset(self._shell.user_ns)
         self._guard = guard.Guard(out_fd, err_fd, null_fd, self._on_interrupt)
@@ -158,7 +172,10 @@ class Worker:
         while True:
             try:
                 header, code = self._work.receive()
-                self._execute(header["seq"], header.get("formats"), code)
+                if header["type"] == "execute":
+                    self._execute(header["seq"], header.get("formats"), code)
+            except OSError:
+                _exit(LOST_STATUS)  # the user's code closed the way to the relay
             except (KeyboardInterrupt, MemoryError):
                 continue
 
@@ -170,8 +187,9 @@ class Worker:
         start = _monotonic()
         outcome: tuple[Header, bytes] | None = None
         try:
-            self._work.send({"type": "began", "seq": seq})
+            self._interrupted = False
             self._interruptible = True
+            self._work.send({"type": "began", "seq": seq})
             outcome = self._attempt(seq, code)
         except BaseException as error:
             outcome = self._failed(error)
@@ -190,7 +208,8 @@ class Worker:
         if outcome is None:
             outcome = self._failed(KeyboardInterrupt())
         header, payload = outcome
-        self._report({"type": "result", "runtime_ms": int((_monotonic() - start) * 1000), **header}, payload)
+        runtime = int((_monotonic() - start) * 1000)
+        self._report({"type": "result", "children": _has_children(), "runtime_ms": runtime, **header}, payload)
         self._seq = None
 
     def _attempt(self, seq: int, code: bytes) -> tuple[Header, bytes]:
@@ -227,6 +246,9 @@ class Worker:
 
     def _represent(self, value: Any) -> dict[str, Any]:
         try:
+            plotly = figures.plotly_bundle(value)
+            if plotly is not None:
+                return plotly
             bundle, _ = self._formatter.format(value, exclude={"text/plain"})
         except Exception as error:
             self._tell(error)
@@ -259,12 +281,12 @@ class Worker:
     def _restore(self) -> None:
         try:
             self._guard.restore_python()
+            self._streams.renew()
             self._streams.install()
-            self._streams.flush()
             guard.flush_c_stdio()
             self._guard.restore_process()
         except Exception as error:
-            print(f"forevervm: {error!r}", file=sys.stderr)
+            self._tell(error)
 
     def _report(self, header: Header, payload: bytes) -> None:
         """Sends the result, whatever the state of memory."""
@@ -281,7 +303,6 @@ class Worker:
     def _display(self, data: dict[str, Any], metadata: dict[str, Any], display_id: str | None, update: bool) -> None:
         mimes, _ = rich.pack(data)
         fields, payload = rich.header_of(mimes)
-        self._streams.flush()
         self._work.send(
             {
                 "type": "display",
@@ -292,14 +313,27 @@ class Worker:
             },
             payload,
         )
+        self._await_taken()
 
     def _clear(self, wait: bool) -> None:
-        self._streams.flush()
         self._work.send({"type": "clear", "wait": bool(wait)})
+        self._await_taken()
+
+    def _await_taken(self) -> None:
+        """Waits until the relay has put what was shown in its place among the output."""
+        if _get_ident() == self._main and self._seq is not None:
+            while self._work.receive()[0]["type"] != "taken":
+                continue
 
     # -- interrupts -----------------------------------------------------------------------------------------
 
     def _on_interrupt(self, _number: int, _frame: Any) -> None:
+        self._interrupted = True
+        if self._interruptible:
+            raise KeyboardInterrupt
+
+    def _on_nudge(self, _number: int, _frame: Any) -> None:
+        """From the second interrupt on: for code that handles or ignores SIGINT."""
         if self._interruptible:
             raise KeyboardInterrupt
 
@@ -308,8 +342,16 @@ class Worker:
             self._interruptible = False
             _async_exc(self._main, _NO_EXCEPTION)
 
-    def _press(self, seq: int) -> None:
-        """The harder interrupt: an exception that needs no signal handler."""
+    def _press(self, seq: int, hard: bool) -> None:
+        """Adds to an interrupt's signal an exception that needs none.
+
+        At first only where the signal was lost: `os.system` ignores it while it waits. Code that handles SIGINT itself is
+        overruled from the second interrupt on.
+        """
+        if not hard:
+            _sleep(LOST_SECONDS)
+            if self._interrupted or _getsignal(_SIGINT) != self._on_interrupt:
+                return
         with self._press_lock:
             if self._interruptible and self._seq == seq:
                 _async_exc(self._main, KeyboardInterrupt)
@@ -318,24 +360,18 @@ class Worker:
 
     def _serve_side(self) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals))
-        poll = __import__("select").poll()
-        poll.register(self._side.fileno(), 1)
-        flush = self._streams.flush
         while True:
             try:
-                # Lines flush themselves; this is for text that waits for its newline.
-                while not self._side.pending and not poll.poll(
-                    TICK_SECONDS * 1000 if self._seq is not None or threading.active_count() > 2 else None
-                ):
-                    flush()
                 header, payload = self._side.receive()
                 self._answer(header, payload)
+            except OSError:
+                _exit(LOST_STATUS)
             except Exception:
-                continue
+                continue  # out of memory: the relay answers "busy" for us
 
     def _answer(self, header: Header, payload: bytes) -> None:
         if header["type"] == "press":
-            self._press(header["seq"])
+            self._press(header["seq"], header["hard"])
             return
         answer: Header
         try:
@@ -384,3 +420,4 @@ class Worker:
         if _getpid() != self._pid:
             self._work.close()
             self._side.close()
+            self._streams.in_forked_child()
