@@ -15,8 +15,8 @@ type OutputLimits struct {
 	File       int64
 }
 
-// mergeLimit is how long a merged item gets.
-const mergeLimit = 128 << 10
+// merged is how long a merged item gets: short enough for head and tail to be filled well.
+func (l *OutputLimits) merged() int { return int(min(128<<10, l.Head/4, l.Tail/4)) }
 
 // size is what an item weighs: text or displays.
 type size struct{ text, display int64 }
@@ -97,14 +97,14 @@ func (o *output) place(in *InstructionRecord, items []StoredItem) (evict []tailE
 	return evict
 }
 
-// merge turns frames' items into items with indexes of their own. Adjacent output of one stream becomes one item, and no
-// item ends in the middle of a character: its beginning is carried over in the record to the next.
-func merge(in *InstructionRecord, items []StoredItem, now time.Time) []StoredItem {
+// merge turns frames' items into items with indexes of their own. Adjacent output of one stream becomes one item, up to a
+// length, and no item ends in the middle of a character: its beginning is carried over in the record to the next.
+func merge(in *InstructionRecord, items []StoredItem, longest int, now time.Time) []StoredItem {
 	var out []StoredItem
 	for _, it := range items {
 		it.At = now
 		if it.Kind == ItemOutput {
-			if n := len(out); n > 0 && out[n-1].joins(it) {
+			if n := len(out); n > 0 && out[n-1].joins(it, longest) {
 				out[n-1].Text = append(out[n-1].Text, it.Text...)
 				out[n-1].Frame = it.Frame
 				continue
@@ -150,8 +150,8 @@ func flush(in *InstructionRecord, frame int, now time.Time) []StoredItem {
 	return out
 }
 
-func (s *StoredItem) joins(next StoredItem) bool {
-	return s.Kind == ItemOutput && s.Stream == next.Stream && s.Background == next.Background && len(s.Text)+len(next.Text) <= mergeLimit
+func (s *StoredItem) joins(next StoredItem, longest int) bool {
+	return s.Kind == ItemOutput && s.Stream == next.Stream && s.Background == next.Background && len(s.Text)+len(next.Text) <= longest
 }
 
 func (p *Progress) carry(stream string) *[]byte {

@@ -107,7 +107,7 @@ func (t *take) storeLate() {
 		return
 	}
 	late := &lateOutput{in: in, budget: budget}
-	for _, it := range merge(&late.in, t.background, t.now) {
+	for _, it := range merge(&late.in, t.background, t.e.s.set.Output.merged(), t.now) {
 		late.budget.items++
 		late.budget.bytes += len(it.Text)
 		if late.budget.items > lateItems || late.budget.bytes > lateBytes {
