@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync/atomic"
 
 	"github.com/wailsapp/wails/v2"
 	"github.com/wailsapp/wails/v2/pkg/logger"
@@ -42,7 +43,7 @@ func Run(page fs.FS) int {
 		return fail(sentence(err))
 	}
 	window := &window{}
-	err = wails.Run(&options.App{
+	err = window.show(&options.App{
 		Title:     name,
 		Width:     1200,
 		Height:    800,
@@ -64,7 +65,7 @@ func Run(page fs.FS) int {
 		Linux:                    &linux.Options{ProgramName: "forevervm-desktop"},
 	})
 	if err != nil {
-		return fail("The ForeverVM window cannot be opened: " + err.Error() + ". `forevervm open` shows the same in a browser.")
+		return inBrowser(daemon, os.Stdout, fmt.Errorf("the window cannot be opened (%w)", err))
 	}
 	return 0
 }
@@ -81,18 +82,33 @@ func instance() (string, error) {
 
 // window is the shown window, for those who want something of it before or after it is there.
 type window struct {
-	ctx context.Context // Wails' own; nil before the start
+	ctx atomic.Pointer[context.Context] // Wails' own; nil before the start
 }
 
-func (w *window) started(ctx context.Context) { w.ctx = ctx }
+// show shows the window until it is closed. A display may answer and still not take a window, and GTK panics then: that is
+// an error here. A panic of a window that is there stays one.
+func (w *window) show(opts *options.App) (err error) {
+	defer func() {
+		if w.ctx.Load() != nil {
+			return
+		}
+		if reason := recover(); reason != nil {
+			err = fmt.Errorf("%v", reason)
+		}
+	}()
+	return wails.Run(opts)
+}
+
+func (w *window) started(ctx context.Context) { w.ctx.Store(&ctx) }
 
 // raise brings the window to the front.
 func (w *window) raise() {
-	if w.ctx == nil {
+	ctx := w.ctx.Load()
+	if ctx == nil {
 		return
 	}
-	runtime.WindowUnminimise(w.ctx)
-	runtime.WindowShow(w.ctx)
+	runtime.WindowUnminimise(*ctx)
+	runtime.WindowShow(*ctx)
 }
 
 func fail(sentence string) int {

@@ -28,11 +28,11 @@ type Connection struct {
 // Connection finds the daemon, which answers when it returns; one that is not there is started. The page asks again
 // whenever it has lost the daemon. The error is a sentence for the person.
 func (b *Bridge) Connection() (Connection, error) {
-	ctx := b.window.ctx
-	if ctx == nil {
+	window := b.window.ctx.Load()
+	if window == nil {
 		return Connection{}, errors.New("The window is not ready yet.")
 	}
-	ctx, cancel := context.WithTimeout(ctx, findWithin)
+	ctx, cancel := context.WithTimeout(*window, findWithin)
 	defer cancel()
 	return find(ctx, b.daemon)
 }

@@ -1,5 +1,6 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { launch } from './browser';
@@ -61,6 +62,28 @@ it('says that there is no display, and gives an address that opens the page', as
   await page.goto(address);
   await page.getByText('Your AI can run code here, safely').waitFor();
   await browser.close();
+});
+
+it('gives the same address when the display answers but takes no window', async () => {
+  const cookies = join(daemon.home, 'cookies');
+  execFileSync(
+    'xauth',
+    ['-q', '-f', cookies, 'add', ':0', '.', '0123456789abcdef0123456789abcdef'],
+    {
+      stdio: 'ignore',
+    },
+  );
+  const screen = start('Xvfb', ['-displayfd', '1', '-auth', cookies], process.env);
+  const env: NodeJS.ProcessEnv = { ...daemon.env, DISPLAY: `:${await firstLine(screen)}` };
+  delete env['WAYLAND_DISPLAY'];
+  delete env['XAUTHORITY'];
+  const said = execFileSync(desktop, {
+    env,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  expect(said).toContain('The window cannot be opened');
+  expect(said).toMatch(/http:\S+#open=/);
 });
 
 it('shows the page, is there once, and takes nothing along when it dies', async () => {

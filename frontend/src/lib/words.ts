@@ -195,7 +195,7 @@ export const words = {
 
   locked: {
     title: 'This page needs a key',
-    text: 'It shows what runs on your computer, so it opens only from there. Open it from the ForeverVM window, or run this in a terminal:',
+    text: 'It shows what runs on your computer, so it opens only from there. Use the ForeverVM window, or run this in a terminal:',
     command: 'forevervm open',
     again: 'A link opens the page once. If yours was used already, ask for a new one.',
   },
