@@ -74,8 +74,6 @@ func (s *Server) follow(ctx context.Context, call mcp.CallToolRequest, m Machine
 
 // unfinished answers for an instruction that goes on after its call.
 func (s *Server) unfinished(ctx context.Context, m Machines, repl string, in api.Instruction, got *collected) *mcp.CallToolResult {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
 	now, err := m.Instruction(ctx, in.Machine, in.Seq, 0)
 	if err != nil {
 		return failure(err, repl)

@@ -166,10 +166,13 @@ func (s *Server) Close() {
 	}
 }
 
-// untilClosed lets no call outlive the server.
+// lastAnswer is how long after AnswerWithin a call may take to put its answer together.
+const lastAnswer = 4 * time.Second
+
+// untilClosed lets no call outlive the server, nor its client's patience.
 func (s *Server) untilClosed(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 	return func(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		ctx, cancel := context.WithCancel(ctx)
+		ctx, cancel := context.WithTimeout(ctx, s.opts.AnswerWithin+lastAnswer)
 		defer cancel()
 		defer context.AfterFunc(s.closing, cancel)()
 		return next(ctx, call)

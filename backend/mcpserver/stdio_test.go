@@ -1,0 +1,436 @@
+//go:build !windows
+
+package mcpserver_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/client"
+	"github.com/forevervm/desktop/backend/connect"
+	"github.com/forevervm/desktop/backend/connect/connecttest"
+)
+
+func TestMain(m *testing.M) { os.Exit(connecttest.Main(m)) }
+
+// app is an AI app that has started `forevervm mcp`.
+type app struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	ended  chan error
+	stderr bytes.Buffer // read it after the end
+
+	mu      sync.Mutex
+	next    int
+	waiting map[int]chan json.RawMessage
+	garbage []string // lines that are no message
+}
+
+// start starts it, with more environment variables.
+func start(t *testing.T, env ...string) *app {
+	t.Helper()
+	a := &app{t: t, ended: make(chan error, 1), waiting: map[int]chan json.RawMessage{}}
+	a.cmd = exec.Command(connecttest.Program(t, "forevervm"), "mcp")
+	a.cmd.Env = append(os.Environ(), env...)
+	a.cmd.Stderr = &a.stderr
+	var err error
+	if a.in, err = a.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := a.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		a.read(out)
+		a.ended <- a.cmd.Wait()
+	}()
+	t.Cleanup(func() { a.quit() })
+	return a
+}
+
+func (a *app) read(out io.Reader) {
+	lines := bufio.NewReader(out)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		var message struct {
+			JSONRPC string
+			ID      *int
+			Result  json.RawMessage
+			Error   json.RawMessage
+		}
+		parseErr := json.Unmarshal(line, &message)
+		a.mu.Lock()
+		if parseErr != nil || message.JSONRPC != "2.0" {
+			a.garbage = append(a.garbage, string(line))
+		} else if message.ID != nil && a.waiting[*message.ID] != nil {
+			if message.Result == nil {
+				message.Result = message.Error
+			}
+			a.waiting[*message.ID] <- message.Result
+		}
+		a.mu.Unlock()
+	}
+}
+
+// quit closes the program's input, waits for its end and checks what it left.
+func (a *app) quit() {
+	a.t.Helper()
+	if a.ended == nil {
+		return
+	}
+	_ = a.in.Close() // it may be closed already
+	select {
+	case err := <-a.ended:
+		if err != nil {
+			a.t.Errorf("forevervm mcp ended with %v\n%s", err, a.stderr.String())
+		}
+	case <-time.After(connecttest.Patience):
+		_ = a.cmd.Process.Kill()
+		a.t.Errorf("forevervm mcp does not end when its input does\n%s", a.stderr.String())
+		<-a.ended
+	}
+	a.ended = nil
+	if len(a.garbage) > 0 {
+		a.t.Errorf("standard output held %q", a.garbage)
+	}
+}
+
+// send sends a request and returns where its answer will come.
+func (a *app) send(method string, params any) <-chan json.RawMessage {
+	a.t.Helper()
+	answer := make(chan json.RawMessage, 1)
+	a.mu.Lock()
+	a.next++
+	id := a.next
+	a.waiting[id] = answer
+	a.mu.Unlock()
+	a.write(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+	return answer
+}
+
+func (a *app) write(message any) {
+	a.t.Helper()
+	line, err := json.Marshal(message)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	if _, err := a.in.Write(append(line, '\n')); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+func (a *app) initialize() {
+	a.t.Helper()
+	var said struct{ ServerInfo struct{ Name string } }
+	a.wait(a.send("initialize", map[string]any{
+		"protocolVersion": "2025-06-18", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "test app", "version": "7"},
+	}), &said)
+	if said.ServerInfo.Name != "forevervm" {
+		a.t.Fatalf("it is %+v", said)
+	}
+	a.write(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
+}
+
+func (a *app) wait(answer <-chan json.RawMessage, out any) {
+	a.t.Helper()
+	select {
+	case data := <-answer:
+		if err := json.Unmarshal(data, out); err != nil {
+			a.t.Fatalf("%v\n%s", err, data)
+		}
+	case <-time.After(connecttest.Patience):
+		a.t.Fatal("no answer")
+	}
+}
+
+// result is a tool's reply.
+type result struct {
+	Content           []struct{ Type, Text, Data string }
+	StructuredContent struct {
+		Output, Error, Status, Note string
+		Result                      *string
+		Seq                         int
+	}
+	IsError bool
+}
+
+func (a *app) call(tool string, arguments any) result {
+	a.t.Helper()
+	var r result
+	a.wait(a.send("tools/call", map[string]any{"name": tool, "arguments": arguments}), &r)
+	return r
+}
+
+func (a *app) create() string {
+	a.t.Helper()
+	made := a.call("create-python-repl", map[string]any{})
+	if made.IsError || len(made.Content) != 1 {
+		a.t.Fatalf("%+v", made)
+	}
+	return made.Content[0].Text
+}
+
+func (a *app) run(repl, code string) result {
+	a.t.Helper()
+	return a.call("run-python-in-repl", map[string]any{"replId": repl, "pythonCode": code})
+}
+
+func (r result) value() string {
+	if r.StructuredContent.Result == nil {
+		return fmt.Sprintf("no result: %+v", r)
+	}
+	return *r.StructuredContent.Result
+}
+
+// daemon is a client of the daemon that the tests share.
+func daemon(t *testing.T) *client.Client {
+	t.Helper()
+	c, err := connect.Daemon(t.Context(), connect.Options{Name: t.Name()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func killDaemon(t *testing.T) {
+	t.Helper()
+	status, err := daemon(t).Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(status.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	connecttest.Eventually(t, "the daemon is dead", func() bool { return syscall.Kill(status.PID, 0) != nil })
+}
+
+func running(t *testing.T, c *client.Client, name string, seq int) func() bool {
+	return func() bool {
+		in, err := c.Instruction(t.Context(), name, seq, 0)
+		return err == nil && in.Status == "running"
+	}
+}
+
+// The app is answered at once, whatever is with the daemon.
+func TestInitializeWaitsForNothing(t *testing.T) {
+	start(t, connect.BaseURLVariable+"=http://127.0.0.1:9", connect.TokenVariable+"=a.b").initialize()
+
+	daemon(t) // runs now
+	best := time.Hour
+	for range 5 {
+		begun := time.Now()
+		a := start(t)
+		a.initialize()
+		best = min(best, time.Since(begun))
+		a.quit()
+	}
+	t.Logf("from start to the answer to initialize: %v", best)
+	if best > 150*time.Millisecond {
+		t.Errorf("that is more than 150 ms")
+	}
+}
+
+// The daemon is killed between two calls, and in the middle of one: work goes on, and nothing runs twice.
+func TestWorkGoesOnWhenTheDaemonIsKilled(t *testing.T) {
+	a := start(t)
+	a.initialize()
+	repl := a.create()
+	if got := a.run(repl, "n = 0\nn").value(); got != "0" {
+		t.Fatal(got)
+	}
+	killDaemon(t)
+	if got := a.run(repl, "n += 1\nn").value(); got != "1" {
+		t.Errorf("after the kill: %s", got)
+	}
+
+	answer := a.send("tools/call", map[string]any{"name": "run-python-in-repl", "arguments": map[string]any{
+		"replId": repl, "pythonCode": "import time\nfor i in range(30):\n    print(i, flush=True); time.sleep(0.1)\nn += 1\nn",
+	}})
+	connecttest.Eventually(t, "the code runs", running(t, daemon(t), repl, 2))
+	killDaemon(t)
+	var r result
+	a.wait(answer, &r)
+	var want strings.Builder
+	for i := range 30 {
+		fmt.Fprintln(&want, i)
+	}
+	if r.value() != "2" || r.StructuredContent.Output != want.String() {
+		t.Errorf("killed in its middle: %+v", r)
+	}
+	a.quit()
+	token, err := exec.Command(connecttest.Program(t, "forevervm"), "token").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(a.stderr.String(), strings.TrimSpace(string(token))) {
+		t.Error("the token is in the log")
+	}
+}
+
+// An app that goes away, as when it is quit, leaves nothing running.
+func TestClosingTheInputInterrupts(t *testing.T) {
+	a := start(t)
+	a.initialize()
+	repl, c := a.create(), daemon(t)
+	a.send("tools/call", map[string]any{"name": "run-python-in-repl", "arguments": map[string]any{"replId": repl, "pythonCode": "import time; time.sleep(600)"}})
+	connecttest.Eventually(t, "the code runs", running(t, c, repl, 0))
+	a.quit()
+	done, err := c.Wait(t.Context(), repl, 0)
+	if err != nil || done.ErrorName != "KeyboardInterrupt" {
+		t.Errorf("the code ended as %+v, %v", done, err)
+	}
+	if done.Client != (api.Client{Name: "test app", Version: "7"}) {
+		t.Errorf("it is told to be %+v's", done.Client)
+	}
+}
+
+// Over HTTP a broken connection is no cancellation: the code goes on.
+func TestABrokenConnectionInterruptsNothing(t *testing.T) {
+	c := daemon(t)
+	m, err := c.CreateMachine(t.Context(), api.NewMachine{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := c.Endpoint(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	session := ""
+	post := func(ctx context.Context, body string) (*http.Response, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, at.URL+"/mcp", strings.NewReader(body))
+		if err != nil {
+			return nil, err
+		}
+		req.Header.Set("Authorization", "Bearer "+at.Token)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		req.Header.Set("Mcp-Session-Id", session)
+		return transport.RoundTrip(req)
+	}
+	hello, err := post(t.Context(), `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	session = hello.Header.Get("Mcp-Session-Id")
+	if err := hello.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	answered := make(chan error, 1)
+	go func() {
+		resp, err := post(ctx, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run-python-in-repl","arguments":{"replId":%q,"pythonCode":"import time; time.sleep(2); 'unharmed'"}}}`, m.Name))
+		if err == nil {
+			err = errors.Join(errors.New(resp.Status), resp.Body.Close())
+		}
+		answered <- err
+	}()
+	connecttest.Eventually(t, "the code runs", running(t, c, m.Name, 0))
+	cancel()
+	if err := <-answered; !errors.Is(err, context.Canceled) {
+		t.Fatalf("it was answered: %v", err)
+	}
+	if done, err := c.Wait(t.Context(), m.Name, 0); err != nil || done.Value == nil || *done.Value != "'unharmed'" {
+		t.Errorf("the code ended as %+v, %v", done, err)
+	}
+}
+
+// A server that speaks only the public protocol serves the two tools of old, and says so of the others.
+func TestAServerWithOnlyTheWire(t *testing.T) {
+	at, err := daemon(t).Endpoint(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := url.Parse(at.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, FlushInterval: -1}
+	hosted := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.URL.Path, "/v1/") {
+			http.NotFound(w, r)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	defer hosted.Close()
+	a := start(t, connect.BaseURLVariable+"="+hosted.URL, connect.TokenVariable+"="+at.Token)
+	a.initialize()
+	repl := a.create()
+	if got := a.run(repl, "6 * 7").value(); got != "42" {
+		t.Errorf("6 * 7 is %s", got)
+	}
+	plot := a.run(repl, "import matplotlib.pyplot as plt; plt.plot([1]); plt.show()")
+	if len(plot.Content) != 2 || plot.Content[1].Type != "image" {
+		t.Errorf("a plot comes back as %d items", len(plot.Content))
+	}
+	if said := a.call("checkpoint-python-repl", map[string]any{"replId": repl}); !said.IsError || !strings.Contains(said.Content[0].Text, "only the ForeverVM wire") {
+		t.Errorf("a checkpoint: %+v", said)
+	}
+	a.quit() // before its server
+}
+
+// Nothing over MCP raises a limit or deletes for good.
+func TestMCPCannotDoHarm(t *testing.T) {
+	a := start(t)
+	a.initialize()
+	if said := a.call("create-python-repl", map[string]any{"memoryMb": 4096}); !said.IsError || !strings.Contains(said.Content[0].Text, "2,048") && !strings.Contains(said.Content[0].Text, "2048") {
+		t.Errorf("more memory than the default: %+v", said)
+	}
+	repl := a.create()
+	for range 2 {
+		a.call("delete-python-repl", map[string]any{"replId": repl})
+	}
+	if m, err := daemon(t).RestoreMachine(t.Context(), repl); err != nil || m.Name != repl {
+		t.Errorf("a deleted machine cannot be restored: %v", err)
+	}
+}
+
+// Several calls of one app run at once, each on its own machine, and each gets its own answer.
+func TestCallsRunSideBySide(t *testing.T) {
+	a := start(t)
+	a.initialize()
+	const many = 8
+	answers := make([]<-chan json.RawMessage, many)
+	for i := range many {
+		repl := a.create()
+		answers[i] = a.send("tools/call", map[string]any{"name": "run-python-in-repl", "arguments": map[string]any{
+			"replId": repl, "pythonCode": fmt.Sprintf("import time; time.sleep(1); %d", i),
+		}})
+	}
+	for i, answer := range answers {
+		var r result
+		a.wait(answer, &r)
+		if r.value() != fmt.Sprint(i) {
+			t.Errorf("call %d: %s", i, r.value())
+		}
+	}
+}
