@@ -1,0 +1,251 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// put makes a checkpoint with one file of data.
+func put(t *testing.T, f Folder, m Manifest, data string) Manifest {
+	t.Helper()
+	id, err := f.NewID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := f.Begin(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(p.Dir, "pages.img"), []byte(data), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if m.CreatedAt.IsZero() {
+		m.CreatedAt = time.Now().UTC()
+	}
+	if m, err = p.Commit(m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func ids(t *testing.T, f Folder) []string {
+	t.Helper()
+	list, err := f.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, m := range list {
+		out = append(out, m.ID)
+	}
+	return out
+}
+
+func names(t *testing.T, f Folder) []string {
+	t.Helper()
+	entries, err := os.ReadDir(string(f))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
+}
+
+func TestCommitAndLoad(t *testing.T) {
+	f := Folder(filepath.Join(t.TempDir(), "checkpoints"))
+	running := 7
+	want := put(t, f, Manifest{LastSeq: 7, RunningSeq: &running, Image: "i", Runtime: "r", Spec: 1, Pause: time.Second, Baseline: 5, Life: "l"}, "12345")
+	got, err := f.Load(want.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Size != 5 || got.Format != Format || got.LastSeq != 7 || *got.RunningSeq != 7 || got.Image != "i" || got.Runtime != "r" ||
+		got.Spec != 1 || got.Pause != time.Second || got.Baseline != 5 || got.Life != "l" || !got.CreatedAt.Equal(want.CreatedAt) {
+		t.Errorf("loaded %+v", got)
+	}
+	if info, err := os.Stat(f.Path(want.ID)); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("its folder is %v, %v", info, err)
+	}
+}
+
+func TestIDsSortByAge(t *testing.T) {
+	f := Folder(t.TempDir())
+	var made []string
+	for range 12 {
+		made = append(made, put(t, f, Manifest{}, "x").ID)
+	}
+	if got := ids(t, f); !slices.Equal(got, made) || !slices.IsSorted(made) {
+		t.Errorf("made %v, listed %v", made, got)
+	}
+	// Also after the newest one is gone, as long as somebody remembers it.
+	newest := made[len(made)-1]
+	if err := f.Delete(newest); err != nil {
+		t.Fatal(err)
+	}
+	next, err := f.NewID(newest)
+	if err != nil || next <= newest {
+		t.Errorf("%s follows on %s, %v", next, newest, err)
+	}
+}
+
+// A crash leaves a folder that is not there yet, or not there any more. Both are swept, the whole ones stay.
+func TestCrashes(t *testing.T) {
+	f := Folder(t.TempDir())
+	kept := put(t, f, Manifest{}, "kept")
+	half, _ := f.NewID()
+	p, err := f.Begin(half)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = os.WriteFile(filepath.Join(p.Dir, "pages.img"), []byte("half"), 0o600)
+	deleted := put(t, f, Manifest{}, "deleted")
+	if err := os.Rename(f.Path(deleted.ID), f.Path(deleted.ID)+removed); err != nil {
+		t.Fatal(err)
+	}
+	if got := ids(t, f); !slices.Equal(got, []string{kept.ID}) {
+		t.Errorf("before sweeping: %v", got)
+	}
+	if _, err := f.Load(half); !errors.Is(err, ErrUnusable) {
+		t.Errorf("half a checkpoint: %v", err)
+	}
+	if err := f.Sweep(); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(t, f); !slices.Equal(got, []string{kept.ID}) {
+		t.Errorf("after sweeping: %v", got)
+	}
+}
+
+func TestDamaged(t *testing.T) {
+	f := Folder(t.TempDir())
+	for name, damage := range map[string]func(path string) error{
+		"no manifest":    os.Remove,
+		"empty":          func(p string) error { return os.Truncate(p, 0) },
+		"not JSON":       func(p string) error { return os.WriteFile(p, []byte("{"), 0o600) },
+		"another format": func(p string) error { return os.WriteFile(p, []byte(`{"format":99}`), 0o600) },
+		"another's id": func(p string) error {
+			return os.WriteFile(p, []byte(`{"format":1,"id":"00000001-0000000000000000"}`), 0o600)
+		},
+		"numbers negative": func(p string) error {
+			return os.WriteFile(p, []byte(`{"format":1,"id":"00000001-0000000000000000","size":-1}`), 0o600)
+		},
+		"larger than large": func(p string) error { return os.Truncate(p, 1<<30) },
+	} {
+		m := put(t, f, Manifest{}, "x")
+		if err := damage(filepath.Join(f.Path(m.ID), manifestName)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Load(m.ID); !errors.Is(err, ErrUnusable) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got := ids(t, f); len(got) != 0 {
+		t.Errorf("damaged ones are listed: %v", got)
+	}
+}
+
+func TestIDsAreNoPaths(t *testing.T) {
+	f := Folder(t.TempDir())
+	for _, id := range []string{"", ".", "..", "../x", "00000001-000000000000000/", "00000001-000000000000000G", "x0000001-0000000000000000"} {
+		if _, err := f.Load(id); !errors.Is(err, ErrUnusable) {
+			t.Errorf("load %q: %v", id, err)
+		}
+		if err := f.Delete(id); err == nil {
+			t.Errorf("deleted %q", id)
+		}
+		if _, err := f.Begin(id); err == nil {
+			t.Errorf("began %q", id)
+		}
+	}
+}
+
+func TestCopy(t *testing.T) {
+	f := Folder(t.TempDir())
+	m := put(t, f, Manifest{LastSeq: 3, Image: "i", Life: "another's"}, "content")
+	targets := map[string]string{"beside": t.TempDir()}
+	if other, err := os.MkdirTemp("/dev/shm", "checkpoint"); err == nil { // another file system, where there is one
+		t.Cleanup(func() { os.RemoveAll(other) })
+		targets["elsewhere"] = other
+	}
+	for where, dir := range targets {
+		to := Folder(filepath.Join(dir, "checkpoints"))
+		copied, err := f.Copy(context.Background(), m.ID, to)
+		if err != nil {
+			t.Fatalf("%s: %v", where, err)
+		}
+		got, err := to.Load(copied.ID)
+		if err != nil || got.ID == m.ID || got.LastSeq != 3 || got.Image != "i" || got.Size != m.Size || got.Life != "" {
+			t.Errorf("%s: copied %+v, %v", where, got, err)
+		}
+		// The original may go.
+		if b, err := os.ReadFile(filepath.Join(to.Path(copied.ID), "pages.img")); err != nil || string(b) != "content" {
+			t.Errorf("%s: %q, %v", where, b, err)
+		}
+	}
+	if err := f.Delete(m.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Copy(context.Background(), m.ID, Folder(t.TempDir())); !errors.Is(err, ErrUnusable) {
+		t.Errorf("copying what is gone: %v", err)
+	}
+}
+
+func TestLives(t *testing.T) {
+	f := Folder(filepath.Join(t.TempDir(), "checkpoints"))
+	if list, err := f.Unrecorded(""); err != nil || len(list) != 0 {
+		t.Errorf("of a machine that never lived: %v, %v", list, err)
+	}
+	first, err := f.BeginLife()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := put(t, f, Manifest{Life: first}, "a")
+	b := put(t, f, Manifest{Life: first}, "b")
+	if list, err := f.Unrecorded(a.ID); err != nil || len(list) != 1 || list[0].ID != b.ID {
+		t.Errorf("after a: %v, %v", list, err)
+	}
+	second, err := f.BeginLife()
+	if err != nil || second == first {
+		t.Fatalf("lives %q and %q, %v", first, second, err)
+	}
+	if list, err := f.Unrecorded(a.ID); err != nil || len(list) != 0 {
+		t.Errorf("a rewound machine is offered %v, %v", list, err)
+	}
+	c := put(t, f, Manifest{Life: second}, "c")
+	if list, err := f.Unrecorded(a.ID); err != nil || len(list) != 1 || list[0].ID != c.ID {
+		t.Errorf("of the second life: %v, %v", list, err)
+	}
+	if err := f.Sweep(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(string(f), lifeName)); errors.Is(err, fs.ErrNotExist) {
+		t.Error("sweeping forgot the life")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"format":1,"id":"00000001-0000000000000000","created_at":"2026-01-02T03:04:05Z","life":"x","last_seq":3,"running_seq":3,"size":5,"image":"i","runtime":"r","spec":1,"pause_ns":1,"baseline":1}`))
+	f.Add([]byte(`{"format":1,"id":"00000001-0000000000000000","running_seq":-1}`))
+	f.Add([]byte(`{}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := Parse(b)
+		if err != nil {
+			if !errors.Is(err, ErrUnusable) {
+				t.Fatalf("an error of another kind: %v", err)
+			}
+			return
+		}
+		if !ValidID(m.ID) || m.Size < 0 || m.LastSeq < -1 || m.Pause < 0 {
+			t.Fatalf("accepted %+v", m)
+		}
+	})
+}
