@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -114,23 +115,32 @@ type runscError struct {
 	log     string
 }
 
+// Error says what failed, in as many of runsc's words as a person can bear.
 func (e *runscError) Error() string {
-	return fmt.Sprintf("runsc %s: %v: %s", e.command, e.err, e.log)
+	said := e.log
+	if first := struct{ Msg string }{}; json.NewDecoder(strings.NewReader(said)).Decode(&first) == nil && first.Msg != "" {
+		said = first.Msg
+	}
+	said, _, _ = strings.Cut(said, "\n")
+	return fmt.Sprintf("runsc %s: %v: %s", e.command, e.err, sentence(said))
 }
 
 func (e *runscError) Unwrap() error { return e.err }
 
 // diskFull says whether the command failed for want of room.
-func (e *runscError) diskFull() bool { return strings.Contains(e.log, "no space left on device") }
+func (e *runscError) diskFull() bool {
+	return strings.Contains(e.log, "no space left on device") || strings.Contains(e.log, "disk quota exceeded")
+}
 
 func (r *runsc) finish(cmd *exec.Cmd, err error) error {
 	if err == nil {
 		return nil
 	}
-	b, _ := os.ReadFile(filepath.Join(runPath, "runsc.log"))
-	log := strings.TrimSpace(string(b))
-	if len(log) > 4096 {
-		log = log[len(log)-4096:]
+	failed := &runscError{command: cmd.Args[1+len(runscFlags)], err: err}
+	if f, err := os.Open(filepath.Join(runPath, "runsc.log")); err == nil {
+		b, _ := io.ReadAll(io.LimitReader(f, 64<<10))
+		failed.log = strings.TrimSpace(string(b))
+		f.Close()
 	}
-	return &runscError{command: cmd.Args[1+len(runscFlags)], err: err, log: log}
+	return failed
 }

@@ -1,0 +1,115 @@
+//go:build linux
+
+package cgroup
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestMain is also the program that enters a group, as a process of its own.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == "enter" {
+		enterAndTell(os.Args[2])
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// enterAndTell enters a group, prints which limits hold and which groups it is in, waits for its stdin to end, and leaves.
+func enterAndTell(name string) {
+	g := Enter(name, Limits{MemoryMax: 64 << 20, PidsMax: 50, Weight: 50})
+	fmt.Println(g.Holds("memory"), g.Holds("pids"), g.Holds("cpu"))
+	b, _ := os.ReadFile("/proc/self/cgroup")
+	fmt.Print(string(b))
+	fmt.Println("entered")
+	_, _ = os.Stdin.Read(make([]byte, 1))
+	if err := g.Leave(); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+}
+
+func groups(t *testing.T, name string) []string {
+	t.Helper()
+	var found []string
+	for _, h := range hierarchies() {
+		if _, err := os.Stat(filepath.Join(h.parent, name)); err == nil {
+			found = append(found, filepath.Join(h.parent, name))
+		}
+	}
+	return found
+}
+
+func start(t *testing.T, name string) (cmd *exec.Cmd, told string, release func()) {
+	t.Helper()
+	cmd = exec.Command("/proc/self/exe", "enter", name)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	buf := make([]byte, 4096)
+	for !strings.Contains(told, "entered\n") {
+		n, err := stdout.Read(buf)
+		if err != nil {
+			t.Fatalf("%v after %q", err, told)
+		}
+		told += string(buf[:n])
+	}
+	return cmd, told, func() { stdin.Close() }
+}
+
+func TestEnterAndLeave(t *testing.T) {
+	name := Name(t.TempDir())
+	cmd, told, release := start(t, name)
+	holds := strings.Contains(strings.SplitN(told, "\n", 2)[0], "true")
+	if in := strings.Contains(told, name); in != holds {
+		t.Errorf("limits hold: %v, in a group: %v\n%s", holds, in, told)
+	}
+	if holds != (len(groups(t, name)) > 0) {
+		t.Errorf("limits hold: %v, groups %v", holds, groups(t, name))
+	}
+	if os.Getuid() == 0 && !holds {
+		t.Log("this system offers root no control group; only that nothing breaks is tested")
+	}
+	release()
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("leave: %v", err)
+	}
+	if left := groups(t, name); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestRemoveAfterAKill(t *testing.T) {
+	name := Name(t.TempDir())
+	cmd, _, release := start(t, name)
+	defer release()
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	Remove(name)
+	if left := groups(t, name); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	Remove(name) // of nothing is nothing
+}
+
+func TestNames(t *testing.T) {
+	a, b := Name("/a"), Name("/b")
+	if a == b || a != Name("/a") || strings.ContainsAny(a, "/ ") {
+		t.Errorf("names %q and %q", a, b)
+	}
+}

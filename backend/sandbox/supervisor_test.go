@@ -1,0 +1,255 @@
+//go:build linux
+
+package sandbox_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/sandbox"
+	"github.com/forevervm/desktop/backend/sandbox/link"
+	"github.com/forevervm/desktop/backend/sandbox/protocol"
+)
+
+// built finds a product of `make build`.
+func built(t *testing.T, name string) string {
+	t.Helper()
+	bin := os.Getenv("FOREVERVM_BIN")
+	if bin == "" {
+		bin = "../../build/bin"
+	}
+	path, err := filepath.Abs(filepath.Join(bin, name))
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	if err != nil {
+		t.Fatalf("%v: run `make build` first, or set FOREVERVM_BIN", err)
+	}
+	return path
+}
+
+func config(t *testing.T) sandbox.Config {
+	return sandbox.Config{
+		Runsc: built(t, "runsc"), Image: built(t, "image/base.erofs"), ImageDigest: "image", RuntimeDigest: "runsc", Machine: t.TempDir(),
+	}
+}
+
+// connect starts a command that is a supervisor and speaks with it.
+func connect(t *testing.T, cmd *exec.Cmd) (*link.Sandbox, *strings.Builder) {
+	t.Helper()
+	var said strings.Builder
+	cmd.Stderr = &said
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	s, err := link.Connect(ctx, protocol.Stdio(stdout, stdin), link.Options{
+		Start: protocol.Start{Name: "test"},
+		Kill:  func() { _ = cmd.Process.Kill() },
+		Wait:  func() { _ = cmd.Wait() },
+	})
+	if err != nil {
+		t.Fatalf("%v; stderr: %s", err, said.String())
+	}
+	t.Cleanup(func() {
+		s.Kill()
+		for range s.Frames() {
+		}
+		<-s.Ended()
+	})
+	return s, &said
+}
+
+// value runs an expression and returns its repr.
+func value(t *testing.T, s *link.Sandbox, seq int, code string) string {
+	t.Helper()
+	if err := s.Execute(t.Context(), seq, code, nil); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		select {
+		case f, ok := <-s.Frames():
+			if !ok {
+				<-s.Ended()
+				t.Fatalf("the sandbox ended: %+v", s.Cause())
+			}
+			if f.Type == machine.FrameResult && f.Seq == seq {
+				if !f.Result.OK || f.Result.Value == nil {
+					t.Fatalf("%s: %+v", code, f.Result)
+				}
+				return *f.Result.Value
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("no result")
+		}
+	}
+}
+
+// In a container parts of /proc are hidden, and the kernel then refuses a fresh one. As process 1 of it, the supervisor does
+// with the container's own.
+func TestAsProcessOneOfAContainer(t *testing.T) {
+	cfg := config(t)
+	script := `mount -t proc proc /proc && mount -t tmpfs none /proc/irq && mount -t tmpfs none /proc/tty && exec "$0" "$@"`
+	cmd := exec.Command("/bin/sh", append([]string{"-c", script, built(t, "supervisor"), "run"}, cfg.Args()...)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}
+	s, _ := connect(t, cmd)
+	if !runs(t, "inner-shared-pids", "-machine="+cfg.Machine) {
+		t.Error("the container's PID name space is not used: this tests nothing")
+	}
+	if got := value(t, s, 0, "6*7"); got != "42" {
+		t.Errorf("6*7 is %s", got)
+	}
+	if stats, err := s.Stats(t.Context()); err != nil || stats.MemoryBytes < 30<<20 {
+		t.Errorf("stats: %+v, %v", stats, err)
+	}
+	// A checkpoint made here is restored there, where there is a PID name space of its own.
+	info, err := s.Stop(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Restore = filepath.Join(cfg.Machine, "checkpoints", info.ID)
+	woken, _ := connect(t, exec.Command(built(t, "supervisor"), append([]string{"run"}, cfg.Args()...)...))
+	if got := value(t, woken, 1, "6*7"); got != "42" {
+		t.Errorf("after waking, 6*7 is %s", got)
+	}
+}
+
+// runs says whether there is a process with these arguments.
+func runs(t *testing.T, args ...string) bool {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range all {
+		b, _ := os.ReadFile(path) // gone meanwhile: empty
+		found := strings.Split(string(b), "\x00")
+		if !slices.ContainsFunc(args, func(a string) bool { return !slices.Contains(found, a) }) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestSIGTERMSaves(t *testing.T) {
+	cfg := config(t)
+	cmd := exec.Command(built(t, "supervisor"), append([]string{"run"}, cfg.Args()...)...)
+	s, _ := connect(t, cmd)
+	value(t, s, 0, "(x := 5)")
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for range s.Frames() {
+	}
+	<-s.Ended()
+	cause := s.Cause()
+	if cause.Kind != machine.EndedStopped || cause.Checkpoint == nil || cause.Checkpoint.LastSeq != 0 {
+		t.Fatalf("the cause is %+v", cause)
+	}
+	cfg.Restore = filepath.Join(cfg.Machine, "checkpoints", cause.Checkpoint.ID)
+	woken, _ := connect(t, exec.Command(built(t, "supervisor"), append([]string{"run"}, cfg.Args()...)...))
+	if got := value(t, woken, 1, "x"); got != "5" {
+		t.Errorf("x is %s", got)
+	}
+}
+
+// On a full disk saving fails with a clear word, and the machine goes on.
+func TestFullDisk(t *testing.T) {
+	cfg := config(t)
+	// A file system of the machine's own, as small as can be, in a mount name space of its own.
+	script := `mount -t tmpfs -o size=40m none "$1" && shift && exec "$0" "$@"`
+	cmd := exec.Command("/bin/sh", append([]string{"-c", script, built(t, "supervisor"), cfg.Machine, "run"}, cfg.Args()...)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}
+	s, _ := connect(t, cmd)
+	value(t, s, 0, "(x := 5)")
+	for seq, save := range []func(context.Context) (machine.CheckpointInfo, error){s.Checkpoint, s.Stop} {
+		_, err := save(t.Context())
+		if !errors.Is(err, machine.ErrDiskFull) {
+			t.Errorf("saving on a full disk: %v", err)
+		}
+		if got := value(t, s, seq+1, "x"); got != "5" {
+			t.Errorf("after that, x is %s", got)
+		}
+	}
+	// Inside it is an OSError as anywhere.
+	got := value(t, s, 3, `
+import errno
+try:
+    with open('/root/big', 'wb') as f:
+        while True: f.write(b'x' * (1 << 20))
+except OSError as e: caught = errno.errorcode[e.errno]
+caught`)
+	if got != "'ENOSPC'" {
+		t.Errorf("writing inside: %s", got)
+	}
+	if got := value(t, s, 4, "x"); got != "5" {
+		t.Errorf("after that, x is %s", got)
+	}
+}
+
+func TestRefusesNonsense(t *testing.T) {
+	supervisor := built(t, "supervisor")
+	for name, args := range map[string][]string{
+		"nothing":          nil,
+		"no paths":         {"run"},
+		"a relative path":  {"run", "-runsc=runsc", "-image=/i", "-machine=/m"},
+		"an unknown stage": {"fly"},
+		"an unknown flag":  {"run", "-nonsense"},
+	} {
+		out, err := exec.Command(supervisor, args...).CombinedOutput()
+		if err == nil || len(out) == 0 {
+			t.Errorf("%s: %v, %q", name, err, out)
+		}
+	}
+}
+
+// A daemon that does not speak the protocol, or none at all, leaves nothing running.
+func TestNoDaemon(t *testing.T) {
+	for name, input := range map[string]io.Reader{
+		"nobody":  strings.NewReader(""),
+		"garbage": strings.NewReader(strings.Repeat("garbage", 1000)),
+	} {
+		cfg := config(t)
+		cmd := exec.Command(built(t, "supervisor"), append([]string{"run"}, cfg.Args()...)...)
+		cmd.Stdin = input
+		out, err := cmd.CombinedOutput()
+		if err == nil || len(out) == 0 {
+			t.Errorf("%s: %v, %q", name, err, out)
+		}
+		if _, err := os.Stat(filepath.Join(cfg.Machine, "scratch")); err == nil {
+			t.Errorf("%s: the scratch folder is left", name)
+		}
+		if lock, err := sandbox.Lock(cfg.Machine); err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else {
+			lock.Close()
+		}
+	}
+}
