@@ -65,12 +65,15 @@ func New(baseURL, token string, opts Options) *Client {
 	if baseURL != "" {
 		l.endpoint = &Endpoint{URL: strings.TrimRight(baseURL, "/"), Token: token}
 	}
-	return &Client{link: l, name: opts.Name, version: opts.Version}
+	return (&Client{link: l}).As(opts.Name, opts.Version)
 }
 
 // As returns a client that shares everything with this one but tells the server another program's name.
 func (c *Client) As(name, version string) *Client {
-	return &Client{link: c.link, name: name, version: version}
+	if name = headerText(name); name == "" {
+		name = "forevervm Go client"
+	}
+	return &Client{link: c.link, name: name, version: strings.ReplaceAll(headerText(version), "/", "-")}
 }
 
 // Endpoint returns where the server is, locating it if that was not done before.

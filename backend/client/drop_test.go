@@ -68,7 +68,7 @@ func (c *cutter) through(t *testing.T, to client.Endpoint, process func() string
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	return client.New("", "", client.Options{
-		Name: "cut", Version: "1", HTTPClient: &http.Client{Transport: transport},
+		Name: " cut / short ", Version: "1/2", HTTPClient: &http.Client{Transport: transport},
 		Locate: func(context.Context, *client.Endpoint) (client.Endpoint, error) {
 			return client.Endpoint{URL: c.url, Token: to.Token, Process: process()}, nil
 		},

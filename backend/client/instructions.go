@@ -184,7 +184,7 @@ func (c *Client) recover(ctx context.Context, name string, e api.Execute, sentTo
 	}
 	// Of several that look alike the oldest that no other call of ours was answered with is ours.
 	for _, in := range page.Items {
-		same := in.Code == e.Code && in.Client.Name == headerText(c.name) && !in.QueuedAt.Before(sentAt)
+		same := in.Code == e.Code && in.Client.Name == c.name && !in.QueuedAt.Before(sentAt)
 		if same && !c.link.isAnswered(in) {
 			found = &in
 		}

@@ -148,20 +148,19 @@ func (c *Client) identify(h http.Header, to Endpoint) {
 	if to.Token != "" {
 		h.Set("Authorization", "Bearer "+to.Token)
 	}
-	if c.name != "" {
-		h.Set("X-Forevervm-Client", headerText(c.name)+"/"+headerText(c.version))
-	}
+	h.Set("X-Forevervm-Client", c.name+"/"+c.version)
 }
 
-// headerText makes a text fit for a header: names come from programs that we do not know.
+// headerText makes a text fit for a header, and such that the server shows it as it is: names come from programs that we
+// do not know, and the history is searched for them.
 func headerText(s string) string {
 	clean := strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' || r == '/' {
+		if r < ' ' || r > '~' {
 			return '-'
 		}
 		return r
 	}, s)
-	return clean[:min(len(clean), 100)]
+	return strings.TrimSpace(clean[:min(len(clean), 100)])
 }
 
 // answered turns an answer that is no success into an error.
