@@ -105,6 +105,8 @@ export const words = {
     retry: 'Try again',
     cutLine: (n: number) => `… ${n.toLocaleString()} more characters`,
     notShown: 'This kind of output cannot be shown here.',
+    tooMuch:
+      'This table or page is too big to show without holding up the window. Ask for a smaller part of it, such as its first rows.',
   },
 
   output: {

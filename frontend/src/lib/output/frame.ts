@@ -16,8 +16,8 @@ export function frameDocument(html: string): string {
 }
 
 /** Markdown becomes HTML first and is then treated alike. */
-export function markdownDocument(markdown: string): string {
-  return frameDocument(marked.parse(markdown, { async: false, gfm: true }));
+export function markdownHtml(markdown: string): string {
+  return marked.parse(markdown, { async: false, gfm: true });
 }
 
 const CLEANING: Config = {
