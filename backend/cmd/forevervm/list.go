@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -104,8 +105,8 @@ func (a *app) watch(ctx context.Context, c *client.Client, filter client.Machine
 		}
 		return nil
 	})
-	if ctx.Err() != nil {
-		return nil // Ctrl-C is how one leaves
+	if errors.Is(err, context.Canceled) {
+		err = nil // Ctrl-C is how one leaves
 	}
 	return err
 }
