@@ -98,8 +98,7 @@ func (a *app) quit() {
 		}
 	case <-time.After(connecttest.Patience):
 		_ = a.cmd.Process.Kill()
-		a.t.Errorf("forevervm mcp does not end when its input does\n%s", a.stderr.String())
-		_ = <-a.ended // killed
+		a.t.Errorf("forevervm mcp does not end when its input does (%v)\n%s", <-a.ended, a.stderr.String())
 	}
 	a.ended = nil
 	if len(a.garbage) > 0 {

@@ -95,10 +95,9 @@ func (a *app) watch(ctx context.Context, c *client.Client, filter client.Machine
 		}
 		return nil
 	}
-	if err := show(); err != nil {
-		return err
-	}
-	err := c.Events(ctx, "", func(e api.Event) error {
+	// A position that no daemon knows is answered by "reset", once the stream is open: no change can fall between the first
+	// look and the stream.
+	err := c.Events(ctx, "none", func(e api.Event) error {
 		switch e.Type {
 		case "machine", "purged", "reset":
 			return show()
