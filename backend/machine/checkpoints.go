@@ -18,7 +18,7 @@ func (e *entry) record(ctx context.Context, info CheckpointInfo, kind Checkpoint
 	}
 	rec := CheckpointRecord{Checkpoint: Checkpoint{
 		ID: info.ID, Machine: e.id, Kind: kind, Label: label, CreatedAt: info.CreatedAt.UTC(), LastSeq: info.LastSeq,
-		RunningSeq: info.RunningSeq, Size: info.Size, Image: info.Image, Runtime: info.Runtime,
+		RunningSeq: info.RunningSeq, Size: info.Size, Image: info.Image, Runtime: info.Runtime, Pause: info.Pause,
 	}, Mark: mark, Lost: lost}
 	if info.CreatedAt.IsZero() {
 		rec.CreatedAt = time.Now().UTC()

@@ -24,6 +24,10 @@ func checkExecute(o ExecuteOptions) error {
 		return invalid("The code is not valid UTF-8 text.")
 	case o.Timeout < 0:
 		return invalid("A timeout must be positive.")
+	case len(o.Key) > maxKey:
+		return invalid("The key of an instruction may have %d bytes at most.", maxKey)
+	case !utf8.ValidString(o.Key):
+		return invalid("The key of an instruction is not valid UTF-8 text.")
 	}
 	for _, f := range o.Formats {
 		if f != "png" && f != "svg" {
@@ -33,7 +37,30 @@ func checkExecute(o ExecuteOptions) error {
 	return nil
 }
 
-// Execute queues an instruction. When it returns, the record is durable and the number given.
+// maxKey is the most bytes of an instruction's key.
+const maxKey = 64
+
+// repeated returns the instruction that was sent before with this key, if one was; nil otherwise. mu is held.
+func (e *entry) repeated(ctx context.Context, opts ExecuteOptions) (*Instruction, error) {
+	if opts.Key == "" {
+		return nil, nil
+	}
+	seq, err := e.s.store.Keyed(ctx, e.id, opts.Key)
+	if isNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	in, err := e.s.store.Instruction(ctx, e.id, seq)
+	if err == nil && in.Code != opts.Code {
+		return nil, conflict("The key of this instruction was used before for other code, which is instruction %d of %s. Send it with another key.", seq, e.rec.Name)
+	}
+	return &in.Instruction, err
+}
+
+// Execute queues an instruction. When it returns, the record is durable and the number given. One that was sent before
+// with the same key is returned as it is by now, and nothing is interrupted for it.
 func (s *Service) Execute(ctx context.Context, name string, opts ExecuteOptions) (Instruction, bool, error) {
 	if err := checkExecute(opts); err != nil {
 		return Instruction{}, false, err
@@ -42,11 +69,16 @@ func (s *Service) Execute(ctx context.Context, name string, opts ExecuteOptions)
 	if err != nil {
 		return Instruction{}, false, err
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if before, err := e.repeated(ctx, opts); err != nil {
+		return Instruction{}, false, err
+	} else if before != nil {
+		return *before, false, nil
+	}
 	if s.isClosing() {
 		return Instruction{}, false, errClosing()
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	if err := e.usable(); err != nil {
 		return Instruction{}, false, err
 	}
@@ -62,6 +94,7 @@ func (s *Service) Execute(ctx context.Context, name string, opts ExecuteOptions)
 			Status: StatusQueued, QueuedAt: now,
 		},
 		Progress: Progress{LastFrame: -1},
+		Key:      opts.Key,
 	}
 	var cancelled []InstructionRecord
 	interrupted := false
@@ -268,7 +301,7 @@ func (e *entry) next() {
 func (e *entry) begin(in InstructionRecord) {
 	x := e.sess
 	e.run, e.recent, e.interrupt, e.paused = &in, nil, false, false
-	e.out = output{limits: e.s.set.Output}
+	e.out = output{limits: e.s.set.Load().Output}
 	x.busy()
 	e.setState(Running)
 	e.publishInstruction(&in.Instruction)

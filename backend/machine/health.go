@@ -91,7 +91,7 @@ func (s *Service) measure() {
 	}
 	h := &s.health
 	h.mu.Lock()
-	h.diskFree, h.low = free, free >= 0 && free < s.set.MinFreeDisk
+	h.diskFree, h.low = free, free >= 0 && free < s.set.Load().MinFreeDisk
 	if err == nil {
 		h.diskUsed = used
 	}

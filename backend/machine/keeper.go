@@ -117,14 +117,14 @@ func (s *Service) relieve() {
 		}
 	}
 	excess := int64(0)
-	if s.set.MaxInMemory > 0 {
-		excess = total - s.set.MaxInMemory
+	if s.set.Load().MaxInMemory > 0 {
+		excess = total - s.set.Load().MaxInMemory
 	}
 	low := false
 	if s.freeMemory != nil {
-		if free, err := s.freeMemory(); err == nil && free < s.set.MinFreeMemory {
+		if free, err := s.freeMemory(); err == nil && free < s.set.Load().MinFreeMemory {
 			low = true
-			excess = max(excess, s.set.MinFreeMemory-free)
+			excess = max(excess, s.set.Load().MinFreeMemory-free)
 		}
 	}
 	s.health.mu.Lock()
@@ -153,7 +153,7 @@ func (s *Service) expire() {
 		switch {
 		case s.ctx.Err() != nil:
 			return
-		case m.DeletedAt != nil && now.Sub(*m.DeletedAt) >= s.set.BinRetention:
+		case m.DeletedAt != nil && now.Sub(*m.DeletedAt) >= s.set.Load().BinRetention:
 			err = e.purge(s.ctx)
 		case m.DeletedAt == nil && m.ExpiresAt != nil && !m.ExpiresAt.After(now):
 			err = e.bin(s.ctx)

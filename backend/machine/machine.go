@@ -187,7 +187,8 @@ type Checkpoint struct {
 	LastSeq int
 	// RunningSeq is the instruction that was running in it and goes on after waking; nil for none.
 	RunningSeq *int
-	Size       int64  // bytes on disk
-	Image      string // digest of the sandbox image
-	Runtime    string // digest of runsc
+	Size       int64         // bytes on disk
+	Image      string        // digest of the sandbox image
+	Runtime    string        // digest of runsc
+	Pause      time.Duration // how long the machine stood still for it
 }

@@ -32,6 +32,8 @@ type ExecuteOptions struct {
 	Interrupt bool          // stop what runs and cancel what waits first
 	Formats   []string      // "svg" in addition to PNG
 	Client    Client
+	// Key is what the sender calls the instruction; "" for nothing. Sent again with the same key it does not run again.
+	Key string
 }
 
 // Filter chooses machines; zero fields do not filter. Newest first.

@@ -25,6 +25,8 @@ type MachineRecord struct {
 type InstructionRecord struct {
 	Instruction
 	Progress
+	// Key is what its sender called it, unique on its machine; "" for nothing. Copies of the machine do not have it.
+	Key string
 	// Ran is the running time up to ResumedAt, counted over all stays in memory.
 	Ran time.Duration
 	// ResumedAt is when it began to run, or last went on after its machine woke; nil when it is not in memory.

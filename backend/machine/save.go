@@ -80,7 +80,7 @@ func (e *entry) saveFailed(x *session, err error) {
 		x.autosave.stop()
 		x.autosave = e.s.after(saveAgain, func() { e.autoSave(x) })
 		x.autoswap.stop()
-		x.autoswap = e.s.after(max(saveAgain, e.s.set.IdleSwap), func() { e.autoSwap(x) })
+		x.autoswap = e.s.after(max(saveAgain, e.s.set.Load().IdleSwap), func() { e.autoSwap(x) })
 	}
 }
 

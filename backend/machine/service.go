@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -38,6 +39,24 @@ func (s Settings) withDefaults() Settings {
 	return s
 }
 
+// Settings returns the policies that hold.
+func (s *Service) Settings() Settings { return *s.set.Load() }
+
+// SetSettings changes the policies; zero fields mean the default. They hold at once: what is planned for machines that are
+// idle now is planned anew.
+func (s *Service) SetSettings(settings Settings) {
+	settings = settings.withDefaults()
+	s.set.Store(&settings)
+	for _, e := range s.entries() {
+		e.mu.Lock()
+		if e.state == Idle && e.run == nil && e.sess != nil {
+			e.sess.rest()
+		}
+		e.mu.Unlock()
+	}
+	s.poke()
+}
+
 // Config is what a Service is made of. Time comes from package time; tests inject theirs with testing/synctest.
 type Config struct {
 	Engines       map[string]Engine // by name; the service does not close them
@@ -58,7 +77,7 @@ type Service struct {
 	engines       map[string]Engine
 	defaultEngine string
 	store         Store
-	set           Settings
+	set           atomic.Pointer[Settings]
 	outputDir     string
 	log           *slog.Logger
 	freeMemory    func() (int64, error)
@@ -96,11 +115,13 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	s := &Service{
-		engines: cfg.Engines, defaultEngine: cfg.DefaultEngine, store: cfg.Store, set: cfg.Settings.withDefaults(),
+		engines: cfg.Engines, defaultEngine: cfg.DefaultEngine, store: cfg.Store,
 		outputDir: cfg.OutputDir, log: log, freeMemory: cfg.FreeMemory, freeDisk: cfg.FreeDisk,
 		started: time.Now().UTC(), hub: newHub(), starts: make(chan struct{}, max(2, runtime.NumCPU())),
 		nudge: make(chan struct{}, 1), machines: map[ID]*entry{}, names: map[string]ID{},
 	}
+	settings := cfg.Settings.withDefaults()
+	s.set.Store(&settings)
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.load(ctx); err != nil {
 		s.cancel()

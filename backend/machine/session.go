@@ -97,9 +97,9 @@ func (x *session) rest() {
 		return
 	}
 	if x.version != x.clean {
-		x.autosave = s.after(s.set.CheckpointAfterIdle, func() { e.autoSave(x) })
+		x.autosave = s.after(s.set.Load().CheckpointAfterIdle, func() { e.autoSave(x) })
 	}
-	x.autoswap = s.after(s.set.IdleSwap, func() { e.autoSwap(x) })
+	x.autoswap = s.after(s.set.Load().IdleSwap, func() { e.autoSwap(x) })
 }
 
 // quiet stops every timer, when the session ends. mu is held.
@@ -171,7 +171,7 @@ func (x *session) stopRun(why stopReason) {
 
 // insist repeats an interrupt until the instruction is over, and ends the sandbox when it will not be.
 func (x *session) insist(seq int, over <-chan struct{}, why *end) {
-	grace := x.e.s.set.InterruptGrace
+	grace := x.e.s.set.Load().InterruptGrace
 	ctx, cancel := context.WithTimeout(x.e.s.ctx, grace)
 	defer cancel()
 	again := time.NewTicker(max(grace/5, time.Millisecond))

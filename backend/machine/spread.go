@@ -46,7 +46,7 @@ func (e *entry) spread(in *InstructionRecord, out *output, items []StoredItem) (
 func (e *entry) spill(in *InstructionRecord, items []Item) {
 	var records []byte
 	fit := 0
-	room := e.s.set.Output.File - in.Overflow
+	room := e.s.set.Load().Output.File - in.Overflow
 	if e.s.health.diskLow() {
 		room = 0
 	}
@@ -107,7 +107,7 @@ func (t *take) storeLate() {
 		return
 	}
 	late := &lateOutput{in: in, budget: budget}
-	for _, it := range merge(&late.in, t.background, t.e.s.set.Output.merged(), t.now) {
+	for _, it := range merge(&late.in, t.background, t.e.s.set.Load().Output.merged(), t.now) {
 		late.budget.items++
 		late.budget.bytes += len(it.Text)
 		if late.budget.items > lateItems || late.budget.bytes > lateBytes {

@@ -13,6 +13,8 @@ type Store interface {
 
 	// Instruction returns one, or ErrNotFound.
 	Instruction(ctx context.Context, id ID, seq int) (InstructionRecord, error)
+	// Keyed returns the sequence number of the instruction that was sent with a key, or ErrNotFound.
+	Keyed(ctx context.Context, id ID, key string) (int, error)
 	// Instructions returns a page; it may be shorter than asked for when the instructions are large. Next is the
 	// sequence number to go on from.
 	Instructions(ctx context.Context, id ID, q InstructionQuery) (Page[Instruction], error)
@@ -51,7 +53,7 @@ type Writer interface {
 	RemoveMachine(id ID) error
 
 	AddInstruction(in InstructionRecord) error
-	// PutInstruction replaces everything but code, client and what was asked for.
+	// PutInstruction replaces everything but code, client, key and what was asked for.
 	PutInstruction(in InstructionRecord) error
 	// Index makes a finished instruction findable.
 	Index(in Instruction, output string) error

@@ -97,7 +97,7 @@ func (t *take) read(batch []Frame) {
 	if t.run == nil {
 		return
 	}
-	t.items = merge(t.run, fresh, e.s.set.Output.merged(), t.now)
+	t.items = merge(t.run, fresh, e.s.set.Load().Output.merged(), t.now)
 	if t.result != nil {
 		t.items = append(t.items, flush(t.run, t.run.LastFrame, t.now)...)
 		t.conclude()

@@ -273,7 +273,7 @@ func (e *entry) goOn(ctx context.Context, x *session, ready Ready) {
 		e.log().Warn("the time of waking is not recorded", "err", err)
 	}
 	e.run = &run
-	e.out = output{limits: e.s.set.Output}
+	e.out = output{limits: e.s.set.Load().Output}
 	if err := e.loadOutput(ctx, &run); err != nil {
 		e.log().Error("the output so far could not be read", "seq", run.Seq, "err", err)
 	}

@@ -11,7 +11,7 @@ import (
 // The columns in the order of scanInstruction. What is large can be left out.
 const (
 	instructionHead = `machine, seq, client_name, client_version, timeout, formats, status, queued_at, started_at, ended_at, resumed_at,
-		runtime, ran, error_name, rolled_back, notice, items, output_bytes, output_dropped, last_frame, head_end, overflow, carry_out, carry_err`
+		runtime, ran, error_name, rolled_back, notice, items, output_bytes, output_dropped, last_frame, head_end, overflow, carry_out, carry_err, key`
 	instructionBody = `, code, value, error, error_ansi, forms, data`
 	instructionBare = `, '', NULL, '', '', '', NULL`
 )
@@ -22,15 +22,19 @@ func scanInstruction(r scanner) (machine.InstructionRecord, error) {
 	var started, ended, resumed *int64
 	var formats, forms string
 	var data []byte
+	var key *string
 	err := r.Scan(&in.Machine, &in.Seq, &in.Client.Name, &in.Client.Version, &in.Timeout, &formats, &in.Status, &queued, &started, &ended, &resumed,
 		&in.Runtime, &in.Ran, &in.ErrorName, &in.RolledBack, &in.Notice, &in.Items, &in.OutputBytes, &in.OutputDropped,
-		&in.LastFrame, &in.HeadEnd, &in.Overflow, &in.CarryOut, &in.CarryErr,
+		&in.LastFrame, &in.HeadEnd, &in.Overflow, &in.CarryOut, &in.CarryErr, &key,
 		&in.Code, &in.Value, &in.Error, &in.ErrorANSI, &forms, &data)
 	if err != nil {
 		return in, err
 	}
 	in.QueuedAt = fromNano(queued)
 	in.StartedAt, in.EndedAt, in.ResumedAt = fromNanoPtr(started), fromNanoPtr(ended), fromNanoPtr(resumed)
+	if key != nil {
+		in.Key = *key
+	}
 	if formats != "" {
 		in.Formats = strings.Split(formats, ",")
 	}
@@ -54,6 +58,13 @@ func (s *Store) Unfinished(ctx context.Context) ([]machine.InstructionRecord, er
 func (s *Store) Instruction(ctx context.Context, id machine.ID, seq int) (machine.InstructionRecord, error) {
 	in, err := scanInstruction(s.row(ctx, "SELECT "+instructionHead+instructionBody+" FROM instructions WHERE machine = ? AND seq = ?", id, seq))
 	return in, explain(err)
+}
+
+// Keyed returns the sequence number of the instruction that was sent with a key.
+func (s *Store) Keyed(ctx context.Context, id machine.ID, key string) (int, error) {
+	var seq int
+	err := s.row(ctx, "SELECT seq FROM instructions WHERE machine = ? AND key = ?", id, key).Scan(&seq)
+	return seq, explain(err)
 }
 
 // pageBytes bounds how much one page of instructions or items holds; one always fits.
@@ -146,11 +157,11 @@ func (w writer) AddInstruction(in machine.InstructionRecord) error {
 		return err
 	}
 	return w.s.exec(`INSERT INTO instructions (`+instructionHead+instructionBody+`)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), ?, ?, ?, ?, ?, ?)`,
 		in.Machine, in.Seq, in.Client.Name, in.Client.Version, int64(in.Timeout), strings.Join(in.Formats, ","), in.Status,
 		nano(in.QueuedAt), nanoPtr(in.StartedAt), nanoPtr(in.EndedAt), nanoPtr(in.ResumedAt),
 		int64(in.Runtime), int64(in.Ran), in.ErrorName, in.RolledBack, in.Notice, in.Items, in.OutputBytes, in.OutputDropped,
-		in.LastFrame, in.HeadEnd, in.Overflow, in.CarryOut, in.CarryErr,
+		in.LastFrame, in.HeadEnd, in.Overflow, in.CarryOut, in.CarryErr, in.Key,
 		in.Code, in.Value, in.Error, in.ErrorANSI, forms, data)
 }
 

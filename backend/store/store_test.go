@@ -92,6 +92,7 @@ func TestEverythingComesBackAsItWasWritten(t *testing.T) {
 	b.Status, b.StartedAt, b.EndedAt, b.ResumedAt = machine.StatusError, &when, &when, &when
 	b.Runtime, b.Ran, b.ErrorName, b.Value, b.Error, b.ErrorANSI = 3, 4, "ValueError", &value, nasty, "\x1b[31m"+nasty
 	b.Data = []machine.Representation{{MIME: "text/html", Data: []byte(nasty)}, {MIME: "image/png", Data: []byte{0, 1, 2}}}
+	b.Key = "what its sender calls it"
 	b.RolledBack, b.Notice, b.Items, b.OutputBytes, b.OutputDropped = true, "notice", 5, 6, 7
 	b.Progress = machine.Progress{LastFrame: 8, HeadEnd: 9, Overflow: 10, CarryOut: []byte{0xe6}, CarryErr: []byte{0xf0, 0x9f}}
 	items := []machine.StoredItem{
@@ -103,7 +104,7 @@ func TestEverythingComesBackAsItWasWritten(t *testing.T) {
 	}
 	seq := 1
 	c := machine.CheckpointRecord{
-		Checkpoint: machine.Checkpoint{ID: "c2", Machine: m.ID, Kind: machine.CheckpointManual, Label: nasty[:3], CreatedAt: at(5), LastSeq: 1, RunningSeq: &seq, Size: 9, Image: "i", Runtime: "r"},
+		Checkpoint: machine.Checkpoint{ID: "c2", Machine: m.ID, Kind: machine.CheckpointManual, Label: nasty[:3], CreatedAt: at(5), LastSeq: 1, RunningSeq: &seq, Size: 9, Image: "i", Runtime: "r", Pause: 11},
 		Clone:      true, Mark: &machine.Mark{Seq: 1, Progress: b.Progress, Items: 2}, Lost: []machine.Span{{From: 0, To: 1}},
 	}
 	write(t, s, func(w machine.Writer) error {
@@ -124,6 +125,12 @@ func TestEverythingComesBackAsItWasWritten(t *testing.T) {
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("instruction\n%+v, want\n%+v", got, want)
 		}
+	}
+	if seq, err := s.Keyed(t.Context(), m.ID, b.Key); err != nil || seq != 1 {
+		t.Errorf("its key leads to %d, %v", seq, err)
+	}
+	if _, err := s.Keyed(t.Context(), m.ID, "another"); !errors.Is(err, machine.ErrNotFound) {
+		t.Errorf("a key that nobody used: %v", err)
 	}
 	page, err := s.Items(t.Context(), m.ID, 1, 0, 10)
 	ok(t, err)
@@ -159,6 +166,28 @@ func TestWritesHappenWhollyOrNotAtAll(t *testing.T) {
 	}
 	if all, err := s.Machines(t.Context()); err != nil || len(all) != 0 {
 		t.Fatalf("%+v, %v", all, err)
+	}
+}
+
+func TestAKeyBelongsToOneInstructionOfItsMachine(t *testing.T) {
+	s := openNew(t)
+	keyed := func(id machine.ID, seq int) machine.InstructionRecord {
+		in := instruction(id, seq, "x")
+		in.Key = "same"
+		return in
+	}
+	write(t, s, func(w machine.Writer) error {
+		return errors.Join(
+			w.PutMachine(record("a", "a")), w.PutMachine(record("b", "b")), w.PutMachine(record("c", "c")),
+			w.AddInstruction(keyed("a", 0)), w.AddInstruction(keyed("b", 0)), w.AddInstruction(instruction("a", 1, "x")), w.AddInstruction(instruction("a", 2, "x")),
+			w.CopyHistory("a", "c", 2, nil),
+		)
+	})
+	if err := s.Write(t.Context(), func(w machine.Writer) error { return w.AddInstruction(keyed("a", 3)) }); err == nil {
+		t.Error("two instructions of a machine have the same key")
+	}
+	if _, err := s.Keyed(t.Context(), "c", "same"); !errors.Is(err, machine.ErrNotFound) {
+		t.Errorf("a copy of the machine knows the key: %v", err)
 	}
 }
 
