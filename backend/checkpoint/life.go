@@ -1,57 +1,38 @@
 package checkpoint
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
-	"io/fs"
 	"os"
-	"path/filepath"
+	"slices"
 )
 
-const lifeName = "life"
-
-// BeginLife notes that a machine comes into memory and returns a name for this life. Its checkpoints carry the name, so
-// that after a rewind those of an earlier life, which may be newer than the one that the machine went back to, are not taken for its own.
-func (f Folder) BeginLife() (string, error) {
-	var b [8]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(string(f), 0o700); err != nil {
-		return "", err
-	}
-	life := hex.EncodeToString(b[:])
-	path := filepath.Join(string(f), lifeName)
-	if err := writeSync(path+partial, []byte(life)); err != nil {
-		return "", err
-	}
-	if err := os.Rename(path+partial, path); err != nil {
-		return "", err
-	}
-	return life, syncDir(string(f))
-}
-
-// Unrecorded returns the checkpoints of the present or last life that are newer than known, oldest first.
-func (f Folder) Unrecorded(known string) ([]Manifest, error) {
-	life, err := os.ReadFile(filepath.Join(string(f), lifeName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
+// Unrecorded sorts what a life left behind that is not among the known: the newest, if no known one of that life is
+// newer, and what was superseded before anybody heard of it. A life is one stay in memory; whoever begins it names it, and its
+// checkpoints carry the name, so that after a rewind those of other lives, which may be newer than the one that the machine went
+// back to, are not taken for its own. "" is nobody's life.
+func (f Folder) Unrecorded(life string, known []string) (newest *Manifest, superseded []Manifest, err error) {
+	if life == "" {
+		return nil, nil, nil
 	}
 	all, err := f.List()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var list []Manifest
 	for _, m := range all {
-		if m.Life == string(life) && m.ID > known {
-			list = append(list, m)
+		switch {
+		case m.Life != life:
+		case slices.Contains(known, m.ID):
+			if newest != nil {
+				superseded, newest = append(superseded, *newest), nil
+			}
+		default:
+			if newest != nil {
+				superseded = append(superseded, *newest)
+			}
+			newest = &m
 		}
 	}
-	return list, nil
+	return newest, superseded, nil
 }
 
 func writeSync(path string, b []byte) error {

@@ -35,7 +35,7 @@ type Manifest struct {
 	Format    int       `json:"format"`
 	ID        string    `json:"id"`
 	CreatedAt time.Time `json:"created_at"`
-	// Life names the time in memory that it was made in; see Folder.BeginLife.
+	// Life names the time in memory that it was made in; see Folder.Unrecorded.
 	Life string `json:"life"`
 	// LastSeq is the highest instruction whose effect or beginning is in it; -1 for none.
 	LastSeq    int   `json:"last_seq"`

@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -201,34 +200,45 @@ func TestCopy(t *testing.T) {
 
 func TestLives(t *testing.T) {
 	f := Folder(filepath.Join(t.TempDir(), "checkpoints"))
-	if list, err := f.Unrecorded(""); err != nil || len(list) != 0 {
-		t.Errorf("of a machine that never lived: %v, %v", list, err)
+	unrecorded := func(life string, known ...string) (newest string, superseded []string) {
+		t.Helper()
+		m, old, err := f.Unrecorded(life, known)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m != nil {
+			newest = m.ID
+		}
+		for _, o := range old {
+			superseded = append(superseded, o.ID)
+		}
+		return newest, superseded
 	}
-	first, err := f.BeginLife()
-	if err != nil {
-		t.Fatal(err)
+	if newest, old := unrecorded("first"); newest != "" || len(old) != 0 {
+		t.Errorf("of a machine that never lived: %v, %v", newest, old)
 	}
-	a := put(t, f, Manifest{Life: first}, "a")
-	b := put(t, f, Manifest{Life: first}, "b")
-	if list, err := f.Unrecorded(a.ID); err != nil || len(list) != 1 || list[0].ID != b.ID {
-		t.Errorf("after a: %v, %v", list, err)
+	a := put(t, f, Manifest{Life: "first"}, "a").ID
+	b := put(t, f, Manifest{Life: "first"}, "b").ID
+	if newest, old := unrecorded("first", a); newest != b || len(old) != 0 {
+		t.Errorf("after a: %v, %v", newest, old)
 	}
-	second, err := f.BeginLife()
-	if err != nil || second == first {
-		t.Fatalf("lives %q and %q, %v", first, second, err)
+	if newest, old := unrecorded("first"); newest != b || !slices.Equal(old, []string{a}) {
+		t.Errorf("none known: %v, %v", newest, old)
 	}
-	if list, err := f.Unrecorded(a.ID); err != nil || len(list) != 0 {
-		t.Errorf("a rewound machine is offered %v, %v", list, err)
+	if newest, old := unrecorded("first", b); newest != "" || !slices.Equal(old, []string{a}) {
+		t.Errorf("one that was overtaken by what is known: %v, %v", newest, old)
 	}
-	c := put(t, f, Manifest{Life: second}, "c")
-	if list, err := f.Unrecorded(a.ID); err != nil || len(list) != 1 || list[0].ID != c.ID {
-		t.Errorf("of the second life: %v, %v", list, err)
+	// A life that never saved, or died before it was told its name.
+	if newest, old := unrecorded("second", a); newest != "" || len(old) != 0 {
+		t.Errorf("a rewound machine is offered %v, %v", newest, old)
 	}
-	if err := f.Sweep(); err != nil {
-		t.Fatal(err)
+	c := put(t, f, Manifest{Life: "second"}, "c").ID
+	put(t, f, Manifest{}, "a copy, of nobody's life")
+	if newest, old := unrecorded("second", a); newest != c || len(old) != 0 {
+		t.Errorf("of the second life: %v, %v", newest, old)
 	}
-	if _, err := os.Stat(filepath.Join(string(f), lifeName)); errors.Is(err, fs.ErrNotExist) {
-		t.Error("sweeping forgot the life")
+	if newest, old := unrecorded(""); newest != "" || len(old) != 0 {
+		t.Errorf("of no life: %v, %v", newest, old)
 	}
 }
 

@@ -12,6 +12,19 @@ import (
 //
 // It is written so that a power cut cannot undo it, because what it replaces is deleted next.
 func (e *entry) record(ctx context.Context, info CheckpointInfo, kind CheckpointKind, label string, mark *Mark, change func(*MachineRecord), more ...func(Writer) error) (CheckpointRecord, error) {
+	rec, err := e.describe(ctx, info, kind, label, mark)
+	if err != nil {
+		return rec, err
+	}
+	err = e.rebase(ctx, rec, func(m *MachineRecord) {
+		m.Touched = false
+		change(m)
+	}, append(more, func(w Writer) error { return w.PutCheckpoint(rec) })...)
+	return rec, err
+}
+
+// describe makes the record of a checkpoint. mu is held.
+func (e *entry) describe(ctx context.Context, info CheckpointInfo, kind CheckpointKind, label string, mark *Mark) (CheckpointRecord, error) {
 	lost, err := e.s.store.RolledBack(ctx, e.id, info.LastSeq)
 	if err != nil {
 		return CheckpointRecord{}, err
@@ -23,11 +36,7 @@ func (e *entry) record(ctx context.Context, info CheckpointInfo, kind Checkpoint
 	if info.CreatedAt.IsZero() {
 		rec.CreatedAt = time.Now().UTC()
 	}
-	err = e.rebase(ctx, rec, func(m *MachineRecord) {
-		m.Touched = false
-		change(m)
-	}, append(more, func(w Writer) error { return w.PutCheckpoint(rec) })...)
-	return rec, err
+	return rec, nil
 }
 
 // rebase makes a checkpoint what the machine returns to. mu is held.
@@ -128,7 +137,7 @@ func (s *Service) Checkpoint(ctx context.Context, name, label string) (Checkpoin
 	if s.isClosing() {
 		return Checkpoint{}, errClosing()
 	}
-	if err := e.lockOp(ctx); err != nil {
+	if err := e.lockToUse(ctx); err != nil {
 		return Checkpoint{}, err
 	}
 	defer e.unlockOp()

@@ -32,7 +32,10 @@ type script struct {
 	all         []*box
 	starts      int
 	startErr    error
+	startHangs  bool // until its caller gives up
+	deaf        bool // instructions get lost on their way
 	saveErr     error
+	reclaimErr  error
 	owner       map[string]machine.ID // of checkpoints
 	purged      []machine.ID
 }
@@ -44,6 +47,7 @@ type memory struct {
 	running *job
 	unacked []machine.Frame
 	at      time.Time // when it was saved
+	life    string    // that it was saved in
 }
 
 type job struct {
@@ -59,6 +63,13 @@ func newScript() *script {
 func (s *script) Name() string { return "script" }
 
 func (s *script) Start(ctx context.Context, spec machine.StartSpec) (machine.Sandbox, error) {
+	s.mu.Lock()
+	hangs := s.startHangs
+	s.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.starts++
@@ -76,6 +87,7 @@ func (s *script) Start(ctx context.Context, spec machine.StartSpec) (machine.San
 		s: s, id: spec.ID, mem: m.copy(), frames: make(chan machine.Frame, 64), ended: make(chan struct{}),
 		todo: make(chan job, 16), signal: make(chan string, 16), in: make(chan machine.Frame),
 	}
+	b.mem.life = spec.Life
 	b.ready = machine.Ready{Python: "3.13", LastSeq: m.last}
 	for _, a := range spec.Acked {
 		b.forget(a.Seq, a.Index)
@@ -107,22 +119,25 @@ func (m memory) copy() memory {
 	return m
 }
 
-func (s *script) Reclaim(_ context.Context, id machine.ID, known string) (*machine.CheckpointInfo, error) {
+func (s *script) Reclaim(_ context.Context, _ machine.ID, life string, known []string) (*machine.CheckpointInfo, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	newest := known
-	for c := range s.checkpoints {
-		if s.owner[c] == id {
+	if s.reclaimErr != nil {
+		return nil, s.reclaimErr
+	}
+	newest := ""
+	for c, m := range s.checkpoints {
+		if m.life == life {
 			newest = max(newest, c)
 		}
 	}
-	if newest == known {
-		return nil, nil
-	}
-	for c := range s.checkpoints { // superseded before anybody heard of them
-		if s.owner[c] == id && c > known && c != newest {
+	for c, m := range s.checkpoints {
+		if m.life == life && c != newest && !slices.Contains(known, c) {
 			delete(s.checkpoints, c)
 		}
+	}
+	if newest == "" || slices.Contains(known, newest) {
+		return nil, nil
 	}
 	info := s.checkpoints[newest].info(newest)
 	return &info, nil
@@ -135,6 +150,7 @@ func (s *script) CopyCheckpoint(_ context.Context, from machine.ID, checkpoint s
 	if !ok {
 		return machine.CheckpointInfo{}, fmt.Errorf("no checkpoint %s", checkpoint)
 	}
+	m.life = ""
 	return s.put(to, m), nil
 }
 

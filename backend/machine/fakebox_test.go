@@ -170,6 +170,9 @@ func (b *box) Execute(_ context.Context, seq int, code string, _ []string) error
 	b.mu.Lock()
 	known := seq <= b.mem.last
 	b.mu.Unlock()
+	b.s.mu.Lock()
+	known = known || b.s.deaf
+	b.s.mu.Unlock()
 	if !known {
 		b.todo <- job{seq: seq, code: code}
 	}

@@ -16,7 +16,7 @@ func (s *Service) Fork(ctx context.Context, name, checkpoint string, opts Create
 	if s.isClosing() {
 		return Machine{}, errClosing()
 	}
-	if err := e.lockOp(ctx); err != nil {
+	if err := e.lockToUse(ctx); err != nil {
 		return Machine{}, err
 	}
 	defer e.unlockOp()

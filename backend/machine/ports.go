@@ -13,10 +13,10 @@ type Engine interface {
 	// It waits for a predecessor's supervisor that is still saving the machine (its daemon died) to let go of it.
 	// The error is a sentence for a person; errors.Is tells ErrCheckpointUnusable from the rest.
 	Start(ctx context.Context, spec StartSpec) (Sandbox, error)
-	// Reclaim tells, after a restart of the daemon, which checkpoint a machine's last supervisor left behind by itself
-	// (its daemon had died); it waits until that supervisor has ended. Nil when there is none newer than known, which is
-	// the newest checkpoint of the machine on record: IDs of a machine's checkpoints sort by age.
-	Reclaim(ctx context.Context, id ID, known string) (*CheckpointInfo, error)
+	// Reclaim tells, after a restart of the daemon, which checkpoint a machine's supervisor left behind by itself in a life
+	// (its daemon had died); it waits until that supervisor has ended. Nil when there is none newer than those of that life that
+	// are known, which are on record and are never touched. What else that life left is removed.
+	Reclaim(ctx context.Context, id ID, life string, known []string) (*CheckpointInfo, error)
 	// CopyCheckpoint gives machine `to` its own copy of a checkpoint of machine `from`, crash-safe, and returns it.
 	CopyCheckpoint(ctx context.Context, from ID, checkpoint string, to ID) (CheckpointInfo, error)
 	// DeleteCheckpoint removes a checkpoint's bytes; a missing one is no error.
@@ -42,6 +42,8 @@ type StartSpec struct {
 	Image      string // "base" or "ml"
 	MemoryMB   int
 	Checkpoint string // "" for the template
+	// Life names this stay in memory; every checkpoint made in it carries the name, for Reclaim.
+	Life string
 	// Clone says that the checkpoint belongs to another life (template, fork): reseed what Python thinks is random.
 	Clone bool
 	// Acked is what the domain holds of the instructions that the restored runner may still speak of.

@@ -11,6 +11,8 @@ type MachineRecord struct {
 	Aliases []string
 	// Live says that the machine is, or may be, in memory. Found set when the daemon starts, its last daemon died.
 	Live bool
+	// Life names the last stay in memory; other than any before, and written down before it begins.
+	Life string
 	// Touched says that something other than an instruction changed the machine since Base: a file was put into it.
 	Touched bool
 	// Base is the checkpoint that the machine's present state is, or was brought into memory from; "" is the template.
@@ -31,6 +33,8 @@ type InstructionRecord struct {
 	Ran time.Duration
 	// ResumedAt is when it began to run, or last went on after its machine woke; nil when it is not in memory.
 	ResumedAt *time.Time
+	// Again says that it was given back to the queue, because the first sandbox died before it had begun. There is no third time.
+	Again bool
 }
 
 // Progress is how far an instruction's output is stored.
@@ -66,6 +70,15 @@ type CheckpointRecord struct {
 	Mark *Mark
 	// Lost are the instructions up to LastSeq whose effect is not in it, because of earlier rewinds.
 	Lost []Span
+}
+
+// lostFrom is the first instruction whose effect is not in the checkpoint: its beginning may be, but going on there is only
+// what still runs for us.
+func (c *CheckpointRecord) lostFrom(run *InstructionRecord) int {
+	if r := c.RunningSeq; r != nil && (run == nil || run.Seq != *r) {
+		return *r
+	}
+	return c.LastSeq + 1
 }
 
 // finished says whether an instruction that is not over for us is over in the checkpoint: waking from there, the runner

@@ -14,7 +14,18 @@ func (s *Service) resume() {
 		case e.rec.Live:
 			// Whoever wants the machine waits until it is known what became of it.
 			e.op <- struct{}{}
-			s.spawn(e.reclaim)
+			s.spawn(func() {
+				err := e.takeUp(s.ctx)
+				e.unlockOp()
+				e.mu.Lock()
+				defer e.mu.Unlock()
+				if err != nil {
+					e.log().Error("what the last supervisor left cannot be read", "err", err)
+					e.tryLater()
+					return
+				}
+				e.kick()
+			})
 		default:
 			e.kick()
 		}
@@ -22,80 +33,101 @@ func (s *Service) resume() {
 	}
 }
 
-// reclaim finds out what the supervisor of a machine left behind whose daemon had died. op is held, and released.
-func (e *entry) reclaim() {
-	defer func() {
+// lockToUse takes op and sees to it that the record of the machine is that of its present state.
+func (e *entry) lockToUse(ctx context.Context) error {
+	if err := e.lockOp(ctx); err != nil {
+		return err
+	}
+	if err := e.takeUp(ctx); err != nil {
 		e.unlockOp()
-		e.mu.Lock()
-		e.kick()
-		e.mu.Unlock()
-	}()
+		return err
+	}
+	return nil
+}
+
+// takeUp finds out what the supervisor of a machine left behind whose daemon had died. With an error nothing is known, so nothing has
+// changed: it is asked again before the machine is used. op is held.
+func (e *entry) takeUp(ctx context.Context) error {
+	e.mu.Lock()
+	due := e.rec.Live && e.sess == nil && !e.gone
+	life := e.rec.Life
+	e.mu.Unlock()
+	if !due {
+		return nil
+	}
 	engine, err := e.s.engineOf(e.engine)
-	var info *CheckpointInfo
-	var known string
-	if err == nil {
-		known, err = e.newestKnown(e.s.ctx)
-	}
-	if err == nil {
-		info, err = engine.Reclaim(e.s.ctx, e.id, known)
-	}
-	if e.s.ctx.Err() != nil {
-		return
-	}
 	if err != nil {
-		e.log().Error("what the last supervisor left cannot be read", "err", err)
+		return err
 	}
-	_ = e.s.patient("a reclaimed machine", func(ctx context.Context) error {
+	known, err := e.known(ctx)
+	if err != nil {
+		return err
+	}
+	info, err := engine.Reclaim(ctx, e.id, life, known)
+	if err != nil {
+		return err
+	}
+	return e.s.patient("what a machine's last run left", func(ctx context.Context) error {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		if info != nil {
-			return e.reclaimed(ctx, *info)
+			err = e.reclaimed(ctx, *info)
+		} else {
+			err = e.unclaimed(ctx)
 		}
-		return e.unclaimed(ctx)
+		if err == nil {
+			e.publish()
+		}
+		return err
 	})
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.publish()
 }
 
-// newestKnown is the newest checkpoint that is on record, be it for being deleted; Base may be an older one, after a rewind.
-func (e *entry) newestKnown(ctx context.Context) (string, error) {
-	newest := ""
+// known is every checkpoint of the machine that is on record, be it for being deleted.
+func (e *entry) known(ctx context.Context) ([]string, error) {
+	var known []string
 	all, err := e.s.store.Checkpoints(ctx, e.id)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	for _, c := range all {
-		newest = max(newest, c.ID)
+		known = append(known, c.ID)
 	}
 	garbage, err := e.s.store.Garbage(ctx)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	for _, g := range garbage {
-		if g.Machine == e.id {
-			newest = max(newest, g.Checkpoint)
+		if g.Machine == e.id && g.Checkpoint != "" {
+			known = append(known, g.Checkpoint)
 		}
 	}
-	return newest, nil
+	return known, nil
 }
 
-// reclaimed takes over the checkpoint that a supervisor made by itself: nothing is lost. mu is held.
+// reclaimed takes over the checkpoint that a supervisor made by itself. As a rule it was its last act and nothing is lost;
+// where the supervisor died later than that, what ran since is. mu is held.
 func (e *entry) reclaimed(ctx context.Context, info CheckpointInfo) error {
-	run := e.run
-	if run != nil {
-		paused := *run
-		paused.pause(info.CreatedAt)
-		run = &paused
+	kept, err := e.describe(ctx, info, CheckpointAuto, "", e.mark())
+	if err != nil {
+		return err
 	}
-	_, err := e.record(ctx, info, CheckpointAuto, "", e.mark(), func(m *MachineRecord) { m.Live = false }, func(w Writer) error {
-		if run == nil {
-			return nil
-		}
-		return w.PutInstruction(*run)
-	})
+	back, err := e.setBack(ctx, kept, false, stoppedUnsaved())
+	if err != nil {
+		return err
+	}
+	if e.run != nil && len(back.gone) == 1 && back.gone[0] == e.run.Seq && e.run.Seq > kept.LastSeq {
+		back.retry(end{errNameStopped, "ForeverVM ended"}) // the supervisor lived and was never given it
+	}
+	if back.run != nil && e.run.ResumedAt != nil { // its clock stood still from then on
+		*back.run = *e.run
+		back.run.pause(kept.CreatedAt)
+	}
+	err = e.rebase(ctx, kept, func(m *MachineRecord) {
+		m.Live, m.Touched = false, false
+		back.tell(m)
+	}, func(w Writer) error { return w.PutCheckpoint(kept) }, back.write)
 	if err == nil {
-		e.run = run
+		back.done(ctx)
 	}
 	return err
 }
@@ -109,7 +141,11 @@ func (e *entry) unclaimed(ctx context.Context) error {
 	if !lost {
 		return e.saveSync(ctx, func(m *MachineRecord) { m.Live = false })
 	}
-	return e.fallBack(ctx, end{errNameStopped, "the computer or the sandbox stopped without saving it (" + time.Now().Format("2 January 15:04") + ")"})
+	return e.fallBack(ctx, stoppedUnsaved(), false)
+}
+
+func stoppedUnsaved() end {
+	return end{errNameStopped, "the computer or the sandbox stopped without saving it (" + time.Now().Format("2 January 15:04") + ")"}
 }
 
 // lostSomething says whether anything happened to the machine after Base. mu is held.
@@ -120,17 +156,13 @@ func (e *entry) lostSomething(ctx context.Context) (bool, error) {
 	if e.rec.Touched {
 		return true, nil
 	}
-	last := -1
+	base := CheckpointRecord{Checkpoint: Checkpoint{LastSeq: -1}}
 	if e.rec.Base != "" {
-		c, err := e.s.store.Checkpoint(ctx, e.rec.Base)
-		if err != nil {
+		var err error
+		if base, err = e.s.store.Checkpoint(ctx, e.rec.Base); err != nil {
 			return false, err
 		}
-		last = c.LastSeq
-		if c.RunningSeq != nil {
-			last = *c.RunningSeq - 1 // its beginning is there, its end is not
-		}
 	}
-	gone, err := e.effectsAfter(ctx, last)
+	gone, err := e.effectsAfter(ctx, base.lostFrom(nil)-1)
 	return len(gone) > 0, err
 }

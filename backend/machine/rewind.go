@@ -16,7 +16,7 @@ func (s *Service) Rewind(ctx context.Context, name, checkpoint string) (Machine,
 	if s.isClosing() {
 		return Machine{}, errClosing()
 	}
-	if err := e.lockOp(ctx); err != nil {
+	if err := e.lockToUse(ctx); err != nil {
 		return Machine{}, err
 	}
 	defer e.unlockOp()
@@ -99,10 +99,7 @@ func (e *entry) keepPresent(ctx context.Context, target CheckpointRecord) error 
 func (e *entry) rewound(ctx context.Context, target CheckpointRecord) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	from := target.LastSeq + 1
-	if target.RunningSeq != nil {
-		from = *target.RunningSeq
-	}
+	from := target.lostFrom(nil)
 	lost := append(slices.Clone(target.Lost), Span{from, e.rec.NextSeq - 1})
 	ended, err := e.cancelled(ctx, "the machine was returned to an earlier checkpoint before it ran")
 	if err != nil {

@@ -45,7 +45,8 @@ func (e *entry) cleanUp(ctx context.Context, x *session) error {
 	if reason == nil {
 		reason = &end{errNameStopped, because(cause)}
 	}
-	if err := e.fallBack(ctx, *reason); err != nil {
+	unbegun := e.run != nil && e.run.LastFrame < 0 && x.handed == e.run.Seq
+	if err := e.fallBack(ctx, *reason, unbegun); err != nil {
 		return err
 	}
 	e.clear()
@@ -75,8 +76,8 @@ func because(c Cause) string {
 }
 
 // fallBack returns the machine to its last quiet checkpoint, in the records; the next start does it in fact. The running
-// instruction ends with an error, never to be run again by itself. mu is held.
-func (e *entry) fallBack(ctx context.Context, why end) error {
+// instruction ends with an error, never to be run again by itself, unless it is known not to have begun. mu is held.
+func (e *entry) fallBack(ctx context.Context, why end, unbegun bool) error {
 	kept := CheckpointRecord{Checkpoint: Checkpoint{LastSeq: -1}}
 	if e.rec.Fallback != "" {
 		var err error
@@ -84,57 +85,126 @@ func (e *entry) fallBack(ctx context.Context, why end) error {
 			return err
 		}
 	}
-	gone, err := e.effectsAfter(ctx, kept.LastSeq)
+	back, err := e.setBack(ctx, kept, e.rec.Touched, why)
+	if err == nil && unbegun {
+		back.retry(why)
+	}
 	if err != nil {
 		return err
-	}
-	lost := append(slices.Clone(kept.Lost), Span{kept.LastSeq + 1, e.rec.NextSeq - 1})
-	to := "to its beginning"
-	if kept.LastSeq >= 0 {
-		to = fmt.Sprintf("to its state after instruction %d", kept.LastSeq)
-	}
-	notice := ""
-	if len(gone) > 0 || e.rec.Touched {
-		notice = fmt.Sprintf("This machine was returned %s, because %s: %s.", to, why.reason, goneSentence(gone))
-	}
-	run, ended := e.pausedRun(), []InstructionRecord(nil)
-	stays := kept.finished(run)
-	if run != nil && !stays {
-		run := *run
-		run.end(StatusError, why.name, brokenOff(why, run.Timeout, to))
-		run.RolledBack = true
-		run.Notice = e.rec.NextNotice
-		ended = append(ended, run)
 	}
 	err = e.saveSync(ctx, func(m *MachineRecord) {
 		m.Live, m.Touched, m.Base = false, false, m.Fallback
-		if notice != "" {
-			m.Notice, m.NextNotice = notice, notice
-		}
-	}, func(w Writer) error {
-		if err := putEnded(w, ended); err != nil {
-			return err
-		}
-		if stays {
-			if err := w.PutInstruction(*run); err != nil {
-				return err
-			}
-		}
-		return w.MarkLost(e.id, lost)
-	})
+		back.tell(m)
+	}, back.write)
 	if err != nil {
 		return err
 	}
-	e.log().Warn("the machine was returned to an earlier state", "because", why.reason, "lost", len(gone))
-	if !stays {
-		run = nil
-	}
-	e.run, e.interrupt, e.last = run, false, nil
-	e.announce(ended)
-	for _, seq := range gone {
-		e.republish(ctx, seq, ended)
-	}
+	e.log().Warn("the machine was returned to an earlier state", "because", why.reason, "lost", len(back.gone))
+	back.done(ctx)
 	return nil
+}
+
+// setback is what becomes of the records when a machine finds itself at an earlier checkpoint.
+type setback struct {
+	e      *entry
+	gone   []int               // whose effect is lost with it
+	lost   []Span              // whose effect is lost, those before included
+	run    *InstructionRecord  // goes on in the checkpoint; nil for none
+	ended  []InstructionRecord // what ran does not
+	again  *InstructionRecord  // what ran had not begun: it waits again; nil for none
+	to     string              // where the machine is now
+	notice string              // empty when nothing is lost
+
+	touched bool // something other than instructions is lost
+}
+
+// setBack works out what it means for the machine to be at a checkpoint. mu is held.
+func (e *entry) setBack(ctx context.Context, kept CheckpointRecord, touched bool, why end) (*setback, error) {
+	run := e.pausedRun()
+	from := kept.lostFrom(run)
+	b := &setback{e: e, lost: append(slices.Clone(kept.Lost), Span{from, e.rec.NextSeq - 1})}
+	var err error
+	if b.gone, err = e.effectsAfter(ctx, from-1); err != nil {
+		return nil, err
+	}
+	b.to = "to its beginning"
+	if kept.LastSeq >= 0 {
+		b.to = fmt.Sprintf("to its state after instruction %d", kept.LastSeq)
+	}
+	b.touched = touched
+	b.explain(why)
+	switch {
+	case run == nil:
+	case run.Seq < from:
+		b.run = run
+	default:
+		run.end(StatusError, why.name, brokenOff(why, run.Timeout, b.to))
+		run.RolledBack = true
+		run.Notice = e.rec.NextNotice
+		b.ended = append(b.ended, *run)
+	}
+	return b, nil
+}
+
+func (b *setback) explain(why end) {
+	b.notice = ""
+	if len(b.gone) > 0 || b.touched {
+		b.notice = fmt.Sprintf("This machine was returned %s, because %s: %s.", b.to, why.reason, goneSentence(b.gone))
+	}
+}
+
+// retry gives what ran and had not begun back to the queue, once, instead of ending it. With everything else it is set
+// back, so nothing of it happens twice.
+func (b *setback) retry(why end) {
+	if len(b.ended) == 0 || b.e.run.Again || b.e.interrupt || why.name != errNameStopped {
+		return
+	}
+	run := *b.e.run
+	run.Status, run.StartedAt, run.ResumedAt, run.Ran, run.Again = StatusQueued, nil, nil, 0, true
+	run.Notice = "This instruction was handed over a second time, because " + why.reason + " before it had begun."
+	b.again, b.ended = &run, nil
+	b.gone = slices.DeleteFunc(b.gone, func(seq int) bool { return seq == run.Seq })
+	b.explain(why)
+}
+
+// tell puts the notice into the machine's record.
+func (b *setback) tell(m *MachineRecord) {
+	if b.notice != "" {
+		m.Notice, m.NextNotice = b.notice, b.notice
+	}
+}
+
+// write writes down what becomes of the instructions.
+func (b *setback) write(w Writer) error {
+	if err := putEnded(w, b.ended); err != nil {
+		return err
+	}
+	for _, run := range []*InstructionRecord{b.run, b.again} {
+		if run == nil {
+			continue
+		}
+		if err := w.PutInstruction(*run); err != nil {
+			return err
+		}
+	}
+	return w.MarkLost(b.e.id, b.lost)
+}
+
+// done takes over what was written, and tells. mu is held.
+func (b *setback) done(ctx context.Context) {
+	e := b.e
+	if b.run == nil {
+		e.interrupt = false
+	}
+	e.run, e.last = b.run, nil
+	if b.again != nil {
+		e.queue = slices.Insert(e.queue, 0, b.again.Seq)
+		e.publishInstruction(&b.again.Instruction)
+	}
+	e.announce(b.ended)
+	for _, seq := range b.gone {
+		e.republish(ctx, seq, b.ended)
+	}
 }
 
 // brokenOff is the error of the instruction that was running.

@@ -20,9 +20,10 @@ type session struct {
 	version int // counts what may have changed the machine's state
 	clean   int // the version that Base holds
 
-	stop  stopReason    // why run is being stopped
-	over  chan struct{} // closed when run is over; nil while nothing runs
-	stale *int          // an instruction of the past that the checkpoint was made in, being stopped
+	stop   stopReason    // why run is being stopped
+	handed int           // the instruction that was given to the sandbox last; -1 for none
+	over   chan struct{} // closed when run is over; nil while nothing runs
+	stale  *int          // an instruction of the past that the checkpoint was made in, being stopped
 
 	holding bool        // acknowledgements are held back while a checkpoint is made
 	held    map[int]int // by instruction, the highest index held back
@@ -113,8 +114,9 @@ func (x *session) quiet() {
 // handTimeout is how long a supervisor may take to accept an instruction before it counts as broken.
 const handTimeout = 30 * time.Second
 
-// hand gives an instruction to the sandbox, without waiting for it.
+// hand gives an instruction to the sandbox, without waiting for it. mu is held.
 func (x *session) hand(seq int, code string, formats []string) {
+	x.handed = seq
 	x.e.s.spawn(func() {
 		ctx, cancel := context.WithTimeout(x.e.s.ctx, handTimeout)
 		defer cancel()

@@ -134,7 +134,7 @@ func (t *take) conclude() {
 			run.Error += "\n\n" + trace
 		}
 	}
-	run.Notice = t.e.rec.NextNotice
+	run.Notice = joinSentences(run.Notice, t.e.rec.NextNotice)
 	if res.Truncated {
 		run.Notice = joinSentences(run.Notice, "Parts of the result were too large to be kept.")
 	}

@@ -149,6 +149,9 @@ func personal(err error) string {
 
 // start brings the machine into memory. op is held, mu is not, and the machine is swapped.
 func (e *entry) start(ctx context.Context) (err error) {
+	if err := e.takeUp(ctx); err != nil {
+		return err
+	}
 	engine, err := e.s.engineOf(e.engine)
 	if err != nil {
 		return err
@@ -158,7 +161,7 @@ func (e *entry) start(ctx context.Context) (err error) {
 		return err
 	}
 	e.mu.Lock()
-	err = e.save(ctx, func(r *MachineRecord) { r.Live = true })
+	err = e.save(ctx, func(r *MachineRecord) { r.Live, r.Life = true, spec.Life })
 	if err == nil {
 		e.setState(Waking)
 	}
@@ -209,7 +212,7 @@ func (e *entry) spec(ctx context.Context) (StartSpec, CheckpointRecord, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	spec := StartSpec{
-		ID: e.id, Name: e.rec.Name, Image: e.rec.Image, MemoryMB: e.rec.MemoryMB, Checkpoint: e.rec.Base, Clone: e.rec.Base == "",
+		ID: e.id, Life: string(newID()), Name: e.rec.Name, Image: e.rec.Image, MemoryMB: e.rec.MemoryMB, Checkpoint: e.rec.Base, Clone: e.rec.Base == "",
 	}
 	base := CheckpointRecord{Checkpoint: Checkpoint{LastSeq: -1}}
 	if e.rec.Base != "" {
@@ -234,7 +237,7 @@ func (e *entry) spec(ctx context.Context) (StartSpec, CheckpointRecord, error) {
 
 // settle takes over a sandbox that is ready and works out what it is doing. mu is held.
 func (e *entry) settle(ctx context.Context, box Sandbox, base CheckpointRecord) {
-	x := &session{e: e, box: box, since: time.Now(), stored: make(chan struct{}), cleared: make(chan struct{}), late: lateBudget{seq: base.LastSeq}}
+	x := &session{e: e, box: box, since: time.Now(), handed: -1, stored: make(chan struct{}), cleared: make(chan struct{}), late: lateBudget{seq: base.LastSeq}}
 	e.sess = x
 	e.paused = false
 	ready := box.Ready()

@@ -43,7 +43,7 @@ type supervisor struct {
 	flushed      chan struct{} // closed when the daemon has every frame that it will get
 	end          chan ending   // the first one counts
 
-	life     string          // see checkpoint.Folder.BeginLife
+	life     string          // see checkpoint.Manifest; set before the daemon is answered
 	baseline int64           // see checkpoint.Manifest; set before the daemon is answered
 	status   unix.WaitStatus // of the sandbox; valid once sandboxEnded is closed
 	violated error           // how the runner broke the protocol; valid once sandboxEnded is closed
@@ -75,17 +75,13 @@ func Inner(stage string, cfg Config) int {
 		}
 		return failed(err)
 	}
-	life, err := checkpoints.BeginLife()
-	if err != nil {
-		return failed(err)
-	}
 	box := newOutbox()
 	r, stdin, stdout, err := newRunner(box)
 	if err != nil {
 		return failed(err)
 	}
 	s := &supervisor{
-		cfg: cfg, life: life, runner: r, box: box, acks: newAcks(),
+		cfg: cfg, runner: r, box: box, acks: newAcks(),
 		orders:       make(chan order, 256),
 		saving:       make(chan struct{}, 1),
 		sandboxEnded: make(chan struct{}),
@@ -194,6 +190,7 @@ func (s *supervisor) readStart() (protocol.Request, error) {
 	if q.Type != protocol.TypeStart || q.Start == nil || q.Start.Version != protocol.Version {
 		return q, errors.New("daemon and supervisor are of different versions")
 	}
+	s.life = q.Start.Life
 	return q, nil
 }
 

@@ -11,7 +11,7 @@ import (
 // The columns in the order of scanInstruction. What is large can be left out.
 const (
 	instructionHead = `machine, seq, client_name, client_version, timeout, formats, status, queued_at, started_at, ended_at, resumed_at,
-		runtime, ran, error_name, rolled_back, notice, items, output_bytes, output_dropped, last_frame, head_end, overflow, carry_out, carry_err, key`
+		runtime, ran, error_name, rolled_back, notice, items, output_bytes, output_dropped, last_frame, head_end, overflow, carry_out, carry_err, key, again`
 	instructionBody = `, code, value, error, error_ansi, forms, data`
 	instructionBare = `, '', NULL, '', '', '', NULL`
 )
@@ -25,7 +25,7 @@ func scanInstruction(r scanner) (machine.InstructionRecord, error) {
 	var key *string
 	err := r.Scan(&in.Machine, &in.Seq, &in.Client.Name, &in.Client.Version, &in.Timeout, &formats, &in.Status, &queued, &started, &ended, &resumed,
 		&in.Runtime, &in.Ran, &in.ErrorName, &in.RolledBack, &in.Notice, &in.Items, &in.OutputBytes, &in.OutputDropped,
-		&in.LastFrame, &in.HeadEnd, &in.Overflow, &in.CarryOut, &in.CarryErr, &key,
+		&in.LastFrame, &in.HeadEnd, &in.Overflow, &in.CarryOut, &in.CarryErr, &key, &in.Again,
 		&in.Code, &in.Value, &in.Error, &in.ErrorANSI, &forms, &data)
 	if err != nil {
 		return in, err
@@ -157,11 +157,11 @@ func (w writer) AddInstruction(in machine.InstructionRecord) error {
 		return err
 	}
 	return w.s.exec(`INSERT INTO instructions (`+instructionHead+instructionBody+`)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), ?, ?, ?, ?, ?, ?)`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), ?, ?, ?, ?, ?, ?, ?)`,
 		in.Machine, in.Seq, in.Client.Name, in.Client.Version, int64(in.Timeout), strings.Join(in.Formats, ","), in.Status,
 		nano(in.QueuedAt), nanoPtr(in.StartedAt), nanoPtr(in.EndedAt), nanoPtr(in.ResumedAt),
 		int64(in.Runtime), int64(in.Ran), in.ErrorName, in.RolledBack, in.Notice, in.Items, in.OutputBytes, in.OutputDropped,
-		in.LastFrame, in.HeadEnd, in.Overflow, in.CarryOut, in.CarryErr, in.Key,
+		in.LastFrame, in.HeadEnd, in.Overflow, in.CarryOut, in.CarryErr, in.Key, in.Again,
 		in.Code, in.Value, in.Error, in.ErrorANSI, forms, data)
 }
 
@@ -173,10 +173,10 @@ func (w writer) PutInstruction(in machine.InstructionRecord) error {
 	}
 	return w.s.exec(`UPDATE instructions SET status = ?, started_at = ?, ended_at = ?, resumed_at = ?, runtime = ?, ran = ?,
 		error_name = ?, value = ?, error = ?, error_ansi = ?, forms = ?, data = ?, rolled_back = ?, notice = ?,
-		items = ?, output_bytes = ?, output_dropped = ?, last_frame = ?, head_end = ?, overflow = ?, carry_out = ?, carry_err = ?
+		items = ?, output_bytes = ?, output_dropped = ?, last_frame = ?, head_end = ?, overflow = ?, carry_out = ?, carry_err = ?, again = ?
 		WHERE machine = ? AND seq = ?`,
 		in.Status, nanoPtr(in.StartedAt), nanoPtr(in.EndedAt), nanoPtr(in.ResumedAt), int64(in.Runtime), int64(in.Ran),
 		in.ErrorName, in.Value, in.Error, in.ErrorANSI, forms, data, in.RolledBack, in.Notice,
-		in.Items, in.OutputBytes, in.OutputDropped, in.LastFrame, in.HeadEnd, in.Overflow, in.CarryOut, in.CarryErr,
+		in.Items, in.OutputBytes, in.OutputDropped, in.LastFrame, in.HeadEnd, in.Overflow, in.CarryOut, in.CarryErr, in.Again,
 		in.Machine, in.Seq)
 }

@@ -77,7 +77,7 @@ func die(t *testing.T, s Subject, step step, part string) {
 			t.Errorf("the cause is %+v", cause)
 		}
 	}
-	info, err := s.Engine.Reclaim(m.ctx(), m.id, before.ID)
+	info, err := s.Engine.Reclaim(m.ctx(), m.id, m.life, []string{before.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func daemonDiesSaving(t *testing.T, s Subject) {
 	time.Sleep(50 * time.Millisecond)
 	s.Disconnect(m.box)
 	<-done
-	info, err := s.Engine.Reclaim(m.ctx(), m.id, "")
+	info, err := s.Engine.Reclaim(m.ctx(), m.id, m.life, nil)
 	if err != nil || info == nil {
 		t.Fatalf("reclaimed %+v, %v", info, err)
 	}
@@ -159,7 +159,7 @@ func daemonAndSupervisorDie(t *testing.T, s Subject) {
 	time.Sleep(70 * time.Millisecond)
 	kill(t, pid)
 	m.awaitEnd()
-	info, err := s.Engine.Reclaim(m.ctx(), m.id, known.ID)
+	info, err := s.Engine.Reclaim(m.ctx(), m.id, m.life, []string{known.ID})
 	if err != nil {
 		t.Fatal(err)
 	}

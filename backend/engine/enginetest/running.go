@@ -115,7 +115,7 @@ var runningTests = []test{
 	{"DaemonDies", func(t *testing.T, s Subject) {
 		interruptedLife(t, s, 2, false, func(m *session) string {
 			s.Disconnect(m.box)
-			info, err := s.Engine.Reclaim(m.ctx(), m.id, "")
+			info, err := s.Engine.Reclaim(m.ctx(), m.id, m.life, nil)
 			if err != nil || info == nil {
 				t.Fatalf("reclaimed %+v, %v", info, err)
 			}

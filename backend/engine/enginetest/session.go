@@ -15,6 +15,7 @@ import (
 type session struct {
 	t    *testing.T
 	id   machine.ID
+	life string
 	box  machine.Sandbox
 	done chan struct{} // closed when the frames have ended
 

@@ -106,6 +106,9 @@ func (s Subject) tryStart(t *testing.T, spec machine.StartSpec) (*session, error
 	if spec.Name == "" {
 		spec.Name = "brave-otter-42"
 	}
+	if spec.Life == "" {
+		spec.Life = rand.Text()
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	box, err := s.Engine.Start(ctx, spec)
@@ -113,6 +116,7 @@ func (s Subject) tryStart(t *testing.T, spec machine.StartSpec) (*session, error
 		return nil, err
 	}
 	session := newSession(t, spec.ID, box)
+	session.life = spec.Life
 	t.Cleanup(session.end)
 	return session, nil
 }

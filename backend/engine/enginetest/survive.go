@@ -221,18 +221,18 @@ var checkpointTests = []test{
 	}},
 	{"Reclaim", func(t *testing.T, s Subject) {
 		m := s.fresh(t)
-		if info, err := s.Engine.Reclaim(m.ctx(), s.newID(t), ""); err != nil || info != nil {
+		if info, err := s.Engine.Reclaim(m.ctx(), s.newID(t), m.life, nil); err != nil || info != nil {
 			t.Errorf("a machine that never was is reclaimed as %+v, %v", info, err)
 		}
 		m.value("x = 'recorded'")
 		known := m.checkpoint()
 		m.value("x = 'not recorded'")
 		s.Disconnect(m.box)
-		info, err := s.Engine.Reclaim(m.ctx(), m.id, known.ID)
+		info, err := s.Engine.Reclaim(m.ctx(), m.id, m.life, []string{known.ID})
 		if err != nil || info == nil || info.ID <= known.ID || info.LastSeq != 1 {
 			t.Fatalf("reclaimed %+v, %v", info, err)
 		}
-		if again, err := s.Engine.Reclaim(m.ctx(), m.id, info.ID); err != nil || again != nil {
+		if again, err := s.Engine.Reclaim(m.ctx(), m.id, m.life, []string{known.ID, info.ID}); err != nil || again != nil {
 			t.Errorf("reclaimed twice: %+v, %v", again, err)
 		}
 		m.awaitEnd()
@@ -249,13 +249,17 @@ var checkpointTests = []test{
 		// Back to the old one, and then daemon and supervisor die: the newer checkpoint is another branch's, and stays.
 		back := s.start(t, machine.StartSpec{ID: m.id, Checkpoint: old.ID, Acked: m.acks()})
 		back.end()
-		if info, err := s.Engine.Reclaim(m.ctx(), m.id, old.ID); err != nil || info != nil {
+		// They may die so early that the supervisor never heard of its life.
+		if info, err := s.Engine.Reclaim(m.ctx(), m.id, "never begun", []string{old.ID}); err != nil || info != nil {
+			t.Errorf("reclaimed %+v, %v", info, err)
+		}
+		if info, err := s.Engine.Reclaim(m.ctx(), m.id, back.life, []string{old.ID, later.ID}); err != nil || info != nil {
 			t.Errorf("reclaimed %+v, %v", info, err)
 		}
 		back = s.start(t, machine.StartSpec{ID: m.id, Checkpoint: old.ID, Acked: m.acks()})
 		back.value("x = 'branch'")
 		s.Disconnect(back.box)
-		info, err := s.Engine.Reclaim(m.ctx(), m.id, old.ID)
+		info, err := s.Engine.Reclaim(m.ctx(), m.id, back.life, []string{old.ID, later.ID})
 		if err != nil || info == nil || info.ID <= later.ID {
 			t.Fatalf("reclaimed %+v, %v", info, err)
 		}

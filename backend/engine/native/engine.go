@@ -93,7 +93,7 @@ func (e *Engine) Start(ctx context.Context, spec machine.StartSpec) (machine.San
 	for i, a := range spec.Acked {
 		acked[i] = [2]int{a.Seq, a.Index}
 	}
-	return e.launch(ctx, cfg, protocol.Start{Name: spec.Name, LimitBytes: limit, Acked: acked, Clone: clone})
+	return e.launch(ctx, cfg, protocol.Start{Name: spec.Name, LimitBytes: limit, Acked: acked, Clone: clone, Life: spec.Life})
 }
 
 // launch starts a supervisor and connects to it.

@@ -14,10 +14,9 @@ import (
 	"github.com/forevervm/desktop/backend/sandbox/link"
 )
 
-// Reclaim tells which checkpoint the machine's last supervisor made that is newer than `known`, the newest one of that
-// life on record (or the one that the life began from); nil for none. It waits until that supervisor has ended. What it made in between was superseded
-// before anybody heard of it, and is removed.
-func (e *Engine) Reclaim(ctx context.Context, id machine.ID, known string) (*machine.CheckpointInfo, error) {
+// Reclaim tells which checkpoint a life of the machine left that is not known; nil for none. It waits until its supervisor has
+// ended. What that made in between was superseded before anybody heard of it, and is removed.
+func (e *Engine) Reclaim(ctx context.Context, id machine.ID, life string, known []string) (*machine.CheckpointInfo, error) {
 	if err := validID(id); err != nil {
 		return nil, err
 	}
@@ -31,20 +30,19 @@ func (e *Engine) Reclaim(ctx context.Context, id machine.ID, known string) (*mac
 	if err := sandbox.Tidy(dir); err != nil && !errors.Is(err, sandbox.ErrLocked) {
 		return nil, describe(err)
 	}
-	newer, err := folder(dir).Unrecorded(known)
+	newest, superseded, err := folder(dir).Unrecorded(life, known)
 	if err != nil {
 		return nil, describe(err)
 	}
-	if len(newer) == 0 {
-		return nil, nil
-	}
-	newest := newer[len(newer)-1]
-	for _, m := range newer[:len(newer)-1] {
+	for _, m := range superseded {
 		if err := folder(dir).Delete(m.ID); err != nil {
 			return nil, describe(err)
 		}
 	}
-	info := link.Info(newest)
+	if newest == nil {
+		return nil, nil
+	}
+	info := link.Info(*newest)
 	return &info, nil
 }
 

@@ -65,6 +65,8 @@ type Start struct {
 	Acked      [][2]int `json:"acked"`
 	// Clone says that the checkpoint belongs to another life: what Python thinks is random is reseeded too.
 	Clone bool `json:"clone"`
+	// Life names this stay in memory; the checkpoints that are made in it carry the name.
+	Life string `json:"life"`
 }
 
 // Reply answers the request with the same ID. Error is a sentence for a person, Kind one of the Kind constants.

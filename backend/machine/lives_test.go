@@ -1,0 +1,148 @@
+package machine_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// A machine that was rewound stays rewound, even when daemon and supervisor die before the supervisor has heard of its new
+// life; and what is on record is never deleted.
+func TestRewindIsNotUndoneByADoubleDeath(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		var kept []machine.Checkpoint
+		for range 3 {
+			w.run("m", "print x")
+			c, err := w.Checkpoint(w.ctx, "m", "kept")
+			w.ok(err)
+			kept = append(kept, c)
+		}
+		_, err := w.Rewind(w.ctx, "m", kept[0].ID)
+		w.ok(err)
+		w.engine.set(func() { w.engine.startErr = errors.New("killed while starting"); w.engine.startHangs = true })
+		w.exec("m", "list")
+		synctest.Wait()
+		w.die()
+		w.engine.set(func() { w.engine.startErr = nil; w.engine.startHangs = false })
+		w.open()
+		if in := w.wait("m", 3); value(in) != "0" {
+			t.Fatalf("after the rewind it holds %q", value(in))
+		}
+		for _, c := range kept[1:] {
+			_, err := w.Rewind(w.ctx, "m", c.ID)
+			w.ok(err)
+		}
+	})
+}
+
+// A checkpoint that nobody recorded is worth having, but what ran after it is lost and said to be.
+func TestAnOrphanedCheckpointTellsWhatIsLost(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.create("m")
+		w.run("m", "print 0")
+		_, err := w.engine.box(m.ID).Checkpoint(w.ctx) // its daemon dies before it records it
+		w.ok(err)
+		w.run("m", "print 1")
+		w.run("m", "print 2")
+		w.exec("m", "wait")
+		synctest.Wait()
+		w.die()
+		w.engine.box(m.ID).crash()
+		w.open()
+		if in := w.wait("m", 3); in.ErrorName != "MachineStopped" || !in.RolledBack {
+			t.Fatalf("what ran: %+v", in)
+		}
+		next := w.run("m", "list")
+		if value(next) != "0" || !strings.Contains(next.Notice, "what instructions 1-3 changed is gone") {
+			t.Fatalf("%q, notice %q", value(next), next.Notice)
+		}
+		for seq, lost := range []bool{false, true, true, true, false} {
+			if in, _ := w.Instruction(w.ctx, "m", seq); in.RolledBack != lost {
+				t.Errorf("instruction %d: rolled back %v", seq, in.RolledBack)
+			}
+		}
+	})
+}
+
+// An older checkpoint of a life than those on record is no news.
+func TestAnOrphanOlderThanTheRecordIsRemoved(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.create("m")
+		w.run("m", "print 0")
+		_, err := w.engine.box(m.ID).Checkpoint(w.ctx)
+		w.ok(err)
+		w.run("m", "print 1")
+		_, err = w.Checkpoint(w.ctx, "m", "kept")
+		w.ok(err)
+		w.die()
+		w.engine.box(m.ID).crash()
+		w.open()
+		if next := w.run("m", "list"); value(next) != "0 1" || next.Notice != "" {
+			t.Fatalf("%q, notice %q", value(next), next.Notice)
+		}
+		all, err := w.Checkpoints(w.ctx, "m")
+		w.ok(err)
+		if n := w.engine.count(); n != len(all) {
+			t.Fatalf("%d checkpoints, %d on record", n, len(all))
+		}
+	})
+}
+
+// What cannot be asked is not taken for "nothing": the machine waits for an answer.
+func TestAnEngineThatCannotTellLosesNothing(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.create("m")
+		w.run("m", "print 0")
+		w.exec("m", "wait")
+		synctest.Wait()
+		w.die()
+		w.engine.orphan(m.ID)
+		w.engine.set(func() { w.engine.reclaimErr = errors.New("Docker is not running") })
+		w.open()
+		w.pass(40 * time.Second)
+		w.inState("m", machine.Swapped)
+		w.engine.set(func() { w.engine.reclaimErr = nil })
+		w.pass(20 * time.Second)
+		w.inState("m", machine.Running)
+		w.engine.box(m.ID).poke("release")
+		if in := w.wait("m", 1); in.Status != machine.StatusOK || in.Notice != "" {
+			t.Fatalf("%+v", in)
+		}
+		w.effects("m", "0 1")
+	})
+}
+
+// An instruction that had not begun when its sandbox died is handed over once more, and not for ever.
+func TestAnInstructionThatHadNotBegunIsHandedOverAgainOnce(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.create("m")
+		w.run("m", "print 0")
+		w.pass(3 * time.Second)
+		w.engine.set(func() { w.engine.deaf = true })
+		w.exec("m", "print 1")
+		synctest.Wait()
+		w.engine.set(func() { w.engine.deaf = false })
+		w.engine.box(m.ID).crash()
+		in := w.wait("m", 1)
+		if in.Status != machine.StatusOK || !strings.Contains(in.Notice, "handed over a second time") {
+			t.Fatalf("%+v", in)
+		}
+		w.effects("m", "0 1")
+		w.engine.set(func() { w.engine.deaf = true })
+		w.exec("m", "print 3")
+		for range 2 {
+			synctest.Wait()
+			w.engine.box(m.ID).crash()
+			synctest.Wait()
+		}
+		w.engine.set(func() { w.engine.deaf = false })
+		if in := w.wait("m", 3); in.ErrorName != "MachineStopped" {
+			t.Fatalf("%+v", in)
+		}
+	})
+}
