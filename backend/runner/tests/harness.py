@@ -13,12 +13,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 DEADLINE = float(os.environ.get("FOREVERVM_RUNNER_DEADLINE", "30"))
 PACKAGE = Path(__file__).resolve().parent.parent
 
 Header = dict[str, Any]
+T = TypeVar("T")
 
 
 def command() -> list[str]:
@@ -213,7 +214,7 @@ class Runner:
 
     # -- waiting ------------------------------------------------------------------------------------------
 
-    def wait[T](self, found: Callable[[], T | None], timeout: float = DEADLINE) -> T:
+    def wait(self, found: Callable[[], T | None], timeout: float = DEADLINE) -> T:
         """Blocks until `found` gives something."""
         deadline = time.monotonic() + timeout
         with self._changed:
