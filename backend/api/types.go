@@ -79,6 +79,8 @@ type Execute struct {
 	TimeoutSeconds float64  `json:"timeout_seconds,omitempty"` // absent or 0: none
 	Interrupt      bool     `json:"interrupt,omitempty"`
 	Formats        []string `json:"formats,omitempty"`
+	// Key names the instruction, at most 64 bytes: sent again with it, say because the connection broke, it does not run again.
+	Key string `json:"key,omitempty"`
 }
 
 // Client is the program that sent an instruction: from the headers X-Forevervm-Client ("name/version"), else
@@ -146,6 +148,7 @@ type Checkpoint struct {
 	LastSeq    int       `json:"last_seq"`
 	RunningSeq *int      `json:"running_seq,omitempty"`
 	Size       int64     `json:"size"`
+	PauseMS    float64   `json:"pause_ms"` // how long the machine stood still for it; 0 where that was not kept
 }
 
 // NewCheckpoint is the body of POST /api/machines/{name}/checkpoints.
@@ -270,6 +273,7 @@ type Error struct {
 type Health struct {
 	Status  string `json:"status"` // "ok"
 	Version string `json:"version"`
+	Proof   string `json:"proof,omitempty"` // when asked with ?nonce=: see package proof
 }
 
 // OpenCode answers POST /api/open and is the body of POST /open: it stands in for the token in the address /#open=CODE,

@@ -2,9 +2,8 @@
 //
 // A Client may be used from any goroutine. It survives the daemon: a call that could not be sent is sent again once
 // the daemon is back (Options.Locate says where, and may start it), a read that broke off is repeated, following and events
-// go on where they stopped, and Execute never runs a piece of code twice: after a broken connection it looks into the
-// machine's history before it sends anything again. Everything else that broke off half-way is an error that errors.Is
-// tells as ErrDropped.
+// go on where they stopped, and Execute never runs a piece of code twice: the daemon knows by its key what is sent again.
+// Everything else that broke off half-way is an error that errors.Is tells as ErrDropped.
 package client
 
 import (
@@ -50,15 +49,14 @@ type link struct {
 	locating sync.Mutex
 
 	mu       sync.Mutex
-	endpoint *Endpoint            // nil before the first location
-	worked   bool                 // a request was answered before
-	wireOnly bool                 // the server has no /api
-	answered map[string]seqWindow // by machine, what Execute returned: never taken for something else
+	endpoint *Endpoint // nil before the first location
+	worked   bool      // a request was answered before
+	wireOnly bool      // the server has no /api
 }
 
 // New returns a client of the server at baseURL; it sends nothing yet. With Options.Locate, baseURL and token may be empty.
 func New(baseURL, token string, opts Options) *Client {
-	l := &link{http: opts.HTTPClient, locate: opts.Locate, answered: map[string]seqWindow{}}
+	l := &link{http: opts.HTTPClient, locate: opts.Locate}
 	if l.http == nil {
 		l.http = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 	}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -139,81 +140,17 @@ func (c *Client) Search(ctx context.Context, text, machine, cursor string, limit
 }
 
 // Execute queues an instruction and returns it, queued or further. interrupted says whether e.Interrupt stopped or
-// cancelled anything. When the connection breaks, the machine's history decides whether it has to be sent again; where
-// that cannot be known (the daemon lives, and may still be working on the request), the error is ErrDropped.
+// cancelled anything. The instruction gets a key unless it has one, so that it is sent again after a broken connection
+// without ever running twice; interrupted is not known then, and false.
 func (c *Client) Execute(ctx context.Context, name string, e api.Execute) (in api.Instruction, interrupted bool, err error) {
-	for {
-		sentTo, err := c.link.current(ctx)
-		if err != nil {
-			return in, false, err
-		}
-		sentAt := time.Now().Truncate(time.Millisecond)
-		headers, err := c.call(ctx, request{method: http.MethodPost, path: machinePath(name, "instructions"), json: e}, &in)
-		switch {
-		case err == nil:
-			c.link.remember(in)
-			return in, headers.Get("X-Forevervm-Interrupted") == "true", nil
-		case errors.Is(err, ErrUnsupported):
-			return c.wireExecute(ctx, name, e)
-		case !errors.Is(err, ErrDropped):
-			return in, false, err
-		}
-		found, sentAgain, recoverErr := c.recover(ctx, name, e, sentTo, sentAt)
-		if recoverErr != nil {
-			return in, false, errors.Join(err, recoverErr)
-		}
-		if found != nil {
-			return *found, false, nil
-		}
-		if !sentAgain {
-			return in, false, err
-		}
+	if e.Key == "" {
+		e.Key = rand.Text()
 	}
-}
-
-// recover finds out what became of an instruction whose sending was cut off: found when it is in the machine's history,
-// again when it certainly is not and never will be.
-func (c *Client) recover(ctx context.Context, name string, e api.Execute, sentTo Endpoint, sentAt time.Time) (found *api.Instruction, again bool, err error) {
-	now, err := c.link.relocate(ctx, &sentTo)
-	if err != nil {
-		return nil, false, err
+	headers, err := c.call(ctx, request{method: http.MethodPost, path: machinePath(name, "instructions"), json: e, repeatable: true}, &in)
+	if errors.Is(err, ErrUnsupported) {
+		return c.wireExecute(ctx, name, e)
 	}
-	page, err := c.Instructions(ctx, name, InstructionQuery{Newest: true, Limit: 100})
-	if err != nil {
-		return nil, false, err
-	}
-	// Of several that look alike the oldest that no other call of ours was answered with is ours.
-	for _, in := range page.Items {
-		same := in.Code == e.Code && in.Client.Name == c.name && !in.QueuedAt.Before(sentAt)
-		if same && !c.link.isAnswered(in) {
-			found = &in
-		}
-	}
-	if found != nil {
-		c.link.remember(*found)
-	}
-	// Another process holds the daemon's lock now, so the one that was asked cannot queue it any more.
-	again = found == nil && sentTo.Process != "" && now.Process != sentTo.Process
-	return found, again, nil
-}
-
-// seqWindow remembers the latest sequence numbers of one machine.
-type seqWindow [32]int
-
-// remember notes that a call was answered with this instruction.
-func (l *link) remember(in api.Instruction) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	window := l.answered[in.Machine]
-	window[in.Seq%len(window)] = in.Seq + 1
-	l.answered[in.Machine] = window
-}
-
-func (l *link) isAnswered(in api.Instruction) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	window := l.answered[in.Machine]
-	return window[in.Seq%len(window)] == in.Seq+1
+	return in, headers.Get("X-Forevervm-Interrupted") == "true", err
 }
 
 func instructionPath(name string, seq int) string {

@@ -87,6 +87,7 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 		}
 	}
 	deadline := time.Now().Add(patience)
+	var lost error // what broke a connection on which the request may have reached the server
 	for backoff := firstBackoff; ; backoff = min(2*backoff, lastBackoff) {
 		endpoint, err := c.link.current(ctx)
 		if err != nil {
@@ -102,14 +103,20 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if !neverSent(err) && !(r.repeatable && rewind(r.body)) {
-			return nil, c.dropped(ctx, r, err)
+		if !neverSent(err) {
+			broke := c.dropped(ctx, r, err)
+			if !r.repeatable || !rewind(r.body) {
+				return nil, broke
+			}
+			if r.method != http.MethodGet {
+				lost = broke
+			}
 		}
 		if time.Now().After(deadline) || !c.link.hasWorked() && c.link.locate == nil {
-			return nil, unreachable(endpoint, err)
+			return nil, errors.Join(lost, unreachable(endpoint, err))
 		}
 		if _, err := c.link.relocate(ctx, &endpoint); err != nil {
-			return nil, err
+			return nil, errors.Join(lost, err)
 		}
 		if err := pause(ctx, backoff); err != nil {
 			return nil, err

@@ -169,6 +169,10 @@ func TestSocket(t *testing.T) {
 func TestSocketIsRefusedBeforeTheUpgrade(t *testing.T) {
 	c := newCaller(t, sharedDaemon(t))
 	name := c.machine()
+	binned := c.machine()
+	if a := c.send("DELETE", "/api/machines/"+binned, nil); a.StatusCode != 204 {
+		t.Fatalf("%d %s", a.StatusCode, a.body)
+	}
 	before := len(as[wire.ListMachinesResponse](c, c.send("GET", "/v1/machine/list", nil)).Machines)
 	for what, test := range map[string]struct {
 		name   string
@@ -180,6 +184,7 @@ func TestSocketIsRefusedBeforeTheUpgrade(t *testing.T) {
 		"wrong parameter": {name, func(r *dialRequest) { r.header.Del("Authorization"); r.url += "?_forevervm_jwt=a.b" }, 401},
 		"no machine":      {"nobody-here", nil, 404},
 		"another page":    {name, func(r *dialRequest) { r.header.Set("Origin", "https://evil.example") }, 403},
+		"in the bin":      {binned, nil, 404},
 		"no token, new":   {"new", func(r *dialRequest) { r.header.Del("Authorization") }, 401},
 	} {
 		conn, resp, err := tryDial(t, c.d, test.name, test.change)
@@ -243,6 +248,11 @@ func TestSocketAnswersEveryExec(t *testing.T) {
 			t.Errorf("%v was answered by %+v", nonsense, m)
 		}
 	}
+	// What can be answered is answered, though it makes no sense.
+	s.write(map[string]any{"type": "exec", "instruction": map[string]any{"code": "1", "timeout_seconds": "5"}, "request_id": 11})
+	s.rejected(11, "timeout_seconds")
+	s.write(map[string]any{"type": "exec", "instruction": 5, "request_id": 12})
+	s.rejected(12, "instruction")
 	// Without a timeout the default holds.
 	s.write(map[string]any{"type": "exec", "instruction": map[string]any{"code": "1"}, "request_id": 4})
 	seq := s.next().(wire.ExecReceived).Seq
@@ -269,6 +279,71 @@ func TestSocketAnswersEveryExec(t *testing.T) {
 	if result := s.drain(received.Seq, nil); result.Error == nil {
 		t.Errorf("%+v", result)
 	}
+}
+
+// rejected reads the answers to an exec that was not taken.
+func (s *socket) rejected(request int64, because string) {
+	s.t.Helper()
+	received, ok := s.next().(wire.ExecReceived)
+	if !ok || received.RequestID != request || received.Seq >= 0 {
+		s.t.Fatalf("exec %d was answered by %+v", request, received)
+	}
+	if result := s.drain(received.Seq, nil); result.Error == nil || !strings.Contains(*result.Error, because) {
+		s.t.Errorf("the result %+v does not speak of %s", result, because)
+	}
+}
+
+// A message that is too large costs nobody else's instruction, nor the socket.
+func TestTooLargeMessagesLeaveTheSocket(t *testing.T) {
+	c := newCaller(t, sharedDaemon(t))
+	name := c.machine()
+	s := dial(t, c.d, name, nil)
+	running := s.exec(1, "import os\nwhile not os.path.exists('go'): pass\n'finished'")
+	large := strings.Repeat("x", wire.MaxMessage)
+	s.write(wire.ExecMessage{Type: wire.TypeExec, Instruction: wire.Instruction{Code: large}, RequestID: 2})
+	s.rejected(2, "8 MiB")
+	s.write(map[string]any{"type": "exec", "instruction": map[string]any{"code": large + large}})
+	if m, ok := s.next().(wire.Message); !ok || m.Level != "error" || !strings.Contains(m.Message, "8 MiB") {
+		t.Errorf("without a request_id it was answered by %+v", m)
+	}
+	if a := c.send("PUT", "/api/machines/"+name+"/files/content?path=go", strings.NewReader("")); a.StatusCode != 204 {
+		t.Fatalf("%d %s", a.StatusCode, a.body)
+	}
+	if result := s.drain(running, nil); result.Value == nil || *result.Value != "'finished'" {
+		t.Errorf("%+v", result)
+	}
+	// As large as is allowed, it is read, and the code is too large for a machine.
+	room := wire.MaxMessage - len(`{"type":"exec","instruction":{"code":""},"request_id":3}`)
+	s.write(wire.ExecMessage{Type: wire.TypeExec, Instruction: wire.Instruction{Code: large[:room]}, RequestID: 3})
+	s.rejected(3, "4 MiB")
+	if result := s.drain(s.exec(4, "1"), nil); result.Value == nil || *result.Value != "1" {
+		t.Errorf("%+v", result)
+	}
+}
+
+// The wire knows no bin: what is in it is not there, on every way in, and the answer says how it comes back.
+func TestTheWireFindsNothingInTheBin(t *testing.T) {
+	c := newCaller(t, sharedDaemon(t))
+	name := c.machine()
+	s := dial(t, c.d, name, nil)
+	if a := c.send("DELETE", "/api/machines/"+name, nil); a.StatusCode != 204 {
+		t.Fatalf("%d %s", a.StatusCode, a.body)
+	}
+	how := "forevervm machine restore " + name
+	a := c.send("POST", "/v1/machine/"+name+"/exec", wire.Exec{Instruction: wire.Instruction{Code: "1"}})
+	c.fails(a, 404, "MachineNotFound")
+	if !strings.Contains(string(a.body), how) {
+		t.Errorf("%s", a.body)
+	}
+	c.fails(c.send("GET", "/v1/machine/"+name+"/repl", nil, func(r *http.Request) {
+		for key, value := range map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="} {
+			r.Header.Set(key, value)
+		}
+	}), 404, "MachineNotFound")
+	s.write(wire.ExecMessage{Type: wire.TypeExec, Instruction: wire.Instruction{Code: "1"}, RequestID: 1})
+	s.rejected(1, how)
+	// Our own API knows the bin.
+	c.fails(c.send("POST", "/api/machines/"+name+"/instructions", api.Execute{Code: "1"}), 409, "Conflict")
 }
 
 func TestADroppedSocketStopsNothing(t *testing.T) {

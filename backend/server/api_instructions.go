@@ -30,7 +30,7 @@ func (s *Server) execute(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	in, interrupted, err := s.config.Machines.Execute(r.Context(), name, machine.ExecuteOptions{
-		Code: body.Code, Timeout: timeout, Interrupt: body.Interrupt, Formats: body.Formats, Client: clientOf(r),
+		Code: body.Code, Timeout: timeout, Interrupt: body.Interrupt, Formats: body.Formats, Client: clientOf(r), Key: body.Key,
 	})
 	if err != nil {
 		return err

@@ -73,6 +73,7 @@ func isText(mime string) bool {
 func checkpointJSON(c machine.Checkpoint) api.Checkpoint {
 	return api.Checkpoint{
 		ID: c.ID, Kind: string(c.Kind), Label: c.Label, CreatedAt: c.CreatedAt.UTC(), LastSeq: c.LastSeq, RunningSeq: c.RunningSeq, Size: c.Size,
+		PauseMS: float64(c.Pause) / float64(time.Millisecond),
 	}
 }
 

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"runtime/debug"
@@ -60,7 +59,7 @@ func (s *Server) replMachine(r *http.Request) (machine.Machine, error) {
 	}
 	m, err := s.config.Machines.Get(r.Context(), name)
 	if err == nil && m.State == machine.Deleted {
-		err = &failure{http.StatusNotFound, "MachineNotFound", "The machine " + name + " is in the bin. Restore it to use it again."}
+		err = inBin(m.Name)
 	}
 	return m, err
 }
@@ -84,34 +83,37 @@ func (p *repl) serve(ctx context.Context) {
 		_ = p.conn.CloseNow()
 		relays.Wait()
 	}()
-	p.conn.SetReadLimit(wire.MaxMessage)
+	p.conn.SetReadLimit(-1) // next has a limit of its own, which does not close the socket
 	if p.send(ctx, wire.Connected{MachineName: p.machine}) != nil {
 		return
 	}
 	for {
-		_, data, err := p.conn.Read(ctx)
+		request, err := p.next(ctx)
 		if err != nil {
 			return
 		}
 		received := time.Now()
-		var message wire.ExecMessage
-		if err := json.Unmarshal(data, &message); err != nil || message.Type != wire.TypeExec {
-			if p.send(ctx, wire.SocketError{Code: "InvalidMessage"}) != nil {
+		if request.notice != nil {
+			if p.send(ctx, request.notice) != nil {
 				return
 			}
 			continue
 		}
-		in, err := p.execute(ctx, message)
+		var in machine.Instruction
+		problem := request.problem
+		if problem == nil {
+			in, problem = p.execute(ctx, request.exec)
+		}
 		if p.hold > 0 {
 			time.Sleep(time.Until(received.Add(p.hold)))
 		}
-		if err != nil {
-			if p.reject(ctx, message, err) != nil {
+		if problem != nil {
+			if p.reject(ctx, request.exec.RequestID, problem) != nil {
 				return
 			}
 			continue
 		}
-		if p.send(ctx, wire.ExecReceived{Seq: in.Seq, RequestID: message.RequestID}) != nil {
+		if p.send(ctx, wire.ExecReceived{Seq: in.Seq, RequestID: request.exec.RequestID}) != nil {
 			return
 		}
 		relays.Go(func() { p.relay(ctx, in.Seq) })
@@ -124,6 +126,9 @@ func (p *repl) execute(ctx context.Context, message wire.ExecMessage) (machine.I
 		return machine.Instruction{}, err
 	}
 	in, _, err := p.server.config.Machines.Execute(ctx, p.machine, opts)
+	if err != nil {
+		err = p.server.unlessInBin(ctx, p.machine, err)
+	}
 	return in, err
 }
 
@@ -148,8 +153,8 @@ func (p *repl) relay(ctx context.Context, seq int) {
 }
 
 // reject answers an exec that was not taken as if it had failed: after an error message the SDKs would hang.
-func (p *repl) reject(ctx context.Context, message wire.ExecMessage, err error) error {
-	if err := p.send(ctx, wire.ExecReceived{Seq: rejected, RequestID: message.RequestID}); err != nil {
+func (p *repl) reject(ctx context.Context, request int64, err error) error {
+	if err := p.send(ctx, wire.ExecReceived{Seq: rejected, RequestID: request}); err != nil {
 		return err
 	}
 	return p.send(ctx, wire.Result{InstructionID: rejected, Result: p.failed(err)})

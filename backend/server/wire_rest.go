@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"math"
 	"net/http"
 	"time"
@@ -59,9 +60,24 @@ func (s *Server) wireExec(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
 	in, interrupted, err := s.config.Machines.Execute(r.Context(), name, opts)
 	if err != nil {
-		return err
+		return s.unlessInBin(r.Context(), name, err)
 	}
 	return writeJSON(w, http.StatusOK, wire.ExecResponse{InstructionSeq: in.Seq, Interrupted: interrupted, Machine: name})
+}
+
+// inBin is the wire's answer about a machine in the bin: there is none, and how there would be.
+func inBin(name string) error {
+	return &failure{http.StatusNotFound, "MachineNotFound", "The machine " + name + " is in the bin. To use it again, restore it: `forevervm machine restore " + name + "`, or in the window."}
+}
+
+// unlessInBin is the error of a call, or that its machine is in the bin, where this is why it failed.
+func (s *Server) unlessInBin(ctx context.Context, name string, err error) error {
+	if errors.Is(err, machine.ErrConflict) {
+		if m, getErr := s.config.Machines.Get(ctx, name); getErr == nil && m.State == machine.Deleted {
+			return inBin(m.Name)
+		}
+	}
+	return err
 }
 
 // wireResult waits for an instruction's end, as long as the client does.

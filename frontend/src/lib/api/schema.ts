@@ -11,7 +11,11 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Whether the daemon answers, and its version */
+    /**
+     * Whether the daemon answers, and its version
+     * @description Another user of the computer can take a port that a killed daemon has left. Who is about to send the token to an
+     *     address first asks with a `nonce`, on the same connection, and compares `proof`: only who knows the token can make it.
+     */
     get: operations['health'];
     put?: never;
     post?: never;
@@ -85,7 +89,10 @@ export interface paths {
     };
     get?: never;
     put?: never;
-    /** Exchanges a code from /api/open for the token */
+    /**
+     * Exchanges a code from /api/open for the token
+     * @description The body may have 1,024 bytes.
+     */
     post: operations['redeemOpenCode'];
     delete?: never;
     options?: never;
@@ -596,6 +603,11 @@ export interface components {
       /** @constant */
       status: 'ok';
       version: string;
+      /**
+       * @description Where there was a `nonce`: the HMAC-SHA256, in lower-case hexadecimal, of the nonce as it was sent, a space and
+       *     the address where the connection came in (`127.0.0.1:4711`, `[::1]:4711`), under the token as the key.
+       */
+      proof?: string;
     };
     OpenCode: {
       code: string;
@@ -682,6 +694,12 @@ export interface components {
       interrupt?: boolean;
       /** @description Figures wanted beside PNG */
       formats?: 'svg'[];
+      /**
+       * @description Names the instruction, at most 64 bytes. Sent again with the same key, say because the connection broke before the
+       *     answer came, it does not run again: the answer is the instruction as it is by now, and `interrupt` does nothing.
+       *     The same key with other code is a Conflict.
+       */
+      key?: string;
     };
     Client: {
       name: string;
@@ -751,6 +769,8 @@ export interface components {
       last_seq: number;
       running_seq?: number;
       size: number;
+      /** @description How long the machine stood still for it; 0 where that was not kept */
+      pause_ms: number;
     };
     NewCheckpoint: {
       label?: string;
@@ -919,7 +939,10 @@ export type $defs = Record<string, never>;
 export interface operations {
   health: {
     parameters: {
-      query?: never;
+      query?: {
+        /** @description 16 to 64 random bytes in hexadecimal, new ones for each question */
+        nonce?: string;
+      };
       header?: never;
       path?: never;
       cookie?: never;
