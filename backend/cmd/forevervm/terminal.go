@@ -11,6 +11,7 @@ type terminal struct {
 	to       io.Writer
 	sequence []byte // a control sequence that has begun
 	inString bool   // an OSC, DCS or the like: ends with BEL or ESC \
+	lead     bool   // 0xC2 came, which begins U+0080 … U+00BF
 	// fresh says that the last thing written ended a line.
 	fresh bool
 }
@@ -34,6 +35,21 @@ func (t *terminal) WriteString(text string) (int, error) {
 }
 
 func (t *terminal) put(out []byte, c byte) []byte {
+	// U+0080 … U+009F are control characters too: to some terminals U+009D is what ESC ] is.
+	if t.lead {
+		t.lead = false
+		if c < 0xa0 {
+			return out
+		}
+		out = t.plain(out, 0xc2)
+	} else if c == 0xc2 {
+		t.lead = true
+		return out
+	}
+	return t.plain(out, c)
+}
+
+func (t *terminal) plain(out []byte, c byte) []byte {
 	switch {
 	case t.inString:
 		if c == '\a' || c == '\\' && len(t.sequence) > 0 {
