@@ -41,10 +41,10 @@ type Manifest struct {
 	LastSeq    int   `json:"last_seq"`
 	RunningSeq *int  `json:"running_seq"`
 	Size       int64 `json:"size"` // bytes of all files but the manifest
-	// Image and Runtime are the SHA-256 of the sandbox image and of runsc; Spec is the version of the base spec. A restore needs the same.
+	// Image and Runtime are the SHA-256 of the sandbox image and of runsc; Spec names the sandbox's base spec. A restore needs the same.
 	Image   string `json:"image"`
 	Runtime string `json:"runtime"`
-	Spec    int    `json:"spec"`
+	Spec    string `json:"spec"`
 	// Baseline is how much memory the programs inside held in the template, in bytes: what a machine uses counts from there.
 	Baseline int64         `json:"baseline"`
 	Pause    time.Duration `json:"pause_ns"` // how long the machine stood still at most

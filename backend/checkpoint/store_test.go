@@ -62,13 +62,13 @@ func names(t *testing.T, f Folder) []string {
 func TestCommitAndLoad(t *testing.T) {
 	f := Folder(filepath.Join(t.TempDir(), "checkpoints"))
 	running := 7
-	want := put(t, f, Manifest{LastSeq: 7, RunningSeq: &running, Image: "i", Runtime: "r", Spec: 1, Pause: time.Second, Baseline: 5, Life: "l"}, "12345")
+	want := put(t, f, Manifest{LastSeq: 7, RunningSeq: &running, Image: "i", Runtime: "r", Spec: "s", Pause: time.Second, Baseline: 5, Life: "l"}, "12345")
 	got, err := f.Load(want.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got.Size != 5 || got.Format != Format || got.LastSeq != 7 || *got.RunningSeq != 7 || got.Image != "i" || got.Runtime != "r" ||
-		got.Spec != 1 || got.Pause != time.Second || got.Baseline != 5 || got.Life != "l" || !got.CreatedAt.Equal(want.CreatedAt) {
+		got.Spec != "s" || got.Pause != time.Second || got.Baseline != 5 || got.Life != "l" || !got.CreatedAt.Equal(want.CreatedAt) {
 		t.Errorf("loaded %+v", got)
 	}
 	if info, err := os.Stat(f.Path(want.ID)); err != nil || info.Mode().Perm() != 0o700 {
@@ -243,7 +243,7 @@ func TestLives(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add([]byte(`{"format":1,"id":"00000001-0000000000000000","created_at":"2026-01-02T03:04:05Z","life":"x","last_seq":3,"running_seq":3,"size":5,"image":"i","runtime":"r","spec":1,"pause_ns":1,"baseline":1}`))
+	f.Add([]byte(`{"format":1,"id":"00000001-0000000000000000","created_at":"2026-01-02T03:04:05Z","life":"x","last_seq":3,"running_seq":3,"size":5,"image":"i","runtime":"r","spec":"s","pause_ns":1,"baseline":1}`))
 	f.Add([]byte(`{"format":1,"id":"00000001-0000000000000000","running_seq":-1}`))
 	f.Add([]byte(`{}`))
 	f.Fuzz(func(t *testing.T, b []byte) {

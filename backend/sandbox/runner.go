@@ -47,6 +47,7 @@ type runner struct {
 	replies map[uint64]chan protocol.Frame
 	lastID  uint64
 	lastSeq int  // highest instruction given to it; -1 for none
+	ended   int  // highest instruction that is over; -1 for none
 	running *int // as its frames tell
 	died    string
 
@@ -72,7 +73,7 @@ func newRunner(box *outbox) (r *runner, stdin, stdout *os.File, err error) {
 	r = &runner{
 		in: in, out: out, box: box,
 		replies: map[uint64]chan protocol.Frame{},
-		lastSeq: -1,
+		lastSeq: -1, ended: -1,
 		ready:   make(chan protocol.Ready, 1),
 		sync:    hex.EncodeToString(nonce[:]),
 	}
@@ -173,12 +174,18 @@ func (r *runner) follow(typ string, n protocol.Numbered) {
 	case typ == protocol.TypeResult && r.running != nil && *r.running == n.Seq:
 		r.running = nil
 	}
+	if typ == protocol.TypeResult {
+		r.ended = max(r.ended, n.Seq)
+	}
 }
 
 func (r *runner) become(ready protocol.Ready) {
 	r.mu.Lock()
 	r.lastSeq = max(r.lastSeq, ready.LastSeq)
 	r.running = ready.Running
+	if ready.Running == nil && len(ready.Queued) == 0 {
+		r.ended = max(r.ended, ready.LastSeq)
+	}
 	r.mu.Unlock()
 	select {
 	case r.ready <- ready:
@@ -265,10 +272,15 @@ func encodeRequest(q protocol.Request, payload []byte) ([]byte, error) {
 	}{q.Type, q.ID, q.LimitBytes}, nil)
 }
 
-// state returns the highest instruction that the runner was given, and the one that runs.
+// state returns the highest instruction that the runner was given, and the one that runs: one that was given and is not over
+// counts, whether it has begun or not.
 func (r *runner) state() (lastSeq int, running *int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.running == nil && r.lastSeq > r.ended {
+		last := r.lastSeq
+		return last, &last
+	}
 	return r.lastSeq, r.running
 }
 

@@ -47,7 +47,13 @@ type runsc struct {
 
 // launch starts the sandbox afresh, or restores it from checkpointPath, with the runner's pipes. The sandbox does not end with ctx.
 func (r *runsc) launch(ctx context.Context, restore bool, stdin, stdout, stderr *os.File) error {
-	spec, err := json.Marshal(baseSpec())
+	base := baseSpec()
+	if !restore {
+		if features := r.cpuFeatures(ctx); features != "" {
+			base.Annotations[cpuAnnotation] = features
+		}
+	}
+	spec, err := json.Marshal(base)
 	if err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ func (s *supervisor) freeze(ctx context.Context, dir string) (m checkpoint.Manif
 	}()
 	m = checkpoint.Manifest{
 		CreatedAt: time.Now().UTC(), Life: s.life, Baseline: s.baseline,
-		Image: s.cfg.ImageDigest, Runtime: s.cfg.RuntimeDigest, Spec: SpecVersion,
+		Image: s.cfg.ImageDigest, Runtime: s.cfg.RuntimeDigest, Spec: SpecDigest(),
 	}
 	m.LastSeq, m.RunningSeq = s.runner.state()
 	start := time.Now()

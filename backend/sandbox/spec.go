@@ -3,13 +3,27 @@
 package sandbox
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"sync"
+
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// SpecVersion names the base spec below. At a restore gVisor compares arguments, resource limits, mounts, user and
-// annotations with the checkpoint's, so there is one spec for every machine, and any change to it needs a new version: checkpoints of another
-// one are refused, templates remade. What differs between machines is set by the runner after the restore.
-const SpecVersion = 1
+// SpecDigest names the base spec below. At a restore gVisor compares arguments, resource limits, mounts, user and annotations
+// with the checkpoint's, so there is one spec for every machine, and checkpoints made with another one are refused, templates remade. What
+// differs between machines is set by the runner after the restore.
+var SpecDigest = sync.OnceValue(func() string {
+	spec := baseSpec()
+	spec.Process.Env, spec.Hostname = nil, "" // these may differ
+	b, err := json.Marshal(spec)
+	if err != nil {
+		panic(err) // it is a constant
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:8])
+})
 
 // Paths in the private root. They are in annotations, which a restore compares: constant for ever.
 const (
@@ -30,6 +44,9 @@ const (
 	diskSize = "20g"
 	// shmSize bounds /dev/shm, which is memory beyond the limit of a single process.
 	shmSize = "256m"
+	// start is the first program. It bounds the processes and threads inside, so that a fork bomb gets EAGAIN and the machine lives. Code that
+	// means harm can lift the limit (it is root); the limits outside then end the sandbox.
+	start = "echo 500 > /sys/fs/cgroup/pids/pids.max; exec /usr/bin/python3 -m forevervm_runner"
 )
 
 // reserved are the mount points that later features need. Their sources are empty and read-only for now.
@@ -52,6 +69,8 @@ func baseSpec() *specs.Spec {
 	mounts := []specs.Mount{
 		{Destination: "/proc", Type: "proc", Source: "proc"},
 		{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"ro"}},
+		// Only with this mount does gVisor count processes.
+		{Destination: "/sys/fs/cgroup", Type: "cgroup", Source: "cgroup"},
 		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs"},
 		{Destination: "/dev/shm", Type: "tmpfs", Source: "tmpfs", Options: []string{"mode=1777", "size=" + shmSize}},
 		// gVisor puts an unbounded tmpfs over an empty /tmp. With something in it, /tmp is left on the disk.
@@ -75,7 +94,7 @@ func baseSpec() *specs.Spec {
 		},
 		Mounts: mounts,
 		Process: &specs.Process{
-			Args: []string{"/usr/bin/python3", "-m", "forevervm_runner"},
+			Args: []string{"/bin/sh", "-c", start},
 			Cwd:  "/root",
 			Env:  environment(),
 			Capabilities: &specs.LinuxCapabilities{

@@ -101,7 +101,7 @@ func (s Subject) tryStart(t *testing.T, spec machine.StartSpec) (*session, error
 		spec.Image = "base"
 	}
 	if spec.MemoryMB == 0 {
-		spec.MemoryMB = 1024
+		spec.MemoryMB = 2048 // the default of the product
 	}
 	if spec.Name == "" {
 		spec.Name = "brave-otter-42"

@@ -58,18 +58,18 @@ func (p parts) config(machineDir string) sandbox.Config {
 
 // fits says whether these parts can restore a checkpoint.
 func (p parts) fits(m checkpoint.Manifest) error {
-	if m.Image == p.imageDigest && m.Runtime == p.runtime && m.Spec == sandbox.SpecVersion {
+	if m.Image == p.imageDigest && m.Runtime == p.runtime && m.Spec == sandbox.SpecDigest() {
 		return nil
 	}
 	return unusable("This state was saved by another version of ForeverVM's sandbox and cannot be brought into memory by the present one. "+
 		"Its history is whole: run its instructions again in a new machine, or go back to the version that saved it.",
-		fmt.Errorf("checkpoint %s of image %.12s, runsc %.12s, spec %d; here are %.12s, %.12s, %d",
-			m.ID, m.Image, m.Runtime, m.Spec, p.imageDigest, p.runtime, sandbox.SpecVersion))
+		fmt.Errorf("checkpoint %s of image %.12s, runsc %.12s, spec %s; here are %.12s, %.12s, %s",
+			m.ID, m.Image, m.Runtime, m.Spec, p.imageDigest, p.runtime, sandbox.SpecDigest()))
 }
 
 // key names a template made of these parts.
 func (p parts) key() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d\n%s\n%s\n", sandbox.SpecVersion, p.imageDigest, p.runtime))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n", sandbox.SpecDigest(), p.imageDigest, p.runtime))
 	return hex.EncodeToString(sum[:12])
 }
 
