@@ -74,8 +74,8 @@ func newRunner(box *outbox) (r *runner, stdin, stdout *os.File, err error) {
 		in: in, out: out, box: box,
 		replies: map[uint64]chan protocol.Frame{},
 		lastSeq: -1, ended: -1,
-		ready:   make(chan protocol.Ready, 1),
-		sync:    hex.EncodeToString(nonce[:]),
+		ready: make(chan protocol.Ready, 1),
+		sync:  hex.EncodeToString(nonce[:]),
 	}
 	return r, in.r, stdout, nil
 }

@@ -32,6 +32,10 @@ func (e *Engine) template(ctx context.Context, p parts) (string, error) {
 		return "", describe(err)
 	}
 	defer lock.Close()
+	// A supervisor whose daemon died may be just saving it.
+	if err := waitUnlocked(ctx, dir); err != nil {
+		return "", err
+	}
 	if found := templateIn(dir); found != "" {
 		return found, nil
 	}
