@@ -77,7 +77,7 @@ func (d Dirs) Make() error {
 }
 
 // makeDir creates a folder of mode 0700. One that was there keeps its mode where it is the person's own choice (an
-// override's root may be a folder that is used for more), but nobody else may write to it.
+// override's root may be a folder that is used for more), but it is theirs, and nobody else may write to it.
 func makeDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("ForeverVM keeps its files in %s, but that folder cannot be made: %w", dir, err)
@@ -86,10 +86,7 @@ func makeDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	if runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("other users may write to %s, where ForeverVM keeps its files; take that right away (chmod go-w %q)", dir, dir)
-	}
-	return nil
+	return ownAlone(dir, info)
 }
 
 // TokenFile holds the local token.

@@ -83,6 +83,23 @@ func TestFoldersAreForTheUserAlone(t *testing.T) {
 	}
 }
 
+func TestAFolderOfAnotherUserIsRefused(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		return // there the rights come with LocalAppData
+	}
+	theirs := "/" // root's, who is another user
+	if os.Geteuid() == 0 {
+		theirs = t.TempDir()
+		if err := os.Chown(theirs, 65534, 65534); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dirs := home.Dirs{Root: theirs, Config: theirs, Data: theirs, Run: theirs}
+	if err := dirs.Make(); err == nil || !strings.Contains(err.Error(), "another user") || !strings.Contains(err.Error(), theirs) {
+		t.Errorf("a folder that another user owns was taken: %v", err)
+	}
+}
+
 func TestTheTokenIsMadeOnce(t *testing.T) {
 	dirs := resolve(t)
 	if _, err := dirs.ReadToken(); !errors.Is(err, home.ErrNoToken) {
