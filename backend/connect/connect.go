@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/forevervm/desktop/backend/client"
 	"github.com/forevervm/desktop/backend/home"
+	"github.com/forevervm/desktop/backend/proof"
 	"github.com/forevervm/desktop/backend/version"
 )
 
@@ -68,7 +70,7 @@ func Lazy(opts Options) (*client.Client, error) {
 		return nil, err
 	}
 	f := &finder{dirs: dirs, opts: opts}
-	return client.New("", "", client.Options{Name: opts.Name, Version: version.Version, Locate: f.locate}), nil
+	return client.New("", "", client.Options{Name: opts.Name, Version: version.Version, Locate: f.locate, HTTPClient: f.proved()}), nil
 }
 
 // Running returns a client of the daemon if one runs now, else nil: nothing is started, and nothing is looked for later.
@@ -89,7 +91,7 @@ func Running(ctx context.Context, opts Options) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.New(at.URL, at.Token, client.Options{Name: opts.Name, Version: version.Version}), nil
+	return client.New(at.URL, at.Token, client.Options{Name: opts.Name, Version: version.Version, HTTPClient: f.proved()}), nil
 }
 
 // finder finds the daemon of one home. The client calls it from one goroutine at a time.
@@ -97,6 +99,10 @@ type finder struct {
 	dirs home.Dirs
 	opts Options
 }
+
+// proved is an HTTP client that speaks to this home's daemon alone. Every connection has to show it, not only a daemon's
+// address that was just found: the daemon may be killed, and its port taken by another user, between any two requests.
+func (f *finder) proved() *http.Client { return proof.Client(f.dirs.ReadToken) }
 
 // locate returns where the daemon is, which has just answered there; it starts one if none does.
 func (f *finder) locate(ctx context.Context, _ *client.Endpoint) (client.Endpoint, error) {
@@ -127,7 +133,8 @@ func (f *finder) endpoint(d home.Daemon) (client.Endpoint, error) {
 	return client.Endpoint{URL: d.URL, Token: token, Process: fmt.Sprintf("%d/%s", d.PID, d.StartedAt.Format(time.RFC3339Nano))}, nil
 }
 
-// running returns the daemon that answers, or nil.
+// running returns the daemon that answers, or nil. What the file of a killed one says counts for nothing: a daemon that
+// lives holds the lock.
 func (f *finder) running(ctx context.Context) (*home.Daemon, error) {
 	ctx, cancel := context.WithTimeout(ctx, healthWithin)
 	defer cancel()
@@ -139,7 +146,13 @@ func (f *finder) running(ctx context.Context) (*home.Daemon, error) {
 		if err != nil {
 			return nil, fmt.Errorf("where the ForeverVM daemon is cannot be read: %w", err)
 		}
-		answering, err := health(ctx, said.URL)
+		if err := f.dirs.Make(); err != nil { // folders of another user's are not followed
+			return nil, err
+		}
+		if !f.lockHeld() {
+			return nil, nil
+		}
+		answering, err := f.health(ctx, said.URL)
 		if err != nil || answering == "" {
 			return nil, nil
 		}
@@ -152,8 +165,8 @@ func (f *finder) running(ctx context.Context) (*home.Daemon, error) {
 }
 
 // health returns the version of the daemon at an address.
-func health(ctx context.Context, url string) (version string, err error) {
-	probe := client.New(url, "", client.Options{})
+func (f *finder) health(ctx context.Context, url string) (version string, err error) {
+	probe := client.New(url, "", client.Options{HTTPClient: f.proved()})
 	defer probe.Close()
 	return probe.Health(ctx)
 }
@@ -166,7 +179,7 @@ func (f *finder) retire(ctx context.Context, d home.Daemon) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, stopWithin)
 	defer cancel()
-	old := client.New(at.URL, at.Token, client.Options{Name: f.opts.Name, Version: version.Version})
+	old := client.New(at.URL, at.Token, client.Options{Name: f.opts.Name, Version: version.Version, HTTPClient: f.proved()})
 	defer old.Close()
 	if err := old.Shutdown(ctx); err != nil && !errors.Is(err, client.ErrDropped) {
 		return fmt.Errorf("the older ForeverVM daemon (version %s, process %d) does not end when asked; end it yourself and try again: %w", d.Version, d.PID, err)

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/gofrs/flock"
 
 	"github.com/forevervm/desktop/backend/home"
+	"github.com/forevervm/desktop/backend/proof"
 )
 
 // ErrRuns says that another daemon runs on the same files.
@@ -33,9 +35,13 @@ func lock(ctx context.Context, dirs home.Dirs) (unlock func(), err error) {
 			return nil, fmt.Errorf("the lock %s cannot be used: %w", dirs.LockFile(), err)
 		}
 		if locked {
+			// What a killed daemon has said leads to whoever has its port now.
+			if err := os.Remove(dirs.DaemonFile()); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return nil, errors.Join(fmt.Errorf("what an earlier daemon has left cannot be removed: %w", err), file.Unlock())
+			}
 			return func() { _ = file.Unlock() }, nil
 		}
-		if other, err := dirs.ReadDaemon(); err == nil && answers(ctx, other.URL) {
+		if other, err := dirs.ReadDaemon(); err == nil && answers(ctx, dirs, other.URL) {
 			return nil, fmt.Errorf("%w: process %d at %s; stop that one first, or use it", ErrRuns, other.PID, other.URL)
 		}
 		if time.Now().After(deadline) {
@@ -49,16 +55,17 @@ func lock(ctx context.Context, dirs home.Dirs) (unlock func(), err error) {
 	}
 }
 
-// answers says whether a daemon is at a URL. While it starts or ends, none is.
-func answers(ctx context.Context, url string) bool {
+// answers says whether the daemon of these files is at a URL. While it starts or ends, none is.
+func answers(ctx context.Context, dirs home.Dirs, url string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/health", nil)
 	if err != nil {
 		return false
 	}
-	transport := &http.Transport{DisableKeepAlives: true}
-	resp, err := transport.RoundTrip(req)
+	client := proof.Client(dirs.ReadToken)
+	defer client.CloseIdleConnections()
+	resp, err := client.Do(req)
 	if err != nil {
 		return false
 	}

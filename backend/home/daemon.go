@@ -17,7 +17,7 @@ type Daemon struct {
 }
 
 // ReadDaemon returns what the running daemon says, or an error of os.ErrNotExist where none does. A daemon that was killed
-// leaves its file behind: only an answer at its URL shows that it lives.
+// leaves its file behind: only the lock shows that it lives, and only a proof that what answers at its URL is it.
 func (d Dirs) ReadDaemon() (Daemon, error) {
 	var daemon Daemon
 	data, err := os.ReadFile(d.DaemonFile())

@@ -1,15 +1,27 @@
 package server
 
 import (
+	"net"
 	"net/http"
 	"time"
 
 	"github.com/forevervm/desktop/backend/api"
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/proof"
 )
 
-func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
-	return writeJSON(w, http.StatusOK, api.Health{Status: "ok", Version: s.config.Version})
+// health needs no token. Asked with a nonce it shows that it knows the token, so that a caller dares to send it.
+func (s *Server) health(w http.ResponseWriter, r *http.Request) error {
+	answer := api.Health{Status: "ok", Version: s.config.Version}
+	if query := r.URL.Query(); query.Has(proof.Parameter) {
+		nonce := query.Get(proof.Parameter)
+		if !proof.ValidNonce(nonce) {
+			return invalid("The parameter %s must be 16 to 64 random bytes in hexadecimal.", proof.Parameter)
+		}
+		at, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+		answer.Proof = proof.Of(s.config.Token, nonce, at)
+	}
+	return writeJSON(w, http.StatusOK, answer)
 }
 
 func (s *Server) status(w http.ResponseWriter, r *http.Request) error {
