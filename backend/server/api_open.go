@@ -21,27 +21,21 @@ func (s *Server) redeemOpenCode(w http.ResponseWriter, r *http.Request) error {
 	if err := readJSON(w, r, &body); err != nil {
 		return err
 	}
-	switch s.codes.redeem(body.Code) {
-	case codeTaken:
+	if s.codes.redeem(body.Code) {
 		return writeJSON(w, http.StatusOK, api.OpenToken{Token: s.config.Token})
-	case codesExhausted:
-		return &failure{http.StatusTooManyRequests, "TooManyRequests", "Too many wrong links were tried. Wait a minute and open ForeverVM's page anew."}
 	}
 	return &failure{http.StatusForbidden, "WrongCode", "This link was used before or is too old. Open ForeverVM's page anew, from its menu or with `forevervm open`."}
 }
 
 const (
-	codeLife  = time.Minute
-	maxCodes  = 32 // waiting at once; the oldest goes
-	maxMisses = 10 // wrong codes in one codeLife
+	codeLife = time.Minute
+	maxCodes = 32 // waiting at once; the oldest goes
 )
 
 // openCodes are single-use codes that wait to be redeemed. The zero value is ready.
 type openCodes struct {
 	mu      sync.Mutex
 	waiting []openCode // oldest first
-	misses  int        // wrong codes since missing
-	missing time.Time
 }
 
 type openCode struct {
@@ -49,16 +43,8 @@ type openCode struct {
 	dies time.Time
 }
 
-// redemption is what became of an attempt.
-type redemption int
-
-const (
-	codeWrong redemption = iota
-	codeTaken
-	codesExhausted
-)
-
-// issue makes a code of 128 bits.
+// issue makes a code of 128 bits, which nobody guesses in a minute: attempts are not counted, for whoever made wrong
+// ones would lock the person out.
 func (c *openCodes) issue() string {
 	var secret [16]byte
 	_, _ = rand.Read(secret[:]) // never fails
@@ -73,14 +59,11 @@ func (c *openCodes) issue() string {
 	return code
 }
 
-// redeem takes a code, which works once.
-func (c *openCodes) redeem(code string) redemption {
+// redeem says whether a code is right, which it is once.
+func (c *openCodes) redeem(code string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.expire()
-	if c.misses >= maxMisses {
-		return codesExhausted
-	}
 	found := -1
 	for i, waiting := range c.waiting { // all of them, so that the time tells nothing
 		if sameSecret(waiting.code, code) {
@@ -88,14 +71,10 @@ func (c *openCodes) redeem(code string) redemption {
 		}
 	}
 	if found < 0 {
-		if c.misses == 0 {
-			c.missing = time.Now()
-		}
-		c.misses++
-		return codeWrong
+		return false
 	}
 	c.waiting = append(c.waiting[:found], c.waiting[found+1:]...)
-	return codeTaken
+	return true
 }
 
 // expire forgets what is too old. Called with mu held.
@@ -103,8 +82,5 @@ func (c *openCodes) expire() {
 	now := time.Now()
 	for len(c.waiting) > 0 && !now.Before(c.waiting[0].dies) {
 		c.waiting = c.waiting[1:]
-	}
-	if c.misses > 0 && now.Sub(c.missing) >= codeLife {
-		c.misses = 0
 	}
 }

@@ -57,18 +57,24 @@ func New(config Config) *Server {
 // How long requests that are under way may take to end once Serve is told to stop.
 const goodbye = 2 * time.Second
 
+// What someone without the token may send: that much of a body, and all of the request within that time.
+const (
+	strangerBody   = 1 << 10
+	strangerWithin = 10 * time.Second
+)
+
 // Serve answers requests on the listener until ctx ends; waiting calls and open sockets then end too, and it returns
 // once all have. The listener is closed.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	httpServer := &http.Server{
-		Handler:           s,
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelDebug),
-		BaseContext:       func(net.Listener) context.Context { return ctx },
+		Handler:        s,
+		ReadTimeout:    strangerWithin, // lifted where the token was right
+		IdleTimeout:    2 * time.Minute,
+		MaxHeaderBytes: 64 << 10,
+		ErrorLog:       slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelDebug),
+		BaseContext:    func(net.Listener) context.Context { return ctx },
 	}
 	stopped := make(chan struct{})
 	go func() {
@@ -132,11 +138,14 @@ func withoutDoubleSlash(r *http.Request) *http.Request {
 // handler wraps a route with what all have in common: the token, and errors that become responses.
 func (s *Server) handler(route route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !route.open {
+		if route.open {
+			r.Body = http.MaxBytesReader(w, r.Body, strangerBody)
+		} else {
 			if err := s.authorize(r); err != nil {
 				s.fail(w, r, err)
 				return
 			}
+			_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a writer without connection has no deadline either
 		}
 		if err := route.handle(w, r); err != nil {
 			s.fail(w, r, err)
