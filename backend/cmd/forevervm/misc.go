@@ -1,11 +1,8 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 
@@ -82,56 +79,6 @@ func (a *app) versionCommand() *cobra.Command {
 			})
 		},
 	}
-}
-
-func (a *app) openCommand() *cobra.Command {
-	var printOnly bool
-	cmd := &cobra.Command{
-		Use: "open", Short: "Open the page that shows the machines, in a browser", Args: cobra.NoArgs,
-		Long: "Open the page that shows the machines in a browser, and print its address. The address works once, within a minute.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.connect(cmd.Context())
-			if err != nil {
-				return err
-			}
-			code, err := c.OpenCode(cmd.Context())
-			if err != nil {
-				return err
-			}
-			at, err := c.Endpoint(cmd.Context())
-			if err != nil {
-				return err
-			}
-			page := at.URL + "/#open=" + code
-			if err := a.print(struct {
-				URL string `json:"url"`
-			}{page}, func(w io.Writer) { fmt.Fprintln(w, page) }); err != nil || printOnly || a.json {
-				return err
-			}
-			return openBrowser(cmd.Context(), page)
-		},
-	}
-	cmd.Flags().BoolVar(&printOnly, "print", false, "only print the address")
-	return cmd
-}
-
-// openBrowser shows an address in the person's browser; where there is no display it does nothing.
-func openBrowser(ctx context.Context, address string) error {
-	var cmd *exec.Cmd
-	switch {
-	case runtime.GOOS == "darwin":
-		cmd = exec.CommandContext(ctx, "open", address)
-	case runtime.GOOS == "windows":
-		cmd = exec.CommandContext(ctx, "rundll32", "url.dll,FileProtocolHandler", address)
-	case os.Getenv("DISPLAY") != "" || os.Getenv("WAYLAND_DISPLAY") != "":
-		cmd = exec.CommandContext(ctx, "xdg-open", address)
-	default:
-		return nil
-	}
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("no browser could be opened; open the address above yourself: %w", err)
-	}
-	return nil
 }
 
 func (a *app) searchCommand() *cobra.Command {
