@@ -14,14 +14,16 @@ func (s *Service) Delete(ctx context.Context, name string) error {
 	if s.isClosing() {
 		return errClosing()
 	}
-	return e.bin(ctx)
+	return e.toBin(ctx)
 }
 
+func (e *entry) toBin(ctx context.Context) error {
+	_, err := under(ctx, e, func(ctx context.Context) (struct{}, error) { return struct{}{}, e.bin(ctx) })
+	return err
+}
+
+// bin is Delete with op held.
 func (e *entry) bin(ctx context.Context) error {
-	if err := e.lockOp(ctx); err != nil {
-		return err
-	}
-	defer e.unlockOp()
 	e.mu.Lock()
 	if e.gone || e.state == Deleted {
 		err := e.usable()
@@ -44,7 +46,7 @@ func (e *entry) bin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := e.stop(ctx); err != nil {
+	if err := e.stop(ctx, nil); err != nil {
 		return saveError(err)
 	}
 	e.mu.Lock()
@@ -64,7 +66,7 @@ func (e *entry) bin(ctx context.Context) error {
 		return err
 	}
 	ended = append(ended, late...)
-	err = e.saveSync(ctx, func(m *MachineRecord) { m.DeletedAt, m.Live = &now, false }, func(w Writer) error { return putEnded(w, ended) })
+	err = e.saveSync(ctx, func(m *MachineRecord) { m.DeletedAt = &now }, func(w Writer) error { return putEnded(w, ended) })
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,14 @@ func (e *entry) record(ctx context.Context, info CheckpointInfo, kind Checkpoint
 
 // describe makes the record of a checkpoint. mu is held.
 func (e *entry) describe(ctx context.Context, info CheckpointInfo, kind CheckpointKind, label string, mark *Mark) (CheckpointRecord, error) {
+	// What the sandbox says of numbers that were never given out is forged.
+	info.LastSeq = min(info.LastSeq, e.rec.NextSeq-1)
+	if r := info.RunningSeq; r != nil && (*r < 0 || *r > info.LastSeq) {
+		info.RunningSeq = nil
+	}
+	if mark != nil && mark.Seq > info.LastSeq {
+		mark = nil // given to the sandbox only afterwards
+	}
 	lost, err := e.s.store.RolledBack(ctx, e.id, info.LastSeq)
 	if err != nil {
 		return CheckpointRecord{}, err
@@ -103,8 +111,8 @@ func (s *Service) takeOutGarbage() {
 }
 
 func (s *Service) takeOut(g Garbage) error {
-	if _, making := s.making.Load(g.Machine); making {
-		return nil
+	if _, making := s.making.Load(g.Machine); making || g.Checkpoint == "" && s.knows(g.Machine) {
+		return nil // the list was read before a fork was finished
 	}
 	if g.Checkpoint == "" {
 		if err := os.RemoveAll(overflowDir(s.outputDir, g.Machine)); err != nil {
@@ -137,16 +145,15 @@ func (s *Service) Checkpoint(ctx context.Context, name, label string) (Checkpoin
 	if s.isClosing() {
 		return Checkpoint{}, errClosing()
 	}
-	if err := e.lockToUse(ctx); err != nil {
-		return Checkpoint{}, err
-	}
-	defer e.unlockOp()
-	rec, err := e.keep(ctx, label)
+	rec, err := under(ctx, e, func(ctx context.Context) (CheckpointRecord, error) { return e.keep(ctx, label) })
 	return rec.Checkpoint, err
 }
 
 // keep makes a manual checkpoint of the present state. op is held.
 func (e *entry) keep(ctx context.Context, label string) (CheckpointRecord, error) {
+	if err := e.takeUp(ctx); err != nil {
+		return CheckpointRecord{}, err
+	}
 	x, kept, err := e.keepSwapped(ctx, label)
 	if err != nil || kept != nil {
 		return *cmp.Or(kept, &CheckpointRecord{}), err

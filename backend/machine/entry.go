@@ -64,6 +64,36 @@ func (e *entry) lockOp(ctx context.Context) error {
 
 func (e *entry) unlockOp() { <-e.op }
 
+// under does something with op held and under the service's context: a caller who leaves only stops waiting, and leaves
+// nothing half done.
+func under[T any](ctx context.Context, e *entry, do func(context.Context) (T, error)) (T, error) {
+	var none T
+	if err := e.lockOp(ctx); err != nil {
+		return none, err
+	}
+	type outcome struct {
+		value T
+		err   error
+	}
+	done := make(chan outcome, 1)
+	if !e.s.enter() {
+		e.unlockOp()
+		return none, errClosing()
+	}
+	go func() {
+		defer e.s.group.Done()
+		defer e.unlockOp()
+		value, err := do(e.s.ctx)
+		done <- outcome{value, err}
+	}()
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
+}
+
 // usable says whether work may be given to the machine. mu is held.
 func (e *entry) usable() error {
 	switch {
@@ -160,6 +190,9 @@ func (e *entry) saveSync(ctx context.Context, change func(*MachineRecord), more 
 }
 
 func (e *entry) write(ctx context.Context, write func(context.Context, func(Writer) error) error, change func(*MachineRecord), more ...func(Writer) error) error {
+	if e.gone {
+		return noMachine(e.rec.Name) // purged: nothing of it is written again
+	}
 	rec := e.rec
 	change(&rec)
 	err := write(ctx, func(w Writer) error {

@@ -36,6 +36,12 @@ type script struct {
 	deaf        bool // instructions get lost on their way
 	saveErr     error
 	reclaimErr  error
+	startTakes  time.Duration
+	saveTakes   time.Duration // the machine stands still meanwhile
+	writeTakes  time.Duration
+	limitTakes  time.Duration
+	sluggish    bool                  // instructions are taken, and do not begin
+	forged      int                   // what checkpoints say their last instruction is, when not 0
 	owner       map[string]machine.ID // of checkpoints
 	purged      []machine.ID
 }
@@ -45,6 +51,7 @@ type memory struct {
 	done    []string // what has taken effect
 	last    int
 	running *job
+	waiting *job // given and not begun
 	unacked []machine.Frame
 	at      time.Time // when it was saved
 	life    string    // that it was saved in
@@ -64,8 +71,11 @@ func (s *script) Name() string { return "script" }
 
 func (s *script) Start(ctx context.Context, spec machine.StartSpec) (machine.Sandbox, error) {
 	s.mu.Lock()
-	hangs := s.startHangs
+	hangs, takes := s.startHangs, s.startTakes
 	s.mu.Unlock()
+	if err := stand(ctx, takes); err != nil {
+		return nil, err
+	}
 	if hangs {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -96,6 +106,10 @@ func (s *script) Start(ctx context.Context, spec machine.StartSpec) (machine.San
 		seq := m.running.seq
 		b.ready.Running = &seq
 	}
+	if m.waiting != nil {
+		b.ready.Queued = []int{m.waiting.seq}
+	}
+	b.limit = spec.MemoryMB
 	s.boxes[spec.ID] = b
 	s.all = append(s.all, b)
 	again := slices.Clone(b.mem.unacked)
@@ -110,11 +124,28 @@ func (s *script) Start(ctx context.Context, spec machine.StartSpec) (machine.San
 	return b, nil
 }
 
+// stand lets time pass.
+func stand(ctx context.Context, d time.Duration) error {
+	if d == 0 {
+		return nil
+	}
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 func (m memory) copy() memory {
 	m.done, m.unacked = slices.Clone(m.done), slices.Clone(m.unacked)
 	if m.running != nil {
 		j := *m.running
 		m.running = &j
+	}
+	if m.waiting != nil {
+		j := *m.waiting
+		m.waiting = &j
 	}
 	return m
 }
@@ -168,6 +199,9 @@ func (m memory) info(id string) machine.CheckpointInfo {
 	info := machine.CheckpointInfo{ID: id, CreatedAt: m.at, LastSeq: m.last, Size: 1000}
 	if m.running != nil {
 		seq := m.running.seq
+		info.RunningSeq = &seq
+	} else if m.waiting != nil {
+		seq := m.waiting.seq
 		info.RunningSeq = &seq
 	}
 	return info

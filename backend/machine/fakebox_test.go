@@ -28,6 +28,8 @@ type box struct {
 	dead  bool
 	cause machine.Cause
 	used  int64
+	limit int
+	still chan struct{} // closed when the save that goes on is over; nil for none
 }
 
 func (b *box) Ready() machine.Ready         { return b.ready }
@@ -77,6 +79,19 @@ func (b *box) run() {
 	defer close(b.in)
 	b.mu.Lock()
 	var first *job
+	if w := b.mem.waiting; w != nil {
+		j := *w
+		go func() { // begins a moment after it woke, unless it is taken back
+			time.Sleep(time.Second)
+			b.mu.Lock()
+			begins := b.mem.waiting != nil && !b.dead
+			b.mem.waiting = nil
+			b.mu.Unlock()
+			if begins {
+				b.todo <- j
+			}
+		}()
+	}
 	if b.mem.running != nil {
 		j := *b.mem.running
 		first = &j
@@ -172,6 +187,12 @@ func (b *box) Execute(_ context.Context, seq int, code string, _ []string) error
 	b.mu.Unlock()
 	b.s.mu.Lock()
 	known = known || b.s.deaf
+	if b.s.sluggish && !known {
+		known = true
+		b.mu.Lock()
+		b.mem.last, b.mem.waiting = seq, &job{seq: seq, code: code}
+		b.mu.Unlock()
+	}
 	b.s.mu.Unlock()
 	if !known {
 		b.todo <- job{seq: seq, code: code}
@@ -186,7 +207,17 @@ func (b *box) poke(sig string) {
 	}
 }
 
-func (b *box) Interrupt(_ context.Context, seq int) error {
+func (b *box) Interrupt(ctx context.Context, seq int) error {
+	b.mu.Lock()
+	still := b.still
+	b.mu.Unlock()
+	if still != nil {
+		select {
+		case <-still:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	b.mu.Lock()
 	runs := b.mem.running != nil && b.mem.running.seq == seq
 	b.mu.Unlock()
@@ -196,7 +227,14 @@ func (b *box) Interrupt(_ context.Context, seq int) error {
 	return nil
 }
 
-func (b *box) Cancel(context.Context, int) error { return nil }
+func (b *box) Cancel(_ context.Context, seq int) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.mem.waiting != nil && b.mem.waiting.seq == seq {
+		b.mem.waiting = nil
+	}
+	return nil
+}
 
 func (b *box) Ack(seq, index int) { b.forget(seq, index) }
 
@@ -206,7 +244,21 @@ func (b *box) forget(seq, index int) {
 	b.mem.unacked = slices.DeleteFunc(b.mem.unacked, func(f machine.Frame) bool { return f.Seq == seq && f.Index <= index })
 }
 
-func (b *box) Checkpoint(context.Context) (machine.CheckpointInfo, error) {
+func (b *box) Checkpoint(ctx context.Context) (machine.CheckpointInfo, error) {
+	b.s.mu.Lock()
+	takes := b.s.saveTakes
+	b.s.mu.Unlock()
+	if takes > 0 {
+		over := make(chan struct{})
+		b.mu.Lock()
+		b.still = over
+		b.mu.Unlock()
+		time.Sleep(takes) // whether or not anybody waits for it
+		b.mu.Lock()
+		b.still = nil
+		b.mu.Unlock()
+		close(over)
+	}
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
 	if b.s.saveErr != nil {
@@ -214,7 +266,11 @@ func (b *box) Checkpoint(context.Context) (machine.CheckpointInfo, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.s.put(b.id, b.mem), nil
+	info := b.s.put(b.id, b.mem)
+	if b.s.forged != 0 {
+		info.LastSeq = b.s.forged
+	}
+	return info, ctx.Err() // too late is made all the same
 }
 
 func (b *box) Stop(ctx context.Context) (machine.CheckpointInfo, error) {
@@ -242,7 +298,18 @@ func (b *box) end(cause machine.Cause) {
 	<-b.ended
 }
 
-func (b *box) SetMemoryLimit(context.Context, int) error { return nil }
+func (b *box) SetMemoryLimit(ctx context.Context, mb int) error {
+	b.s.mu.Lock()
+	takes := b.s.limitTakes
+	b.s.mu.Unlock()
+	if err := stand(ctx, takes); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.limit = mb
+	return nil
+}
 
 func (b *box) Stats(context.Context) (machine.Stats, error) {
 	b.mu.Lock()
@@ -260,7 +327,12 @@ func (b *box) Variables(context.Context, int) ([]machine.Variable, error) { retu
 func (b *box) ReadFile(context.Context, string, int64, int) (machine.FileChunk, error) {
 	return machine.FileChunk{}, nil
 }
-func (b *box) WriteFile(context.Context, string, int64, bool, []byte) error { return nil }
+func (b *box) WriteFile(ctx context.Context, _ string, _ int64, _ bool, _ []byte) error {
+	b.s.mu.Lock()
+	takes := b.s.writeTakes
+	b.s.mu.Unlock()
+	return stand(ctx, takes)
+}
 func (b *box) ListFiles(context.Context, string, int) ([]machine.FileEntry, error) {
 	return nil, nil
 }

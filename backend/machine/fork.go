@@ -16,10 +16,15 @@ func (s *Service) Fork(ctx context.Context, name, checkpoint string, opts Create
 	if s.isClosing() {
 		return Machine{}, errClosing()
 	}
-	if err := e.lockToUse(ctx); err != nil {
+	return under(ctx, e, func(ctx context.Context) (Machine, error) { return e.fork(ctx, checkpoint, opts) })
+}
+
+// fork is Fork with op held.
+func (e *entry) fork(ctx context.Context, checkpoint string, opts CreateOptions) (Machine, error) {
+	s := e.s
+	if err := e.takeUp(ctx); err != nil {
 		return Machine{}, err
 	}
-	defer e.unlockOp()
 	parent := e.machine()
 	if parent.State == Deleted {
 		return Machine{}, inBin(parent.Name)
@@ -138,6 +143,14 @@ func (s *Service) copyInto(ctx context.Context, engine Engine, rec *MachineRecor
 		}
 	}
 	mark := source.Mark
+	var running *InstructionRecord
+	if mark != nil {
+		in, err := s.store.Instruction(ctx, parent, mark.Seq)
+		if err != nil {
+			return err
+		}
+		running = &in
+	}
 	if err := s.copyOverflows(ctx, parent, rec.ID, source.LastSeq, mark); err != nil {
 		return err
 	}
@@ -158,12 +171,22 @@ func (s *Service) copyInto(ctx context.Context, engine Engine, rec *MachineRecor
 		}
 		return w.RemoveGarbage(trash)
 	})
-	if err != nil || mark == nil {
-		return err
+	if err == nil && running != nil {
+		*run = running.asOf(rec.ID, mark)
 	}
-	in, err := s.store.Instruction(ctx, rec.ID, mark.Seq)
-	*run = &in
 	return err
+}
+
+// asOf is what the record of an instruction was when a checkpoint was made in it; see Writer.CopyHistory.
+func (in *InstructionRecord) asOf(id ID, m *Mark) *InstructionRecord {
+	return &InstructionRecord{
+		Instruction: Instruction{
+			Machine: id, Seq: in.Seq, Code: in.Code, Client: in.Client, Timeout: in.Timeout, Formats: in.Formats,
+			Status: StatusRunning, QueuedAt: in.QueuedAt, StartedAt: in.StartedAt,
+			Items: m.Items, OutputBytes: m.OutputBytes, OutputDropped: m.OutputDropped,
+		},
+		Progress: m.Progress, Ran: in.Ran,
+	}
 }
 
 // copyOverflows gives a fork its own overflow files.

@@ -23,19 +23,21 @@ func (s *Service) Swap(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := e.lockOp(ctx); err != nil {
-		return err
-	}
-	defer e.unlockOp()
+	_, err = under(ctx, e, func(ctx context.Context) (struct{}, error) { return struct{}{}, e.swap(ctx) })
+	return err
+}
+
+// swap is Swap with op held.
+func (e *entry) swap(ctx context.Context) error {
 	e.mu.Lock()
-	err = e.usable()
+	err := e.usable()
 	e.paused = e.run != nil && err == nil
 	e.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	if err := e.stop(ctx); err != nil {
-		s.health.failed(err)
+	if err := e.stop(ctx, nil); err != nil {
+		e.s.health.failed(err)
 		return saveError(err)
 	}
 	return nil
@@ -95,7 +97,16 @@ func (s *Service) WriteFile(ctx context.Context, name, path string, offset int64
 		if err != nil {
 			return err
 		}
-		return b.WriteFile(ctx, path, offset, truncate, data)
+		err = b.WriteFile(ctx, path, offset, truncate, data)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.sess != nil { // a checkpoint made meanwhile may hold half of it
+			e.sess.version++
+		}
+		if err == nil && !e.rec.Touched {
+			err = e.save(ctx, func(m *MachineRecord) { m.Touched = true })
+		}
+		return err
 	})
 }
 

@@ -156,7 +156,7 @@ func (s *Service) expire() {
 		case m.DeletedAt != nil && now.Sub(*m.DeletedAt) >= s.set.Load().BinRetention:
 			err = e.purge(s.ctx)
 		case m.DeletedAt == nil && m.ExpiresAt != nil && !m.ExpiresAt.After(now):
-			err = e.bin(s.ctx)
+			err = e.toBin(s.ctx)
 		}
 		if err != nil && s.ctx.Err() == nil {
 			s.log.Warn("a machine whose time is over stays for now", "machine", m.ID, "err", err)

@@ -49,6 +49,13 @@ func (s *Service) adopt(e *entry) {
 	s.names[e.rec.Name] = e.id
 }
 
+// knows says whether there is a machine of that ID.
+func (s *Service) knows(id ID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.machines[id] != nil
+}
+
 // forget makes a purged machine unknown.
 func (s *Service) forget(e *entry) {
 	s.mu.Lock()
@@ -239,6 +246,9 @@ func (s *Service) Update(ctx context.Context, name string, c Change) (Machine, e
 	s.mu.Lock()
 	s.names[next.Name] = next.ID
 	s.mu.Unlock()
+	if e.sess != nil {
+		e.sess.fitLimit()
+	}
 	e.publish()
 	s.poke()
 	return e.snapshot(), nil
@@ -255,7 +265,23 @@ func (e *entry) setLimit(ctx context.Context, x *session, mb int) error {
 	if err != nil {
 		return &Error{Kind: ErrUnavailable, Message: "The memory limit could not be changed: " + err.Error(), Cause: err}
 	}
+	e.mu.Lock()
+	x.memoryMB = mb
+	e.mu.Unlock()
 	return nil
+}
+
+// fitLimit brings the sandbox's limit up to the record, which may have been changed meanwhile. mu is held.
+func (x *session) fitLimit() {
+	mb := x.e.rec.MemoryMB
+	if x.memoryMB == mb {
+		return
+	}
+	x.e.s.spawn(func() {
+		if err := x.e.setLimit(x.e.s.ctx, x, mb); err != nil && x.e.s.ctx.Err() == nil {
+			x.e.log().Warn("the memory limit is applied at the next start", "err", err)
+		}
+	})
 }
 
 // apply checks a change and makes it on a record. naming is held.

@@ -33,18 +33,6 @@ func (s *Service) resume() {
 	}
 }
 
-// lockToUse takes op and sees to it that the record of the machine is that of its present state.
-func (e *entry) lockToUse(ctx context.Context) error {
-	if err := e.lockOp(ctx); err != nil {
-		return err
-	}
-	if err := e.takeUp(ctx); err != nil {
-		e.unlockOp()
-		return err
-	}
-	return nil
-}
-
 // takeUp finds out what the supervisor of a machine left behind whose daemon had died. With an error nothing is known, so nothing has
 // changed: it is asked again before the machine is used. op is held.
 func (e *entry) takeUp(ctx context.Context) error {

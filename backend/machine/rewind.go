@@ -16,10 +16,14 @@ func (s *Service) Rewind(ctx context.Context, name, checkpoint string) (Machine,
 	if s.isClosing() {
 		return Machine{}, errClosing()
 	}
-	if err := e.lockToUse(ctx); err != nil {
+	return under(ctx, e, func(ctx context.Context) (Machine, error) { return e.rewind(ctx, checkpoint) })
+}
+
+// rewind is Rewind with op held.
+func (e *entry) rewind(ctx context.Context, checkpoint string) (Machine, error) {
+	if err := e.takeUp(ctx); err != nil {
 		return Machine{}, err
 	}
-	defer e.unlockOp()
 	target, err := e.mayRewind(ctx, checkpoint)
 	if err != nil {
 		return Machine{}, err
@@ -38,11 +42,11 @@ func (s *Service) Rewind(ctx context.Context, name, checkpoint string) (Machine,
 		x.box.Kill()
 		select {
 		case <-x.stored:
-		case <-s.ctx.Done():
+		case <-ctx.Done():
 			return Machine{}, errClosing()
 		}
 	}
-	err = s.patient("a rewind", func(ctx context.Context) error { return e.rewound(ctx, target) })
+	err = e.s.patient("a rewind", func(ctx context.Context) error { return e.rewound(ctx, target) })
 	return e.machine(), err
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// saveTimeout bounds how long a machine that is saved by itself may take.
+// saveTimeout bounds how long a save may take.
 const saveTimeout = 10 * time.Minute
 
 // autoSave checkpoints a machine that has been idle for a while.
@@ -53,13 +53,7 @@ func (e *entry) autoSwap(x *session) {
 		return
 	}
 	defer e.unlockOp()
-	e.mu.Lock()
-	due := e.sess == x && x.alive() && e.state == Idle && len(e.queue) == 0
-	e.mu.Unlock()
-	if !due {
-		return
-	}
-	if err := e.stop(ctx); err != nil {
+	if err := e.stop(ctx, func() bool { return e.sess == x && e.atRest() }); err != nil {
 		e.saveFailed(x, err)
 	}
 }
@@ -93,32 +87,37 @@ func (e *entry) stopFor(ctx context.Context, evenRunning bool) error {
 		return err
 	}
 	defer e.unlockOp()
-	e.mu.Lock()
-	run := e.run != nil || len(e.queue) > 0
-	e.mu.Unlock()
-	if run && !evenRunning {
-		return nil
+	due := e.atRest
+	if evenRunning {
+		due = nil
 	}
-	return e.stop(ctx)
+	return e.stop(ctx, due)
 }
 
-// stop saves the machine and frees its memory. When it cannot be saved it stays in memory, if it lives. op is held.
-func (e *entry) stop(ctx context.Context) error {
+// atRest says whether the machine is in memory with nothing to do. mu is held.
+func (e *entry) atRest() bool { return e.state == Idle && e.run == nil && len(e.queue) == 0 }
+
+// stop saves the machine and frees its memory. When it cannot be saved it stays in memory, if it lives. due, which is asked
+// with mu held and may be nil, says whether it is still wanted. op is held.
+func (e *entry) stop(ctx context.Context, due func() bool) error {
 	e.mu.Lock()
 	x := e.sess
-	if !x.alive() {
+	if !x.alive() || due != nil && !due() {
 		e.mu.Unlock()
 		return nil
 	}
 	back := e.state
 	e.setState(Swapping)
+	x.freeze()
 	// One that was never used is its template.
 	unused := e.rec.Base == "" && x.version == 0 && e.rec.NextSeq == 0
 	e.mu.Unlock()
 	if unused {
 		return e.discard(ctx, x)
 	}
-	info, err := x.box.Stop(ctx)
+	saveCtx, cancel := context.WithTimeout(ctx, saveTimeout)
+	defer cancel()
+	info, err := x.box.Stop(saveCtx)
 	if err != nil {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -146,6 +145,8 @@ func (e *entry) resumeAfter(x *session, back State) {
 		back = Idle
 	}
 	e.setState(back)
+	e.paused = false
+	x.thaw()
 	switch {
 	case back == Idle:
 		x.rest()
@@ -196,7 +197,7 @@ func (e *entry) putAway(ctx context.Context, x *session) error {
 	e.run = run
 	e.clear()
 	e.setState(Swapped)
-	if len(e.queue) > 0 || e.interrupt {
+	if e.interrupt || e.run == nil || !e.paused {
 		e.kick()
 	}
 	return nil
@@ -216,7 +217,11 @@ func (e *entry) pausedRun() *InstructionRecord {
 		return nil
 	}
 	run := *e.run
-	run.pause(time.Now())
+	now := time.Now()
+	if e.sess != nil && e.sess.saving {
+		now = e.sess.frozen
+	}
+	run.pause(now)
 	return &run
 }
 
@@ -235,9 +240,12 @@ func (e *entry) checkpoint(ctx context.Context, x *session, kind CheckpointKind,
 	e.mu.Lock()
 	version, mark := x.version, e.mark()
 	x.holding, x.held = true, map[int]int{}
+	x.freeze()
 	e.mu.Unlock()
 
-	info, err := x.box.Checkpoint(ctx)
+	saveCtx, cancel := context.WithTimeout(ctx, saveTimeout)
+	defer cancel()
+	info, err := x.box.Checkpoint(saveCtx)
 
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -246,6 +254,7 @@ func (e *entry) checkpoint(ctx context.Context, x *session, kind CheckpointKind,
 		x.box.Ack(seq, index)
 	}
 	x.held = nil
+	x.thaw()
 	defer e.kick()
 	if err != nil {
 		return CheckpointRecord{}, saveError(err)

@@ -24,6 +24,13 @@ type session struct {
 	handed int           // the instruction that was given to the sandbox last; -1 for none
 	over   chan struct{} // closed when run is over; nil while nothing runs
 	stale  *int          // an instruction of the past that the checkpoint was made in, being stopped
+	past   chan struct{} // closed when stale is over
+
+	memoryMB int // the limit that the sandbox has
+
+	saving bool      // the sandbox is being saved, and stands still
+	frozen time.Time // since when
+	saves  int       // counts them
 
 	holding bool        // acknowledgements are held back while a checkpoint is made
 	held    map[int]int // by instruction, the highest index held back
@@ -73,6 +80,10 @@ func (e *entry) clear() {
 	if x.over != nil {
 		close(x.over)
 		x.over = nil
+	}
+	if x.stale != nil {
+		close(x.past)
+		x.stale = nil
 	}
 	e.sess, e.stats, e.hungry, e.recent = nil, nil, false, nil
 	close(x.cleared)
@@ -129,6 +140,15 @@ func (x *session) hand(seq int, code string, formats []string) {
 	})
 }
 
+// takeBack takes an instruction out of the sandbox's own queue.
+func (x *session) takeBack(seq int) {
+	ctx, cancel := context.WithTimeout(x.e.s.ctx, handTimeout)
+	defer cancel()
+	if err := x.box.Cancel(ctx, seq); err != nil && ctx.Err() == nil {
+		x.e.log().Warn("an instruction of the past could not be taken back", "seq", seq, "err", err)
+	}
+}
+
 // kill ends the sandbox without saving it; what follows is reap's. mu is not held.
 func (x *session) kill(why *end) {
 	x.e.mu.Lock()
@@ -141,19 +161,50 @@ func (x *session) kill(why *end) {
 
 // watchTimeout stops the running instruction when its time is up, counting only its own running time. mu is held.
 func (x *session) watchTimeout() {
+	x.limit.stop()
+	x.limit = nil
 	in := x.e.run
-	if in == nil || in.Timeout <= 0 {
+	if in == nil || in.Timeout <= 0 || in.ResumedAt == nil {
 		return
 	}
-	x.limit.stop()
 	seq := in.Seq
-	x.limit = x.e.s.after(max(0, in.Timeout-in.Ran), func() {
+	x.limit = x.e.s.after(max(0, in.Timeout-in.Ran-time.Since(*in.ResumedAt)), func() {
 		x.e.mu.Lock()
 		defer x.e.mu.Unlock()
-		if x.e.sess == x && x.e.run != nil && x.e.run.Seq == seq {
+		if x.e.sess == x && !x.saving && x.e.run != nil && x.e.run.Seq == seq {
 			x.stopRun(stopByTimeout)
 		}
 	})
+}
+
+// freeze notes that a save begins: the machine stands still, and so does the time of what runs in it. mu is held.
+func (x *session) freeze() {
+	x.saving, x.frozen = true, time.Now()
+	x.saves++
+	x.limit.stop()
+	x.limit = nil
+}
+
+// thaw is the end of a save after which the machine goes on. mu is held.
+func (x *session) thaw() {
+	x.saving = false
+	if !x.alive() {
+		return
+	}
+	if e := x.e; e.run != nil && e.run.ResumedAt != nil && x.over != nil {
+		run := *e.run
+		from := run.ResumedAt.Add(time.Since(later(x.frozen, *run.ResumedAt)))
+		run.ResumedAt = &from
+		e.run = &run
+		x.watchTimeout()
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // stopRun interrupts the running instruction, harder each time, and ends the sandbox when the grace is over. mu is held.
@@ -171,28 +222,40 @@ func (x *session) stopRun(why stopReason) {
 	x.e.s.spawn(func() { x.insist(seq, over, why2) })
 }
 
-// insist repeats an interrupt until the instruction is over, and ends the sandbox when it will not be.
+// insist repeats an interrupt until the instruction is over, and ends the sandbox when it will not be. The grace counts from the
+// first interrupt that got there, and not while the machine stands still to be saved.
 func (x *session) insist(seq int, over <-chan struct{}, why *end) {
-	grace := x.e.s.set.Load().InterruptGrace
-	ctx, cancel := context.WithTimeout(x.e.s.ctx, grace)
-	defer cancel()
+	grace, patience := x.e.s.set.Load().InterruptGrace, handTimeout
 	again := time.NewTicker(max(grace/5, time.Millisecond))
 	defer again.Stop()
-	for {
-		if err := x.box.Interrupt(ctx, seq); err != nil && ctx.Err() == nil {
-			x.e.log().Warn("an interrupt failed", "seq", seq, "err", err)
-		}
+	for grace > 0 && patience > 0 {
+		start, saves, saving := time.Now(), 0, false
+		x.e.mu.Lock()
+		saves, saving = x.saves, x.saving
+		x.e.mu.Unlock()
+		ctx, cancel := context.WithTimeout(x.e.s.ctx, handTimeout)
+		err := x.box.Interrupt(ctx, seq)
+		cancel()
 		select {
 		case <-again.C:
 		case <-over:
 			return
 		case <-x.box.Ended():
 			return
-		case <-ctx.Done():
-			if x.e.s.ctx.Err() == nil {
-				x.kill(why)
-			}
+		case <-x.e.s.ctx.Done():
 			return
 		}
+		x.e.mu.Lock()
+		stood := saving || x.saving || x.saves != saves
+		x.e.mu.Unlock()
+		switch {
+		case stood:
+		case err != nil:
+			x.e.log().Warn("an interrupt failed", "seq", seq, "err", err)
+			patience -= time.Since(start)
+		default:
+			grace -= time.Since(start)
+		}
 	}
+	x.kill(why)
 }

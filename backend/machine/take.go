@@ -221,6 +221,7 @@ func (t *take) tell() {
 	}
 	if t.staleOver {
 		x.stale = nil
+		close(x.past)
 		e.publish()
 		x.rest()
 		e.kick()
@@ -246,7 +247,8 @@ func (t *take) tell() {
 		return
 	}
 	e.setState(Idle)
-	if e.next(); e.run == nil {
+	e.kick() // not while a checkpoint is made: that would be neither in it nor after it
+	if e.run == nil {
 		x.rest()
 	}
 }

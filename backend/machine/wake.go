@@ -52,17 +52,19 @@ func (e *entry) wake(ctx context.Context) (*session, error) {
 		if ready {
 			return x, nil
 		}
-		if err := e.lockOp(ctx); err != nil {
-			return nil, err
+		if e.s.isClosing() {
+			return nil, errClosing()
 		}
-		e.mu.Lock()
-		swapped := e.state == Swapped && !e.gone
-		x = e.sess
-		e.mu.Unlock()
-		if swapped {
-			err = e.start(ctx)
-		}
-		e.unlockOp()
+		swapped, err := under(ctx, e, func(ctx context.Context) (bool, error) {
+			e.mu.Lock()
+			swapped := e.state == Swapped && !e.gone
+			x = e.sess
+			e.mu.Unlock()
+			if swapped {
+				return true, e.start(ctx)
+			}
+			return false, nil
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +89,7 @@ func (e *entry) rouse() {
 		e.kick()
 		return
 	}
-	if e.s.ctx.Err() == nil && !e.gone && e.state != Deleted {
+	if !e.s.isClosing() && !e.gone && e.state != Deleted {
 		e.giveUp(err)
 	}
 }
@@ -175,6 +177,9 @@ func (e *entry) start(ctx context.Context) (err error) {
 	defer e.mu.Unlock()
 	if err != nil {
 		e.setState(Swapped)
+		if ctx.Err() != nil { // the service ends
+			return ctx.Err()
+		}
 		notice := "This machine could not be brought into memory: " + err.Error()
 		if errors.Is(err, ErrCheckpointUnusable) {
 			notice = "This machine's saved state cannot be used: " + err.Error() +
@@ -184,16 +189,13 @@ func (e *entry) start(ctx context.Context) (err error) {
 			e.log().Error("a failed start could not be recorded", "err", saveErr)
 		}
 		e.publish()
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
 		kind := ErrUnavailable
 		if errors.Is(err, ErrCheckpointUnusable) {
 			kind = ErrCheckpointUnusable
 		}
 		return &Error{Kind: kind, Message: notice, Cause: err}
 	}
-	e.settle(ctx, box, base)
+	e.settle(ctx, box, base, spec.MemoryMB)
 	return nil
 }
 
@@ -236,8 +238,8 @@ func (e *entry) spec(ctx context.Context) (StartSpec, CheckpointRecord, error) {
 }
 
 // settle takes over a sandbox that is ready and works out what it is doing. mu is held.
-func (e *entry) settle(ctx context.Context, box Sandbox, base CheckpointRecord) {
-	x := &session{e: e, box: box, since: time.Now(), handed: -1, stored: make(chan struct{}), cleared: make(chan struct{}), late: lateBudget{seq: base.LastSeq}}
+func (e *entry) settle(ctx context.Context, box Sandbox, base CheckpointRecord, memoryMB int) {
+	x := &session{e: e, box: box, memoryMB: memoryMB, since: time.Now(), handed: -1, stored: make(chan struct{}), cleared: make(chan struct{}), late: lateBudget{seq: base.LastSeq}}
 	e.sess = x
 	e.paused = false
 	ready := box.Ready()
@@ -246,22 +248,28 @@ func (e *entry) settle(ctx context.Context, box Sandbox, base CheckpointRecord) 
 			e.log().Warn("a notice stays", "err", err)
 		}
 	}
-	switch {
-	case e.run != nil:
-		e.goOn(ctx, x, ready)
-	default:
-		e.setState(Idle)
-		if r := ready.Running; r != nil && *r >= 0 && *r < e.rec.NextSeq {
-			// The checkpoint was made in the middle of an instruction that is over for us.
-			x.version++
-			stale := *r
-			x.stale, x.over = &stale, make(chan struct{})
-			e.s.spawn(func() {
-				x.insist(stale, x.over, &end{errNameStopped, fmt.Sprintf("instruction %d, which ran when the checkpoint was made, did not stop", stale)})
-			})
+	for _, seq := range ready.Queued {
+		if e.run == nil || e.run.Seq != seq { // over for us before it had begun in the checkpoint
+			e.s.spawn(func() { x.takeBack(seq) })
 		}
+	}
+	if r := ready.Running; r != nil && *r >= 0 && *r < e.rec.NextSeq && (e.run == nil || e.run.Seq != *r) {
+		// The checkpoint was made in the middle of an instruction that is over for us.
+		x.version++
+		stale := *r
+		past := make(chan struct{})
+		x.stale, x.past = &stale, past
+		e.s.spawn(func() {
+			x.insist(stale, past, &end{errNameStopped, fmt.Sprintf("instruction %d, which ran when the checkpoint was made, did not stop", stale)})
+		})
+	}
+	if e.run != nil {
+		e.goOn(ctx, x, ready)
+	} else {
+		e.setState(Idle)
 		x.rest()
 	}
+	x.fitLimit() // it may have been changed while the machine was waking
 	e.s.spawn(x.pump)
 	e.s.poke()
 	e.kick()

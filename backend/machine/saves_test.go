@@ -1,0 +1,277 @@
+package machine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// leaving is a caller who gives up after a second.
+func (w *world) leaving() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(w.ctx, time.Second)
+}
+
+func TestACallerWhoLeavesLeavesNothingHalfDone(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.create("m")
+		w.run("m", "print 0")
+		w.engine.set(func() { w.engine.saveTakes = 5 * time.Second })
+		gone, cancel := w.leaving()
+		defer cancel()
+		if _, err := w.Checkpoint(gone, "m", "kept"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("%v", err)
+		}
+		w.pass(10 * time.Second)
+		all, err := w.Checkpoints(w.ctx, "m")
+		w.ok(err)
+		if len(all) != 1 || all[0].Label != "kept" {
+			t.Fatalf("what was begun is not on record: %+v", all)
+		}
+		// A swap whose caller leaves, and an instruction that comes meanwhile.
+		gone2, cancel2 := w.leaving()
+		defer cancel2()
+		if err := w.Swap(gone2, "m"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("%v", err)
+		}
+		if in := w.run("m", "list"); value(in) != "0" || in.Notice != "" {
+			t.Fatalf("%+v", in)
+		}
+		// What runs is paused by a swap, and goes on with the next instruction.
+		w.exec("m", "wait")
+		gone3, cancel3 := w.leaving()
+		defer cancel3()
+		_ = w.Swap(gone3, "m")
+		w.pass(10 * time.Second)
+		w.inState("m", machine.Swapped)
+		next := w.exec("m", "list")
+		w.inState("m", machine.Running)
+		w.engine.box(m.ID).poke("release")
+		if in := w.wait("m", next.Seq); value(in) != "0 1 2" {
+			t.Fatalf("%+v", in)
+		}
+	})
+}
+
+func TestAWakeWhoseCallerLeavesIsNoFailure(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		w.run("m", "print 0")
+		w.ok(w.Swap(w.ctx, "m"))
+		w.engine.set(func() { w.engine.startTakes = 5 * time.Second })
+		gone, cancel := w.leaving()
+		defer cancel()
+		if err := w.Wake(gone, "m"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("%v", err)
+		}
+		w.pass(5 * time.Second)
+		if m := w.inState("m", machine.Idle); m.Notice != "" {
+			t.Fatalf("notice %q", m.Notice)
+		}
+	})
+}
+
+func TestASlowSaveCostsNoWork(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		w.run("m", "print 0")
+		w.engine.set(func() { w.engine.saveTakes = 20 * time.Second })
+		save := func() {
+			w.pass(time.Second)
+			go func() { _, _ = w.Checkpoint(w.ctx, "m", "") }()
+			w.pass(time.Second)
+		}
+		// Its time does not run while it stands still.
+		start := time.Now()
+		in := w.execWith("m", machine.ExecuteOptions{Code: "hang", Timeout: 3 * time.Second})
+		save()
+		if in = w.wait("m", in.Seq); in.ErrorName != "Timeout" || in.RolledBack {
+			t.Fatalf("%+v", in)
+		}
+		if took := time.Since(start); took < 23*time.Second || took > 25*time.Second {
+			t.Fatalf("3 s and a save of 20 s took %v", took)
+		}
+		// Nor does the grace of an interrupt.
+		in = w.exec("m", "hang")
+		save()
+		w.ok(w.Interrupt(w.ctx, "m"))
+		if in = w.wait("m", in.Seq); in.ErrorName != "KeyboardInterrupt" || in.RolledBack {
+			t.Fatalf("%+v", in)
+		}
+		// Nor is one forgotten that comes while the machine is put away.
+		in = w.exec("m", "hang")
+		w.pass(time.Second)
+		go func() { _ = w.Swap(w.ctx, "m") }()
+		w.pass(time.Second)
+		w.inState("m", machine.Swapping)
+		w.ok(w.Interrupt(w.ctx, "m"))
+		if in = w.wait("m", in.Seq); in.ErrorName != "KeyboardInterrupt" || in.RolledBack {
+			t.Fatalf("%+v", in)
+		}
+		w.effects("m", "0")
+	})
+}
+
+func TestNothingBeginsWhileACheckpointIsMade(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.create("m")
+		w.exec("m", "wait")
+		w.exec("m", "print 1")
+		synctest.Wait()
+		w.engine.set(func() { w.engine.saveTakes = 5 * time.Second })
+		go func() { _, _ = w.Checkpoint(w.ctx, "m", "c") }()
+		w.pass(time.Second)
+		w.engine.box(m.ID).poke("release")
+		w.wait("m", 0)
+		w.pass(time.Second)
+		if in, _ := w.Instruction(w.ctx, "m", 1); in.Status != machine.StatusQueued {
+			t.Fatalf("in the middle of the save: %+v", in)
+		}
+		w.wait("m", 1)
+	})
+}
+
+// A checkpoint that is made just when an instruction was begun for us, but not given to the sandbox, can be forked.
+func TestForkOfAnInstructionThatIsOnItsWay(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		w.run("m", "print 0")
+		w.engine.set(func() { w.engine.deaf = true })
+		w.exec("m", "print 1")
+		f, err := w.Fork(w.ctx, "m", "", machine.CreateOptions{Name: "f"})
+		w.ok(err)
+		w.engine.set(func() { w.engine.deaf = false })
+		if f.NextSeq != 1 || f.RunningSeq != nil {
+			t.Fatalf("%+v", f)
+		}
+		w.effects("f", "0")
+		page, err := w.List(w.ctx, machine.Filter{})
+		w.ok(err)
+		if len(page.Items) != 2 {
+			t.Fatalf("%+v", page.Items)
+		}
+	})
+}
+
+// One that lies in the sandbox's own queue is in the checkpoint, and is neither forgotten nor run behind our back.
+func TestCheckpointOfAnInstructionThatHasNotBegun(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.create("m")
+		w.run("m", "print 0")
+		w.engine.set(func() { w.engine.sluggish = true })
+		w.exec("m", "print 1")
+		synctest.Wait()
+		c, err := w.Checkpoint(w.ctx, "m", "c")
+		w.ok(err)
+		if c.RunningSeq == nil || *c.RunningSeq != 1 {
+			t.Fatalf("it passes for quiet: %+v", c)
+		}
+		w.engine.set(func() { w.engine.sluggish = false })
+		w.engine.box(m.ID).crash()
+		w.wait("m", 1)
+		_, err = w.Rewind(w.ctx, "m", c.ID)
+		w.ok(err)
+		w.ok(w.Wake(w.ctx, "m"))
+		w.pass(5 * time.Second)
+		w.effects("m", "0")
+	})
+}
+
+func TestStaleInstructionIsStoppedAndTheMachineLives(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.create("m")
+		w.run("m", "print 0")
+		w.exec("m", "wait")
+		synctest.Wait()
+		c, err := w.Checkpoint(w.ctx, "m", "")
+		w.ok(err)
+		w.engine.box(m.ID).poke("release")
+		w.wait("m", 1)
+		_, err = w.Rewind(w.ctx, "m", c.ID)
+		w.ok(err)
+		w.effects("m", "0")
+		b := w.engine.box(m.ID)
+		w.pass(30 * time.Second) // longer than the grace
+		if b.over() {
+			t.Fatal("the machine was ended for an instruction that had stopped")
+		}
+	})
+}
+
+func TestForgedNumbersOfACheckpointCountForNothing(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		w.run("m", "print 0")
+		w.engine.set(func() { w.engine.forged = 1000 })
+		c, err := w.Checkpoint(w.ctx, "m", "")
+		w.ok(err)
+		if c.LastSeq != 0 {
+			t.Fatalf("%+v", c)
+		}
+	})
+}
+
+func TestMemoryLimitChangedWhileWaking(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.create("m")
+		w.run("m", "print 0")
+		w.ok(w.Swap(w.ctx, "m"))
+		w.engine.set(func() { w.engine.startTakes = 5 * time.Second })
+		go func() { _ = w.Wake(w.ctx, "m") }()
+		w.pass(time.Second)
+		mb := 512
+		_, err := w.Update(w.ctx, "m", machine.Change{MemoryMB: &mb})
+		w.ok(err)
+		w.pass(5 * time.Second)
+		b := w.engine.box(m.ID)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.limit != 512 {
+			t.Fatalf("the limit is %d", b.limit)
+		}
+	})
+}
+
+func TestAFileWrittenDuringASaveIsSavedAgain(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		w.run("m", "print 0")
+		w.engine.set(func() { w.engine.writeTakes = 10 * time.Second })
+		w.ok(w.WriteFile(w.ctx, "m", "/root/f", 0, true, []byte("x"))) // saved in its middle, after 2 s of rest
+		w.pass(3 * time.Second)
+		w.engine.set(func() {
+			if w.engine.n != 2 {
+				t.Errorf("saved %d times", w.engine.n)
+			}
+		})
+	})
+}
+
+func TestNothingIsWrittenOfAPurgedMachine(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		w.engine.set(func() { w.engine.limitTakes = 5 * time.Second })
+		failed := make(chan error, 1)
+		go func() {
+			mb, title := 512, "late"
+			_, err := w.Update(w.ctx, "m", machine.Change{MemoryMB: &mb, Title: &title})
+			failed <- err
+		}()
+		w.pass(time.Second)
+		w.ok(w.Purge(w.ctx, "m"))
+		w.pass(10 * time.Second)
+		if err := <-failed; !errors.Is(err, machine.ErrNotFound) {
+			t.Errorf("%v", err)
+		}
+		w.close()
+		w.open()
+		page, err := w.List(w.ctx, machine.Filter{})
+		w.ok(err)
+		if len(page.Items) != 0 {
+			t.Fatalf("it is back: %+v", page.Items)
+		}
+	})
+}
