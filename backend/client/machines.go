@@ -115,7 +115,7 @@ func (c *Client) UpdateMachine(ctx context.Context, name string, change api.Mach
 	return m, err
 }
 
-// DeleteMachine moves a machine to the bin, where it stays restorable for seven days.
+// DeleteMachine moves a machine to the bin, where it stays restorable for the bin_retention of the settings.
 func (c *Client) DeleteMachine(ctx context.Context, name string) error {
 	_, err := c.call(ctx, request{method: http.MethodDelete, path: machinePath(name)}, nil)
 	return err

@@ -52,6 +52,9 @@ func (c *caller) daemonCalls() {
 	if status.PID == 0 || status.Home == "" || status.DiskFree == 0 || status.StartedAt.IsZero() {
 		c.t.Errorf("%+v", status)
 	}
+	if now := as[api.Settings](c, c.send("GET", "/api/settings", nil)); as[api.Settings](c, c.send("PATCH", "/api/settings", now)) != now {
+		c.t.Error("setting what holds changes it")
+	}
 	code := as[api.OpenCode](c, c.send("POST", "/api/open", nil))
 	if token := as[api.OpenToken](c, c.send("POST", "/open", code)); token.Token != c.d.token {
 		c.t.Error("the page gets another token")

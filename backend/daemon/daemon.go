@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"github.com/forevervm/desktop/backend/client"
@@ -22,6 +23,10 @@ import (
 	"github.com/forevervm/desktop/backend/version"
 	"github.com/forevervm/desktop/frontend"
 )
+
+// enoughMemory is how much this process may have before Go gives back what it no longer needs more eagerly: someone's
+// gigabyte of output must not stay ours. The machines' memory is not in it. It is no limit to what is in use.
+const enoughMemory = 1 << 30
 
 // saveWithin is how long the machines may take to be saved when the daemon ends. What is not saved then is saved by
 // the machines' supervisors, which outlive it.
@@ -36,8 +41,6 @@ type Config struct {
 	Ready func(url string)
 	// Warn is told sentences that the person who started the daemon must read.
 	Warn func(sentence string)
-	// Settings are the domain's policies.
-	Settings machine.Settings
 }
 
 // Run is the daemon. It returns nil once ctx has ended, or someone has asked it to, and every machine is saved. There is
@@ -68,6 +71,9 @@ func Run(ctx context.Context, config Config) (err error) {
 		}
 		log.Info("the daemon ends")
 	}()
+	if os.Getenv("GOMEMLIMIT") == "" {
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(enoughMemory))
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	d := &daemon{config: config, dirs: dirs, log: log, stop: stop}
@@ -102,7 +108,7 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	defer d.prepare(ctx, engines)()
 	machines, err := machine.New(ctx, machine.Config{
-		Engines: engines, DefaultEngine: standard, Store: records, Settings: d.config.Settings,
+		Engines: engines, DefaultEngine: standard, Store: records, Settings: d.policies(),
 		OutputDir: filepath.Join(d.dirs.Data, "output"), Logger: d.log,
 		FreeMemory: freeMemory, FreeDisk: func() (int64, error) { return freeDisk(d.dirs.Data) },
 	})
@@ -127,6 +133,7 @@ func (d *daemon) serve(ctx context.Context, machines *machine.Service, listener 
 	httpServer := server.New(server.Config{
 		Machines: machines, Token: token, Account: "local", Version: version.Version, Home: d.dirs.Data, MCP: mcp.Handler(),
 		Page: frontend.Dist, Host: address.host, Logger: d.log, Shutdown: d.stop,
+		Settings: &settings{dirs: d.dirs, machines: machines},
 	})
 	// Written before the first request is answered (the port is open already): whoever is answered finds this daemon in the
 	// file, not its predecessor at the same port.

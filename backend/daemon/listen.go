@@ -23,15 +23,15 @@ func (d *daemon) listen() (net.Listener, address, error) {
 	if err != nil {
 		return nil, address{}, err
 	}
-	settings := d.dirs.ReadSettings()
+	settings, damaged := d.dirs.ReadSettings()
 	var listener net.Listener
 	if port != 0 {
 		if listener, err = open(host, port); err != nil {
 			return nil, address{}, fmt.Errorf("ForeverVM cannot listen on %s; choose another with --listen: %w", join(host, port), err)
 		}
-	} else if settings.Port != 0 {
-		if listener, err = open(host, settings.Port); err != nil {
-			d.log.Info("the port of last time is taken; another is chosen", "port", settings.Port, "err", err)
+	} else if settings.Port() != 0 {
+		if listener, err = open(host, settings.Port()); err != nil {
+			d.log.Info("the port of last time is taken; another is chosen", "port", settings.Port(), "err", err)
 		}
 	}
 	if listener == nil {
@@ -39,8 +39,10 @@ func (d *daemon) listen() (net.Listener, address, error) {
 			return nil, address{}, fmt.Errorf("ForeverVM cannot listen on %s: %w", host, err)
 		}
 	}
-	if err := d.keepPort(listener, settings); err != nil {
-		return nil, address{}, errors.Join(err, listener.Close())
+	if damaged == nil { // else it is left for the person to mend
+		if err := d.keepPort(listener, settings); err != nil {
+			return nil, address{}, errors.Join(err, listener.Close())
+		}
 	}
 	return listener, d.describe(host, listener.Addr()), nil
 }
@@ -57,10 +59,10 @@ func open(host string, port int) (net.Listener, error) {
 // keepPort sees to it that the next daemon listens on the same port.
 func (d *daemon) keepPort(listener net.Listener, settings home.Settings) error {
 	port := listener.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // it listens on TCP
-	if settings.Port == port {
+	if settings.Port() == port {
 		return nil
 	}
-	settings.Port = port
+	settings.SetPort(port)
 	if err := d.dirs.WriteSettings(settings); err != nil {
 		return fmt.Errorf("the port cannot be kept: %w", err)
 	}

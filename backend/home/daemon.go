@@ -46,28 +46,6 @@ func (d Dirs) RemoveDaemon(daemon Daemon) error {
 	return nil
 }
 
-// Settings are what the program itself keeps from one start to the next.
-type Settings struct {
-	// Port is where the daemon listens, so that links and SDK settings outlive a restart; 0 until it has listened once.
-	Port int `json:"port,omitempty"`
-}
-
-// ReadSettings returns the settings; where there are none, or they cannot be understood, the zero value: nothing in them
-// is worth not starting for.
-func (d Dirs) ReadSettings() Settings {
-	var settings Settings
-	data, err := os.ReadFile(d.SettingsFile())
-	if err != nil || json.Unmarshal(data, &settings) != nil || settings.Port < 0 || settings.Port > 65535 {
-		return Settings{}
-	}
-	return settings
-}
-
-// WriteSettings keeps the settings.
-func (d Dirs) WriteSettings(settings Settings) error {
-	return writeJSON(d.SettingsFile(), settings)
-}
-
 func writeJSON(path string, v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

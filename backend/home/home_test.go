@@ -1,6 +1,7 @@
 package home_test
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -192,22 +193,44 @@ func TestDaemonFile(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	dirs := resolve(t)
-	if got := dirs.ReadSettings(); got != (home.Settings{}) {
-		t.Errorf("without a file: %+v", got)
+	if got, err := dirs.ReadSettings(); err != nil || len(got) != 0 || got.Port() != 0 {
+		t.Errorf("without a file: %+v, %v", got, err)
 	}
 	if err := dirs.Make(); err != nil {
 		t.Fatal(err)
 	}
-	if err := dirs.WriteSettings(home.Settings{Port: 4711}); err != nil {
+	if err := os.WriteFile(dirs.SettingsFile(), []byte(`{"port": 1, "from_the_future": {"a": [1, "b"]}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := dirs.ReadSettings(); got.Port != 4711 {
-		t.Errorf("read back: %+v", got)
+	settings, err := dirs.ReadSettings()
+	if err != nil || settings.Port() != 1 {
+		t.Fatalf("%+v, %v", settings, err)
 	}
-	if err := os.WriteFile(dirs.SettingsFile(), []byte(`{"port": 99999}`), 0o600); err != nil {
+	settings.SetPort(4711)
+	if err := dirs.WriteSettings(settings); err != nil {
 		t.Fatal(err)
 	}
-	if got := dirs.ReadSettings(); got != (home.Settings{}) {
-		t.Errorf("an impossible port was read: %+v", got)
+	var future struct {
+		A []any `json:"a"`
+	}
+	if settings, err = dirs.ReadSettings(); err != nil || settings.Port() != 4711 || json.Unmarshal(settings["from_the_future"], &future) != nil || len(future.A) != 2 {
+		t.Errorf("%s, %v", settings["from_the_future"], err)
+	}
+	for text, port := range map[string]int{`{"port": 700000}`: 0, `{"port": "x"}`: 0, `{"port": 80}`: 80} {
+		if err := os.WriteFile(dirs.SettingsFile(), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := dirs.ReadSettings(); err != nil || got.Port() != port {
+			t.Errorf("%s: port %d, %v", text, got.Port(), err)
+		}
+	}
+	for _, damaged := range []string{"{", "null", "[]", ""} {
+		if err := os.WriteFile(dirs.SettingsFile(), []byte(damaged), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := dirs.ReadSettings()
+		if err == nil || !strings.Contains(err.Error(), dirs.SettingsFile()) || got == nil || len(got) != 0 {
+			t.Errorf("%q: %+v, %v", damaged, got, err)
+		}
 	}
 }

@@ -27,6 +27,8 @@ func (s *Server) routes() []route {
 		{pattern: "GET /health", handle: s.health, open: true},
 		{pattern: "GET /api/status", handle: s.status},
 		{pattern: "POST /api/shutdown", handle: s.shutdown},
+		{pattern: "GET /api/settings", handle: s.getSettings},
+		{pattern: "PATCH /api/settings", handle: s.changeSettings},
 		{pattern: "POST /api/open", handle: s.newOpenCode},
 		{pattern: "POST /open", handle: s.redeemOpenCode, open: true},
 		{pattern: "GET /api/events", handle: s.events},

@@ -187,9 +187,9 @@ func (a *app) limitCommand() *cobra.Command {
 func (a *app) deleteCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "delete NAME", Short: "Move a machine to the bin, where it can be restored for seven days", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeMachine,
+		Use: "delete NAME", Short: "Move a machine to the bin, where it can be restored for seven days, or for the bin_retention that was set", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeMachine,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.remove(cmd, yes, "Move %s to the bin? It can be restored for seven days.", "%s is in the bin for seven days; `forevervm machine restore %[1]s` takes it out.", args[0], (*client.Client).DeleteMachine)
+			return a.remove(cmd, yes, "Move %s to the bin? It can be restored from there.", "%s is in the bin; `forevervm machine restore %[1]s` takes it out.", args[0], (*client.Client).DeleteMachine)
 		},
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")

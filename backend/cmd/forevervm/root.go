@@ -117,7 +117,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.serveCommand(), a.mcpCommand(), a.tokenCommand(), a.openCommand(),
 		a.whoamiCommand(), a.machineCommand(), a.replCommand(), a.execCommand(),
-		a.searchCommand(), a.doctorCommand(), a.versionCommand(),
+		a.searchCommand(), a.settingsCommand(), a.doctorCommand(), a.versionCommand(),
 	)
 	return root
 }

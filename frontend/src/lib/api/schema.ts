@@ -59,6 +59,27 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/settings': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** What the person may set, as it holds now */
+    get: operations['getSettings'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    /**
+     * Sets some of them, all or nothing
+     * @description They hold at once and are kept in `settings.json` in the configuration folder. A key that there is not is Invalid.
+     */
+    patch: operations['changeSettings'];
+    trace?: never;
+  };
   '/api/open': {
     parameters: {
       query?: never;
@@ -609,6 +630,27 @@ export interface components {
        */
       proof?: string;
     };
+    /** @description Times are written like "20m", "1h30m" or "7d". */
+    Settings: {
+      /** @description An idle machine leaves memory after this; 1s to 3650d, default 10m */
+      idle_swap: string;
+      /** @description A changed machine is saved once idle for this long; 100ms to 1d, default 2s */
+      checkpoint_after_idle: string;
+      /** @description A machine stays in the bin for this long; 1h to 3650d, default 7d */
+      bin_retention: string;
+      /** @description MiB of all machines; beyond it idle ones leave memory; default 0, no limit */
+      max_in_memory_mb: number;
+      /** @description MiB of the computer's memory to leave free, by moving idle machines out of it; default 512 */
+      min_free_memory_mb: number;
+    };
+    /** @description Absent ones stay as they are; null returns one to its default. */
+    SettingsChange: {
+      idle_swap?: string | null;
+      checkpoint_after_idle?: string | null;
+      bin_retention?: string | null;
+      max_in_memory_mb?: number | null;
+      min_free_memory_mb?: number | null;
+    };
     OpenCode: {
       code: string;
     };
@@ -997,6 +1039,52 @@ export interface operations {
           [name: string]: unknown;
         };
         content?: never;
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  getSettings: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The settings */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Settings'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  changeSettings: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['SettingsChange'];
+      };
+    };
+    responses: {
+      /** @description All settings as they hold now */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Settings'];
+        };
       };
       default: components['responses']['Error'];
     };

@@ -1,0 +1,22 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/forevervm/desktop/backend/api"
+)
+
+// Settings returns what the person may set, as it holds now.
+func (c *Client) Settings(ctx context.Context) (api.Settings, error) {
+	var out api.Settings
+	_, err := c.call(ctx, request{method: http.MethodGet, path: "/api/settings", repeatable: true}, &out)
+	return out, err
+}
+
+// ChangeSettings sets some by their JSON keys, all or nothing, and returns all; nil returns one to its default.
+func (c *Client) ChangeSettings(ctx context.Context, changes map[string]any) (api.Settings, error) {
+	var out api.Settings
+	_, err := c.call(ctx, request{method: http.MethodPatch, path: "/api/settings", json: changes, repeatable: true}, &out)
+	return out, err
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/forevervm/desktop/backend/api"
+)
+
+func (a *app) settingsCommand() *cobra.Command {
+	group := &cobra.Command{
+		Use: "settings", Short: "Show what can be set", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			now, err := c.Settings(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.print(now, func(w io.Writer) { writeSettings(w, now) })
+		},
+	}
+	group.AddCommand(&cobra.Command{
+		Use: "set NAME VALUE", Short: "Set one; the value “default” takes back what was set", Args: cobra.ExactArgs(2),
+		Example: "  forevervm settings set idle_swap 20m\n  forevervm settings set bin_retention 30d\n  forevervm settings set max_in_memory_mb 8192",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			now, err := c.ChangeSettings(cmd.Context(), map[string]any{args[0]: settingValue(args[1])})
+			if err != nil {
+				return err
+			}
+			return a.print(now, func(w io.Writer) { writeSettings(w, now) })
+		},
+	})
+	return group
+}
+
+// settingValue is a value as it was typed, for JSON.
+func settingValue(typed string) any {
+	if typed == "default" {
+		return nil
+	}
+	if n, err := strconv.ParseInt(typed, 10, 64); err == nil {
+		return n
+	}
+	return typed
+}
+
+func writeSettings(w io.Writer, s api.Settings) {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NAME\tVALUE\tMEANING")
+	fmt.Fprintf(table, "idle_swap\t%s\tan idle machine leaves memory after this\n", s.IdleSwap)
+	fmt.Fprintf(table, "checkpoint_after_idle\t%s\ta changed machine is saved once idle for this long\n", s.CheckpointAfterIdle)
+	fmt.Fprintf(table, "bin_retention\t%s\ta machine stays in the bin for this long\n", s.BinRetention)
+	fmt.Fprintf(table, "max_in_memory_mb\t%d\tMiB of all machines; beyond it idle ones leave memory (0: no limit)\n", s.MaxInMemoryMB)
+	fmt.Fprintf(table, "min_free_memory_mb\t%d\tMiB of the computer's memory to leave free\n", s.MinFreeMemoryMB)
+	table.Flush()
+}

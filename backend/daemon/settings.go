@@ -1,0 +1,166 @@
+package daemon
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/home"
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// settings are the policies that the person may set: in the settings file, or with PATCH /api/settings, which changes the
+// file and holds at once.
+type settings struct {
+	dirs     home.Dirs
+	machines *machine.Service
+	mu       sync.Mutex // held while the file is changed
+}
+
+// Settings returns what holds now.
+func (s *settings) Settings() api.Settings {
+	now := s.machines.Settings()
+	return api.Settings{
+		IdleSwap: duration(now.IdleSwap), CheckpointAfterIdle: duration(now.CheckpointAfterIdle), BinRetention: duration(now.BinRetention),
+		MaxInMemoryMB: now.MaxInMemory >> 20, MinFreeMemoryMB: now.MinFreeMemory >> 20,
+	}
+}
+
+// ChangeSettings sets some of them, all or nothing; null returns one to its default. The error is one of package machine's.
+func (s *settings) ChangeSettings(changes map[string]json.RawMessage) (api.Settings, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	file, err := s.dirs.ReadSettings()
+	if err != nil {
+		return api.Settings{}, &machine.Error{Kind: machine.ErrConflict, Message: "Nothing was changed: " + err.Error() + ".", Cause: err}
+	}
+	for key, value := range changes {
+		rule, ok := rules[key]
+		switch {
+		case !ok:
+			return api.Settings{}, invalidSetting(fmt.Errorf("there is no setting %q; `forevervm settings` lists them all", key))
+		case string(value) == "null":
+			delete(file, key)
+			continue
+		}
+		if err := rule(value, &machine.Settings{}); err != nil {
+			return api.Settings{}, invalidSetting(fmt.Errorf("%s must be %w", key, err))
+		}
+		file[key] = value
+	}
+	if err := s.dirs.WriteSettings(file); err != nil {
+		return api.Settings{}, fmt.Errorf("the settings cannot be written: %w", err)
+	}
+	policies, _ := policiesOf(file)
+	s.machines.SetSettings(policies)
+	return s.Settings(), nil
+}
+
+func invalidSetting(err error) error {
+	return &machine.Error{Kind: machine.ErrInvalid, Message: "Nothing was changed: " + err.Error() + ".", Cause: err}
+}
+
+// policies reads the settings file. What is wrong with it is for the person; the defaults hold in its place.
+func (d *daemon) policies() machine.Settings {
+	file, err := d.dirs.ReadSettings()
+	if err != nil {
+		d.warn("Some settings do not hold: " + err.Error() + ".")
+	}
+	policies, wrong := policiesOf(file)
+	for _, err := range wrong {
+		d.warn("A setting in " + d.dirs.SettingsFile() + " does not hold, its default does: " + err.Error() + ".")
+	}
+	return policies
+}
+
+func policiesOf(file home.Settings) (policies machine.Settings, wrong []error) {
+	for key, rule := range rules {
+		if value, ok := file[key]; ok {
+			if err := rule(value, &policies); err != nil {
+				wrong = append(wrong, fmt.Errorf("%s must be %w", key, err))
+			}
+		}
+	}
+	return policies, wrong
+}
+
+// A rule reads the value of one setting. The error is what the value must be.
+type rule func(value json.RawMessage, into *machine.Settings) error
+
+const (
+	day  = 24 * time.Hour
+	long = 3650 * day
+)
+
+// rules are all settings, by their keys in the file and in api.Settings.
+var rules = map[string]rule{
+	"idle_swap":             span(time.Second, long, func(s *machine.Settings) *time.Duration { return &s.IdleSwap }),
+	"checkpoint_after_idle": span(100*time.Millisecond, day, func(s *machine.Settings) *time.Duration { return &s.CheckpointAfterIdle }),
+	"bin_retention":         span(time.Hour, long, func(s *machine.Settings) *time.Duration { return &s.BinRetention }),
+	"max_in_memory_mb":      mebibytes(0, func(s *machine.Settings) *int64 { return &s.MaxInMemory }),
+	"min_free_memory_mb":    mebibytes(64, func(s *machine.Settings) *int64 { return &s.MinFreeMemory }),
+}
+
+// span is a duration between low and high.
+func span(low, high time.Duration, field func(*machine.Settings) *time.Duration) rule {
+	return func(value json.RawMessage, into *machine.Settings) error {
+		var text string
+		err := json.Unmarshal(value, &text)
+		if err == nil {
+			*field(into), err = parseDuration(text)
+		}
+		if err != nil || *field(into) < low || *field(into) > high {
+			*field(into) = 0
+			return fmt.Errorf("a time between %s and %s, such as %q or %q", duration(low), duration(high), "20m", "7d")
+		}
+		return nil
+	}
+}
+
+// mebibytes is a whole number of MiB, at least low.
+func mebibytes(low int64, field func(*machine.Settings) *int64) rule {
+	return func(value json.RawMessage, into *machine.Settings) error {
+		n, err := strconv.ParseInt(string(value), 10, 64)
+		if err != nil || n < low || n > math.MaxInt64>>20 {
+			return fmt.Errorf("a whole number of MiB, %d or more", low)
+		}
+		*field(into) = n << 20
+		return nil
+	}
+}
+
+var errNoDays = errors.New("not a number of days")
+
+// parseDuration reads what time.ParseDuration does, and whole days.
+func parseDuration(text string) (time.Duration, error) {
+	days, ok := strings.CutSuffix(text, "d")
+	if !ok {
+		return time.ParseDuration(text)
+	}
+	n, err := strconv.Atoi(days)
+	if err != nil || n < 0 || n > int(math.MaxInt64/day) {
+		return 0, errNoDays
+	}
+	return time.Duration(n) * day, nil
+}
+
+// duration writes a time as parseDuration reads it, as short as it goes.
+func duration(d time.Duration) string {
+	if d >= day && d%day == 0 {
+		return strconv.Itoa(int(d/day)) + "d"
+	}
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
