@@ -41,6 +41,8 @@ type Sandbox struct {
 	cause  machine.Cause // valid once ended is closed
 
 	killed   atomic.Bool
+	deaf     chan struct{} // closed when nobody needs further frames
+	deafOnce sync.Once
 	killOnce sync.Once
 	lastID   atomic.Uint64
 	write    sync.Mutex // of control
@@ -68,6 +70,7 @@ func Connect(ctx context.Context, conn io.ReadWriteCloser, opts Options) (*Sandb
 		opts: opts, session: session,
 		frames:  make(chan machine.Frame, frameBuffer),
 		ended:   make(chan struct{}),
+		deaf:    make(chan struct{}),
 		replies: map[uint64]chan protocol.Reply{},
 	}
 	control, err := s.open(protocol.TypeControl)
@@ -158,13 +161,20 @@ func (s *Sandbox) Cause() machine.Cause {
 // Kill ends the sandbox without saving.
 func (s *Sandbox) Kill() {
 	s.killed.Store(true)
+	s.deafen()
 	s.kill()
 }
+
+// deafen lets the end come even when nobody reads the frames any more.
+func (s *Sandbox) deafen() { s.deafOnce.Do(func() { close(s.deaf) }) }
 
 func (s *Sandbox) kill() { s.killOnce.Do(s.opts.Kill) }
 
 // Disconnect lets go of the supervisor, as the daemon's death would: it saves the machine and ends. Ended tells when.
-func (s *Sandbox) Disconnect() { s.session.Close() }
+func (s *Sandbox) Disconnect() {
+	s.deafen()
+	s.session.Close()
+}
 
 // follow reads the stream of frames until its end and then sees the sandbox off.
 func (s *Sandbox) follow(stream net.Conn) {
@@ -208,7 +218,15 @@ func (s *Sandbox) read(stream net.Conn) machine.Cause {
 		if err != nil {
 			return machine.Cause{Kind: machine.EndedBroken, Detail: fmt.Sprintf("The machine was ended because it broke the rules of its connection: %v.", err)}
 		}
-		s.frames <- frame
+		select {
+		case <-s.deaf: // and so are all that follow: none may be missing in between
+			continue
+		default:
+		}
+		select {
+		case s.frames <- frame:
+		case <-s.deaf:
+		}
 	}
 }
 
