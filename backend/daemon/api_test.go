@@ -275,14 +275,14 @@ func (c *caller) checkpointCalls(t *testing.T) {
 	path := "/api/machines/" + name
 	c.run(name, "x = 1")
 	saved := as[api.Checkpoint](c, c.send("POST", path+"/checkpoints", api.NewCheckpoint{Label: "one"}))
-	if saved.Kind != "manual" || saved.Label != "one" || saved.LastSeq != 0 || saved.Size == 0 {
+	if saved.Kind != "manual" || saved.Label != "one" || saved.LastSeq != 0 || saved.Size == 0 || saved.PauseMS <= 0 || saved.PauseMS > float64(patience.Milliseconds()) {
 		t.Errorf("%+v", saved)
 	}
 	c.run(name, "x = 2")
 	list := as[api.List[api.Checkpoint]](c, c.send("GET", path+"/checkpoints", nil))
 	found := false
 	for _, checkpoint := range list.Items {
-		found = found || checkpoint.ID == saved.ID
+		found = found || checkpoint.ID == saved.ID && checkpoint.PauseMS == saved.PauseMS
 	}
 	if !found {
 		t.Errorf("%+v", list)

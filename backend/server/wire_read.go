@@ -33,7 +33,6 @@ func (p *repl) next(ctx context.Context) (incoming, error) {
 	}
 	var scan wire.RequestIDScanner
 	_, _ = scan.Write(data)
-	data = nil // the rest may take long
 	if _, err := io.Copy(&scan, reader); err != nil {
 		return incoming{}, err
 	}
