@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,6 +19,8 @@ type entry struct {
 	id     ID            // never changes
 	engine string        // never changes
 	op     chan struct{} // a lock that can be waited for with a context: full while held
+
+	wanted atomic.Bool // somebody waits for it to come into memory
 
 	mu        sync.Mutex
 	gone      bool          // purged

@@ -59,7 +59,7 @@ func (e *entry) repeated(ctx context.Context, opts ExecuteOptions) (*Instruction
 	return &in.Instruction, err
 }
 
-// Execute queues an instruction. When it returns, the record is durable and the number given. One that was sent before
+// Execute queues an instruction. When it returns, the record is on the disk, safe from a power cut, and the number given. One that was sent before
 // with the same key is returned as it is by now, and nothing is interrupted for it.
 func (s *Service) Execute(ctx context.Context, name string, opts ExecuteOptions) (Instruction, bool, error) {
 	if err := checkExecute(opts); err != nil {
@@ -108,7 +108,7 @@ func (s *Service) Execute(ctx context.Context, name string, opts ExecuteOptions)
 	if atOnce {
 		in.running(now)
 	}
-	err = s.store.Write(ctx, func(w Writer) error {
+	err = s.store.WriteSync(ctx, func(w Writer) error {
 		if err := putEnded(w, cancelled); err != nil {
 			return err
 		}
@@ -266,6 +266,7 @@ func (e *entry) kick() {
 		e.next()
 		return
 	}
+	e.wanted.Store(true)
 	if e.state == Swapped && !e.rousing {
 		e.rousing = true
 		e.s.spawn(e.rouse)
@@ -280,7 +281,7 @@ func (e *entry) next() {
 	in, err := e.s.store.Instruction(e.s.ctx, e.id, e.queue[0])
 	if err == nil {
 		in.running(time.Now().UTC())
-		err = e.s.store.Write(e.s.ctx, func(w Writer) error { return w.PutInstruction(in) })
+		err = e.s.store.WriteSync(e.s.ctx, func(w Writer) error { return w.PutInstruction(in) })
 	}
 	if err != nil {
 		// The disk is full, or worse: what waits keeps waiting.

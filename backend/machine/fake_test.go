@@ -17,6 +17,7 @@ import (
 //
 //	print TEXT    output, then the value None
 //	flood N       N lines; slow N the same, a millisecond apart
+//	blob N        N times 100 KiB of output; figure N: a display of N bytes
 //	bytes TEXT    output, byte by byte
 //	list          the value is the list of what has taken effect
 //	hang          runs until it is interrupted

@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -150,6 +151,16 @@ func (b *box) perform(j *job) bool {
 			}
 			b.say(j, machine.Frame{Type: machine.FrameItem, Item: machine.Item{Kind: machine.ItemOutput, Stream: "stdout", Text: []byte(fmt.Sprintf("line %d\n", n))}})
 		}
+	case "blob":
+		n, _ := strconv.Atoi(rest)
+		for range n {
+			b.say(j, machine.Frame{Type: machine.FrameItem, Item: machine.Item{Kind: machine.ItemOutput, Stream: "stdout", Text: bytes.Repeat([]byte{'x'}, 100<<10)}})
+		}
+	case "figure":
+		n, _ := strconv.Atoi(rest)
+		b.say(j, machine.Frame{Type: machine.FrameItem, Item: machine.Item{Kind: machine.ItemDisplay, Representations: []machine.Representation{
+			{MIME: "image/png", Data: bytes.Repeat([]byte{'p'}, n)}, {MIME: "text/html", Data: []byte("<b>")}, {MIME: "text/plain", Data: bytes.Repeat([]byte{'t'}, n)},
+		}}})
 	case "list":
 		b.mu.Lock()
 		value = strings.Join(b.mem.done, " ")

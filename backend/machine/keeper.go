@@ -22,7 +22,7 @@ func (s *Service) keep() {
 	checked := time.Now()
 	for {
 		s.measure()
-		s.expire()
+		next := s.expire()
 		boxes := s.poll()
 		s.relieve()
 		if time.Since(checked) > checkEvery {
@@ -35,6 +35,9 @@ func (s *Service) keep() {
 			if s.hub.watched() {
 				pause = lookWatched
 			}
+		}
+		if !next.IsZero() {
+			pause = min(pause, max(0, time.Until(next)))
 		}
 		timer := time.NewTimer(pause)
 		select {
@@ -145,21 +148,39 @@ func (s *Service) relieve() {
 }
 
 // expire moves machines to the bin whose time is over, and empties the bin of what has lain there long enough.
-func (s *Service) expire() {
+// It returns when the next one is due; zero for never.
+func (s *Service) expire() (next time.Time) {
 	now := time.Now()
+	retention := s.set.Load().BinRetention
 	for _, e := range s.entries() {
 		m := e.machine()
+		var due time.Time
+		switch {
+		case m.DeletedAt != nil:
+			due = m.DeletedAt.Add(retention)
+		case m.ExpiresAt != nil:
+			due = *m.ExpiresAt
+		default:
+			continue
+		}
+		if due.After(now) {
+			if next.IsZero() || due.Before(next) {
+				next = due
+			}
+			continue
+		}
 		var err error
 		switch {
 		case s.ctx.Err() != nil:
-			return
-		case m.DeletedAt != nil && now.Sub(*m.DeletedAt) >= s.set.Load().BinRetention:
+			return next
+		case m.DeletedAt != nil:
 			err = e.purge(s.ctx)
-		case m.DeletedAt == nil && m.ExpiresAt != nil && !m.ExpiresAt.After(now):
+		default:
 			err = e.toBin(s.ctx)
 		}
 		if err != nil && s.ctx.Err() == nil {
 			s.log.Warn("a machine whose time is over stays for now", "machine", m.ID, "err", err)
 		}
 	}
+	return next
 }

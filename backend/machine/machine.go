@@ -6,7 +6,10 @@
 // the next instruction wakes it without its client noticing.
 package machine
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // ID names a machine for ever. It is 16 hexadecimal digits, never shown to people, never reused; folders and
 // rows are keyed by it, so that a rename touches nothing else.
@@ -166,6 +169,16 @@ type Item struct {
 type Representation struct {
 	MIME string
 	Data []byte // as is: PNG bytes, UTF-8 for text
+	// Omitted is the size of the data where it is left out: in events, for what is not text of at most 256 KiB.
+	Omitted int
+}
+
+// Size is how many bytes the data has, left out or not.
+func (r Representation) Size() int { return len(r.Data) + r.Omitted }
+
+// IsText says whether the data is UTF-8 text.
+func (r Representation) IsText() bool {
+	return strings.HasPrefix(r.MIME, "text/") || r.MIME == "image/svg+xml" || r.MIME == "application/json" || strings.HasSuffix(r.MIME, "+json")
 }
 
 // CheckpointKind says why a checkpoint was made.

@@ -38,6 +38,7 @@ func (s *Service) Create(ctx context.Context, opts CreateOptions) (Machine, erro
 	e.publish()
 	e.rousing = true
 	s.spawn(e.rouse)
+	s.poke() // it may expire soon
 	return e.snapshot(), nil
 }
 

@@ -156,11 +156,10 @@ func TestEventsComeInOrderAndCanBeResumed(t *testing.T) {
 		synctest.Wait()
 		events := w.Subscribe(w.ctx, "")
 		w.run("m", "print hello")
-		synctest.Wait()
+		all, _ := gathered(events)
 		var kinds []string
 		var ids []string
-		for range len(events) {
-			ev := <-events
+		for _, ev := range all {
 			ids = append(ids, ev.ID)
 			switch ev.Type {
 			case machine.EventMachine:

@@ -155,7 +155,7 @@ func (h overflowHeader) item(payload []byte) (Item, error) {
 		if m.Size < 0 || m.Size > len(payload) {
 			return it, errors.New("the lengths do not fit")
 		}
-		it.Representations = append(it.Representations, Representation{m.MIME, payload[:m.Size:m.Size]})
+		it.Representations = append(it.Representations, Representation{MIME: m.MIME, Data: payload[:m.Size:m.Size]})
 		payload = payload[m.Size:]
 	}
 	return it, nil

@@ -86,7 +86,7 @@ type Service struct {
 
 	hub    *hub
 	health health
-	starts chan struct{} // bounds how many machines come into memory at once
+	starts *gate // bounds how many machines come into memory at once
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -117,7 +117,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	s := &Service{
 		engines: cfg.Engines, defaultEngine: cfg.DefaultEngine, store: cfg.Store,
 		outputDir: cfg.OutputDir, log: log, freeMemory: cfg.FreeMemory, freeDisk: cfg.FreeDisk,
-		started: time.Now().UTC(), hub: newHub(), starts: make(chan struct{}, max(2, runtime.NumCPU())),
+		started: time.Now().UTC(), hub: newHub(), starts: newGate(max(2, runtime.NumCPU())),
 		nudge: make(chan struct{}, 1), machines: map[ID]*entry{}, names: map[string]ID{},
 	}
 	settings := cfg.Settings.withDefaults()

@@ -19,7 +19,7 @@ func (e *entry) inBox(ctx context.Context, do func(Sandbox) error) error {
 	if e.s.isClosing() {
 		return errClosing()
 	}
-	x, err := e.wake(ctx)
+	x, err := e.wake(ctx, true)
 	if err != nil {
 		return err
 	}
@@ -39,8 +39,8 @@ func (e *entry) inBox(ctx context.Context, do func(Sandbox) error) error {
 	return err
 }
 
-// wake returns the machine's stay in memory, beginning one if need be.
-func (e *entry) wake(ctx context.Context) (*session, error) {
+// wake returns the machine's stay in memory, beginning one if need be. wanted says that somebody waits for it.
+func (e *entry) wake(ctx context.Context, wanted bool) (*session, error) {
 	for {
 		e.mu.Lock()
 		x, err := e.sess, e.usable()
@@ -55,6 +55,7 @@ func (e *entry) wake(ctx context.Context) (*session, error) {
 		if e.s.isClosing() {
 			return nil, errClosing()
 		}
+		e.wanted.Store(wanted || e.wanted.Load())
 		swapped, err := under(ctx, e, func(ctx context.Context) (bool, error) {
 			e.mu.Lock()
 			swapped := e.state == Swapped && !e.gone
@@ -81,7 +82,7 @@ func (e *entry) wake(ctx context.Context) (*session, error) {
 
 // rouse brings the machine into memory for the work that waits, and ends that work with an error when it cannot.
 func (e *entry) rouse() {
-	_, err := e.wake(e.s.ctx)
+	_, err := e.wake(e.s.ctx, false)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.rousing = false
@@ -200,12 +201,10 @@ func (e *entry) start(ctx context.Context) (err error) {
 }
 
 func (e *entry) startBox(ctx context.Context, engine Engine, spec StartSpec) (Sandbox, error) {
-	select {
-	case e.s.starts <- struct{}{}:
-		defer func() { <-e.s.starts }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := e.s.starts.enter(ctx, e.wanted.Load); err != nil {
+		return nil, err
 	}
+	defer e.s.starts.leave()
 	return engine.Start(ctx, spec)
 }
 
@@ -242,6 +241,7 @@ func (e *entry) settle(ctx context.Context, box Sandbox, base CheckpointRecord, 
 	x := &session{e: e, box: box, memoryMB: memoryMB, since: time.Now(), handed: -1, stored: make(chan struct{}), cleared: make(chan struct{}), late: lateBudget{seq: base.LastSeq}}
 	e.sess = x
 	e.paused = false
+	e.wanted.Store(false)
 	ready := box.Ready()
 	if e.rec.Notice != "" && e.rec.NextNotice == "" { // it told why the machine could not be woken
 		if err := e.save(ctx, func(r *MachineRecord) { r.Notice = "" }); err != nil {

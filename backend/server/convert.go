@@ -55,19 +55,15 @@ func representations(name string, seq int, place string, forms []machine.Represe
 	var out []api.Representation
 	for n, form := range forms {
 		one := api.Representation{
-			MIME: text([]byte(form.MIME)), Size: int64(len(form.Data)),
+			MIME: text([]byte(form.MIME)), Size: int64(form.Size()),
 			Href: "/api/machines/" + url.PathEscape(name) + "/instructions/" + strconv.Itoa(seq) + "/data/" + place + "/" + strconv.Itoa(n),
 		}
-		if isText(form.MIME) && len(form.Data) <= maxInline {
+		if form.IsText() && form.Size() <= maxInline {
 			one.Text = text(form.Data)
 		}
 		out = append(out, one)
 	}
 	return out
-}
-
-func isText(mime string) bool {
-	return strings.HasPrefix(mime, "text/") || mime == "image/svg+xml" || mime == "application/json" || strings.HasSuffix(mime, "+json")
 }
 
 func checkpointJSON(c machine.Checkpoint) api.Checkpoint {

@@ -1,0 +1,64 @@
+package machine
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// gate bounds how many machines come into memory at once: more would only take the processors from each other. Those
+// whose work waits go first, so that a thousand new machines do not hold up one that somebody uses.
+type gate struct {
+	mu      sync.Mutex // guards what follows
+	free    int
+	waiting []*waiter // first come first
+}
+
+type waiter struct {
+	urgent func() bool   // must not block for long
+	pass   chan struct{} // closed when it may go
+}
+
+func newGate(n int) *gate { return &gate{free: n} }
+
+// enter waits for a place, which leave gives back.
+func (g *gate) enter(ctx context.Context, urgent func() bool) error {
+	w := &waiter{urgent: urgent, pass: make(chan struct{})}
+	g.mu.Lock()
+	g.waiting = append(g.waiting, w)
+	g.admit()
+	g.mu.Unlock()
+	select {
+	case <-w.pass:
+		return nil
+	case <-ctx.Done():
+	}
+	g.mu.Lock()
+	at := slices.Index(g.waiting, w)
+	if at >= 0 {
+		g.waiting = slices.Delete(g.waiting, at, at+1)
+	}
+	g.mu.Unlock()
+	if at < 0 { // it may go after all
+		g.leave()
+	}
+	return ctx.Err()
+}
+
+func (g *gate) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.free++
+	g.admit()
+}
+
+// admit lets in as many as there is room for. mu is held.
+func (g *gate) admit() {
+	for g.free > 0 && len(g.waiting) > 0 {
+		at := max(0, slices.IndexFunc(g.waiting, func(w *waiter) bool { return w.urgent() }))
+		w := g.waiting[at]
+		g.waiting = slices.Delete(g.waiting, at, at+1)
+		g.free--
+		close(w.pass)
+	}
+}
