@@ -34,7 +34,7 @@ func (*Engine) Start(context.Context, machine.StartSpec) (machine.Sandbox, error
 }
 
 // Reclaim finds nothing.
-func (*Engine) Reclaim(context.Context, machine.ID, string) (*machine.CheckpointInfo, error) {
+func (*Engine) Reclaim(context.Context, machine.ID, string, []string) (*machine.CheckpointInfo, error) {
 	return nil, nil
 }
 
