@@ -109,7 +109,7 @@ func (s *Server) addCheckpointTools() {
 		mcp.WithString("title", mcp.MaxLength(200), mcp.Description("What the new one is for, in a few words")))
 
 	s.tool("delete-python-repl", hints{title: "Move a REPL to the bin", destructive: true, repeatable: true},
-		`Moves a REPL to the bin, from where the user can restore it for seven days. Only when the user asks for it: an idle REPL costs nothing.`,
+		`Moves a REPL to the bin, from where the user can restore it. Only when the user asks for it: an idle REPL costs nothing.`,
 		s.delete, replID())
 }
 
@@ -174,5 +174,5 @@ func (s *Server) delete(ctx context.Context, call mcp.CallToolRequest) (*mcp.Cal
 	if err := s.of(ctx).DeleteMachine(ctx, name); err != nil {
 		return failure(err, name), nil
 	}
-	return mcp.NewToolResultText(fmt.Sprintf("%s is in the bin. The user can restore it there for seven days.", name)), nil
+	return mcp.NewToolResultText(fmt.Sprintf("%s is in the bin. The user can restore it from there.", name)), nil
 }

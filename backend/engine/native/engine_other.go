@@ -21,8 +21,8 @@ func unavailable() error {
 }
 
 var problem = machine.Problem{
-	What: "Machines run without Docker on Linux only.",
-	Do:   "Choose the engine docker.",
+	What: "Machines run on Linux only.",
+	Do:   "Use ForeverVM on a computer with Linux.",
 }
 
 // Name is "native".

@@ -20,7 +20,7 @@ export const words = {
     idle: 'It is in memory and waits for code.',
     running: 'It is running code now.',
     swapping: 'Its state is being saved, then its memory is freed.',
-    deleted: 'It can be brought back for seven days.',
+    deleted: 'It can be brought back from the bin.',
   } satisfies Record<MachineState, string>,
 
   list: {
@@ -34,7 +34,7 @@ export const words = {
     bin: 'Bin',
     backToMachines: 'Back to machines',
     binEmpty: 'The bin is empty',
-    binHint: 'Deleted machines stay here for seven days.',
+    binHint: 'Deleted machines stay here for some days, seven unless you set it otherwise.',
     restore: 'Bring back',
     purge: 'Delete for good',
     show: 'Show machines',
