@@ -2,6 +2,7 @@ package link
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/forevervm/desktop/backend/machine"
@@ -42,7 +43,7 @@ func toFrame(f protocol.Frame) (machine.Frame, error) {
 
 // toResult takes the parts of a result that have a place of their own out of its representations.
 func toResult(in protocol.Instruction) machine.Result {
-	r := machine.Result{Runtime: in.Runtime, OK: in.OK, ErrorName: text(in.ErrorName), Truncated: in.Truncated}
+	r := machine.Result{Runtime: in.Runtime, OK: in.OK, ErrorName: plain(in.ErrorName, maxSentence), Truncated: in.Truncated}
 	for i, m := range in.MIMEs {
 		switch {
 		case in.OK && i == 0 && m.MIME == "text/plain":
@@ -69,6 +70,24 @@ func representations(list []protocol.Representation) []machine.Representation {
 
 // text makes valid UTF-8 of what a machine said.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// Bounds of what is shown in one line, in bytes.
+const (
+	maxSentence = 1000
+	maxVersion  = 64
+)
+
+// plain makes one line of at most n bytes of what may be a machine's words: whatever is neither a visible character nor a space, and so could
+// move the cursor, turn the direction of writing, or hide, becomes a space.
+func plain(s string, n int) string {
+	s = strings.Map(func(r rune) rune {
+		if !unicode.IsGraphic(r) {
+			return ' '
+		}
+		return r
+	}, text(clip(s, 4*n)))
+	return clip(strings.Join(strings.Fields(s), " "), n)
+}
 
 // clip bounds a text to n bytes, at a character's boundary.
 func clip(s string, n int) string {

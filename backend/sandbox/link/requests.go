@@ -134,7 +134,7 @@ func failure(r protocol.Reply) error {
 	case protocol.KindUnavailable:
 		kind = machine.ErrUnavailable
 	}
-	message := clip(r.Error, 4000)
+	message := plain(r.Error, maxSentence)
 	if message == "" {
 		message = "The machine could not do that and did not say why."
 	}

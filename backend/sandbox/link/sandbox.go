@@ -4,7 +4,6 @@ package link
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -36,12 +35,12 @@ type Sandbox struct {
 	control net.Conn
 	ready   machine.Ready
 
-	frames chan machine.Frame
-	ended  chan struct{}
-	cause  machine.Cause // valid once ended is closed
+	frames  chan machine.Frame
+	waiting *waiting
+	ended   chan struct{}
+	cause   machine.Cause // valid once ended is closed
 
 	killed   atomic.Bool
-	deaf     chan struct{} // closed when nobody needs further frames
 	deafOnce sync.Once
 	killOnce sync.Once
 	lastID   atomic.Uint64
@@ -52,9 +51,6 @@ type Sandbox struct {
 }
 
 var _ machine.Sandbox = (*Sandbox)(nil)
-
-// frameBuffer is how many frames may wait for the domain to take them.
-const frameBuffer = 64
 
 // Connect opens the link to a supervisor that has just been started and returns when its machine is in memory. On an error everything is
 // ended and opts.Wait has returned.
@@ -68,9 +64,9 @@ func Connect(ctx context.Context, conn io.ReadWriteCloser, opts Options) (*Sandb
 	}
 	s := &Sandbox{
 		opts: opts, session: session,
-		frames:  make(chan machine.Frame, frameBuffer),
+		frames:  make(chan machine.Frame),
+		waiting: newWaiting(),
 		ended:   make(chan struct{}),
-		deaf:    make(chan struct{}),
 		replies: map[uint64]chan protocol.Reply{},
 	}
 	control, err := s.open(protocol.TypeControl)
@@ -112,11 +108,11 @@ func (s *Sandbox) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ready := protocol.Ready{LastSeq: -1}
-	if err := json.Unmarshal(reply.Result, &ready); err != nil {
+	ready, err := protocol.ParseReady(protocol.Frame{Type: protocol.TypeReady, Header: reply.Result})
+	if err != nil {
 		return fmt.Errorf("the supervisor's answer: %w", err)
 	}
-	s.ready = machine.Ready{Python: ready.Python, LastSeq: ready.LastSeq, Running: ready.Running, Queued: ready.Queued}
+	s.ready = machine.Ready{Python: plain(ready.Python, maxVersion), LastSeq: ready.LastSeq, Running: ready.Running, Queued: ready.Queued}
 	return nil
 }
 
@@ -166,7 +162,7 @@ func (s *Sandbox) Kill() {
 }
 
 // deafen lets the end come even when nobody reads the frames any more.
-func (s *Sandbox) deafen() { s.deafOnce.Do(func() { close(s.deaf) }) }
+func (s *Sandbox) deafen() { s.deafOnce.Do(func() { close(s.waiting.deaf) }) }
 
 func (s *Sandbox) kill() { s.killOnce.Do(s.opts.Kill) }
 
@@ -178,8 +174,13 @@ func (s *Sandbox) Disconnect() {
 
 // follow reads the stream of frames until its end and then sees the sandbox off.
 func (s *Sandbox) follow(stream net.Conn) {
+	delivered := make(chan struct{})
+	go func() {
+		defer close(delivered)
+		s.waiting.deliver(s.frames)
+	}()
 	cause := s.read(stream)
-	close(s.frames)
+	s.waiting.close()
 	if cause.Kind == machine.EndedBroken {
 		// Whoever broke the link or the protocol may still be there.
 		if !s.session.IsClosed() {
@@ -188,6 +189,7 @@ func (s *Sandbox) follow(stream net.Conn) {
 	}
 	s.session.Close()
 	s.opts.Wait()
+	<-delivered
 	if s.killed.Load() && cause.Kind == machine.EndedBroken {
 		cause = machine.Cause{Kind: machine.EndedKilled, Detail: "The machine was ended without saving."}
 	}
@@ -216,17 +218,9 @@ func (s *Sandbox) read(stream net.Conn) machine.Cause {
 		}
 		frame, err := toFrame(f)
 		if err != nil {
-			return machine.Cause{Kind: machine.EndedBroken, Detail: fmt.Sprintf("The machine was ended because it broke the rules of its connection: %v.", err)}
+			return machine.Cause{Kind: machine.EndedBroken, Detail: "The machine was ended because it broke the rules of its connection."}
 		}
-		select {
-		case <-s.deaf: // and so are all that follow: none may be missing in between
-			continue
-		default:
-		}
-		select {
-		case s.frames <- frame:
-		case <-s.deaf:
-		}
+		s.waiting.add(frame, f.Size())
 	}
 }
 
@@ -236,7 +230,7 @@ func ended(f protocol.Frame) machine.Cause {
 	if f.Decode(&e) != nil {
 		return broken
 	}
-	cause := machine.Cause{Kind: machine.CauseKind(e.Cause), Detail: clip(e.Detail, 2000)}
+	cause := machine.Cause{Kind: machine.CauseKind(e.Cause), Detail: plain(e.Detail, maxSentence)}
 	switch cause.Kind {
 	case machine.EndedStopped, machine.EndedExited, machine.EndedMemory, machine.EndedBroken:
 	default:

@@ -62,7 +62,8 @@ func (h *hostile) write(w io.Writer, header, payload string) {
 	if err == nil {
 		_, err = w.Write(b)
 	}
-	if err != nil {
+	// The daemon ends the session as soon as it has read the last frame, perhaps before this end has noticed that it is written.
+	if err != nil && !errors.Is(err, yamux.ErrSessionShutdown) {
 		h.t.Errorf("write %s: %v", header, err)
 	}
 }
@@ -193,7 +194,7 @@ func TestReplies(t *testing.T) {
 func TestKillWithoutReading(t *testing.T) {
 	flooded := make(chan struct{})
 	s, err := meet(t, func(h *hostile) {
-		for range frameBuffer + 10 {
+		for range maxFrames + 10 {
 			h.say(`{"type":"background","stream":"stdout"}`, "x")
 		}
 		close(flooded)

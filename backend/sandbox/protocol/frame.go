@@ -4,7 +4,6 @@
 package protocol
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -85,21 +84,24 @@ func parsePrefix(b []byte) (header, payload int, err error) {
 	return int(h), int(p), nil
 }
 
-// readBounded reads exactly n bytes. Memory grows with what really arrives: a claimed length alone costs nothing.
+// readBounded reads exactly n bytes. Memory for all of them is taken when a part has really arrived: a claimed length alone costs little,
+// and what comes costs no more than its length and that part.
 func readBounded(r io.Reader, n int) ([]byte, error) {
-	const step = 64 << 10
-	if n <= step {
-		b := make([]byte, n)
-		_, err := io.ReadFull(r, b)
-		return b, midFrame(err)
+	var b []byte
+	for _, size := range []int{64 << 10, 1 << 20, n} {
+		arrived := len(b)
+		size = min(size, n)
+		if size == arrived {
+			break
+		}
+		grown := make([]byte, size)
+		copy(grown, b)
+		b = grown
+		if _, err := io.ReadFull(r, b[arrived:]); err != nil {
+			return nil, midFrame(err)
+		}
 	}
-	var buf bytes.Buffer
-	buf.Grow(step)
-	m, err := io.CopyN(&buf, r, int64(n))
-	if err == nil && m != int64(n) {
-		err = io.ErrUnexpectedEOF
-	}
-	return buf.Bytes(), midFrame(err)
+	return b, nil
 }
 
 func midFrame(err error) error {

@@ -95,6 +95,22 @@ func TestClaimsCostNothing(t *testing.T) {
 	}
 }
 
+// A frame that comes costs its length and little more.
+func TestFramesCostTheirLength(t *testing.T) {
+	b := append(raw(12, MaxPayload, `{"type":"x"}`), make([]byte, MaxPayload)...)
+	bench := testing.Benchmark(func(bench *testing.B) {
+		bench.ReportAllocs()
+		for bench.Loop() {
+			if _, err := Read(bytes.NewReader(b)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	if taken := bench.AllocedBytesPerOp(); taken > MaxPayload+2<<20 {
+		t.Errorf("%d bytes of memory for a frame of %d", taken, len(b))
+	}
+}
+
 func TestEncodeBounds(t *testing.T) {
 	if _, err := Encode(map[string]string{"type": "x"}, make([]byte, MaxPayload+1)); err == nil {
 		t.Error("a payload that is too large was encoded")
