@@ -79,6 +79,6 @@ func namespaceProblem(err error) machine.Problem {
 	case read("/proc/sys/user/max_user_namespaces") == "0":
 		return machine.Problem{What: what, Do: "Run `sudo sysctl -w user.max_user_namespaces=10000`, and put that setting into /etc/sysctl.d to keep it."}
 	default:
-		return machine.Problem{What: fmt.Sprintf("%s (%v)", what, err), Do: "Allow user namespaces on this computer: `sudo sysctl kernel.unprivileged_userns_clone=1 user.max_user_namespaces=15000` where these settings exist."}
+		return machine.Problem{What: fmt.Sprintf("%s (%v)", what, err), Do: "Allow user name spaces on this computer, then try again."}
 	}
 }
