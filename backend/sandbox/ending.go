@@ -66,6 +66,8 @@ func (s *supervisor) whyEnded() ending {
 		return ending{cause: protocol.CauseBroken, detail: fmt.Sprintf("The machine was ended because it broke the rules of its connection: %v.", s.violated)}
 	case words != "":
 		return ending{cause: protocol.CauseExited, detail: words}
+	case status.Signaled() && killedForMemory():
+		return ending{cause: protocol.CauseMemory, detail: "The system ended the machine because it took far more memory than it may. It could not be saved in time."}
 	case status.Signaled():
 		return ending{cause: protocol.CauseBroken, detail: fmt.Sprintf("The sandbox was ended from outside, by the signal %s.", unix.SignalName(status.Signal()))}
 	case status.ExitStatus() > 128:

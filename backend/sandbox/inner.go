@@ -65,6 +65,9 @@ func Inner(stage string, cfg Config) int {
 	signal.Ignore(unix.SIGPIPE, unix.SIGHUP, unix.SIGINT)
 	// Where we share a container's PID name space, the sandbox must become our child when runsc has started it.
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	for fd := lockFD; fd <= oomFD; fd++ {
+		unix.CloseOnExec(fd) // ours, not runsc's
+	}
 	limitProcesses(cfg)
 	if err := prepareFolders(cfg.Machine); err != nil {
 		return failed(err)

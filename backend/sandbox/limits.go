@@ -38,3 +38,10 @@ func limitProcesses(cfg Config) {
 		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &files)
 	}
 }
+
+// killedForMemory says whether the system has ended a process of the sandbox because it reached the hard limit.
+func killedForMemory() bool {
+	var b [4096]byte
+	n, err := unix.Pread(oomFD, b[:], 0)
+	return err == nil && cgroup.ParseOOMKills(b[:n]) > 0
+}

@@ -26,6 +26,13 @@ const (
 
 const lockName = "lock"
 
+// Descriptors that the inner supervisor is given: the lock, to be held until the last of both is gone, and the control group's count of
+// kills, where there is a group (it sees none of the group's files).
+const (
+	lockFD = 3
+	oomFD  = 4
+)
+
 // Run is the outer supervisor: it starts the inner one and waits for its end, and returns the exit status. While it lives, it
 // holds the lock on the machine's folder, and gives it up when nothing of the sandbox is left.
 func Run(cfg Config) int {
@@ -40,11 +47,15 @@ func Run(cfg Config) int {
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
 	group := enterLimits(cfg)
 	defer group.Leave() // a group that is not empty is removed by the next supervisor
+	oom := group.OOMKills()
+	if oom != nil {
+		defer oom.Close()
+	}
 
-	status, err := runInner(cfg, lock, signals, true)
+	status, err := runInner(cfg, lock, oom, signals, true)
 	if err == nil && status == exitNoProc && os.Getpid() == 1 {
 		// In a container the PID name space is already ours: with us, everything in it ends.
-		status, err = runInner(cfg, lock, signals, false)
+		status, err = runInner(cfg, lock, oom, signals, false)
 	}
 	if err != nil {
 		return failed(err)
@@ -107,14 +118,16 @@ func inNamespaces(stage string, args []string, ownPIDs bool) *exec.Cmd {
 	return cmd
 }
 
-func runInner(cfg Config, lock *os.File, signals <-chan os.Signal, ownPIDs bool) (int, error) {
+func runInner(cfg Config, lock, oom *os.File, signals <-chan os.Signal, ownPIDs bool) (int, error) {
 	stage := innerStage
 	if !ownPIDs {
 		stage = innerStageSharedPIDs
 	}
 	cmd := inNamespaces(stage, cfg.Args(), ownPIDs)
-	// The lock is held until the last of both is gone.
 	cmd.ExtraFiles = []*os.File{lock}
+	if oom != nil {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, oom)
+	}
 	if err := cmd.Start(); err != nil {
 		return 0, fmt.Errorf("start in a user name space: %w", err)
 	}

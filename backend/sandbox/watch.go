@@ -15,7 +15,9 @@ import (
 )
 
 const (
-	watchInterval = 500 * time.Millisecond
+	// watchRunning and watchIdle are how often memory is looked at.
+	watchRunning = 200 * time.Millisecond
+	watchIdle    = time.Second
 	// allowance is how much memory a sandbox may take beyond the machine's own limit and the template: gVisor's own
 	// needs, /dev/shm, and what several processes take together, each within the limit.
 	allowance = 512 << 20
@@ -27,11 +29,13 @@ const (
 
 // watch stops the machine, saved, before it takes more memory than it may or the computer runs out of it.
 func (s *supervisor) watch(ctx context.Context) {
-	tick := time.NewTicker(watchInterval)
-	defer tick.Stop()
 	for short := 0; ; {
+		interval := watchIdle
+		if _, running := s.runner.state(); running != nil {
+			interval = watchRunning
+		}
 		select {
-		case <-tick.C:
+		case <-time.After(interval):
 		case <-ctx.Done():
 			return
 		case <-s.sandboxEnded:
@@ -48,7 +52,7 @@ func (s *supervisor) watch(ctx context.Context) {
 			continue
 		}
 		// Every machine sees the shortage at once. The larger one is, the sooner it goes, and the others stay.
-		if short++; float64(short) > 6*(1-float64(used)/float64(max(total, 1))) {
+		if short++; float64(short) > 10*(1-float64(used)/float64(max(total, 1))) {
 			s.rescue(ctx, "The computer is running out of memory.")
 			return
 		}

@@ -32,10 +32,8 @@ func (s *session) interruptUntilDone(seq int) {
 	for wait := 2 * time.Second; ; wait = 500 * time.Millisecond {
 		timeout := time.After(wait)
 		for waiting := true; waiting; {
-			s.mu.Lock()
-			tr, changed := s.said[seq], s.changed
-			s.mu.Unlock()
-			if tr != nil && tr.result != nil {
+			over, changed := s.over(seq)
+			if over {
 				return
 			}
 			select {
@@ -90,10 +88,8 @@ func holds(name, code string) test {
 		ended := func() bool {
 			deadline := time.After(20 * time.Second)
 			for wait := time.After(5 * time.Second); ; {
-				m.mu.Lock()
-				tr, changed := m.said[seq], m.changed
-				m.mu.Unlock()
-				if tr != nil && tr.result != nil {
+				over, changed := m.over(seq)
+				if over {
 					return false
 				}
 				select {

@@ -71,4 +71,22 @@ var limitTests = []test{
 		back.result(1)
 		back.expect("x", "'kept'")
 	}},
+	{"TooFastToBeSaved", func(t *testing.T, s Subject) {
+		m := s.start(t, machine.StartSpec{ID: s.newID(t), MemoryMB: 256})
+		m.value("x = 'kept'")
+		info := m.checkpoint()
+		m.execute(`
+			import os, time
+			for _ in range(60):
+				if os.fork() == 0:
+					block = b"x" * (150 << 20)
+					time.sleep(1000); os._exit(0)
+			time.sleep(1000)
+		`)
+		if cause := m.awaitEnd(); cause.Kind != machine.EndedMemory || cause.Detail == "" {
+			t.Errorf("the cause is %+v", cause)
+		}
+		back := s.start(t, machine.StartSpec{ID: m.id, Checkpoint: info.ID, Acked: m.acks()})
+		back.expect("x", "'kept'")
+	}},
 }

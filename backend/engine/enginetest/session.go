@@ -149,6 +149,14 @@ func (s *session) result(seq int) machine.Result {
 	return r
 }
 
+// over says whether an instruction has ended; the channel is closed when more has been heard.
+func (s *session) over(seq int) (over bool, changed <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	tr := s.said[seq]
+	return tr != nil && tr.result != nil, s.changed
+}
+
 // awaitOutput waits until an instruction has written text to stdout.
 func (s *session) awaitOutput(seq int, text string) {
 	s.t.Helper()

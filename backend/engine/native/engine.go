@@ -24,7 +24,7 @@ import (
 const (
 	// hardOverhead is what the hard limit from outside leaves beyond the machine's own: more than the supervisor's watchdog
 	// does, so that this one stops the machine gently first.
-	hardOverhead = 1 << 30
+	hardOverhead = 2 << 30
 	// pidsMax bounds the processes and threads of one sandbox, outside. gVisor itself takes some per thread inside.
 	pidsMax = 4096
 	// tidyPatience bounds how long a killed supervisor may take to be gone.

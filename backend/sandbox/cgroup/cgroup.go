@@ -53,6 +53,30 @@ func Enter(name string, limits Limits) *Group {
 // Holds says whether the limit of a controller ("memory", "pids", "cpu") is in force.
 func (g *Group) Holds(controller string) bool { return g.hard[controller] }
 
+// OOMKills opens the file that tells how many processes of the group the system ended because the group's memory limit was reached;
+// ParseOOMKills reads it. Nil where there is no limit.
+func (g *Group) OOMKills() *os.File {
+	for _, dir := range g.folders {
+		for _, name := range []string{"memory.events", "memory.oom_control"} {
+			if f, err := os.Open(filepath.Join(dir, name)); err == nil {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// ParseOOMKills reads the number out of what that file holds.
+func ParseOOMKills(content []byte) int {
+	for line := range strings.Lines(string(content)) {
+		if n, ok := strings.CutPrefix(line, "oom_kill "); ok {
+			kills, _ := strconv.Atoi(strings.TrimSpace(n))
+			return kills
+		}
+	}
+	return 0
+}
+
 // Leave moves the calling process back to where it came from and removes the group, which must be empty then.
 func (g *Group) Leave() error {
 	var errs []error

@@ -107,6 +107,16 @@ func TestRemoveAfterAKill(t *testing.T) {
 	Remove(name) // of nothing is nothing
 }
 
+func TestParseOOMKills(t *testing.T) {
+	for content, want := range map[string]int{
+		"": 0, "low 0\nhigh 0\nmax 3\noom 1\noom_kill 2\noom_group_kill 0\n": 2, "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n": 1,
+	} {
+		if got := ParseOOMKills([]byte(content)); got != want {
+			t.Errorf("%q has %d kills, not %d", content, got, want)
+		}
+	}
+}
+
 func TestNames(t *testing.T) {
 	a, b := Name("/a"), Name("/b")
 	if a == b || a != Name("/a") || strings.ContainsAny(a, "/ ") {
