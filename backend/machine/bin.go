@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -36,7 +37,7 @@ func (e *entry) bin(ctx context.Context) error {
 	// Nothing may start again meanwhile.
 	ended, err := e.cancelled(ctx, "its machine was moved to the bin before it ran")
 	if err == nil {
-		err = e.s.store.Write(ctx, func(w Writer) error { return putEnded(w, ended) })
+		err = e.s.deleting(func() error { return e.s.store.Write(ctx, func(w Writer) error { return putEnded(w, ended) }) })
 	}
 	if err == nil {
 		e.queue = nil
@@ -46,7 +47,8 @@ func (e *entry) bin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := e.stop(ctx, nil); err != nil {
+	if err := e.leave(ctx); err != nil {
+		e.s.health.failed(err)
 		return saveError(err)
 	}
 	e.mu.Lock()
@@ -66,7 +68,9 @@ func (e *entry) bin(ctx context.Context) error {
 		return err
 	}
 	ended = append(ended, late...)
-	err = e.saveSync(ctx, func(m *MachineRecord) { m.DeletedAt = &now }, func(w Writer) error { return putEnded(w, ended) })
+	err = e.s.deleting(func() error {
+		return e.saveSync(ctx, func(m *MachineRecord) { m.DeletedAt = &now }, func(w Writer) error { return putEnded(w, ended) })
+	})
 	if err != nil {
 		return err
 	}
@@ -77,6 +81,21 @@ func (e *entry) bin(ctx context.Context) error {
 	e.setState(Deleted)
 	e.s.poke()
 	return nil
+}
+
+// leave takes the machine out of memory: saved, unless it is at rest and its present state is saved already. op is held.
+func (e *entry) leave(ctx context.Context) error {
+	e.mu.Lock()
+	x := e.sess
+	saved := x.alive() && e.atRest() && e.rec.Base != "" && x.version == x.clean && !e.rec.Touched
+	if saved {
+		e.setState(Swapping)
+	}
+	e.mu.Unlock()
+	if saved {
+		return e.discard(ctx, x)
+	}
+	return e.stop(ctx, nil)
 }
 
 // Restore takes a machine out of the bin. One whose time had expired has no expiry afterwards.
@@ -131,17 +150,30 @@ func (e *entry) purge(ctx context.Context) error {
 	}
 	rec := e.rec
 	trash := Garbage{Engine: rec.Engine, Machine: rec.ID}
-	err := s.store.WriteSync(ctx, func(w Writer) error {
+	remove := func(w Writer) error {
 		if err := w.RemoveMachine(rec.ID); err != nil {
 			return err
 		}
 		return w.AddGarbage(trash)
-	})
+	}
+	x := e.sess
+	err := s.writeSyncDeleting(ctx, remove)
+	if errors.Is(err, ErrDiskFull) { // its files are most of what it takes, so they go first
+		e.mu.Unlock()
+		if x != nil {
+			x.box.Kill()
+			<-x.stored
+		}
+		if err = s.removeFiles(trash); err != nil {
+			return err
+		}
+		e.mu.Lock()
+		err = s.store.WriteSync(ctx, remove)
+	}
 	if err != nil {
 		e.mu.Unlock()
 		return err
 	}
-	x := e.sess
 	e.gone, e.queue, e.run = true, nil, nil
 	e.later.stop()
 	e.later = nil
@@ -164,5 +196,5 @@ func (e *entry) purge(ctx context.Context) error {
 	}
 	s.hub.publish(Event{Type: EventPurged, Machine: &Machine{ID: rec.ID, Name: rec.Name}})
 	s.takeOutGarbage()
-	return s.store.Scrub(ctx)
+	return s.deleting(func() error { return s.store.Scrub(ctx) })
 }

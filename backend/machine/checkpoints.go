@@ -114,6 +114,14 @@ func (s *Service) takeOut(g Garbage) error {
 	if _, making := s.making.Load(g.Machine); making || g.Checkpoint == "" && s.knows(g.Machine) {
 		return nil // the list was read before a fork was finished
 	}
+	if err := s.removeFiles(g); err != nil {
+		return err
+	}
+	return s.writeSyncDeleting(s.ctx, func(w Writer) error { return w.RemoveGarbage(g) })
+}
+
+// removeFiles deletes what lies outside the store.
+func (s *Service) removeFiles(g Garbage) error {
 	if g.Checkpoint == "" {
 		if err := os.RemoveAll(overflowDir(s.outputDir, g.Machine)); err != nil {
 			return err
@@ -127,10 +135,7 @@ func (s *Service) takeOut(g Garbage) error {
 	default:
 		err = engine.DeleteCheckpoint(s.ctx, g.Machine, g.Checkpoint)
 	}
-	if err != nil {
-		return err
-	}
-	return s.store.WriteSync(s.ctx, func(w Writer) error { return w.RemoveGarbage(g) })
+	return err
 }
 
 // Checkpoint saves the present state under a label; it is kept until it is deleted.
@@ -145,6 +150,9 @@ func (s *Service) Checkpoint(ctx context.Context, name, label string) (Checkpoin
 	if s.isClosing() {
 		return Checkpoint{}, errClosing()
 	}
+	if err := s.roomForMore(); err != nil {
+		return Checkpoint{}, err
+	}
 	rec, err := under(ctx, e, func(ctx context.Context) (CheckpointRecord, error) { return e.keep(ctx, label) })
 	return rec.Checkpoint, err
 }
@@ -152,6 +160,9 @@ func (s *Service) Checkpoint(ctx context.Context, name, label string) (Checkpoin
 // keep makes a manual checkpoint of the present state. op is held.
 func (e *entry) keep(ctx context.Context, label string) (CheckpointRecord, error) {
 	if err := e.takeUp(ctx); err != nil {
+		return CheckpointRecord{}, err
+	}
+	if err := e.mayKeep(ctx); err != nil {
 		return CheckpointRecord{}, err
 	}
 	x, kept, err := e.keepSwapped(ctx, label)
@@ -167,6 +178,24 @@ func (e *entry) keep(ctx context.Context, label string) (CheckpointRecord, error
 		e.mu.Unlock()
 	}
 	return e.checkpoint(ctx, x, CheckpointManual, label)
+}
+
+// mayKeep says whether one more checkpoint may be kept by hand.
+func (e *entry) mayKeep(ctx context.Context) error {
+	all, err := e.s.store.Checkpoints(ctx, e.id)
+	if err != nil {
+		return err
+	}
+	kept := 0
+	for _, c := range all {
+		if c.Kind == CheckpointManual {
+			kept++
+		}
+	}
+	if kept < maxKept {
+		return nil
+	}
+	return conflict("%s has %d checkpoints, and more are not kept. Delete those that are not needed.", e.name(), kept)
 }
 
 // keepSwapped keeps the automatic checkpoint that a swapped machine's state lies in, from now on. Where there is none, it
@@ -226,7 +255,7 @@ func (s *Service) DeleteCheckpoint(ctx context.Context, name, id string) error {
 	if needed && c.Kind == CheckpointAuto {
 		return conflict("This checkpoint holds the present state of %s, so it cannot be deleted. Delete the machine to remove everything.", e.rec.Name)
 	}
-	err = s.store.WriteSync(ctx, func(w Writer) error {
+	err = s.writeSyncDeleting(ctx, func(w Writer) error {
 		if needed {
 			c.Kind, c.Label = CheckpointAuto, ""
 			return w.PutCheckpoint(c)

@@ -16,6 +16,9 @@ func (s *Service) Fork(ctx context.Context, name, checkpoint string, opts Create
 	if s.isClosing() {
 		return Machine{}, errClosing()
 	}
+	if err := s.roomForMore(); err != nil {
+		return Machine{}, err
+	}
 	return under(ctx, e, func(ctx context.Context) (Machine, error) { return e.fork(ctx, checkpoint, opts) })
 }
 

@@ -66,9 +66,9 @@ func (s *Service) Status(context.Context) Status {
 	}
 	switch {
 	case time.Since(h.diskFull) < time.Minute:
-		st.Warnings = append(st.Warnings, "The disk is full. Machines go on running and nothing is lost, but new instructions and checkpoints have to wait. Delete machines and checkpoints that are not needed, empty the bin, or free space elsewhere.")
+		st.Warnings = append(st.Warnings, "The disk is full. Machines go on running and nothing is lost, but new instructions and checkpoints have to wait. "+FreeSpace)
 	case h.low:
-		st.Warnings = append(st.Warnings, fmt.Sprintf("Only %d MB are free on the disk. Delete machines and checkpoints that are not needed, or free space elsewhere.", h.diskFree>>20))
+		st.Warnings = append(st.Warnings, fmt.Sprintf("Only %d MB are free on the disk, so no machines and checkpoints are made. %s", h.diskFree>>20, FreeSpace))
 	}
 	if h.memoryLow {
 		st.Warnings = append(st.Warnings, "The computer is short of memory. Idle machines are moved to the disk; they come back by themselves when they are used.")
@@ -79,10 +79,10 @@ func (s *Service) Status(context.Context) Status {
 // measure brings the figures up to date and tells when a warning comes or goes.
 func (s *Service) measure() {
 	before := s.Status(s.ctx).Warnings
-	free := int64(-1)
-	if s.freeDisk != nil {
-		if n, err := s.freeDisk(); err == nil {
-			free = n
+	free := s.free()
+	if free >= max(2*reserveBytes, s.set.Load().MinFreeDisk) {
+		if err := s.reserve.fill(); err != nil {
+			s.log.Warn("no room is held back for deleting on a full disk", "err", err)
 		}
 	}
 	used, err := s.store.Usage(s.ctx)

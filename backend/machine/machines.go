@@ -16,6 +16,9 @@ func (s *Service) Create(ctx context.Context, opts CreateOptions) (Machine, erro
 	if s.isClosing() {
 		return Machine{}, errClosing()
 	}
+	if err := s.roomForMore(); err != nil {
+		return Machine{}, err
+	}
 	rec, err := s.newRecord(opts)
 	if err != nil {
 		return Machine{}, err

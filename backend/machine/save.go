@@ -117,7 +117,11 @@ func (e *entry) stop(ctx context.Context, due func() bool) error {
 	}
 	saveCtx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
-	info, err := x.box.Stop(saveCtx)
+	err := e.roomToSave(ctx)
+	var info CheckpointInfo
+	if err == nil {
+		info, err = x.box.Stop(saveCtx)
+	}
 	if err != nil {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -170,7 +174,7 @@ func (e *entry) discard(ctx context.Context, x *session) error {
 		return nil
 	}
 	e.clear()
-	err := e.save(e.s.ctx, func(r *MachineRecord) { r.Live = false })
+	err := e.s.deleting(func() error { return e.save(e.s.ctx, func(r *MachineRecord) { r.Live = false }) })
 	e.setState(Swapped)
 	e.kick()
 	return err
@@ -237,6 +241,10 @@ func (e *entry) mark() *Mark {
 // checkpoint saves a machine that stays in memory. Meanwhile no output is acknowledged and no instruction begins, so that
 // the checkpoint holds everything after the mark and a fork of it loses and doubles nothing. op is held.
 func (e *entry) checkpoint(ctx context.Context, x *session, kind CheckpointKind, label string) (CheckpointRecord, error) {
+	if err := e.roomToSave(ctx); err != nil {
+		e.s.health.failed(err)
+		return CheckpointRecord{}, err
+	}
 	e.mu.Lock()
 	version, mark := x.version, e.mark()
 	x.holding, x.held = true, map[int]int{}
@@ -286,7 +294,7 @@ func (e *entry) drop(checkpoint string) {
 
 func saveError(err error) error {
 	if errors.Is(err, ErrDiskFull) {
-		return &Error{Kind: ErrDiskFull, Message: "The machine could not be saved, because the disk is full. It goes on running. Free some space; deleting machines and checkpoints that are not needed helps most.", Cause: err}
+		return &Error{Kind: ErrDiskFull, Message: "The machine could not be saved, because the disk is full. It goes on running, and nothing is lost while it does. " + FreeSpace, Cause: err}
 	}
 	return err
 }

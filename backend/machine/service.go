@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -84,9 +85,10 @@ type Service struct {
 	freeDisk      func() (int64, error)
 	started       time.Time
 
-	hub    *hub
-	health health
-	starts *gate // bounds how many machines come into memory at once
+	hub     *hub
+	health  health
+	reserve reserve
+	starts  *gate // bounds how many machines come into memory at once
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -122,6 +124,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	}
 	settings := cfg.Settings.withDefaults()
 	s.set.Store(&settings)
+	s.reserve.path = filepath.Join(cfg.OutputDir, "reserve")
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.load(ctx); err != nil {
 		s.cancel()

@@ -24,7 +24,7 @@ func explain(err error) error {
 	if isFull(err) {
 		return &machine.Error{
 			Kind:    machine.ErrDiskFull,
-			Message: "The disk is full, so this could not be written down and was not done. Free some space and try again; deleting machines and checkpoints that are not needed helps most.",
+			Message: "The disk is full, so this could not be written down and was not done. " + machine.FreeSpace,
 			Cause:   err,
 		}
 	}

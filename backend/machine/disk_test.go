@@ -1,0 +1,127 @@
+package machine_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// On a disk without a byte left, deleting works: the room for it was held back. Here the disk is full for as long as the
+// reserve is there.
+func TestDeletingWorksOnAFullDisk(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.close()
+		reserve := filepath.Join(w.dir, "output", "reserve")
+		var full atomic.Bool
+		var free atomic.Int64
+		free.Store(100 << 30)
+		w.freeDisk = func() (int64, error) { return free.Load(), nil }
+		w.wrap = func(s machine.Store) machine.Store {
+			return brimming{s, func() bool {
+				_, err := os.Stat(reserve)
+				return full.Load() && err == nil
+			}}
+		}
+		w.open()
+		synctest.Wait()
+		if info, err := os.Stat(reserve); err != nil || info.Size() < 16<<20 {
+			t.Fatalf("nothing is held back: %v", err)
+		}
+		for _, name := range []string{"saved", "changed", "gone"} {
+			w.create(name)
+			w.run(name, "print 0")
+		}
+		w.pass(3 * time.Second)
+		w.run("changed", "print 1")
+		n := 0
+		w.engine.set(func() { n = w.engine.n })
+		full.Store(true)
+		free.Store(0)
+
+		err := w.Delete(w.ctx, "changed")
+		if !errors.Is(err, machine.ErrDiskFull) || !strings.Contains(err.Error(), "empty the bin, delete machines for good") {
+			t.Fatalf("a machine that would have to be saved: %v", err)
+		}
+		w.inState("changed", machine.Idle)
+		w.ok(w.Delete(w.ctx, "saved"))
+		w.inState("saved", machine.Deleted)
+		w.ok(w.Purge(w.ctx, "gone"))
+		w.ok(w.Purge(w.ctx, "changed"))
+		w.engine.set(func() {
+			if w.engine.n != n || len(w.engine.purged) != 2 {
+				t.Errorf("saved %d times, purged %v", w.engine.n-n, w.engine.purged)
+			}
+		})
+		full.Store(false)
+		free.Store(100 << 30)
+		w.pass(2 * time.Minute)
+		if _, err := os.Stat(reserve); err != nil {
+			t.Errorf("with room again, nothing is held back: %v", err)
+		}
+		w.ok(w.Restore(w.ctx, "saved"))
+		w.effects("saved", "0")
+	})
+}
+
+// Below the floor what exists goes on, and nothing new is made.
+func TestNothingNewOnADiskThatIsNearlyFull(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.close()
+		var free atomic.Int64
+		free.Store(100 << 30)
+		w.freeDisk = func() (int64, error) { return free.Load(), nil }
+		w.open()
+		w.create("m")
+		w.run("m", "print 0")
+		free.Store(500 << 20)
+		_, forked := w.Fork(w.ctx, "m", "", machine.CreateOptions{})
+		_, created := w.Create(w.ctx, machine.CreateOptions{})
+		_, kept := w.Checkpoint(w.ctx, "m", "")
+		for what, err := range map[string]error{"fork": forked, "new machine": created, "checkpoint": kept} {
+			if !errors.Is(err, machine.ErrDiskFull) || !strings.Contains(err.Error(), "Only 500 MB are free") {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		w.effects("m", "0")
+		w.ok(w.Swap(w.ctx, "m")) // saved all the same
+		w.effects("m", "0 1")
+		free.Store(10 << 20)
+		w.engine.set(func() { w.engine.n = 1000 })
+		w.run("m", "print 3")
+		if err := w.Swap(w.ctx, "m"); err != nil { // its last checkpoint took little
+			t.Errorf("a save for which there is room: %v", err)
+		}
+		free.Store(100)
+		w.run("m", "print 4")
+		if err := w.Swap(w.ctx, "m"); !errors.Is(err, machine.ErrDiskFull) {
+			t.Errorf("a save for which there is none: %v", err)
+		}
+		w.inState("m", machine.Idle)
+		free.Store(100 << 30)
+	})
+}
+
+func TestCheckpointsAreNotKeptWithoutEnd(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		for range 50 {
+			_, err := w.Checkpoint(w.ctx, "m", "")
+			w.ok(err)
+		}
+		if _, err := w.Checkpoint(w.ctx, "m", ""); !errors.Is(err, machine.ErrConflict) || !strings.Contains(err.Error(), "50 checkpoints") {
+			t.Fatalf("the 51st: %v", err)
+		}
+		all, err := w.Checkpoints(w.ctx, "m")
+		w.ok(err)
+		w.ok(w.DeleteCheckpoint(w.ctx, "m", all[3].ID))
+		_, err = w.Checkpoint(w.ctx, "m", "")
+		w.ok(err)
+	})
+}
