@@ -37,7 +37,11 @@ func (d Dirs) WriteDaemon(daemon Daemon) error {
 
 // RemoveDaemon takes it back, unless another daemon has spoken since.
 func (d Dirs) RemoveDaemon(daemon Daemon) error {
-	if now, err := d.ReadDaemon(); err != nil || now.PID != daemon.PID {
+	now, err := d.ReadDaemon()
+	if err != nil {
+		return nil //nolint:nilerr // what cannot be read names no daemon
+	}
+	if now.PID != daemon.PID {
 		return nil
 	}
 	if err := os.Remove(d.DaemonFile()); err != nil && !errors.Is(err, os.ErrNotExist) {
