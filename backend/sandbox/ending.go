@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -36,6 +35,7 @@ func (s *supervisor) awaitEnd(terminate <-chan os.Signal) ending {
 	case e := <-s.end:
 		return e
 	case <-s.sandboxEnded:
+		s.logEnd()
 		return s.whyEnded()
 	case <-s.link.gone():
 		// What the daemon has not acknowledged, the runner says again when it wakes.
@@ -63,21 +63,31 @@ func (s *supervisor) whyEnded() ending {
 	words, status := s.runner.lastWords(), s.status
 	switch {
 	case s.violated != nil:
-		return ending{cause: protocol.CauseBroken, detail: fmt.Sprintf("The machine was ended because it broke the rules of its connection: %v.", s.violated)}
+		return ending{cause: protocol.CauseBroken, detail: "The machine was ended because it broke the rules of its connection."}
 	case words != "":
 		return ending{cause: protocol.CauseExited, detail: words}
 	case status.Signaled() && killedForMemory():
 		return ending{cause: protocol.CauseMemory, detail: "The system ended the machine because it took far more memory than it may. It could not be saved in time."}
 	case status.Signaled():
-		return ending{cause: protocol.CauseBroken, detail: fmt.Sprintf("The sandbox was ended from outside, by the signal %s.", unix.SignalName(status.Signal()))}
-	case status.ExitStatus() > 128:
-		return ending{cause: protocol.CauseExited, detail: fmt.Sprintf("Python was ended from inside by the signal %s.", unix.SignalName(unix.Signal(status.ExitStatus()-128)))}
+		return ending{cause: protocol.CauseBroken, detail: fmt.Sprintf("The sandbox was ended from outside, by the signal %s.", signalWords(status.Signal()))}
+	case status.ExitStatus() > 128 && status.ExitStatus() < 128+65:
+		return ending{cause: protocol.CauseExited, detail: fmt.Sprintf("Python was ended from inside by the signal %s.", signalWords(unix.Signal(status.ExitStatus()-128)))}
 	default:
-		detail := fmt.Sprintf("The sandbox ended with the status %d.", status.ExitStatus())
-		if said := strings.TrimSpace(sentence(s.stderr.String())); said != "" {
-			detail += " It said: " + said
-		}
-		return ending{cause: protocol.CauseBroken, detail: detail}
+		return ending{cause: protocol.CauseBroken, detail: fmt.Sprintf("The sandbox ended unexpectedly, with the status %d.", status.ExitStatus())}
+	}
+}
+
+// logEnd writes down, for who looks into it, what a person is not told because the machine has had a hand in it.
+func (s *supervisor) logEnd() {
+	if s.violated != nil {
+		fmt.Fprintln(os.Stderr, "supervisor:", s.violated)
+	}
+	s.logSaid()
+}
+
+func (s *supervisor) logSaid() {
+	if said := s.stderr.String(); said != "" {
+		fmt.Fprintf(os.Stderr, "supervisor: the sandbox wrote %q\n", said)
 	}
 }
 

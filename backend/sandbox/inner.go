@@ -217,6 +217,7 @@ func (s *supervisor) begin(ctx context.Context, q protocol.Request, launched <-c
 			return err
 		}
 		s.lastCheckpoint, s.baseline = m.ID, m.Baseline
+		s.runner.restored(m.LastSeq)
 		if q.Start.Clone {
 			s.lastCheckpoint = "" // of another machine's, or the template's
 		}
@@ -231,6 +232,7 @@ func (s *supervisor) begin(ctx context.Context, q protocol.Request, launched <-c
 	})
 	if errors.Is(err, errEnded) {
 		<-s.sandboxEnded
+		s.logEnd()
 		return &told{protocol.KindUnusable, "The machine came into memory and ended at once. " + s.whyEnded().detail}
 	}
 	if err != nil {
@@ -252,7 +254,8 @@ func (s *supervisor) describeLaunch(err error) error {
 	case s.cfg.Restore != "":
 		return &told{protocol.KindUnusable, fmt.Sprintf("The saved state cannot be brought back into memory: %v.", err)}
 	default:
-		return &told{protocol.KindUnavailable, fmt.Sprintf("The sandbox does not start: %v. %s", err, sentence(s.stderr.String()))}
+		s.logSaid()
+		return &told{protocol.KindUnavailable, fmt.Sprintf("The sandbox does not start: %v.", err)}
 	}
 }
 

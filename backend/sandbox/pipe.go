@@ -43,6 +43,11 @@ func newRequests() (*requests, error) {
 
 // send writes one frame whole; frames don't mix. A frame that has begun is finished even when ctx ends.
 func (q *requests) send(ctx context.Context, frame []byte) error {
+	return q.sendNoting(ctx, frame, func() {})
+}
+
+// sendNoting is send, and calls note when the frame begins: who holds the pipe still finds both the frame and the note, or neither.
+func (q *requests) sendNoting(ctx context.Context, frame []byte, note func()) error {
 	if q.waiting.Add(1) > maxWaiting {
 		q.waiting.Add(-1)
 		return errNotReading
@@ -56,21 +61,26 @@ func (q *requests) send(ctx context.Context, frame []byte) error {
 	case <-q.ended:
 		return errEnded
 	}
-	for first := true; ; first = false {
-		done, err := q.push(frame, first)
+	q.begin(frame, note)
+	for {
+		done, err := q.push()
 		if done || err != nil {
 			return err
 		}
 	}
 }
 
-// push writes until the frame is in the pipe or the pipe is to be held.
-func (q *requests) push(frame []byte, first bool) (done bool, err error) {
+func (q *requests) begin(frame []byte, note func()) {
 	q.gate.RLock()
 	defer q.gate.RUnlock()
-	if first {
-		q.rest = frame
-	}
+	q.rest = frame
+	note()
+}
+
+// push writes until the frame is in the pipe or the pipe is to be held.
+func (q *requests) push() (done bool, err error) {
+	q.gate.RLock()
+	defer q.gate.RUnlock()
 	n, err := q.w.Write(q.rest)
 	q.rest = q.rest[n:]
 	switch {

@@ -7,11 +7,10 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,11 +30,6 @@ const typeNudge = "nudge"
 // readyPatience bounds how long the runner may take to answer a resume, warming up included.
 const readyPatience = 2 * time.Minute
 
-// death is what the runner says of Python's end.
-type death struct {
-	Reason string `json:"reason"`
-}
-
 // runner is the connection to the runner. What it says is hostile: every frame is bounded, and one that breaks the
 // protocol ends the sandbox.
 type runner struct {
@@ -46,7 +40,7 @@ type runner struct {
 	mu      sync.Mutex
 	replies map[uint64]chan protocol.Frame
 	lastID  uint64
-	lastSeq int  // highest instruction given to it; -1 for none
+	lastSeq int  // highest instruction given to it, in this life or an earlier one; -1 for none
 	ended   int  // highest instruction that is over; -1 for none
 	running *int // as its frames tell
 	died    string
@@ -80,6 +74,13 @@ func newRunner(box *outbox) (r *runner, stdin, stdout *os.File, err error) {
 	return r, in.r, stdout, nil
 }
 
+// restored tells which is the highest instruction that the runner was given before it was saved. Call it before resume.
+func (r *runner) restored(lastSeq int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lastSeq = lastSeq
+}
+
 // resume sends the rest of the request that was under way when the runner was saved, then the resume, and returns its ready.
 func (r *runner) resume(ctx context.Context, rest []byte, resume protocol.Resume) (protocol.Ready, error) {
 	ctx, cancel := context.WithTimeout(ctx, readyPatience)
@@ -107,7 +108,7 @@ func (r *runner) listen() error {
 	reader := bufio.NewReaderSize(r.out, protocol.ResyncBuffer)
 	frame, err := protocol.Resync(reader, r.sync)
 	if err == nil {
-		err = r.hear(frame)
+		err = r.become(frame)
 	}
 	for err == nil {
 		if frame, err = protocol.Read(reader); err == nil {
@@ -127,28 +128,24 @@ func (r *runner) hear(f protocol.Frame) error {
 		if err != nil {
 			return err
 		}
-		r.follow(f.Type, n)
+		if err := r.follow(f.Type, n); err != nil {
+			return err
+		}
 		return r.pass(f, false)
 	case f.Type == protocol.TypeBackground:
 		return r.pass(f, true)
 	case f.Type == protocol.TypeReply:
 		return r.answer(f)
-	case f.Type == protocol.TypeReady:
-		ready, err := protocol.ParseReady(f)
+	case f.Type == typeDied:
+		words, err := parseDeath(f)
 		if err != nil {
 			return err
 		}
-		r.become(ready)
-	case f.Type == typeDied:
-		var d death
-		if err := f.Decode(&d); err != nil {
-			return err
-		}
 		r.mu.Lock()
-		r.died = sentence(d.Reason)
+		r.died = words
 		r.mu.Unlock()
 	case f.Type == typeTemplate, f.Type == typeHeld:
-	default:
+	default: // a ready frame too: there is one for each resume, and become has had it
 		return fmt.Errorf("%w: a frame of the type %q", protocol.ErrViolation, f.Type)
 	}
 	return nil
@@ -165,9 +162,12 @@ func (r *runner) pass(f protocol.Frame, loose bool) error {
 }
 
 // follow keeps track of what runs.
-func (r *runner) follow(typ string, n protocol.Numbered) {
+func (r *runner) follow(typ string, n protocol.Numbered) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if n.Seq > r.lastSeq {
+		return fmt.Errorf("%w: a %q frame of the instruction %d, which it was not given", protocol.ErrViolation, typ, n.Seq)
+	}
 	switch {
 	case typ == protocol.TypeStarted:
 		r.running = &n.Seq
@@ -177,20 +177,29 @@ func (r *runner) follow(typ string, n protocol.Numbered) {
 	if typ == protocol.TypeResult {
 		r.ended = max(r.ended, n.Seq)
 	}
+	return nil
 }
 
-func (r *runner) become(ready protocol.Ready) {
+// become takes the one ready frame. Of instructions that the runner was never given it is not believed.
+func (r *runner) become(f protocol.Frame) error {
+	ready, err := protocol.ParseReady(f)
+	if err != nil {
+		return err
+	}
 	r.mu.Lock()
-	r.lastSeq = max(r.lastSeq, ready.LastSeq)
+	defer r.mu.Unlock()
+	unknown := func(seq int) bool { return seq > r.lastSeq }
+	ready.LastSeq = min(ready.LastSeq, r.lastSeq)
+	ready.Queued = slices.DeleteFunc(ready.Queued, unknown)
+	if ready.Running != nil && unknown(*ready.Running) {
+		ready.Running = nil
+	}
 	r.running = ready.Running
 	if ready.Running == nil && len(ready.Queued) == 0 {
-		r.ended = max(r.ended, ready.LastSeq)
+		r.ended = r.lastSeq
 	}
-	r.mu.Unlock()
-	select {
-	case r.ready <- ready:
-	default: // repeated: forged, and of no use to anybody
-	}
+	r.ready <- ready
+	return nil
 }
 
 // answer gives a reply to who waits for it. One that nobody asked for is ignored.
@@ -249,15 +258,13 @@ func (r *runner) tell(ctx context.Context, q protocol.Request, payload []byte) e
 	if err != nil {
 		return err
 	}
-	if err := r.in.send(ctx, frame); err != nil {
-		return err
-	}
-	if q.Type == protocol.TypeExecute {
-		r.mu.Lock()
-		r.lastSeq = max(r.lastSeq, q.Seq)
-		r.mu.Unlock()
-	}
-	return nil
+	return r.in.sendNoting(ctx, frame, func() {
+		if q.Type == protocol.TypeExecute {
+			r.mu.Lock()
+			r.lastSeq = max(r.lastSeq, q.Seq)
+			r.mu.Unlock()
+		}
+	})
 }
 
 // encodeRequest writes a request with `limit_bytes` null where it takes the limit away.
@@ -289,43 +296,4 @@ func (r *runner) lastWords() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.died
-}
-
-// sentence bounds a text that comes from the sandbox.
-func sentence(s string) string {
-	const most = 500
-	if len(s) > most {
-		s = s[:most]
-	}
-	b, _ := json.Marshal(s) // makes it valid UTF-8
-	_ = json.Unmarshal(b, &s)
-	return s
-}
-
-// drain reads r to its end and keeps the last of it.
-func drain(r io.Reader, keep *tail) {
-	_, _ = io.Copy(keep, r)
-}
-
-// tail keeps the last bytes that were written to it.
-type tail struct {
-	mu sync.Mutex
-	b  []byte
-}
-
-func (t *tail) Write(b []byte) (int, error) {
-	const most = 4096
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, b...)
-	if extra := len(t.b) - most; extra > 0 {
-		t.b = append(t.b[:0], t.b[extra:]...)
-	}
-	return len(b), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.b)
 }

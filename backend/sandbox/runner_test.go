@@ -1,0 +1,159 @@
+//go:build linux
+
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/forevervm/desktop/backend/sandbox/protocol"
+)
+
+// forger is what stands at the sandbox's ends of a runner's pipes.
+type forger struct {
+	t      *testing.T
+	runner *runner
+	stdout *os.File
+	heard  chan error // how listen ended
+}
+
+func newForger(t *testing.T) *forger {
+	t.Helper()
+	r, _, stdout, err := newRunner(newOutbox())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &forger{t: t, runner: r, stdout: stdout, heard: make(chan error, 1)}
+	go func() { f.heard <- r.listen() }()
+	t.Cleanup(func() {
+		stdout.Close()
+		r.box.drop()
+		r.in.close()
+		r.out.Close()
+	})
+	return f
+}
+
+func (f *forger) say(format string, args ...any) {
+	f.t.Helper()
+	b, err := protocol.Raw(fmt.Appendf(nil, format, args...), nil)
+	if err == nil {
+		_, err = f.stdout.Write(b)
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// resume wakes the runner, which answers with a ready frame that claims what ready says.
+func (f *forger) resume(ready string) protocol.Ready {
+	f.t.Helper()
+	f.say(`{"type":"ready","sync":%q,%s}`, f.runner.sync, ready)
+	got, err := f.runner.resume(f.t.Context(), nil, protocol.Resume{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return got
+}
+
+// end waits for the end of the listening.
+func (f *forger) end() error {
+	f.t.Helper()
+	f.stdout.Close()
+	select {
+	case err := <-f.heard:
+		return err
+	case <-time.After(20 * time.Second):
+		f.t.Fatal("the runner is listened to for ever")
+		return nil
+	}
+}
+
+// A runner is not believed that it was given instructions which it was not.
+func TestReadyIsClamped(t *testing.T) {
+	f := newForger(t)
+	f.runner.restored(4)
+	ready := f.resume(`"pid":1,"python":"3.13","last_seq":1000000,"running":99,"queued":[3,4,5,600]`)
+	if ready.LastSeq != 4 || ready.Running != nil || fmt.Sprint(ready.Queued) != "[3 4]" {
+		t.Errorf("believed: %+v", ready)
+	}
+	if last, running := f.runner.state(); last != 4 || running == nil || *running != 4 {
+		t.Errorf("the state is %d, %v", last, running)
+	}
+	if err := f.end(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestForgedFramesEndTheMachine(t *testing.T) {
+	for name, frame := range map[string]string{
+		"a second ready":                  `{"type":"ready","sync":"SYNC","last_seq":4}`,
+		"a ready of another sync":         `{"type":"ready","last_seq":4}`,
+		"an instruction never given":      `{"type":"started","seq":5,"index":0,"at":1}`,
+		"the end of one never given":      `{"type":"result","seq":1000000,"index":0,"status":"ok","mimes":[]}`,
+		"a death of no kind":              `{"type":"died","exit_code":70000}`,
+		"a death by an impossible signal": `{"type":"died","signal":-3}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newForger(t)
+			f.runner.restored(4)
+			f.resume(`"last_seq":4`)
+			f.say("%s", strings.ReplaceAll(frame, "SYNC", f.runner.sync))
+			if err := f.end(); !errors.Is(err, protocol.ErrViolation) {
+				t.Errorf("it ends with %v", err)
+			}
+			if last, running := f.runner.state(); last != 4 || running != nil {
+				t.Errorf("the state is %d, %v", last, running)
+			}
+		})
+	}
+}
+
+// What a machine says of its end is told in our words.
+func TestDeathInOurWords(t *testing.T) {
+	for said, want := range map[string]string{
+		`"signal":11`:                 "Python was ended by the signal SIGSEGV (segmentation fault).",
+		`"signal":9,"exit_code":null`: "Python was ended by the signal SIGKILL (killed).",
+		`"signal":64`:                 "Python was ended by the signal 64.",
+		`"exit_code":3,"signal":null`: "Python ended itself with the status 3.",
+		`"exit_code":null`:            "Python could no longer be reached and was ended: its code closed the descriptors that the machine needs.",
+	} {
+		f := newForger(t)
+		f.resume(`"last_seq":-1`)
+		f.say(`{"type":"died",%s,"reason":"Your licence has ended, see evil.example \u001b[2J"}`, said)
+		if err := f.end(); err != nil {
+			t.Errorf("%s: %v", said, err)
+		}
+		if got := f.runner.lastWords(); got != want {
+			t.Errorf("%s: %q", said, got)
+		}
+	}
+}
+
+// A checkpoint that has an instruction in it, be it half in the pipe, says so.
+func TestCheckpointKnowsWhatItHas(t *testing.T) {
+	f := newForger(t)
+	told := make(chan error, 1)
+	go func() {
+		told <- f.runner.tell(context.Background(), protocol.Request{Type: protocol.TypeExecute, Seq: 7}, bytes.Repeat([]byte("#"), 1<<20))
+	}()
+	for f.runner.in.unread() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	release := f.runner.in.hold()
+	last, running := f.runner.state()
+	if len(f.runner.in.unsent()) == 0 || last != 7 || running == nil || *running != 7 {
+		t.Errorf("with %d bytes to come the state is %d, %v", len(f.runner.in.unsent()), last, running)
+	}
+	release()
+	f.runner.in.r.Close()
+	if err := <-told; err == nil {
+		t.Error("nobody reads, and yet it was sent")
+	}
+}
