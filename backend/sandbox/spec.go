@@ -46,7 +46,7 @@ const (
 	shmSize = "256m"
 	// start is the first program. It bounds the processes and threads inside, so that a fork bomb gets EAGAIN and the machine lives. Code that
 	// means harm can lift the limit (it is root); the limits outside then end the sandbox.
-	start = "echo 500 > /sys/fs/cgroup/pids/pids.max; exec /usr/bin/python3 -m forevervm_runner"
+	start = "echo 300 > /sys/fs/cgroup/pids/pids.max; exec /usr/bin/python3 -m forevervm_runner"
 )
 
 // reserved are the mount points that later features need. Their sources are empty and read-only for now.
@@ -69,9 +69,10 @@ func baseSpec() *specs.Spec {
 	mounts := []specs.Mount{
 		{Destination: "/proc", Type: "proc", Source: "proc"},
 		{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"ro"}},
-		// Only with this mount does gVisor count processes.
-		{Destination: "/sys/fs/cgroup", Type: "cgroup", Source: "cgroup"},
-		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs"},
+		// Only with this mount does gVisor count processes. This and /dev are memory without a bound of their own, hence read-only; what is
+		// mounted or lies in them, controllers and devices, can be written to all the same.
+		{Destination: "/sys/fs/cgroup", Type: "cgroup", Source: "cgroup", Options: []string{"ro"}},
+		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"ro"}},
 		{Destination: "/dev/shm", Type: "tmpfs", Source: "tmpfs", Options: []string{"mode=1777", "size=" + shmSize}},
 		// gVisor puts an unbounded tmpfs over an empty /tmp. With something in it, /tmp is left on the disk.
 		{Destination: "/tmp/.machine", Type: "tmpfs", Source: "tmpfs", Options: []string{"ro", "size=4k"}},

@@ -253,3 +253,46 @@ func TestNoDaemon(t *testing.T) {
 		}
 	}
 }
+
+// Wherever code writes to memory instead of the disk, it comes to a limit, also when the machine has slept.
+func TestFilesInMemoryAreBounded(t *testing.T) {
+	const fill = `
+import os, errno
+unbounded, tried = [], []
+for line in open('/proc/mounts'):
+    _, where, kind, *_ = line.split()
+    if kind in ('proc', 'sysfs', 'cgroup', 'devpts') or where == '/': continue
+    tried.append(where)
+    try:
+        with open(where + '/full', 'wb') as f:
+            for _ in range(300): f.write(b'x' * (1 << 20))
+        unbounded.append(where)
+    except OSError as e:
+        if e.errno not in (errno.ENOSPC, errno.EACCES, errno.EPERM, errno.EROFS): unbounded.append((where, str(e)))
+    finally:
+        try: os.remove(where + '/full')
+        except OSError: pass
+unbounded, {'/dev', '/dev/shm', '/sys/fs/cgroup'} - {*tried}`
+	// Programs still find the devices, and processes their limit.
+	const devices = `
+import multiprocessing
+with open('/dev/null', 'w') as null: null.write('x')
+with open('/dev/urandom', 'rb') as random: n = len(random.read(4))
+with open('/sys/fs/cgroup/pids/pids.max') as limit: most = limit.read()
+n, os.openpty()[0] > 0, multiprocessing.Lock() is not None, most`
+	cfg := config(t)
+	for seq := 0; seq < 4; seq += 2 {
+		s, _ := connect(t, exec.Command(built(t, "supervisor"), append([]string{"run"}, cfg.Args()...)...))
+		if got := value(t, s, seq, fill); got != "([], set())" {
+			t.Errorf("without a limit, or not tried: %s", got)
+		}
+		if got := value(t, s, seq+1, devices); got != `(4, True, True, '500\n')` {
+			t.Errorf("the devices: %s", got)
+		}
+		info, err := s.Stop(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Restore = filepath.Join(cfg.Machine, "checkpoints", info.ID)
+	}
+}
