@@ -1,85 +1,69 @@
 """Starts the runner: hides the supervisor's pipes, forks the worker, and becomes the relay."""
 
+import contextlib
 import fcntl
 import os
 import signal
 import socket
 import sys
+from typing import NoReturn
 
 from .capture import Capture
-
-PRIVATE_FD = 800
-
-
-def _hide(fd: int) -> int:
-    """A close-on-exec duplicate, out of the way of the user's descriptors."""
-    moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, PRIVATE_FD)
-    os.close(fd)
-    return moved
-
-
-def _hide_socket(sock: socket.socket) -> socket.socket:
-    return socket.socket(fileno=_hide(sock.detach()))
+from .channel import Channel
+from .descriptors import hidden
+from .relay import Relay, WorkerProcess, serve
+from .slate import SlateWriter
+from .window import Window
 
 
 def main() -> int:
-    wire_in, wire_out = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3), fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3)
-    null = os.open(os.devnull, os.O_RDWR)
+    wire = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3), fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3)
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     os.dup2(null, 0)
     os.dup2(null, 1)
     captures = [Capture("stdout"), Capture("stderr")]
-    work_ours, work_theirs = socket.socketpair()
-    side_ours, side_theirs = socket.socketpair()
-    pid = os.fork()
-    if pid:
-        return _relay(wire_in, wire_out, captures, work_ours, side_ours, pid, (work_theirs, side_theirs))
-    for fd in (wire_in, wire_out, captures[0].fd, captures[1].fd):
-        os.close(fd)
-    work_ours.close()
-    side_ours.close()
-    _worker(null, captures, _hide_socket(work_theirs), _hide_socket(side_theirs))
-    return 0
+    window = Window()
+    (work, works_end), (side, sides_end) = socket.socketpair(), socket.socketpair()
+    worker_pid = os.fork()
+    if worker_pid == 0:
+        for fd in (*wire, captures[0].fd, captures[1].fd, work.detach(), side.detach()):
+            os.close(fd)
+        _worker(null, captures, window, works_end, sides_end)
+    works_end.close()
+    sides_end.close()
+    return _relay(Relay(*wire, captures, WorkerProcess(worker_pid, Channel(work), Channel(side), window)))
 
 
-def _relay(
-    wire_in: int,
-    wire_out: int,
-    captures: list[Capture],
-    work: socket.socket,
-    side: socket.socket,
-    worker_pid: int,
-    theirs: tuple[socket.socket, ...],
-) -> int:
-    from .relay import Relay, serve
-
-    for sock in theirs:
-        sock.close()
+def _relay(relay: Relay) -> int:
     # Process 1 must not be stopped by what the user's code signals.
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(name, signal.SIG_IGN)
-    status = serve(Relay(wire_in, wire_out, captures, work, side, worker_pid))
-    try:
-        os.kill(worker_pid, signal.SIGKILL)
-    except OSError:
-        pass
+    status = serve(relay)
+    with contextlib.suppress(OSError):
+        os.killpg(relay.worker.pid, signal.SIGKILL)
     os._exit(status)
 
 
-def _worker(null: int, captures: list[Capture], work: socket.socket, side: socket.socket) -> None:
+def _worker(null: int, captures: list[Capture], window: Window, work: socket.socket, side: socket.socket) -> NoReturn:
     os.setsid()
-    os.dup2(captures[0].write_fd, 1)
-    os.dup2(captures[1].write_fd, 2)
-    saved = [_hide(null), *(_hide(capture.write_fd) for capture in captures)]
-    from . import figures
-
-    figures.prepare_environment()
-    os.environ.setdefault("PIP_ROOT_USER_ACTION", "ignore")
-    os.environ.setdefault("PIP_DISABLE_PIP_VERSION_CHECK", "1")
-    os.environ.setdefault("PIP_BREAK_SYSTEM_PACKAGES", "1")
-    os.environ.setdefault("PIP_NO_INPUT", "1")
+    for fd, capture in enumerate(captures, start=1):
+        os.dup2(capture.write_fd, fd)
+    null = hidden(null)
+    out, err = (
+        SlateWriter(capture.board, fd, hidden(capture.write_fd), f"<{capture.stream}>")
+        for fd, capture in enumerate(captures, start=1)
+    )
+    # Only now: the relay needs none of the libraries that this loads.
+    from . import figures, guard
     from .worker import Worker
 
-    Worker(work, side, *saved, [capture.board for capture in captures]).run()
+    # matplotlib and plotly read it when they are imported.
+    figures.prepare_environment()
+    for name in ("ROOT_USER_ACTION=ignore", "DISABLE_PIP_VERSION_CHECK=1", "BREAK_SYSTEM_PACKAGES=1", "NO_INPUT=1"):
+        os.environ.setdefault("PIP_" + name.partition("=")[0], name.partition("=")[2])
+    guard.buffer_c_stdio_by_line()
+    work, side = (socket.socket(fileno=hidden(end.detach())) for end in (work, side))
+    Worker(work, side, window, out, err, null).run()
 
 
 if __name__ == "__main__":

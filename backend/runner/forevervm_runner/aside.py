@@ -22,12 +22,21 @@ _fork, _exit, _kill, _waitpid, _pipe, _close = os.fork, os._exit, os.kill, os.wa
 _read, _write, _SIGKILL, _poll, _POLLIN = os.read, os.write, signal.SIGKILL, select.poll, select.POLLIN
 _monotonic = time.monotonic
 
+_filterwarnings, _MODULE = warnings.filterwarnings, __name__.replace(".", r"\.")
+
 Answer = dict[str, Any]
 
 
+_quiet: object = None
+
+
 def quiet_fork_warning() -> None:
-    """Python warns about forks beside threads; ours does nothing but compute and exit."""
-    warnings.filterwarnings("ignore", category=DeprecationWarning, module=__name__.replace(".", r"\."))
+    """Python warns about forks beside threads; ours does nothing but compute and exit. Called again, it stays in force
+    over filters that were set since."""
+    global _quiet
+    if not warnings.filters or warnings.filters[0] is not _quiet:
+        _filterwarnings("ignore", category=DeprecationWarning, module=_MODULE)
+        _quiet = warnings.filters[0]
 
 
 def ask(question: Callable[[], Any]) -> Answer:

@@ -38,10 +38,7 @@ class Failure:
 
 
 def _text(told: traceback.TracebackException, colours: bool) -> bytes:
-    if _COLOURS:
-        lines = told.format(colorize=colours)  # type: ignore[call-arg]
-    else:
-        lines = told.format()
+    lines = told.format(colorize=colours) if _COLOURS else told.format()  # type: ignore[call-arg]
     return cut("".join(lines).rstrip("\n"), TRACEBACK_LIMIT)[0]
 
 

@@ -34,6 +34,10 @@ class Figures:
         self.formats: Sequence[str] = ("png",)
         self.too_large = False
 
+    def begin(self, formats: Sequence[str]) -> None:
+        """For a new instruction."""
+        self.formats, self.too_large = formats, False
+
     def png(self, figure: Any) -> bytes | None:
         if "png" not in self.formats and "svg" in self.formats:
             return None

@@ -1,7 +1,11 @@
 """File requests, answered by the relay: they work while the user's code runs, whatever it does."""
 
+import contextlib
 import os
+import queue
 import stat
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 from .frames import Header
@@ -9,7 +13,8 @@ from .frames import Header
 HOME = os.environ.get("HOME") or "/root"
 READ_LIMIT = 4 << 20
 ENTRY_LIMIT = 10_000
-_NAME_LIMIT = 2 << 20
+# A listing must fit into a header; what is not ASCII takes six bytes there.
+_LISTING_BYTES = 900 << 10
 
 Answer = tuple[Any, bytes]
 
@@ -99,10 +104,10 @@ def _kind(mode: int) -> str:
 
 def _list(path: str, limit: int) -> Any:
     entries: list[dict[str, Any]] = []
-    more, room, limit = False, _NAME_LIMIT, min(limit, ENTRY_LIMIT)
+    more, room, limit = False, _LISTING_BYTES, min(limit, ENTRY_LIMIT)
     with os.scandir(path) as found:
         for entry in found:
-            room -= 6 * len(entry.name) + 100
+            room -= 6 * len(entry.name) + 120
             if len(entries) >= limit or room < 0:
                 more = True
                 break
@@ -121,3 +126,39 @@ def _list(path: str, limit: int) -> Any:
             )
     entries.sort(key=lambda entry: entry["name"])
     return {"path": path, "entries": entries, "more": more}
+
+
+class FileThread:
+    """Does file requests one after another, so that a slow disk delays nothing else."""
+
+    def __init__(self, wake_fd: int) -> None:
+        """`wake_fd` is written to when a reply is there."""
+        self._wake_fd = wake_fd
+        self._requests: queue.SimpleQueue[tuple[Header, bytes]] = queue.SimpleQueue()
+        self._replies: queue.SimpleQueue[tuple[Header, bytes]] = queue.SimpleQueue()
+        threading.stack_size(256 << 10)
+        threading.Thread(target=self._serve, daemon=True).start()
+        threading.stack_size(0)
+
+    def ask(self, header: Header, payload: bytes) -> None:
+        self._requests.put((header, payload))
+
+    def replies(self) -> Iterator[tuple[Header, bytes]]:
+        """What is answered: `id` with `result` or `error`, and the bytes."""
+        while not self._replies.empty():
+            yield self._replies.get()
+
+    def _serve(self) -> None:
+        while True:
+            header, payload = self._requests.get()
+            reply: Header = {"id": header.get("id")}
+            data = b""
+            try:
+                reply["result"], data = answer(header, payload)
+            except FileTrouble as trouble:
+                reply["error"] = str(trouble)
+            except Exception as error:
+                reply["error"] = f"{type(error).__name__}: {error}"
+            self._replies.put((reply, data))
+            with contextlib.suppress(BlockingIOError):  # full of wake-ups already
+                os.write(self._wake_fd, b"f")

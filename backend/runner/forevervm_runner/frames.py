@@ -27,8 +27,13 @@ class BadFrame(Exception):
 
 
 def wire_frame(header: Header, payload: bytes = b"") -> bytes:
-    """One frame for the supervisor. ASCII-only JSON, so a lone surrogate can never make it invalid UTF-8."""
+    """One frame for the supervisor. ASCII-only JSON, so a lone surrogate can never make it invalid UTF-8.
+
+    Raises ValueError or TypeError for what cannot be one.
+    """
     text = _encode(header).encode("ascii")
+    if len(text) > HEADER_LIMIT or len(payload) > PAYLOAD_LIMIT:
+        raise ValueError("the frame is too large")
     return _pack(len(text), len(payload)) + text + payload
 
 

@@ -7,6 +7,7 @@ higher recursion limit, warnings filters, environment) is left alone.
 
 import builtins
 import ctypes
+import linecache
 import os
 import signal
 import sys
@@ -14,7 +15,10 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from . import aside
+
 _builtin_names = vars(builtins)
+_get_blocking, _set_blocking = os.get_blocking, os.set_blocking
 _dup2, _fstat, _getcwd, _chdir, _open = os.dup2, os.fstat, os.getcwd, os.chdir, os.open
 _signal, _getsignal, _SIGINT = signal.signal, signal.getsignal, signal.SIGINT
 _sigmask, _UNBLOCK = signal.pthread_sigmask, signal.SIG_UNBLOCK
@@ -23,25 +27,37 @@ _getrecursionlimit, _setrecursionlimit = sys.getrecursionlimit, sys.setrecursion
 _getswitchinterval, _setswitchinterval = sys.getswitchinterval, sys.setswitchinterval
 _DEVNULL, _RDONLY = os.devnull, os.O_RDONLY
 
-_fflush = ctypes.CDLL(None).fflush
+_libc = ctypes.CDLL(None)
+_fflush = _libc.fflush
 _fflush.argtypes = [ctypes.c_void_p]
+_C_STREAMS = [ctypes.c_void_p.in_dll(_libc, name) for name in ("stdout", "stderr")]
+_LINE_BUFFERED = 1
 
 MIN_RECURSION = 1000
 MAX_SWITCH_SECONDS = 0.02
 HOME = os.environ.get("HOME") or "/root"
 
 
+def buffer_c_stdio_by_line() -> None:
+    """C code's output comes a line at a time, not when 4 KiB are full."""
+    setvbuf = _libc.setvbuf
+    setvbuf.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_size_t]
+    setvbuf(_C_STREAMS[0], None, _LINE_BUFFERED, 0)
+
+
 def flush_c_stdio() -> None:
     """Writes out what C code left in its own buffers."""
-    _fflush(None)
+    for stream in _C_STREAMS:
+        _fflush(stream)
 
 
 class Guard:
     """Remembers how things are when made; `restore` makes them so again."""
 
-    def __init__(self, stdout_fd: int, stderr_fd: int, null_fd: int, on_interrupt: Callable[[int, Any], None]) -> None:
-        self._descriptors = [(0, null_fd), (1, stdout_fd), (2, stderr_fd)]
-        self._identities = [(fd, *_identity(saved)) for fd, saved in self._descriptors]
+    def __init__(self, saved: list[int], on_interrupt: Callable[[int, Any], None]) -> None:
+        """`saved`: duplicates of what descriptors 0, 1 and 2 must be."""
+        self._saved = saved
+        self._identities = [_identity(fd) for fd in saved]
         self._on_interrupt = on_interrupt
         self._builtins = dict(_builtin_names)
         self._hooks = {
@@ -70,6 +86,9 @@ class Guard:
             for name, module in self._modules.items():
                 modules.setdefault(name, module)
             modules.update(self._essential)
+        aside.quiet_fork_warning()
+        if type(linecache.cache) is not dict:
+            linecache.cache = {}
         if _getrecursionlimit() < MIN_RECURSION:
             _setrecursionlimit(MIN_RECURSION)
         if _getswitchinterval() > MAX_SWITCH_SECONDS:
@@ -80,9 +99,11 @@ class Guard:
         if _getsignal(_SIGINT) is not self._on_interrupt:
             _signal(_SIGINT, self._on_interrupt)
         _sigmask(_UNBLOCK, {_SIGINT})
-        for fd, device, inode in self._identities:
-            if _identity(fd) != (device, inode):
-                _dup2(self._descriptors[fd][1], fd)
+        for fd, identity in enumerate(self._identities):
+            if _identity(fd) != identity:
+                _dup2(self._saved[fd], fd)
+            if not _get_blocking(fd):
+                _set_blocking(fd, True)
         try:
             _getcwd()
         except OSError:

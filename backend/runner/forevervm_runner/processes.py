@@ -6,6 +6,7 @@ import signal
 # The signal of an interrupt that was repeated, and the exit status of a worker that lost its sockets.
 NUDGE = signal.SIGRTMIN + 11
 LOST_STATUS = 213
+LOST = "The code closed the descriptors through which its machine is reached."
 
 
 def running() -> set[int]:
@@ -44,10 +45,21 @@ def descendants(ancestor: int) -> set[int]:
     return found
 
 
-def send_signal(pids: set[int], number: signal.Signals) -> None:
+def send_signal(pids: set[int], number: int) -> None:
     """Signals each; one that is already gone does not matter."""
     for pid in pids:
         try:
             os.kill(pid, number)
         except OSError:
             continue
+
+
+def ending(status: int) -> tuple[int | None, int | None, str]:
+    """Exit code, signal, and a sentence about how a process ended, from its wait status."""
+    code = os.waitstatus_to_exitcode(status)
+    if code == LOST_STATUS:
+        return None, None, LOST
+    if code >= 0:
+        return code, None, f"Python ended itself with status {code}."
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+    return None, -code, f"Python was ended by {name}."

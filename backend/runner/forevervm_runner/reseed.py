@@ -3,6 +3,7 @@
 import ctypes
 import os
 import sys
+from typing import Any
 
 _urandom = os.urandom
 
@@ -33,10 +34,10 @@ def reseed_python() -> None:
     import random
 
     random.seed()
-    tempfile = sys.modules.get("tempfile")
+    tempfile: Any = sys.modules.get("tempfile")
     if tempfile is not None:
         tempfile._name_sequence = None
-    uuid = sys.modules.get("uuid")
+    uuid: Any = sys.modules.get("uuid")
     if uuid is not None:
         uuid._node = uuid._last_timestamp = None
     numpy_random = sys.modules.get("numpy.random")

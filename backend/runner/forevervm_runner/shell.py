@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from types import CodeType, ModuleType
 from typing import Any
 
-from IPython.core import formatters
 from IPython.core.async_helpers import get_asyncio_loop
 from IPython.core.compilerop import CachingCompiler
 from IPython.core.displayhook import DisplayHook
@@ -21,6 +20,8 @@ from traitlets.config import Config
 
 from .errors import Failure
 
+# IPython's functions that show an error which is the instruction's own.
+_TOLD_IN_RESULT = ("run_ast_nodes", "run_cell_async", "_run_cell")
 NOTHING = object()
 CANCEL_SECONDS = 1.0
 
@@ -35,6 +36,7 @@ class Compiler(CachingCompiler):
 class ValueHook(DisplayHook):
     """Keeps the value of the last expression instead of printing it, and `_` for the user."""
 
+    shell: Any
     value: Any = NOTHING
     cell = ""
 
@@ -67,7 +69,7 @@ class Publisher(DisplayPublisher):
     on_display: Callable[[dict[str, Any], dict[str, Any], str | None, bool], None]
     on_clear: Callable[[bool], None]
 
-    def publish(  # type: ignore[override]
+    def publish(
         self,
         data: dict[str, Any],
         metadata: dict[str, Any] | None = None,
@@ -87,6 +89,8 @@ class Publisher(DisplayPublisher):
 @magics_class
 class PipMagics(Magics):
     """`%pip`, without IPython's advice to restart a kernel."""
+
+    shell: Any
 
     @line_magic
     def pip(self, line: str) -> None:
@@ -114,7 +118,7 @@ class Shell(InteractiveShell):
             cache_size=0,
             autocall=0,
         )
-        self._db = {}
+        self._db: Any = {}
         self.loop_runner = _run_until_complete
         self.register_magics(PipMagics)
 
@@ -146,9 +150,11 @@ class Shell(InteractiveShell):
         return False
 
     def showtraceback(self, exc_tuple: Any = None, *_: Any, **__: Any) -> None:
-        """The instruction's own error is told in its result; only that of a representation is printed."""
-        if exc_tuple and sys._getframe(1).f_code.co_filename == formatters.__file__:
-            sys.stderr.write(Failure(exc_tuple[1]).plain.decode() + "\n")
+        """Prints what does not end the instruction: an error in a script that `%run` runs, or in a representation."""
+        if sys._getframe(1).f_code.co_name not in _TOLD_IN_RESULT:
+            error = exc_tuple[1] if exc_tuple else sys.exc_info()[1]
+            if error is not None:
+                sys.stderr.write(Failure(error).plain.decode() + "\n")
 
     def showsyntaxerror(self, *_: Any, **__: Any) -> None:
         """Told in the instruction's result."""
@@ -168,7 +174,7 @@ class Shell(InteractiveShell):
     def ask_yes_no(self, *_: Any, **__: Any) -> bool:
         return True
 
-    def system(self, cmd: str) -> None:  # type: ignore[override]
+    def system(self, cmd: str) -> None:
         """`!cmd`: its output streams through descriptors 1 and 2 like all other."""
         command = self.var_expand(cmd, depth=1)
         with subprocess.Popen(command, shell=True, stdin=subprocess.DEVNULL) as child:
@@ -185,7 +191,7 @@ class Shell(InteractiveShell):
         """`x = !cmd`."""
         command = self.var_expand(cmd, depth=depth + 1)
         done = subprocess.run(
-            command, shell=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            command, shell=True, check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
         text = done.stdout.decode("utf-8", "replace")
         return SList(text.splitlines()) if split else LSString(text)

@@ -19,9 +19,12 @@ If others do write during bursts, the relay sets `SHARED`, and Python writes str
 import io
 import mmap
 import os
+import select
 import threading
 import time
 from typing import Any
+
+from .descriptors import hidden
 
 PIPE_BYTES = 64 << 10
 RING_BYTES = 256 << 10
@@ -31,12 +34,14 @@ BURST_SECONDS = 0.01
 
 # With fewer cells than this the pipe was as good as full before.
 PLUG_CELLS = 64
+RESIDUE_SECONDS = 0.2
 
 _HEAD, _TAIL, _DIRECT, _GUARD, _READING, _SHARED, _RESIDUE, _RING = 0, 8, 16, 24, 25, 26, 27, 64
 SIZE = _RING + RING_BYTES
 
 _write, _fstat, _monotonic, _RLock = os.write, os.fstat, time.monotonic, threading.RLock
 _from_bytes, _to_bytes = int.from_bytes, int.to_bytes
+_poll, _POLLOUT = select.poll, select.POLLOUT
 _memoryview, _len, _min = memoryview, len, min
 
 
@@ -58,13 +63,13 @@ class SlateWriter(io.RawIOBase):
     def __init__(self, board: Board, fd: int, pipe_fd: int, name: str) -> None:
         self.name = name
         self.mode = "wb"
-        self._fd, self._pipe_fd = fd, pipe_fd
+        self._fd, self.pipe_fd = fd, pipe_fd
         self._memory = board.memory
         self._seal_bytes, self._plug_bytes = board.seal, board.plug * (PIPE_BYTES // CELL)
         info = _fstat(pipe_fd)
         self._identity = info.st_dev, info.st_ino
         # An own description of the pipe: that it does not block must not be seen through descriptor 1.
-        self._plug_fd = _hidden(os.open(f"/proc/self/fd/{pipe_fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+        self._plug_fd = hidden(os.open(f"/proc/self/fd/{pipe_fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC))
         self._head = self._tail = self._direct = 0
         self._window = 0.0
         self._writes = 0
@@ -112,9 +117,10 @@ class SlateWriter(io.RawIOBase):
         self._memory = mmap.mmap(-1, SIZE)
 
     def unlock(self) -> None:
-        """After an instruction: an interrupt may have hit between taking the lock and letting it go."""
-        self._busy = False
-        self._lock = _RLock()
+        """After an instruction, by its thread: an interrupt may have hit between taking the lock and letting it go."""
+        if self._lock._is_owned():  # type: ignore[attr-defined]
+            self._busy = False
+            self._lock = _RLock()
 
     def _in_burst(self) -> bool:
         now = _monotonic()
@@ -169,19 +175,14 @@ class SlateWriter(io.RawIOBase):
         return _len(data)
 
     def _write_all(self, data: bytes) -> None:
-        written = _write(self._fd, data)
-        if written < _len(data):
-            view = _memoryview(data)
-            while written < _len(data):
-                written += _write(self._fd, view[written:])
-
-
-def _hidden(fd: int) -> int:
-    import fcntl
-
-    moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 800)
-    os.close(fd)
-    return moved
+        view = _memoryview(data)
+        while view:
+            try:
+                view = view[_write(self._fd, view) :]
+            except BlockingIOError:  # the user's code made the descriptor so
+                poll = _poll()
+                poll.register(self._fd, _POLLOUT)
+                poll.poll()
 
 
 class SlateReader:
@@ -257,11 +258,13 @@ class SlateReader:
         cell, end = self._plug, start + CELL
         while data.startswith(cell, end):
             end += CELL
-        # A plug ends with as much of a cell as had room. The worker notes how much, an instant after writing it.
-        patience = time.monotonic() + 0.001
+        # A plug ends with as much of a cell as had room. The worker notes how much, right after writing it.
+        patience = time.monotonic() + RESIDUE_SECONDS
         while (residue := self._memory[_RESIDUE]) == CELL and time.monotonic() < patience:
-            pass
-        return end + residue if residue < CELL and data.startswith(cell[:residue], end) else end
+            time.sleep(0)
+        while residue and not data.startswith(cell[:residue], end):
+            residue -= 1
+        return end + residue
 
     def shared(self) -> bool:
         """Whether anybody but the worker's Python has written to the pipe since this was last asked."""

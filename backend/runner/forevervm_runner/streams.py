@@ -2,7 +2,7 @@
 
 import io
 import sys
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn
 
 from .slate import SlateWriter
 
@@ -19,7 +19,7 @@ class NoKeyboard(io.TextIOBase):
     def _refuse(self, *_: Any) -> NoReturn:
         raise EOFError(NO_KEYBOARD.format("input()"))
 
-    read = readline = readlines = __next__ = _refuse  # type: ignore[assignment]
+    read = readline = readlines = __next__ = _refuse
 
     def readable(self) -> bool:
         return True
@@ -36,9 +36,9 @@ def no_breakpoint(*_: Any, **__: Any) -> NoReturn:
     raise RuntimeError(NO_KEYBOARD.format("breakpoint()"))
 
 
-def _text(raw: SlateWriter) -> TextIO:
+def _text(raw: SlateWriter) -> Any:
     """A text stream that holds nothing back, and that nothing a `str` can contain makes fail."""
-    stream = io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", write_through=True)  # type: ignore[arg-type]
+    stream = io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", write_through=True)
     stream.mode = "w"  # type: ignore[misc]
     return stream
 
@@ -67,7 +67,7 @@ class Streams:
             stream = getattr(self, name)
             try:
                 usable = stream.buffer is raw and stream.write_through and stream.errors == "backslashreplace"
-                usable = usable and stream.encoding == "utf-8"
+                usable = usable and stream.encoding == "utf-8" and vars(stream) == {"mode": "w"}
             except ValueError:
                 usable = False
             if not usable:

@@ -11,10 +11,11 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 PREVIEW = 120
-MAX_LIMIT = 2000
+MAX_LIMIT = 1000
 _ELEMENTS = 8
 _NUMBERS = (int, float, complex, bool, type(None))
 _CONTAINERS = (list, tuple, set, frozenset, dict)
+_BRACKETS: dict[type, str] = {list: "[]", tuple: "()"}
 _HIDDEN = {"In", "Out", "exit", "quit", "get_ipython", "open", "display"}
 
 _type, _len, _repr, _sizeof, _isinstance = type, len, repr, sys.getsizeof, isinstance
@@ -137,11 +138,15 @@ def _short(value: Any, depth: int = 1) -> str:
     if depth < 0:
         return "…"
     if kind is dict:
-        parts = [f"{_short(key, depth - 1)}: {_short(item, depth - 1)}" for key, item in islice(value.items(), _ELEMENTS)]
+        parts = [
+            f"{_short(key, depth - 1)}: {_short(item, depth - 1)}" for key, item in islice(value.items(), _ELEMENTS)
+        ]
     else:
         parts = [_short(item, depth - 1) for item in islice(value, _ELEMENTS)]
     inside = ", ".join(parts) + (", …" if _len(value) > _ELEMENTS else "")
     if kind is tuple and _len(value) == 1:
         inside += ","
-    opening, closing = {list: "[]", tuple: "()", dict: "{}", set: "{}", frozenset: "{}"}[kind]
-    return f"{opening}{inside}{closing}" if value or kind is not set else "set()"
+    if kind in (set, frozenset) and not value:
+        return f"{_type_name(kind)}()"
+    brackets = _BRACKETS.get(kind, "{}")
+    return brackets[0] + inside + brackets[1]

@@ -7,10 +7,10 @@ analysis uses. Nothing is put into the user's namespace.
 import contextlib
 import gc
 import importlib
+from typing import Any
 
 from . import aside, assist, variables
 from .errors import Failure
-from .shell import Shell
 
 LIBRARIES = (
     "numpy",
@@ -41,7 +41,7 @@ def load() -> None:
     variables.prepare()
 
 
-def rehearse(shell: Shell) -> None:
+def rehearse(shell: Any) -> None:
     """Uses what instructions will use, so that lazy imports and caches are in the template."""
     try:
         import pandas as pd

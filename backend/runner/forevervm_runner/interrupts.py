@@ -1,0 +1,105 @@
+"""How an interrupt reaches the user's code.
+
+First SIGINT, as Ctrl-C gives it. Where that is lost, because `os.system` ignores it while it waits, an exception
+is put into the main thread. From the second time on both come at once, and a signal of our own for code that
+handles or ignores SIGINT.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .processes import NUDGE
+from .window import Window
+
+LOST_SECONDS = 0.02
+_LOCK_SECONDS = 1.0
+
+_async_exc = ctypes.pythonapi.PyThreadState_SetAsyncExc
+_async_exc.argtypes = [ctypes.c_ulong, ctypes.py_object]
+_NO_EXCEPTION = ctypes.py_object()
+_getsignal, _SIGINT, _sleep, _get_ident = signal.getsignal, signal.SIGINT, time.sleep, threading.get_ident
+_unraisablehook, _getpid = sys.__unraisablehook__, os.getpid
+
+
+class Interrupts:
+    """Made in the main thread, whose instructions it interrupts."""
+
+    def __init__(self, window: Window) -> None:
+        self._window = window
+        self._main = _get_ident()
+        self._pid = _getpid()
+        self._seq: int | None = None
+        self._open = False
+        self._seen = False
+        # Held while an exception is put into the main thread, so that none comes after the window is closed.
+        self._lock = threading.RLock()
+        signal.signal(_SIGINT, self.on_signal)
+        signal.signal(NUDGE, self._on_nudge)
+        sys.unraisablehook = self._on_unraisable
+
+    def begin(self, seq: int) -> None:
+        """From here on KeyboardInterrupt may be raised anywhere."""
+        self._seq, self._seen, self._open = seq, False, True
+        self._window.open(seq)
+
+    def end(self) -> None:
+        """From here on it is not. May itself be hit by the last one: call it until it returns."""
+        with self._lock:
+            self._open = False
+            self._window.close()
+            _async_exc(self._main, _NO_EXCEPTION)
+
+    @contextmanager
+    def held_back(self) -> Iterator[bool]:
+        """For what must not be left half done: an interrupt that comes meanwhile is raised at the end.
+
+        Gives whether this is the main thread, the only one that is ever interrupted.
+        """
+        if _get_ident() != self._main or not self._open:
+            yield _get_ident() == self._main
+            return
+        self._open = self._seen = False
+        try:
+            yield True
+        finally:
+            self._open = True
+        if self._seen:
+            raise KeyboardInterrupt
+
+    def press(self, seq: int, hard: bool) -> None:
+        """Called by another thread beside the signal."""
+        if not hard:
+            _sleep(LOST_SECONDS)
+            if self._seen or _getsignal(_SIGINT) != self.on_signal:
+                return  # it arrived, or the user's code handles interrupts itself
+        if self._lock.acquire(timeout=_LOCK_SECONDS):
+            try:
+                if self._open and self._seq == seq:
+                    _async_exc(self._main, KeyboardInterrupt)
+            finally:
+                self._lock.release()
+
+    def on_signal(self, _number: int, _frame: Any) -> None:
+        """The handler of SIGINT."""
+        self._seen = True
+        if self._open:
+            raise KeyboardInterrupt
+
+    def _on_nudge(self, _number: int, _frame: Any) -> None:
+        if self._open:
+            raise KeyboardInterrupt
+
+    def _on_unraisable(self, event: Any) -> None:
+        """An interrupt can fall into a finalizer or a callback of C code, where exceptions are dropped."""
+        ours = _get_ident() == self._main and _getpid() == self._pid
+        if event.exc_type is KeyboardInterrupt and ours and self._open:
+            _async_exc(self._main, KeyboardInterrupt)
+        else:
+            _unraisablehook(event)

@@ -1,0 +1,103 @@
+"""The worker's second thread: answers questions about the namespace and carries settings in.
+
+It works while an instruction runs, as long as that lets go of the interpreter now and then.
+"""
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable
+
+from . import aside, assist, reseed, variables
+from .frames import Header
+from .interrupts import Interrupts
+from .memory import limit_address_space
+from .pipe import Pipe
+from .processes import LOST_STATUS
+from .shell import Shell
+
+STACK_BYTES = 512 << 10
+DEFAULT_VARIABLES = 500
+FORMATS = ("png", "svg")
+
+_exit = os._exit
+
+
+class Side:
+    """Serves one channel from the relay in a thread of its own."""
+
+    def __init__(self, pipe: Pipe, shell: Shell, interrupts: Interrupts) -> None:
+        self._pipe, self._shell, self._interrupts = pipe, shell, interrupts
+        self._initial = frozenset(shell.user_ns)
+        # Address space of the process before any user code ran; set by the worker.
+        self.baseline_bytes = 0
+        # The formats of figures where an instruction does not say.
+        self.formats = ["png"]
+        self._answers: dict[str, Callable[[Header, str], Header]] = {
+            "complete": self._complete,
+            "inspect": self._inspect,
+            "variables": self._variables,
+            "limit": self._limit,
+            "configure": self._configure,
+        }
+
+    def start(self) -> None:
+        threading.stack_size(STACK_BYTES)
+        threading.Thread(target=self._serve, name="forevervm", daemon=True).start()
+        threading.stack_size(0)
+
+    def _serve(self) -> None:
+        # Signals are for the main thread, where Python handles them.
+        signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals))
+        while True:
+            try:
+                header, payload = self._pipe.receive()
+                if header["type"] == "press":
+                    self._interrupts.press(header["seq"], header["hard"])
+                else:
+                    self._pipe.send({**self._answer(header, payload), "ask": header["ask"]})
+            except OSError:
+                _exit(LOST_STATUS)
+            except BaseException:
+                continue  # out of memory: the relay says "busy" for us
+
+    def _answer(self, header: Header, payload: bytes) -> Header:
+        try:
+            return self._answers[header["type"]](header, payload.decode("utf-8", "replace"))
+        except Exception as error:
+            return {"error": f"{type(error).__name__}: {error}"[:1000]}
+
+    def _complete(self, header: Header, code: str) -> Header:
+        cursor = int(header["cursor"])
+        quick = assist.complete_name(self._shell.user_ns, code, cursor)
+        if quick is not None:
+            return {"result": quick}
+        return aside.ask(lambda: assist.complete(self._shell, code, cursor))
+
+    def _inspect(self, header: Header, code: str) -> Header:
+        cursor, detail = int(header["cursor"]), int(header.get("detail") or 0)
+        return aside.ask(lambda: assist.inspect(self._shell, code, cursor, detail))
+
+    def _variables(self, header: Header, _: str) -> Header:
+        limit = header.get("limit")
+        limit = DEFAULT_VARIABLES if limit is None else int(limit)
+        return {"result": variables.listing(self._shell.user_ns, self._initial, limit)}
+
+    def _limit(self, header: Header, _: str) -> Header:
+        limit = header.get("limit_bytes")
+        limit_address_space(None if limit is None else self.baseline_bytes + int(limit))
+        return {"result": None}
+
+    def _configure(self, header: Header, _: str) -> Header:
+        """What a resume brings. One part that fails (the user's code can see to that) must not stop the others."""
+        if header["reseed"]:
+            with contextlib.suppress(Exception):
+                reseed.reseed_openssl()
+        if header["reseed_python"]:
+            with contextlib.suppress(Exception):
+                reseed.reseed_python()
+        with contextlib.suppress(Exception):
+            os.environ.update(header["env"])
+        self.formats = [name for name in header["formats"] if name in FORMATS] or ["png"]
+        return self._limit(header, "")
