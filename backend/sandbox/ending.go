@@ -72,6 +72,8 @@ func (s *supervisor) whyEnded() ending {
 		return ending{cause: protocol.CauseBroken, detail: fmt.Sprintf("The sandbox was ended from outside, by the signal %s.", signalWords(status.Signal()))}
 	case status.ExitStatus() > 128 && status.ExitStatus() < 128+65:
 		return ending{cause: protocol.CauseExited, detail: fmt.Sprintf("Python was ended from inside by the signal %s.", signalWords(unix.Signal(status.ExitStatus()-128)))}
+	case roomIn(scratchPath) < scarce:
+		return ending{cause: protocol.CauseBroken, detail: "The disk is full, and the sandbox ended because it could not write. Free some room; the machine then goes on from its last checkpoint."}
 	default:
 		return ending{cause: protocol.CauseBroken, detail: fmt.Sprintf("The sandbox ended unexpectedly, with the status %d.", status.ExitStatus())}
 	}

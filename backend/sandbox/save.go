@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -20,6 +21,8 @@ const (
 	checkpoints = checkpoint.Folder(machinePath + "/checkpoints")
 	// settlePatience is how long a save waits for the runner to read what it was sent.
 	settlePatience = 50 * time.Millisecond
+	// scarce is how little room on the disk, in bytes, is too little for any checkpoint.
+	scarce = 32 << 20
 )
 
 // save makes a checkpoint, durable when it returns. The sandbox goes on.
@@ -83,8 +86,15 @@ func (s *supervisor) freeze(ctx context.Context, dir string) (m checkpoint.Manif
 		Image: s.cfg.ImageDigest, Runtime: s.cfg.RuntimeDigest, Spec: SpecDigest(),
 	}
 	m.LastSeq, m.RunningSeq = s.runner.state()
+	room := roomIn(dir)
+	if room < scarce {
+		return m, unix.ENOSPC
+	}
 	start := time.Now()
 	if err := s.runsc.checkpoint(ctx, dir); err != nil {
+		if noRoom(room, roomIn(dir), measure(s.runsc.pid).python) {
+			err = errors.Join(unix.ENOSPC, err)
+		}
 		return m, err
 	}
 	m.Pause = time.Since(start)
@@ -92,6 +102,19 @@ func (s *supervisor) freeze(ctx context.Context, dir string) (m checkpoint.Manif
 		err = os.WriteFile(filepath.Join(dir, checkpoint.InputName), rest, 0o600)
 	}
 	return m, err
+}
+
+// noRoom says whether a save that failed did so for want of room, which runsc does not always say: before it, and when it had failed, so many
+// bytes were free, and it had to write up to need.
+func noRoom(before, after, need int64) bool { return after < scarce || before < need }
+
+// roomIn is how many bytes are free on the disk of dir; where that cannot be told, as many as anybody needs.
+func roomIn(dir string) int64 {
+	var st unix.Statfs_t
+	if unix.Statfs(dir, &st) != nil {
+		return math.MaxInt64
+	}
+	return int64(st.Bavail) * st.Bsize
 }
 
 // describeSave makes a sentence of why a save failed.
