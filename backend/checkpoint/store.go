@@ -102,15 +102,20 @@ type Pending struct {
 	Dir    string // where its files go
 }
 
-// Begin makes the folder of a new checkpoint. Commit or Abort it.
+// Begin makes the folder of a new checkpoint, in this folder. Commit or Abort it.
 func (f Folder) Begin(id string) (*Pending, error) {
+	return f.BeginIn(id, string(f))
+}
+
+// BeginIn is Begin for who may write only in another folder of the same mount while the checkpoint is made.
+func (f Folder) BeginIn(id, parent string) (*Pending, error) {
 	if !ValidID(id) {
 		return nil, fmt.Errorf("the id %.64q", id)
 	}
 	if err := os.MkdirAll(string(f), 0o700); err != nil {
 		return nil, err
 	}
-	dir := f.Path(id) + partial
+	dir := filepath.Join(parent, id+partial)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -216,6 +221,9 @@ func (f Folder) fill(ctx context.Context, id string, p *Pending, m Manifest) (Ma
 }
 
 func linkOrCopy(ctx context.Context, from, to string) error {
+	if err := regular(from); err != nil {
+		return err
+	}
 	if os.Link(from, to) == nil {
 		return nil
 	}
@@ -245,7 +253,19 @@ func (c contextReader) Read(b []byte) (int, error) {
 	return c.r.Read(b)
 }
 
+// regular refuses anything but a plain file: whoever wrote it could have it stand for another one.
+func regular(path string) error {
+	info, err := os.Lstat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%w: %s is no file", ErrUnusable, path)
+	}
+	return err
+}
+
 func syncFile(path string) (size int64, err error) {
+	if err := regular(path); err != nil {
+		return 0, err
+	}
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return 0, err

@@ -259,3 +259,37 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// What is written may be written by who means harm: a file that stands for another one is not touched, and not kept.
+func TestLinksAreRefused(t *testing.T) {
+	for _, name := range []string{"pages.img", manifestName} {
+		f, scratch := Folder(t.TempDir()), t.TempDir()
+		victim := filepath.Join(t.TempDir(), "victim")
+		if err := os.WriteFile(victim, []byte("whole"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		id, err := f.NewID()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := f.BeginIn(id, scratch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(victim, filepath.Join(p.Dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Commit(Manifest{}); err == nil {
+			t.Errorf("a link as %s is kept", name)
+		}
+		if b, err := os.ReadFile(victim); err != nil || string(b) != "whole" {
+			t.Errorf("a link as %s leads to %q, %v", name, b, err)
+		}
+		if err := p.Abort(); err != nil {
+			t.Error(err)
+		}
+		if got := names(t, f); len(got) != 0 {
+			t.Errorf("left are %q", got)
+		}
+	}
+}

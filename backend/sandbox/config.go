@@ -5,8 +5,8 @@
 //
 // It is two processes. The outer one (outer.go) takes the machine's lock, makes the limits that the system offers and
 // starts the inner one in name spaces of its own: user, mount, PID, network, IPC, UTS. The inner one (inner.go) is
-// process 1 in there, so whatever dies, nothing is left behind; its root (root.go) holds runsc, the image and the
-// machine's own folder, and nothing else of the computer, so an escape from gVisor finds nothing. It drives runsc
+// process 1 in there, so whatever dies, nothing is left behind; its root (root.go) holds runsc, the image and what
+// this machine writes, and nothing else of the computer, so an escape from gVisor finds nothing. It drives runsc
 // (runsc.go), talks to the runner (runner.go) and to the daemon (link.go), saves (save.go) and watches (watch.go).
 package sandbox
 

@@ -28,14 +28,15 @@ const (
 
 // supervisor is the inner supervisor: one sandbox and the link to the daemon.
 type supervisor struct {
-	cfg    Config
-	link   *daemonLink
-	runner *runner
-	runsc  runsc
-	box    *outbox
-	acks   *acks
-	orders chan order
-	stderr tail // what the sandbox writes to its stderr, for when it fails
+	cfg     Config
+	machine string // the machine's folder, which only this process can get at
+	link    *daemonLink
+	runner  *runner
+	runsc   runsc
+	box     *outbox
+	acks    *acks
+	orders  chan order
+	stderr  tail // what the sandbox writes to its stderr, for when it fails
 
 	work         sync.WaitGroup
 	saving       chan struct{} // full while a checkpoint is made
@@ -72,6 +73,10 @@ func Inner(stage string, cfg Config) int {
 	if err := prepareFolders(cfg.Machine); err != nil {
 		return failed(err)
 	}
+	machine, err := holdFolder(cfg.Machine)
+	if err != nil {
+		return failed(err)
+	}
 	if err := buildRoot(cfg, stage == innerStage); err != nil {
 		if errors.Is(err, errNoProc) {
 			return exitNoProc
@@ -84,7 +89,7 @@ func Inner(stage string, cfg Config) int {
 		return failed(err)
 	}
 	s := &supervisor{
-		cfg: cfg, runner: r, box: box, acks: newAcks(),
+		cfg: cfg, machine: machine, runner: r, box: box, acks: newAcks(),
 		orders:       make(chan order, 256),
 		saving:       make(chan struct{}, 1),
 		sandboxEnded: make(chan struct{}),
@@ -105,9 +110,17 @@ func prepareFolders(machineDir string) error {
 	return os.Mkdir(filepath.Join(machineDir, filepath.Base(scratchPath)), 0o700)
 }
 
+// holdFolder opens a folder for as long as this process lives, and returns a path to it that is good outside the computer's root, too.
+func holdFolder(dir string) (string, error) {
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", fmt.Errorf("open %s: %w", dir, err)
+	}
+	return fmt.Sprintf("/proc/self/fd/%d", fd), nil
+}
+
 // run keeps the sandbox until it ends, for whatever reason. The error is for where there is no daemon to be told.
 func (s *supervisor) run(stdin, stdout *os.File) error {
-	defer os.RemoveAll(scratchPath)
 	defer s.runsc.kill()
 	terminate := make(chan os.Signal, 1)
 	signal.Notify(terminate, unix.SIGTERM)

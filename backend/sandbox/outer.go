@@ -43,6 +43,11 @@ func Run(cfg Config) int {
 		return failed(err)
 	}
 	defer lock.Close()
+	defer func() { // the inner supervisor cannot: its root is mounted on what is to go
+		if err := tidy(cfg.Machine); err != nil {
+			failed(err)
+		}
+	}()
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
 	group := enterLimits(cfg)

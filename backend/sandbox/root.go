@@ -15,7 +15,7 @@ import (
 var errNoProc = errors.New("/proc cannot be mounted here")
 
 // buildRoot gives this process, which must be alone in its mount name space, a root that holds runsc, the image, the
-// machine's folder, the checkpoint, /proc and three devices, and nothing else of the computer. The paths in it are
+// machine's scratch folder, the checkpoint, /proc and three devices, and nothing else of the computer. The paths in it are
 // the same everywhere (gVisor compares them at a restore).
 func buildRoot(cfg Config, ownPIDs bool) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
@@ -26,7 +26,7 @@ func buildRoot(cfg Config, ownPIDs bool) error {
 	binds := []bind{
 		{source: cfg.Runsc, target: runscPath, flags: unix.MS_RDONLY},
 		{source: cfg.Image, target: imagePath, flags: unix.MS_RDONLY},
-		{source: cfg.Machine, target: machinePath},
+		{source: filepath.Join(cfg.Machine, filepath.Base(scratchPath)), target: scratchPath},
 		{source: "/dev/null", target: "/dev/null", device: true},
 		{source: "/dev/zero", target: "/dev/zero", device: true},
 		{source: "/dev/urandom", target: "/dev/urandom", device: true},

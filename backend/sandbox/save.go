@@ -18,7 +18,9 @@ import (
 )
 
 const (
-	checkpoints = checkpoint.Folder(machinePath + "/checkpoints")
+	// checkpointsName is the folder of finished checkpoints in the machine's. Forks share files with those that they were made from, so nothing
+	// in the private root leads there: they are written in the scratch folder and moved when they are whole.
+	checkpointsName = "checkpoints"
 	// settlePatience is how long a save waits for the runner to read what it was sent.
 	settlePatience = 50 * time.Millisecond
 	// scarce is how little room on the disk, in bytes, is too little for any checkpoint.
@@ -49,11 +51,12 @@ func (s *supervisor) saveOnce(ctx context.Context) (m checkpoint.Manifest, err e
 	s.mu.Lock()
 	last := s.lastCheckpoint
 	s.mu.Unlock()
-	id, err := checkpoints.NewID(last)
+	folder := checkpoint.Folder(filepath.Join(s.machine, checkpointsName))
+	id, err := folder.NewID(last)
 	if err != nil {
 		return m, err
 	}
-	pending, err := checkpoints.Begin(id)
+	pending, err := folder.BeginIn(id, filepath.Join(s.machine, filepath.Base(scratchPath)))
 	if err != nil {
 		return m, err
 	}
@@ -62,7 +65,7 @@ func (s *supervisor) saveOnce(ctx context.Context) (m checkpoint.Manifest, err e
 			err = errors.Join(err, pending.Abort())
 		}
 	}()
-	m, err = s.freeze(ctx, pending.Dir)
+	m, err = s.freeze(ctx, filepath.Join(scratchPath, filepath.Base(pending.Dir)))
 	if err != nil {
 		return m, err
 	}
@@ -99,9 +102,19 @@ func (s *supervisor) freeze(ctx context.Context, dir string) (m checkpoint.Manif
 	}
 	m.Pause = time.Since(start)
 	if rest := s.runner.in.unsent(); len(rest) > 0 {
-		err = os.WriteFile(filepath.Join(dir, checkpoint.InputName), rest, 0o600)
+		err = writeNew(filepath.Join(dir, checkpoint.InputName), rest)
 	}
 	return m, err
+}
+
+// writeNew writes a file that must not be there yet.
+func writeNew(path string, b []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	return errors.Join(err, f.Close())
 }
 
 // noRoom says whether a save that failed did so for want of room, which runsc does not always say: before it, and when it had failed, so many

@@ -29,7 +29,6 @@ var SpecDigest = sync.OnceValue(func() string {
 const (
 	runscPath      = "/runsc"
 	imagePath      = "/image.erofs"
-	machinePath    = "/machine"
 	checkpointPath = "/checkpoint"
 	scratchPath    = "/machine/scratch" // what the machine writes, until it is saved
 	runPath        = "/run"

@@ -31,6 +31,6 @@ func Tidy(machineDir string) error {
 func tidy(machineDir string) error {
 	return errors.Join(
 		os.RemoveAll(filepath.Join(machineDir, filepath.Base(scratchPath))),
-		checkpoint.Folder(filepath.Join(machineDir, filepath.Base(string(checkpoints)))).Sweep(),
+		checkpoint.Folder(filepath.Join(machineDir, checkpointsName)).Sweep(),
 	)
 }
