@@ -102,6 +102,7 @@ class Relay:
         worker.side.flush()
         if ready.get(self._wire.read_fd, 0) & _READABLE:
             self._hear_supervisor()
+            self._take_from_worker()  # an acknowledgement may have made room, and nothing else wakes the loop for what waits
         for late in self._questions.ask() if self._warm else ():
             self._unanswered(late)
         self._press_on()

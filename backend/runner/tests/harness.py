@@ -1,5 +1,6 @@
 """A supervisor in miniature: starts a runner and speaks its protocol."""
 
+import contextlib
 import itertools
 import json
 import os
@@ -271,8 +272,9 @@ class Runner:
                     self.frames.append(frame)
                     self._changed.notify_all()
                 if self.acknowledge and "index" in header:
-                    self.send({"type": "ack", "seq": header["seq"], "index": header["index"]})
-        except (EOFError, BrokenPipeError):
+                    with contextlib.suppress(BrokenPipeError):
+                        self.send({"type": "ack", "seq": header["seq"], "index": header["index"]})
+        except EOFError:
             pass
         except Exception as error:
             self.problem = error

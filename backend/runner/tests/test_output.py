@@ -276,3 +276,20 @@ def test_supervisor_that_does_not_read(start) -> None:  # type: ignore[no-untype
     outcome = runner.finish(seq)
     assert outcome.value == "'end'"
     assert outcome.out == "".join(f"line {i}\n" for i in range(300_000))
+
+
+def test_pictures_go_on_when_acknowledged(start) -> None:  # type: ignore[no-untyped-def]
+    """What waits for room is passed on by the acknowledgement that makes it, though nothing else happens."""
+    runner = start(acknowledge=False)
+    seq = runner.start(
+        "from IPython.display import display\n"
+        "for n in range(9): display({'application/octet-stream': bytes(3_900_000)}, raw=True)"
+    )
+    for last in (2, 4, 6, 8, 10):
+        count = min(last, 9)
+        runner.wait(lambda count=count: sum(frame.type == "display" for frame in runner.frames) >= count)
+        for _ in range(30):  # until the next picture is on its way
+            runner.ask("list_files", path=".", limit=1)
+        newest = [frame for frame in runner.frames if frame.type in ("started", "display", "result")][-1]
+        runner.send({"type": "ack", "seq": seq, "index": newest.header["index"]})
+    assert runner.finish(seq).ok

@@ -1,5 +1,7 @@
 """Numbering, acknowledgement, resume, hold, queue, interrupts as the supervisor sees them."""
 
+import itertools
+
 import pytest
 from harness import Frame, Gone, Outcome, Runner, encode
 
@@ -20,7 +22,8 @@ def test_template_then_ready(start) -> None:  # type: ignore[no-untyped-def]
 
 def test_first_frame_started_last_result(machine: Runner) -> None:
     outcome = machine.run("print(1)")
-    assert [frame.type for frame in outcome.frames] == ["started", "output", "result"]
+    kinds = [kind for kind, _ in itertools.groupby(frame.type for frame in outcome.frames)]
+    assert kinds == ["started", "output", "result"]
     assert outcome.frames[0].header["at"] > 1_600_000_000
     assert outcome.result.header["runtime_ms"] >= 0
 
