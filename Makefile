@@ -25,6 +25,7 @@ run:
 	build/allow-namespaces
 	$(BIN)/forevervm-desktop
 
+# Real sandboxes on a shared computer: what fails is tried twice more, alone, and named in the summary.
 test:
 	build/deps test
 	$(MAKE) build $(TOOLS)/gotestsum
@@ -32,7 +33,7 @@ test:
 	build/image/check
 	backend/runner/test
 	cd frontend && npm run --silent test:e2e
-	$(TOOLS)/gotestsum --format pkgname --hide-summary output -- -race -p 1 -timeout 25m ./app/... ./backend/... ./frontend/...
+	$(TOOLS)/gotestsum --format pkgname --hide-summary output --rerun-fails=2 --packages './app/... ./backend/... ./frontend/...' -- -race -p 1 -timeout 25m
 
 lint: $(TOOLS)/golangci-lint $(NODE_MODULES) $(PAGE)
 	$(TOOLS)/golangci-lint run ./app/... ./backend/... ./frontend/...

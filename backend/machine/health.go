@@ -11,14 +11,13 @@ import (
 
 // health is what is known of the computer and of our own use of it. It is measured now and then, so that asking is cheap.
 type health struct {
-	mu         sync.Mutex // guards what follows
-	diskFree   int64      // -1 when not known
-	diskUsed   int64
-	engines    []EngineStatus
-	diskFull   time.Time // when a write last failed for want of room
-	low        bool
-	memoryLow  bool
-	measuredAt time.Time
+	mu        sync.Mutex // guards what follows
+	diskFree  int64      // -1 when not known
+	diskUsed  int64
+	engines   []EngineStatus
+	diskFull  time.Time // when a write last failed for want of room
+	low       bool
+	memoryLow bool
 }
 
 // failed notes a failure that people should be told about.

@@ -12,8 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/forevervm/desktop/backend/machine"
 	"pgregory.net/rapid"
+
+	"github.com/forevervm/desktop/backend/machine"
 )
 
 // TestWhateverHappensRecordAndEffectAgree does random things to a machine and then compares what its memory holds with what

@@ -229,9 +229,9 @@ func (x *session) insist(seq int, over <-chan struct{}, why *end) {
 	again := time.NewTicker(max(grace/5, time.Millisecond))
 	defer again.Stop()
 	for grace > 0 && patience > 0 {
-		start, saves, saving := time.Now(), 0, false
+		start := time.Now()
 		x.e.mu.Lock()
-		saves, saving = x.saves, x.saving
+		saves, saving := x.saves, x.saving
 		x.e.mu.Unlock()
 		ctx, cancel := context.WithTimeout(x.e.s.ctx, handTimeout)
 		err := x.box.Interrupt(ctx, seq)

@@ -51,7 +51,7 @@ func Run(cfg Config) int {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
 	group := enterLimits(cfg)
-	defer group.Leave() // a group that is not empty is removed by the next supervisor
+	defer func() { _ = group.Leave() }() // a group that is not empty is removed by the next supervisor
 	oom := group.OOMKills()
 	if oom != nil {
 		defer oom.Close()
@@ -162,5 +162,5 @@ func runInner(cfg Config, lock, oom *os.File, signals <-chan os.Signal, ownPIDs 
 	if status := cmd.ProcessState.ExitCode(); status >= 0 {
 		return status, nil
 	}
-	return 0, fmt.Errorf("the inner supervisor was ended: %v", err)
+	return 0, fmt.Errorf("the inner supervisor was ended: %w", err)
 }

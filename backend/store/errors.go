@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/forevervm/desktop/backend/machine"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/forevervm/desktop/backend/machine"
 )
 
 // errNewer says that the file was written by a newer program.

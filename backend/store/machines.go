@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/forevervm/desktop/backend/machine"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/forevervm/desktop/backend/machine"
 )
 
 // Machines returns every machine, the bin included.

@@ -223,7 +223,9 @@ var runningTests = []test{
 			t.Errorf("saving a busy machine took %v", took)
 		}
 		back := s.start(t, machine.StartSpec{ID: m.id, Checkpoint: info.ID, Acked: m.acks()})
-		back.box.Interrupt(back.ctx(), seq)
+		if err := back.box.Interrupt(back.ctx(), seq); err != nil {
+			t.Error(err)
+		}
 		back.result(seq)
 		back.expect("x", "1")
 	}},
