@@ -102,7 +102,8 @@ class Relay:
         worker.side.flush()
         if ready.get(self._wire.read_fd, 0) & _READABLE:
             self._hear_supervisor()
-            self._take_from_worker()  # an acknowledgement may have made room, and nothing else wakes the loop for what waits
+            # An acknowledgement may have made room, and nothing else wakes the loop for what waits.
+            self._take_from_worker()
         for late in self._questions.ask() if self._warm else ():
             self._unanswered(late)
         self._press_on()
@@ -198,7 +199,7 @@ class Relay:
         """Answers `ready`, then sends again whatever is not acknowledged."""
         if self._resume is None or self._warm is None:
             return
-        self._resume = None
+        sync, self._resume = self._resume.get("sync"), None
         self._ready = True
         doing = self._instructions
         ready = {
@@ -210,6 +211,8 @@ class Relay:
             "running": doing.running_seq,
             "queued": doing.queued,
         }
+        if sync is not None:
+            ready["sync"] = sync
         self._wire.restart()
         self._wire.send(wire_frame(ready))
         for frame in self._outbox.unacknowledged():

@@ -162,6 +162,13 @@ def test_resume_tells_what_runs_and_waits(start) -> None:  # type: ignore[no-unt
     assert runner.finish(waiting[1]).value == "2"
 
 
+def test_ready_repeats_sync(start) -> None:  # type: ignore[no-untyped-def]
+    runner = start()
+    assert "sync" not in runner.frames[-1].header
+    assert runner.resume(sync="0123456789abcdef")["sync"] == "0123456789abcdef"
+    assert "sync" not in runner.resume()
+
+
 def test_resume_sets_environment_formats_and_limit(start) -> None:  # type: ignore[no-untyped-def]
     runner = start()
     ready = runner.resume(env={"GREETING": "hello", "N": "1"}, formats=["svg"], limit_bytes=512 << 20)
