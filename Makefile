@@ -32,7 +32,7 @@ test:
 	cd frontend && npm run --silent check && npm run --silent check:types && npm test --silent
 	build/image/check
 	backend/runner/test
-	cd frontend && npm run --silent test:e2e
+	cd frontend && npm run --silent test:e2e -- --retry=2
 	$(TOOLS)/gotestsum --format pkgname --hide-summary output --rerun-fails=2 --packages './app/... ./backend/... ./frontend/...' -- -race -p 1 -timeout 25m
 
 lint: $(TOOLS)/golangci-lint $(NODE_MODULES) $(PAGE)
