@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/forevervm/desktop/backend/checkpoint"
 	"github.com/forevervm/desktop/backend/sandbox/protocol"
 )
 
@@ -48,14 +49,33 @@ func (s *supervisor) awaitEnd(terminate <-chan os.Signal) ending {
 
 // saveAndEnd saves the sandbox unasked, in bounded time.
 func (s *supervisor) saveAndEnd(why string) ending {
-	ctx, cancel := context.WithTimeout(context.Background(), savePatience)
-	defer cancel()
-	m, err := s.stop(ctx)
+	m, err := s.stopWithin(savePatience)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "supervisor: %s %v\n", why, err)
 		return ending{cause: protocol.CauseBroken, detail: why + " " + err.Error()}
 	}
 	return ending{cause: protocol.CauseStopped, detail: why + " The machine was saved.", checkpoint: &m}
+}
+
+// stopWithin is stop in bounded time, whatever the disk does: what hangs in it ends with this process.
+func (s *supervisor) stopWithin(patience time.Duration) (checkpoint.Manifest, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	type outcome struct {
+		m   checkpoint.Manifest
+		err error
+	}
+	done := make(chan outcome, 1)
+	s.background(func() {
+		m, err := s.stop(ctx)
+		done <- outcome{m, err}
+	})
+	select {
+	case o := <-done:
+		return o.m, o.err
+	case <-ctx.Done():
+		return checkpoint.Manifest{}, &told{protocol.KindUnavailable, fmt.Sprintf("The machine could not be saved within %v.", patience)}
+	}
 }
 
 // whyEnded says why the sandbox ended without our doing.

@@ -38,7 +38,6 @@ type supervisor struct {
 	orders  chan order
 	stderr  tail // what the sandbox writes to its stderr, for when it fails
 
-	work         sync.WaitGroup
 	saving       chan struct{} // full while a checkpoint is made
 	sandboxEnded chan struct{}
 	flushed      chan struct{} // closed when the daemon has every frame that it will get
@@ -155,8 +154,9 @@ func (s *supervisor) run(stdin, stdout *os.File) error {
 	return nil
 }
 
-// background runs f until the supervisor ends, which waits for it as long as farewellPatience allows.
-func (s *supervisor) background(f func()) { s.work.Go(f) }
+// background runs f beside the rest. Nothing waits for it at the end: what still runs then may hang in a disk, and ends with this
+// process.
+func (s *supervisor) background(f func()) { go f() }
 
 // launch brings the sandbox into memory and starts listening to it.
 func (s *supervisor) launch(ctx context.Context, stdin, stdout *os.File) error {

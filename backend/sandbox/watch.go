@@ -43,7 +43,7 @@ func (s *supervisor) watch(ctx context.Context) {
 		}
 		used := measure(s.runsc.pid).memory
 		if most := s.most(); most > 0 && used > most {
-			s.rescue(ctx, fmt.Sprintf("The machine took %d MiB of memory, more than the %d MiB that it may.", used>>20, most>>20))
+			s.rescue(fmt.Sprintf("The machine took %d MiB of memory, more than the %d MiB that it may.", used>>20, most>>20))
 			return
 		}
 		total, available := hostMemory()
@@ -53,7 +53,7 @@ func (s *supervisor) watch(ctx context.Context) {
 		}
 		// Every machine sees the shortage at once. The larger one is, the sooner it goes, and the others stay.
 		if short++; float64(short) > 10*(1-float64(used)/float64(max(total, 1))) {
-			s.rescue(ctx, "The computer is running out of memory.")
+			s.rescue("The computer is running out of memory.")
 			return
 		}
 	}
@@ -70,10 +70,8 @@ func (s *supervisor) most() int64 {
 }
 
 // rescue saves the machine, if there is time, and ends it.
-func (s *supervisor) rescue(ctx context.Context, why string) {
-	ctx, cancel := context.WithTimeout(ctx, rescuePatience)
-	defer cancel()
-	m, err := s.stop(ctx)
+func (s *supervisor) rescue(why string) {
+	m, err := s.stopWithin(rescuePatience)
 	if err != nil {
 		s.finish(ending{cause: protocol.CauseMemory, detail: why + " It was stopped and could not be saved: " + err.Error()})
 		return
