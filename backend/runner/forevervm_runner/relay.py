@@ -27,9 +27,9 @@ from .window import Window
 from .wire import Closed, Wire
 
 BACKGROUND_LIMIT = 1 << 20
-# When interrupted, the processes that the instruction waits for hear of it a little after Python does: were they to
-# end first, it would go on as if nothing had happened.
-CHILDREN_SECONDS = 0.05
+# When interrupted, the processes that the instruction waits for hear of it after Python does: were they to end first,
+# it would go on as if nothing had happened. Python says when it has; this is for when it cannot.
+CHILDREN_SECONDS = 0.5
 PRESS_SECONDS = 0.002
 ANSWER_SECONDS = 0.5
 CONFIGURE_SECONDS = 2.0
@@ -153,8 +153,6 @@ class Relay:
         elif kind == "resume":
             self._resume = header
             self._begin_resume()
-        elif kind == "hold":
-            self._wire.hold(wire_frame({"type": "held"}))
         elif kind in QUESTIONS:
             if not self._questions.add(header, payload, ANSWER_SECONDS):
                 self._reply(header.get("id"), error=BUSY)
@@ -330,6 +328,9 @@ class Relay:
 
     def _hear_side(self) -> None:
         for message in self._receive(self.worker.side):
+            pressed = message[0].get("pressed")
+            if pressed is not None and pressed == self._instructions.running_seq and self._children_at is not None:
+                self._children_at = time.monotonic()
             found = self._questions.match(message)
             if found is None:
                 continue

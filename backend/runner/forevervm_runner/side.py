@@ -55,6 +55,7 @@ class Side:
                 header, payload = self._pipe.receive()
                 if header["type"] == "press":
                     self._interrupts.press(header["seq"], header["hard"])
+                    self._pipe.send({"pressed": header["seq"]})
                 else:
                     self._pipe.send({**self._answer(header, payload), "ask": header["ask"]})
             except OSError:

@@ -15,7 +15,7 @@ class Closed(Exception):
 
 
 class Wire:
-    """Sends frames in order; keeps silent while held."""
+    """Sends frames in order."""
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
         self.read_fd, self.write_fd = read_fd, write_fd
@@ -23,7 +23,6 @@ class Wire:
         self._decoder: Decoder = wire_decoder()
         self._unsent: collections.deque[bytes] = collections.deque()
         self._partial = memoryview(b"")
-        self._held = False
         self.unsent_bytes = 0
 
     @property
@@ -36,25 +35,13 @@ class Wire:
         return self.unsent_bytes >= HIGH_WATER
 
     def send(self, frame: bytes) -> None:
-        """Queues a frame. While held it is dropped: a numbered one is kept in the outbox, any other may be lost."""
-        if not self._held:
-            self._unsent.append(frame)
-            self.unsent_bytes += len(frame)
-
-    def hold(self, last: bytes) -> None:
-        """Queues a last frame and keeps silent from then on."""
-        self.send(last)
-        self._held = True
+        """Queues a frame."""
+        self._unsent.append(frame)
+        self.unsent_bytes += len(frame)
 
     def restart(self) -> None:
-        """Forgets what is queued, since it is to be sent again.
-
-        Without a hold before, this is the same pipe, and a frame that is half sent must be finished.
-        """
+        """Forgets what is queued, since it is to be sent again. A frame that is half sent is finished."""
         self._unsent.clear()
-        if self._held:
-            self._partial = memoryview(b"")
-            self._held = False
         self.unsent_bytes = len(self._partial)
 
     def flush(self) -> None:

@@ -1,4 +1,4 @@
-"""Numbering, acknowledgement, resume, hold, queue, interrupts as the supervisor sees them."""
+"""Numbering, acknowledgement, resume, queue, interrupts as the supervisor sees them."""
 
 import itertools
 
@@ -134,21 +134,6 @@ def test_resume_during_output_loses_and_doubles_nothing(start) -> None:  # type:
     outcome = Outcome(seq, [unique[index] for index in sorted(unique)])
     assert outcome.out == "".join(f"line {i}\n" for i in range(20000))
     assert outcome.value == "'end'"
-
-
-def test_hold_then_silence_until_resume(start) -> None:  # type: ignore[no-untyped-def]
-    runner = start()
-    seq = runner.start("import time\nfor i in range(200):\n    print(i)\n    time.sleep(0.005)\n'end'")
-    runner.wait(lambda: runner.first("output", seq=seq))
-    runner.send({"type": "hold"})
-    runner.wait(lambda: runner.first("held"))
-    count = len(runner.frames)
-    with pytest.raises(TimeoutError):
-        runner.wait(lambda: len(runner.frames) > count, 0.5)
-    assert runner.frames[-1].type == "held"
-    assert runner.resume()["last_seq"] == seq
-    unique = {frame.key: frame for frame in runner.finish(seq).frames}
-    assert Outcome(seq, [unique[key] for key in sorted(unique)]).out == "".join(f"{i}\n" for i in range(200))
 
 
 def test_resume_tells_what_runs_and_waits(start) -> None:  # type: ignore[no-untyped-def]
