@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -62,7 +63,25 @@ type daemon struct {
 	token   string
 	cmd     *exec.Cmd
 	stopped chan struct{}
-	log     *bytes.Buffer
+	log     *logBuffer
+}
+
+// logBuffer keeps what a daemon says; it may be read while the daemon goes on.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }
 
 // newHome makes a home folder whose removal is checked: after the test no process may hold it.
@@ -86,7 +105,7 @@ func newHome(t testing.TB) string {
 // serve starts the daemon and waits for its ready line.
 func serve(t testing.TB, home string) *daemon {
 	t.Helper()
-	d := &daemon{t: t, home: home, log: new(bytes.Buffer)}
+	d := &daemon{t: t, home: home, log: new(logBuffer)}
 	d.start()
 	t.Cleanup(d.stop)
 	return d
@@ -276,7 +295,7 @@ func run(t testing.TB, dir string, env []string, name string, args ...string) st
 // adopt speaks to the daemon that some front end has started over the home, and ends it after the test.
 func adopt(t testing.TB, home string) *daemon {
 	t.Helper()
-	d := &daemon{t: t, home: home, log: new(bytes.Buffer), stopped: make(chan struct{})}
+	d := &daemon{t: t, home: home, log: new(logBuffer), stopped: make(chan struct{})}
 	b, err := os.ReadFile(filepath.Join(home, "run", "daemon.json"))
 	if err != nil {
 		t.Fatal(err)

@@ -72,10 +72,17 @@ async fn main() {
         .exec("import sys\nfor i in range(10):\n  print(i)\nprint('low', file=sys.stderr)")
         .await
         .unwrap();
-    for i in 0..10 {
-        assert_eq!(handle.next().await.unwrap().data, format!("{i}"));
+    let (mut out, mut low) = (0, 0); // order is kept within a stream, not between the two
+    for _ in 0..11 {
+        let chunk = handle.next().await.unwrap();
+        if chunk.stream == StandardOutputStream::Stderr {
+            low += 1;
+        } else {
+            assert_eq!(chunk.data, format!("{out}"));
+            out += 1;
+        }
     }
-    assert_eq!(handle.next().await.unwrap().stream, StandardOutputStream::Stderr);
+    assert_eq!((out, low), (10, 1));
     let result = handle.result().await.unwrap();
     assert_eq!(result.result, ExecResultType::Value { value: None, data: None });
 
