@@ -14,8 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forevervm/desktop/backend/machine"
 	"go.uber.org/goleak"
+
+	"github.com/forevervm/desktop/backend/machine"
 )
 
 func TestMain(m *testing.M) {
