@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command bench measures the built programs: against Jupyter with the same Python and libraries, and alone. It
 // prints medians and ratios as a table. `make bench` runs it; it needs Linux, user namespaces and about five minutes.
 package main
