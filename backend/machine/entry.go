@@ -32,7 +32,7 @@ type entry struct {
 	sess      *session           // the stay in memory; nil when there is none
 	stats     *Stats
 	hungry    bool          // close to its memory limit
-	paused    bool          // a person swapped it while an instruction ran
+	paused    bool          // a person swapped it while an instruction ran: it does not wake by itself
 	rousing   bool          // a goroutine is about to bring it into memory
 	later     *alarm        // tries again to wake it
 	interrupt bool          // run is to be stopped, at the latest when the machine is in memory again

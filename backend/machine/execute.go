@@ -129,6 +129,7 @@ func (s *Service) Execute(ctx context.Context, name string, opts ExecuteOptions)
 		e.begin(in)
 	} else {
 		e.queue = append(e.queue, in.Seq)
+		e.paused = false
 		e.publishInstruction(&in.Instruction)
 		e.kick()
 	}
@@ -244,7 +245,7 @@ func (e *entry) interruptRun() {
 	if e.run == nil {
 		return
 	}
-	e.interrupt = true
+	e.interrupt, e.paused = true, false
 	if e.state == Running && e.sess.alive() {
 		e.sess.stopRun(stopByPerson)
 		return
@@ -259,7 +260,7 @@ func (e *entry) free() bool {
 
 // kick gets waiting work going: it hands over the next instruction, or brings the machine into memory for it. mu is held.
 func (e *entry) kick() {
-	if e.gone || e.state == Deleted || len(e.queue) == 0 && e.run == nil {
+	if e.gone || e.paused || e.state == Deleted || len(e.queue) == 0 && e.run == nil {
 		return
 	}
 	if e.free() {

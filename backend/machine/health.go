@@ -58,11 +58,6 @@ func (s *Service) Status(context.Context) Status {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	st.DiskFree, st.DiskUsed, st.Engines = h.diskFree, h.diskUsed, slices.Clone(h.engines)
-	if st.Engines == nil {
-		for name := range s.engines {
-			st.Engines = append(st.Engines, EngineStatus{Name: name, Default: name == s.defaultEngine})
-		}
-	}
 	switch {
 	case time.Since(h.diskFull) < time.Minute:
 		st.Warnings = append(st.Warnings, "The disk is full. Machines go on running and nothing is lost, but new instructions and checkpoints have to wait. "+FreeSpace)
@@ -75,11 +70,19 @@ func (s *Service) Status(context.Context) Status {
 	return st
 }
 
+// lookAtDisk notes how much room there is.
+func (s *Service) lookAtDisk() {
+	free := s.free()
+	h := &s.health
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.diskFree, h.low = free, free >= 0 && free < s.set.Load().MinFreeDisk
+}
+
 // measure brings the figures up to date and tells when a warning comes or goes.
 func (s *Service) measure() {
 	before := s.Status(s.ctx).Warnings
-	free := s.free()
-	if free >= max(2*reserveBytes, s.set.Load().MinFreeDisk) {
+	if s.free() >= max(2*reserveBytes, s.set.Load().MinFreeDisk) {
 		if err := s.reserve.fill(); err != nil {
 			s.log.Warn("no room is held back for deleting on a full disk", "err", err)
 		}
@@ -88,13 +91,12 @@ func (s *Service) measure() {
 	if err != nil && s.ctx.Err() == nil {
 		s.log.Warn("the use of the disk is not known", "err", err)
 	}
-	h := &s.health
-	h.mu.Lock()
-	h.diskFree, h.low = free, free >= 0 && free < s.set.Load().MinFreeDisk
+	s.lookAtDisk()
 	if err == nil {
-		h.diskUsed = used
+		s.health.mu.Lock()
+		s.health.diskUsed = used
+		s.health.mu.Unlock()
 	}
-	h.mu.Unlock()
 	if st := s.Status(s.ctx); !slices.Equal(before, st.Warnings) {
 		s.hub.publish(Event{Type: EventStatus, Status: &st})
 	}

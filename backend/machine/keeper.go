@@ -18,8 +18,7 @@ const (
 
 // keep looks after everything that time or scarcity brings: live figures, memory pressure, expiry, the bin.
 func (s *Service) keep() {
-	s.checkEngines()
-	checked := time.Now()
+	checked := time.Now() // by New
 	for {
 		s.measure()
 		next := s.expire()

@@ -201,9 +201,7 @@ func (e *entry) putAway(ctx context.Context, x *session) error {
 	e.run = run
 	e.clear()
 	e.setState(Swapped)
-	if e.interrupt || e.run == nil || !e.paused {
-		e.kick()
-	}
+	e.kick()
 	return nil
 }
 

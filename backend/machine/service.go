@@ -130,6 +130,8 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 		s.cancel()
 		return nil, err
 	}
+	s.lookAtDisk() // so that the first who asks is told what is so
+	s.checkEngines()
 	s.spawn(s.keep)
 	s.spawn(s.takeOutGarbage)
 	s.resume()

@@ -233,7 +233,7 @@ func (t *take) tell() {
 		return
 	}
 	done := t.run.Instruction
-	e.run, e.interrupt = nil, false
+	e.run, e.interrupt, e.paused = nil, false, false
 	e.rec.LastActiveAt = t.now
 	e.remember(&done)
 	x.limit.stop()

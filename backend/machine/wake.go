@@ -19,7 +19,7 @@ func (e *entry) inBox(ctx context.Context, do func(Sandbox) error) error {
 	if e.s.isClosing() {
 		return errClosing()
 	}
-	x, err := e.wake(ctx, true)
+	x, err := e.wake(ctx)
 	if err != nil {
 		return err
 	}
@@ -39,8 +39,8 @@ func (e *entry) inBox(ctx context.Context, do func(Sandbox) error) error {
 	return err
 }
 
-// wake returns the machine's stay in memory, beginning one if need be. wanted says that somebody waits for it.
-func (e *entry) wake(ctx context.Context, wanted bool) (*session, error) {
+// wake returns the machine's stay in memory, beginning one if need be.
+func (e *entry) wake(ctx context.Context) (*session, error) {
 	for {
 		e.mu.Lock()
 		x, err := e.sess, e.usable()
@@ -55,17 +55,8 @@ func (e *entry) wake(ctx context.Context, wanted bool) (*session, error) {
 		if e.s.isClosing() {
 			return nil, errClosing()
 		}
-		e.wanted.Store(wanted || e.wanted.Load())
-		swapped, err := under(ctx, e, func(ctx context.Context) (bool, error) {
-			e.mu.Lock()
-			swapped := e.state == Swapped && !e.gone
-			x = e.sess
-			e.mu.Unlock()
-			if swapped {
-				return true, e.start(ctx)
-			}
-			return false, nil
-		})
+		e.wanted.Store(true)
+		swapped, err := e.startSwapped(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -80,9 +71,22 @@ func (e *entry) wake(ctx context.Context, wanted bool) (*session, error) {
 	}
 }
 
+// startSwapped brings the machine into memory if it is swapped, and says whether it was.
+func (e *entry) startSwapped(ctx context.Context) (bool, error) {
+	return under(ctx, e, func(ctx context.Context) (bool, error) {
+		e.mu.Lock()
+		swapped := e.state == Swapped && !e.gone
+		e.mu.Unlock()
+		if !swapped {
+			return false, nil
+		}
+		return true, e.start(ctx)
+	})
+}
+
 // rouse brings the machine into memory for the work that waits, and ends that work with an error when it cannot.
 func (e *entry) rouse() {
-	_, err := e.wake(e.s.ctx, false)
+	_, err := e.startSwapped(e.s.ctx) // once: what is swapped again right after stays so
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.rousing = false

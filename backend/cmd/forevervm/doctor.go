@@ -109,7 +109,7 @@ func (a *app) examine(ctx context.Context) (findings []finding) {
 		}
 	}
 	var low error
-	if status.DiskFree < lowDisk {
+	if status.DiskFree >= 0 && status.DiskFree < lowDisk {
 		low = fmt.Errorf("only %s are free on the disk", bytesText(status.DiskFree))
 	}
 	add("disk", low, fmt.Sprintf("%s used by ForeverVM, %s free.", bytesText(status.DiskUsed), bytesText(status.DiskFree)), "Make room, or purge machines that are no longer needed.")

@@ -70,8 +70,11 @@ func (h *heard) text() string {
 // interruptedLife runs ticking through several lives, each ended by `end`, which returns the checkpoint to go on from.
 func interruptedLife(t *testing.T, s Subject, lives int, mute bool, end func(*session) string) {
 	t.Helper()
-	m := s.fresh(t)
-	m.mute = mute
+	start := s.start
+	if mute {
+		start = s.startMute
+	}
+	m := start(t, machine.StartSpec{ID: s.newID(t)})
 	seq := m.execute(ticking)
 	var all heard
 	for life := range lives {
@@ -82,8 +85,7 @@ func interruptedLife(t *testing.T, s Subject, lives int, mute bool, end func(*se
 		if !mute {
 			all.add(t, m.frames(seq))
 		}
-		m = s.start(t, machine.StartSpec{ID: m.id, Checkpoint: checkpoint, Acked: all.acks(seq)})
-		m.mute = mute
+		m = start(t, machine.StartSpec{ID: m.id, Checkpoint: checkpoint, Acked: all.acks(seq)})
 		if r := m.box.Ready(); r.Running == nil || *r.Running != seq || r.LastSeq != seq {
 			t.Fatalf("woke with %+v in the middle of instruction %d", r, seq)
 		}

@@ -17,14 +17,15 @@ type session struct {
 	id   machine.ID
 	life string
 	box  machine.Sandbox
+	mute bool          // acknowledge nothing
 	done chan struct{} // closed when the frames have ended
 
 	mu         sync.Mutex
 	changed    chan struct{} // closed and replaced at every frame
 	said       map[int]*transcript
 	background strings.Builder
-	mute       bool // acknowledge nothing
-	next       int
+
+	next int
 }
 
 // transcript is what an instruction put out.
@@ -33,10 +34,10 @@ type transcript struct {
 	result *machine.Result
 }
 
-func newSession(t *testing.T, id machine.ID, box machine.Sandbox) *session {
+func newSession(t *testing.T, id machine.ID, box machine.Sandbox, mute bool) *session {
 	s := &session{
 		t: t, id: id, box: box, done: make(chan struct{}), changed: make(chan struct{}),
-		said: map[int]*transcript{}, next: box.Ready().LastSeq + 1,
+		said: map[int]*transcript{}, mute: mute, next: box.Ready().LastSeq + 1,
 	}
 	go s.listen()
 	return s
@@ -56,11 +57,10 @@ func (s *session) listen() {
 				tr.result = &result
 			}
 		}
-		mute := s.mute
 		close(s.changed)
 		s.changed = make(chan struct{})
 		s.mu.Unlock()
-		if !mute && f.Type != machine.FrameBackground {
+		if !s.mute && f.Type != machine.FrameBackground {
 			s.box.Ack(f.Seq, f.Index)
 		}
 	}

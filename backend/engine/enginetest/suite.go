@@ -95,7 +95,22 @@ func (s Subject) start(t *testing.T, spec machine.StartSpec) *session {
 	return session
 }
 
+// startMute is start of a session that acknowledges nothing.
+func (s Subject) startMute(t *testing.T, spec machine.StartSpec) *session {
+	t.Helper()
+	session, err := s.listenTo(t, spec, true)
+	if err != nil {
+		t.Fatalf("start: %v", err)
+	}
+	return session
+}
+
 func (s Subject) tryStart(t *testing.T, spec machine.StartSpec) (*session, error) {
+	t.Helper()
+	return s.listenTo(t, spec, false)
+}
+
+func (s Subject) listenTo(t *testing.T, spec machine.StartSpec, mute bool) (*session, error) {
 	t.Helper()
 	if spec.Image == "" {
 		spec.Image = "base"
@@ -115,7 +130,7 @@ func (s Subject) tryStart(t *testing.T, spec machine.StartSpec) (*session, error
 	if err != nil {
 		return nil, err
 	}
-	session := newSession(t, spec.ID, box)
+	session := newSession(t, spec.ID, box, mute)
 	session.life = spec.Life
 	t.Cleanup(session.end)
 	return session, nil
