@@ -25,15 +25,14 @@ run:
 	build/allow-namespaces
 	$(BIN)/forevervm-desktop
 
-# Real sandboxes on a shared computer: what fails is tried twice more, alone, and named in the summary.
 test:
 	build/deps test
 	$(MAKE) build $(TOOLS)/gotestsum
 	cd frontend && npm run --silent check && npm run --silent check:types && npm test --silent
 	build/image/check
 	backend/runner/test
-	cd frontend && npm run --silent test:e2e -- --retry=2
-	$(TOOLS)/gotestsum --format pkgname --hide-summary output --rerun-fails=2 --packages './app/... ./backend/... ./frontend/...' -- -race -p 1 -timeout 25m
+	cd frontend && npm run --silent test:e2e
+	$(TOOLS)/gotestsum --format pkgname --hide-summary output --packages './app/... ./backend/... ./frontend/...' -- -race -p 1 -timeout 25m
 
 lint: $(TOOLS)/golangci-lint $(NODE_MODULES) $(PAGE)
 	$(TOOLS)/golangci-lint run ./app/... ./backend/... ./frontend/...
