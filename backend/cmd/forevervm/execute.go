@@ -220,7 +220,11 @@ func (x *execution) end(ctx context.Context, name string, in api.Instruction) er
 		_, _ = x.err.WriteString(in.Notice + "\n")
 	}
 	if x.unsaved > 0 {
-		fmt.Fprintf(x.app.err, "%d pictures were drawn; --plots FOLDER saves them.\n", x.unsaved)
+		drawn := "1 picture was drawn; --plots FOLDER saves it.\n"
+		if x.unsaved > 1 {
+			drawn = fmt.Sprintf("%d pictures were drawn; --plots FOLDER saves them.\n", x.unsaved)
+		}
+		_, _ = x.err.WriteString(drawn)
 	}
 	return nil
 }

@@ -39,8 +39,6 @@ class Figures:
         self.formats, self.too_large = formats, False
 
     def png(self, figure: Any) -> bytes | None:
-        if "png" not in self.formats and "svg" in self.formats:
-            return None
         dpi = figure.dpi
         for _ in range(_TRIES):
             data = _draw(figure, "png", dpi)
