@@ -126,6 +126,32 @@ var lifeTests = []test{
 			t.Errorf("no plot among %d frames", len(m.frames(seq)))
 		}
 	}},
+	{"OddDisplaysAndErrors", func(t *testing.T, s Subject) {
+		// What the runner sends of them is within what we accept: otherwise the machine would be ended.
+		m := s.fresh(t)
+		m.value("x = 'kept'; S = type('S', (str,), {})")
+		for _, code := range []string{
+			"display({'': 'x'}, raw=True)",
+			"display({'a\\nb': 'x', '\\ud800': 'x', 'y' * 300: 'x'}, raw=True)",
+			"type('R', (), {'_repr_mimebundle_': lambda *a, **k: {'': 'x', S('text/html'): S('x')}})()",
+			"from IPython.display import Image; display(Image(b'\\x89PNG', width=float('nan')))",
+			"deep = {}\nfor _ in range(30): deep = {'a': [deep]}\ndisplay('x', metadata=deep, display_id='\\ud800' * 5000)",
+		} {
+			if r, _ := m.run(code); !r.OK {
+				t.Errorf("%s: %s", code, r.Error)
+			}
+		}
+		for _, raised := range []string{
+			"type('E' * 300, (Exception,), {})", "type('E', (Exception,), {'__qualname__': 'Q' * (2 << 20)})",
+			"type('E', (Exception,), {'__qualname__': S('Q')})", "SystemExit('x' * (2 << 20))", "Exception('x' * (2 << 20))",
+			"type('E', (SystemExit,), {'__str__': lambda e: (_ for _ in ()).throw(e)})()",
+		} {
+			if r, _ := m.run("raise " + raised); r.OK || r.ErrorName == "" {
+				t.Errorf("%s ends with %+v", raised, r)
+			}
+		}
+		m.expect("x", "'kept'")
+	}},
 	{"Interrupt", func(t *testing.T, s Subject) {
 		m := s.fresh(t)
 		m.value("x = 7")

@@ -8,6 +8,12 @@ REPR_LIMIT = 1 << 20
 _HALF = REPR_LIMIT // 2 - 64
 
 _repr, _len, _str, _bytes, _bytearray, _type = repr, len, str, bytes, bytearray, type
+_exactly = str.__str__
+
+
+def plain_str(text: object) -> str:
+    """What `str()` gives, as nothing but a string: `__str__` and `__repr__` may also return an instance of a class of the user's."""
+    return _exactly(_str(text))
 
 
 def bounded_repr(value: object) -> tuple[bytes, bool]:
@@ -15,7 +21,7 @@ def bounded_repr(value: object) -> tuple[bytes, bool]:
     kind = _type(value)
     if (kind is _str or kind is _bytes or kind is _bytearray) and _len(value) > REPR_LIMIT:  # type: ignore[arg-type]
         return _repr_of_long(value), True  # type: ignore[arg-type]
-    return cut(_repr(value))
+    return cut(_exactly(_repr(value)))
 
 
 def cut(text: str, limit: int = REPR_LIMIT) -> tuple[bytes, bool]:

@@ -7,13 +7,15 @@ from types import TracebackType
 
 import IPython
 
-from .bounded import cut
+from .bounded import cut, plain_str
 
 TRACEBACK_LIMIT = 256 << 10
+NAME_LIMIT = 200
+MESSAGE_LIMIT = 16 << 10
 _OURS = (str(Path(__file__).parent), str(Path(IPython.__file__).parent))
 _COLOURS = sys.version_info >= (3, 13)
 _TracebackException = traceback.TracebackException
-_str, _type = str, type
+_type, _repr = type, repr
 
 
 class Failure:
@@ -24,11 +26,11 @@ class Failure:
         self.evalue = _message(error)
         summary = f"{self.ename}: {self.evalue}" if self.evalue else self.ename
         self.plain = self.ansi = cut(summary, TRACEBACK_LIMIT)[0]
-        if isinstance(error, SystemExit):
-            self.evalue = _exit_sentence(error)
-            self.plain = self.ansi = cut(f"SystemExit: {self.evalue}", TRACEBACK_LIMIT)[0]
-            return
         try:
+            if isinstance(error, SystemExit):
+                self.evalue = _exit_sentence(error)
+                self.plain = self.ansi = cut(f"SystemExit: {self.evalue}", TRACEBACK_LIMIT)[0]
+                return
             told = _TracebackException(_type(error), error, _users_part(error.__traceback__), compact=True)
             _clean(told)
             self.plain = _text(told, False)
@@ -63,19 +65,24 @@ def _clean(told: traceback.TracebackException) -> None:
 
 def _name(error: BaseException) -> str:
     try:
-        return _str(_type(error).__qualname__)
+        name = plain_str(_type(error).__qualname__).encode("utf-8", "backslashreplace")
+        return name[:NAME_LIMIT].decode("utf-8", "ignore")
     except Exception:
         return "Exception"
 
 
 def _message(error: BaseException) -> str:
     try:
-        return cut(_str(error), 16 << 10)[0].decode()
+        return cut(plain_str(error), MESSAGE_LIMIT)[0].decode()
     except Exception:
         return "<the exception's message cannot be made>"
 
 
 def _exit_sentence(error: SystemExit) -> str:
     code = error.code
-    said = "" if code is None else f"({code!r})" if isinstance(code, (int, str)) else "(…)"
+    said = "" if code is None else "(…)"
+    if _type(code) is str:
+        said = f"({cut(_repr(code[:MESSAGE_LIMIT]), MESSAGE_LIMIT)[0].decode()})"
+    elif _type(code) in (int, bool) and -(10**9) < code < 10**9:
+        said = f"({code})"
     return f"The code called sys.exit{said or '()'}. The instruction ended here; the machine goes on with its state."

@@ -17,7 +17,7 @@ Message = tuple[Header, bytes]
 
 _LENGTHS = struct.Struct(">II")
 _pack, _unpack, _PREFIX = _LENGTHS.pack, _LENGTHS.unpack_from, _LENGTHS.size
-_encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
+_encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode
 _decode = json.JSONDecoder().decode
 _dump, _load = marshal.dumps, marshal.loads
 
@@ -37,6 +37,14 @@ def wire_frame(header: Header, payload: bytes = b"") -> bytes:
     return _pack(len(text), len(payload)) + text + payload
 
 
+def nested(value: Any, depth: int) -> bool:
+    """Whether lists and dicts are nested deeper than that; a header may be 16 deep in all."""
+    if not isinstance(value, (dict, list, tuple)):
+        return False
+    parts = value.values() if isinstance(value, dict) else value
+    return depth == 0 or any(nested(part, depth - 1) for part in parts)
+
+
 def inner_frame(header: Header, payload: bytes = b"") -> bytes:
     """One frame between relay and worker.
 
@@ -51,6 +59,13 @@ def _wire_header(blob: bytes) -> Header:
     header = _decode(blob.decode("utf-8"))
     if not isinstance(header, dict) or not isinstance(header.get("type"), str):
         raise ValueError("a header must be an object with a type")
+    return header
+
+
+def _inner_header(blob: bytes) -> Header:
+    header = _load(blob)
+    if not isinstance(header, dict):
+        raise ValueError("a header must be an object")
     return header
 
 
@@ -95,4 +110,4 @@ def wire_decoder() -> Decoder:
 
 def inner_decoder() -> Decoder:
     """A decoder for the sockets between relay and worker."""
-    return Decoder(_load)
+    return Decoder(_inner_header)

@@ -19,7 +19,7 @@ from . import processes
 from .capture import CHUNK, Capture
 from .channel import Channel
 from .files import FileThread
-from .frames import BadFrame, Header, Message, wire_frame
+from .frames import BadFrame, Header, Message, nested, wire_frame
 from .instructions import Instruction, Instructions
 from .outbox import Outbox
 from .questions import Question, Questions
@@ -34,6 +34,7 @@ PRESS_SECONDS = 0.002
 ANSWER_SECONDS = 0.5
 CONFIGURE_SECONDS = 2.0
 LAST_WORDS_SECONDS = 5.0
+RESULT_DEPTH = 8
 
 QUESTIONS = ("complete", "inspect", "variables", "limit")
 FILE_REQUESTS = ("read_file", "write_file", "list_files")
@@ -166,6 +167,8 @@ class Relay:
         header = {"type": "reply", "id": request, "ok": error is None}
         header |= {"result": result} if error is None else {"error": error}
         try:
+            if nested(result, RESULT_DEPTH):
+                raise ValueError("it is nested too deep")
             frame = wire_frame(header, payload)
         except (TypeError, ValueError) as trouble:
             frame = wire_frame({"type": "reply", "id": request, "ok": False, "error": f"No answer: {trouble}."})
@@ -305,7 +308,7 @@ class Relay:
             header, payload = self._from_worker.popleft()
             try:
                 self._message(header, payload)
-            except (KeyError, TypeError, ValueError):
+            except (KeyError, TypeError, ValueError, RecursionError):
                 self._lost()  # forged: the worker itself does not send such a thing
             if self._from_worker:
                 self._mark()
@@ -386,7 +389,7 @@ class Relay:
         while self._from_worker and self._from_worker[0][0].get("type") in ("display", "clear", "result"):
             self._mark()
             self._pass_marked()
-            with contextlib.suppress(KeyError, TypeError, ValueError):
+            with contextlib.suppress(KeyError, TypeError, ValueError, RecursionError):
                 self._message(*self._from_worker.popleft())
         self._mark()
         self._pass_marked()

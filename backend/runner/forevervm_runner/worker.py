@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from . import figures, guard, rich, streams, warm
-from .bounded import bounded_repr
+from .bounded import bounded_repr, plain_str
 from .errors import Failure
 from .frames import Header
 from .interrupts import Interrupts
@@ -30,17 +30,16 @@ _getpid, _exit, _monotonic = os.getpid, os._exit, time.monotonic
 _waitid, _ANY_CHILD = os.waitid, (os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
 
 Outcome = tuple[Header, bytes]
-_NO_MEMORY = b"MemoryError: there was not even memory left to tell the result."
-_LAST_RESORT: Outcome = (
-    {
-        "status": "error",
-        "ename": "MemoryError",
-        "evalue": "",
-        "mimes": [["text/plain", len(_NO_MEMORY)]],
-        "truncated": True,
-    },
-    _NO_MEMORY,
-)
+
+
+def _untold(ename: str, words: bytes) -> Outcome:
+    """An outcome that is there before it is needed."""
+    mimes = [["text/plain", len(words)]]
+    return {"status": "error", "ename": ename, "evalue": "", "mimes": mimes, "truncated": True}, words
+
+
+_NO_MEMORY = _untold("MemoryError", b"MemoryError: there was not even memory left to tell the result.")
+_NO_WORDS = _untold("Exception", b"The instruction failed, and telling its error failed as well.")
 
 
 def _has_children() -> bool:
@@ -135,7 +134,10 @@ class Worker:
         self._reserve.release()
         self._restore()
         if outcome is None:
-            outcome = self._failed(error or KeyboardInterrupt())
+            try:
+                outcome = self._failed(error or KeyboardInterrupt())
+            except BaseException:
+                outcome = _NO_WORDS
         error = None
         header, payload = outcome
         if header["status"] == "error" and "MemoryError" in header["ename"]:
@@ -189,7 +191,7 @@ class Worker:
             failure = Failure(error)
             fields, payload = rich.header_of([("text/plain", failure.plain), ("text/x-ansi", failure.ansi)])
         except MemoryError:
-            return _LAST_RESORT
+            return _NO_MEMORY
         told = {"status": "error", "ename": failure.ename, "evalue": failure.evalue}
         return {**told, "mimes": fields, "truncated": False}, payload
 
@@ -241,7 +243,7 @@ class Worker:
             "type": "display",
             "mimes": fields,
             "metadata": rich.plain_metadata(metadata),
-            "display_id": None if display_id is None else str(display_id)[:200],
+            "display_id": None if display_id is None else plain_str(display_id)[:200],
             "update": bool(update),
         }
         self._show(header, payload)

@@ -106,6 +106,47 @@ class Outcome:
         return str(self.result.header["ename"])
 
 
+def check(frame: Frame) -> None:
+    """Holds a frame to what the supervisor and the daemon accept (backend/sandbox/protocol): beyond it they end the machine."""
+    header, kind = frame.header, frame.type
+    assert depth(header) <= 16
+    if "index" in header:
+        assert all(type(header[name]) is int and 0 <= header[name] <= 1 << 40 for name in ("seq", "index"))
+    if kind in ("output", "background"):
+        assert header["stream"] in ("stdout", "stderr") and len(frame.payload) <= 64 << 10
+    elif kind == "started":
+        assert 0 <= header["at"] < 253402300799
+    elif kind == "display":
+        assert len((header["display_id"] or "").encode("utf-8", "replace")) <= 4 << 10
+        assert type(header["update"]) is bool
+    elif kind == "clear":
+        assert type(header["wait"]) is bool
+    elif kind == "result":
+        assert header["status"] in ("ok", "error") and 0 <= header["runtime_ms"] <= 10**13
+        assert type(header["truncated"]) is bool
+        assert len(header.get("ename", "").encode("utf-8", "surrogatepass")) <= 256
+    elif kind == "died":
+        assert header["exit_code"] in (None, *range(256)) and header["signal"] in (None, *range(1, 65))
+    else:
+        assert kind in ("template", "ready", "reply")
+    if kind in ("display", "result"):
+        assert len(header["mimes"]) <= 64
+        assert sum(length for _, length in header["mimes"]) == len(frame.payload)
+        for name, length in header["mimes"]:
+            assert type(length) is int and length >= 0
+            assert 0 < len(name) <= 256 and name.isascii() and name.isprintable()
+
+
+def depth(value: Any) -> int:
+    if not isinstance(value, (dict, list)):
+        return 0
+    return 1 + max(map(depth, value.values() if isinstance(value, dict) else value), default=0)
+
+
+def _no_number(name: str) -> None:
+    raise AssertionError(f"{name} is not JSON")
+
+
 class Gone(Exception):
     """The runner ended while something was awaited of it."""
 
@@ -266,8 +307,9 @@ class Runner:
                 self._reading.wait()
                 header_size, payload_size = struct.unpack(">II", self._exactly(8))
                 assert 2 <= header_size <= 1 << 20 and payload_size <= 8 << 20
-                header = json.loads(self._exactly(header_size).decode("utf-8"))
+                header = json.loads(self._exactly(header_size).decode("utf-8"), parse_constant=_no_number)
                 frame = Frame(header, self._exactly(payload_size))
+                check(frame)
                 with self._changed:
                     self.frames.append(frame)
                     self._changed.notify_all()

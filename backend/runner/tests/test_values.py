@@ -177,6 +177,52 @@ def test_image_from_base64_is_bytes(machine: Runner) -> None:
     assert machine.run(code).result.mimes["image/png"].startswith(PNG)
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "display({'': 'x'}, raw=True)",
+        "display({'text/\\x00': 'x', 'a\\nb': 'x', '\\ud800': 'x', 'tëxt': 'x'}, raw=True)",
+        "display({'x' * 300: 'x', ' ': 'x', 'x' * 201: 'x'}, raw=True)",
+        "display('x', metadata={'a': float('nan')})",
+        "display('x', metadata={'a': [float('inf'), 1e400]})",
+        "deep = {}\nfor _ in range(30): deep = {'a': [deep]}\ndisplay('x', metadata=deep)",
+        "class R:\n    def _repr_mimebundle_(self, **k): return {'': 'x', 'a' * 400: 'x'}\nR()",
+        "import numpy as np\nclass R:\n    def _repr_mimebundle_(self, **k): return {np.str_('text/html'): np.str_('x')}\nR()",
+        "display('x', display_id='\\ud800' * 5000)",
+        "class S(str): pass\ndisplay('x', display_id=S('x'), metadata={S('a'): S('b')})",
+    ],
+)
+def test_display_keeps_within_the_protocol(machine: Runner, code: str) -> None:
+    """Every frame is held to the bounds by the harness."""
+    assert machine.run(code).ok
+
+
+def test_names_of_representations(machine: Runner) -> None:
+    shown = machine.run("display({'': 'x', 'text/html; charset=utf-8': '<b>', 'a\\x7f': 'x'}, raw=True)").of("display")[0]
+    assert shown.mimes == {"text/html; charset=utf-8": b"<b>"}
+    shown = machine.run("display('x', metadata={'width': float('nan'), 'k': 1})").of("display")[0]
+    assert shown.header["metadata"] == {}
+
+
+@pytest.mark.parametrize(
+    ("raised", "name"),
+    [
+        ("type('E' * 300, (Exception,), {})", "E" * 200),
+        ("type('E', (Exception,), {'__qualname__': 'Q' * (2 << 20)})", "Q" * 200),
+        ("type('E', (Exception,), {'__qualname__': '\\ud800' * 300})", "\\ud800" * 33 + "\\u"),
+        ("type('E', (Exception,), {'__qualname__': type('S', (str,), {})('Sub')})", "Sub"),
+        ("SystemExit('x' * (2 << 20))", "SystemExit"),
+        ("SystemExit(10 ** 5000)", "SystemExit"),
+        ("type('E', (Exception,), {'__str__': lambda e: type('S', (str,), {})('words')})()", "E"),
+        ("type('E', (SystemExit,), {'__str__': lambda e: (_ for _ in ()).throw(e)})()", "Exception"),
+        ("type('E', (SystemExit,), {'code': property(lambda e: 1/0)})()", "E"),
+        ("Exception('x' * (2 << 20))", "Exception"),
+    ],
+)
+def test_errors_keep_within_the_protocol(machine: Runner, raised: str, name: str) -> None:
+    assert machine.run("raise " + raised).ename == name
+
+
 # -- figures ------------------------------------------------------------------------------------------------
 
 
