@@ -267,6 +267,9 @@ func (e *entry) kick() {
 		e.next()
 		return
 	}
+	if e.s.isClosing() {
+		return // the next daemon goes on with it
+	}
 	e.wanted.Store(true)
 	if e.state == Swapped && !e.rousing {
 		e.rousing = true

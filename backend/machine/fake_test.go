@@ -39,6 +39,7 @@ type script struct {
 	reclaimErr  error
 	startTakes  time.Duration
 	saveTakes   time.Duration // the machine stands still meanwhile
+	slowToSave  map[machine.ID]time.Duration
 	writeTakes  time.Duration
 	limitTakes  time.Duration
 	sluggish    bool                  // instructions are taken, and do not begin

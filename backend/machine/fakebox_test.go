@@ -257,7 +257,7 @@ func (b *box) forget(seq, index int) {
 
 func (b *box) Checkpoint(ctx context.Context) (machine.CheckpointInfo, error) {
 	b.s.mu.Lock()
-	takes := b.s.saveTakes
+	takes := max(b.s.saveTakes, b.s.slowToSave[b.id])
 	b.s.mu.Unlock()
 	if takes > 0 {
 		over := make(chan struct{})

@@ -9,27 +9,27 @@ import (
 func (s *Service) resume() {
 	for _, e := range s.entries() {
 		e.mu.Lock()
-		switch {
-		case e.state == Deleted:
-		case e.rec.Live:
-			// Whoever wants the machine waits until it is known what became of it.
-			e.op <- struct{}{}
-			s.spawn(func() {
-				err := e.takeUp(s.ctx)
-				e.unlockOp()
-				e.mu.Lock()
-				defer e.mu.Unlock()
-				if err != nil {
-					e.log().Error("what the last supervisor left cannot be read", "err", err)
-					e.tryLater()
-					return
-				}
-				e.kick()
-			})
-		default:
+		live := e.rec.Live && e.state != Deleted
+		if !live {
 			e.kick()
 		}
 		e.mu.Unlock()
+		if !live || e.lockOp(s.ctx) != nil { // without mu, which whoever holds op may be waiting for
+			continue
+		}
+		// Whoever wants the machine waits until it is known what became of it.
+		s.spawn(func() {
+			err := e.takeUp(s.ctx)
+			e.unlockOp()
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			if err != nil {
+				e.log().Error("what the last supervisor left cannot be read", "err", err)
+				e.tryLater()
+				return
+			}
+			e.kick()
+		})
 	}
 }
 

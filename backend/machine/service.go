@@ -132,9 +132,9 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	}
 	s.lookAtDisk() // so that the first who asks is told what is so
 	s.checkEngines()
+	s.resume() // before anybody else can hold a machine
 	s.spawn(s.keep)
 	s.spawn(s.takeOutGarbage)
-	s.resume()
 	return s, nil
 }
 
@@ -183,6 +183,12 @@ func (s *Service) Close(ctx context.Context) error {
 	s.closed = true
 	s.mu.Unlock()
 	s.cancel()
+	for _, e := range s.entries() {
+		e.mu.Lock()
+		e.later.stop()
+		e.later = nil
+		e.mu.Unlock()
+	}
 	s.group.Wait()
 	s.hub.close()
 	return err

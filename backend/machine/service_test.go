@@ -51,12 +51,18 @@ func inTimeWith(t *testing.T, settings machine.Settings, f func(w *world)) {
 	})
 }
 
-func (w *world) open() {
+func (w *world) openStore() {
 	w.t.Helper()
 	var err error
 	if w.store, err = store.Open(w.ctx, filepath.Join(w.dir, "history.db")); err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+func (w *world) open() {
+	w.t.Helper()
+	w.openStore()
+	var err error
 	records := machine.Store(w.store)
 	if w.wrap != nil {
 		records = w.wrap(records)

@@ -168,6 +168,10 @@ func (e *entry) start(ctx context.Context) (err error) {
 		return err
 	}
 	e.mu.Lock()
+	if e.s.isClosing() { // asked with mu held, as Close saves whom it finds waking after this
+		e.mu.Unlock()
+		return errClosing()
+	}
 	err = e.save(ctx, func(r *MachineRecord) { r.Live, r.Life = true, spec.Life })
 	if err == nil {
 		e.setState(Waking)
