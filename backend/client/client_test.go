@@ -243,6 +243,40 @@ func TestFollowingGoesOnAfterAKill(t *testing.T) {
 	}
 }
 
+// Stopping an instruction stops that one, wherever it is, and no other.
+func TestStop(t *testing.T) {
+	c, ctx := daemon(t), t.Context()
+	name := machine(t, c)
+	var seqs []int
+	for _, code := range []string{"1", "import time; time.sleep(600)", "'never'", "time.sleep(2); 'unharmed'"} {
+		in, _, err := c.Execute(ctx, name, api.Execute{Code: code})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seqs = append(seqs, in.Seq)
+	}
+	if _, err := c.Wait(ctx, name, seqs[0]); err != nil {
+		t.Fatal(err)
+	}
+	connecttest.Eventually(t, "the code runs", func() bool {
+		in, err := c.Instruction(ctx, name, seqs[1], 0)
+		return err == nil && in.Status == "running"
+	})
+	for _, seq := range []int{seqs[2], seqs[1], seqs[1], seqs[0]} { // one waits, one runs, and what is over stays as it is
+		if err := c.Stop(ctx, name, seq); err != nil {
+			t.Errorf("stopping %d: %v", seq, err)
+		}
+	}
+	for i, want := range []string{"ok", "error", "cancelled", "ok"} {
+		if in, err := c.Wait(ctx, name, seqs[i]); err != nil || in.Status != want {
+			t.Errorf("instruction %d ended as %+v, %v; want %s", i, in, err, want)
+		}
+	}
+	if err := c.Stop(ctx, name, 99); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("stopping what is not there: %v", err)
+	}
+}
+
 func TestEventsGoOnAfterAKill(t *testing.T) {
 	c := daemon(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -73,6 +73,28 @@ func Done(in api.Instruction) bool {
 	return in.Status == "ok" || in.Status == "error" || in.Status == "cancelled"
 }
 
+// Stop stops one instruction: it is interrupted if it runs, and taken out of the queue if it waits. Another that begins
+// meanwhile is left alone, except by a server that speaks only the public protocol, which cannot tell them apart.
+func (c *Client) Stop(ctx context.Context, name string, seq int) error {
+	for {
+		in, err := c.Instruction(ctx, name, seq, 0)
+		switch {
+		case err != nil || Done(in):
+			return err
+		case in.Status == "running":
+			// Once more does no harm: it is bound to this instruction.
+			r := request{method: http.MethodPost, path: machinePath(name, "interrupt"), query: url.Values{"seq": {strconv.Itoa(seq)}}, repeatable: true}
+			if _, err = c.call(ctx, r, nil); errors.Is(err, ErrUnsupported) {
+				_, err = c.wireInterrupt(ctx, name)
+			}
+			return err
+		}
+		if err := c.CancelInstruction(ctx, name, seq); !errors.Is(err, ErrConflict) {
+			return err
+		} // it began, or ended, at this very moment
+	}
+}
+
 // CancelInstruction cancels an instruction that waits in the queue.
 func (c *Client) CancelInstruction(ctx context.Context, name string, seq int) error {
 	_, err := c.call(ctx, request{method: http.MethodDelete, path: instructionPath(name, seq)}, nil)

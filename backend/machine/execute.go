@@ -227,6 +227,15 @@ func (s *Service) Cancel(ctx context.Context, name string, seq int) error {
 
 // Interrupt stops the running instruction; when nothing runs there is nothing to do.
 func (s *Service) Interrupt(_ context.Context, name string) error {
+	return s.interrupt(name, func(int) bool { return true })
+}
+
+// InterruptInstruction stops one instruction if it is the one that runs: never another that has begun meanwhile.
+func (s *Service) InterruptInstruction(_ context.Context, name string, seq int) error {
+	return s.interrupt(name, func(running int) bool { return running == seq })
+}
+
+func (s *Service) interrupt(name string, meant func(seq int) bool) error {
 	e, err := s.find(name)
 	if err != nil {
 		return err
@@ -236,7 +245,9 @@ func (s *Service) Interrupt(_ context.Context, name string) error {
 	if err := e.usable(); err != nil {
 		return err
 	}
-	e.interruptRun()
+	if e.run != nil && meant(e.run.Seq) {
+		e.interruptRun()
+	}
 	return nil
 }
 

@@ -324,6 +324,27 @@ func TestInterruptAndCancel(t *testing.T) {
 	})
 }
 
+// An interrupt that is meant for one instruction stops no other.
+func TestInterruptOfOneInstruction(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		w.run("m", "print a")
+		running := w.exec("m", "hang")
+		w.exec("m", "print b")
+		for _, other := range []int{0, 2, 7} {
+			w.ok(w.InterruptInstruction(w.ctx, "m", other))
+		}
+		w.pass(time.Minute)
+		if got := w.get("m"); got.RunningSeq == nil || *got.RunningSeq != running.Seq {
+			t.Fatalf("interrupts of others stopped it: %+v", got)
+		}
+		w.ok(w.InterruptInstruction(w.ctx, "m", running.Seq))
+		if got := w.wait("m", running.Seq); got.ErrorName != "KeyboardInterrupt" {
+			t.Fatalf("interrupted: %+v", got)
+		}
+	})
+}
+
 func TestDeathRollsBackAndSaysSo(t *testing.T) {
 	inTime(t, func(w *world) {
 		m := w.create("m")

@@ -126,6 +126,20 @@ func (s *Server) instruction(r *http.Request) (name string, seq int, err error) 
 	return name, seq, err
 }
 
+// interrupt interrupts what runs, or only the instruction that is named, if that is what runs.
+func (s *Server) interrupt(w http.ResponseWriter, r *http.Request) error {
+	seq, err := queryInt(r.URL.Query(), "seq", 0, -1)
+	if err != nil {
+		return err
+	}
+	return s.onMachine(func(ctx context.Context, name string) error {
+		if seq < 0 {
+			return s.config.Machines.Interrupt(ctx, name)
+		}
+		return s.config.Machines.InterruptInstruction(ctx, name, seq)
+	})(w, r)
+}
+
 func (s *Server) cancelInstruction(w http.ResponseWriter, r *http.Request) error {
 	name, seq, err := s.instruction(r)
 	if err != nil {

@@ -34,8 +34,9 @@ type Machines interface {
 	Follow(ctx context.Context, name string, seq, from int, yield func(machine.Item) error) (machine.Instruction, error)
 	// Output returns all that is kept of an instruction's output as text, the overflow file included.
 	Output(ctx context.Context, name string, seq int) (machine.OutputReader, error)
-	Interrupt(ctx context.Context, name string) error       // the running instruction
-	Cancel(ctx context.Context, name string, seq int) error // a queued one
+	Interrupt(ctx context.Context, name string) error                     // the running instruction
+	InterruptInstruction(ctx context.Context, name string, seq int) error // this one, if it is the running one
+	Cancel(ctx context.Context, name string, seq int) error               // a queued one
 	Search(ctx context.Context, q machine.SearchQuery) (machine.Page[machine.SearchHit], error)
 
 	Swap(ctx context.Context, name string) error

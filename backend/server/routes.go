@@ -42,7 +42,7 @@ func (s *Server) routes() []route {
 		{pattern: "POST /api/machines/{name}/restore", handle: s.onMachine(s.config.Machines.Restore)},
 		{pattern: "POST /api/machines/{name}/swap", handle: s.onMachine(s.config.Machines.Swap)},
 		{pattern: "POST /api/machines/{name}/wake", handle: s.onMachine(s.config.Machines.Wake)},
-		{pattern: "POST /api/machines/{name}/interrupt", handle: s.onMachine(s.config.Machines.Interrupt)},
+		{pattern: "POST /api/machines/{name}/interrupt", handle: s.interrupt},
 
 		{pattern: "GET /api/machines/{name}/instructions", handle: s.listInstructions},
 		{pattern: "POST /api/machines/{name}/instructions", handle: s.execute},

@@ -124,7 +124,7 @@ func (x *execution) interruptWith(ctx context.Context, name string, seq int, lea
 		interrupting.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 			defer cancel()
-			if err := x.interrupt(ctx, name, seq); err != nil && ctx.Err() == nil {
+			if err := x.client.Stop(ctx, name, seq); err != nil && ctx.Err() == nil {
 				fmt.Fprintln(x.app.err, "forevervm: the code could not be interrupted:", err)
 			}
 		})
@@ -134,20 +134,6 @@ func (x *execution) interruptWith(ctx context.Context, name string, seq int, lea
 		x.app.onInterrupt.Store(nil)
 		interrupting.Wait()
 	}
-}
-
-// interrupt stops the instruction, also while it still waits for others.
-func (x *execution) interrupt(ctx context.Context, name string, seq int) error {
-	in, err := x.client.Instruction(ctx, name, seq, 0)
-	switch {
-	case err != nil:
-		return err
-	case in.Status == "queued":
-		return x.client.CancelInstruction(ctx, name, seq)
-	case in.Status == "running":
-		_, err = x.client.Interrupt(ctx, name)
-	}
-	return err
 }
 
 func (x *execution) item(ctx context.Context, name string, seq int, item api.Item, pictures map[string]int) error {

@@ -1354,7 +1354,10 @@ export interface operations {
   };
   interruptMachine: {
     parameters: {
-      query?: never;
+      query?: {
+        /** @description Only this instruction: nothing happens if it is not the one that runs */
+        seq?: number;
+      };
       header?: never;
       path: {
         /** @description A machine's name, or an old one */
