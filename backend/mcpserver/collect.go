@@ -28,17 +28,34 @@ func (c *collected) add(item api.Item) string {
 		c.wipe()
 	}
 	switch item.Kind {
-	case "output":
-		c.screen.write(item.Text)
-		return item.Text
 	case "clear":
 		if c.clear = item.Wait; !item.Wait {
 			c.wipe()
 		}
 	case "display":
-		return c.display(item)
+		if rep, ok := pictureOf(item.Representations); ok {
+			c.draw(rep, item)
+		}
 	}
-	return ""
+	text := textOf(item)
+	c.screen.write(text)
+	return text
+}
+
+// textOf is what an item adds to the text of its instruction, in which read-output counts its offsets: what was printed,
+// or the plain form of what was displayed and is no picture.
+func textOf(item api.Item) string {
+	if item.Kind == "output" {
+		return item.Text
+	}
+	if _, ok := pictureOf(item.Representations); ok {
+		return ""
+	}
+	text := plainForm(item.Representations)
+	if text == "" {
+		return ""
+	}
+	return strings.TrimSuffix(text, "\n") + "\n"
 }
 
 func (c *collected) wipe() {
@@ -47,25 +64,17 @@ func (c *collected) wipe() {
 	c.pictures = nil
 }
 
-func (c *collected) display(item api.Item) string {
-	rep, isPicture := pictureOf(item.Representations)
-	if !isPicture {
-		text := plainForm(item.Representations)
-		if text != "" {
-			c.screen.show(strings.TrimSuffix(text, "\n") + "\n")
-		}
-		return text
-	}
+// draw adds a picture, or puts it in the place of the one that it updates.
+func (c *collected) draw(rep api.Representation, item api.Item) {
 	if item.Update && item.DisplayID != "" {
 		for i, p := range c.pictures {
 			if p.id == item.DisplayID {
 				c.pictures[i].rep = rep
-				return ""
+				return
 			}
 		}
 	}
 	c.pictures = append(c.pictures, shown{rep: rep, id: item.DisplayID})
-	return ""
 }
 
 // end adds what the value of the finished instruction shows.

@@ -28,7 +28,7 @@ func (s *Server) addFileTools() {
 		mcp.WithArray("packages", mcp.Required(), mcp.MinItems(1), mcp.MaxItems(50), mcp.WithStringItems(), mcp.Description(`Requirements as pip takes them: ["polars", "pandas>=2.2"]`)),
 		mcp.WithOutputSchema[outcome]())
 
-	s.tool("put-file", hints{title: "Put a file into a REPL", repeatable: true},
+	s.tool("put-file", hints{title: "Put a file into a REPL", destructive: true, repeatable: true},
 		`Writes a file into a REPL's file system, replacing what was there. Use it to hand over data that the user gave you in the conversation; for data that code can make or change, run code instead.`,
 		s.putFile, replID(),
 		mcp.WithString("path", mcp.Required(), mcp.Description("Where, relative to the REPL's home folder: \"data/sales.csv\"")),
@@ -54,7 +54,10 @@ func (s *Server) install(ctx context.Context, call mcp.CallToolRequest) (*mcp.Ca
 		}
 		quoted[i] = "'" + p + "'"
 	}
-	code := "%pip install --disable-pip-version-check --no-input " + strings.Join(quoted, " ")
+	// The magic itself only notes how pip ended.
+	code := fmt.Sprintf(`%%pip install --disable-pip-version-check --no-input %s
+if _exit_code != 0: raise RuntimeError("pip could not install %s: its output says why. Where the REPL has no network, only what is already there, or a file in it, can be installed.")`,
+		strings.Join(quoted, " "), strings.Join(packages, ", "))
 	return s.run(ctx, call, call.GetString("replId", ""), code, s.opts.InstructionLimit)
 }
 

@@ -55,7 +55,16 @@ func (s *Server) create(ctx context.Context, call mcp.CallToolRequest) (*mcp.Cal
 	if err != nil {
 		return failure(err, ""), nil
 	}
-	return mcp.NewToolResultText(made.Name), nil
+	return bareName(made), nil
+}
+
+// made names a new REPL. The text of such a reply is the bare name, as the official MCP server has it.
+type made struct {
+	ReplID string `json:"replId" jsonschema_description:"The new REPL's name"`
+}
+
+func bareName(m api.Machine) *mcp.CallToolResult {
+	return mcp.NewToolResultStructured(made{ReplID: m.Name}, m.Name)
 }
 
 func (s *Server) list(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -66,6 +75,9 @@ func (s *Server) list(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallT
 	out := repls{Repls: []repl{}, More: page.Next != ""}
 	for _, m := range page.Items {
 		out.Repls = append(out.Repls, describeMachine(m))
+	}
+	if fit := fitting(s, out.Repls); len(fit) < len(out.Repls) {
+		out.Repls, out.More = fit, true
 	}
 	return structured(out), nil
 }
@@ -106,7 +118,8 @@ func (s *Server) addCheckpointTools() {
 		`Makes a new REPL that starts with a copy of another's whole state, present or at a checkpoint, and returns the new replId. The original stays as it is. Use it to try alternatives side by side.`,
 		s.fork, replID(),
 		mcp.WithString("checkpointId", mcp.Description("The state to start from; the present one when left out")),
-		mcp.WithString("title", mcp.MaxLength(200), mcp.Description("What the new one is for, in a few words")))
+		mcp.WithString("title", mcp.MaxLength(200), mcp.Description("What the new one is for, in a few words")),
+		mcp.WithOutputSchema[made]())
 
 	s.tool("delete-python-repl", hints{title: "Move a REPL to the bin", destructive: true, repeatable: true},
 		`Moves a REPL to the bin, from where the user can restore it. Only when the user asks for it: an idle REPL costs nothing.`,
@@ -124,6 +137,7 @@ type checkpoint struct {
 
 type checkpoints struct {
 	Checkpoints []checkpoint `json:"checkpoints"`
+	More        bool         `json:"more" jsonschema_description:"There are older ones, which do not fit here"`
 }
 
 func describeCheckpoint(c api.Checkpoint) checkpoint {
@@ -149,6 +163,9 @@ func (s *Server) checkpoints(ctx context.Context, call mcp.CallToolRequest) (*mc
 	for _, c := range all {
 		out.Checkpoints = append(out.Checkpoints, describeCheckpoint(c))
 	}
+	if fit := fitting(s, out.Checkpoints); len(fit) < len(out.Checkpoints) {
+		out.Checkpoints, out.More = fit, true
+	}
 	return structured(out), nil
 }
 
@@ -166,7 +183,7 @@ func (s *Server) fork(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallT
 	if err != nil {
 		return failure(err, name), nil
 	}
-	return mcp.NewToolResultText(made.Name), nil
+	return bareName(made), nil
 }
 
 func (s *Server) delete(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -26,7 +27,7 @@ func (s *Server) readOutput(ctx context.Context, call mcp.CallToolRequest) (*mcp
 		waiting, cancel := context.WithTimeout(ctx, wait)
 		_, err := s.follow(waiting, call, m, in, collect(outputLimit))
 		cancel()
-		if ctx.Err() != nil {
+		if errors.Is(ctx.Err(), context.Canceled) {
 			return nil, ctx.Err()
 		}
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
@@ -37,17 +38,26 @@ func (s *Server) readOutput(ctx context.Context, call mcp.CallToolRequest) (*mcp
 		}
 	}
 	offset := max(int64(call.GetInt("offset", 0)), 0)
+	if offset == 0 {
+		s.pictured.forget(in) // whoever starts again at the beginning wants to see everything
+	}
 	text, more, err := outputFrom(ctx, m, repl, in.Seq, offset, outputLimit)
 	if err != nil {
 		return failure(err, repl), nil
 	}
-	var pictures []shown // they come with the end
+	o := s.describe(repl, in)
+	var pictures []shown // they come with the last piece, once
 	if client.Done(in) {
 		if pictures, err = picturesOf(ctx, m, in); err != nil {
 			return failure(err, repl), nil
 		}
+		if !more && !s.pictured.has(in) {
+			s.pictured.add(in)
+		} else if len(pictures) > 0 {
+			o.addNote(fmt.Sprintf("The pictures (%d) are not in this reply; each is a resource, %s and so on.", len(pictures), plotURI(repl, in.Seq, 1)))
+			pictures = nil
+		}
 	}
-	o := s.describe(repl, in)
 	o.Output = readable(text)
 	next := offset + int64(len(text))
 	if more || !client.Done(in) {
@@ -76,42 +86,87 @@ func (s *Server) chosen(ctx context.Context, m Machines, repl string, call mcp.C
 
 // picturesOf returns an instruction's pictures, in the order in which replies and resources number them.
 func picturesOf(ctx context.Context, m Machines, in api.Instruction) ([]shown, error) {
-	got := collect(0)
+	got, err := collectAll(ctx, m, in, 0)
+	return got.pictures, err
+}
+
+// collectAll collects what an instruction has put out, with at most limit bytes of text.
+func collectAll(ctx context.Context, m Machines, in api.Instruction, limit int) (*collected, error) {
+	got := collect(limit)
+	err := eachItem(ctx, m, in.Machine, in.Seq, func(item api.Item) bool {
+		got.add(item)
+		return true
+	})
+	got.end(in)
+	return got, err
+}
+
+// eachItem calls yield with everything that an instruction has put out, until yield says no.
+func eachItem(ctx context.Context, m Machines, repl string, seq int, yield func(api.Item) bool) error {
 	for from := 0; ; {
-		page, err := m.Items(ctx, in.Machine, in.Seq, from, 1000)
+		page, err := m.Items(ctx, repl, seq, from, 1000)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, item := range page.Items {
-			got.add(item)
+			if !yield(item) {
+				return nil
+			}
 			from = item.Index + 1
 		}
 		if page.Next == "" || len(page.Items) == 0 {
-			got.end(in)
-			return got.pictures, nil
+			return nil
 		}
 	}
 }
 
-// outputFrom returns a piece of an instruction's output text, ending at the end of a line where there is one.
-func outputFrom(ctx context.Context, m Machines, repl string, seq int, offset, limit int64) (text string, more bool, err error) {
-	body, err := m.Output(ctx, repl, seq)
-	if err != nil {
-		return "", false, err
+// outputFrom returns a piece of an instruction's text, ending at the end of a line where there is one.
+func outputFrom(ctx context.Context, m Machines, repl string, seq int, offset int64, limit int) (text string, more bool, err error) {
+	var piece []byte
+	err = eachItem(ctx, m, repl, seq, func(item api.Item) bool {
+		text := textOf(item)
+		skip := min(offset, int64(len(text)))
+		offset -= skip
+		piece = append(piece, text[skip:]...)
+		return len(piece) <= limit
+	})
+	if err != nil || len(piece) <= limit {
+		return string(piece), false, err
 	}
-	defer body.Close()
-	if _, err := io.CopyN(io.Discard, body, offset); err != nil {
-		if errors.Is(err, io.EOF) {
-			return "", false, nil
-		}
-		return "", false, err
+	return string(piece[:pieceEnd(piece[:limit])]), true, nil
+}
+
+// pictured remembers of the latest instructions that a reply brought all their pictures: further pieces of their output
+// then come without.
+type pictured struct {
+	mu   sync.Mutex
+	keys []instructionKey // oldest first
+}
+
+type instructionKey struct {
+	machine string
+	seq     int
+}
+
+const remembered = 1000
+
+func (p *pictured) add(in api.Instruction) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.keys = append(p.keys, instructionKey{in.Machine, in.Seq})
+	if len(p.keys) > remembered {
+		p.keys = slices.Delete(p.keys, 0, 1)
 	}
-	data, err := io.ReadAll(io.LimitReader(body, limit+1))
-	if err != nil {
-		return "", false, err
-	}
-	if int64(len(data)) <= limit {
-		return string(data), false, nil
-	}
-	return string(data[:pieceEnd(data[:limit])]), true, nil
+}
+
+func (p *pictured) has(in api.Instruction) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Contains(p.keys, instructionKey{in.Machine, in.Seq})
+}
+
+func (p *pictured) forget(in api.Instruction) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.keys = slices.DeleteFunc(p.keys, func(k instructionKey) bool { return k == instructionKey{in.Machine, in.Seq} })
 }

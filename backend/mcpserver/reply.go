@@ -32,6 +32,9 @@ func (s *Server) reply(ctx context.Context, m Machines, repl string, in api.Inst
 		next := got.screen.read
 		o.NextOffset = &next
 	}
+	if client.Done(in) {
+		s.pictured.add(in)
+	}
 	return s.assemble(ctx, m, o, got.pictures)
 }
 
@@ -96,9 +99,9 @@ func (s *Server) assemble(ctx context.Context, m Machines, o outcome, pictures [
 	}
 }
 
-// textSize is how many bytes of the reply the outcome takes: as structured content, and again as text, where what was escaped is escaped again.
-func textSize(o outcome) int {
-	once, err := json.Marshal(o)
+// textSize is how many bytes of the reply a value takes: as structured content, and again as text, where what was escaped is escaped again.
+func textSize(v any) int {
+	once, err := json.Marshal(v)
 	if err != nil {
 		return 0
 	}
@@ -107,6 +110,17 @@ func textSize(o outcome) int {
 		return 0
 	}
 	return len(once) + len(twice)
+}
+
+// fitting is as many of the items as a reply has room for, counted from the front.
+func fitting[T any](s *Server, items []T) []T {
+	size := 4096 // for what goes around them
+	for i, item := range items {
+		if size += textSize(item) + 2; size > s.opts.ReplyLimit {
+			return items[:i]
+		}
+	}
+	return items
 }
 
 // pictures fetches pictures and makes them fit into room, shared evenly; those that cannot are missing.

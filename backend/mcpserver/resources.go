@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -43,7 +42,7 @@ func (s *Server) addResources() {
 		mcp.WithTemplateDescription("Everything that ran in a REPL, oldest first: code, output, results, errors, who ran it."),
 		mcp.WithTemplateMIMEType("text/markdown")), s.readTranscript)
 	s.mcp.AddResourceTemplate(mcp.NewResourceTemplate("forevervm://machine/{name}/instruction/{seq}/output", "Output of an instruction",
-		mcp.WithTemplateDescription("All the text that one instruction printed."),
+		mcp.WithTemplateDescription("All the text that one instruction printed, with the text forms of the tables and other things that it displayed."),
 		mcp.WithTemplateMIMEType("text/plain")), s.readWholeOutput)
 	s.mcp.AddResourceTemplate(mcp.NewResourceTemplate("forevervm://machine/{name}/instruction/{seq}/plot/{n}.png", "Picture of an instruction",
 		mcp.WithTemplateDescription("One picture that an instruction drew, in full resolution; the first is 1."),
@@ -90,16 +89,15 @@ func (s *Server) readWholeOutput(ctx context.Context, r mcp.ReadResourceRequest)
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.of(ctx).Output(ctx, a.name, a.seq)
+	text, more, err := outputFrom(ctx, s.of(ctx), a.name, a.seq, 0, maxResource)
 	if err != nil {
 		return nil, err
 	}
-	defer body.Close()
-	data, err := io.ReadAll(io.LimitReader(body, maxResource))
-	if err != nil {
-		return nil, err
+	end := int64(len(text))
+	if text = readable(text); more {
+		text += fmt.Sprintf("[… the rest is left out here; read-output goes on at offset %d …]\n", end)
 	}
-	return []mcp.ResourceContents{mcp.TextResourceContents{URI: r.Params.URI, MIMEType: "text/plain", Text: readable(string(data))}}, nil
+	return []mcp.ResourceContents{mcp.TextResourceContents{URI: r.Params.URI, MIMEType: "text/plain", Text: text}}, nil
 }
 
 func (s *Server) readPlot(ctx context.Context, r mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {

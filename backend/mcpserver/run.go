@@ -46,11 +46,14 @@ func (s *Server) run(ctx context.Context, call mcp.CallToolRequest, repl, code s
 		return s.reply(ctx, m, repl, done, got), nil
 	case s.closing.Err() != nil:
 		return mcp.NewToolResultErrorf("The ForeverVM daemon is restarting; instruction %d of %s goes on afterwards. Call read-output with seq %d to see how it went.", in.Seq, repl, in.Seq), nil
-	case ctx.Err() != nil:
+	case errors.Is(ctx.Err(), context.Canceled):
 		s.stop(m, repl, in.Seq)
 		return nil, ctx.Err()
 	case errors.Is(err, context.DeadlineExceeded):
-		return s.unfinished(ctx, m, repl, in, got), nil
+		// It may be the call's own time that is up: the answer gets a little of its own.
+		answering, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastAnswer)
+		defer cancel()
+		return s.unfinished(answering, m, repl, in, got), nil
 	}
 	return failure(err, repl), nil
 }
@@ -81,15 +84,7 @@ func (s *Server) unfinished(ctx context.Context, m Machines, repl string, in api
 func (s *Server) stop(m Machines, repl string, seq int) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	in, err := m.Instruction(ctx, repl, seq, 0)
-	switch {
-	case err != nil:
-	case in.Status == "running":
-		_, err = m.Interrupt(ctx, repl)
-	case in.Status == "queued":
-		err = m.CancelInstruction(ctx, repl, seq)
-	}
-	if err != nil {
+	if err := m.Stop(ctx, repl, seq); err != nil {
 		s.opts.Logger.Warn("a cancelled instruction could not be stopped", "machine", repl, "seq", seq, "err", err)
 	}
 }

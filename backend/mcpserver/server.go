@@ -33,10 +33,9 @@ type Machines interface {
 	Instructions(ctx context.Context, name string, q client.InstructionQuery) (api.List[api.Instruction], error)
 	Follow(ctx context.Context, name string, seq, from int, yield func(api.Item) error) (api.Instruction, error)
 	Items(ctx context.Context, name string, seq, from, limit int) (api.List[api.Item], error)
-	Output(ctx context.Context, name string, seq int) (io.ReadCloser, error)
 	Data(ctx context.Context, rep api.Representation, limit int64) ([]byte, error)
 	Interrupt(ctx context.Context, name string) (api.Machine, error)
-	CancelInstruction(ctx context.Context, name string, seq int) error
+	Stop(ctx context.Context, name string, seq int) error
 
 	Checkpoint(ctx context.Context, name, label string) (api.Checkpoint, error)
 	Checkpoints(ctx context.Context, name string) ([]api.Checkpoint, error)
@@ -67,6 +66,7 @@ type Server struct {
 	mcp        *server.MCPServer
 	streamable *server.StreamableHTTPServer
 	sse        *server.SSEServer
+	pictured   pictured
 
 	// closing ends with Close: calls over HTTP outlive their connection, not the server.
 	closing context.Context
@@ -129,7 +129,7 @@ func New(machines func(clientName, clientVersion string) Machines, opts Options)
 }
 
 const instructions = `ForeverVM runs Python in sandboxed machines ("REPLs") on the user's own computer. A REPL keeps its variables, imports and files for ever, across conversations and restarts: create one, reuse it by its replId, and list the existing ones when the user refers to earlier work.
-numpy, pandas, scipy, scikit-learn, matplotlib, seaborn, plotly, duckdb, pyarrow, openpyxl, pillow, sympy, statsmodels, networkx and more are installed. The sandbox sees no files of the user: put files in with put-file. Matplotlib figures come back as images. The last expression's value is returned, so print() is not needed for it.
+numpy, pandas, scipy, scikit-learn, matplotlib, seaborn, plotly, duckdb, pyarrow, openpyxl, pillow, sympy, statsmodels, networkx and more are installed. The sandbox sees no files of the user: put files in with put-file. Draw with matplotlib or seaborn: every figure comes back as an image that you and the user see. A plotly figure does not come back as an image (it is interactive data, which only the user sees, in the ForeverVM app), so use it only when the user asks for it. The last expression's value is returned, so print() is not needed for it.
 Before something risky, make a checkpoint; rewind-python-repl returns to it. A long instruction answers early with status "running": call read-output to wait for the rest.`
 
 // ServeStdio serves one client on in and out until in ends or ctx does. Whatever the client's calls were waiting for is then interrupted.

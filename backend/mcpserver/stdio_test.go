@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -230,6 +231,21 @@ func TestMCPCannotDoHarm(t *testing.T) {
 	}
 	if m, err := daemon(t).RestoreMachine(t.Context(), repl); err != nil || m.Name != repl {
 		t.Errorf("a deleted machine cannot be restored: %v", err)
+	}
+}
+
+// Code may run for half an hour over MCP, unless the call says otherwise.
+func TestTheLimitOfAnInstruction(t *testing.T) {
+	a := start(t)
+	a.initialize()
+	repl, c := a.create(), daemon(t)
+	for want, more := range map[float64]map[string]any{1800: {}, 7200: {"timeoutSeconds": 7200}} {
+		arguments := map[string]any{"replId": repl, "pythonCode": "1"}
+		maps.Copy(arguments, more)
+		ran := a.call("run-python-in-repl", arguments)
+		if in, err := c.Instruction(t.Context(), repl, ran.StructuredContent.Seq, 0); err != nil || in.TimeoutSeconds != want {
+			t.Errorf("with %v the limit is %v s, want %v (%v)", more, in.TimeoutSeconds, want, err)
+		}
 	}
 }
 

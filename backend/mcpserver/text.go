@@ -22,7 +22,7 @@ type screen struct {
 	escape  escapeState
 	rewound bool // a carriage return came; the next character starts the line anew
 
-	// read is how many bytes the program wrote in all; cutAt how many of them when the head was full.
+	// read is how many bytes were written in all; cutAt how many of them when the head was full.
 	read, cutAt int64
 }
 
@@ -37,17 +37,10 @@ const (
 
 func newScreen(limit int) *screen { return &screen{limit: limit} }
 
-// write adds what the program wrote.
+// write adds what the program wrote, or showed as text.
 func (s *screen) write(text string) {
 	for i := range len(text) {
 		s.read++
-		s.put(text[i])
-	}
-}
-
-// show adds what was shown beside the program's output, such as a table.
-func (s *screen) show(text string) {
-	for i := range len(text) {
 		s.put(text[i])
 	}
 }

@@ -42,10 +42,11 @@ func (s *Server) addTools() {
 		`Makes a new Python REPL in a sandbox and returns its replId. It keeps variables, imports and files for ever. Make one per task; to go on with earlier work use list-python-repls and the replId from there instead of making another.`,
 		s.create,
 		mcp.WithString("title", mcp.MaxLength(200), mcp.Description("What it is for, in a few words, shown to the user: \"Sales analysis 2025\"")),
-		mcp.WithInteger("memoryMb", mcp.Min(64), mcp.Max(defaultMemoryMB), mcp.Description("How much memory Python may use, in MiB, when less than the default of 2048 is right")))
+		mcp.WithInteger("memoryMb", mcp.Min(64), mcp.Max(defaultMemoryMB), mcp.Description("How much memory Python may use, in MiB, when less than the default of 2048 is right")),
+		mcp.WithOutputSchema[made]())
 
-	s.tool("run-python-in-repl", hints{title: "Run Python"},
-		`Runs Python code in a REPL, with the variables and imports of everything that ran there before. Returns what it printed, the value of the last expression, the traceback if it failed, and every matplotlib figure as an image. IPython syntax works (top-level await, %pip, !ls). There is no keyboard input. If the code takes longer than about 45 seconds the reply has status "running": call read-output to wait for the rest. Not for shell scripts or other languages, and not for reading the user's files: the sandbox does not see them.`,
+	s.tool("run-python-in-repl", hints{title: "Run Python", destructive: true},
+		`Runs Python code in a REPL, with the variables and imports of everything that ran there before. Returns what it printed, the value of the last expression, the traceback if it failed, and every matplotlib figure as an image (plotly figures do not come back as images: draw with matplotlib). IPython syntax works (top-level await, %pip, !ls). There is no keyboard input. If the code takes longer than about 45 seconds the reply has status "running": call read-output to wait for the rest. Not for shell scripts or other languages, and not for reading the user's files: the sandbox does not see them.`,
 		s.runTool,
 		mcp.WithString("pythonCode", mcp.Required(), mcp.Description("The code; several lines are fine")),
 		replID(),

@@ -72,15 +72,10 @@ func transcribe(ctx context.Context, m Machines, name string, in api.Instruction
 	code, _ := cutMiddle(in.Code, transcriptCode)
 	fence(&out, "python", code)
 	if in.Items > 0 {
-		got := collect(transcriptPart)
-		page, err := m.Items(ctx, name, in.Seq, 0, 1000)
+		got, err := collectAll(ctx, m, in, transcriptPart)
 		if err != nil {
 			return "", err
 		}
-		for _, item := range page.Items {
-			got.add(item)
-		}
-		got.end(in)
 		text, _ := got.screen.text()
 		fence(&out, "text", text)
 		for n := range got.pictures {

@@ -29,7 +29,7 @@ await client.connect(connection());
 const call = async (name, args, options) => {
   // The SDK checks structuredContent against the tool's outputSchema.
   const result = await client.callTool({ name, arguments: args }, undefined, { timeout: 100_000, ...options });
-  const size = JSON.stringify(result).length;
+  const size = Buffer.byteLength(JSON.stringify(result));
   assert.ok(size < limit, `a reply of ${name} has ${size} bytes`);
   return result;
 };
@@ -56,11 +56,19 @@ await check("tools are described", async () => {
     "checkpoint-python-repl", "create-python-repl", "delete-python-repl", "fork-python-repl", "get-file", "install-packages",
     "interrupt-python-repl", "list-checkpoints", "list-python-repls", "put-file", "read-output", "rewind-python-repl", "run-python-in-repl",
   ]);
+  // Apps let what only reads run without asking, and warn of what destroys or reaches outside.
+  const hints = {
+    "checkpoint-python-repl": [], "create-python-repl": [], "delete-python-repl": ["destructive", "idempotent"], "fork-python-repl": [],
+    "get-file": ["readOnly", "idempotent"], "install-packages": ["idempotent", "openWorld"], "interrupt-python-repl": ["destructive", "idempotent"],
+    "list-checkpoints": ["readOnly", "idempotent"], "list-python-repls": ["readOnly", "idempotent"], "put-file": ["destructive", "idempotent"],
+    "read-output": ["readOnly", "idempotent"], "rewind-python-repl": ["destructive", "idempotent"], "run-python-in-repl": ["destructive"],
+  };
   for (const tool of tools) {
     assert.ok(tool.description.length > 30, `${tool.name} is described`);
-    for (const hint of ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"]) {
-      assert.equal(typeof tool.annotations[hint], "boolean", `${tool.name} says ${hint}`);
-    }
+    assert.deepEqual(tool.annotations, {
+      title: tool.title,
+      ...Object.fromEntries(["readOnly", "destructive", "idempotent", "openWorld"].map((hint) => [`${hint}Hint`, hints[tool.name].includes(hint)])),
+    }, `the annotations of ${tool.name}`);
   }
   const byName = Object.fromEntries(tools.map((tool) => [tool.name, tool]));
   assert.deepEqual(byName["create-python-repl"].inputSchema.required ?? [], []);
@@ -69,8 +77,10 @@ await check("tools are described", async () => {
 });
 
 await check("a REPL is created without arguments", async () => {
-  repl = text(await call("create-python-repl", {}));
+  const made = await call("create-python-repl", {});
+  repl = text(made);
   assert.match(repl, /^[a-z]+-[a-z]+-\d+$/);
+  assert.deepEqual(made.structuredContent, { replId: repl });
 });
 
 await check("output, result and state", async () => {
@@ -99,6 +109,11 @@ plt.show()
 print("drawn")`);
   assert.equal(images(result).length, 2);
   assert.match(result.structuredContent.output, /drawn/);
+  const { seq } = result.structuredContent;
+  assert.equal(images(await call("read-output", { replId: repl, seq })).length, 2);
+  const further = await call("read-output", { replId: repl, seq, offset: 1 });
+  assert.equal(images(further).length, 0);
+  assert.match(further.structuredContent.note, /instruction\/\d+\/plot\/1\.png/);
   for (const image of images(result)) {
     assert.equal(image.mimeType, "image/png");
     assert.equal(Buffer.from(image.data, "base64").subarray(1, 4).toString(), "PNG");
@@ -138,6 +153,21 @@ await check("long output is cut in the middle, and the rest can be read", async 
 await check("characters that JSON escapes stay within the limit", async () => {
   const result = await run(repl, "print('<>&\"\\\\' * 100_000); '<' * 1_000_000");
   assert.ok(!result.isError);
+});
+
+await check("the limit counts bytes, not characters", async () => {
+  const result = await run(repl, "print('€😀' * 100_000); '漢字' * 1_000_000");
+  assert.match(result.structuredContent.output, /€😀/);
+});
+
+await check("what is displayed is in the output, wherever it is read", async () => {
+  const shown = "from IPython.display import display, Markdown\nprint('first')\ndisplay(Markdown('# a heading'))\nprint('last')";
+  const { seq, output } = (await run(repl, shown)).structuredContent;
+  assert.equal(output, "first\n# a heading\nlast\n");
+  assert.equal((await call("read-output", { replId: repl, seq })).structuredContent.output, output);
+  assert.equal((await call("read-output", { replId: repl, seq, offset: 6 })).structuredContent.output, "# a heading\nlast\n");
+  const { contents } = await client.readResource({ uri: `forevervm://machine/${repl}/instruction/${seq}/output` });
+  assert.equal(contents[0].text, output);
 });
 
 await check("output is streamed as progress", async () => {
@@ -203,7 +233,9 @@ await check("checkpoint, rewind, fork", async () => {
   await run(repl, "state = 'good'");
   const made = (await call("checkpoint-python-repl", { replId: repl, label: "good" })).structuredContent;
   await run(repl, "state = 'bad'");
-  const forked = text(await call("fork-python-repl", { replId: repl, checkpointId: made.checkpointId, title: "what if" }));
+  const fork = await call("fork-python-repl", { replId: repl, checkpointId: made.checkpointId, title: "what if" });
+  const forked = text(fork);
+  assert.deepEqual(fork.structuredContent, { replId: forked });
   assert.equal((await run(forked, "state")).structuredContent.result, "'good'");
   assert.equal((await run(repl, "state")).structuredContent.result, "'bad'");
   const { checkpoints } = (await call("list-checkpoints", { replId: repl })).structuredContent;
@@ -247,6 +279,16 @@ await check("packages are refused when they are none", async () => {
   }
   const result = await call("install-packages", { replId: repl, packages: ["numpy"] });
   assert.match(result.structuredContent.output, /already satisfied/);
+  assert.ok(!result.isError);
+});
+
+await check("a package that cannot be had is a failure", async () => {
+  let result = await call("install-packages", { replId: repl, packages: ["no-such-package"] });
+  while (result.structuredContent.status === "running") {
+    result = await call("read-output", { replId: repl, seq: result.structuredContent.seq });
+  }
+  assert.equal(result.isError, true);
+  assert.match(result.structuredContent.error, /pip could not install no-such-package: its output says why\. Where the REPL has no network/);
 });
 
 await check("errors are sentences that say what to do", async () => {
