@@ -76,6 +76,21 @@ func (e *entry) rebase(ctx context.Context, c CheckpointRecord, change func(*Mac
 	return nil
 }
 
+// quietBefore returns the newest checkpoint in the past of one that was made in the middle of an instruction in which nothing ran;
+// nil for none.
+func (e *entry) quietBefore(ctx context.Context, middle CheckpointRecord) (*CheckpointRecord, error) {
+	all, err := e.s.store.Checkpoints(ctx, e.id)
+	var newest *CheckpointRecord
+	for i := range all {
+		c := &all[i]
+		quiet := c.RunningSeq == nil && c.LastSeq < *middle.RunningSeq && c.isPastOf(&middle)
+		if quiet && (newest == nil || c.LastSeq > newest.LastSeq) {
+			newest = c
+		}
+	}
+	return newest, err
+}
+
 func (e *entry) snapshotPointer() *Machine {
 	m := e.snapshot()
 	return &m
@@ -277,4 +292,12 @@ func (e *entry) checkpointOf(ctx context.Context, id string) (CheckpointRecord, 
 		return c, noCheckpoint(e.rec.Name, clip(id, 80))
 	}
 	return c, err
+}
+
+// checkpointOrTemplate reads a checkpoint of the machine's record; "" is the template.
+func (e *entry) checkpointOrTemplate(ctx context.Context, id string) (CheckpointRecord, error) {
+	if id == "" {
+		return CheckpointRecord{Checkpoint: Checkpoint{LastSeq: -1}}, nil
+	}
+	return e.s.store.Checkpoint(ctx, id)
 }

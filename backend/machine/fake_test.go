@@ -21,7 +21,7 @@ import (
 //	bytes TEXT    output, byte by byte
 //	list          the value is the list of what has taken effect
 //	hang          runs until it is interrupted
-//	stubborn      runs until its sandbox is ended
+//	reluctant     runs until it is interrupted for the fourth time; stubborn until its sandbox is ended
 //	wait          runs until release is called
 //	die           ends the sandbox
 //	background    prints once it is over

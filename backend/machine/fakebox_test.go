@@ -170,13 +170,16 @@ func (b *box) perform(j *job) bool {
 		b.dead, b.cause = true, machine.Cause{Kind: machine.EndedExited, Detail: "Python was ended by signal 11 (segmentation fault)."}
 		b.mu.Unlock()
 		return false
-	case "hang", "stubborn", "wait":
-		for {
+	case "hang", "stubborn", "reluctant", "wait":
+		for asked := 0; ; {
 			sig := <-b.signal
 			if sig == "end" {
 				return false
 			}
-			if sig == "interrupt" && word != "stubborn" {
+			if sig == "interrupt" {
+				asked++
+			}
+			if sig == "interrupt" && word != "stubborn" && (word != "reluctant" || asked == 4) {
 				b.say(j, machine.Frame{Type: machine.FrameResult, Result: machine.Result{ErrorName: "KeyboardInterrupt", Error: "Traceback…\nKeyboardInterrupt", Runtime: time.Second}})
 				return true
 			}

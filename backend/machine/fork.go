@@ -57,7 +57,7 @@ func (e *entry) fork(ctx context.Context, checkpoint string, opts CreateOptions)
 		return Machine{}, err
 	}
 	var run *InstructionRecord
-	err = s.copyInto(ctx, engine, &rec, &run, parent.ID, source, trash)
+	err = e.copyInto(ctx, engine, &rec, &run, source, trash)
 	if err != nil {
 		s.making.Delete(rec.ID)
 		s.spawn(s.takeOutGarbage)
@@ -129,20 +129,33 @@ func (e *entry) saved(ctx context.Context) bool {
 	return err == nil && time.Since(c.CreatedAt) < presentFor
 }
 
-// copyInto copies checkpoint, overflow files and history, and records the new machine.
-func (s *Service) copyInto(ctx context.Context, engine Engine, rec *MachineRecord, run **InstructionRecord, parent ID, source CheckpointRecord, trash Garbage) error {
-	var base CheckpointRecord
+// copyInto copies checkpoint, what the fork falls back to, overflow files and history, and records the new machine.
+func (e *entry) copyInto(ctx context.Context, engine Engine, rec *MachineRecord, run **InstructionRecord, source CheckpointRecord, trash Garbage) error {
+	s, parent := e.s, e.id
+	var copied []CheckpointRecord // the fallback first, where it is another
+	if source.RunningSeq != nil {
+		quiet, err := e.quietBefore(ctx, source)
+		if err != nil {
+			return err
+		}
+		if quiet != nil {
+			copied = append(copied, *quiet)
+		}
+	}
 	if source.ID != "" {
-		info, err := engine.CopyCheckpoint(ctx, parent, source.ID, rec.ID)
+		copied = append(copied, source)
+	}
+	for i := range copied {
+		c := &copied[i]
+		info, err := engine.CopyCheckpoint(ctx, parent, c.ID, rec.ID)
 		if err != nil {
 			return saveError(err)
 		}
-		base = source
-		base.ID, base.Machine, base.Size, base.Clone = info.ID, rec.ID, info.Size, true
-		base.Kind, base.Label, base.CreatedAt = CheckpointAuto, "", time.Now().UTC()
-		rec.Base = base.ID
-		if base.RunningSeq == nil {
-			rec.Fallback = base.ID
+		c.ID, c.Machine, c.Size, c.Clone = info.ID, rec.ID, info.Size, true
+		c.Kind, c.Label, c.CreatedAt = CheckpointAuto, "", time.Now().UTC()
+		rec.Base = c.ID
+		if c.RunningSeq == nil {
+			rec.Fallback = c.ID
 		}
 	}
 	mark := source.Mark
@@ -161,8 +174,8 @@ func (s *Service) copyInto(ctx context.Context, engine Engine, rec *MachineRecor
 		if err := w.PutMachine(*rec); err != nil {
 			return err
 		}
-		if base.ID != "" {
-			if err := w.PutCheckpoint(base); err != nil {
+		for _, c := range copied {
+			if err := w.PutCheckpoint(c); err != nil {
 				return err
 			}
 		}

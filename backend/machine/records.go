@@ -1,6 +1,9 @@
 package machine
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // MachineRecord is a machine as the store keeps it: what people see (Machine, whose State, RunningSeq, Queued and
 // Memory are live and not stored) and what the service needs to bring it back.
@@ -85,6 +88,18 @@ func (c *CheckpointRecord) lostFrom(run *InstructionRecord) int {
 // tells its end again.
 func (c *CheckpointRecord) finished(run *InstructionRecord) bool {
 	return run != nil && c.RunningSeq == nil && c.LastSeq >= run.Seq
+}
+
+// isPastOf says whether this checkpoint lies in the past of another: what has taken effect here has there, and of what came before
+// nothing else has.
+func (c *CheckpointRecord) isPastOf(later *CheckpointRecord) bool {
+	var lost []Span
+	for _, span := range later.Lost {
+		if span.From <= c.LastSeq {
+			lost = append(lost, Span{span.From, min(span.To, c.LastSeq)})
+		}
+	}
+	return c.LastSeq <= later.LastSeq && slices.Equal(c.Lost, lost)
 }
 
 // Span is a closed range of sequence numbers.

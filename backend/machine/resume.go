@@ -144,12 +144,9 @@ func (e *entry) lostSomething(ctx context.Context) (bool, error) {
 	if e.rec.Touched {
 		return true, nil
 	}
-	base := CheckpointRecord{Checkpoint: Checkpoint{LastSeq: -1}}
-	if e.rec.Base != "" {
-		var err error
-		if base, err = e.s.store.Checkpoint(ctx, e.rec.Base); err != nil {
-			return false, err
-		}
+	base, err := e.checkpointOrTemplate(ctx, e.rec.Base)
+	if err != nil {
+		return false, err
 	}
 	gone, err := e.effectsAfter(ctx, base.lostFrom(nil)-1)
 	return len(gone) > 0, err

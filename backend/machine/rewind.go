@@ -120,8 +120,18 @@ func (e *entry) rewound(ctx context.Context, target CheckpointRecord) error {
 	if err != nil {
 		return err
 	}
+	fallback := ""
+	if target.RunningSeq != nil { // the one before was of the state that is left now
+		quiet, err := e.quietBefore(ctx, target)
+		if err != nil {
+			return err
+		}
+		if quiet != nil {
+			fallback = quiet.ID
+		}
+	}
 	err = e.rebase(ctx, target, func(m *MachineRecord) {
-		m.Live, m.Touched, m.Notice, m.NextNotice = false, false, "", ""
+		m.Live, m.Touched, m.Notice, m.NextNotice, m.Fallback = false, false, "", "", fallback
 	}, func(w Writer) error {
 		if err := putEnded(w, ended); err != nil {
 			return err

@@ -78,19 +78,24 @@ func because(c Cause) string {
 // fallBack returns the machine to its last quiet checkpoint, in the records; the next start does it in fact. The running
 // instruction ends with an error, never to be run again by itself, unless it is known not to have begun. mu is held.
 func (e *entry) fallBack(ctx context.Context, why end, unbegun bool) error {
-	kept := CheckpointRecord{Checkpoint: Checkpoint{LastSeq: -1}}
-	if e.rec.Fallback != "" {
-		var err error
-		if kept, err = e.s.store.Checkpoint(ctx, e.rec.Fallback); err != nil {
-			return err
-		}
-	}
-	back, err := e.setBack(ctx, kept, e.rec.Touched, why)
-	if err == nil && unbegun {
-		back.retry(why)
-	}
+	kept, err := e.checkpointOrTemplate(ctx, e.rec.Fallback)
 	if err != nil {
 		return err
+	}
+	base, err := e.checkpointOrTemplate(ctx, e.rec.Base)
+	if err != nil {
+		return err
+	}
+	back, err := e.setBack(ctx, kept, e.rec.Touched, why)
+	if err != nil {
+		return err
+	}
+	if !kept.isPastOf(&base) {
+		back.undone = true
+		back.explain(why)
+	}
+	if unbegun {
+		back.retry(why)
 	}
 	err = e.saveSync(ctx, func(m *MachineRecord) {
 		m.Live, m.Touched, m.Base = false, false, m.Fallback
@@ -116,6 +121,7 @@ type setback struct {
 	notice string              // empty when nothing is lost
 
 	touched bool // something other than instructions is lost
+	undone  bool // it was returned to another state before, which is lost
 }
 
 // setBack works out what it means for the machine to be at a checkpoint. mu is held.
@@ -147,9 +153,16 @@ func (e *entry) setBack(ctx context.Context, kept CheckpointRecord, touched bool
 }
 
 func (b *setback) explain(why end) {
-	b.notice = ""
+	var what []string
+	if b.undone {
+		what = append(what, "its return to another state before is undone")
+	}
 	if len(b.gone) > 0 || b.touched {
-		b.notice = fmt.Sprintf("This machine was returned %s, because %s: %s.", b.to, why.reason, goneSentence(b.gone))
+		what = append(what, goneSentence(b.gone))
+	}
+	b.notice = ""
+	if len(what) > 0 {
+		b.notice = fmt.Sprintf("This machine was returned %s, because %s: %s.", b.to, why.reason, strings.Join(what, "; "))
 	}
 }
 

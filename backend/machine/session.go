@@ -144,8 +144,17 @@ func (x *session) hand(seq int, code string, formats []string) {
 func (x *session) takeBack(seq int) {
 	ctx, cancel := context.WithTimeout(x.e.s.ctx, handTimeout)
 	defer cancel()
-	if err := x.box.Cancel(ctx, seq); err != nil && ctx.Err() == nil {
-		x.e.log().Warn("an instruction of the past could not be taken back", "seq", seq, "err", err)
+	if err := x.box.Cancel(ctx, seq); err != nil {
+		if ctx.Err() == nil {
+			x.e.log().Warn("an instruction of the past could not be taken back", "seq", seq, "err", err)
+		}
+		return
+	}
+	x.e.mu.Lock()
+	defer x.e.mu.Unlock()
+	x.version++ // what was saved before holds it
+	if x.e.sess == x && x.e.state == Idle {
+		x.rest()
 	}
 }
 

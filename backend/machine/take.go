@@ -221,6 +221,7 @@ func (t *take) tell() {
 	}
 	if t.staleOver {
 		x.stale = nil
+		x.version++ // what was saved before holds its middle
 		close(x.past)
 		e.publish()
 		x.rest()

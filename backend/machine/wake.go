@@ -221,16 +221,13 @@ func (e *entry) spec(ctx context.Context) (StartSpec, CheckpointRecord, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	spec := StartSpec{
-		ID: e.id, Life: string(newID()), Name: e.rec.Name, Image: e.rec.Image, MemoryMB: e.rec.MemoryMB, Checkpoint: e.rec.Base, Clone: e.rec.Base == "",
+		ID: e.id, Life: string(newID()), Name: e.rec.Name, Image: e.rec.Image, MemoryMB: e.rec.MemoryMB, Checkpoint: e.rec.Base,
 	}
-	base := CheckpointRecord{Checkpoint: Checkpoint{LastSeq: -1}}
-	if e.rec.Base != "" {
-		var err error
-		if base, err = e.s.store.Checkpoint(ctx, e.rec.Base); err != nil {
-			return spec, base, fmt.Errorf("read checkpoint %s: %w", e.rec.Base, err)
-		}
-		spec.Clone = base.Clone
+	base, err := e.checkpointOrTemplate(ctx, e.rec.Base)
+	if err != nil {
+		return spec, base, fmt.Errorf("read checkpoint %s: %w", e.rec.Base, err)
 	}
+	spec.Clone = e.rec.Base == "" || base.Clone
 	for seq := max(0, base.LastSeq-ackedBefore); seq <= base.LastSeq; seq++ {
 		switch {
 		case e.run == nil && base.RunningSeq != nil && *base.RunningSeq == seq:

@@ -1,0 +1,132 @@
+package machine_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// middle makes a checkpoint in the middle of instruction 1, and goes on to instruction 2, saved.
+func (w *world) middle(code string) (m machine.Machine, middle machine.Checkpoint) {
+	w.t.Helper()
+	m = w.create("m")
+	w.run("m", "print 0")
+	w.pass(3 * time.Second)
+	w.exec("m", code)
+	synctest.Wait()
+	middle, err := w.Checkpoint(w.ctx, "m", "middle")
+	w.ok(err)
+	if code == "wait" {
+		w.engine.box(m.ID).poke("release")
+	} else {
+		w.ok(w.Interrupt(w.ctx, "m"))
+	}
+	w.wait("m", 1)
+	w.run("m", "print 2")
+	w.pass(3 * time.Second)
+	return m, middle
+}
+
+// What falls back after a rewind falls back to what was before, not to what was left.
+func TestARewindToTheMiddleIsNotUndoneByADeath(t *testing.T) {
+	for _, kept := range []bool{true, false} {
+		inTime(t, func(w *world) {
+			w.create("m")
+			w.run("m", "print 0")
+			if kept {
+				_, err := w.Checkpoint(w.ctx, "m", "early")
+				w.ok(err)
+			}
+			m := w.get("m")
+			w.exec("m", "wait")
+			synctest.Wait()
+			c, err := w.Checkpoint(w.ctx, "m", "middle")
+			w.ok(err)
+			w.engine.box(m.ID).poke("release")
+			w.wait("m", 1)
+			w.run("m", "print 2")
+			w.pass(3 * time.Second)
+			_, err = w.Rewind(w.ctx, "m", c.ID)
+			w.ok(err)
+			w.ok(w.Wake(w.ctx, "m"))
+			w.engine.box(m.ID).crash()
+			w.inState("m", machine.Swapped)
+			want, notice := "", "returned to its beginning"
+			if kept {
+				want, notice = "0", ""
+			}
+			in := w.run("m", "list")
+			if value(in) != want || !strings.Contains(in.Notice, notice) || notice == "" && in.Notice != "" {
+				t.Errorf("with an earlier checkpoint %v: %q, notice %q", kept, value(in), in.Notice)
+			}
+			for seq, lost := range []bool{!kept, true, true} {
+				if in, _ := w.Instruction(w.ctx, "m", seq); in.RolledBack != lost {
+					t.Errorf("with an earlier checkpoint %v: instruction %d is lost: %v", kept, seq, in.RolledBack)
+				}
+			}
+		})
+	}
+}
+
+// Once what ran in the checkpoint has been stopped, the machine is saved without it.
+func TestAMachineThatWasRewoundToTheMiddleIsSavedWhenItIsQuiet(t *testing.T) {
+	inTime(t, func(w *world) {
+		_, middle := w.middle("reluctant")
+		_, err := w.Rewind(w.ctx, "m", middle.ID)
+		w.ok(err)
+		w.ok(w.Wake(w.ctx, "m"))
+		w.pass(10 * time.Second)
+		all, err := w.Checkpoints(w.ctx, "m")
+		w.ok(err)
+		if all[0].Kind != machine.CheckpointAuto || all[0].RunningSeq != nil || all[0].LastSeq != 1 {
+			t.Fatalf("the present state is %+v", all[0])
+		}
+	})
+}
+
+// A record of a version that did not look after this tells at least.
+func TestARewindThatIsUndoneIsTold(t *testing.T) {
+	inTime(t, func(w *world) {
+		m, middle := w.middle("wait")
+		left, err := w.Checkpoint(w.ctx, "m", "left")
+		w.ok(err)
+		_, err = w.Rewind(w.ctx, "m", middle.ID)
+		w.ok(err)
+		w.close()
+		w.openStore()
+		records, err := w.store.Machines(w.ctx)
+		w.ok(err)
+		records[0].Fallback = left.ID
+		w.ok(w.store.Write(w.ctx, func(put machine.Writer) error { return put.PutMachine(records[0]) }))
+		w.closeStore()
+		w.open()
+		w.ok(w.Wake(w.ctx, "m"))
+		w.engine.box(m.ID).crash()
+		w.inState("m", machine.Swapped)
+		if in := w.run("m", "list"); value(in) != "0 1 2" || !strings.Contains(in.Notice, "its return to another state before is undone") {
+			t.Fatalf("%q, notice %q", value(in), in.Notice)
+		}
+	})
+}
+
+// A fork that was made in the middle of an instruction has something to fall back to.
+func TestAForkOfTheMiddleFallsBackToWhatWasBefore(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		w.run("m", "print 0")
+		w.pass(3 * time.Second)
+		w.exec("m", "wait")
+		synctest.Wait()
+		f, err := w.Fork(w.ctx, "m", "", machine.CreateOptions{Name: "f"})
+		w.ok(err)
+		w.inState("f", machine.Running)
+		w.engine.box(f.ID).crash()
+		if in := w.wait("f", 1); in.ErrorName != "MachineStopped" || !strings.Contains(in.Error, "its state after instruction 0") {
+			t.Fatalf("%+v", in)
+		}
+		w.effects("f", "0")
+	})
+}
