@@ -4,10 +4,15 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"time"
 
 	"github.com/forevervm/desktop/backend/sandbox/protocol"
 )
+
+// acksPause is how long acknowledgements wait that the runner did not take.
+const acksPause = 50 * time.Millisecond
 
 // acks passes acknowledgements on to the runner. They are as many as frames, so of those that wait for a runner that is
 // slow to read, only the last of each instruction is kept.
@@ -31,7 +36,7 @@ func (a *acks) add(seq, index int) {
 	}
 }
 
-// pass sends them until ctx ends.
+// pass sends them until ctx or the runner ends. Without them the runner stops reading output, so what is refused is tried again.
 func (a *acks) pass(ctx context.Context, to *runner) {
 	for {
 		select {
@@ -43,8 +48,21 @@ func (a *acks) pass(ctx context.Context, to *runner) {
 		pending := a.pending
 		a.pending = map[int]int{}
 		a.mu.Unlock()
+		refused := false
 		for seq, index := range pending {
-			if to.tell(ctx, protocol.Request{Type: protocol.TypeAck, Seq: seq, Index: index}, nil) != nil {
+			err := to.tell(ctx, protocol.Request{Type: protocol.TypeAck, Seq: seq, Index: index}, nil)
+			if errors.Is(err, errEnded) {
+				return
+			}
+			if err != nil {
+				a.add(seq, index)
+				refused = true
+			}
+		}
+		if refused {
+			select {
+			case <-time.After(acksPause):
+			case <-ctx.Done():
 				return
 			}
 		}

@@ -65,7 +65,7 @@ func Inner(stage string, cfg Config) int {
 	signal.Ignore(unix.SIGPIPE, unix.SIGHUP, unix.SIGINT)
 	// Where we share a container's PID name space, the sandbox must become our child when runsc has started it.
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-	for fd := lockFD; fd <= oomFD; fd++ {
+	for fd := lockFD; fd <= memoryFD; fd++ {
 		unix.CloseOnExec(fd) // ours, not runsc's
 	}
 	limitProcesses(cfg)
@@ -137,7 +137,7 @@ func (s *supervisor) run(stdin, stdout *os.File) error {
 	if err != nil {
 		return err
 	}
-	s.background(func() { defer close(s.flushed); _ = s.box.writeTo(s.link.frames) })
+	s.background(s.passFrames)
 	if err := s.begin(ctx, started, launched); err != nil {
 		s.reply(started.ID, failure(err))
 		s.farewell(ending{cause: protocol.CauseBroken, detail: err.Error()})
@@ -152,6 +152,15 @@ func (s *supervisor) run(stdin, stdout *os.File) error {
 	s.runsc.kill()
 	s.farewell(e)
 	return nil
+}
+
+// passFrames gives the daemon the runner's frames. One that does not take them is as good as gone: the machine is saved, and what
+// the daemon has not acknowledged the runner says again when it wakes.
+func (s *supervisor) passFrames() {
+	defer close(s.flushed)
+	if s.box.writeTo(s.link.frames) != nil {
+		s.link.session.Close()
+	}
 }
 
 // background runs f beside the rest. Nothing waits for it at the end: what still runs then may hang in a disk, and ends with this
@@ -237,7 +246,8 @@ func (s *supervisor) begin(ctx context.Context, q protocol.Request, launched <-c
 	}
 	var limit *int64
 	if n := q.Start.LimitBytes; n > 0 {
-		limit, s.limit = &n, n
+		limit = &n
+		s.setLimit(n)
 	}
 	ready, err := s.runner.resume(ctx, rest, protocol.Resume{
 		Acked: q.Start.Acked, Reseed: s.cfg.Restore != "", ReseedPython: q.Start.Clone,
@@ -302,13 +312,16 @@ func readInput() ([]byte, error) {
 }
 
 // setLimit notes a new memory limit for the watchdog.
-func (s *supervisor) setLimit(limit *int64) {
+func (s *supervisor) setLimit(limit int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.limit = 0
-	if limit != nil {
-		s.limit = *limit
-	}
+	s.limit = limit
+}
+
+func (s *supervisor) memoryLimit() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.limit
 }
 
 func (s *supervisor) stats() protocol.Stats {

@@ -3,6 +3,9 @@
 package sandbox
 
 import (
+	"math"
+	"strconv"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/forevervm/desktop/backend/sandbox/cgroup"
@@ -13,6 +16,8 @@ const (
 	weight = 50
 	// niceness does the same where the system offers no control group for the processor.
 	niceness = 5
+	// hardOverhead is what the hard limit leaves beyond the machine's own.
+	hardOverhead = 2 << 30
 )
 
 // enterLimits puts this process, and so the sandbox, within the limits that the system offers.
@@ -37,6 +42,23 @@ func limitProcesses(cfg Config) {
 		files.Cur = files.Max
 		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &files)
 	}
+}
+
+// HardLimit is the limit from outside of a machine whose own is limit, both in bytes, 0 for none. It leaves more than the watchdog does,
+// so that this one stops the machine gently first.
+func HardLimit(limit int64) int64 {
+	if limit <= 0 {
+		return 0
+	}
+	return limit + limit/4 + hardOverhead
+}
+
+// limitMemory changes the hard limit, where there is one; 0 takes it away.
+func limitMemory(bytes int64) {
+	if bytes == 0 {
+		bytes = math.MaxInt64
+	}
+	_, _ = unix.Write(memoryFD, strconv.AppendInt(nil, bytes, 10))
 }
 
 // killedForMemory says whether the system has ended a process of the sandbox because it reached the hard limit.

@@ -174,17 +174,37 @@ func (s *supervisor) serve(ctx context.Context, q protocol.Request) protocol.Rep
 	case protocol.TypeStats:
 		return success(s.stats())
 	case protocol.TypeLimit:
-		reply, _, err := s.ask(ctx, q, nil)
-		if err == nil && reply.OK {
-			s.setLimit(q.LimitBytes)
-		}
-		if err != nil {
-			return failure(err)
-		}
-		return reply
+		return s.changeLimit(ctx, q)
 	default:
 		return failure(&told{protocol.KindInvalid, "The supervisor knows no request " + q.Type + "."})
 	}
+}
+
+// changeLimit sets the memory limit inside, and the hard one outside so that it is never the lower one.
+func (s *supervisor) changeLimit(ctx context.Context, q protocol.Request) protocol.Reply {
+	old, limit := s.memoryLimit(), int64(0)
+	if q.LimitBytes != nil {
+		limit = *q.LimitBytes
+	}
+	raised := limit == 0 || limit > old && old > 0
+	if raised {
+		limitMemory(HardLimit(limit))
+	}
+	reply, _, err := s.ask(ctx, q, nil)
+	if err != nil {
+		reply = failure(err)
+	}
+	switch {
+	case reply.OK:
+		s.setLimit(limit)
+		// A group that has more already would be killed: the watchdog is gentler.
+		if hard := HardLimit(limit); !raised && measure(s.runsc.pid).memory < hard {
+			limitMemory(hard)
+		}
+	case raised:
+		limitMemory(HardLimit(old))
+	}
+	return reply
 }
 
 // serveStop saves and ends the sandbox. The answer goes out first.

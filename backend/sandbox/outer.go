@@ -27,10 +27,11 @@ const (
 const lockName = "lock"
 
 // Descriptors that the inner supervisor is given: the lock, to be held until the last of both is gone, and the control group's count of
-// kills, where there is a group (it sees none of the group's files).
+// kills and limit of memory (it sees none of the group's files); /dev/null where there is no group.
 const (
-	lockFD = 3
-	oomFD  = 4
+	lockFD   = 3
+	oomFD    = 4
+	memoryFD = 5
 )
 
 // Run is the outer supervisor: it starts the inner one and waits for its end, and returns the exit status. While it lives, it
@@ -52,15 +53,20 @@ func Run(cfg Config) int {
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
 	group := enterLimits(cfg)
 	defer func() { _ = group.Leave() }() // a group that is not empty is removed by the next supervisor
-	oom := group.OOMKills()
-	if oom != nil {
-		defer oom.Close()
+	files := []*os.File{lock, group.OOMKills(), group.MemoryMax()}
+	for i := range files[1:] {
+		if files[1+i] == nil {
+			if files[1+i], err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
+				return failed(err)
+			}
+		}
+		defer files[1+i].Close()
 	}
 
-	status, err := runInner(cfg, lock, oom, signals, true)
+	status, err := runInner(cfg, files, signals, true)
 	if err == nil && status == exitNoProc && os.Getpid() == 1 {
 		// In a container the PID name space is already ours: with us, everything in it ends.
-		status, err = runInner(cfg, lock, oom, signals, false)
+		status, err = runInner(cfg, files, signals, false)
 	}
 	if err != nil {
 		return failed(err)
@@ -123,16 +129,13 @@ func inNamespaces(stage string, args []string, ownPIDs bool) *exec.Cmd {
 	return cmd
 }
 
-func runInner(cfg Config, lock, oom *os.File, signals <-chan os.Signal, ownPIDs bool) (int, error) {
+func runInner(cfg Config, files []*os.File, signals <-chan os.Signal, ownPIDs bool) (int, error) {
 	stage := innerStage
 	if !ownPIDs {
 		stage = innerStageSharedPIDs
 	}
 	cmd := inNamespaces(stage, cfg.Args(), ownPIDs)
-	cmd.ExtraFiles = []*os.File{lock}
-	if oom != nil {
-		cmd.ExtraFiles = append(cmd.ExtraFiles, oom)
-	}
+	cmd.ExtraFiles = files
 	if err := cmd.Start(); err != nil {
 		return 0, fmt.Errorf("start in a user name space: %w", err)
 	}

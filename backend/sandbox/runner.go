@@ -40,9 +40,9 @@ type runner struct {
 	mu      sync.Mutex
 	replies map[uint64]chan protocol.Frame
 	lastID  uint64
-	lastSeq int  // highest instruction given to it, in this life or an earlier one; -1 for none
-	ended   int  // highest instruction that is over; -1 for none
-	running *int // as its frames tell
+	lastSeq int   // highest instruction given to it, in this life or an earlier one; -1 for none
+	given   []int // instructions that it has and that are not over, in order
+	running *int  // as its frames tell
 	died    string
 
 	ready chan protocol.Ready
@@ -67,9 +67,9 @@ func newRunner(box *outbox) (r *runner, stdin, stdout *os.File, err error) {
 	r = &runner{
 		in: in, out: out, box: box,
 		replies: map[uint64]chan protocol.Frame{},
-		lastSeq: -1, ended: -1,
-		ready: make(chan protocol.Ready, 1),
-		sync:  hex.EncodeToString(nonce[:]),
+		lastSeq: -1,
+		ready:   make(chan protocol.Ready, 1),
+		sync:    hex.EncodeToString(nonce[:]),
 	}
 	return r, in.r, stdout, nil
 }
@@ -175,9 +175,14 @@ func (r *runner) follow(typ string, n protocol.Numbered) error {
 		r.running = nil
 	}
 	if typ == protocol.TypeResult {
-		r.ended = max(r.ended, n.Seq)
+		r.forget(n.Seq)
 	}
 	return nil
+}
+
+// forget notes that the runner has an instruction no more. mu is held.
+func (r *runner) forget(seq int) {
+	r.given = slices.DeleteFunc(r.given, func(s int) bool { return s == seq })
 }
 
 // become takes the one ready frame. Of instructions that the runner was never given it is not believed.
@@ -195,8 +200,9 @@ func (r *runner) become(f protocol.Frame) error {
 		ready.Running = nil
 	}
 	r.running = ready.Running
-	if ready.Running == nil && len(ready.Queued) == 0 {
-		r.ended = r.lastSeq
+	r.given = slices.Clone(ready.Queued)
+	if ready.Running != nil {
+		r.given = slices.Insert(r.given, 0, *ready.Running)
 	}
 	r.ready <- ready
 	return nil
@@ -259,10 +265,14 @@ func (r *runner) tell(ctx context.Context, q protocol.Request, payload []byte) e
 		return err
 	}
 	return r.in.sendNoting(ctx, frame, func() {
-		if q.Type == protocol.TypeExecute {
-			r.mu.Lock()
-			r.lastSeq = max(r.lastSeq, q.Seq)
-			r.mu.Unlock()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		switch {
+		case q.Type == protocol.TypeExecute && q.Seq > r.lastSeq: // a repeat is ignored
+			r.lastSeq = q.Seq
+			r.given = append(r.given, q.Seq)
+		case q.Type == protocol.TypeCancel: // when it has begun all the same, its frames tell
+			r.forget(q.Seq)
 		}
 	})
 }
@@ -284,9 +294,9 @@ func encodeRequest(q protocol.Request, payload []byte) ([]byte, error) {
 func (r *runner) state() (lastSeq int, running *int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.running == nil && r.lastSeq > r.ended {
-		last := r.lastSeq
-		return last, &last
+	if r.running == nil && len(r.given) > 0 {
+		next := r.given[0]
+		return r.lastSeq, &next
 	}
 	return r.lastSeq, r.running
 }

@@ -7,10 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hashicorp/yamux"
 
 	"github.com/forevervm/desktop/backend/sandbox/protocol"
 )
@@ -75,6 +78,20 @@ func (f *forger) end() error {
 	}
 }
 
+// awaitState waits until the runner's frames have told what runs.
+func (f *forger) awaitState(is func(running *int) bool) {
+	f.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		_, running := f.runner.state()
+		if is(running) {
+			return
+		}
+		if time.Now().After(deadline) {
+			f.t.Fatalf("the state stays %v", running)
+		}
+	}
+}
+
 // A runner is not believed that it was given instructions which it was not.
 func TestReadyIsClamped(t *testing.T) {
 	f := newForger(t)
@@ -83,7 +100,7 @@ func TestReadyIsClamped(t *testing.T) {
 	if ready.LastSeq != 4 || ready.Running != nil || fmt.Sprint(ready.Queued) != "[3 4]" {
 		t.Errorf("believed: %+v", ready)
 	}
-	if last, running := f.runner.state(); last != 4 || running == nil || *running != 4 {
+	if last, running := f.runner.state(); last != 4 || running == nil || *running != 3 {
 		t.Errorf("the state is %d, %v", last, running)
 	}
 	if err := f.end(); err != nil {
@@ -133,6 +150,118 @@ func TestDeathInOurWords(t *testing.T) {
 		if got := f.runner.lastWords(); got != want {
 			t.Errorf("%s: %q", said, got)
 		}
+	}
+}
+
+// What was taken back or is over is not in a checkpoint.
+func TestCheckpointKnowsWhatItHasNot(t *testing.T) {
+	f := newForger(t)
+	f.runner.restored(9)
+	f.resume(`"last_seq":9,"running":8,"queued":[9]`)
+	tell := func(typ string, seq int) {
+		t.Helper()
+		if err := f.runner.tell(t.Context(), protocol.Request{Type: typ, Seq: seq}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect := func(running int) {
+		t.Helper()
+		last, got := f.runner.state()
+		if want := fmt.Sprint(running); last != 10 || got == nil && running >= 0 || got != nil && fmt.Sprint(*got) != want {
+			t.Errorf("the state is %d, %v", last, got)
+		}
+	}
+	tell(protocol.TypeExecute, 10)
+	tell(protocol.TypeExecute, 10)
+	expect(8)
+	tell(protocol.TypeCancel, 9)
+	f.say(`{"type":"result","seq":8,"index":0,"status":"ok","mimes":[]}`)
+	f.awaitState(func(running *int) bool { return running == nil || *running != 8 })
+	expect(10)
+	tell(protocol.TypeCancel, 10)
+	expect(-1)
+	// It had just begun.
+	f.say(`{"type":"started","seq":10,"index":0,"at":1}`)
+	f.awaitState(func(running *int) bool { return running != nil })
+	expect(10)
+	f.say(`{"type":"result","seq":10,"index":1,"status":"ok","mimes":[]}`)
+	f.awaitState(func(running *int) bool { return running == nil })
+	tell(protocol.TypeExecute, 10)
+	expect(-1)
+}
+
+// Acknowledgements that the runner did not take are tried again: without them it would stop reading output for good.
+func TestAcksAreTriedAgain(t *testing.T) {
+	f := newForger(t)
+	a := newAcks()
+	ctx, cancel := context.WithCancel(t.Context())
+	passed := make(chan struct{})
+	f.runner.in.waiting.Store(maxWaiting)
+	a.add(3, 7)
+	go func() { defer close(passed); a.pass(ctx, f.runner) }()
+	for len(a.some) > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	a.add(3, 5) // an older one changes nothing
+	f.runner.in.waiting.Store(0)
+	_ = f.runner.in.r.SetReadDeadline(time.Now().Add(20 * time.Second))
+	for index := -1; index != 7; {
+		frame, err := protocol.Read(f.runner.in.r)
+		var q protocol.Request
+		if err == nil {
+			err = frame.Decode(&q)
+		}
+		if err != nil || q.Type != protocol.TypeAck || q.Seq != 3 {
+			t.Fatalf("passed on: %+v, %v", q, err)
+		}
+		index = q.Index
+	}
+	cancel()
+	<-passed
+}
+
+// A daemon that takes no frames any more is as good as gone: the link is closed, so that the machine is saved.
+func TestUnreadFramesCloseTheLink(t *testing.T) {
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	session, err := yamux.Server(ours, protocol.Mux())
+	if err != nil {
+		t.Fatal(err)
+	}
+	frames, other := net.Pipe()
+	other.Close()
+	s := &supervisor{box: newOutbox(), link: &daemonLink{session: session, frames: frames}, flushed: make(chan struct{})}
+	s.box.push([]byte("frame"), false)
+	go s.passFrames()
+	<-s.flushed
+	select {
+	case <-s.link.gone():
+	case <-time.After(20 * time.Second):
+		t.Error("the link stays open")
+		session.Close()
+	}
+}
+
+// A state in which Python has ended is no checkpoint.
+func TestTheDeadAreNotSaved(t *testing.T) {
+	f := newForger(t)
+	s := &supervisor{runner: f.runner, sandboxEnded: make(chan struct{})}
+	if err := s.alive(); err != nil {
+		t.Error(err)
+	}
+	f.resume(`"last_seq":-1`)
+	f.say(`{"type":"died","exit_code":3}`)
+	if err := f.end(); err != nil {
+		t.Fatal(err)
+	}
+	var told *told
+	if err := describeSave(s.alive()); !errors.As(err, &told) || told.kind != protocol.KindConflict {
+		t.Errorf("after its last words: %v", err)
+	}
+	s.runner.died = ""
+	close(s.sandboxEnded)
+	if err := s.alive(); err == nil {
+		t.Error("after its end it is alive")
 	}
 }
 

@@ -27,6 +27,8 @@ const (
 	scarce = 32 << 20
 )
 
+var errNotSaved = &told{protocol.KindConflict, "The machine has ended; it cannot be saved."}
+
 // save makes a checkpoint, durable when it returns. The sandbox goes on.
 func (s *supervisor) save(ctx context.Context) (checkpoint.Manifest, error) {
 	select {
@@ -35,7 +37,7 @@ func (s *supervisor) save(ctx context.Context) (checkpoint.Manifest, error) {
 	case <-ctx.Done():
 		return checkpoint.Manifest{}, ctx.Err()
 	case <-s.sandboxEnded:
-		return checkpoint.Manifest{}, &told{protocol.KindConflict, "The machine has ended; it cannot be saved."}
+		return checkpoint.Manifest{}, errNotSaved
 	}
 	m, err := s.saveOnce(ctx)
 	if err != nil {
@@ -66,10 +68,26 @@ func (s *supervisor) saveOnce(ctx context.Context) (m checkpoint.Manifest, err e
 		}
 	}()
 	m, err = s.freeze(ctx, filepath.Join(scratchPath, filepath.Base(pending.Dir)))
+	if err == nil {
+		err = s.alive()
+	}
 	if err != nil {
 		return m, err
 	}
 	return pending.Commit(m)
+}
+
+// alive fails when Python has ended: what was saved meanwhile may have it dead, and would end as soon as it woke.
+func (s *supervisor) alive() error {
+	select {
+	case <-s.sandboxEnded:
+		return errNotSaved
+	default:
+	}
+	if s.runner.lastWords() != "" {
+		return errNotSaved
+	}
+	return nil
 }
 
 // freeze has runsc write the sandbox into dir. Requests wait meanwhile; one that is partly in the pipe is completed from dir after
@@ -133,6 +151,10 @@ func roomIn(dir string) int64 {
 // describeSave makes a sentence of why a save failed.
 func describeSave(err error) error {
 	var failed *runscError
+	var already *told
+	if errors.As(err, &already) {
+		return already
+	}
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.As(err, &failed) && failed.diskFull() {
 		return &told{protocol.KindDiskFull, "The disk is full, so the machine could not be saved. It goes on running; free some room and save it again."}
 	}

@@ -5,6 +5,7 @@ package sandbox_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/sandbox"
+	"github.com/forevervm/desktop/backend/sandbox/cgroup"
 	"github.com/forevervm/desktop/backend/sandbox/link"
 	"github.com/forevervm/desktop/backend/sandbox/protocol"
 )
@@ -48,6 +50,11 @@ func config(t *testing.T) sandbox.Config {
 // connect starts a command that is a supervisor and speaks with it.
 func connect(t *testing.T, cmd *exec.Cmd) (*link.Sandbox, *strings.Builder) {
 	t.Helper()
+	return connectAs(t, cmd, protocol.Start{Name: "test"})
+}
+
+func connectAs(t *testing.T, cmd *exec.Cmd, start protocol.Start) (*link.Sandbox, *strings.Builder) {
+	t.Helper()
 	var said strings.Builder
 	cmd.Stderr = &said
 	stdin, err := cmd.StdinPipe()
@@ -64,7 +71,7 @@ func connect(t *testing.T, cmd *exec.Cmd) (*link.Sandbox, *strings.Builder) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	s, err := link.Connect(ctx, protocol.Stdio(stdout, stdin), link.Options{
-		Start: protocol.Start{Name: "test"},
+		Start: start,
 		Kill:  func() { _ = cmd.Process.Kill() },
 		Wait:  func() { _ = cmd.Wait() },
 	})
@@ -156,6 +163,42 @@ func running(t *testing.T, args ...string) (folders []string) {
 		}
 	}
 	return folders
+}
+
+// Raising a machine's memory limit raises the one from outside too, lowering it lowers that.
+func TestHardLimitFollows(t *testing.T) {
+	cfg := config(t)
+	cfg.MemoryMax = 400 << 20 // less than ever there is, to be hurt by it soon
+	cmd := exec.Command(built(t, "supervisor"), append([]string{"run"}, cfg.Args()...)...)
+	s, _ := connectAs(t, cmd, protocol.Start{Name: "test", LimitBytes: 256 << 20})
+	hard := func() string {
+		for _, pattern := range []string{"/sys/fs/cgroup/*/%s/memory.limit_in_bytes", "/sys/fs/cgroup/*/*/*/%s/memory.limit_in_bytes", "/sys/fs/cgroup/%s/memory.max", "/sys/fs/cgroup/*/*/*/*/%s/memory.max"} {
+			found, _ := filepath.Glob(fmt.Sprintf(pattern, cgroup.Name(cfg.Machine)))
+			for _, path := range found {
+				b, _ := os.ReadFile(path)
+				return strings.TrimSpace(string(b))
+			}
+		}
+		return ""
+	}
+	if hard() == "" {
+		t.Skip("no control group for memory is offered here")
+	}
+	limit := func(mb int) {
+		t.Helper()
+		if err := s.SetMemoryLimit(t.Context(), mb); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := hard(), fmt.Sprint(sandbox.HardLimit(int64(mb)<<20)); got != want {
+			t.Errorf("with %d MiB the hard limit is %s, not %s", mb, got, want)
+		}
+	}
+	limit(1024)
+	if got := value(t, s, 0, "block = b'x' * (500 << 20); len(block) >> 20"); got != "500" {
+		t.Errorf("took %s MiB", got)
+	}
+	limit(512)
+	limit(4096)
 }
 
 func TestSIGTERMSaves(t *testing.T) {

@@ -61,12 +61,11 @@ func (s *supervisor) watch(ctx context.Context) {
 
 // most is how much memory the sandbox may take in all; 0 for any.
 func (s *supervisor) most() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.limit == 0 {
+	limit := s.memoryLimit()
+	if limit == 0 {
 		return 0
 	}
-	return s.limit + s.limit/4 + s.baseline + allowance
+	return limit + limit/4 + s.baseline + allowance
 }
 
 // rescue saves the machine, if there is time, and ends it.

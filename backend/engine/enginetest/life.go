@@ -232,6 +232,16 @@ var lifeTests = []test{
 		if err != nil || !i.Found || !strings.Contains(i.Text, "sep") {
 			t.Errorf("inspection: %+v, %v", i, err)
 		}
+		// At the very beginning there is something to say, too.
+		if c, err := m.box.Complete(m.ctx(), "greet", 0); err != nil || len(c.Matches) == 0 || c.Start != 0 || c.End != 0 {
+			t.Errorf("completion at the beginning: %+v, %v", c, err)
+		}
+		if _, err := m.box.Complete(m.ctx(), "", 0); err != nil {
+			t.Errorf("completion of nothing: %v", err)
+		}
+		if i, err := m.box.Inspect(m.ctx(), "print(", 0, 0); err != nil || !i.Found {
+			t.Errorf("inspection at the beginning: %+v, %v", i, err)
+		}
 		vars, err := m.box.Variables(m.ctx(), 100)
 		if err != nil {
 			t.Fatal(err)

@@ -66,6 +66,18 @@ func (g *Group) OOMKills() *os.File {
 	return nil
 }
 
+// MemoryMax opens the file that the group's memory limit can be changed by, writing a number of bytes. Nil where there is no limit.
+func (g *Group) MemoryMax() *os.File {
+	for _, dir := range g.folders {
+		for _, name := range []string{"memory.max", "memory.limit_in_bytes"} {
+			if f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY, 0); err == nil {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
 // ParseOOMKills reads the number out of what that file holds.
 func ParseOOMKills(content []byte) int {
 	for line := range strings.Lines(string(content)) {

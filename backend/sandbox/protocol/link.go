@@ -44,12 +44,12 @@ type Request struct {
 	Seq      int      `json:"seq"`
 	Index    int      `json:"index"`
 	Formats  []string `json:"formats,omitempty"`
-	Cursor   int      `json:"cursor,omitempty"`
+	Cursor   int      `json:"cursor"`
 	Detail   int      `json:"detail,omitempty"`
-	Limit    int      `json:"limit,omitempty"`
+	Limit    int      `json:"limit"`
 	Path     string   `json:"path,omitempty"`
 	Offset   int64    `json:"offset,omitempty"`
-	Length   int      `json:"length,omitempty"`
+	Length   int      `json:"length"`
 	Truncate bool     `json:"truncate,omitempty"`
 	// LimitBytes is the machine's own memory limit; null takes it away.
 	LimitBytes *int64 `json:"limit_bytes,omitempty"`
