@@ -22,9 +22,6 @@ import (
 )
 
 const (
-	// hardOverhead is what the hard limit from outside leaves beyond the machine's own: more than the supervisor's watchdog
-	// does, so that this one stops the machine gently first.
-	hardOverhead = 2 << 30
 	// pidsMax bounds the processes and threads of one sandbox, outside. gVisor itself takes some per thread inside.
 	pidsMax = 4096
 	// tidyPatience bounds how long a killed supervisor may take to be gone.
@@ -49,7 +46,7 @@ func New(cfg Config) *Engine {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Engine{cfg: cfg, digests: digests{file: filepath.Join(cfg.Data, "digests.json")}}
+	return &Engine{cfg: cfg, digests: digests{file: filepath.Join(cfg.Data, "digests.json"), log: cfg.Log}}
 }
 
 // Name is "native".
@@ -69,13 +66,7 @@ func (e *Engine) Start(ctx context.Context, spec machine.StartSpec) (machine.San
 		return nil, err
 	}
 	cfg := parts.config(dir)
-	clone := spec.Clone
-	if spec.Checkpoint == "" {
-		if cfg.Restore, err = e.template(ctx, parts); err != nil {
-			return nil, err
-		}
-		clone = true
-	} else {
+	if spec.Checkpoint != "" {
 		m, err := folder(dir).Load(spec.Checkpoint)
 		if err != nil {
 			return nil, unusable("The saved state of this machine is missing or damaged. An earlier checkpoint may still work.", err)
@@ -86,14 +77,34 @@ func (e *Engine) Start(ctx context.Context, spec machine.StartSpec) (machine.San
 		cfg.Restore = folder(dir).Path(m.ID)
 	}
 	limit := int64(spec.MemoryMB) << 20
-	if limit > 0 {
-		cfg.MemoryMax = limit + limit/4 + hardOverhead
-	}
+	cfg.MemoryMax = sandbox.HardLimit(limit)
 	acked := make([][2]int, len(spec.Acked))
 	for i, a := range spec.Acked {
 		acked[i] = [2]int{a.Seq, a.Index}
 	}
-	return e.launch(ctx, cfg, protocol.Start{Name: spec.Name, LimitBytes: limit, Acked: acked, Clone: clone, Life: spec.Life})
+	start := protocol.Start{Name: spec.Name, LimitBytes: limit, Acked: acked, Clone: spec.Clone || spec.Checkpoint == "", Life: spec.Life}
+	if spec.Checkpoint == "" {
+		return e.launchNew(ctx, parts, cfg, start)
+	}
+	return e.launch(ctx, cfg, start)
+}
+
+// launchNew is launch from the template. One that cannot be restored is made anew, once.
+func (e *Engine) launchNew(ctx context.Context, p parts, cfg sandbox.Config, start protocol.Start) (machine.Sandbox, error) {
+	for again := false; ; again = true {
+		var err error
+		if cfg.Restore, err = e.template(ctx, p); err != nil {
+			return nil, err
+		}
+		s, err := e.launch(ctx, cfg, start)
+		if again || !errors.Is(err, machine.ErrCheckpointUnusable) {
+			return s, err
+		}
+		e.cfg.Log.Warn("the template cannot be restored and is made anew", "error", err)
+		if err := e.discardTemplate(ctx, p, cfg.Restore); err != nil {
+			return nil, describe(err)
+		}
+	}
 }
 
 // launch starts a supervisor and connects to it.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,7 +96,8 @@ func TestDigestsAreRemembered(t *testing.T) {
 		}
 	}
 	write("one")
-	d := &digests{file: filepath.Join(dir, "data", "digests.json")}
+	log := slog.New(slog.DiscardHandler)
+	d := &digests{file: filepath.Join(dir, "data", "digests.json"), log: log}
 	one, err := d.of(file)
 	if err != nil || len(one) != 64 {
 		t.Fatalf("%q, %v", one, err)
@@ -109,7 +111,7 @@ func TestDigestsAreRemembered(t *testing.T) {
 	if err != nil || stored[file].SHA256 != one {
 		t.Errorf("stored %+v, %v", stored, err)
 	}
-	again := &digests{file: d.file}
+	again := &digests{file: d.file, log: log}
 	if got, err := again.of(file); err != nil || got != one {
 		t.Errorf("remembered %q, %v", got, err)
 	}
@@ -131,8 +133,12 @@ func TestDigestsAreRemembered(t *testing.T) {
 	}
 	// A broken memory is no memory.
 	_ = os.WriteFile(d.file, []byte("{"), 0o600)
-	if got, err := (&digests{file: d.file}).of(file); err != nil || got != two {
+	if got, err := (&digests{file: d.file, log: log}).of(file); err != nil || got != two {
 		t.Errorf("with a broken memory %q, %v", got, err)
+	}
+	// Nor is one that cannot be written, as on a full disk.
+	if got, err := (&digests{file: filepath.Join(file, "digests.json"), log: log}).of(file); err != nil || got != two {
+		t.Errorf("with no memory %q, %v", got, err)
 	}
 }
 
@@ -166,6 +172,30 @@ func TestOneTemplate(t *testing.T) {
 	}
 	if _, err := os.Stat(old); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("an old template is still there: %v", err)
+	}
+}
+
+// A template that cannot be restored is made anew, and nobody is told.
+func TestDamagedTemplate(t *testing.T) {
+	e := newEngine(t, t.TempDir())
+	if err := e.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob(filepath.Join(e.cfg.Data, "templates", "*", "checkpoints", "*", "pages.img"))
+	if err != nil || len(pages) != 1 {
+		t.Fatalf("the template's pages are %q, %v", pages, err)
+	}
+	if err := os.Truncate(pages[0], 4096); err != nil {
+		t.Fatal(err)
+	}
+	s, err := e.Start(t.Context(), machine.StartSpec{ID: "a", Image: "base", MemoryMB: 512})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Kill()
+	<-s.Ended()
+	if _, err := os.Stat(pages[0]); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the damaged template is still there: %v", err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -76,6 +77,7 @@ func (p parts) key() string {
 // digests tells the SHA-256 of large files, and remembers them in a file: reading an image takes a second.
 type digests struct {
 	file string
+	log  *slog.Logger
 
 	mu    sync.Mutex
 	known map[string]remembered // by path; nil until read
@@ -114,7 +116,10 @@ func (d *digests) of(path string) (string, error) {
 	}
 	now.SHA256 = sum
 	d.known[path] = now
-	return sum, d.save()
+	if err := d.save(); err != nil { // it is read again next time
+		d.log.Warn("remembering the digest of a file", "file", path, "error", err)
+	}
+	return sum, nil
 }
 
 func (d *digests) save() error {

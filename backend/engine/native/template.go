@@ -68,6 +68,22 @@ func (e *Engine) template(ctx context.Context, p parts) (string, error) {
 	return found, nil
 }
 
+// discardTemplate removes a template that cannot be restored, unless another has taken its place meanwhile.
+func (e *Engine) discardTemplate(ctx context.Context, p parts, found string) error {
+	e.templates.Lock()
+	defer e.templates.Unlock()
+	lock, err := lockTemplates(ctx, filepath.Join(e.cfg.Data, "templates"))
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	dir := filepath.Join(e.cfg.Data, "templates", p.key())
+	if templateIn(dir) != found {
+		return nil
+	}
+	return os.RemoveAll(dir)
+}
+
 // templateIn returns the folder of the checkpoint in a template's folder; empty when there is none.
 func templateIn(dir string) string {
 	list, err := folder(dir).List()
