@@ -35,6 +35,8 @@ type entry struct {
 	paused    bool          // a person swapped it while an instruction ran: it does not wake by itself
 	rousing   bool          // a goroutine is about to bring it into memory
 	later     *alarm        // tries again to wake it
+	short     bool          // the computer's memory ran short of it: it does not come back by itself until there is some
+	tooLarge  *int          // the instruction that it was stopped in for taking more memory than it may; nil for none
 	interrupt bool          // run is to be stopped, at the latest when the machine is in memory again
 	last      *Instruction  // the one that finished last, for those who wait for it; nil when large or old
 	recent    []Item        // run's latest items, for those who follow it

@@ -302,6 +302,19 @@ func (b *box) crash() {
 	b.end(machine.Cause{Kind: machine.EndedBroken, Detail: "The supervisor of the machine ended unexpectedly."})
 }
 
+// starve saves and ends the sandbox as its supervisor does when memory runs short.
+func (b *box) starve(ownLimit bool) {
+	info, err := b.Checkpoint(context.Background())
+	if err != nil {
+		panic(err)
+	}
+	detail := "The computer was running out of memory."
+	if ownLimit {
+		detail = "The machine took 3000 MiB of memory, more than the 2560 MiB that it may."
+	}
+	b.end(machine.Cause{Kind: machine.EndedMemory, OwnLimit: ownLimit, Detail: detail, Checkpoint: &info})
+}
+
 func (b *box) end(cause machine.Cause) {
 	b.mu.Lock()
 	if !b.dead {

@@ -146,3 +146,36 @@ func TestAnInstructionThatHadNotBegunIsHandedOverAgainOnce(t *testing.T) {
 		}
 	})
 }
+
+// What a sandbox had saved right before it died, and nobody had heard of, is found; in the middle of an instruction it is removed.
+func TestWhatWasSavedRightBeforeADeathIsFound(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.create("m")
+		w.run("m", "print 0")
+		w.pass(3 * time.Second)
+		w.run("m", "print 1")
+		_, err := w.engine.box(m.ID).Checkpoint(w.ctx)
+		w.ok(err)
+		w.engine.box(m.ID).crash()
+		w.inState("m", machine.Swapped)
+		if in := w.run("m", "list"); value(in) != "0 1" || in.Notice != "" {
+			t.Fatalf("%q, notice %q", value(in), in.Notice)
+		}
+		w.pass(3 * time.Second)
+		w.exec("m", "wait")
+		synctest.Wait()
+		_, err = w.engine.box(m.ID).Checkpoint(w.ctx)
+		w.ok(err)
+		w.engine.box(m.ID).crash()
+		if in := w.wait("m", 3); in.ErrorName != "MachineStopped" {
+			t.Fatalf("%+v", in)
+		}
+		w.effects("m", "0 1 2")
+		all, err := w.Checkpoints(w.ctx, "m")
+		w.ok(err)
+		synctest.Wait()
+		if n := w.engine.count(); n != len(all) {
+			t.Errorf("%d checkpoints, %d on record", n, len(all))
+		}
+	})
+}

@@ -112,7 +112,7 @@ const (
 	EndedStopped CauseKind = "stopped" // by Stop; saved
 	EndedKilled  CauseKind = "killed"  // by Kill
 	EndedExited  CauseKind = "exited"  // Python ended itself, or was ended from inside
-	EndedMemory  CauseKind = "memory"  // stopped because the computer ran short; saved if Checkpoint is set
+	EndedMemory  CauseKind = "memory"  // stopped for what it took; saved if Checkpoint is set
 	EndedBroken  CauseKind = "broken"  // supervisor or runsc died, or broke the protocol
 )
 
@@ -120,6 +120,7 @@ const (
 type Cause struct {
 	Kind       CauseKind
 	Detail     string // a sentence: "Python was ended by signal 11 (segmentation fault)"
+	OwnLimit   bool   // of EndedMemory: it took more than it may, however much the computer has
 	Checkpoint *CheckpointInfo
 }
 

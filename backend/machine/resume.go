@@ -129,7 +129,7 @@ func (e *entry) unclaimed(ctx context.Context) error {
 	if !lost {
 		return e.saveSync(ctx, func(m *MachineRecord) { m.Live = false })
 	}
-	return e.fallBack(ctx, stoppedUnsaved(), false)
+	return e.fallBack(ctx, stoppedUnsaved(), false, nil)
 }
 
 func stoppedUnsaved() end {

@@ -27,32 +27,56 @@ func (e *entry) cleanUp(ctx context.Context, x *session) error {
 	if x.saved == nil {
 		x.saved = cause.Checkpoint
 	}
-	if x.saved != nil {
-		short := cause.Kind == EndedMemory
-		e.mu.Unlock()
-		if err := e.putAway(ctx, x); err != nil {
-			return err
-		}
-		e.mu.Lock()
-		if short && e.run != nil {
-			e.tryLater()
-		}
-		e.mu.Unlock()
+	again := e.tooLargeAgain(x, cause)
+	e.mu.Unlock()
+	if x.saved != nil && !again {
+		return e.putAway(ctx, x)
+	}
+	left, err := e.leftBehind(ctx)
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.gone {
 		return nil
 	}
-	defer e.mu.Unlock()
 	reason := x.killed
-	if reason == nil {
+	switch {
+	case again:
+		reason = &end{errNameStopped, because(cause) + ", twice in a row; raise its memory limit, or have it work on less at a time"}
+	case reason == nil:
 		reason = &end{errNameStopped, because(cause)}
 	}
 	unbegun := e.run != nil && e.run.LastFrame < 0 && x.handed == e.run.Seq
-	if err := e.fallBack(ctx, *reason, unbegun); err != nil {
+	if err := e.fallBack(ctx, *reason, unbegun && !again, left); err != nil {
 		return err
 	}
 	e.clear()
 	e.setState(Swapped)
 	e.kick()
 	return nil
+}
+
+// leftBehind returns what a sandbox that died had saved just before without anybody hearing of it; nil for nothing. What it saved in
+// the middle of an instruction is of no use and is deleted. op is held, mu is not.
+func (e *entry) leftBehind(ctx context.Context) (*CheckpointInfo, error) {
+	engine, err := e.s.engineOf(e.engine)
+	if err != nil {
+		return nil, err
+	}
+	known, err := e.known(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	life := e.rec.Life
+	e.mu.Unlock()
+	info, err := engine.Reclaim(ctx, e.id, life, known)
+	if err != nil || info == nil || info.RunningSeq == nil {
+		return info, err
+	}
+	return nil, engine.DeleteCheckpoint(ctx, e.id, info.ID)
 }
 
 // because turns a cause into what follows "because".
@@ -75,32 +99,43 @@ func because(c Cause) string {
 	return "its sandbox ended unexpectedly"
 }
 
-// fallBack returns the machine to its last quiet checkpoint, in the records; the next start does it in fact. The running
-// instruction ends with an error, never to be run again by itself, unless it is known not to have begun. mu is held.
-func (e *entry) fallBack(ctx context.Context, why end, unbegun bool) error {
-	kept, err := e.checkpointOrTemplate(ctx, e.rec.Fallback)
+// fallBack returns the machine to its last quiet checkpoint, in the records; the next start does it in fact. left is one that is
+// not on record yet; nil for none. The running instruction ends with an error, never to be run again by itself, unless it is known
+// not to have begun. mu is held.
+func (e *entry) fallBack(ctx context.Context, why end, unbegun bool, left *CheckpointInfo) error {
+	var kept, base CheckpointRecord
+	var err error
+	if left != nil {
+		kept, err = e.describe(ctx, *left, CheckpointAuto, "", e.mark())
+	} else {
+		kept, err = e.checkpointOrTemplate(ctx, e.rec.Fallback)
+	}
 	if err != nil {
 		return err
 	}
-	base, err := e.checkpointOrTemplate(ctx, e.rec.Base)
+	if base, err = e.checkpointOrTemplate(ctx, e.rec.Base); err != nil {
+		return err
+	}
+	back, err := e.setBack(ctx, kept, e.rec.Touched && left == nil, why)
 	if err != nil {
 		return err
 	}
-	back, err := e.setBack(ctx, kept, e.rec.Touched, why)
-	if err != nil {
-		return err
-	}
-	if !kept.isPastOf(&base) {
+	if left == nil && !kept.isPastOf(&base) {
 		back.undone = true
 		back.explain(why)
 	}
 	if unbegun {
 		back.retry(why)
 	}
-	err = e.saveSync(ctx, func(m *MachineRecord) {
+	change := func(m *MachineRecord) {
 		m.Live, m.Touched, m.Base = false, false, m.Fallback
 		back.tell(m)
-	}, back.write)
+	}
+	if left != nil {
+		err = e.rebase(ctx, kept, change, func(w Writer) error { return w.PutCheckpoint(kept) }, back.write)
+	} else {
+		err = e.saveSync(ctx, change, back.write)
+	}
 	if err != nil {
 		return err
 	}

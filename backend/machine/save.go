@@ -189,7 +189,11 @@ func (e *entry) putAway(ctx context.Context, x *session) error {
 	}
 	info := *x.saved
 	run := e.pausedRun()
-	_, err := e.record(ctx, info, CheckpointAuto, "", e.mark(), func(r *MachineRecord) { r.Live = false }, func(w Writer) error {
+	cause := x.box.Cause()
+	_, err := e.record(ctx, info, CheckpointAuto, "", e.mark(), func(r *MachineRecord) {
+		r.Live = false
+		e.tellOfMemory(r, cause)
+	}, func(w Writer) error {
 		if run == nil {
 			return nil
 		}
@@ -201,7 +205,11 @@ func (e *entry) putAway(ctx context.Context, x *session) error {
 	e.run = run
 	e.clear()
 	e.setState(Swapped)
-	e.kick()
+	if cause.Kind == EndedMemory {
+		e.comeBackFor(cause)
+	} else {
+		e.kick()
+	}
 	return nil
 }
 

@@ -32,6 +32,7 @@ type world struct {
 	settings machine.Settings
 	wrap     func(machine.Store) machine.Store
 	freeDisk func() (int64, error)
+	freeMem  func() (int64, error)
 }
 
 // inTime runs a test in a bubble of its own time.
@@ -69,7 +70,7 @@ func (w *world) open() {
 	}
 	w.Service, err = machine.New(w.ctx, machine.Config{
 		Engines: map[string]machine.Engine{"script": w.engine}, DefaultEngine: "script", Store: records,
-		OutputDir: filepath.Join(w.dir, "output"), Settings: w.settings, FreeDisk: w.freeDisk,
+		OutputDir: filepath.Join(w.dir, "output"), Settings: w.settings, FreeDisk: w.freeDisk, FreeMemory: w.freeMem,
 	})
 	if err != nil {
 		w.t.Fatal(err)

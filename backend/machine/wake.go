@@ -139,7 +139,11 @@ func (e *entry) tryLater() {
 	e.later = e.s.after(wakeAgain, func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if !e.paused {
+		switch {
+		case e.paused:
+		case e.short && e.s.shortOfMemory():
+			e.tryLater()
+		default:
 			e.kick()
 		}
 	})
@@ -245,7 +249,7 @@ func (e *entry) spec(ctx context.Context) (StartSpec, CheckpointRecord, error) {
 func (e *entry) settle(ctx context.Context, box Sandbox, base CheckpointRecord, memoryMB int) {
 	x := &session{e: e, box: box, memoryMB: memoryMB, since: time.Now(), handed: -1, stored: make(chan struct{}), cleared: make(chan struct{}), late: lateBudget{seq: base.LastSeq}}
 	e.sess = x
-	e.paused = false
+	e.paused, e.short = false, false
 	e.wanted.Store(false)
 	ready := box.Ready()
 	if e.rec.Notice != "" && e.rec.NextNotice == "" { // it told why the machine could not be woken

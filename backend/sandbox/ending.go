@@ -87,7 +87,7 @@ func (s *supervisor) whyEnded() ending {
 	case words != "":
 		return ending{cause: protocol.CauseExited, detail: words}
 	case status.Signaled() && killedForMemory():
-		return ending{cause: protocol.CauseMemory, detail: "The system ended the machine because it took far more memory than it may. It could not be saved in time."}
+		return ending{cause: protocol.CauseMemory, ownLimit: true, detail: "The system ended the machine because it took far more memory than it may. It could not be saved in time."}
 	case status.Signaled():
 		return ending{cause: protocol.CauseBroken, detail: fmt.Sprintf("The sandbox was ended from outside, by the signal %s.", signalWords(status.Signal()))}
 	case status.ExitStatus() > 128 && status.ExitStatus() < 128+65:
@@ -115,7 +115,7 @@ func (s *supervisor) logSaid() {
 
 // farewell tells the daemon why it ended, as the last frame, and closes the link when the daemon has everything.
 func (s *supervisor) farewell(e ending) {
-	told := protocol.Ended{Type: protocol.TypeEnded, Cause: e.cause, Detail: e.detail}
+	told := protocol.Ended{Type: protocol.TypeEnded, Cause: e.cause, Detail: e.detail, OwnLimit: e.ownLimit}
 	if e.checkpoint != nil {
 		told.Checkpoint, _ = json.Marshal(e.checkpoint)
 	}

@@ -57,6 +57,7 @@ type supervisor struct {
 type ending struct {
 	cause      string
 	detail     string
+	ownLimit   bool // of memory: the machine's, not the computer's
 	checkpoint *checkpoint.Manifest
 }
 

@@ -43,7 +43,7 @@ func (s *supervisor) watch(ctx context.Context) {
 		}
 		used := measure(s.runsc.pid).memory
 		if most := s.most(); most > 0 && used > most {
-			s.rescue(fmt.Sprintf("The machine took %d MiB of memory, more than the %d MiB that it may.", used>>20, most>>20))
+			s.rescue(fmt.Sprintf("The machine took %d MiB of memory, more than the %d MiB that it may.", used>>20, most>>20), true)
 			return
 		}
 		total, available := hostMemory()
@@ -53,7 +53,7 @@ func (s *supervisor) watch(ctx context.Context) {
 		}
 		// Every machine sees the shortage at once. The larger one is, the sooner it goes, and the others stay.
 		if short++; float64(short) > 10*(1-float64(used)/float64(max(total, 1))) {
-			s.rescue("The computer is running out of memory.")
+			s.rescue("The computer was running out of memory.", false)
 			return
 		}
 	}
@@ -69,13 +69,14 @@ func (s *supervisor) most() int64 {
 }
 
 // rescue saves the machine, if there is time, and ends it.
-func (s *supervisor) rescue(why string) {
-	m, err := s.stopWithin(rescuePatience)
-	if err != nil {
-		s.finish(ending{cause: protocol.CauseMemory, detail: why + " It was stopped and could not be saved: " + err.Error()})
-		return
+func (s *supervisor) rescue(why string, ownLimit bool) {
+	e := ending{cause: protocol.CauseMemory, detail: why, ownLimit: ownLimit}
+	if m, err := s.stopWithin(rescuePatience); err != nil {
+		e.detail += " It was stopped and could not be saved: " + err.Error()
+	} else {
+		e.checkpoint = &m
 	}
-	s.finish(ending{cause: protocol.CauseMemory, detail: why + " It was saved and stopped.", checkpoint: &m})
+	s.finish(e)
 }
 
 // hostMemory reads the computer's memory in bytes; available is -1 when it cannot be told.

@@ -230,7 +230,7 @@ func ended(f protocol.Frame) machine.Cause {
 	if f.Decode(&e) != nil {
 		return broken
 	}
-	cause := machine.Cause{Kind: machine.CauseKind(e.Cause), Detail: plain(e.Detail, maxSentence)}
+	cause := machine.Cause{Kind: machine.CauseKind(e.Cause), Detail: plain(e.Detail, maxSentence), OwnLimit: e.OwnLimit}
 	switch cause.Kind {
 	case machine.EndedStopped, machine.EndedExited, machine.EndedMemory, machine.EndedBroken:
 	default:

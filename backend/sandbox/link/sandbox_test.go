@@ -112,6 +112,7 @@ func TestEnds(t *testing.T) {
 	}{
 		"saved":                 {`{"type":"ended","cause":"stopped","detail":"d","checkpoint":` + manifest + `}`, "", machine.EndedStopped, true},
 		"memory":                {`{"type":"ended","cause":"memory","detail":"d"}`, "", machine.EndedMemory, false},
+		"its own memory":        {`{"type":"ended","cause":"memory","detail":"d","own_limit":true}`, "", machine.EndedMemory, false},
 		"exited":                {`{"type":"ended","cause":"exited","detail":"d"}`, "", machine.EndedExited, false},
 		"a cause of its own":    {`{"type":"ended","cause":"killed","detail":"d"}`, "", machine.EndedBroken, false},
 		"a forged checkpoint":   {`{"type":"ended","cause":"stopped","detail":"d","checkpoint":{"format":1,"id":"../../x"}}`, "", machine.EndedBroken, false},
@@ -131,7 +132,7 @@ func TestEnds(t *testing.T) {
 			if len(frames) != 1 || string(frames[0].Item.Text) != "before" {
 				t.Errorf("heard %+v", frames)
 			}
-			if cause.Kind != c.kind || cause.Detail == "" || (cause.Checkpoint != nil) != c.saved {
+			if cause.Kind != c.kind || cause.Detail == "" || (cause.Checkpoint != nil) != c.saved || cause.OwnLimit != strings.Contains(c.header, "own_limit") {
 				t.Errorf("the cause is %+v", cause)
 			}
 			if err := s.Execute(t.Context(), 0, "1", nil); !errors.Is(err, machine.ErrConflict) {

@@ -108,6 +108,7 @@ type Ended struct {
 	Type       string          `json:"type"`
 	Cause      string          `json:"cause"`
 	Detail     string          `json:"detail"`
+	OwnLimit   bool            `json:"own_limit,omitempty"`  // of memory: it took more than it may
 	Checkpoint json.RawMessage `json:"checkpoint,omitempty"` // a manifest, where the state was saved
 }
 
