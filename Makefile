@@ -5,7 +5,6 @@ TOOLS := build/cache/tools
 # Grows with every commit: a front end replaces the daemon of an older build.
 VERSION := 0.1.$(shell git rev-list --count HEAD 2>/dev/null || echo 0)
 GO_BUILD := go build -trimpath -ldflags '-X github.com/forevervm/desktop/backend/version.Version=$(VERSION)'
-RUNSC_VERSION := release-20260905.0-160fafc42237
 
 GO_FILES := go.mod $(wildcard go.sum) main.go $(shell find backend app -name '*.go') frontend/embed.go
 PAGE := frontend/dist/index.html
@@ -67,11 +66,8 @@ $(NODE_MODULES): frontend/package.json frontend/package-lock.json
 	cd frontend && npm ci --no-audit --no-fund
 	touch $@
 
-# Stamped, because gVisor refuses to restore what another version saved, and can only if it knows its own.
-$(BIN)/runsc: build/runsc/go.mod build/runsc/go.sum
-	cd build/runsc && CGO_ENABLED=0 go build -mod=readonly -trimpath \
-		-ldflags '-s -w -X gvisor.dev/gvisor/runsc/version.version=$(RUNSC_VERSION)' \
-		-o ../bin/runsc gvisor.dev/gvisor/runsc
+$(BIN)/runsc: build/runsc/build build/runsc/go.mod build/runsc/go.sum $(wildcard build/runsc/*.go build/runsc/*/*.go)
+	build/runsc/build
 
 # The manifest is written last: it stands for the image beside it.
 $(BIN)/image/%.json: $(IMAGE_FILES)
