@@ -65,10 +65,20 @@ func all(ctx context.Context, c *client.Client, filter client.MachineFilter) ([]
 }
 
 // watch shows the list, and again after every change of a machine, until it is interrupted. At a terminal the list is
-// redrawn; elsewhere each machine that changed is one more line.
+// redrawn; elsewhere each machine that changed is one more line, and the last one of a machine says "deleted".
 func (a *app) watch(ctx context.Context, c *client.Client, filter client.MachineFilter) error {
 	redraw := isTerminal(a.out) && !a.json
-	shown := map[string]string{}
+	shown := map[string]api.Machine{} // by ID, as it was last
+	line := func(m api.Machine) error {
+		if a.json {
+			return json.NewEncoder(a.out).Encode(m)
+		}
+		fmt.Fprintf(a.out, "%s %s %s\n", m.Name, m.State, printable(m.Title))
+		return nil
+	}
+	key := func(m api.Machine) string {
+		return fmt.Sprint(m.Name, m.Title, m.State, m.NextSeq, m.Tags, m.MemoryMB, m.Notice)
+	}
 	show := func() error {
 		machines, err := all(ctx, c, filter)
 		if err != nil {
@@ -80,17 +90,33 @@ func (a *app) watch(ctx context.Context, c *client.Client, filter client.Machine
 			return nil
 		}
 		for _, m := range slices.Backward(machines) {
-			key := fmt.Sprint(m.Name, m.Title, m.State, m.NextSeq, m.Tags, m.MemoryMB, m.Notice)
-			if shown[m.ID] == key {
+			if before, known := shown[m.ID]; known && key(before) == key(m) {
 				continue
 			}
-			shown[m.ID] = key
-			if a.json {
-				if err := json.NewEncoder(a.out).Encode(m); err != nil {
-					return err
-				}
-			} else {
-				fmt.Fprintf(a.out, "%s %s %s\n", m.Name, m.State, printable(m.Title))
+			shown[m.ID] = m
+			if err := line(m); err != nil {
+				return err
+			}
+		}
+		for id, m := range shown {
+			if slices.ContainsFunc(machines, func(there api.Machine) bool { return there.ID == id }) {
+				continue
+			}
+			// It may be deleted, or only be no longer what is asked for.
+			delete(shown, id)
+			now, err := c.Machine(ctx, m.Name)
+			switch {
+			case errors.Is(err, client.ErrNotFound) || err == nil && now.ID != id:
+				m.State = "deleted"
+			case err != nil:
+				return err
+			case now.State == "deleted" && !filter.Deleted:
+				m = now
+			default:
+				continue
+			}
+			if err := line(m); err != nil {
+				return err
 			}
 		}
 		return nil

@@ -35,6 +35,7 @@ func TestWatching(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	defer func() { _ = cmd.Process.Kill() }() // or it would start the daemon again and again
 	lines := bufio.NewScanner(out)
 	next := func(what string, right func(api.Machine) bool) {
 		t.Helper()
@@ -59,10 +60,19 @@ func TestWatching(t *testing.T) {
 		t.Fatal(err)
 	}
 	title := "changed"
-	if _, err := c.UpdateMachine(t.Context(), made.Name, api.MachineChange{Title: &title}); err != nil {
+	connecttest.Eventually(t, "the next daemon takes a change", func() bool {
+		_, err := c.UpdateMachine(t.Context(), made.Name, api.MachineChange{Title: &title})
+		return err == nil
+	})
+	next("a change under the next daemon", func(m api.Machine) bool { return m.Name == made.Name && m.Title == title })
+	if err := c.DeleteMachine(t.Context(), made.Name); err != nil {
 		t.Fatal(err)
 	}
-	next("a change under the next daemon", func(m api.Machine) bool { return m.Name == made.Name && m.Title == title })
+	next("a deletion", func(m api.Machine) bool { return m.ID == made.ID && m.State == "deleted" })
+	if err := c.PurgeMachine(t.Context(), before.Name); err != nil {
+		t.Fatal(err)
+	}
+	next("a removal for good", func(m api.Machine) bool { return m.ID == before.ID && m.State == "deleted" })
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
