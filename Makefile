@@ -2,6 +2,8 @@
 
 BIN := build/bin
 TOOLS := build/cache/tools
+# Where build/allow-namespaces had to leave an unshare that may do its work.
+export PATH := $(CURDIR)/$(TOOLS):$(PATH)
 # Grows with every commit: a front end replaces the daemon of an older build.
 VERSION := 0.1.$(shell git rev-list --count HEAD 2>/dev/null || echo 0)
 GO_BUILD := go build -trimpath -ldflags '-X github.com/forevervm/desktop/backend/version.Version=$(VERSION)'
@@ -27,6 +29,7 @@ run:
 test:
 	build/deps test
 	$(MAKE) build $(TOOLS)/gotestsum
+	build/allow-namespaces
 	cd frontend && npm run --silent check && npm run --silent check:types && npm test --silent
 	build/image/check
 	backend/runner/test

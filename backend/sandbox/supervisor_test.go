@@ -117,13 +117,7 @@ func value(t *testing.T, s *link.Sandbox, seq int, code string) string {
 func TestAsProcessOneOfAContainer(t *testing.T) {
 	cfg := config(t)
 	script := `mount -t proc proc /proc && mount -t tmpfs none /proc/irq && mount -t tmpfs none /proc/tty && exec "$0" "$@"`
-	cmd := exec.Command("/bin/sh", append([]string{"-c", script, built(t, "supervisor"), "run"}, cfg.Args()...)...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
-	}
-	s, _ := connect(t, cmd)
+	s, _ := connect(t, unshared([]string{"--pid", "--fork", "--kill-child"}, script, append([]string{built(t, "supervisor"), "run"}, cfg.Args()...)...))
 	if !runs(t, "inner-shared-pids", "-machine="+cfg.Machine) {
 		t.Error("the container's PID name space is not used: this tests nothing")
 	}
@@ -143,6 +137,13 @@ func TestAsProcessOneOfAContainer(t *testing.T) {
 	if got := value(t, woken, 1, "6*7"); got != "42" {
 		t.Errorf("after waking, 6*7 is %s", got)
 	}
+}
+
+// unshared is a shell script's command as root of a user name space, with mounts of its own. It is unshare's work, as this
+// test program may not do it on every system (build/allow-namespaces).
+func unshared(more []string, script string, args ...string) *exec.Cmd {
+	all := append([]string{"--user", "--map-root-user", "--mount"}, more...)
+	return exec.Command("unshare", append(append(all, "/bin/sh", "-c", script), args...)...)
 }
 
 // runs says whether there is a process with these arguments.
@@ -228,13 +229,7 @@ func TestFullDisk(t *testing.T) {
 	cfg := config(t)
 	// A file system of the machine's own, as small as can be, in a mount name space of its own.
 	script := `mount -t tmpfs -o size=40m none "$1" && shift && exec "$0" "$@"`
-	cmd := exec.Command("/bin/sh", append([]string{"-c", script, built(t, "supervisor"), cfg.Machine, "run"}, cfg.Args()...)...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
-	}
-	s, _ := connect(t, cmd)
+	s, _ := connect(t, unshared(nil, script, append([]string{built(t, "supervisor"), cfg.Machine, "run"}, cfg.Args()...)...))
 	value(t, s, 0, "(x := 5)")
 	for seq, save := range []func(context.Context) (machine.CheckpointInfo, error){s.Checkpoint, s.Stop} {
 		_, err := save(t.Context())

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   chromium,
   type Browser,
@@ -7,8 +8,11 @@ import {
 } from 'playwright-core';
 import type { Daemon } from './daemon';
 
+const finder = new URL('../../build/browser', import.meta.url).pathname;
+
 export function launch(): Promise<Browser> {
-  return chromium.launch({ executablePath: '/usr/bin/chromium' });
+  const found = execFileSync(finder, { encoding: 'utf8' });
+  return chromium.launch({ executablePath: found.trim() });
 }
 
 /** The page, and what a test does with it in a person's words. */

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { chromium } from "playwright-core";
 
 const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  executablePath: process.env.CHROMIUM,
   args: ["--no-sandbox", "--disable-quic", "--disable-background-networking", "--disable-component-update"],
 });
 try {
