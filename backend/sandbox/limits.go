@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"math"
+	"runtime"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -16,18 +17,26 @@ const (
 	weight = 50
 	// niceness does the same where the system offers no control group for the processor.
 	niceness = 5
+	// spare is how much of the computer's processors a machine leaves to everything else, however much it has to do: half of one. Of a
+	// single processor that would be too much to take; there the weight has to do.
+	spare = 0.5
 	// hardOverhead is what the hard limit leaves beyond the machine's own.
 	hardOverhead = 2 << 30
 )
 
 // enterLimits puts this process, and so the sandbox, within the limits that the system offers.
 func enterLimits(cfg Config) *cgroup.Group {
-	g := cgroup.Enter(cgroup.Name(cfg.Machine), cgroup.Limits{MemoryMax: cfg.MemoryMax, PidsMax: cfg.PidsMax, Weight: weight})
+	g := cgroup.Enter(cgroup.Name(cfg.Machine), cgroup.Limits{
+		MemoryMax: cfg.MemoryMax, PidsMax: cfg.PidsMax, Weight: weight, Processors: Processors(runtime.NumCPU()),
+	})
 	if !g.Holds("cpu") {
 		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, niceness)
 	}
 	return g
 }
+
+// Processors is how many of a computer's processors one machine may use, where the system lets us bound that.
+func Processors(of int) float64 { return max(1, float64(of)-spare) }
 
 // limitProcesses bounds the sandbox's processes and threads where no control group does. Since Linux 5.14 this counts
 // per user name space, so machines don't take each other's; it doesn't bind the computer's root.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -172,16 +173,7 @@ func TestHardLimitFollows(t *testing.T) {
 	cfg.MemoryMax = 400 << 20 // less than ever there is, to be hurt by it soon
 	cmd := exec.Command(built(t, "supervisor"), append([]string{"run"}, cfg.Args()...)...)
 	s, _ := connectAs(t, cmd, protocol.Start{Name: "test", LimitBytes: 256 << 20})
-	hard := func() string {
-		for _, pattern := range []string{"/sys/fs/cgroup/*/%s/memory.limit_in_bytes", "/sys/fs/cgroup/*/*/*/%s/memory.limit_in_bytes", "/sys/fs/cgroup/%s/memory.max", "/sys/fs/cgroup/*/*/*/*/%s/memory.max"} {
-			found, _ := filepath.Glob(fmt.Sprintf(pattern, cgroup.Name(cfg.Machine)))
-			for _, path := range found {
-				b, _ := os.ReadFile(path)
-				return strings.TrimSpace(string(b))
-			}
-		}
-		return ""
-	}
+	hard := func() string { return groupFile(t, cfg, "memory.max", "memory.limit_in_bytes") }
 	if hard() == "" {
 		t.Skip("no control group for memory is offered here")
 	}
@@ -200,6 +192,48 @@ func TestHardLimitFollows(t *testing.T) {
 	}
 	limit(512)
 	limit(4096)
+}
+
+// groupFile reads a file of a machine's control group; empty where there is none.
+func groupFile(t *testing.T, cfg sandbox.Config, names ...string) (content string) {
+	t.Helper()
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, _ fs.DirEntry, _ error) error { // others come and go
+		if filepath.Base(filepath.Dir(path)) == cgroup.Name(cfg.Machine) && slices.Contains(names, filepath.Base(path)) {
+			b, _ := os.ReadFile(path)
+			content = strings.TrimSpace(string(b))
+		}
+		return nil
+	})
+	return content
+}
+
+// A machine gives way to what else runs on the computer, and leaves something to it however much it has to do.
+func TestLeavesProcessorsToOthers(t *testing.T) {
+	cfg := config(t)
+	cmd := exec.Command(built(t, "supervisor"), append([]string{"run"}, cfg.Args()...)...)
+	connect(t, cmd)
+	quota := fmt.Sprint(int(sandbox.Processors(runtime.NumCPU()) * 100_000))
+	weight, shares := groupFile(t, cfg, "cpu.weight"), groupFile(t, cfg, "cpu.shares")
+	switch {
+	case weight != "":
+		if got := groupFile(t, cfg, "cpu.max"); weight != "50" || got != quota+" 100000" {
+			t.Errorf("the weight is %s, the bound %s", weight, got)
+		}
+	case shares != "":
+		if got := groupFile(t, cfg, "cpu.cfs_quota_us"); shares != "512" || got != quota {
+			t.Errorf("the shares are %s, the bound %s", shares, got)
+		}
+	default:
+		// The system call tells 20 less the niceness.
+		if got, err := syscall.Getpriority(syscall.PRIO_PROCESS, cmd.Process.Pid); err != nil || got != 20-5 {
+			t.Errorf("the priority is %d, %v", got, err)
+		}
+	}
+	for of, want := range map[int]float64{1: 1, 2: 1.5, 8: 7.5} {
+		if got := sandbox.Processors(of); got != want {
+			t.Errorf("of %d processors %v may be used", of, got)
+		}
+	}
 }
 
 func TestSIGTERMSaves(t *testing.T) {

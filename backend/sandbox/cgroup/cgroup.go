@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,6 +26,8 @@ type Limits struct {
 	PidsMax   int64 // processes and threads
 	// Weight is the share of the processor when others want it too, 100 being everyone's.
 	Weight int64
+	// Processors is how many processors' time may be used at most, such as 1.5.
+	Processors float64
 }
 
 // Group is a set of control groups, one a hierarchy, that one supervisor and its sandbox are in.
@@ -119,7 +122,7 @@ func (g *Group) enter(h hierarchy, name string, limits Limits) {
 	}
 	held := map[string]bool{}
 	for _, s := range h.settings(limits) {
-		if os.WriteFile(filepath.Join(dir, s.file), []byte(strconv.FormatInt(s.value, 10)), 0o644) == nil {
+		if os.WriteFile(filepath.Join(dir, s.file), []byte(s.value), 0o644) == nil {
 			held[s.controller] = true
 		}
 	}
@@ -146,23 +149,31 @@ type hierarchy struct {
 	unified     bool
 }
 
-type setting struct {
-	controller, file string
-	value            int64
-}
+type setting struct{ controller, file, value string }
+
+// cpuPeriod is within what time the processors' is counted, in microseconds.
+const cpuPeriod = 100_000
 
 func (h hierarchy) settings(l Limits) []setting {
-	all := []setting{
-		{"memory", "memory.limit_in_bytes", l.MemoryMax},
-		{"pids", "pids.max", l.PidsMax},
-		{"cpu", "cpu.shares", l.Weight * 1024 / 100},
+	var all []setting
+	add := func(controller, file string, format string, value int64) {
+		if value > 0 && slices.Contains(h.controllers, controller) {
+			all = append(all, setting{controller, file, fmt.Sprintf(format, value)})
+		}
 	}
+	quota := int64(l.Processors * cpuPeriod)
+	add("pids", "pids.max", "%d", l.PidsMax)
 	if h.unified {
-		all[0].file, all[2] = "memory.max", setting{"cpu", "cpu.weight", l.Weight}
+		add("memory", "memory.max", "%d", l.MemoryMax)
+		add("cpu", "cpu.weight", "%d", l.Weight)
+		add("cpu", "cpu.max", "%d "+strconv.Itoa(cpuPeriod), quota)
+	} else {
+		add("memory", "memory.limit_in_bytes", "%d", l.MemoryMax)
+		add("cpu", "cpu.shares", "%d", l.Weight*1024/100)
+		add("cpu", "cpu.cfs_period_us", "%d", cpuPeriod)
+		add("cpu", "cpu.cfs_quota_us", "%d", quota)
 	}
-	return slices.DeleteFunc(all, func(s setting) bool {
-		return s.value <= 0 || !slices.Contains(h.controllers, s.controller)
-	})
+	return all
 }
 
 // hierarchies reads from /proc which trees there are and where in them we are.

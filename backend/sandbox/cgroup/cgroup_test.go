@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 
 // enterAndTell enters a group, prints which limits hold and which groups it is in, waits for its stdin to end, and leaves.
 func enterAndTell(name string) {
-	g := Enter(name, Limits{MemoryMax: 64 << 20, PidsMax: 50, Weight: 50})
+	g := Enter(name, Limits{MemoryMax: 64 << 20, PidsMax: 50, Weight: 50, Processors: 1.5})
 	fmt.Println(g.Holds("memory"), g.Holds("pids"), g.Holds("cpu"))
 	b, _ := os.ReadFile("/proc/self/cgroup")
 	fmt.Print(string(b))
@@ -80,6 +80,17 @@ func TestEnterAndLeave(t *testing.T) {
 	if holds != (len(groups(t, name)) > 0) {
 		t.Errorf("limits hold: %v, groups %v", holds, groups(t, name))
 	}
+	for _, dir := range groups(t, name) {
+		for file, want := range map[string]string{
+			"memory.max": "67108864", "pids.max": "50", "cpu.weight": "50", "cpu.max": "150000 100000",
+			"memory.limit_in_bytes": "67108864", "cpu.shares": "512", "cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "150000",
+		} {
+			b, err := os.ReadFile(filepath.Join(dir, file))
+			if got := strings.TrimSpace(string(b)); err == nil && got != want {
+				t.Errorf("%s of %s is %q, not %q", file, dir, got, want)
+			}
+		}
+	}
 	if os.Getuid() == 0 && !holds {
 		t.Log("this system offers root no control group; only that nothing breaks is tested")
 	}
@@ -114,6 +125,22 @@ func TestParseOOMKills(t *testing.T) {
 		if got := ParseOOMKills([]byte(content)); got != want {
 			t.Errorf("%q has %d kills, not %d", content, got, want)
 		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	limits := Limits{MemoryMax: 64 << 20, PidsMax: 50, Weight: 50, Processors: 1.5}
+	for want, h := range map[string]hierarchy{
+		"[{pids pids.max 50} {memory memory.max 67108864} {cpu cpu.weight 50} {cpu cpu.max 150000 100000}]": {unified: true, controllers: []string{"cpu", "memory", "pids"}},
+		"[{cpu cpu.shares 512} {cpu cpu.cfs_period_us 100000} {cpu cpu.cfs_quota_us 150000}]":               {controllers: []string{"cpu", "cpuacct"}},
+		"[]": {controllers: []string{"freezer"}},
+	} {
+		if got := fmt.Sprint(h.settings(limits)); got != want {
+			t.Errorf("%v is held by %s, not %s", h.controllers, got, want)
+		}
+	}
+	if got := (hierarchy{unified: true, controllers: []string{"cpu", "memory", "pids"}}).settings(Limits{}); len(got) > 0 {
+		t.Errorf("no limits are %v", got)
 	}
 }
 
