@@ -4,11 +4,13 @@ The copy is killed after 200 ms. Whatever it ran, changed or looped in is gone w
 state was never touched.
 """
 
+import _imp
+import contextlib
+import ctypes
 import os
 import select
 import signal
 import time
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -18,25 +20,16 @@ SECONDS = 0.2
 _LIMIT = 2 << 20
 _BUSY = "busy: the answer took too long."
 
-_fork, _exit, _kill, _waitpid, _pipe, _close = os.fork, os._exit, os.kill, os.waitpid, os.pipe, os.close
-_read, _write, _SIGKILL, _poll, _POLLIN = os.read, os.write, signal.SIGKILL, select.poll, select.POLLIN
-_monotonic = time.monotonic
+# Not os.fork: that would run what the user's code has registered to be run at forks, here and for as long as it likes.
+_fork = ctypes.PyDLL(None).fork
+_become_the_copy = ctypes.pythonapi.PyOS_AfterFork_Child
+_acquire_import_lock = _imp.acquire_lock
 
-_filterwarnings, _MODULE = warnings.filterwarnings, __name__.replace(".", r"\.")
+_exit, _kill, _killpg, _setsid, _waitpid = os._exit, os.kill, os.killpg, os.setsid, os.waitpid
+_pipe, _close, _read, _write, _poll, _POLLIN = os.pipe, os.close, os.read, os.write, select.poll, select.POLLIN
+_monotonic, _SIGKILL, _suppress = time.monotonic, signal.SIGKILL, contextlib.suppress
 
 Answer = dict[str, Any]
-
-
-_quiet: object = None
-
-
-def quiet_fork_warning() -> None:
-    """Python warns about forks beside threads; ours does nothing but compute and exit. Called again, it stays in force
-    over filters that were set since."""
-    global _quiet
-    if not warnings.filters or warnings.filters[0] is not _quiet:
-        _filterwarnings("ignore", category=DeprecationWarning, module=_MODULE)
-        _quiet = warnings.filters[0]
 
 
 def ask(question: Callable[[], Any]) -> Answer:
@@ -44,6 +37,8 @@ def ask(question: Callable[[], Any]) -> Answer:
     ours, theirs = _pipe()
     try:
         pid = _fork()
+        if pid < 0:
+            return {"error": _BUSY}
         if pid == 0:
             _answer(question, theirs)
         _close(theirs)
@@ -60,6 +55,9 @@ def ask(question: Callable[[], Any]) -> Answer:
 
 def _answer(question: Callable[[], Any], fd: int) -> None:
     try:
+        _acquire_import_lock()  # which the next line lets go of
+        _become_the_copy()
+        _setsid()
         try:
             reply: Answer = {"result": question()}
             frame = inner_frame(reply)
@@ -92,8 +90,9 @@ def _wait(fd: int) -> Answer:
 
 
 def _end(pid: int) -> None:
-    try:
-        _kill(pid, _SIGKILL)
+    """Ends the copy, and what it has started."""
+    for kill in (_killpg, _kill):
+        with _suppress(ProcessLookupError):
+            kill(pid, _SIGKILL)
+    with _suppress(ChildProcessError):  # the user's code waited for it first
         _waitpid(pid, 0)
-    except (ProcessLookupError, ChildProcessError):
-        return  # the user's code waited for it first

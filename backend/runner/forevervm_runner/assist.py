@@ -3,7 +3,6 @@
 import builtins
 import keyword
 import re
-from collections.abc import Mapping
 from itertools import islice
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
@@ -20,13 +19,24 @@ _TEXT = 96 << 10
 
 _NAME = re.compile(r"(?:^|[^\w.])([^\W\d]\w*)$")
 _ELSEWHERE = frozenset("'\"%!?@([{")
-_KINDS = {FunctionType: "function", BuiltinFunctionType: "function", ModuleType: "module", type: "class"}
-_BUILTINS = {name: _KINDS.get(type(value), "instance") for name, value in vars(builtins).items()} | dict.fromkeys(
-    keyword.kwlist, "keyword"
-)
+# By identity: even comparing types may call a metaclass of the user's.
+_KINDS = {
+    id(kind): name
+    for kind, name in (
+        (FunctionType, "function"), (BuiltinFunctionType, "function"), (ModuleType, "module"), (type, "class"),
+    )
+}  # fmt: skip
+_id, _type, _items = id, type, dict.items
 
 
-def complete_name(namespace: Mapping[str, Any], code: str, cursor: int) -> Any:
+def _kind(value: Any) -> str:
+    return _KINDS.get(_id(_type(value)), "instance")
+
+
+_BUILTINS = {name: _kind(value) for name, value in vars(builtins).items()} | dict.fromkeys(keyword.kwlist, "keyword")
+
+
+def complete_name(namespace: dict[str, Any], code: str, cursor: int) -> Any:
     """Completes a bare name at once, or gives None where that is not all there is to it.
 
     Touches nothing of the user's but the names, so it needs no copy of the process.
@@ -36,7 +46,7 @@ def complete_name(namespace: Mapping[str, Any], code: str, cursor: int) -> Any:
     if found is None or not _ELSEWHERE.isdisjoint(line) or line.lstrip().startswith(("import ", "from ")):
         return None
     prefix = found[1]
-    names = {name: _KINDS.get(type(value), "instance") for name, value in list(namespace.items()) if type(name) is str}
+    names = {name: _kind(value) for name, value in list(_items(namespace)) if _type(name) is str}
     texts = sorted(name for name in {**_BUILTINS, **names} if name.startswith(prefix))
     matches = [
         {

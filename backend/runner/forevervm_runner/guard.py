@@ -15,12 +15,10 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from . import aside
-
 _builtin_names = vars(builtins)
 _get_blocking, _set_blocking = os.get_blocking, os.set_blocking
 _dup2, _fstat, _getcwd, _chdir, _open = os.dup2, os.fstat, os.getcwd, os.chdir, os.open
-_signal, _getsignal, _SIGINT = signal.signal, signal.getsignal, signal.SIGINT
+_signal, _getsignal = signal.signal, signal.getsignal
 _sigmask, _UNBLOCK = signal.pthread_sigmask, signal.SIG_UNBLOCK
 _gettrace, _settrace, _getprofile, _setprofile = sys.gettrace, sys.settrace, sys.getprofile, sys.setprofile
 _getrecursionlimit, _setrecursionlimit = sys.getrecursionlimit, sys.setrecursionlimit
@@ -54,11 +52,11 @@ def flush_c_stdio() -> None:
 class Guard:
     """Remembers how things are when made; `restore` makes them so again."""
 
-    def __init__(self, saved: list[int], on_interrupt: Callable[[int, Any], None]) -> None:
-        """`saved`: duplicates of what descriptors 0, 1 and 2 must be."""
+    def __init__(self, saved: list[int], handlers: dict[int, Callable[[int, Any], None]]) -> None:
+        """`saved`: duplicates of what descriptors 0, 1 and 2 must be; `handlers`: those of the signals that interrupt."""
         self._saved = saved
         self._identities = [_identity(fd) for fd in saved]
-        self._on_interrupt = on_interrupt
+        self._handlers = handlers
         self._builtins = dict(_builtin_names)
         self._hooks = {
             name: getattr(sys, name) for name in ("displayhook", "excepthook", "unraisablehook", "breakpointhook")
@@ -86,7 +84,6 @@ class Guard:
             for name, module in self._modules.items():
                 modules.setdefault(name, module)
             modules.update(self._essential)
-        aside.quiet_fork_warning()
         if type(linecache.cache) is not dict:
             linecache.cache = {}
         if _getrecursionlimit() < MIN_RECURSION:
@@ -95,10 +92,11 @@ class Guard:
             _setswitchinterval(0.005)
 
     def restore_process(self) -> None:
-        """The process: signal handler, descriptors 0 to 2, a working folder that exists."""
-        if _getsignal(_SIGINT) is not self._on_interrupt:
-            _signal(_SIGINT, self._on_interrupt)
-        _sigmask(_UNBLOCK, {_SIGINT})
+        """The process: signal handlers, descriptors 0 to 2, a working folder that exists."""
+        for number, handler in self._handlers.items():
+            if _getsignal(number) is not handler:
+                _signal(number, handler)
+        _sigmask(_UNBLOCK, self._handlers)
         for fd, identity in enumerate(self._identities):
             if _identity(fd) != identity:
                 _dup2(self._saved[fd], fd)

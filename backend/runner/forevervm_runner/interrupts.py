@@ -40,9 +40,14 @@ class Interrupts:
         self._seen = False
         # Held while an exception is put into the main thread, so that none comes after the window is closed.
         self._lock = threading.RLock()
-        signal.signal(_SIGINT, self.on_signal)
-        signal.signal(NUDGE, self._on_nudge)
+        self.handlers = {_SIGINT: self.on_signal, NUDGE: self._on_nudge}
+        for number, handler in self.handlers.items():
+            signal.signal(number, handler)
         sys.unraisablehook = self._on_unraisable
+
+    def in_forked_child(self) -> None:
+        """A copy made by the user's code must not close the worker's window when it comes to its end."""
+        self._window = Window()
 
     def begin(self, seq: int) -> None:
         """From here on KeyboardInterrupt may be raised anywhere."""

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 # The signal of an interrupt that was repeated, and the exit status of a worker that lost its sockets.
 NUDGE = signal.SIGRTMIN + 11
@@ -43,6 +44,14 @@ def descendants(ancestor: int) -> set[int]:
         frontier = {pid for pid, parent in parents.items() if parent in frontier} - found
         found |= frontier
     return found
+
+
+def end_all_but(spared: set[int], seconds: float) -> None:
+    """Kills all others and those that they start meanwhile, which none can once it is hit."""
+    seen, deadline = spared, time.monotonic() + seconds
+    while (new := running() - seen) and time.monotonic() < deadline:
+        send_signal(new, signal.SIGKILL)
+        seen = seen | new
 
 
 def send_signal(pids: set[int], number: int) -> None:

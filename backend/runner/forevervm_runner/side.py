@@ -83,7 +83,12 @@ class Side:
     def _variables(self, header: Header, _: str) -> Header:
         limit = header.get("limit")
         limit = DEFAULT_VARIABLES if limit is None else int(limit)
-        return {"result": variables.listing(self._shell.user_ns, self._initial, limit)}
+        names = self._shell.user_ns
+        listed, whole = variables.listing(names, self._initial, limit)
+        if whole:
+            return {"result": listed}
+        answer = aside.ask(lambda: variables.listing(names, self._initial, limit, True)[0])
+        return answer if "result" in answer else {"result": listed}
 
     def _limit(self, header: Header, _: str) -> Header:
         limit = header.get("limit_bytes")

@@ -1,11 +1,12 @@
 """The listing of the user's variables.
 
 Nothing of the user's is called: lengths, shapes, sizes and previews are given only for objects whose type is
-exactly one of Python's, numpy's or pandas' own.
+exactly one of Python's or numpy's own. Types are told by their identity, since even comparing them may call a metaclass.
+Tables may have columns of a class of the user's: they are described only where that is in a copy of the process (see aside).
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import islice
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
@@ -13,15 +14,24 @@ from typing import Any
 PREVIEW = 120
 MAX_LIMIT = 1000
 _ELEMENTS = 8
-_NUMBERS = (int, float, complex, bool, type(None))
-_CONTAINERS = (list, tuple, set, frozenset, dict)
-_BRACKETS: dict[type, str] = {list: "[]", tuple: "()"}
+_NUMBERS = frozenset(map(id, (int, float, complex, bool, type(None))))
+_CONTAINERS = frozenset(map(id, (list, tuple, set, frozenset, dict)))
+_SEQUENCES = frozenset(map(id, (str, bytes, bytearray, range)))
+_TEXTS = frozenset(map(id, (str, bytes, bytearray)))
+_FUNCTIONS = frozenset(map(id, (FunctionType, BuiltinFunctionType)))
+# Kinds of arrays whose type has a name without asking what is in it.
+_PLAIN_KINDS = frozenset("biufcSUmMO")
 _HIDDEN = {"In", "Out", "exit", "quit", "get_ipython", "open", "display"}
 
-_type, _len, _repr, _sizeof, _isinstance = type, len, repr, sys.getsizeof, isinstance
-_type_name: Callable[[type], str] = type.__dict__["__name__"].__get__
+_type, _len, _repr, _sizeof, _issubclass, _id = type, len, repr, sys.getsizeof, issubclass, id
+_name_of: Callable[[type], str] = type.__dict__["__name__"].__get__
+_items, _exactly = dict.items, str.__str__
 
 Entry = dict[str, Any]
+
+
+def _type_name(kind: type) -> str:
+    return _exactly(_name_of(kind))
 
 
 class _Foreign:
@@ -49,11 +59,13 @@ def prepare() -> None:
         _foreign = _Foreign()
 
 
-def listing(namespace: Mapping[str, Any], initial: frozenset[str], limit: int) -> Any:
-    """The user's variables, by name."""
+def listing(
+    namespace: dict[str, Any], initial: frozenset[str], limit: int, tables: bool = False
+) -> tuple[Any, bool]:
+    """The user's variables, by name, and whether that is all that can be told of them: without `tables` it may not be."""
     names = [
         (name, value)
-        for name, value in list(namespace.items())
+        for name, value in list(_items(namespace))
         if _type(name) is str
         and not name.startswith("_")
         and name not in _HIDDEN
@@ -62,10 +74,22 @@ def listing(namespace: Mapping[str, Any], initial: frozenset[str], limit: int) -
     ]
     names.sort(key=lambda item: item[0])
     limit = max(0, min(limit, MAX_LIMIT))
-    return {"variables": [describe(name, value) for name, value in names[:limit]], "more": _len(names) > limit}
+    shown = names[:limit]
+    whole = tables or not any(_is_table(value) for _, value in shown)
+    return {"variables": [describe(name, value, tables) for name, value in shown], "more": _len(names) > limit}, whole
 
 
-def describe(name: str, value: Any) -> Entry:
+def _is_table(value: Any) -> bool:
+    """Whether describing it may call something of the user's."""
+    kind = _type(value)
+    if _foreign is None:
+        return False
+    if kind is _foreign.array:
+        return value.dtype.kind not in _PLAIN_KINDS
+    return kind is _foreign.frame or kind is _foreign.series or _issubclass(kind, _foreign.scalar)
+
+
+def describe(name: str, value: Any, tables: bool) -> Entry:
     """One variable. Missing knowledge is null."""
     kind = _type(value)
     entry: Entry = {
@@ -79,18 +103,18 @@ def describe(name: str, value: Any) -> Entry:
         "preview": None,
     }
     try:
-        if kind in _CONTAINERS or kind in (str, bytes, bytearray, range):
+        if _id(kind) in _CONTAINERS or _id(kind) in _SEQUENCES:
             entry["length"] = _len(value)
             entry["bytes"] = _sizeof(value)
             entry["preview"] = _preview(value)
-        elif kind in _NUMBERS:
+        elif _id(kind) in _NUMBERS:
             entry["bytes"] = _sizeof(value)
             entry["preview"] = _preview(value)
-        elif kind in (FunctionType, BuiltinFunctionType):
+        elif _id(kind) in _FUNCTIONS:
             entry["kind"] = "function"
-        elif _isinstance(kind, type) and issubclass(kind, type):
+        elif _issubclass(kind, _type):
             entry["kind"] = "class"
-        elif _foreign is not None:
+        elif _foreign is not None and (tables or not _is_table(value)):
             _describe_foreign(entry, value, kind, _foreign)
     except Exception:
         pass  # what cannot be told stays null
@@ -115,7 +139,7 @@ def _describe_foreign(entry: Entry, value: Any, kind: type, foreign: _Foreign) -
         entry |= {"shape": [_len(foreign.series_values(value))], "length": _len(foreign.series_values(value))}
         entry["dtype"] = str(foreign.series_values(value).dtype)[:100]
         entry["bytes"] = int(foreign.series_bytes(value, index=False, deep=False))
-    elif issubclass(kind, foreign.scalar) and kind.__module__ == "numpy":
+    elif _issubclass(kind, foreign.scalar) and kind.__module__ == "numpy":
         entry |= {"bytes": value.nbytes, "preview": _repr(value)[:PREVIEW]}
 
 
@@ -129,11 +153,11 @@ def _short(value: Any, depth: int = 1) -> str:
     kind = _type(value)
     if kind is int:
         return _repr(value) if value.bit_length() < 400 else "a very large int"
-    if kind in _NUMBERS or kind is range:
+    if _id(kind) in _NUMBERS or kind is range:
         return _repr(value)
-    if kind in (str, bytes, bytearray):
+    if _id(kind) in _TEXTS:
         return _repr(value[:PREVIEW])
-    if kind not in _CONTAINERS:
+    if _id(kind) not in _CONTAINERS:
         return f"<{_type_name(kind)}>"
     if depth < 0:
         return "…"
@@ -148,5 +172,5 @@ def _short(value: Any, depth: int = 1) -> str:
         inside += ","
     if kind in (set, frozenset) and not value:
         return f"{_type_name(kind)}()"
-    brackets = _BRACKETS.get(kind, "{}")
+    brackets = "[]" if kind is list else "()" if kind is tuple else "{}"
     return brackets[0] + inside + brackets[1]

@@ -71,7 +71,7 @@ class Worker:
         self._shell: Any = self._make_shell()
         warm.rehearse(self._shell)
         self._side = Side(side_pipe, self._shell, self._interrupts)
-        self._guard = guard.Guard([null_fd, out.pipe_fd, err.pipe_fd], self._interrupts.on_signal)
+        self._guard = guard.Guard([null_fd, out.pipe_fd, err.pipe_fd], self._interrupts.handlers)
         self._running = False
 
         def in_forked_child() -> None:
@@ -79,6 +79,7 @@ class Worker:
             self._work.close()
             side_pipe.close()
             self._streams.in_forked_child()
+            self._interrupts.in_forked_child()
 
         os.register_at_fork(after_in_child=in_forked_child)
 

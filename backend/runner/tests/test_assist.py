@@ -145,6 +145,97 @@ def test_hostile_objects_are_not_touched_by_the_listing(start) -> None:  # type:
     assert not runner.ask("read_file", path="sprung", offset=0, length=1).header["ok"]
 
 
+HOSTILE_TYPES = """
+import os, time
+import pandas as pd
+from pandas.api.extensions import ExtensionArray, ExtensionDtype
+def spring(*a, **k):
+    global sprung
+    sprung = True
+    while True: time.sleep(0.01)
+sprung = False
+class Meta(type):
+    __hash__ = __eq__ = __instancecheck__ = __subclasscheck__ = __getattribute__ = spring
+class Odd(metaclass=Meta): pass
+class Name(str):
+    __format__ = __getitem__ = __str__ = __len__ = spring
+class Named: pass
+Named.__name__ = Name('Named')
+class Names(dict):
+    items = __iter__ = keys = copy = __getitem__ = spring
+class Dtype(ExtensionDtype):
+    name, type = 'trap', object
+    @classmethod
+    def construct_array_type(cls): return Array
+class Array(ExtensionArray):
+    dtype = Dtype()
+    def __init__(self): self.armed = False
+    def __len__(self): return 1 if not self.armed else spring()
+    def copy(self): return self
+    def __getitem__(self, i): return self
+    def isna(self): return [False]
+    nbytes = property(spring)
+array = Array()
+series = pd.Series(array, copy=False)
+array.armed = True
+odd = object.__new__(Odd); named = Named(); plain = 41
+"""
+
+
+def test_hostile_types_cannot_hold_assistance(start) -> None:  # type: ignore[no-untyped-def]
+    runner = start()
+    assert runner.run(HOSTILE_TYPES).ok
+    for _ in range(2):
+        began = time.monotonic()
+        found = variables(runner)
+        assert time.monotonic() - began < 5
+        assert found["plain"]["preview"] == "41"
+        assert (found["odd"]["type"], found["named"]["type"], found["series"]["type"]) == ("Odd", "Named", "Series")
+        assert "plain" in complete(runner, "pla")
+    assert runner.run("sprung").value == "False", "what ran, ran in a copy"
+    runner.run("get_ipython().user_ns = Names(get_ipython().user_ns)")
+    assert "plain" in variables(runner) and "plain" in complete(runner, "pla")
+
+
+def test_what_is_registered_for_forks_cannot_hold_assistance(start) -> None:  # type: ignore[no-untyped-def]
+    runner = start()
+    runner.run(
+        "import os, time\nran = []\ndef hook():\n    ran.append(1)\n    time.sleep(600)\n"
+        "os.register_at_fork(before=hook, after_in_parent=hook)\ntext = 'abc'"
+    )
+    for _ in range(2):
+        assert any(match.endswith("upper") for match in complete(runner, "x = 1\ntext.up"))
+    assert runner.run("ran").value == "[]"
+
+
+def test_a_copy_leaves_no_processes_behind(start) -> None:  # type: ignore[no-untyped-def]
+    runner = start()
+    runner.run(
+        "import os, time\nclass Forks:\n    def __dir__(self):\n        if os.fork() == 0: time.sleep(600)\n        return ['sprung']\nforks = Forks()"
+    )
+    count = "len([name for name in os.listdir('/proc') if name.isdigit()])"
+    before = runner.run(count).value
+    complete(runner, "x = 1\nforks.")
+    deadline = time.monotonic() + 10
+    while (now := runner.run(count).value) != before and time.monotonic() < deadline:
+        pass
+    assert now == before
+
+
+def test_copies_beside_a_busy_thread(start) -> None:  # type: ignore[no-untyped-def]
+    """A copy is made while another thread wants the interpreter."""
+    runner = start()
+    runner.run("import pandas as pd\nframe = pd.DataFrame({'a': [1, 2, 3]})")
+    seq = runner.start("print('in')\nwhile True: pass")
+    runner.printed(seq, "in\n")
+    described, deadline = 0, time.monotonic() + 30
+    while described < 5 and time.monotonic() < deadline:
+        described += variables(runner)["frame"]["shape"] == [3, 1]
+    assert described == 5
+    runner.interrupt(seq)
+    assert runner.finish(seq).ename == "KeyboardInterrupt"
+
+
 def test_while_an_instruction_runs(machine: Runner) -> None:
     machine.run("value = 5")
     seq = machine.start("while True: pass")

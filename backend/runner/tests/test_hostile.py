@@ -39,6 +39,7 @@ def interrupted(machine: Runner, code: str, presses: int = 1) -> Outcome:
         "import asyncio\nprint('in')\nasyncio.run(asyncio.sleep(600))",
         "print('in')\nimport select; select.select([], [], [])",
         "print('in')\nimport socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); s.accept()",
+        "print('in')\nimport os, signal; os.kill(os.getpid(), signal.SIGSTOP)\nwhile True: pass",
         "import concurrent.futures as c, time\nprint('in')\nwith c.ThreadPoolExecutor() as e: e.submit(time.sleep, 2).result()",
     ],
 )
@@ -91,6 +92,22 @@ def test_interrupts_get_harder(start, code: str) -> None:  # type: ignore[no-unt
     machine = start()
     assert interrupted(machine, code, presses=12).ename == "KeyboardInterrupt"
     assert interrupted(machine, "print('in')\nwhile True: pass").ename == "KeyboardInterrupt"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "for n in range(1, 65):\n    try: signal.signal(n, signal.SIG_DFL)\n    except (OSError, ValueError): pass",
+        "for n in range(1, 65):\n    try: signal.signal(n, signal.SIG_IGN)\n    except (OSError, ValueError): pass",
+        "signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))",
+    ],
+)
+def test_signals_are_put_right_for_the_next_instruction(start, code: str) -> None:  # type: ignore[no-untyped-def]
+    machine = start()
+    machine.run("import signal, time\n" + code)
+    stubborn = "n = 0\nprint('in')\nwhile n < 3:\n    try: time.sleep(600)\n    except KeyboardInterrupt: n += 1\nraise KeyboardInterrupt"
+    assert interrupted(machine, stubborn, presses=12).ename == "KeyboardInterrupt"
+    assert machine.run("n").value == "3"
 
 
 def test_interrupt_spares_processes_of_earlier_instructions(machine: Runner) -> None:
@@ -298,6 +315,11 @@ def test_fork_that_comes_back(machine: Runner) -> None:
     assert outcome.value == "'one value'"
     assert outcome.out == "both\nboth\n"
     assert machine.run("import os\nif os.fork() == 0: raise ValueError\nos.wait()[1]").ok
+
+
+def test_fork_that_comes_back_does_not_end_the_interrupts(machine: Runner) -> None:
+    code = "import os, time\nif os.fork():\n    os.wait()\n    print('in')\n    time.sleep(600)"
+    assert interrupted(machine, code, 3).ename == "KeyboardInterrupt"
 
 
 def test_multiprocessing(machine: Runner) -> None:
