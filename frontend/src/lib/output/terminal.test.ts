@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { linesOf, TerminalText, type Line } from './terminal';
+import { clip, linesOf, TerminalText, type Line } from './terminal';
 
 const ESC = '\u001b';
 
@@ -36,6 +36,28 @@ describe('lines', () => {
     expect(all(linesOf('abcdef\rXY'))).toEqual(['XYcdef']);
     expect(all(linesOf('abc\b\bX'))).toEqual(['aXc']);
     expect(all(linesOf('no\r\nwindows\r\n'))).toEqual(['no', 'windows']);
+  });
+
+  it('writes over colours piece by piece', () => {
+    const pieces = (text: string) =>
+      linesOf(text)
+        .ends(1, 1)
+        .head[0]?.spans.map(({ text, style }) => `${text}${style.fg ?? ''}`);
+    const line = `${ESC}[31mabc${ESC}[32mdef${ESC}[33mghi`;
+    expect(pieces(`${line}\r${ESC}[34mXY`)).toEqual(['XY4', 'c1', 'def2', 'ghi3']);
+    expect(pieces(`${line}${ESC}[5G${ESC}[34mXYZ`)).toEqual(['abc1', 'd2', 'XYZ4', 'hi3']);
+    expect(pieces(`${line}${ESC}[9G${ESC}[34mXYZ`)).toEqual(['abc1', 'def2', 'gh3', 'XYZ4']);
+    expect(pieces(`${line}${ESC}[5G${ESC}[K`)).toEqual(['abc1', 'd2']);
+    expect(pieces(`${line}${ESC}[5G${ESC}[1K`)).toEqual(['    ', 'ef2', 'ghi3']);
+    expect(pieces(`${ESC}[31mab${ESC}[6G${ESC}[32mc`)).toEqual(['ab1', '   ', 'c2']);
+  });
+
+  it('leaves a line alone that a view has', () => {
+    const terminal = linesOf('ab');
+    const before = terminal.ends(1, 1).head;
+    terminal.write(`c\rX${ESC}[K`);
+    expect(plain(before)).toEqual(['ab']);
+    expect(all(terminal)).toEqual(['X']);
   });
 
   it('follows what nested progress bars do: up a line, erase, write again', () => {
@@ -89,6 +111,35 @@ describe('hostile text', () => {
   it('does not let an escape that never ends swallow what follows', () => {
     expect(all(linesOf(`${ESC}]0;never closed\nvisible`))).toEqual(['', 'visible']);
     expect(all(linesOf(`${ESC}[${'1;'.repeat(500)}\nvisible`)).at(-1)).toBe('visible');
+  });
+
+  it('draws no more pieces of a line than it can bear, however often the colour changes', () => {
+    const [line] = linesOf(`${ESC}[31ma${ESC}[32mb`.repeat(100_000)).ends(1, 1).head;
+    expect(line?.spans.length).toBeLessThanOrEqual(501);
+    expect(line?.spans[1]).toEqual({ text: 'b', style: { fg: 2 } });
+    expect(plain(line ? [line] : [])[0]).toBe('ab'.repeat(10_000));
+    expect(line?.length).toBe(20_000);
+    expect(line?.cut).toBe(180_000);
+    // Written over in ever other colours, and erased.
+    const back = `${'x'.repeat(2_000)}${`\b\b${ESC}[31mc${ESC}[2D${ESC}[32md`.repeat(100_000)}`;
+    expect(linesOf(back).ends(1, 1).head[0]?.spans.length).toBeLessThanOrEqual(501);
+  });
+
+  it('is drawn within a number of pieces', () => {
+    const { head } = linesOf(`${ESC}[31mab${ESC}[32mcd\nplain`).ends(2, 2);
+    const [coloured, other] = head;
+    if (!coloured || !other) throw new Error('Lines are missing.');
+    expect(clip(coloured, 10, 2)).toBe(coloured);
+    expect(clip(coloured, 3, 2)).toMatchObject({
+      spans: [
+        { text: 'ab', style: { fg: 1 } },
+        { text: 'c', style: { fg: 2 } },
+      ],
+      cut: 1,
+    });
+    expect(clip(coloured, 10, 1)).toMatchObject({ spans: [{ text: 'abcd', style: {} }], cut: 0 });
+    expect(clip(other, 2, 1)).toMatchObject({ spans: [{ text: 'pl' }], length: 2, cut: 3 });
+    expect(plain([coloured])).toEqual(['abcd']);
   });
 
   it('bounds a line', () => {

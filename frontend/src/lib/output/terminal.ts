@@ -6,7 +6,7 @@ export interface Span {
   readonly style: Style;
 }
 
-/** A line as it stands; replaced, never changed, when something is written over it. */
+/** A line as it stood when it was asked for. */
 export interface Line {
   /** Its number among all lines ever written, the same for ever. */
   readonly n: number;
@@ -16,10 +16,22 @@ export interface Line {
   readonly cut: number;
 }
 
+/** A line that is still written to, in place; once a view has it, a copy is. */
+interface Draft {
+  readonly n: number;
+  readonly spans: Span[];
+  length: number;
+  cut: number;
+  /** How often lines had been asked for when it was made. */
+  readonly made: number;
+}
+
 /** What one instruction may keep in the page; the rest is fetched when asked for. */
 const HEAD_LINES = 1_000;
 const TAIL_LINES = 2_000;
 const MAX_COLUMNS = 20_000;
+/** A line of more colour changes goes on plain. */
+const MAX_SPANS = 500;
 /** How far up an escape may move: nested progress bars use a few lines. */
 const SCREEN = 64;
 
@@ -33,9 +45,10 @@ export class TerminalText {
   /** Lines between `head` and `tail` that are no longer kept. */
   dropped = 0;
 
-  private readonly head: Line[] = [];
-  private tail: Line[] = [blank(0)];
-  private nextNumber = 1;
+  private readonly head: Draft[] = [];
+  private tail: Draft[];
+  private nextNumber = 0;
+  private asked = 0;
   /** The cursor: a place in `tail`, and a column of UTF-16 units. */
   private row = 0;
   private column = 0;
@@ -50,6 +63,7 @@ export class TerminalText {
       command: (letter, numbers) => this.command(letter, numbers),
     };
     this.parser = new AnsiParser(handler);
+    this.tail = [this.blank()];
   }
 
   write(text: string): void {
@@ -65,6 +79,7 @@ export class TerminalText {
 
   /** The first and the last lines, at most so many of each, and how many lie between them. */
   ends(first: number, last: number): { head: Line[]; hidden: number; tail: Line[] } {
+    this.asked += 1;
     const tailLength = this.shownTail();
     if (this.dropped === 0 && this.head.length + tailLength <= first + last) {
       return { head: [...this.head, ...this.tail.slice(0, tailLength)], hidden: 0, tail: [] };
@@ -81,18 +96,26 @@ export class TerminalText {
   }
 
   private put(text: string): void {
-    const line = this.tail[this.row] ?? blank(0);
-    const room = MAX_COLUMNS - this.column;
-    const fits = text.slice(0, Math.max(room, 0));
-    const cut = line.cut + text.length - fits.length;
-    const spans =
-      this.column >= line.length
-        ? append(pad(line, this.column), fits, this.style)
-        : append(slice(line.spans, 0, this.column), fits, this.style).concat(
-            slice(line.spans, this.column + fits.length, line.length),
-          );
+    const line = this.draft();
+    const fits = text.slice(0, Math.max(MAX_COLUMNS - this.column, 0));
+    line.cut += text.length - fits.length;
+    if (fits === '') return;
+    if (this.column > line.length) append(line, ' '.repeat(this.column - line.length), PLAIN);
+    if (this.column === line.length) append(line, fits, this.style);
+    else overwrite(line, this.column, fits, this.style);
     this.column += fits.length;
-    this.tail[this.row] = { n: line.n, spans, length: Math.max(line.length, this.column), cut };
+  }
+
+  /** The line that the cursor is on, to be changed. */
+  private draft(): Draft {
+    let line = this.tail[this.row] ?? this.blank();
+    if (line.made !== this.asked) line = { ...line, spans: [...line.spans], made: this.asked };
+    this.tail[this.row] = line;
+    return line;
+  }
+
+  private blank(n = this.nextNumber++): Draft {
+    return { n, spans: [], length: 0, cut: 0, made: this.asked };
   }
 
   private control(control: '\n' | '\r' | '\b'): void {
@@ -107,8 +130,7 @@ export class TerminalText {
   private down(): void {
     this.row += 1;
     if (this.row === this.tail.length) {
-      this.tail.push(blank(this.nextNumber));
-      this.nextNumber += 1;
+      this.tail.push(this.blank());
     }
   }
 
@@ -144,20 +166,15 @@ export class TerminalText {
   }
 
   private eraseLine(mode: number): void {
-    const line = this.tail[this.row];
-    if (!line) return;
+    const line = this.draft();
     if (mode === 0) {
-      const length = Math.min(line.length, this.column);
-      this.tail[this.row] = { n: line.n, spans: slice(line.spans, 0, length), length, cut: 0 };
+      truncate(line, this.column);
+      line.cut = 0;
     } else if (mode === 1) {
-      const rest = slice(line.spans, this.column, line.length);
-      const spans = [
-        { text: ' '.repeat(Math.min(this.column, line.length)), style: PLAIN },
-        ...rest,
-      ];
-      this.tail[this.row] = { ...line, spans };
+      const erased = Math.min(this.column, line.length);
+      if (erased > 0) overwrite(line, 0, ' '.repeat(erased), PLAIN);
     } else if (mode === 2) {
-      this.tail[this.row] = blank(line.n);
+      this.tail[this.row] = this.blank(line.n);
     }
   }
 
@@ -168,8 +185,7 @@ export class TerminalText {
 
   private clear(): void {
     this.head.length = 0;
-    this.tail = [blank(this.nextNumber)];
-    this.nextNumber += 1;
+    this.tail = [this.blank()];
     this.dropped = 0;
     this.row = 0;
     this.column = 0;
@@ -198,33 +214,68 @@ export function linesOf(text: string): TerminalText {
   return terminal;
 }
 
-function blank(n: number): Line {
-  return { n, spans: [], length: 0, cut: 0 };
+/**
+ * A line as a view draws it: no more of it than `columns`, and in its colours where that takes no more than `spans`
+ * elements.
+ */
+export function clip(line: Line, columns: number, spans: number): Line {
+  if (line.length <= columns && line.spans.length <= spans) return line;
+  const shown = { ...line, spans: [...line.spans] };
+  truncate(shown, columns);
+  if (shown.spans.length > spans) flatten(shown);
+  return { ...shown, cut: line.cut + line.length - shown.length };
 }
 
-function pad(line: Line, column: number): readonly Span[] {
-  const missing = column - line.length;
-  return missing > 0 ? append(line.spans, ' '.repeat(missing), PLAIN) : line.spans;
-}
+/** What of a line the functions below change, all in place: hostile output changes one line a million times. */
+type Text = Pick<Draft, 'spans' | 'length'>;
 
-function append(spans: readonly Span[], text: string, style: Style): Span[] {
-  if (text === '') return [...spans];
+function append(line: Text, text: string, style: Style): void {
+  const { spans } = line;
   const last = spans[spans.length - 1];
-  if (last && last.style === style) {
-    return [...spans.slice(0, -1), { text: last.text + text, style }];
-  }
-  return [...spans, { text, style }];
+  const look = spans.length < MAX_SPANS ? style : PLAIN;
+  if (last?.style === look) spans[spans.length - 1] = { text: last.text + text, style: look };
+  else spans.push({ text, style: look });
+  line.length += text.length;
 }
 
-/** The part of a line between two columns. */
-function slice(spans: readonly Span[], from: number, to: number): Span[] {
-  const part: Span[] = [];
-  let at = 0;
-  for (const span of spans) {
-    const text = span.text.slice(Math.max(from - at, 0), Math.max(to - at, 0));
-    if (text !== '') part.push({ text, style: span.style });
-    at += span.text.length;
-    if (at >= to) break;
+/** Writes text from a column within the line on. */
+function overwrite(line: Text, column: number, text: string, style: Style): void {
+  if (line.spans.length >= MAX_SPANS) flatten(line);
+  const { spans } = line;
+  const end = column + text.length;
+  let first = 0;
+  let from = 0; // the column where `first` begins
+  for (let span = spans[0]; span && from + span.text.length <= column; span = spans[first]) {
+    from += span.text.length;
+    first += 1;
   }
-  return part;
+  const before = spans[first]?.text.slice(0, column - from) ?? '';
+  const written: Span[] = [{ text, style }];
+  if (before !== '') written.unshift({ text: before, style: spans[first]?.style ?? PLAIN });
+  let last = first;
+  for (let span = spans[last]; span && from < end; span = spans[last]) {
+    const rest = span.text.slice(Math.max(end - from, 0));
+    if (rest !== '') written.push({ text: rest, style: span.style });
+    from += span.text.length;
+    last += 1;
+  }
+  spans.splice(first, last - first, ...written);
+  line.length = Math.max(line.length, end);
+}
+
+function truncate(line: Text, length: number): void {
+  const { spans } = line;
+  while (line.length > length) {
+    const last = spans.pop();
+    if (!last) break;
+    line.length -= last.text.length;
+    if (line.length >= length) continue;
+    spans.push({ text: last.text.slice(0, length - line.length), style: last.style });
+    line.length = length;
+  }
+}
+
+function flatten(line: Text): void {
+  const text = line.spans.map((span) => span.text).join('');
+  line.spans.splice(0, line.spans.length, { text, style: PLAIN });
 }
