@@ -247,6 +247,36 @@ describe('the daemon', () => {
     await (await tab.runToEnd(2, 'kept')).getByText("'through a crash'").waitFor();
   });
 
+  it('is told nothing where another program has taken its place', async () => {
+    const { page } = tab;
+    await tab.newMachine();
+    await tab.runToEnd(1, 'kept = "not told"');
+    await daemon.kill();
+    const heard: string[] = [];
+    const impostor = createServer(({ method, url, headers }, response) => {
+      heard.push(`${method} ${url?.split('?')[0]} ${headers.authorization ?? ''}`.trim());
+      response.end('{"status":"ok","version":"1"}');
+    });
+    impostor.listen(Number(new URL(daemon.url).port), '127.0.0.1');
+    await once(impostor, 'listening');
+    try {
+      await page.getByText('Another program answers in place of ForeverVM').waitFor();
+      await tab.run('kept');
+      await page.getByText('ForeverVM does not answer').waitFor();
+      // What a page of the impostor's could read after a reload.
+      expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
+      expect(heard.filter((request) => request !== 'GET /health')).toEqual([]);
+    } finally {
+      impostor.closeAllConnections();
+      impostor.close();
+    }
+    await daemon.start();
+    await page.getByText('Another program answers').waitFor({ state: 'detached' });
+    await (await tab.runToEnd(2, 'kept')).getByText("'not told'").waitFor();
+    await page.reload();
+    await tab.step(2).waitFor();
+  });
+
   it('may come back while code runs: the rest of its output appears', async () => {
     await tab.newMachine();
     await tab.run(

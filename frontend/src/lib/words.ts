@@ -203,9 +203,12 @@ export const words = {
   },
 
   failed: {
-    title: 'ForeverVM could not be started',
+    title: 'ForeverVM cannot be reached',
     retry: 'Try again',
   },
+
+  stranger:
+    'Another program answers in place of ForeverVM, so nothing is sent to it. “forevervm open” opens the page where ForeverVM is now.',
 
   connecting: 'Starting…',
   cancel: 'Cancel',

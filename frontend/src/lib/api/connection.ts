@@ -1,4 +1,5 @@
 /** Where the daemon is and how the page may speak to it: from the window's binding, or from the browser's address. */
+import { prove } from './proof';
 
 export interface Connection {
   /** Without a slash at the end; empty for the origin that the page came from. */
@@ -18,6 +19,8 @@ declare global {
 }
 
 const TOKEN_KEY = 'forevervm.token';
+/** The browser's token; what is stored of it is for a reload. */
+let known: string | null = null;
 
 /** Whether the page is shown in the desktop window and not in a browser. */
 export function inWindow(): boolean {
@@ -30,13 +33,16 @@ export function clientName(): 'window' | 'browser' {
 }
 
 /**
- * Finds the connection, or null when the page has no token: the person then has to open it by `forevervm open`.
- * Throws when the window cannot reach or start the daemon; the message is meant for the person.
+ * Finds the connection, or null when the page has no token: the person then has to open it by `forevervm open`. Who
+ * answers there has just proved to be the daemon; asked again whenever the connection was lost, because its port may be
+ * anybody's then. Throws when the daemon cannot be reached or started, or something else answers; the message is meant
+ * for the person.
  */
 export async function connect(): Promise<Connection | null> {
   const window = bridge();
   if (window) {
     try {
+      // The window has asked for the proof itself (backend/proof).
       return trimmed(await window.Connection());
     } catch (reason) {
       // Wails rejects with the Go error's text.
@@ -44,16 +50,23 @@ export async function connect(): Promise<Connection | null> {
     }
   }
   const code = takeCode();
-  if (code) {
-    const token = await redeem(code);
-    if (token) sessionStorage.setItem(TOKEN_KEY, token);
+  if (code) known = await redeem(code);
+  known ??= sessionStorage.getItem(TOKEN_KEY);
+  if (!known) return null;
+  try {
+    await prove(location.origin, known);
+  } catch (reason) {
+    // Whoever takes the port can serve a page to the next reload, which could read what is stored.
+    sessionStorage.removeItem(TOKEN_KEY);
+    throw reason;
   }
-  const token = sessionStorage.getItem(TOKEN_KEY);
-  return token ? { url: '', token } : null;
+  sessionStorage.setItem(TOKEN_KEY, known);
+  return { url: '', token: known };
 }
 
 /** Forgets a token that the daemon refused. */
 export function forget(): void {
+  known = null;
   sessionStorage.removeItem(TOKEN_KEY);
 }
 

@@ -30,13 +30,21 @@ export interface RequestOptions {
 
 /** The one place where the page speaks HTTP: adds the token and turns failures into ApiError or Unreachable. */
 export class Http {
+  private closed = false;
+
   constructor(
     private readonly connection: Connection,
     private readonly client: string,
   ) {}
 
+  /** From now on nothing is sent any more: nobody knows who would answer. */
+  close(): void {
+    this.closed = true;
+  }
+
   /** The response, its body unread. An aborted request throws what fetch throws. */
   async send(path: string, options: RequestOptions = {}): Promise<Response> {
+    if (this.closed) throw new Unreachable();
     const headers: Record<string, string> = {
       Authorization: `Bearer ${this.connection.token}`,
       'X-Forevervm-Client': this.client,

@@ -1,7 +1,8 @@
 import { Api } from '$lib/api/api';
-import { clientName, connect, forget } from '$lib/api/connection';
+import { clientName, connect, forget, type Connection } from '$lib/api/connection';
 import { followEvents } from '$lib/api/events';
-import { Http } from '$lib/api/http';
+import { ApiError, Http } from '$lib/api/http';
+import { Stranger } from '$lib/api/proof';
 import type { Checkpoint, Event, Machine, MachineChange, NewMachine, Status } from '$lib/api/types';
 import { title, words } from '$lib/words';
 import { Machines } from './machines.svelte';
@@ -17,6 +18,8 @@ export class App {
   problem = $state('');
   /** False once the daemon has been away long enough to be worth a word. */
   online = $state(true);
+  /** While the daemon is away: whether something else answers in its place. */
+  stranger = $state(false);
   status = $state.raw<Status | null>(null);
   selectedId = $state<string | null>(null);
   timeline = $state.raw<Timeline | null>(null);
@@ -59,7 +62,7 @@ export class App {
       await followEvents(
         {
           http: async () => {
-            const connection = next ?? (await connect()) ?? first;
+            const connection = next ?? (await this.reconnect());
             next = null;
             const http = new Http(connection, clientName());
             this.current = new Api(http);
@@ -80,6 +83,17 @@ export class App {
       this.problem = reason instanceof Error ? reason.message : String(reason);
       this.phase = 'failed';
     }
+  }
+
+  private async reconnect(): Promise<Connection> {
+    try {
+      const connection = await connect();
+      if (connection) return connection;
+    } catch (reason) {
+      this.stranger = reason instanceof Stranger;
+      throw reason;
+    }
+    throw new ApiError(401, 'Unauthorized', words.locked.title);
   }
 
   close(): void {
@@ -216,10 +230,12 @@ export class App {
   private onState(state: 'open' | 'lost', resumed: boolean): void {
     clearTimeout(this.lostTimer);
     if (state === 'lost') {
+      this.current?.http.close();
       this.lostTimer = setTimeout(() => (this.online = false), LOST_SHOWN_AFTER_MS);
       return;
     }
     this.online = true;
+    this.stranger = false;
     if (!resumed) void this.loadAll();
   }
 
