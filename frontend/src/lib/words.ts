@@ -98,6 +98,7 @@ export const words = {
     showAll: 'Show everything',
     showCode: (n: number) => `Show all ${n.toLocaleString()} lines`,
     showLess: 'Show less',
+    gap: 'What it put out in between is not shown here.',
     omitted: (n: number) => `${n.toLocaleString()} parts in between are not shown`,
     outputLost: (size: string) => `${size} of output was too much to keep.`,
     background: 'Printed later, while nothing ran',
@@ -115,6 +116,10 @@ export const words = {
     close: 'Close',
     copy: 'Copy',
     save: 'Save as a file',
+    partly:
+      'This is too much to show at once: you see the beginning and the end. The file has it all.',
+    between: (n: number) =>
+      `… ${n.toLocaleString()} ${n === 1 ? 'line is' : 'lines are'} not shown here …`,
     lines: (n: number) => `${n.toLocaleString()} ${n === 1 ? 'line' : 'lines'}`,
     picture: 'Picture made by this step',
     rich: 'Table or formatted output of this step',

@@ -85,14 +85,12 @@ export class Api {
       query: { from, limit: 1000 },
     });
 
-  /** Everything that is kept of an instruction's output, as text. */
-  async output(name: string, seq: number, signal?: AbortSignal): Promise<string> {
-    const response = await this.http.send(
-      at(name, 'instructions', seq, 'output'),
-      signal ? { signal } : {},
-    );
-    return response.text();
-  }
+  instruction = (name: string, seq: number) =>
+    this.http.json<Instruction>(at(name, 'instructions', seq));
+
+  /** Everything that is kept of an instruction's output, as text: up to hundreds of megabytes, unread. */
+  output = (name: string, seq: number, signal: AbortSignal) =>
+    this.http.send(at(name, 'instructions', seq, 'output'), { signal });
 
   /** A representation's bytes as a blob. The href is the daemon's own path and is used as nothing else. */
   async data(representation: Representation, signal: AbortSignal): Promise<Blob> {

@@ -15,12 +15,14 @@ function display(index: number, mime: string, extra: Partial<Item> = {}): Item {
 
 function shown(transcript: Transcript): string[] {
   return transcript.blocks.map((block) =>
-    block.kind === 'display'
-      ? (block.representations[0]?.mime ?? '')
-      : `${block.stream}:${block.text
-          .ends(99, 99)
-          .head.map(({ spans }) => spans.map(({ text }) => text).join(''))
-          .join('|')}`,
+    block.kind === 'gap'
+      ? '…'
+      : block.kind === 'display'
+        ? (block.representations[0]?.mime ?? '')
+        : `${block.stream}:${block.text
+            .ends(99, 99)
+            .head.map(({ spans }) => spans.map(({ text }) => text).join(''))
+            .join('|')}`,
   );
 }
 
@@ -50,6 +52,15 @@ describe('Transcript', () => {
 
   it('goes on after numbers that the daemon left out', () => {
     expect(shown(of(output(0, 'a\n'), output(900, 'z')))).toEqual(['stdout:a|z']);
+  });
+
+  it('shows where it went on at a later item', () => {
+    const transcript = of(output(0, 'a\n'));
+    transcript.skipTo(500);
+    transcript.add(output(3, 'between'));
+    transcript.add(output(500, 'z'));
+    transcript.skipTo(400);
+    expect(shown(transcript)).toEqual(['stdout:a', '…', 'stdout:z']);
   });
 
   it('clears at once, or when the next item comes', () => {

@@ -15,7 +15,9 @@ export type Block =
       readonly id: number;
       readonly displayId: string | undefined;
       readonly representations: readonly Representation[];
-    };
+    }
+  /** What was left out here was never loaded. */
+  | { readonly kind: 'gap'; readonly id: number };
 
 /** Beyond this the middle is left out: two streams in turn could otherwise fill the page. */
 const MAX_BLOCKS = 400;
@@ -47,6 +49,14 @@ export class Transcript {
     if (this.clearPending) this.clear();
     if (item.kind === 'output') this.output(item);
     else this.display(item);
+  }
+
+  /** Goes on at a later item, and shows that something is missing. */
+  skipTo(index: number): void {
+    if (index <= this.next) return;
+    this.next = index;
+    this.version += 1;
+    this.push({ kind: 'gap', id: this.nextId });
   }
 
   private clear(): void {

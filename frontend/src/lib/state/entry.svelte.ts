@@ -3,6 +3,11 @@ import type { Instruction, Item } from '$lib/api/types';
 import { Transcript } from '$lib/output/transcript';
 import { Slice } from '$lib/slice';
 
+/** Of long output the page loads this much from the beginning, and about so much from the end. */
+const HEAD_PAGES = 2;
+const TAIL_ITEMS = 1_000;
+const TAIL_BYTES = 4 << 20;
+
 /** One step of a machine: the instruction and what it put out, which is loaded when it comes into view. */
 export class Entry {
   instruction = $state.raw() as Instruction;
@@ -60,7 +65,7 @@ export class Entry {
     this.loading = 'loading';
     const slice = new Slice();
     try {
-      for (;;) {
+      for (let pages = 1; ; pages += 1) {
         const page = await this.source.api.listItems(
           this.source.name,
           this.seq,
@@ -71,6 +76,7 @@ export class Entry {
           await slice.pause();
         }
         if (!page.next || page.items.length === 0) break;
+        if (pages === HEAD_PAGES) await this.skipMiddle();
       }
       for (const item of this.waiting) this.transcript.add(item);
       this.waiting = [];
@@ -79,6 +85,17 @@ export class Entry {
       this.loading = 'failed';
     }
     this.changed();
+  }
+
+  /** Goes on near the end of what would take the page long to load and little of which it would keep. */
+  private async skipMiddle(): Promise<void> {
+    const now = await this.source.api.instruction(this.source.name, this.seq);
+    this.update(now);
+    const average = Math.max(now.output_bytes / Math.max(now.items, 1), 1);
+    const items = Math.min(TAIL_ITEMS, Math.ceil(TAIL_BYTES / average));
+    if (now.items - items > this.transcript.next + items) {
+      this.transcript.skipTo(now.items - items);
+    }
   }
 
   private changed(): void {
