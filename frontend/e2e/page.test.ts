@@ -247,6 +247,29 @@ describe('the daemon', () => {
     await (await tab.runToEnd(2, 'kept')).getByText("'through a crash'").waitFor();
   });
 
+  it('may fail to load: the page says so, and loads when asked or when the daemon is back', async () => {
+    const { page } = tab;
+    const name = await tab.newMachine();
+    await tab.runToEnd(1, '6 * 7');
+    const failing = '**/api/machines/*/instructions?**';
+    await page.route(failing, (route) => route.abort());
+    await page.reload();
+    await page.getByRole('heading', { name }).waitFor();
+    await page.getByText('The work so far could not be loaded.').waitFor();
+    expect(await page.getByText('does not exist any more').count()).toBe(0);
+    await page.unroute(failing);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await tab.step(1).getByText('42', { exact: true }).waitFor();
+
+    await page.route(failing, (route) => route.abort());
+    await page.reload();
+    await page.getByText('The work so far could not be loaded.').waitFor();
+    await page.unroute(failing);
+    await daemon.kill();
+    await daemon.start();
+    await tab.step(1).getByText('42', { exact: true }).waitFor();
+  });
+
   it('is told nothing where another program has taken its place', async () => {
     const { page } = tab;
     await tab.newMachine();

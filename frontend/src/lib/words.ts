@@ -75,6 +75,8 @@ export const words = {
     removed: (name: string) => `${name} was moved to the bin.`,
     undo: 'Undo',
     notFound: 'This machine does not exist any more.',
+    loadFailed: 'The work so far could not be loaded.',
+    retry: 'Try again',
     history: 'Work so far',
   },
 

@@ -236,7 +236,8 @@ export class App {
     }
     this.online = true;
     this.stranger = false;
-    if (!resumed) void this.loadAll();
+    if (resumed) void this.timeline?.retry();
+    else void this.loadAll();
   }
 
   private async loadAll(): Promise<void> {
@@ -251,8 +252,12 @@ export class App {
       if (this.selectedId !== null && !this.selected) this.select(null);
       await this.timeline?.load();
     } catch (reason) {
-      // Lost again while loading: the next `open` loads anew. Anything else the person should know.
       if (this.phase === 'ready') this.toasts.error(reason);
+      else if (reason instanceof ApiError) {
+        this.problem = reason.message;
+        this.phase = 'failed';
+      }
+      // Else it was lost again while loading: the next `open` loads anew.
     }
   }
 

@@ -1,4 +1,5 @@
 import type { Api } from '$lib/api/api';
+import { ApiError } from '$lib/api/http';
 import type { Checkpoint, Instruction, Item } from '$lib/api/types';
 import { Entry } from './entry.svelte';
 import { mergeBySeq } from './merge';
@@ -17,7 +18,8 @@ export class Timeline {
   checkpoints = $state.raw<readonly Checkpoint[]>([]);
   /** Whether there are steps before the first entry. */
   hasEarlier = $state(false);
-  state = $state<'loading' | 'ready' | 'failed'>('loading');
+  /** `gone` when there is no such machine, `failed` when that is not known. */
+  state = $state<'loading' | 'ready' | 'failed' | 'gone'>('loading');
 
   /** Checkpoints that were asked for, by the step that they follow. */
   readonly marks = $derived.by(() => {
@@ -39,6 +41,7 @@ export class Timeline {
 
   /** Loads the newest steps; after missed events, what changed of those shown. Throws nothing. */
   async load(): Promise<void> {
+    if (this.state === 'failed') this.state = 'loading';
     try {
       const { api, name } = this.source;
       const [page, checkpoints] = await Promise.all([
@@ -58,9 +61,17 @@ export class Timeline {
       for (const entry of this.entries) {
         if (entry.loading !== 'no') void entry.load();
       }
-    } catch {
-      if (this.state === 'loading') this.state = 'failed';
+    } catch (reason) {
+      if (this.state !== 'loading') return;
+      this.state = reason instanceof ApiError && reason.status === 404 ? 'gone' : 'failed';
     }
+  }
+
+  /** Loads again what could not be loaded. */
+  async retry(): Promise<void> {
+    if (this.state === 'failed') await this.load();
+    const failed = this.entries.filter(({ loading }) => loading === 'failed');
+    await Promise.all(failed.map((entry) => entry.load()));
   }
 
   async loadEarlier(): Promise<void> {

@@ -1,0 +1,42 @@
+import { expect, it } from 'vitest';
+import type { Api } from '$lib/api/api';
+import { ApiError, Unreachable } from '$lib/api/http';
+import type { Instruction } from '$lib/api/types';
+import { Timeline } from './timeline.svelte';
+
+/** A timeline whose daemon fails with this until it is taken away. */
+function failing(reason: Error) {
+  const failures = [reason];
+  const instruction = { seq: 0, status: 'ok', items: 0 } as Instruction;
+  const api = {
+    listInstructions: () =>
+      failures[0] ? Promise.reject(failures[0]) : Promise.resolve({ items: [instruction] }),
+    listCheckpoints: () => Promise.resolve([]),
+  } as unknown as Api;
+  return { timeline: new Timeline({ api, name: 'm' }), failures };
+}
+
+it('says that a machine is gone only when the daemon says so', async () => {
+  for (const [reason, state] of [
+    [new ApiError(404, 'NotFound', 'There is no such machine.'), 'gone'],
+    [new ApiError(500, 'Internal', 'The disk is full.'), 'failed'],
+    [new Unreachable(), 'failed'],
+  ] as const) {
+    const { timeline } = failing(reason);
+    await timeline.load();
+    expect(timeline.state).toBe(state);
+  }
+});
+
+it('loads again after a failure, asked or by itself', async () => {
+  for (const again of ['load', 'retry'] as const) {
+    const { timeline, failures } = failing(new Unreachable());
+    await timeline.load();
+    await timeline[again]();
+    expect(timeline.state).toBe('failed');
+    failures.pop();
+    await timeline[again]();
+    expect(timeline.state).toBe('ready');
+    expect(timeline.entries).toHaveLength(1);
+  }
+});
