@@ -106,6 +106,18 @@ describe('running code', () => {
     expect(colour).toBe('rgb(179, 38, 30)');
   });
 
+  it('says that it does not show an interactive figure, and has its data', async () => {
+    await tab.newMachine();
+    const step = await tab.runToEnd(
+      1,
+      'import plotly.graph_objects as go\ngo.Figure(go.Bar(y=[3, 1, 4]))',
+    );
+    await step.getByText('Figures made with matplotlib are.').waitFor();
+    expect(await step.getByText('"bar"').count()).toBe(0);
+    await step.getByText('The data of the figure').click();
+    await step.getByText('layout').first().waitFor();
+  });
+
   it('says what went wrong before it says where', async () => {
     await tab.newMachine();
     const step = await tab.runToEnd(1, 'def f(x):\n    return 1 / x\nf(0)');

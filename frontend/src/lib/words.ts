@@ -107,6 +107,9 @@ export const words = {
     loadFailed: 'The output could not be loaded.',
     retry: 'Try again',
     cutLine: (n: number) => `… ${n.toLocaleString()} more characters`,
+    interactive:
+      'This is an interactive figure, a kind that is not shown here. Figures made with matplotlib are.',
+    figureData: 'The data of the figure',
     notShown: 'This kind of output cannot be shown here.',
     tooMuch:
       'This table or page is too big to show without holding up the window. Ask for a smaller part of it, such as its first rows.',

@@ -1,7 +1,8 @@
 import type { Representation } from '$lib/api/types';
 
 /** The ways in which something rich is shown. */
-export type RichKind = 'html' | 'svg' | 'image' | 'markdown' | 'latex' | 'json' | 'text';
+export type RichKind =
+  'html' | 'svg' | 'image' | 'markdown' | 'latex' | 'interactive' | 'json' | 'text';
 
 export interface Rich {
   readonly kind: RichKind;
@@ -15,6 +16,7 @@ const ORDER: readonly [RegExp, RichKind][] = [
   [/^image\/(png|jpeg|gif|webp)$/, 'image'],
   [/^text\/markdown$/, 'markdown'],
   [/^text\/latex$/, 'latex'],
+  [/^application\/vnd\.[\w.-]+\+json$/, 'interactive'],
   [/^application\/(json|[\w.-]+\+json)$/, 'json'],
   [/^text\//, 'text'],
 ];
