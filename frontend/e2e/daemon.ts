@@ -1,6 +1,6 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -51,9 +51,14 @@ export class Daemon {
     return this.cli('open', '--print').trim();
   }
 
+  /** Whether a daemon of this home has started, whoever started it. */
+  runs(): boolean {
+    return existsSync(this.discovery);
+  }
+
   /** Ends a daemon that another program started here, and removes the home. */
   async closeDetached(): Promise<void> {
-    const { url, pid } = JSON.parse(readFileSync(join(this.home, 'run/daemon.json'), 'utf8')) as {
+    const { url, pid } = JSON.parse(readFileSync(this.discovery, 'utf8')) as {
       url: string;
       pid: number;
     };
@@ -65,6 +70,11 @@ export class Daemon {
       await setTimeout(50);
     }
     await this.close();
+  }
+
+  /** The file in which a daemon says where it is. */
+  private get discovery(): string {
+    return join(this.home, 'run/daemon.json');
   }
 
   get env(): NodeJS.ProcessEnv {

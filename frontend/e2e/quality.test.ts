@@ -104,6 +104,25 @@ it('is not broken by long names, nor in a small window', async () => {
   await tab.close();
 });
 
+it('reaches the last of two million lines', async () => {
+  const tab = await Tab.open(browser, daemon);
+  const { page } = tab;
+  await tab.newMachine();
+  const step = await tab.runToEnd(1, 'print("\\n".join(map(str, range(2_000_000))))');
+  await step.getByText('1999999', { exact: true }).waitFor();
+  await step.getByRole('button', { name: 'Show everything' }).first().click();
+  const lines = page.getByRole('log');
+  await page.getByText('2,000,000 lines. This is too much to show at once').waitFor();
+  await lines.getByText('0', { exact: true }).first().waitFor();
+  await lines.focus();
+  await page.keyboard.press('End');
+  const last = lines.locator('.row').last();
+  await expect.poll(() => last.textContent()).toBe('20000001999999');
+  const [row, list] = await Promise.all([last.boundingBox(), lines.boundingBox()]);
+  expect(row && list && row.y + row.height <= list.y + list.height + 1).toBe(true);
+  await tab.close();
+});
+
 describe('numbers', () => {
   it('shows what another client runs within 100 ms (median of 9)', async () => {
     const tab = await Tab.open(browser, daemon);

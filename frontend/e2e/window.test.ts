@@ -37,15 +37,18 @@ async function firstLine(process: ChildProcess): Promise<string> {
   return line.trim();
 }
 
-/** How many pixels of the screen have the colour of the product's mark, which the page draws. */
-function markPixels(env: NodeJS.ProcessEnv): number {
+/** A picture in a colour that nothing but a machine's output has. */
+const PICTURE = 'from PIL import Image; Image.new("RGB", (400, 300), (0x12, 0xc9, 0x5f))';
+
+/** How many pixels of the screen have the picture's colour. */
+function picturePixels(env: NodeJS.ProcessEnv): number {
   const raw = execFileSync('import', ['-window', 'root', '-depth', '8', 'rgb:-'], {
     env,
     maxBuffer: 64 << 20,
   });
   let count = 0;
   for (let i = 0; i + 2 < raw.length; i += 3) {
-    if (raw[i] === 0x0f && raw[i + 1] === 0x76 && raw[i + 2] === 0x6e) count += 1;
+    if (raw[i] === 0x12 && raw[i + 1] === 0xc9 && raw[i + 2] === 0x5f) count += 1;
   }
   return count;
 }
@@ -86,7 +89,7 @@ it('gives the same address when the display answers but takes no window', async 
   expect(said).toMatch(/http:\S+#open=/);
 });
 
-it('shows the page, is there once, and takes nothing along when it dies', async () => {
+it('starts the daemon, shows what machines put out, is there once, and takes nothing along', async () => {
   const screen = start('Xvfb', ['-displayfd', '1', '-screen', '0', '1280x900x24'], process.env);
   const bus = start('dbus-daemon', ['--session', '--nofork', '--print-address'], process.env);
   const env: NodeJS.ProcessEnv = {
@@ -95,17 +98,26 @@ it('shows the page, is there once, and takes nothing along when it dies', async 
     DBUS_SESSION_BUS_ADDRESS: await firstLine(bus),
   };
   delete env['WAYLAND_DISPLAY'];
+  const kill = async (window: ChildProcess) => {
+    expect(window.exitCode).toBeNull();
+    const ended = once(window, 'exit');
+    window.kill('SIGKILL');
+    await ended;
+  };
+
+  const first = start(desktop, [], env);
+  await expect.poll(() => daemon.runs(), { timeout: 40_000 }).toBe(true);
+  await kill(first);
+  const name = daemon.cli('machine', 'new').trim();
+  daemon.cli('exec', name, 'kept = 42');
+  daemon.cli('exec', name, PICTURE);
+
+  expect(picturePixels(env)).toBe(0);
   const window = start(desktop, [], env);
-  await expect.poll(() => markPixels(env), { timeout: 40_000 }).toBeGreaterThan(100);
+  await expect.poll(() => picturePixels(env), { timeout: 40_000 }).toBeGreaterThan(10_000);
 
   const second = start(desktop, [], env);
   await once(second, 'exit');
-  expect(window.exitCode).toBeNull();
-
-  const name = daemon.cli('machine', 'new').trim();
-  daemon.cli('exec', name, 'kept = 42');
-  const ended = once(window, 'exit');
-  window.kill('SIGKILL');
-  await ended;
+  await kill(window);
   expect(daemon.cli('exec', name, 'kept').trim()).toBe('42');
-});
+}, 120_000);
