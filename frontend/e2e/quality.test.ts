@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -23,7 +24,6 @@ afterAll(async () => {
 async function violations(tab: Tab): Promise<string[]> {
   // The page's own policy lets no script be added: it is put in from outside.
   await tab.context.newCDPSession(tab.page).then(async (session) => {
-    const { readFileSync } = await import('node:fs');
     await session.send('Runtime.evaluate', { expression: readFileSync(axeScript, 'utf8') });
   });
   const results = await tab.page.evaluate(() =>
@@ -120,6 +120,15 @@ it('reaches the last of two million lines', async () => {
   await expect.poll(() => last.textContent()).toBe('20000001999999');
   const [row, list] = await Promise.all([last.boundingBox(), lines.boundingBox()]);
   expect(row && list && row.y + row.height <= list.y + list.height + 1).toBe(true);
+
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Save as a file' }).click(),
+  ]);
+  const saved = readFileSync(await download.path(), 'utf8')
+    .trimEnd()
+    .split('\n');
+  expect([saved.length, saved[1_000_000], saved.at(-1)]).toEqual([2e6, '1000000', '1999999']);
   await tab.close();
 });
 
