@@ -13,20 +13,44 @@ import (
 
 // Several processes of the published Python SDK work at once on one daemon, unchanged.
 func TestPythonSDK(t *testing.T) {
-	python := pythonEnv(t)
+	together(t, serve(t, newHome(t)), pythonPrograms(t, "a", "b", "c"))
+}
+
+// Several processes of the published Rust SDK work at once on one daemon, unchanged, beside others of the Python SDK.
+func TestRustSDK(t *testing.T) {
 	d := serve(t, newHome(t))
-	script := filepath.Join(repo(t), "backend", "e2e", "testdata", "python", "program.py")
+	programs, target := pythonPrograms(t, "d", "e"), cache(t, "rust")
+	run(t, filepath.Join(repo(t), "backend", "e2e", "testdata", "rust"), d.env("CARGO_TARGET_DIR="+target), "cargo", "build", "--quiet", "--locked")
+	for range 3 {
+		programs = append(programs, []string{filepath.Join(target, "debug", "forevervm-sdk-program")})
+	}
+	together(t, d, programs)
+}
+
+// together runs programs on a daemon, all at once; each ends with the word fine.
+func together(t *testing.T, d *daemon, programs [][]string) {
+	t.Helper()
 	var all sync.WaitGroup
-	for _, who := range []string{"a", "b", "c"} {
+	for _, p := range programs {
 		all.Go(func() {
-			cmd := exec.Command(python, script, who)
+			cmd := exec.Command(p[0], p[1:]...)
 			cmd.Env = d.env()
 			if out, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "fine" {
-				t.Errorf("program %s: %v\n%s", who, err, out)
+				t.Errorf("program %v: %v\n%s", p, err, out)
 			}
 		})
 	}
 	all.Wait()
+}
+
+// pythonPrograms are commands of a program with the Python SDK, each under a name of its own.
+func pythonPrograms(t *testing.T, names ...string) (commands [][]string) {
+	t.Helper()
+	python, script := pythonEnv(t), filepath.Join(repo(t), "backend", "e2e", "testdata", "python", "program.py")
+	for _, name := range names {
+		commands = append(commands, []string{python, script, name})
+	}
+	return commands
 }
 
 // pythonEnv is the interpreter of a virtual environment with the SDK, made once.
@@ -40,14 +64,4 @@ func pythonEnv(t *testing.T) string {
 	}
 	run(t, dir, os.Environ(), python, "-m", "pip", "install", "--quiet", "--requirement", requirements)
 	return python
-}
-
-// The published Rust SDK works on the daemon, unchanged.
-func TestRustSDK(t *testing.T) {
-	d := serve(t, newHome(t))
-	dir := filepath.Join(repo(t), "backend", "e2e", "testdata", "rust")
-	out := run(t, dir, d.env("CARGO_TARGET_DIR="+cache(t, "rust")), "cargo", "run", "--quiet", "--locked")
-	if strings.TrimSpace(out) != "fine" {
-		t.Errorf("the program said %q", out)
-	}
 }

@@ -3,15 +3,19 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
 
 	"github.com/forevervm/desktop/backend/connect/connecttest"
 )
@@ -39,6 +43,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"status":      status,
 			"keep":        keep,
+			"json":        onlyJSON,
 			"waitrunning": waitRunning(t),
 		},
 	})
@@ -67,6 +72,46 @@ func keep(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("usage: keep NAME")
 	}
 	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
+}
+
+// onlyJSON runs the program with --json and checks that it succeeds and prints JSON documents alone: json forevervm ….
+func onlyJSON(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: json PROGRAM ARGUMENT…")
+	}
+	ts.Check(ts.Exec(args[0], append([]string{"--json"}, args[1:]...)...))
+	documents := json.NewDecoder(strings.NewReader(ts.ReadFile("stdout")))
+	for n := 0; ; n++ {
+		var document map[string]any
+		switch err := documents.Decode(&document); {
+		case errors.Is(err, io.EOF) && n > 0:
+			return
+		case err != nil:
+			ts.Fatalf("after %d documents: %v", n, err)
+		}
+	}
+}
+
+// Whatever command is added is run with --json too.
+func TestEveryCommandIsAskedForJSON(t *testing.T) {
+	script, err := os.ReadFile(filepath.Join("testdata", "script", "json.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var check func(*cobra.Command)
+	check = func(cmd *cobra.Command) {
+		for _, sub := range cmd.Commands() {
+			check(sub)
+		}
+		switch cmd.Name() {
+		case "mcp", "serve": // speak JSON in any case, each a protocol of its own
+			return
+		}
+		if cmd.Runnable() && !regexp.MustCompile(`(?m)^json `+cmd.CommandPath()+`( |$)`).Match(script) {
+			t.Errorf("%s is not in json.txtar", cmd.CommandPath())
+		}
+	}
+	check(new(app).root())
 }
 
 // waitRunning waits until code runs on a machine: waitrunning NAME.
