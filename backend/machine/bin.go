@@ -83,19 +83,35 @@ func (e *entry) bin(ctx context.Context) error {
 	return nil
 }
 
-// leave takes the machine out of memory: saved, unless it is at rest and its present state is saved already. op is held.
+// leave takes the machine out of memory: saved, unless it is at rest and its present state is saved already. On a full disk what its
+// threads did since the last save has to go. op is held.
 func (e *entry) leave(ctx context.Context) error {
+	if left, err := e.leaveUnsaved(ctx, e.saved); left {
+		return err
+	}
+	err := e.stop(ctx, nil)
+	if errors.Is(err, ErrDiskFull) {
+		if left, unsaved := e.leaveUnsaved(ctx, func(context.Context) bool { return e.sess.version == e.sess.clean }); left {
+			return unsaved
+		}
+	}
+	return err
+}
+
+// leaveUnsaved takes the machine out of memory as it was saved last, if it is at rest and saved says so, and says whether it did. op
+// is held.
+func (e *entry) leaveUnsaved(ctx context.Context, saved func(context.Context) bool) (bool, error) {
 	e.mu.Lock()
 	x := e.sess
-	saved := x.alive() && e.atRest() && e.rec.Base != "" && x.version == x.clean && !e.rec.Touched
-	if saved {
+	may := x.alive() && e.atRest() && e.rec.Base != "" && !e.rec.Touched && saved(ctx)
+	if may {
 		e.setState(Swapping)
 	}
 	e.mu.Unlock()
-	if saved {
-		return e.discard(ctx, x)
+	if !may {
+		return false, nil
 	}
-	return e.stop(ctx, nil)
+	return true, e.discard(ctx, x)
 }
 
 // Restore takes a machine out of the bin. One whose time had expired has no expiry afterwards.
@@ -196,5 +212,34 @@ func (e *entry) purge(ctx context.Context) error {
 	}
 	s.hub.publish(Event{Type: EventPurged, Machine: &Machine{ID: rec.ID, Name: rec.Name}})
 	s.takeOutGarbage()
-	return s.deleting(func() error { return s.store.Scrub(ctx) })
+	s.unscrubbed.Store(true)
+	s.scrub()
+	return nil
+}
+
+const (
+	scrubTries = 20
+	scrubAgain = 50 * time.Millisecond
+)
+
+// scrub leaves nothing of what was purged in the store's files. While somebody reads them all the time, the keeper tries again.
+func (s *Service) scrub() {
+	if !s.unscrubbed.Swap(false) {
+		return
+	}
+	for try := 1; ; try++ {
+		err := s.deleting(func() error { return s.store.Scrub(s.ctx) })
+		if err == nil {
+			return
+		}
+		if try == scrubTries || s.ctx.Err() != nil {
+			s.unscrubbed.Store(true)
+			s.log.Warn("what was deleted leaves the files later", "err", err)
+			return
+		}
+		select {
+		case <-time.After(scrubAgain):
+		case <-s.ctx.Done():
+		}
+	}
 }

@@ -38,7 +38,7 @@ func TestDeletingWorksOnAFullDisk(t *testing.T) {
 			w.create(name)
 			w.run(name, "print 0")
 		}
-		w.pass(3 * time.Second)
+		w.pass(10 * time.Second)
 		w.run("changed", "print 1")
 		n := 0
 		w.engine.set(func() { n = w.engine.n })

@@ -302,6 +302,13 @@ func (b *box) crash() {
 	b.end(machine.Cause{Kind: machine.EndedBroken, Detail: "The supervisor of the machine ended unexpectedly."})
 }
 
+// thread has an effect while no instruction runs.
+func (b *box) thread(effect string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mem.done = append(b.mem.done, effect)
+}
+
 // starve saves and ends the sandbox as its supervisor does when memory runs short.
 func (b *box) starve(ownLimit bool) {
 	info, err := b.Checkpoint(context.Background())

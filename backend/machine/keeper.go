@@ -24,6 +24,7 @@ func (s *Service) keep() {
 		next := s.expire()
 		boxes := s.poll()
 		s.relieve()
+		s.scrub()
 		if time.Since(checked) > checkEvery {
 			s.checkEngines()
 			checked = time.Now()

@@ -99,21 +99,26 @@ func TestAnEngineThatCannotTellLosesNothing(t *testing.T) {
 		m := w.create("m")
 		w.run("m", "print 0")
 		w.exec("m", "wait")
+		w.exec("m", "print 2")
 		synctest.Wait()
 		w.die()
 		w.engine.orphan(m.ID)
 		w.engine.set(func() { w.engine.reclaimErr = errors.New("Docker is not running") })
 		w.open()
 		w.pass(40 * time.Second)
-		w.inState("m", machine.Swapped)
+		if m := w.inState("m", machine.Swapped); !strings.Contains(m.Notice, "Docker is not running") || m.Queued != 1 {
+			t.Fatalf("%+v", m)
+		}
 		w.engine.set(func() { w.engine.reclaimErr = nil })
 		w.pass(20 * time.Second)
 		w.inState("m", machine.Running)
 		w.engine.box(m.ID).poke("release")
-		if in := w.wait("m", 1); in.Status != machine.StatusOK || in.Notice != "" {
-			t.Fatalf("%+v", in)
+		for seq := 1; seq <= 2; seq++ {
+			if in := w.wait("m", seq); in.Status != machine.StatusOK || in.Notice != "" {
+				t.Fatalf("%+v", in)
+			}
 		}
-		w.effects("m", "0 1")
+		w.effects("m", "0 1 2")
 	})
 }
 

@@ -30,18 +30,16 @@ func (e *entry) autoSave(x *session) {
 
 // saveIfChanged checkpoints the machine when there is something new to save.
 func (e *entry) saveIfChanged(ctx context.Context) error {
-	if err := e.lockOp(ctx); err != nil {
-		return err
-	}
-	defer e.unlockOp()
-	e.mu.Lock()
-	x := e.sess
-	due := x.alive() && (x.version != x.clean || e.run != nil)
-	e.mu.Unlock()
-	if !due {
-		return nil
-	}
-	_, err := e.checkpoint(ctx, x, CheckpointAuto, "")
+	_, err := under(ctx, e, func(ctx context.Context) (CheckpointRecord, error) {
+		e.mu.Lock()
+		x := e.sess
+		due := x.alive() && (x.version != x.clean || e.run != nil)
+		e.mu.Unlock()
+		if !due {
+			return CheckpointRecord{}, nil
+		}
+		return e.checkpoint(ctx, x, CheckpointAuto, "")
+	})
 	return err
 }
 
@@ -245,7 +243,8 @@ func (e *entry) mark() *Mark {
 }
 
 // checkpoint saves a machine that stays in memory. Meanwhile no output is acknowledged and no instruction begins, so that
-// the checkpoint holds everything after the mark and a fork of it loses and doubles nothing. op is held.
+// the checkpoint holds everything after the mark and a fork of it loses and doubles nothing. op is held, and ctx is the service's:
+// what is made when nobody waits for it any more would be neither recorded nor deleted.
 func (e *entry) checkpoint(ctx context.Context, x *session, kind CheckpointKind, label string) (CheckpointRecord, error) {
 	if err := e.roomToSave(ctx); err != nil {
 		e.s.health.failed(err)
@@ -272,9 +271,6 @@ func (e *entry) checkpoint(ctx context.Context, x *session, kind CheckpointKind,
 	defer e.kick()
 	if err != nil {
 		return CheckpointRecord{}, saveError(err)
-	}
-	if e.sess != x {
-		return CheckpointRecord{}, conflict("The machine ended while it was being saved.")
 	}
 	rec, err := e.record(ctx, info, kind, label, mark, func(*MachineRecord) {})
 	if err != nil {

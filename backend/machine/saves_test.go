@@ -56,6 +56,26 @@ func TestACallerWhoLeavesLeavesNothingHalfDone(t *testing.T) {
 	})
 }
 
+// Before the computer sleeps there is little time; what takes longer is recorded all the same.
+func TestASaveThatNobodyWaitsForIsRecorded(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		w.run("m", "print 0")
+		w.engine.set(func() { w.engine.saveTakes = 5 * time.Second })
+		gone, cancel := w.leaving()
+		defer cancel()
+		if err := w.CheckpointAll(gone); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("%v", err)
+		}
+		w.pass(20 * time.Second)
+		all, err := w.Checkpoints(w.ctx, "m")
+		w.ok(err)
+		if n := w.engine.count(); n != 1 || len(all) != 1 {
+			t.Fatalf("%d checkpoints, %d on record", n, len(all))
+		}
+	})
+}
+
 func TestAWakeWhoseCallerLeavesIsNoFailure(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.create("m")

@@ -90,6 +90,8 @@ type Service struct {
 	reserve reserve
 	starts  *gate // bounds how many machines come into memory at once
 
+	unscrubbed atomic.Bool // something that was removed may still be in the store's files
+
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	group  sync.WaitGroup // every goroutine of the service
@@ -126,6 +128,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	s.set.Store(&settings)
 	s.reserve.path = filepath.Join(cfg.OutputDir, "reserve")
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.unscrubbed.Store(true) // the last daemon may have died over it
 	if err := s.load(ctx); err != nil {
 		s.cancel()
 		return nil, err

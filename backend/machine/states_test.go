@@ -1,10 +1,12 @@
 package machine_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -178,6 +180,53 @@ func TestBinKeepsSevenDaysAndPurgeLeavesNothing(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Threads go on when no instruction runs, so a save of a while ago is not the present state.
+func TestTheBinKeepsWhatThreadsDid(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.create("m")
+		w.run("m", "print 0")
+		w.pass(time.Minute)
+		w.engine.box(m.ID).thread("thread")
+		w.ok(w.Delete(w.ctx, "m"))
+		w.ok(w.Restore(w.ctx, "m"))
+		w.effects("m", "0 thread")
+	})
+}
+
+// What is purged is purged, though its traces leave the files only when nobody reads them.
+func TestAPurgeSucceedsBeforeItsTracesAreGone(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.close()
+		var tries, refused atomic.Int32
+		w.wrap = func(s machine.Store) machine.Store { return read{s, &tries, &refused} }
+		w.open()
+		w.pass(time.Second)
+		w.create("m")
+		before := tries.Load()
+		refused.Store(30)
+		w.ok(w.Purge(w.ctx, "m"))
+		w.pass(2 * time.Minute)
+		if n := tries.Load() - before; n != 31 {
+			t.Errorf("tried %d times, want 31", n)
+		}
+	})
+}
+
+// read is a store whose files somebody reads for as many tries.
+type read struct {
+	machine.Store
+	tries, refused *atomic.Int32
+}
+
+func (r read) Scrub(ctx context.Context) error {
+	r.tries.Add(1)
+	if r.refused.Load() > 0 {
+		r.refused.Add(-1)
+		return errors.New("the database is being read")
+	}
+	return r.Store.Scrub(ctx)
 }
 
 func TestExpiryMovesToTheBin(t *testing.T) {

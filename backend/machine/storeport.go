@@ -41,7 +41,7 @@ type Store interface {
 
 	Write(ctx context.Context, change func(Writer) error) error
 	WriteSync(ctx context.Context, change func(Writer) error) error
-	// Scrub sees to it that nothing of what was removed is left in the files.
+	// Scrub sees to it that nothing of what was removed is left in the files. It fails when somebody is just reading them.
 	Scrub(ctx context.Context) error
 }
 

@@ -103,6 +103,16 @@ func (e *entry) rouse() {
 // that was saved in its middle is not lost as long as its checkpoint can be used: it stays, and is tried again. mu is held.
 func (e *entry) giveUp(cause error) {
 	sentence := personal(cause)
+	if e.rec.Live { // what became of it is not known yet, so nothing of it is ended
+		if e.rec.Notice != sentence {
+			if err := e.save(e.s.ctx, func(r *MachineRecord) { r.Notice = sentence }); err != nil {
+				e.log().Warn("a notice is missing", "err", err)
+			}
+			e.publish()
+		}
+		e.tryLater()
+		return
+	}
 	ended, err := e.endQueue(e.s.ctx, StatusError, errNameStopped, "MachineStopped: "+sentence)
 	lost := e.run != nil && errors.Is(cause, ErrCheckpointUnusable)
 	if err == nil && lost {

@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
 )
@@ -37,7 +38,10 @@ type Store struct {
 
 var _ machine.Store = (*Store)(nil)
 
-const readersAtOnce = 4
+const (
+	readersAtOnce = 4
+	busyTimeout   = 10 * time.Second
+)
 
 // Open opens the database, making it or bringing it up to date if need be. The errors are sentences for a person: a file
 // that is damaged, or of a newer version, is left alone.
@@ -85,7 +89,7 @@ func open(ctx context.Context, path string) (s *Store, err error) {
 }
 
 func dsn(path string, pragmas ...string) string {
-	q := url.Values{"_pragma": append([]string{"busy_timeout(10000)"}, pragmas...)}
+	q := url.Values{"_pragma": append([]string{fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds())}, pragmas...)}
 	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: q.Encode()}
 	if filepath.VolumeName(path) != "" { // C:/x becomes /C:/x, as file URLs have it
 		u.Path = "/" + u.Path
@@ -172,8 +176,14 @@ func (s *Store) Scrub(ctx context.Context) error {
 	if _, err := s.conn.ExecContext(ctx, "PRAGMA incremental_vacuum"); err != nil {
 		return explain(err)
 	}
+	// Nobody can write meanwhile, so this waits for none of those who read.
+	if _, err := s.conn.ExecContext(ctx, "PRAGMA busy_timeout = 0"); err != nil {
+		return explain(err)
+	}
 	var busy, log, done int
-	if err := s.conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &done); err != nil {
+	err := s.conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &done)
+	_, back := s.conn.ExecContext(context.WithoutCancel(ctx), fmt.Sprintf("PRAGMA busy_timeout = %d", busyTimeout.Milliseconds()))
+	if err := errors.Join(err, back); err != nil {
 		return explain(err)
 	}
 	if busy != 0 {

@@ -379,3 +379,23 @@ func writeUntilKilled(path string) {
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)
 }
+
+// Scrubbing does not wait for a reader, which would hold up every writer.
+func TestScrubWaitsForNoReader(t *testing.T) {
+	s := openNew(t)
+	write(t, s, func(w machine.Writer) error { return w.PutMachine(record("m", "m")) })
+	reading, err := s.readers.BeginTx(t.Context(), nil)
+	ok(t, err)
+	var n int
+	ok(t, reading.QueryRow("SELECT count(*) FROM machines").Scan(&n))
+	write(t, s, func(w machine.Writer) error { return w.RemoveMachine("m") })
+	start := time.Now()
+	if err := s.Scrub(t.Context()); err == nil {
+		t.Error("it says that nothing is left, which somebody still reads")
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	ok(t, reading.Rollback())
+	ok(t, s.Scrub(t.Context()))
+}

@@ -247,3 +247,22 @@ func TestIDsAreNoPaths(t *testing.T) {
 		}
 	}
 }
+
+// A purge that was cut off is completed by the next, whether or not the machine's folder is there.
+func TestAPurgeThatWasCutOffIsCompleted(t *testing.T) {
+	e := New(Config{Data: t.TempDir()})
+	dir := e.machineDir("a")
+	for _, folders := range [][]string{{dir + ".removed"}, {dir, dir + ".removed"}} {
+		for _, f := range folders {
+			if err := os.MkdirAll(filepath.Join(f, "checkpoints"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := e.Purge(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		if left, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(left) != 0 {
+			t.Errorf("of %q is left: %v, %v", folders, left, err)
+		}
+	}
+}

@@ -82,6 +82,10 @@ func (e *Engine) Purge(ctx context.Context, id machine.ID) error {
 		return err
 	}
 	dir := e.machineDir(id)
+	gone := filepath.Join(e.cfg.Data, "machines", string(id)+".removed")
+	if err := os.RemoveAll(gone); err != nil { // left by a purge that was cut off
+		return describe(err)
+	}
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -92,12 +96,7 @@ func (e *Engine) Purge(ctx context.Context, id machine.ID) error {
 		return describe(err)
 	}
 	// Out of the way in one step, so that a crash leaves no half machine.
-	gone := filepath.Join(e.cfg.Data, "machines", string(id)+".removed")
-	err := os.Rename(dir, gone)
-	if errors.Is(err, os.ErrExist) || errors.Is(err, os.ErrNotExist) {
-		err = nil
-	}
-	if err := errors.Join(err, os.RemoveAll(gone)); err != nil {
+	if err := errors.Join(os.Rename(dir, gone), os.RemoveAll(gone)); err != nil {
 		return describe(err)
 	}
 	return nil
