@@ -201,6 +201,24 @@ describe('a machine', () => {
     await page.locator('article').last().getByText('9', { exact: true }).waitFor();
   });
 
+  it('can be clicked after a menu and a dialog have closed', async () => {
+    const { page } = tab;
+    await tab.newMachine();
+    const more = page.getByRole('button', { name: 'More for this machine', exact: true });
+    await more.click();
+    await page.getByRole('menu').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('menu').waitFor({ state: 'detached' });
+    await tab.menu('Name and tags');
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Save a checkpoint' }).click();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await more.click();
+    await page.getByRole('menuitem', { name: 'Name and tags' }).waitFor();
+  });
+
   it('sleeps and wakes with its variables', async () => {
     const { page } = tab;
     await tab.newMachine();
