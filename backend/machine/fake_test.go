@@ -42,6 +42,7 @@ type script struct {
 	slowToSave  map[machine.ID]time.Duration
 	writeTakes  time.Duration
 	limitTakes  time.Duration
+	limiting    chan struct{}         // closed when a limit is being set; nil for nobody to know
 	sluggish    bool                  // instructions are taken, and do not begin
 	forged      int                   // what checkpoints say their last instruction is, when not 0
 	owner       map[string]machine.ID // of checkpoints

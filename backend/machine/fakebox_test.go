@@ -335,6 +335,10 @@ func (b *box) end(cause machine.Cause) {
 func (b *box) SetMemoryLimit(ctx context.Context, mb int) error {
 	b.s.mu.Lock()
 	takes := b.s.limitTakes
+	if b.s.limiting != nil {
+		close(b.s.limiting)
+		b.s.limiting = nil
+	}
 	b.s.mu.Unlock()
 	if err := stand(ctx, takes); err != nil {
 		return err

@@ -220,42 +220,57 @@ func (s *Service) Update(ctx context.Context, name string, c Change) (Machine, e
 	if err != nil {
 		return Machine{}, err
 	}
-	s.naming.Lock()
-	defer s.naming.Unlock()
-	e.mu.Lock()
-	if e.gone {
-		e.mu.Unlock()
-		return Machine{}, noMachine(name)
-	}
-	next := e.rec
-	x := e.sess
-	e.mu.Unlock()
-	if err := s.apply(c, &next); err != nil {
-		return Machine{}, err
-	}
-	if c.MemoryMB != nil && x != nil {
-		if err := e.setLimit(ctx, x, *c.MemoryMB); err != nil {
+	if c.MemoryMB != nil {
+		if err := e.tryLimit(ctx, c); err != nil {
 			return Machine{}, err
 		}
 	}
+	s.naming.Lock()
+	defer s.naming.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	err = e.save(ctx, func(m *MachineRecord) {
-		m.Name, m.Aliases, m.Title, m.Tags, m.MemoryMB, m.ExpiresAt = next.Name, next.Aliases, next.Title, next.Tags, next.MemoryMB, next.ExpiresAt
-	})
-	if err != nil {
+	if e.sess != nil {
+		defer e.sess.fitLimit()
+	}
+	next, err := e.with(c)
+	if err == nil {
+		err = e.save(ctx, func(m *MachineRecord) { *m = next })
 		s.health.failed(err)
+	}
+	if err != nil {
 		return Machine{}, err
 	}
 	s.mu.Lock()
 	s.names[next.Name] = next.ID
 	s.mu.Unlock()
-	if e.sess != nil {
-		e.sess.fitLimit()
-	}
 	e.publish()
 	s.poke()
 	return e.snapshot(), nil
+}
+
+// with is the machine's record with a change made. naming and mu are held.
+func (e *entry) with(c Change) (MachineRecord, error) {
+	next := e.rec
+	if e.gone {
+		return next, noMachine(e.rec.Name)
+	}
+	err := e.s.apply(c, &next)
+	return next, err
+}
+
+// tryLimit gives the sandbox the memory limit of a change that can be made as a whole. It may take the sandbox long, so neither
+// naming nor mu is held.
+func (e *entry) tryLimit(ctx context.Context, c Change) error {
+	e.s.naming.Lock()
+	e.mu.Lock()
+	_, err := e.with(c)
+	x := e.sess
+	e.mu.Unlock()
+	e.s.naming.Unlock()
+	if err != nil || x == nil {
+		return err
+	}
+	return e.setLimit(ctx, x, *c.MemoryMB)
 }
 
 // setLimit changes the memory limit of a machine in memory.

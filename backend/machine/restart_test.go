@@ -131,6 +131,27 @@ func TestStartThatFailsEndsWhatWaits(t *testing.T) {
 	})
 }
 
+// An engine that does not answer keeps the places of those that come into memory only for so long.
+func TestAStartThatNeverEndsIsEnded(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.engine.set(func() { w.engine.startHangs = true })
+		for range max(2, runtime.NumCPU()) { // as many as come into memory at once
+			w.create("")
+		}
+		w.create("m")
+		w.exec("m", "print 0")
+		w.pass(11 * time.Minute)
+		in, err := w.Instruction(w.ctx, "m", 0)
+		w.ok(err)
+		if in.ErrorName != "MachineStopped" || !strings.Contains(in.Error, "not ready after 5 minutes") || strings.Contains(in.Error, "deadline") {
+			t.Fatalf("%+v", in)
+		}
+		w.engine.set(func() { w.engine.startHangs = false })
+		w.pass(time.Hour)
+		w.effects("m", "")
+	})
+}
+
 func TestSavedInstructionWaitsForItsEngine(t *testing.T) {
 	inTime(t, func(w *world) {
 		m := w.create("m")

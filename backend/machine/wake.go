@@ -222,12 +222,23 @@ func (e *entry) start(ctx context.Context) (err error) {
 	return nil
 }
 
+// startTimeout bounds how long a machine may take to come into memory, as it keeps others from doing so. The first of all makes the
+// template, and an earlier run of the program may have to save it first.
+const startTimeout = 5 * time.Minute
+
 func (e *entry) startBox(ctx context.Context, engine Engine, spec StartSpec) (Sandbox, error) {
 	if err := e.s.starts.enter(ctx, e.wanted.Load); err != nil {
 		return nil, err
 	}
 	defer e.s.starts.leave()
-	return engine.Start(ctx, spec)
+	limited, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	box, err := engine.Start(limited, spec)
+	var own *Error
+	if err != nil && ctx.Err() == nil && limited.Err() != nil && !errors.As(err, &own) {
+		err = &Error{Kind: ErrUnavailable, Message: fmt.Sprintf("it was not ready after %.0f minutes. The computer may be very busy. Try again later.", startTimeout.Minutes()), Cause: err}
+	}
+	return box, err
 }
 
 // spec says what to start, from what, and what is known of it already.
