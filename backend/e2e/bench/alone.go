@@ -41,20 +41,29 @@ func start(bin string) (*daemon, error) {
 	}
 	var ready struct{ URL string }
 	if err := json.NewDecoder(out).Decode(&ready); err != nil {
+		d.stop()
 		return nil, fmt.Errorf("the daemon did not start: %w", err)
 	}
 	d.url = ready.URL
-	token, err := exec.Command(filepath.Join(bin, "forevervm"), "token", "--home", home).Output()
-	if err != nil {
+	if err := d.prepare(); err != nil {
+		d.stop()
 		return nil, err
+	}
+	return d, nil
+}
+
+// prepare makes the template, which is not what is measured, by using a first machine.
+func (d *daemon) prepare() error {
+	token, err := exec.Command(filepath.Join(d.bin, "forevervm"), "token", "--home", d.home).Output()
+	if err != nil {
+		return err
 	}
 	d.token = strings.TrimSpace(string(token))
-	// The first machine makes the template; that is not what is measured.
 	name, err := d.create()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return d, d.exec(name, "1")
+	return d.exec(name, "1")
 }
 
 func (d *daemon) stop() {
