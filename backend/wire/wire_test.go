@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 	"strings"
@@ -191,4 +192,30 @@ func checkSize(t *testing.T, r wire.ExecResult) {
 	if size := len(wire.ASCII(data)); size >= wire.MaxMessage {
 		t.Errorf("the message has %d bytes, the limit is %d", size, wire.MaxMessage)
 	}
+}
+
+// A line of output is written by hand where that is easy, and must be what encoding/json writes.
+func FuzzEncodeOutput(f *testing.F) {
+	for _, text := range []string{"", "plain", `"quoted" \`, "tab\t", "<b>&amp;</b>", "é", "\x7f", "a\u2028b"} {
+		f.Add(3, text, 12)
+	}
+	f.Fuzz(func(t *testing.T, instruction int, text string, seq int) {
+		out := wire.Output{InstructionID: instruction, Chunk: wire.Chunk{Stream: "stdout", Data: text, Seq: seq}}
+		got, err := wire.Encode(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want bytes.Buffer
+		enc := json.NewEncoder(&want)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(struct {
+			Type string `json:"type"`
+			wire.Output
+		}{"output", out}); err != nil {
+			t.Fatal(err)
+		}
+		if string(got)+"\n" != want.String() {
+			t.Errorf("wrote %s, want %s", got, want.String())
+		}
+	})
 }

@@ -20,6 +20,7 @@ import io
 import mmap
 import os
 import select
+import sys
 import threading
 import time
 from typing import Any
@@ -38,9 +39,11 @@ RESIDUE_SECONDS = 0.2
 
 _HEAD, _TAIL, _DIRECT, _GUARD, _READING, _SHARED, _RESIDUE, _RING = 0, 8, 16, 24, 25, 26, 27, 64
 SIZE = _RING + RING_BYTES
+_from_bytes, _to_bytes = int.from_bytes, int.to_bytes
+# Both marks in one look: their two bytes as a number, and what it is while text may go to memory.
+_MARKS, _PLUGGED = _GUARD // 2, _from_bytes(bytes([1, 0]), sys.byteorder)
 
 _write, _fstat, _monotonic, _RLock = os.write, os.fstat, time.monotonic, threading.RLock
-_from_bytes, _to_bytes = int.from_bytes, int.to_bytes
 _poll, _POLLOUT = select.poll, select.POLLOUT
 _memoryview, _len, _min = memoryview, len, min
 
@@ -64,7 +67,7 @@ class SlateWriter(io.RawIOBase):
         self.name = name
         self.mode = "wb"
         self._fd, self.pipe_fd = fd, pipe_fd
-        self._memory = board.memory
+        self._use(board.memory)
         self._seal_bytes, self._plug_bytes = board.seal, board.plug * (PIPE_BYTES // CELL)
         info = _fstat(pipe_fd)
         self._identity = info.st_dev, info.st_ino
@@ -90,20 +93,26 @@ class SlateWriter(io.RawIOBase):
         """Descriptors 1 and 2 are not Python's to close."""
 
     def write(self, data: Any) -> int:
-        """Writes everything, and returns how much that was."""
-        data = data if data.__class__ is bytes else bytes(data)
+        """Writes everything, and returns how much that was. `print` calls it twice for a line, so every step counts."""
+        if data.__class__ is not bytes:
+            data = bytes(data)
         with self._lock:
             if self._busy:
                 # A signal handler or an object's finalizer prints while the same thread is in here.
                 return self._write_straight(data)
             self._busy = True
             try:
-                memory, size = self._memory, _len(data)
-                if not memory[_GUARD] and not (self._in_burst() and self._plug()):
+                marks = self._marks
+                if marks[_MARKS] != _PLUGGED and not (self._in_burst() and self._plug() and marks[_MARKS] == _PLUGGED):
                     return self._write_straight(data)
-                if memory[_READING] or not memory[_GUARD] or not self._keep(data, size):
+                head, size = self._head, _len(data)
+                at, end = head % RING_BYTES, head + size
+                if at + size <= RING_BYTES and end - self._tail <= RING_BYTES:
+                    self._memory[_RING + at : _RING + at + size] = data
+                    self._words[0] = self._head = end
+                elif not self._keep(data, size):
                     return self._write_straight(data)
-                if memory[_READING] or not memory[_GUARD]:
+                if marks[_MARKS] != _PLUGGED:
                     self._write_straight(self._seal_bytes + _to_bytes(self._head, 8, "little"))
                 return size
             finally:
@@ -114,7 +123,11 @@ class SlateWriter(io.RawIOBase):
         self._alone = False
         self._busy = False
         self._lock = _RLock()
-        self._memory = mmap.mmap(-1, SIZE)
+        self._use(mmap.mmap(-1, SIZE))
+
+    def _use(self, memory: mmap.mmap) -> None:
+        self._memory = memory
+        self._words, self._marks = memoryview(memory)[:_DIRECT].cast("Q"), memoryview(memory)[:_RING].cast("H")
 
     def unlock(self) -> None:
         """After an instruction, by its thread: an interrupt may have hit between taking the lock and letting it go."""
@@ -164,8 +177,7 @@ class SlateWriter(io.RawIOBase):
         else:
             memory[_RING + at : _RING + RING_BYTES] = data[:first]
             memory[_RING : _RING + size - first] = data[first:]
-        self._head = head + size
-        memory[_HEAD : _HEAD + 8] = _to_bytes(head + size, 8, "little")
+        self._words[0] = self._head = head + size
         return True
 
     def _write_straight(self, data: bytes) -> int:
