@@ -60,8 +60,14 @@ func (e *entry) rebase(ctx context.Context, c CheckpointRecord, change func(*Mac
 		return err
 	}
 	var old []CheckpointRecord
-	for _, o := range all {
-		if o.Kind == CheckpointAuto && o.ID != next.Base && o.ID != next.Fallback {
+	safeties := 0
+	for _, o := range all { // newest first
+		if o.safety() {
+			if safeties++; safeties <= safetiesKept {
+				continue
+			}
+		}
+		if o.Kind == CheckpointAuto && o.ID != next.Base && o.ID != next.Fallback && o.ID != e.rewindTo {
 			old = append(old, o)
 		}
 	}
@@ -168,19 +174,21 @@ func (s *Service) Checkpoint(ctx context.Context, name, label string) (Checkpoin
 	if err := s.roomForMore(); err != nil {
 		return Checkpoint{}, err
 	}
-	rec, err := under(ctx, e, func(ctx context.Context) (CheckpointRecord, error) { return e.keep(ctx, label) })
+	rec, err := under(ctx, e, func(ctx context.Context) (CheckpointRecord, error) { return e.keep(ctx, CheckpointManual, label) })
 	return rec.Checkpoint, err
 }
 
-// keep makes a manual checkpoint of the present state. op is held.
-func (e *entry) keep(ctx context.Context, label string) (CheckpointRecord, error) {
+// keep makes a checkpoint of the present state that stays under its label. op is held.
+func (e *entry) keep(ctx context.Context, kind CheckpointKind, label string) (CheckpointRecord, error) {
 	if err := e.takeUp(ctx); err != nil {
 		return CheckpointRecord{}, err
 	}
-	if err := e.mayKeep(ctx); err != nil {
-		return CheckpointRecord{}, err
+	if kind == CheckpointManual {
+		if err := e.mayKeep(ctx); err != nil {
+			return CheckpointRecord{}, err
+		}
 	}
-	x, kept, err := e.keepSwapped(ctx, label)
+	x, kept, err := e.keepSwapped(ctx, kind, label)
 	if err != nil || kept != nil {
 		return *cmp.Or(kept, &CheckpointRecord{}), err
 	}
@@ -192,7 +200,7 @@ func (e *entry) keep(ctx context.Context, label string) (CheckpointRecord, error
 		x = e.sess
 		e.mu.Unlock()
 	}
-	return e.checkpoint(ctx, x, CheckpointManual, label)
+	return e.checkpoint(ctx, x, kind, label)
 }
 
 // mayKeep says whether one more checkpoint may be kept by hand.
@@ -215,7 +223,7 @@ func (e *entry) mayKeep(ctx context.Context) error {
 
 // keepSwapped keeps the automatic checkpoint that a swapped machine's state lies in, from now on. Where there is none, it
 // returns the stay in memory, if there is one.
-func (e *entry) keepSwapped(ctx context.Context, label string) (*session, *CheckpointRecord, error) {
+func (e *entry) keepSwapped(ctx context.Context, kind CheckpointKind, label string) (*session, *CheckpointRecord, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err := e.usable(); err != nil || e.sess != nil || e.rec.Base == "" {
@@ -225,7 +233,7 @@ func (e *entry) keepSwapped(ctx context.Context, label string) (*session, *Check
 	if err != nil || base.Kind != CheckpointAuto {
 		return nil, nil, err
 	}
-	base.Kind, base.Label = CheckpointManual, label
+	base.Kind, base.Label = kind, label
 	if err := e.s.store.WriteSync(ctx, func(w Writer) error { return w.PutCheckpoint(base) }); err != nil {
 		return nil, nil, err
 	}
@@ -267,7 +275,7 @@ func (s *Service) DeleteCheckpoint(ctx context.Context, name, id string) error {
 		return err
 	}
 	needed := id == e.rec.Base || id == e.rec.Fallback
-	if needed && c.Kind == CheckpointAuto {
+	if needed && c.Kind == CheckpointAuto && !c.safety() {
 		return conflict("This checkpoint holds the present state of %s, so it cannot be deleted. Delete the machine to remove everything.", e.rec.Name)
 	}
 	err = s.writeSyncDeleting(ctx, func(w Writer) error {

@@ -46,6 +46,9 @@ type script struct {
 	sluggish    bool                  // instructions are taken, and do not begin
 	forged      int                   // what checkpoints say their last instruction is, when not 0
 	owner       map[string]machine.ID // of checkpoints
+	copied      []machine.ID          // to whom a checkpoint was, or was to be, copied
+	copyErr     error
+	copyTakes   time.Duration
 	purged      []machine.ID
 }
 
@@ -177,9 +180,19 @@ func (s *script) Reclaim(_ context.Context, _ machine.ID, life string, known []s
 	return &info, nil
 }
 
-func (s *script) CopyCheckpoint(_ context.Context, from machine.ID, checkpoint string, to machine.ID) (machine.CheckpointInfo, error) {
+func (s *script) CopyCheckpoint(ctx context.Context, from machine.ID, checkpoint string, to machine.ID) (machine.CheckpointInfo, error) {
+	s.mu.Lock()
+	takes := s.copyTakes
+	s.copied = append(s.copied, to)
+	s.mu.Unlock()
+	if err := stand(ctx, takes); err != nil {
+		return machine.CheckpointInfo{}, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.copyErr != nil {
+		return machine.CheckpointInfo{}, s.copyErr
+	}
 	m, ok := s.checkpoints[checkpoint]
 	if !ok {
 		return machine.CheckpointInfo{}, fmt.Errorf("no checkpoint %s", checkpoint)

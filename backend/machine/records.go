@@ -75,6 +75,9 @@ type CheckpointRecord struct {
 	Lost []Span
 }
 
+// safety says whether the checkpoint was made by itself to be able to undo something; its label says what. The latest few are kept.
+func (c *CheckpointRecord) safety() bool { return c.Kind == CheckpointAuto && c.Label != "" }
+
 // lostFrom is the first instruction whose effect is not in the checkpoint: its beginning may be, but going on there is only
 // what still runs for us.
 func (c *CheckpointRecord) lostFrom(run *InstructionRecord) int {

@@ -28,6 +28,11 @@ func (e *entry) rewind(ctx context.Context, checkpoint string) (Machine, error) 
 	if err != nil {
 		return Machine{}, err
 	}
+	defer func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.rewindTo = ""
+	}()
 	if err := e.keepPresent(ctx, target); err != nil {
 		return Machine{}, err
 	}
@@ -50,8 +55,8 @@ func (e *entry) rewind(ctx context.Context, checkpoint string) (Machine, error) 
 	return e.machine(), err
 }
 
-// mayRewind returns the checkpoint to rewind to. An automatic one is kept until the rewind is written down, because
-// saving the present state would replace it.
+// mayRewind returns the checkpoint to rewind to. It stays until the rewind is over, though saving the present state would replace an
+// automatic one.
 func (e *entry) mayRewind(ctx context.Context, checkpoint string) (CheckpointRecord, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -59,12 +64,10 @@ func (e *entry) mayRewind(ctx context.Context, checkpoint string) (CheckpointRec
 		return CheckpointRecord{}, err
 	}
 	target, err := e.checkpointOf(ctx, checkpoint)
-	if err != nil || target.Kind != CheckpointAuto {
-		return target, err
+	if err == nil {
+		e.rewindTo = target.ID
 	}
-	kept := target
-	kept.Kind = CheckpointManual
-	return target, e.s.store.WriteSync(ctx, func(w Writer) error { return w.PutCheckpoint(kept) })
+	return target, err
 }
 
 // keepPresent makes the safety checkpoint, unless the present state is the target or nothing has ever happened, or the
@@ -80,13 +83,13 @@ func (e *entry) keepPresent(ctx context.Context, target CheckpointRecord) error 
 			e.mu.Unlock()
 			return err
 		}
-		kept = err != nil || base.Kind == CheckpointManual
+		kept = err != nil || base.Kind == CheckpointManual || base.safety()
 	}
 	e.mu.Unlock()
 	if same || kept {
 		return nil
 	}
-	if _, err := e.keep(ctx, "before rewind"); err != nil {
+	if _, err := e.keep(ctx, CheckpointAuto, "before rewind"); err != nil {
 		if x != nil {
 			select {
 			case <-x.box.Ended():
@@ -134,9 +137,6 @@ func (e *entry) rewound(ctx context.Context, target CheckpointRecord) error {
 		m.Live, m.Touched, m.Notice, m.NextNotice, m.Fallback = false, false, "", "", fallback
 	}, func(w Writer) error {
 		if err := putEnded(w, ended); err != nil {
-			return err
-		}
-		if err := w.PutCheckpoint(target); err != nil {
 			return err
 		}
 		if stays {

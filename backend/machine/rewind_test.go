@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -128,5 +129,66 @@ func TestAForkOfTheMiddleFallsBackToWhatWasBefore(t *testing.T) {
 			t.Fatalf("%+v", in)
 		}
 		w.effects("f", "0")
+	})
+}
+
+// However often a machine is rewound, and however much is kept by hand, it can be, and the latest few rewinds can be undone.
+func TestRewindingHasNoEnd(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		w.run("m", "print 0")
+		var first machine.Checkpoint
+		for i := range 50 {
+			c, err := w.Checkpoint(w.ctx, "m", "mine")
+			w.ok(err)
+			if i == 0 {
+				first = c
+			}
+		}
+		for range 20 {
+			w.run("m", "print x")
+			_, err := w.Rewind(w.ctx, "m", first.ID)
+			w.ok(err)
+		}
+		all, err := w.Checkpoints(w.ctx, "m")
+		w.ok(err)
+		var undo []machine.Checkpoint
+		for _, c := range all {
+			if c.Label == "before rewind" {
+				undo = append(undo, c)
+			}
+		}
+		if len(undo) != 5 || len(all) != 55 || undo[4].LastSeq != 16 {
+			t.Fatalf("%d of %d undo a rewind: %+v", len(undo), len(all), undo)
+		}
+		_, err = w.Rewind(w.ctx, "m", undo[4].ID)
+		w.ok(err)
+		w.effects("m", "0 16")
+		w.pass(3 * time.Second)
+		w.ok(w.DeleteCheckpoint(w.ctx, "m", undo[4].ID))
+	})
+}
+
+// A rewind that fails leaves its target what it was.
+func TestARewindThatFailsChangesNothing(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		w.run("m", "print 0")
+		w.pass(3 * time.Second)
+		w.run("m", "print 1")
+		all, err := w.Checkpoints(w.ctx, "m")
+		w.ok(err)
+		full := &machine.Error{Kind: machine.ErrDiskFull, Message: "The disk is full."}
+		w.engine.set(func() { w.engine.saveErr = full })
+		if _, err := w.Rewind(w.ctx, "m", all[0].ID); !errors.Is(err, machine.ErrDiskFull) {
+			t.Fatalf("%v", err)
+		}
+		w.engine.set(func() { w.engine.saveErr = nil })
+		if all, err = w.Checkpoints(w.ctx, "m"); err != nil || len(all) != 1 || all[0].Kind != machine.CheckpointAuto {
+			t.Fatalf("%+v, %v", all, err)
+		}
+		_, err = w.Rewind(w.ctx, "m", all[0].ID)
+		w.ok(err)
+		w.effects("m", "0")
 	})
 }

@@ -21,11 +21,11 @@ export class Timeline {
   /** `gone` when there is no such machine, `failed` when that is not known. */
   state = $state<'loading' | 'ready' | 'failed' | 'gone'>('loading');
 
-  /** Checkpoints that were asked for, by the step that they follow. */
+  /** Checkpoints that were asked for, or made before a rewind, by the step that they follow. */
   readonly marks = $derived.by(() => {
     const marks = new Map<number, Checkpoint[]>();
     for (const checkpoint of this.checkpoints) {
-      if (checkpoint.kind !== 'manual') continue;
+      if (checkpoint.kind !== 'manual' && !checkpoint.label) continue;
       const list = marks.get(checkpoint.last_seq) ?? [];
       list.unshift(checkpoint); // they come newest first
       marks.set(checkpoint.last_seq, list);
