@@ -3,9 +3,13 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -46,7 +50,7 @@ func TestKillNine(t *testing.T) {
 	t.Logf("FOREVERVM_SEED=%d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 
-	d := serve(t, newHome(t))
+	home := newHome(t)
 	var seen []process
 	t.Cleanup(func() { // after the daemon has stopped: cleanups run in reverse
 		if err := until(time.Minute, func() error {
@@ -61,17 +65,18 @@ func TestKillNine(t *testing.T) {
 		}
 	})
 
-	const machines = 3
-	names := make([]string, machines)
-	for i := range names {
-		var m struct{ Name string }
-		d.mustCall("POST", "/api/machines", map[string]any{}, &m)
-		names[i] = m.Name
-		finish(t, d, m.Name, send(t, d, m.Name, "n = 0"))
+	d := serve(t, home)
+	machines := make([]struct{ Name, ID string }, 3)
+	for i := range machines {
+		d.mustCall("POST", "/api/machines", map[string]any{}, &machines[i])
+		finish(t, d, machines[i].Name, send(t, d, machines[i].Name, "n = 0"))
+		d.mustCall("POST", "/api/machines/"+machines[i].Name+"/checkpoints", map[string]any{}, nil)
 	}
 	victims := []string{"daemon", "supervisor", "runsc-sandbox", "runsc-gofer"}
+	kills := map[string]int{}
 	for round := range rounds {
-		name, victim := names[random.IntN(machines)], victims[random.IntN(len(victims))]
+		m, victim := machines[random.IntN(len(machines))], victims[random.IntN(len(victims))]
+		name := m.Name
 		context := fmt.Sprintf("round %d, %s, kill of %s", round, name, victim)
 		before := history(t, d, name)
 		seq := send(t, d, name, "import time\nn += 1\nfor i in range(5): print(n, i); time.sleep(.1)\nn")
@@ -83,14 +88,22 @@ func TestKillNine(t *testing.T) {
 		if victim == "daemon" {
 			d.kill9()
 			d.start()
-		} else {
-			for _, p := range descendants(t, d.cmd.Process.Pid) {
-				seen = append(seen, p)
-				if strings.Contains(p.cmdline, victim) && random.IntN(2) == 0 {
-					_ = syscall.Kill(p.pid, syscall.SIGKILL)
-				}
+		} else if err := until(patience, func() error {
+			// Between its lives a machine has no process, until the instruction brings it back; and it lives on without
+			// a gofer, so that another victim has to be chosen.
+			all := processesOf(t, d, m.ID)
+			seen = append(seen, all...)
+			all = slices.DeleteFunc(all, func(p process) bool { return !strings.Contains(p.cmdline, victim) })
+			if len(all) == 0 {
+				victim = victims[1+random.IntN(len(victims)-1)]
+				return errors.New("there is none")
 			}
+			return syscall.Kill(all[random.IntN(len(all))].pid, syscall.SIGKILL)
+		}); err != nil {
+			t.Fatalf("%s: none was hit: %v", context, err)
 		}
+		kills[victim]++
+		context = fmt.Sprintf("round %d, %s, kill of %s", round, name, victim)
 
 		done := finish(t, d, name, seq)
 		if done.Code == "" || !strings.Contains(done.Code, "n += 1") {
@@ -124,6 +137,9 @@ func TestKillNine(t *testing.T) {
 			}
 			told = told || in.RolledBack && in.Seq < len(before) && !before[in.Seq].RolledBack
 		}
+		if victim == "daemon" && (told || done.Notice != "" || check.Notice != "") {
+			t.Errorf("%s: only the daemon died, yet a rollback is told: %+v then %+v", context, done, check)
+		}
 		if got := *check.Value; got != strconv.Itoa(want) {
 			t.Errorf("%s: n is %s, the history says %d", context, got, want)
 		}
@@ -134,6 +150,65 @@ func TestKillNine(t *testing.T) {
 			t.Errorf("%s: %d records, want %d", context, len(after), len(before)+sent)
 		}
 	}
+	t.Logf("kills: %v", kills)
+
+	// The next daemon has taken up what the last one left. Then there is nothing but what the machines need.
+	d.stop()
+	d.start()
+	if err := until(time.Minute, func() error {
+		ids := map[string]bool{}
+		for _, m := range machines {
+			ids[m.ID] = true
+			var kept struct{ Items []struct{ ID string } }
+			d.mustCall("GET", "/api/machines/"+m.Name+"/checkpoints", nil, &kept)
+			known := map[string]bool{}
+			for _, c := range kept.Items {
+				known[c.ID] = true
+			}
+			if err := holds(filepath.Join(d.home, "data", "machines", m.ID, "checkpoints"), known); err != nil {
+				return err
+			}
+		}
+		if err := holds(filepath.Join(d.home, "data", "machines"), ids); err != nil {
+			return err
+		}
+		return filepath.WalkDir(d.home, func(path string, _ fs.DirEntry, err error) error {
+			if name := filepath.Base(path); err == nil && (strings.HasSuffix(name, ".partial") || strings.HasSuffix(name, ".removed")) {
+				return fmt.Errorf("left behind: %s", path)
+			}
+			return err
+		})
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+// processesOf are a machine's processes: its supervisor and all below it.
+func processesOf(t *testing.T, d *daemon, id string) (all []process) {
+	t.Helper()
+	for _, p := range descendants(t, d.cmd.Process.Pid) {
+		if strings.Contains(p.cmdline, "supervisor run ") && strings.Contains(p.cmdline, "/machines/"+id) {
+			all = append(append(all, p), descendants(t, p.pid)...)
+		}
+	}
+	return all
+}
+
+// holds fails unless a folder holds exactly what is named.
+func holds(dir string, names map[string]bool) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !names[e.Name()] {
+			return fmt.Errorf("left behind: %s", filepath.Join(dir, e.Name()))
+		}
+	}
+	if len(entries) != len(names) {
+		return fmt.Errorf("%s holds %d of %d", dir, len(entries), len(names))
+	}
+	return nil
 }
 
 func send(t *testing.T, d *daemon, name, code string) int {
