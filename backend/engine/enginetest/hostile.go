@@ -127,14 +127,15 @@ var hostileTests = []test{
 	holds("KillProcessOne", "import os, signal, time; os.kill(1, signal.SIGKILL); time.sleep(1)"),
 	holds("StopProcessOne", "import os, signal; os.kill(1, signal.SIGSTOP)"),
 	holds("CloseEveryDescriptor", "import os; os.closerange(0, 65536)"),
-	holds("ForkBomb", `
+	survives("ForkBomb", `
 		import os
 		while True:
 			try: os.fork()
 			except OSError: pass
 	`),
-	holds("ForkBombOfShells", `import os; os.system(":(){ :|:& };:")`),
-	holds("ThreadBomb", `
+	holds("ForkBombOfShells", `import os; os.system("bomb() { bomb | bomb; }; bomb")`),
+	holds("ForkBombInTheBackground", `import os; os.system("bomb() { bomb | bomb & }; bomb")`),
+	survives("ThreadBomb", `
 		import threading, time
 		while True:
 			threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()

@@ -47,5 +47,8 @@ class Instructions:
         self.running = self._queue.pop(next(iter(self._queue)))
         return self.running
 
-    def finish(self) -> None:
-        self.running = None
+    def finish(self) -> Instruction:
+        """Returns what ran: nothing does any more."""
+        assert self.running is not None
+        done, self.running = self.running, None
+        return done

@@ -1,8 +1,9 @@
 """The processes of the sandbox, as seen by the relay: who runs, who is reaped, who is stopped."""
 
+import contextlib
 import os
 import signal
-import time
+from collections.abc import Iterator
 
 # The signal of an interrupt that was repeated, and the exit status of a worker that lost its sockets.
 NUDGE = signal.SIGRTMIN + 11
@@ -46,12 +47,16 @@ def descendants(ancestor: int) -> set[int]:
     return found
 
 
-def end_all_but(spared: set[int], seconds: float) -> None:
-    """Kills all others and those that they start meanwhile, which none can once it is hit."""
-    seen, deadline = spared, time.monotonic() + seconds
-    while (new := running() - seen) and time.monotonic() < deadline:
-        send_signal(new, signal.SIGKILL)
-        seen = seen | new
+@contextlib.contextmanager
+def stopped(group: int) -> Iterator[None]:
+    """Holds a process group still meanwhile."""
+    with contextlib.suppress(OSError):
+        os.killpg(group, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            os.killpg(group, signal.SIGCONT)
 
 
 def send_signal(pids: set[int], number: int) -> None:

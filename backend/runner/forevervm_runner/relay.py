@@ -31,9 +31,8 @@ BACKGROUND_LIMIT = 1 << 20
 # it would go on as if nothing had happened. Python says when it has; this is for when it cannot.
 CHILDREN_SECONDS = 0.5
 PRESS_SECONDS = 0.002
-# With so many processes the code is multiplying: who started whom cannot be followed any more, nor need it be.
-MANY_PROCESSES = 100
-END_SECONDS = 5.0
+# With more processes than this code may be multiplying, and the relay gets to do very little: they are held still to be signalled.
+MANY_PROCESSES = 32
 ANSWER_SECONDS = 0.5
 CONFIGURE_SECONDS = 2.0
 LAST_WORDS_SECONDS = 5.0
@@ -233,7 +232,7 @@ class Relay:
             if capture.waiting():
                 self._pass_output(capture)  # written before it starts, so not its output
         instruction = doing.start_next()
-        if self._children:
+        if self._children and not _many():
             instruction.others = processes.descendants(self.worker.pid)
         self._emit(instruction.seq, {"type": "started", "at": time.time()})
         self.worker.work.send(
@@ -261,13 +260,10 @@ class Relay:
                 self._press_at = now + PRESS_SECONDS  # it has not quite begun, or is already over
         if self._children_at is not None and now >= self._children_at:
             self._children_at = None
-            processes.send_signal(self._started_by(instruction), signal.SIGINT)
+            self._signal_started(instruction, signal.SIGINT)
 
     def _press(self, instruction: Instruction) -> None:
         times, worker = instruction.interrupts, {self.worker.pid}
-        if times > 1 and len(processes.running()) > MANY_PROCESSES:
-            processes.send_signal(worker, signal.SIGSTOP)  # so that it starts no more
-            processes.end_all_but(worker | {os.getpid()} | instruction.others, END_SECONDS)
         self.worker.side.send({"type": "press", "seq": instruction.seq, "hard": times > 1})
         processes.send_signal(worker, signal.SIGCONT)  # one that has stopped itself hears nothing else
         processes.send_signal(worker, signal.SIGINT)
@@ -275,10 +271,15 @@ class Relay:
             self._children_at = time.monotonic() + CHILDREN_SECONDS
         else:
             processes.send_signal(worker, processes.NUDGE)
-            processes.send_signal(self._started_by(instruction), signal.SIGTERM if times == 2 else signal.SIGKILL)
+            self._signal_started(instruction, signal.SIGTERM if times == 2 else signal.SIGKILL)
 
-    def _started_by(self, instruction: Instruction) -> set[int]:
-        return processes.descendants(self.worker.pid) - instruction.others
+    def _signal_started(self, instruction: Instruction, number: int) -> None:
+        """Signals the processes that the instruction has started."""
+        worker = self.worker.pid
+        if not _many():
+            return processes.send_signal(processes.descendants(worker) - instruction.others, number)
+        with processes.stopped(worker):  # it is the leader of their group
+            processes.send_signal(processes.running() - instruction.others - {worker, os.getpid()}, number)
 
     # -- the worker's side ----------------------------------------------------------------------------------
 
@@ -331,7 +332,9 @@ class Relay:
         elif kind == "result":
             self._children = header.pop("children")
             self._emit(seq, {"type": kind, **header}, payload, last=True)
-            self._instructions.finish()
+            done = self._instructions.finish()
+            if done.interrupts and _many():
+                self._signal_started(done, signal.SIGKILL)
         elif kind in ("display", "clear"):
             self._emit(seq, {"type": kind, **header}, payload)
             self.worker.work.send({"type": "taken"})
@@ -416,6 +419,10 @@ class Relay:
         for capture in self._captures:
             while capture.owed and not self._outbox.full:
                 self._pass_output(capture)
+
+
+def _many() -> bool:
+    return len(processes.running()) > MANY_PROCESSES
 
 
 def serve(relay: Relay) -> int:

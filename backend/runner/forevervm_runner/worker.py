@@ -175,6 +175,8 @@ class Worker:
         hook.value, hook.cell = NOTHING, code
         shell.user_global_ns["__builtins__"] = builtins
         shell.execution_count = seq
+        for trap in (shell.display_trap, shell.builtin_trap):
+            trap._nested_level = 0  # an interrupt may have hit when the last instruction let go of it
         try:
             done = shell.run_cell(code, store_history=False)
             error = done.error_before_exec or done.error_in_exec

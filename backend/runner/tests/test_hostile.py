@@ -117,6 +117,18 @@ def test_interrupt_spares_processes_of_earlier_instructions(machine: Runner) -> 
     machine.run("server.kill(); server.wait()")
 
 
+def test_interrupt_ends_a_crowd(start) -> None:  # type: ignore[no-untyped-def]
+    """More processes than code that means well starts are ended with the instruction that was interrupted."""
+    runner = start()
+    code = "import os, subprocess\nfor _ in range(40): subprocess.Popen(['sleep', '600'])\nprint('in')\nwhile True: pass"
+    assert interrupted(runner, code).ename == "KeyboardInterrupt"
+    left = "sum(b'sleep' in open(f'/proc/{p}/cmdline', 'rb').read() for p in os.listdir('/proc') if p.isdigit())"
+    deadline = time.monotonic() + 30
+    while (now := runner.run(left).value) != "0" and time.monotonic() < deadline:
+        pass
+    assert now == "0"
+
+
 def test_what_cannot_be_interrupted_does_not_stop_the_relay(start) -> None:  # type: ignore[no-untyped-def]
     runner = start()
     code = "print('in')\nsum(iter(int, 1))"
@@ -262,6 +274,7 @@ def test_descriptors_and_streams(start, code: str) -> None:  # type: ignore[no-u
         "del get_ipython, In, Out",
         "get_ipython().reset()",
         "%reset -f",
+        "get_ipython().display_trap._nested_level = get_ipython().builtin_trap._nested_level = 1",  # as a late interrupt leaves it
         "from IPython.core.interactiveshell import InteractiveShell\nInteractiveShell.run_code = None",
         "import IPython, matplotlib\nmatplotlib.rcParams['figure.dpi'] = 'x'",
         "import io\nio.TextIOWrapper = io.StringIO = None",
