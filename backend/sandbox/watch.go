@@ -29,7 +29,7 @@ const (
 
 // watch stops the machine, saved, before it takes more memory than it may or the computer runs out of it.
 func (s *supervisor) watch(ctx context.Context) {
-	for short := 0; ; {
+	for w := (watchdog{}); ; {
 		interval := watchIdle
 		if _, running := s.runner.state(); running != nil {
 			interval = watchRunning
@@ -41,22 +41,34 @@ func (s *supervisor) watch(ctx context.Context) {
 		case <-s.sandboxEnded:
 			return
 		}
-		used := measure(s.runsc.pid).memory
-		if most := s.most(); most > 0 && used > most {
-			s.rescue(fmt.Sprintf("The machine took %d MiB of memory, more than the %d MiB that it may.", used>>20, most>>20), true)
-			return
-		}
 		total, available := hostMemory()
-		if available < 0 || available > floor {
-			short = 0
-			continue
-		}
-		// Every machine sees the shortage at once. The larger one is, the sooner it goes, and the others stay.
-		if short++; float64(short) > 10*(1-float64(used)/float64(max(total, 1))) {
-			s.rescue("The computer was running out of memory.", false)
+		if why, ownLimit := w.look(measure(s.runsc.pid).memory, s.most(), total, available); why != "" {
+			s.rescue(why, ownLimit)
 			return
 		}
 	}
+}
+
+// watchdog decides when a machine must go.
+type watchdog struct {
+	short int // how often in a row the computer had too little memory
+}
+
+// look is called again and again with what the machine uses and may use at most (0 for any), and what the computer has and has available (-1
+// where that cannot be told), in bytes. It says why the machine must go, empty when it may stay, and whether that is for its own limit.
+func (w *watchdog) look(used, most, total, available int64) (why string, ownLimit bool) {
+	if most > 0 && used > most {
+		return fmt.Sprintf("The machine took %d MiB of memory, more than the %d MiB that it may.", used>>20, most>>20), true
+	}
+	if available < 0 || available > floor {
+		w.short = 0
+		return "", false
+	}
+	// Every machine sees the shortage at once. The larger one is, the sooner it goes, and the others stay.
+	if w.short++; float64(w.short) > 10*(1-float64(used)/float64(max(total, 1))) {
+		return "The computer was running out of memory.", false
+	}
+	return "", false
 }
 
 // most is how much memory the sandbox may take in all; 0 for any.

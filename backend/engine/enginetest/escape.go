@@ -55,6 +55,69 @@ func listen(t *testing.T, address string) (port string, came *atomic.Int32) {
 	return port, came
 }
 
+// listenUDP opens a port on an address of the computer and tells how many packets came.
+func listenUDP(t *testing.T, address string) (port string, came *atomic.Int32) {
+	t.Helper()
+	came = new(atomic.Int32)
+	l, err := net.ListenPacket("udp", net.JoinHostPort(address, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sang, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for b := make([]byte, 16); ; {
+			if _, _, err := l.ReadFrom(b); err != nil {
+				return
+			}
+			if came.Add(1) == 1 {
+				close(sang)
+			}
+		}
+	}()
+	t.Cleanup(func() { l.Close(); <-done })
+	c, err := net.Dial("udp", l.LocalAddr().String())
+	if err == nil {
+		_, err = c.Write([]byte("canary"))
+		c.Close()
+	}
+	if err != nil {
+		t.Fatalf("the canary cannot be reached from the computer itself: %v", err)
+	}
+	<-sang
+	_, port, _ = net.SplitHostPort(l.LocalAddr().String())
+	return port, came
+}
+
+// listenUnix opens a socket without a file, which only a network name space keeps from others, and tells how often somebody came.
+func listenUnix(t *testing.T, name string) (came *atomic.Int32) {
+	t.Helper()
+	came = new(atomic.Int32)
+	l, err := net.Listen("unix", "@"+name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			came.Add(1)
+			c.Close()
+		}
+	}()
+	t.Cleanup(func() { l.Close(); <-done })
+	c, err := net.Dial("unix", "@"+name)
+	if err != nil {
+		t.Fatalf("the canary cannot be reached from the computer itself: %v", err)
+	}
+	c.Close()
+	return came
+}
+
 // ownAddresses are the computer's addresses, loopback first.
 func ownAddresses(t *testing.T) []string {
 	t.Helper()
@@ -156,15 +219,21 @@ var escapeTests = []test{
 		}
 	}},
 	{"Network", func(t *testing.T, s Subject) {
-		var targets []string
-		var came []*atomic.Int32
+		var targets, datagrams []string
+		var came, packets []*atomic.Int32
 		for _, address := range ownAddresses(t) {
 			port, n := listen(t, address)
 			targets = append(targets, net.JoinHostPort(address, port))
 			came = append(came, n)
+			port, n = listenUDP(t, address)
+			datagrams = append(datagrams, net.JoinHostPort(address, port))
+			packets = append(packets, n)
 		}
+		t.Logf("canaries sing at %q", targets)
+		name := canary(t)
+		visitors := listenUnix(t, name)
 		m := s.fresh(t)
-		m.value("targets = " + pythonList(targets))
+		m.value("targets, datagrams = " + pythonList(targets) + ", " + pythonList(datagrams))
 		m.expect(`
 			import socket, time
 			reached = []
@@ -185,6 +254,25 @@ var escapeTests = []test{
 			reached
 		`, "[]")
 		m.expect("time.monotonic() - start < 20", "True")
+		m.expect(`
+			reached = []
+			udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+			for host, port in (d.rsplit(":", 1) for d in datagrams):
+				try: udp.sendto(b"x", (host, int(port)))
+				except OSError: pass
+			for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET):
+				try: socket.socket(socket.AF_UNIX, kind).connect("\0`+name+`"); reached.append("unix")
+				except OSError: pass
+			reached
+		`, "[]")
+		for i, n := range packets {
+			if got := n.Load(); got != 1 {
+				t.Errorf("%s got %d packets from inside", datagrams[i], got-1)
+			}
+		}
+		if got := visitors.Load(); got != 1 {
+			t.Errorf("the socket without a file was reached %d times from inside", got-1)
+		}
 		for i, n := range came {
 			if got := n.Load(); got != 1 { // the one that the canary sang with
 				t.Errorf("%s was reached %d times from inside", targets[i], got-1)

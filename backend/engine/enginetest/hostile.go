@@ -150,6 +150,18 @@ var hostileTests = []test{
 			except BaseException: n += 1
 	`),
 	survives("OneLongLine", "import sys; b = 'x' * (64 << 20)\nfor _ in range(4): sys.stdout.write(b)"),
+	{"GigabyteInOneLine", func(t *testing.T, s Subject) {
+		m := s.fresh(t)
+		m.uncollected.Store(true)
+		seq := m.execute("import sys\nb = 'x' * (64 << 20)\nfor _ in range(16): sys.stdout.write(b)\n'written'")
+		if r := m.result(seq); !r.OK || *r.Value != "'written'" {
+			t.Errorf("ended with %+v", r)
+		}
+		if got := m.written.Load(); got != 1<<30 {
+			t.Errorf("%d bytes came", got)
+		}
+		m.expect("len(b) >> 20", "64")
+	}},
 	survives("HugeRepr", "class R:\n\tdef __repr__(self): return 'x' * (200 << 20)\nR()"),
 	survives("DeepRecursion", "import sys; sys.setrecursionlimit(10**6)\ndef f(): f()\ntry: f()\nexcept RecursionError: pass"),
 	survives("Overriding", "import sys, signal, json, builtins; builtins.repr = builtins.print = None; sys.stdout = None; json.dumps = None; signal.signal = None"),
@@ -209,6 +221,17 @@ var hostileTests = []test{
 		m.value("x = 'kept'")
 		info := m.checkpoint()
 		m.run("import shutil, os\nfor d in os.listdir('/'):\n\tshutil.rmtree('/' + d, ignore_errors=True)")
+		// What is in memory goes on, and is saved and woken; what needs the files fails with a clear word.
+		m.expect("x, sum(range(10))", "('kept', 45)")
+		emptied := m.stop()
+		m = s.start(t, machine.StartSpec{ID: m.id, Checkpoint: emptied.ID, Acked: m.acks()})
+		m.expect("x, os.path.exists('/usr/bin/python3')", "('kept', False)")
+		if r, _ := m.run("import statsmodels"); r.ErrorName != "ModuleNotFoundError" || !strings.Contains(r.Error, "statsmodels") {
+			t.Errorf("importing what is gone ends with %+v", r)
+		}
+		if _, out := m.run("print('still heard')"); out != "still heard\n" {
+			t.Errorf("afterwards print writes %q", out)
+		}
 		m.end()
 		back := s.start(t, machine.StartSpec{ID: m.id, Checkpoint: info.ID, Acked: m.acks()})
 		back.expect("x, __import__('os').path.exists('/usr/bin/python3')", "('kept', True)")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +27,9 @@ type session struct {
 	background strings.Builder
 
 	next int
+
+	uncollected atomic.Bool  // output is counted, not kept
+	written     atomic.Int64 // bytes of it
 }
 
 // transcript is what an instruction put out.
@@ -51,6 +55,10 @@ func (s *session) listen() {
 			s.background.Write(f.Item.Text)
 		} else {
 			tr := s.transcript(f.Seq)
+			if s.uncollected.Load() {
+				s.written.Add(int64(len(f.Item.Text)))
+				f.Item.Text = nil
+			}
 			tr.frames = append(tr.frames, f)
 			if f.Type == machine.FrameResult {
 				result := f.Result

@@ -142,6 +142,33 @@ func TestDigestsAreRemembered(t *testing.T) {
 	}
 }
 
+// A template is of the very image (the runner is in it), runsc and spec that it was made with: another one is made when any changes.
+func TestTemplateOfOtherParts(t *testing.T) {
+	e := newEngine(t, t.TempDir())
+	p, err := e.parts("base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, image, runtime := p, p, p
+	same.image, same.runsc = "/elsewhere/base.erofs", "/elsewhere/runsc"
+	image.imageDigest, runtime.runtime = "another", "another"
+	if same.key() != p.key() || image.key() == p.key() || runtime.key() == p.key() || image.key() == runtime.key() {
+		t.Errorf("the keys are %s, %s in another place, %s with another image, %s with another runsc", p.key(), same.key(), image.key(), runtime.key())
+	}
+	// The template of another runsc is not taken for this one's, and goes.
+	old := filepath.Join(e.cfg.Data, "templates", runtime.key())
+	if err := os.MkdirAll(old, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	found, err := e.template(t.Context(), p)
+	if err != nil || filepath.Dir(filepath.Dir(found)) != filepath.Join(e.cfg.Data, "templates", p.key()) {
+		t.Errorf("the template is %s, %v", found, err)
+	}
+	if _, err := os.Stat(old); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the other one is still there: %v", err)
+	}
+}
+
 // Two daemons with one data folder make one template.
 func TestOneTemplate(t *testing.T) {
 	data := t.TempDir()

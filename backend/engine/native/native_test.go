@@ -8,12 +8,15 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -32,7 +35,56 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	if address := os.Getenv(ownNetwork); address != "" {
+		if err := haveAddress(address); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
 	goleak.VerifyTestMain(m)
+}
+
+// ownNetwork is set in a test program that is alone in a network, to the address that its loopback device is to have beside 127.0.0.1.
+const ownNetwork = "FOREVERVM_TEST_OWN_NETWORK"
+
+// haveAddress brings the loopback device up with another address.
+func haveAddress(address string) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	up, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	up.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, up); err != nil {
+		return fmt.Errorf("bring lo up: %w", err)
+	}
+	alias, err := unix.NewIfreq("lo:1")
+	if err != nil {
+		return err
+	}
+	if err := alias.SetInet4Addr(net.ParseIP(address).To4()); err != nil {
+		return err
+	}
+	return unix.IoctlIfreq(fd, unix.SIOCSIFADDR, alias)
+}
+
+// In clouds the computer's own secrets are to be had at this address. The test of the network is run once more on a computer that has it.
+func TestMetadataAddress(t *testing.T) {
+	const address = "169.254.169.254"
+	if os.Getuid() != 0 {
+		t.Skip("only root can make a network with that address")
+	}
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.v", "-test.run", "^TestConformance$/^Escape$/^Network$")
+	cmd.Env = append(os.Environ(), ownNetwork+"="+address)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestConformance/Escape/Network") || !strings.Contains(string(out), address) {
+		t.Errorf("%v:\n%s", err, out)
+	}
 }
 
 func TestConformance(t *testing.T) {
