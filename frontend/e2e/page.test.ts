@@ -130,7 +130,12 @@ describe('running code', () => {
     await tab.newMachine();
     await tab.runToEnd(1, 'kept = 41');
     await tab.run('while True: pass');
-    await tab.page.getByRole('button', { name: 'Stop' }).click();
+    await tab.step(2).getByText('Running', { exact: true }).waitFor();
+    // Bound to the step that is seen running: another may have begun when the click arrives.
+    await Promise.all([
+      tab.page.waitForRequest(/\/interrupt\?seq=1$/),
+      tab.page.getByRole('button', { name: 'Stop' }).click(),
+    ]);
     await tab.step(2).getByText('Stopped').first().waitFor();
     await (await tab.runToEnd(3, 'kept + 1')).getByText('42').waitFor();
   });

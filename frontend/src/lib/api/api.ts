@@ -45,7 +45,10 @@ export class Api {
   restoreMachine = (name: string) => this.act(name, 'restore');
   swapMachine = (name: string) => this.act(name, 'swap');
   wakeMachine = (name: string) => this.act(name, 'wake');
-  interruptMachine = (name: string) => this.act(name, 'interrupt');
+
+  /** Stops what runs; with a number only that instruction. */
+  interruptMachine = (name: string, seq?: number) =>
+    this.http.json<Machine>(at(name, 'interrupt'), { method: 'POST', query: { seq } });
 
   rewindMachine = (name: string, checkpoint: string) =>
     this.http.json<Machine>(at(name, 'rewind'), { method: 'POST', json: { checkpoint } });
@@ -106,7 +109,7 @@ export class Api {
       signal,
     });
 
-  private act(name: string, what: 'restore' | 'swap' | 'wake' | 'interrupt'): Promise<Machine> {
+  private act(name: string, what: 'restore' | 'swap' | 'wake'): Promise<Machine> {
     return this.http.json<Machine>(at(name, what), { method: 'POST' });
   }
 }

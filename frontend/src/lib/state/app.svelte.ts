@@ -143,7 +143,12 @@ export class App {
   cancel = (machine: Machine, seq: number) =>
     this.try(() => this.api.cancelInstruction(machine.name, seq));
 
-  interrupt = (machine: Machine) => this.update(() => this.api.interruptMachine(machine.name));
+  /** Stops what the person sees running, and not what may have begun meanwhile. */
+  interrupt = (machine: Machine) => {
+    const seen = this.selectedId === machine.id ? this.timeline?.running : undefined;
+    return this.update(() => this.api.interruptMachine(machine.name, seen));
+  };
+
   sleep = (machine: Machine) => this.update(() => this.api.swapMachine(machine.name));
   wake = (machine: Machine) => this.update(() => this.api.wakeMachine(machine.name));
   restore = (machine: Machine) => this.update(() => this.api.restoreMachine(machine.name));

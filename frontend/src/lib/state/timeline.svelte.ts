@@ -112,6 +112,11 @@ export class Timeline {
     this.find(seq)?.add(item);
   }
 
+  /** The number of the step that runs, as far as is known. */
+  get running(): number | undefined {
+    return this.entries.findLast(({ instruction }) => instruction.status === 'running')?.seq;
+  }
+
   /** How many steps a rewind to this checkpoint would undo. */
   stepsAfter(checkpoint: Checkpoint): number {
     return this.entries.filter(
