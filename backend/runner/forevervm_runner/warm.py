@@ -9,7 +9,7 @@ import gc
 import importlib
 from typing import Any
 
-from . import aside, assist, variables
+from . import aside, assist, figures, variables
 from .errors import Failure
 
 LIBRARIES = (
@@ -38,6 +38,8 @@ def load() -> None:
     for name in LIBRARIES:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    with contextlib.suppress(ImportError):
+        figures.keep_fonts_in_memory()
     variables.prepare()
 
 

@@ -256,6 +256,18 @@ def test_figures_of_a_failed_instruction_come_back(machine: Runner) -> None:
     assert outcome.ename == "ZeroDivisionError"
 
 
+def test_fonts_can_be_embedded_though_they_are_in_memory(machine: Runner) -> None:
+    code = """import matplotlib.pyplot as plt, os, pathlib
+plt.plot([1]); plt.title('Grüße')
+for name in ("a.pdf", "a.ps", "a.svg"):
+    plt.savefig("/tmp/" + name)
+with plt.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42}):
+    plt.savefig("/tmp/b.svg"), plt.savefig("/tmp/b.pdf")
+plt.close('all')
+b"DejaVuSans" in pathlib.Path("/tmp/b.pdf").read_bytes()"""
+    assert machine.run(code).value == "True"
+
+
 def test_svg_where_asked(machine: Runner) -> None:
     outcome = machine.run("import matplotlib.pyplot as plt\nplt.plot([1]);", formats=["png", "svg"])
     mimes = outcome.of("display")[0].mimes
