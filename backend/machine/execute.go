@@ -216,7 +216,7 @@ func (s *Service) Cancel(ctx context.Context, name string, seq int) error {
 	}
 	in.end(StatusCancelled, errNameCancelled, "Cancelled: it was cancelled before it ran.")
 	ended := []InstructionRecord{in}
-	if err := s.store.Write(ctx, func(w Writer) error { return putEnded(w, ended) }); err != nil {
+	if err := s.store.WriteSync(ctx, func(w Writer) error { return putEnded(w, ended) }); err != nil {
 		return err
 	}
 	e.queue = slices.Delete(e.queue, at, at+1)

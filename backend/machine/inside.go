@@ -88,7 +88,7 @@ func (s *Service) WriteFile(ctx context.Context, name, path string, offset int64
 		e.mu.Lock()
 		err := error(nil)
 		if !e.rec.Touched {
-			err = e.save(ctx, func(m *MachineRecord) { m.Touched = true })
+			err = e.saveSync(ctx, func(m *MachineRecord) { m.Touched = true })
 		}
 		if e.sess != nil {
 			e.sess.version++
@@ -104,7 +104,7 @@ func (s *Service) WriteFile(ctx context.Context, name, path string, offset int64
 			e.sess.version++
 		}
 		if err == nil && !e.rec.Touched {
-			err = e.save(ctx, func(m *MachineRecord) { m.Touched = true })
+			err = e.saveSync(ctx, func(m *MachineRecord) { m.Touched = true })
 		}
 		return err
 	})

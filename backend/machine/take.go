@@ -172,7 +172,11 @@ func (t *take) store() error {
 	if t.result != nil {
 		search = e.searchText(t.run.Seq, t.items)
 	}
-	err = e.s.store.Write(e.s.ctx, func(w Writer) error {
+	write := e.s.store.Write
+	if t.result != nil { // what a client is told is not taken back by a power cut
+		write = e.s.store.WriteSync
+	}
+	err = write(e.s.ctx, func(w Writer) error {
 		if spill != nil {
 			if err := w.RemoveItems(rec.ID, t.run.Seq, spill.From, spill.To+1); err != nil {
 				return err

@@ -121,7 +121,7 @@ func (e *entry) giveUp(cause error) {
 		ended = append(ended, run)
 	}
 	if err == nil {
-		err = e.save(e.s.ctx, func(r *MachineRecord) { r.Notice = sentence }, func(w Writer) error { return putEnded(w, ended) })
+		err = e.saveSync(e.s.ctx, func(r *MachineRecord) { r.Notice = sentence }, func(w Writer) error { return putEnded(w, ended) })
 	}
 	if err != nil {
 		e.log().Error("waiting instructions could not be ended", "err", err)

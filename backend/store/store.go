@@ -2,10 +2,10 @@
 //
 // The database is in WAL mode. Write commits with synchronous=NORMAL: the operating system has the record when it returns,
 // so killing this process loses nothing, at the price of no disk flush. A power cut may take the last of such writes, which are
-// output and results, and never damages the file. WriteSync flushes everything up to itself, which on an SSD takes 0.1 ms to
-// a few: it is for instructions as they are accepted and as they are handed to their machine, so that a power cut neither
-// forgets an acknowledged one nor runs one twice, and for changes after which something else is deleted, such as a new
-// checkpoint replacing an old one.
+// output of what still runs, and never damages the file. WriteSync flushes everything up to itself, which on an SSD takes 0.1 ms to
+// a few: it is for instructions as they are accepted, handed to their machine, and over, so that a power cut neither forgets an
+// acknowledged one, nor runs one twice, nor takes back a result that somebody was told; and for changes after which something else
+// is deleted, such as a new checkpoint replacing an old one.
 //
 // There is one writing connection, so writers never meet; readers have their own and never wait for it.
 package store
