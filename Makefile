@@ -43,10 +43,12 @@ lint: $(TOOLS)/golangci-lint $(NODE_MODULES) $(PAGE)
 	cd frontend && npm run --silent lint
 
 bench: build
+	build/allow-namespaces
 	go run ./backend/e2e/bench
 
 # The long runs: a hundred rounds of kill -9, and fuzzing of what reads untrusted bytes.
 soak: build
+	build/allow-namespaces
 	FOREVERVM_ROUNDS=100 go test -count 1 -timeout 60m -run TestKillNine -v ./backend/e2e
 	build/fuzz 2m
 

@@ -22,7 +22,7 @@ const (
 )
 
 func (s *Server) addFileTools() {
-	s.tool("install-packages", hints{title: "Install Python packages", repeatable: true, outside: true},
+	s.tool("install-packages", hints{title: "Install Python packages", destructive: true, repeatable: true, outside: true},
 		`Installs Python packages into a REPL with pip. Many are already there (numpy, pandas, scipy, scikit-learn, matplotlib, seaborn, plotly, duckdb, pyarrow, openpyxl, pillow, sympy, statsmodels, networkx, beautifulsoup4, lxml, requests, httpx): try to import first. Needs network access, which the user may not have allowed.`,
 		s.install, replID(),
 		mcp.WithArray("packages", mcp.Required(), mcp.MinItems(1), mcp.MaxItems(50), mcp.WithStringItems(), mcp.Description(`Requirements as pip takes them: ["polars", "pandas>=2.2"]`)),

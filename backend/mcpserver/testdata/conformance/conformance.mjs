@@ -59,7 +59,7 @@ await check("tools are described", async () => {
   // Apps let what only reads run without asking, and warn of what destroys or reaches outside.
   const hints = {
     "checkpoint-python-repl": [], "create-python-repl": [], "delete-python-repl": ["destructive", "idempotent"], "fork-python-repl": [],
-    "get-file": ["readOnly", "idempotent"], "install-packages": ["idempotent", "openWorld"], "interrupt-python-repl": ["destructive", "idempotent"],
+    "get-file": ["readOnly", "idempotent"], "install-packages": ["destructive", "idempotent", "openWorld"], "interrupt-python-repl": ["destructive", "idempotent"],
     "list-checkpoints": ["readOnly", "idempotent"], "list-python-repls": ["readOnly", "idempotent"], "put-file": ["destructive", "idempotent"],
     "read-output": ["readOnly", "idempotent"], "rewind-python-repl": ["destructive", "idempotent"], "run-python-in-repl": ["destructive"],
   };
