@@ -240,6 +240,9 @@ func (s *Service) Update(ctx context.Context, name string, c Change) (Machine, e
 	if err != nil {
 		return Machine{}, err
 	}
+	if c.MemoryMB != nil {
+		e.tooLarge = nil // under another limit it is another try
+	}
 	s.mu.Lock()
 	s.names[next.Name] = next.ID
 	s.mu.Unlock()

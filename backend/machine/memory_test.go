@@ -76,6 +76,29 @@ func TestWhatTakesMoreMemoryThanItMayIsEndedTheSecondTime(t *testing.T) {
 	})
 }
 
+// Who raises the limit, as he was told, has a whole new try.
+func TestARaisedLimitIsAnotherTry(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.create("m")
+		w.exec("m", "wait")
+		synctest.Wait()
+		w.engine.box(m.ID).starve(true)
+		w.inState("m", machine.Swapped)
+		mb := 4096
+		_, err := w.Update(w.ctx, "m", machine.Change{MemoryMB: &mb})
+		w.ok(err)
+		w.pass(20 * time.Second)
+		w.inState("m", machine.Running)
+		w.engine.box(m.ID).starve(true)
+		w.pass(20 * time.Second)
+		w.inState("m", machine.Running)
+		w.engine.box(m.ID).poke("release")
+		if in := w.wait("m", 0); in.Status != machine.StatusOK {
+			t.Fatalf("%+v", in)
+		}
+	})
+}
+
 // An idle machine goes and comes as always.
 func TestAnIdleMachineThatMemoryRanShortOf(t *testing.T) {
 	inTime(t, func(w *world) {

@@ -105,6 +105,12 @@ func (m *model) actions() map[string]func(*rapid.T) {
 				b.crash()
 			}
 		},
+		"memory runs short": func(t *rapid.T) {
+			ownLimit := rapid.Bool().Draw(t, "own limit")
+			if b := m.engine.box(m.id); b != nil && !b.over() {
+				b.starve(ownLimit)
+			}
+		},
 		"daemon dies": func(*rapid.T) {
 			m.die()
 			m.down = true
