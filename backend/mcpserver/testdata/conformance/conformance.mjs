@@ -51,6 +51,7 @@ let repl;
 await check("tools are described", async () => {
   assert.equal(client.getServerVersion().name, "forevervm");
   assert.match(client.getInstructions(), /replId/);
+  assert.match(client.getInstructions(), /Draw with matplotlib[^]* plotly figure does not come back as an image/);
   const { tools } = await client.listTools();
   assert.deepEqual(tools.map((tool) => tool.name).sort(), [
     "checkpoint-python-repl", "create-python-repl", "delete-python-repl", "fork-python-repl", "get-file", "install-packages",
