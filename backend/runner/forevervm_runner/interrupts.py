@@ -24,6 +24,7 @@ _LOCK_SECONDS = 1.0
 _async_exc = ctypes.pythonapi.PyThreadState_SetAsyncExc
 _async_exc.argtypes = [ctypes.c_ulong, ctypes.py_object]
 _NO_EXCEPTION = ctypes.py_object()
+_signal, _DEFAULT = signal.signal, signal.SIG_DFL
 _getsignal, _SIGINT, _sleep, _get_ident = signal.getsignal, signal.SIGINT, time.sleep, threading.get_ident
 _unraisablehook, _getpid = sys.__unraisablehook__, os.getpid
 
@@ -42,8 +43,15 @@ class Interrupts:
         self._lock = threading.RLock()
         self.handlers = {_SIGINT: self.on_signal, NUDGE: self._on_nudge}
         for number, handler in self.handlers.items():
-            signal.signal(number, handler)
+            _signal(number, handler)
+        signal.signal = self._signal  # type: ignore[assignment]
         sys.unraisablehook = self._on_unraisable
+
+    def _signal(self, number: Any, handler: Any) -> Any:
+        """`signal.signal`. The system's default, to end the process, would end the machine: ours is to end the instruction."""
+        if handler == _DEFAULT and number in self.handlers:
+            handler = self.handlers[number]
+        return _signal(number, handler)
 
     def in_forked_child(self) -> None:
         """A copy made by the user's code must not close the worker's window when it comes to its end."""

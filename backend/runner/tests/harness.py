@@ -133,7 +133,7 @@ def check(frame: Frame) -> None:
         assert len(header["mimes"]) <= 64
         assert sum(length for _, length in header["mimes"]) == len(frame.payload)
         for name, length in header["mimes"]:
-            assert type(length) is int and length >= 0
+            assert type(length) is int and 0 <= length <= 4 << 20
             assert 0 < len(name) <= 256 and name.isascii() and name.isprintable()
 
 

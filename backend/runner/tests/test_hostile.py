@@ -40,6 +40,7 @@ def interrupted(machine: Runner, code: str, presses: int = 1) -> Outcome:
         "print('in')\nimport select; select.select([], [], [])",
         "print('in')\nimport socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); s.accept()",
         "print('in')\nimport os, signal; os.kill(os.getpid(), signal.SIGSTOP)\nwhile True: pass",
+        "import signal, time\nfor n in (2, 15, 45): signal.signal(n, signal.SIG_DFL)\nprint('in')\ntime.sleep(600)",
         "import concurrent.futures as c, time\nprint('in')\nwith c.ThreadPoolExecutor() as e: e.submit(time.sleep, 2).result()",
     ],
 )

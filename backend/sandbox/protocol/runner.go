@@ -23,6 +23,7 @@ const (
 	MaxSeq       = 1 << 40
 	MaxMIMEs     = 64
 	maxMIMEName  = 256
+	maxMIMEData  = 4 << 20
 	maxChunk     = 64 << 10
 	maxErrorName = 256
 	maxShort     = 4 << 10
@@ -236,6 +237,9 @@ func cutMIMEs(list []mime, payload []byte) ([]Representation, error) {
 	for _, m := range list {
 		if m.length < 0 || m.length > len(payload) {
 			return nil, violation("a representation of %d bytes where %d are left", m.length, len(payload))
+		}
+		if m.length > maxMIMEData {
+			return nil, violation("a representation of %d bytes", m.length)
 		}
 		if m.name == "" || len(m.name) > maxMIMEName || !printable(m.name) {
 			return nil, violation("a representation of the type %.64q", m.name)

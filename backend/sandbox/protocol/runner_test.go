@@ -46,6 +46,7 @@ func TestParseInstructionRefuses(t *testing.T) {
 		"mimes negative":       frame("display", `{"seq":1,"index":1,"mimes":[["text/plain",-1]]}`, ""),
 		"mimes short":          frame("display", `{"seq":1,"index":1,"mimes":[["text/plain",1]]}`, "xy"),
 		"mimes that wrap":      frame("display", `{"seq":1,"index":1,"mimes":[["a",9223372036854775807],["b",9223372036854775807],["c",3]]}`, "x"),
+		"a large mime":         frame("display", `{"seq":1,"index":1,"mimes":[["text/plain",4194305]]}`, strings.Repeat("x", 4<<20+1)),
 		"mime of three":        frame("display", `{"seq":1,"index":1,"mimes":[["text/plain",1,2]]}`, "x"),
 		"mime without name":    frame("display", `{"seq":1,"index":1,"mimes":[["",1]]}`, "x"),
 		"mime with a line end": frame("display", `{"seq":1,"index":1,"mimes":[["text/plain\r\nX: y",1]]}`, "x"),
