@@ -64,6 +64,9 @@ var limitTests = []test{
 		if cause.Checkpoint == nil {
 			t.Fatalf("it was not saved: %+v", cause)
 		}
+		if cause.OwnLimit == strings.Contains(cause.Detail, "computer") {
+			t.Errorf("whose memory it was: %+v", cause)
+		}
 		back := s.start(t, machine.StartSpec{ID: m.id, MemoryMB: 4096, Checkpoint: cause.Checkpoint.ID, Acked: m.acks()})
 		if err := back.box.Interrupt(back.ctx(), 1); err != nil {
 			t.Fatal(err)
