@@ -276,10 +276,11 @@ class Relay:
     def _signal_started(self, instruction: Instruction, number: int) -> None:
         """Signals the processes that the instruction has started."""
         worker = self.worker.pid
-        if not _many():
+        if number == signal.SIGINT and not _many():
             return processes.send_signal(processes.descendants(worker) - instruction.others, number)
         with processes.stopped(worker):  # it is the leader of their group
-            processes.send_signal(processes.running() - instruction.others - {worker, os.getpid()}, number)
+            started = processes.running() - {worker, os.getpid()} if _many() else processes.descendants(worker)
+            processes.send_signal(started - instruction.others, number)
 
     # -- the worker's side ----------------------------------------------------------------------------------
 
