@@ -161,17 +161,20 @@ func (h hierarchy) settings(l Limits) []setting {
 			all = append(all, setting{controller, file, fmt.Sprintf(format, value)})
 		}
 	}
+	// What was not used may be used later, as much as is given at once: a machine that wakes needs all processors for a moment.
 	quota := int64(l.Processors * cpuPeriod)
 	add("pids", "pids.max", "%d", l.PidsMax)
 	if h.unified {
 		add("memory", "memory.max", "%d", l.MemoryMax)
 		add("cpu", "cpu.weight", "%d", l.Weight)
 		add("cpu", "cpu.max", "%d "+strconv.Itoa(cpuPeriod), quota)
+		add("cpu", "cpu.max.burst", "%d", quota)
 	} else {
 		add("memory", "memory.limit_in_bytes", "%d", l.MemoryMax)
 		add("cpu", "cpu.shares", "%d", l.Weight*1024/100)
 		add("cpu", "cpu.cfs_period_us", "%d", cpuPeriod)
 		add("cpu", "cpu.cfs_quota_us", "%d", quota)
+		add("cpu", "cpu.cfs_burst_us", "%d", quota)
 	}
 	return all
 }

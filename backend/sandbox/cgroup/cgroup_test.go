@@ -83,7 +83,7 @@ func TestEnterAndLeave(t *testing.T) {
 	for _, dir := range groups(t, name) {
 		for file, want := range map[string]string{
 			"memory.max": "67108864", "pids.max": "50", "cpu.weight": "50", "cpu.max": "150000 100000",
-			"memory.limit_in_bytes": "67108864", "cpu.shares": "512", "cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "150000",
+			"memory.limit_in_bytes": "67108864", "cpu.shares": "512", "cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "150000", "cpu.cfs_burst_us": "150000",
 		} {
 			b, err := os.ReadFile(filepath.Join(dir, file))
 			if got := strings.TrimSpace(string(b)); err == nil && got != want {
@@ -131,8 +131,8 @@ func TestParseOOMKills(t *testing.T) {
 func TestSettings(t *testing.T) {
 	limits := Limits{MemoryMax: 64 << 20, PidsMax: 50, Weight: 50, Processors: 1.5}
 	for want, h := range map[string]hierarchy{
-		"[{pids pids.max 50} {memory memory.max 67108864} {cpu cpu.weight 50} {cpu cpu.max 150000 100000}]": {unified: true, controllers: []string{"cpu", "memory", "pids"}},
-		"[{cpu cpu.shares 512} {cpu cpu.cfs_period_us 100000} {cpu cpu.cfs_quota_us 150000}]":               {controllers: []string{"cpu", "cpuacct"}},
+		"[{pids pids.max 50} {memory memory.max 67108864} {cpu cpu.weight 50} {cpu cpu.max 150000 100000} {cpu cpu.max.burst 150000}]": {unified: true, controllers: []string{"cpu", "memory", "pids"}},
+		"[{cpu cpu.shares 512} {cpu cpu.cfs_period_us 100000} {cpu cpu.cfs_quota_us 150000} {cpu cpu.cfs_burst_us 150000}]":            {controllers: []string{"cpu", "cpuacct"}},
 		"[]": {controllers: []string{"freezer"}},
 	} {
 		if got := fmt.Sprint(h.settings(limits)); got != want {
