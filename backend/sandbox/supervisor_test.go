@@ -43,9 +43,15 @@ func built(t *testing.T, name string) string {
 }
 
 func config(t *testing.T) sandbox.Config {
-	return sandbox.Config{
+	cfg := sandbox.Config{
 		Runsc: built(t, "runsc"), Image: built(t, "image/base.erofs"), ImageDigest: "image", RuntimeDigest: "runsc", Machine: t.TempDir(),
 	}
+	t.Cleanup(func() { // a supervisor that was killed leaves its control group
+		for errors.Is(sandbox.Tidy(cfg.Machine), sandbox.ErrLocked) {
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
+	return cfg
 }
 
 // connect starts a command that is a supervisor and speaks with it.
