@@ -11,6 +11,10 @@ import (
 	"github.com/forevervm/desktop/backend/sandbox/protocol"
 )
 
+// acksRest is how long acknowledgements are gathered. They are in no hurry, since the runner may keep megabytes, and each wakes it while an
+// instruction begins or ends.
+const acksRest = 5 * time.Millisecond
+
 // acksPause is how long acknowledgements wait that the runner did not take.
 const acksPause = 50 * time.Millisecond
 
@@ -41,6 +45,11 @@ func (a *acks) pass(ctx context.Context, to *runner) {
 	for {
 		select {
 		case <-a.some:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(acksRest):
 		case <-ctx.Done():
 			return
 		}

@@ -55,8 +55,7 @@ func compare(out *tabwriter.Writer, d *daemon, root string, rounds int) error {
 
 // foreverVM does one round on a new machine.
 func foreverVM(d *daemon, record map[string][]float64) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-	defer cancel()
+	ctx := context.Background()
 	var socket *websocket.Conn
 	for _, s := range steps {
 		var times []float64
@@ -68,6 +67,7 @@ func foreverVM(d *daemon, record map[string][]float64) error {
 					return err
 				}
 				defer socket.CloseNow() //nolint:errcheck // measured by now
+				defer time.AfterFunc(5*time.Minute, func() { _ = socket.CloseNow() }).Stop()
 			}
 			if err := runCode(ctx, socket, s.Code); err != nil {
 				return fmt.Errorf("%s: %w", s.Name, err)
@@ -101,16 +101,22 @@ func runCode(ctx context.Context, socket *websocket.Conn, code string) error {
 	if err := socket.Write(ctx, websocket.MessageText, b); err != nil {
 		return err
 	}
+	var message bytes.Buffer
 	for {
-		_, b, err := socket.Read(ctx)
+		_, r, err := socket.Reader(ctx)
 		if err != nil {
+			return err
+		}
+		message.Reset()
+		if _, err := message.ReadFrom(r); err != nil {
 			return err
 		}
 		var m struct {
 			Type   string
+			Chunk  struct{ Data string }
 			Result struct{ Error *string }
 		}
-		if err := json.Unmarshal(b, &m); err != nil {
+		if err := json.Unmarshal(message.Bytes(), &m); err != nil {
 			return err
 		}
 		if m.Type == "result" {

@@ -2,9 +2,8 @@
 
 import socket
 
-from .frames import Header, Message, inner_decoder, inner_frame
+from .frames import READ_BYTES, Header, Message, inner_decoder, inner_frame
 
-READ_BYTES = 1 << 20
 
 
 class Channel:

@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 HEADER_LIMIT = 1 << 20
+# How much is read at a time. More would have the allocator ask the system for the buffer of every read, and give it back: in the
+# sandbox that takes longer than reading.
+READ_BYTES = 64 << 10
 PAYLOAD_LIMIT = 8 << 20
 
 Header = dict[str, Any]

@@ -4,7 +4,7 @@ import os
 import socket
 import threading
 
-from .frames import Header, inner_decoder, inner_frame
+from .frames import READ_BYTES, Header, inner_decoder, inner_frame
 
 _exit, _Lock = os._exit, threading.Lock
 
@@ -29,7 +29,7 @@ class Pipe:
     def receive(self) -> tuple[Header, bytes]:
         """The next message. Ends the process when the relay is gone."""
         while not self._messages:
-            data = self._recv(1 << 20)
+            data = self._recv(READ_BYTES)
             if not data:
                 _exit(0)
             self._decoder.feed(data)

@@ -3,9 +3,8 @@
 import collections
 import os
 
-from .frames import Decoder, Message, wire_decoder
+from .frames import READ_BYTES, Decoder, Message, wire_decoder
 
-READ_BYTES = 1 << 20
 JOIN_BYTES = 64 << 10
 HIGH_WATER = 8 << 20
 
