@@ -36,6 +36,8 @@ BURST_SECONDS = 0.01
 # With fewer cells than this the pipe was as good as full before.
 PLUG_CELLS = 64
 RESIDUE_SECONDS = 0.2
+# A lock that nobody says to hold is as long on its way to its next holder at most.
+UNLOCK_SECONDS = 0.1
 
 _HEAD, _TAIL, _DIRECT, _GUARD, _READING, _SHARED, _RESIDUE, _RING = 0, 8, 16, 24, 25, 26, 27, 64
 SIZE = _RING + RING_BYTES
@@ -43,7 +45,8 @@ _from_bytes, _to_bytes = int.from_bytes, int.to_bytes
 # Both marks in one look: their two bytes as a number, and what it is while text may go to memory.
 _MARKS, _PLUGGED = _GUARD // 2, _from_bytes(bytes([1, 0]), sys.byteorder)
 
-_write, _fstat, _monotonic, _RLock = os.write, os.fstat, time.monotonic, threading.RLock
+_write, _fstat, _monotonic = os.write, os.fstat, time.monotonic
+_Lock, _get_ident = threading.Lock, threading.get_ident
 _poll, _POLLOUT = select.poll, select.POLLOUT
 _memoryview, _len, _min = memoryview, len, min
 
@@ -77,8 +80,9 @@ class SlateWriter(io.RawIOBase):
         self._window = 0.0
         self._writes = 0
         self._alone = True
-        self._busy = False
-        self._lock = _RLock()
+        # Not an RLock: that looks at the clock, which for the first second after a restore is a system call.
+        self._lock = _Lock()
+        self._owner = 0  # the thread that is in `write`
 
     def writable(self) -> bool:
         return True
@@ -96,11 +100,12 @@ class SlateWriter(io.RawIOBase):
         """Writes everything, and returns how much that was. `print` calls it twice for a line, so every step counts."""
         if data.__class__ is not bytes:
             data = bytes(data)
+        me = _get_ident()
+        if self._owner == me:
+            # A signal handler or an object's finalizer prints while the same thread is in here.
+            return self._write_straight(data)
         with self._lock:
-            if self._busy:
-                # A signal handler or an object's finalizer prints while the same thread is in here.
-                return self._write_straight(data)
-            self._busy = True
+            self._owner = me
             try:
                 marks = self._marks
                 if marks[_MARKS] != _PLUGGED and not (self._in_burst() and self._plug() and marks[_MARKS] == _PLUGGED):
@@ -116,13 +121,13 @@ class SlateWriter(io.RawIOBase):
                     self._write_straight(self._seal_bytes + _to_bytes(self._head, 8, "little"))
                 return size
             finally:
-                self._busy = False
+                self._owner = 0
 
     def in_forked_child(self) -> None:
         """A forked copy of the process may not use the memory: its text would mix with the worker's."""
         self._alone = False
-        self._busy = False
-        self._lock = _RLock()
+        self._owner = 0
+        self._lock = _Lock()
         self._use(mmap.mmap(-1, SIZE))
 
     def _use(self, memory: mmap.mmap) -> None:
@@ -131,9 +136,13 @@ class SlateWriter(io.RawIOBase):
 
     def unlock(self) -> None:
         """After an instruction, by its thread: an interrupt may have hit between taking the lock and letting it go."""
-        if self._lock._is_owned():  # type: ignore[attr-defined]
-            self._busy = False
-            self._lock = _RLock()
+        if not self._lock.locked():
+            return
+        if self._lock.acquire(timeout=UNLOCK_SECONDS):
+            self._lock.release()
+        elif self._owner in (0, _get_ident()):
+            self._owner = 0
+            self._lock = _Lock()
 
     def _in_burst(self) -> bool:
         now = _monotonic()
