@@ -37,9 +37,13 @@ class Capture:
         """How many bytes are in the pipe."""
         return int(struct.unpack("i", fcntl.ioctl(self.fd, termios.FIONREAD, b"\0" * 4))[0])
 
-    def resting(self, now: float) -> float:
-        """Seconds until the next read is due; 0 when it is now."""
-        return 0.0 if self._owed else max(0.0, self._rest_until - now)
+    def resting(self) -> float:
+        """When the next read is due; 0 when it is now."""
+        if self._owed or not self._rest_until:
+            return 0.0
+        if self._rest_until <= time.monotonic():
+            self._rest_until = 0.0
+        return self._rest_until
 
     def mark(self) -> None:
         """Everything in the pipe now must come out before the next message of the worker."""

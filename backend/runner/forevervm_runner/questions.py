@@ -51,6 +51,8 @@ class Questions:
 
     def ask(self) -> list[Question]:
         """Puts the next question if none is open. Returns those whose time is over."""
+        if self._asked is None and not self._waiting:
+            return []
         now, late = time.monotonic(), []
         if self._asked is not None and now >= self._asked.deadline:
             late.append(self._asked)

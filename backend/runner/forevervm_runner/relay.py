@@ -114,8 +114,11 @@ class Relay:
         self._wire.flush()
 
     def _wait(self) -> dict[int, int]:
-        """What is ready, by descriptor. Registers only what the relay is willing to take now."""
-        poll, now = select.poll(), time.monotonic()
+        """What is ready, by descriptor. Registers only what the relay is willing to take now.
+
+        The clock is looked at only where something depends on it: for a second after a restore that is a slow system call.
+        """
+        poll = select.poll()
         times = [self._questions.deadline if self._warm else None, self._press_at, self._children_at]
         poll.register(self._wake_fd, select.POLLIN)
         if not self._wire.full:
@@ -126,12 +129,12 @@ class Relay:
         poll.register(side.fd, select.POLLIN | (select.POLLOUT if side.unsent else 0))
         poll.register(work.fd, (0 if self._from_worker else select.POLLIN) | (select.POLLOUT if work.unsent else 0))
         for capture in self._captures if not self._outbox.full else ():
-            if rest := capture.resting(now):
-                times.append(now + rest)
+            if rested := capture.resting():
+                times.append(rested)
             else:
                 poll.register(capture.fd, select.POLLIN)
         due = min((at for at in times if at is not None), default=None)
-        return dict(poll.poll(None if due is None else max(0.0, due - now) * 1000))
+        return dict(poll.poll(None if due is None else max(0.0, due - time.monotonic()) * 1000))
 
     # -- the supervisor's side ------------------------------------------------------------------------------
 
@@ -248,10 +251,12 @@ class Relay:
 
     def _press_on(self) -> None:
         """Brings an interrupt to the worker as soon as it can take it, and then to the instruction's children."""
-        instruction, now = self._instructions.running, time.monotonic()
+        instruction = self._instructions.running
         if instruction is None:
             self._press_at = self._children_at = None
+        if instruction is None or (self._press_at is None and self._children_at is None):
             return
+        now = time.monotonic()
         if self._press_at is not None and now >= self._press_at:
             self._press_at = None
             if self.worker.window.seq == instruction.seq:
