@@ -143,9 +143,15 @@ func TestEnds(t *testing.T) {
 }
 
 func TestLinkBreaks(t *testing.T) {
-	s, err := meet(t, func(h *hostile) { h.session.Close() })
+	s, err := meet(t, func(h *hostile) {
+		_, _ = protocol.Read(h.control) // a question: what was answered before has arrived
+		h.session.Close()
+	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if _, err := s.Stats(t.Context()); err == nil {
+		t.Error("a question is answered by nobody")
 	}
 	if _, cause := end(t, s); cause.Kind != machine.EndedBroken || cause.Detail == "" {
 		t.Errorf("the cause is %+v", cause)
