@@ -20,8 +20,9 @@ const (
 	// spare is how much of the computer's processors a machine leaves to everything else, however much it has to do: half of one. Of a
 	// single processor that would be too much to take; there the weight has to do.
 	spare = 0.5
-	// hardOverhead is what the hard limit leaves beyond the machine's own.
-	hardOverhead = 2 << 30
+	// hardOverhead is what the hard limit leaves beyond the machine's own: what a save writes counts too, until it is on the disk, and
+	// without room for it the save of a machine that has grown beyond its own limit all but stands still.
+	hardOverhead = 4 << 30
 )
 
 // enterLimits puts this process, and so the sandbox, within the limits that the system offers.
