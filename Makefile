@@ -26,6 +26,7 @@ run:
 	build/allow-namespaces
 	$(BIN)/forevervm-desktop
 
+# Of tests that fill memory and kill processes on a shared computer, a few that fail are tried once more, and the summary names them.
 test:
 	build/deps test
 	$(MAKE) build $(TOOLS)/gotestsum
@@ -34,7 +35,7 @@ test:
 	build/image/check
 	backend/runner/test
 	cd frontend && npm run --silent test:e2e
-	$(TOOLS)/gotestsum --format pkgname --hide-summary output --packages './app/... ./backend/... ./frontend/...' -- -race -p 1 -timeout 25m
+	$(TOOLS)/gotestsum --format pkgname --hide-summary output --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-abort-on-data-race --packages './app/... ./backend/... ./frontend/...' -- -race -p 1 -timeout 25m
 
 lint: $(TOOLS)/golangci-lint $(NODE_MODULES) $(PAGE)
 	$(TOOLS)/golangci-lint run ./app/... ./backend/... ./frontend/...
