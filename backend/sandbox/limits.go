@@ -3,7 +3,9 @@
 package sandbox
 
 import (
+	"fmt"
 	"math"
+	"os"
 	"runtime"
 	"strconv"
 
@@ -68,7 +70,9 @@ func limitMemory(bytes int64) {
 	if bytes == 0 {
 		bytes = math.MaxInt64
 	}
-	_, _ = unix.Write(memoryFD, strconv.AppendInt(nil, bytes, 10))
+	if _, err := unix.Write(memoryFD, strconv.AppendInt(nil, bytes, 10)); err != nil { // it is /dev/null where there is none
+		fmt.Fprintln(os.Stderr, "supervisor: the hard memory limit stays as it was:", err)
+	}
 }
 
 // killedForMemory says whether the system has ended a process of the sandbox because it reached the hard limit.

@@ -24,14 +24,8 @@ func canary(t *testing.T) string {
 	return "canary" + hex.EncodeToString(b[:])
 }
 
-// listen opens a port on an address of the computer and tells how often somebody came.
-func listen(t *testing.T, address string) (port string, came *atomic.Int32) {
-	t.Helper()
-	came = new(atomic.Int32)
-	l, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+// countVisitors counts who comes to a listener until the test is over.
+func countVisitors(t *testing.T, l net.Listener, came *atomic.Int32) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -45,6 +39,17 @@ func listen(t *testing.T, address string) (port string, came *atomic.Int32) {
 		}
 	}()
 	t.Cleanup(func() { l.Close(); <-done })
+}
+
+// listen opens a port on an address of the computer and tells how often somebody came.
+func listen(t *testing.T, address string) (port string, came *atomic.Int32) {
+	t.Helper()
+	came = new(atomic.Int32)
+	l, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	countVisitors(t, l, came)
 	// The canary sings: the port can be reached from here.
 	_, port, _ = net.SplitHostPort(l.Addr().String())
 	c, err := net.Dial("tcp", l.Addr().String())
@@ -97,19 +102,7 @@ func listenUnix(t *testing.T, name string) (came *atomic.Int32) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			came.Add(1)
-			c.Close()
-		}
-	}()
-	t.Cleanup(func() { l.Close(); <-done })
+	countVisitors(t, l, came)
 	c, err := net.Dial("unix", "@"+name)
 	if err != nil {
 		t.Fatalf("the canary cannot be reached from the computer itself: %v", err)
