@@ -22,6 +22,7 @@ import (
 //	list          the value is the list of what has taken effect
 //	hang          runs until it is interrupted
 //	reluctant     runs until it is interrupted for the fourth time; stubborn until its sandbox is ended
+//	handle        runs until it is interrupted, and gets to its end then
 //	wait          runs until release is called
 //	die           ends the sandbox
 //	background    prints once it is over

@@ -170,7 +170,7 @@ func (b *box) perform(j *job) bool {
 		b.dead, b.cause = true, machine.Cause{Kind: machine.EndedExited, Detail: "Python was ended by signal 11 (segmentation fault)."}
 		b.mu.Unlock()
 		return false
-	case "hang", "stubborn", "reluctant", "wait":
+	case "hang", "stubborn", "reluctant", "handle", "wait":
 		for asked := 0; ; {
 			sig := <-b.signal
 			if sig == "end" {
@@ -179,12 +179,12 @@ func (b *box) perform(j *job) bool {
 			if sig == "interrupt" {
 				asked++
 			}
+			if sig == "release" && word == "wait" || sig == "interrupt" && word == "handle" {
+				break
+			}
 			if sig == "interrupt" && word != "stubborn" && (word != "reluctant" || asked == 4) {
 				b.say(j, machine.Frame{Type: machine.FrameResult, Result: machine.Result{ErrorName: "KeyboardInterrupt", Error: "Traceback…\nKeyboardInterrupt", Runtime: time.Second}})
 				return true
-			}
-			if sig == "release" && word == "wait" {
-				break
 			}
 		}
 	}

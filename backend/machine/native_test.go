@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -347,4 +348,50 @@ func BenchmarkRealRoundTrip(b *testing.B) {
 	for b.Loop() {
 		r.run("m", "1+1")
 	}
+}
+
+// In the middle of an instruction that does not let itself be interrupted at once the machine goes to the bin, or is returned to there. It gets
+// to its end when the machine is back, and the history does not say otherwise.
+func TestRealInstructionThatGetsToItsEndAfterItWasBrokenOff(t *testing.T) {
+	const code = "import time\nx = 'begun'\ntry:\n    time.sleep(100)\nexcept KeyboardInterrupt:\n    x = 'got to its end'"
+	for _, c := range []struct {
+		name     string
+		breakOff func(r *real)
+	}{
+		{"bin", func(r *real) {
+			r.ok(r.Delete(r.ctx, "m"))
+			r.ok(r.Restore(r.ctx, "m"))
+		}},
+		{"rewind", func(r *real) {
+			middle, err := r.Checkpoint(r.ctx, "m", "middle")
+			r.ok(err)
+			_, err = r.Rewind(r.ctx, "m", middle.ID)
+			r.ok(err)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := openReal(t, machine.Settings{})
+			r.create("m")
+			in := r.exec("m", code)
+			r.until("it to sleep", func() bool { return r.holds("m", "x", "'begun'") })
+			c.breakOff(r)
+			if stopped, err := r.Wait(r.ctx, "m", in.Seq); err != nil || stopped.ErrorName != "MachineStopped" {
+				t.Fatalf("%+v, %v", stopped, err)
+			}
+			if next := r.value("m", "x", "'got to its end'"); !strings.Contains(next.Notice, "Instruction 0 went on when this machine came back into memory, and got to its end") {
+				t.Errorf("the next result's notice is %q", next.Notice)
+			}
+			told, err := r.Instruction(r.ctx, "m", in.Seq)
+			r.ok(err)
+			if told.RolledBack || !strings.Contains(told.Notice, "and got to its end") {
+				t.Errorf("its record is %+v", told)
+			}
+		})
+	}
+}
+
+// holds says whether a variable is known to be as wanted, while something runs.
+func (r *real) holds(name, variable, want string) bool {
+	all, err := r.Variables(r.ctx, name)
+	return err == nil && slices.ContainsFunc(all, func(v machine.Variable) bool { return v.Name == variable && v.Preview == want })
 }

@@ -46,7 +46,7 @@ type StartSpec struct {
 	Life string
 	// Clone says that the checkpoint belongs to another life (template, fork): reseed what Python thinks is random.
 	Clone bool
-	// Acked is what the domain holds of the instructions that the restored runner may still speak of.
+	// Acked is what the domain holds of instructions that the restored runner may still speak of; of what is not said here it sends all again.
 	Acked []Ack
 }
 

@@ -26,6 +26,9 @@ type session struct {
 	stale  *int          // an instruction of the past that the checkpoint was made in, being stopped
 	past   chan struct{} // closed when stale is over
 
+	restored int // the last instruction in the checkpoint that it came from; -1 for none
+	heard    int // the last one up to there whose end was told in this stay; -1 for none
+
 	memoryMB int // the limit that the sandbox has
 
 	saving bool      // the sandbox is being saved, and stands still

@@ -25,6 +25,9 @@ func (x *session) absorb(batch []Frame) error {
 	if e.gone || e.sess != x {
 		return nil
 	}
+	if err := x.hearOfPast(batch); err != nil {
+		return err
+	}
 	t := take{e: e, x: x, now: time.Now().UTC()}
 	t.read(batch)
 	if err := t.store(); err != nil {

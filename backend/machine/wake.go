@@ -4,15 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 )
-
-// ackAll acknowledges everything of an instruction that is over.
-const ackAll = math.MaxInt32
-
-// ackedBefore is how many finished instructions before a checkpoint a restored runner may still speak of.
-const ackedBefore = 16
 
 // inBox brings the machine into memory if need be and does something with its sandbox, which counts as use.
 func (e *entry) inBox(ctx context.Context, do func(Sandbox) error) error {
@@ -253,22 +246,16 @@ func (e *entry) spec(ctx context.Context) (StartSpec, CheckpointRecord, error) {
 		return spec, base, fmt.Errorf("read checkpoint %s: %w", e.rec.Base, err)
 	}
 	spec.Clone = e.rec.Base == "" || base.Clone
-	for seq := max(0, base.LastSeq-ackedBefore); seq <= base.LastSeq; seq++ {
-		switch {
-		case e.run == nil && base.RunningSeq != nil && *base.RunningSeq == seq:
-			// Its end is waited for.
-		case e.run == nil || seq < e.run.Seq:
-			spec.Acked = append(spec.Acked, Ack{seq, ackAll})
-		case seq == e.run.Seq && e.run.LastFrame >= 0:
-			spec.Acked = append(spec.Acked, Ack{seq, e.run.LastFrame})
-		}
+	if e.run != nil && e.run.LastFrame >= 0 { // of others the runner may still tell an end that nobody has heard
+		spec.Acked = []Ack{{e.run.Seq, e.run.LastFrame}}
 	}
 	return spec, base, nil
 }
 
 // settle takes over a sandbox that is ready and works out what it is doing. mu is held.
 func (e *entry) settle(ctx context.Context, box Sandbox, base CheckpointRecord, memoryMB int) {
-	x := &session{e: e, box: box, memoryMB: memoryMB, since: time.Now(), handed: -1, stored: make(chan struct{}), cleared: make(chan struct{}), late: lateBudget{seq: base.LastSeq}}
+	x := &session{e: e, box: box, memoryMB: memoryMB, since: time.Now(), handed: -1, stored: make(chan struct{}), cleared: make(chan struct{}),
+		restored: base.LastSeq, heard: -1, late: lateBudget{seq: base.LastSeq}}
 	e.sess = x
 	e.paused, e.short = false, false
 	e.wanted.Store(false)
