@@ -55,5 +55,5 @@ func writeJSON(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	return writePrivate(path, append(data, '\n'))
+	return WritePrivate(path, append(data, '\n'))
 }

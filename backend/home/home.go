@@ -109,3 +109,6 @@ func (d Dirs) DatabaseFile() string { return filepath.Join(d.Data, "forevervm.db
 
 // MachinesDir holds a folder for each machine.
 func (d Dirs) MachinesDir() string { return filepath.Join(d.Data, "machines") }
+
+// AppsDir holds what is kept about the AI apps that are connected: what was put into their files, and backups of those.
+func (d Dirs) AppsDir() string { return filepath.Join(d.Data, "apps") }

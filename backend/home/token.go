@@ -53,7 +53,7 @@ func (d Dirs) EnsureToken(ctx context.Context) (string, error) {
 		return token, err
 	}
 	token := newToken()
-	if err := writePrivate(d.TokenFile(), []byte(token+"\n")); err != nil {
+	if err := WritePrivate(d.TokenFile(), []byte(token+"\n")); err != nil {
 		return "", fmt.Errorf("the local token cannot be kept: %w", err)
 	}
 	return token, nil

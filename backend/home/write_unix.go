@@ -6,7 +6,7 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// writePrivate replaces a file all at once with one that only the user may read.
-func writePrivate(path string, data []byte) error {
+// WritePrivate replaces a file all at once with one that only the user may read.
+func WritePrivate(path string, data []byte) error {
 	return renameio.WriteFile(path, data, 0o600, renameio.IgnoreUmask())
 }

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// writePrivate replaces a file all at once with one that only the user may read. The rights are set while the file is
+// WritePrivate replaces a file all at once with one that only the user may read. The rights are set while the file is
 // still empty, and are its own: what its folder grants to others is not inherited.
-func writePrivate(path string, data []byte) (err error) {
+func WritePrivate(path string, data []byte) (err error) {
 	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
 	if err != nil {
 		return err
