@@ -234,3 +234,33 @@ func TestSettings(t *testing.T) {
 		}
 	}
 }
+
+// What apps are told to start leads to the program that ran last, wherever that is.
+func TestTheLauncherFollowsTheProgram(t *testing.T) {
+	dirs := resolve(t)
+	if err := dirs.Make(); err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	var link string
+	for _, name := range []string{"old", "new", "new"} {
+		program := filepath.Join(folder, name)
+		if err := os.WriteFile(program, []byte(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := dirs.PointLauncher(program); err != nil {
+			t.Fatal(err)
+		}
+		path := dirs.Launcher(program)
+		if link != "" && path != link && runtime.GOOS == "linux" {
+			t.Errorf("the launcher moved from %s to %s", link, path)
+		}
+		link = path
+		if got, err := os.ReadFile(link); err != nil || string(got) != name {
+			t.Errorf("it starts %q, %v; want %q", got, err, name)
+		}
+	}
+	if entries, err := os.ReadDir(filepath.Dir(link)); err != nil || runtime.GOOS == "linux" && len(entries) != 1 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}

@@ -117,6 +117,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.serveCommand(), a.mcpCommand(), a.tokenCommand(), a.openCommand(),
 		a.whoamiCommand(), a.machineCommand(), a.replCommand(), a.execCommand(),
+		a.appsCommand(), a.connectCommand(), a.disconnectCommand(), a.repairCommand(), a.installCommand(),
 		a.searchCommand(), a.settingsCommand(), a.doctorCommand(), a.versionCommand(),
 	)
 	return root

@@ -1,0 +1,31 @@
+package aiapps
+
+import (
+	"os"
+
+	"github.com/forevervm/desktop/backend/home"
+)
+
+// Here is the manager of this computer's apps, which are told to start this program over these folders. Its launcher is
+// pointed at this program.
+func Here(dirs home.Dirs) (*Manager, error) {
+	executable, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	computer, err := ThisComputer()
+	if err != nil {
+		return nil, err
+	}
+	if err := dirs.Make(); err != nil {
+		return nil, err
+	}
+	if err := dirs.PointLauncher(executable); err != nil {
+		return nil, err
+	}
+	server := Server{Program: dirs.Launcher(executable), Args: []string{"mcp"}}
+	if dirs.Root != "" {
+		server.Args = append(server.Args, "--home", dirs.Root)
+	}
+	return New(Config{Computer: computer, Server: server, Folder: dirs.AppsDir()}), nil
+}
