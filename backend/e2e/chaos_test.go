@@ -172,6 +172,9 @@ func TestKillNine(t *testing.T) {
 		if err := holds(filepath.Join(d.home, "data", "machines"), ids); err != nil {
 			return err
 		}
+		if waiting, _ := os.ReadDir(filepath.Join(d.home, "data", "spares")); len(waiting) > 1 {
+			return fmt.Errorf("left behind: one of %v", waiting)
+		}
 		return filepath.WalkDir(d.home, func(path string, _ fs.DirEntry, err error) error {
 			if name := filepath.Base(path); err == nil && (strings.HasSuffix(name, ".partial") || strings.HasSuffix(name, ".removed")) {
 				return fmt.Errorf("left behind: %s", path)
@@ -186,8 +189,9 @@ func TestKillNine(t *testing.T) {
 // processesOf are a machine's processes: its supervisor and all below it.
 func processesOf(t *testing.T, d *daemon, id string) (all []process) {
 	t.Helper()
+	lock := filepath.Join(d.home, "data", "machines", id, "lock")
 	for _, p := range descendants(t, d.cmd.Process.Pid) {
-		if strings.Contains(p.cmdline, "supervisor run ") && strings.Contains(p.cmdline, "/machines/"+id) {
+		if strings.Contains(p.cmdline, "supervisor run ") && p.hasOpen(lock) {
 			all = append(append(all, p), descendants(t, p.pid)...)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,6 +24,15 @@ type process struct {
 func (p process) alive() bool {
 	now, ok := readProcess(p.pid)
 	return ok && now.start == p.start
+}
+
+// hasOpen says whether the process has a file open.
+func (p process) hasOpen(path string) bool {
+	descriptors, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", p.pid))
+	return slices.ContainsFunc(descriptors, func(fd string) bool {
+		open, err := os.Readlink(fd)
+		return err == nil && open == path
+	})
 }
 
 func readProcess(pid int) (process, bool) {

@@ -27,6 +27,7 @@ type real struct {
 	cfg native.Config
 
 	engine *native.Engine
+	dead   []*native.Engine // of services that let go of everything
 	store  *store.Store
 	*machine.Service
 	settings machine.Settings
@@ -89,9 +90,12 @@ func (r *real) closeRest() {
 	if err := r.store.Close(); err != nil {
 		r.t.Errorf("close the store: %v", err)
 	}
-	if err := r.engine.Close(); err != nil {
-		r.t.Errorf("close the engine: %v", err)
+	for _, engine := range append(r.dead, r.engine) {
+		if err := engine.Close(); err != nil {
+			r.t.Errorf("close the engine: %v", err)
+		}
 	}
+	r.dead = nil
 }
 
 // die lets go of everything as the death of the daemon does: the supervisors save their machines by themselves.
@@ -103,6 +107,7 @@ func (r *real) die() {
 	if err := r.store.Close(); err != nil {
 		r.t.Errorf("close the store: %v", err)
 	}
+	r.dead = append(r.dead, r.engine)
 }
 
 func (r *real) ok(err error) {

@@ -25,6 +25,7 @@ type Config struct {
 	ImageDigest   string // SHA-256 of it, hexadecimal
 	RuntimeDigest string // SHA-256 of runsc, hexadecimal
 	Machine       string // the machine's own folder
+	Spare         string // in its place: the folder that a spare waits in (see Claim)
 	Restore       string // folder of the checkpoint to restore; empty to start afresh
 	MemoryMax     int64  // hard limit of the sandbox's memory in bytes, where the system offers one; 0 for none
 	PidsMax       int64  // limit of processes and threads outside, where the system offers one; 0 for none
@@ -38,6 +39,7 @@ func (c *Config) flags() *flag.FlagSet {
 	fs.StringVar(&c.ImageDigest, "image-digest", "", "SHA-256 of the image")
 	fs.StringVar(&c.RuntimeDigest, "runtime-digest", "", "SHA-256 of runsc")
 	fs.StringVar(&c.Machine, "machine", "", "the machine's own folder")
+	fs.StringVar(&c.Spare, "spare", "", "in its place, a folder to wait in until a machine is claimed")
 	fs.StringVar(&c.Restore, "restore", "", "folder of the checkpoint to restore; empty to start afresh")
 	fs.Int64Var(&c.MemoryMax, "memory-max", 0, "hard limit of memory in bytes, 0 for none")
 	fs.Int64Var(&c.PidsMax, "pids-max", 0, "limit of processes and threads, 0 for none")
@@ -54,15 +56,26 @@ func Parse(args []string) (Config, error) {
 	if fs.NArg() > 0 {
 		return c, fmt.Errorf("the argument %q means nothing", fs.Arg(0))
 	}
-	for _, p := range []string{c.Runsc, c.Image, c.Machine} {
+	for _, p := range []string{c.Runsc, c.Image, c.Folder()} {
 		if !filepath.IsAbs(p) {
-			return c, errors.New("-runsc, -image and -machine must be given, as absolute paths")
+			return c, errors.New("-runsc, -image and -machine or -spare must be given, as absolute paths")
 		}
 	}
 	if c.Restore != "" && !filepath.IsAbs(c.Restore) {
 		return c, errors.New("-restore must be an absolute path")
 	}
+	if c.Spare != "" && c.Machine+c.Restore != "" {
+		return c, errors.New("what a spare restores, and for which machine, it is told later")
+	}
 	return c, nil
+}
+
+// Folder is where the supervisor lives: the machine's, or the spare's until it is claimed.
+func (c Config) Folder() string {
+	if c.Spare != "" {
+		return c.Spare
+	}
+	return c.Machine
 }
 
 // Args is the inverse of Parse.
@@ -73,6 +86,7 @@ func (c Config) Args() []string {
 		"-image-digest=" + c.ImageDigest,
 		"-runtime-digest=" + c.RuntimeDigest,
 		"-machine=" + c.Machine,
+		"-spare=" + c.Spare,
 		"-restore=" + c.Restore,
 		"-memory-max=" + strconv.FormatInt(c.MemoryMax, 10),
 		"-pids-max=" + strconv.FormatInt(c.PidsMax, 10),

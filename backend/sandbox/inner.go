@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -28,15 +27,16 @@ const (
 
 // supervisor is the inner supervisor: one sandbox and the link to the daemon.
 type supervisor struct {
-	cfg     Config
-	machine string // the machine's folder, which only this process can get at
-	link    *daemonLink
-	runner  *runner
-	runsc   runsc
-	box     *outbox
-	acks    *acks
-	orders  chan order
-	stderr  tail // what the sandbox writes to its stderr, for when it fails
+	cfg    Config
+	place  place    // valid once the sandbox is launched
+	memory *os.File // the control group's limit
+	link   *daemonLink
+	runner *runner
+	runsc  runsc
+	box    *outbox
+	acks   *acks
+	orders chan order
+	stderr tail // what the sandbox writes to its stderr, for when it fails
 
 	saving       chan struct{} // full while a checkpoint is made
 	sandboxEnded chan struct{}
@@ -66,17 +66,10 @@ func Inner(stage string, cfg Config) int {
 	signal.Ignore(unix.SIGPIPE, unix.SIGHUP, unix.SIGINT)
 	// Where we share a container's PID name space, the sandbox must become our child when runsc has started it.
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-	for fd := lockFD; fd <= memoryFD; fd++ {
+	for fd := claimFD; fd <= memoryFD; fd++ {
 		unix.CloseOnExec(fd) // ours, not runsc's
 	}
 	limitProcesses(cfg)
-	if err := prepareFolders(cfg.Machine); err != nil {
-		return failed(err)
-	}
-	machine, err := holdFolder(cfg.Machine)
-	if err != nil {
-		return failed(err)
-	}
 	if err := buildRoot(cfg, stage == innerStage); err != nil {
 		if errors.Is(err, errNoProc) {
 			return exitNoProc
@@ -89,7 +82,7 @@ func Inner(stage string, cfg Config) int {
 		return failed(err)
 	}
 	s := &supervisor{
-		cfg: cfg, machine: machine, runner: r, box: box, acks: newAcks(),
+		cfg: cfg, memory: os.NewFile(memoryFD, "memory"), runner: r, box: box, acks: newAcks(),
 		orders:       make(chan order, 256),
 		saving:       make(chan struct{}, 1),
 		sandboxEnded: make(chan struct{}),
@@ -100,23 +93,6 @@ func Inner(stage string, cfg Config) int {
 		return failed(err)
 	}
 	return exitOK
-}
-
-// prepareFolders removes what a killed predecessor left and makes what we need.
-func prepareFolders(machineDir string) error {
-	if err := tidy(machineDir); err != nil {
-		return err
-	}
-	return os.Mkdir(filepath.Join(machineDir, filepath.Base(scratchPath)), 0o700)
-}
-
-// holdFolder opens a folder for as long as this process lives, and returns a path to it that is good outside the computer's root, too.
-func holdFolder(dir string) (string, error) {
-	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "", fmt.Errorf("open %s: %w", dir, err)
-	}
-	return fmt.Sprintf("/proc/self/fd/%d", fd), nil
 }
 
 // run keeps the sandbox until it ends, for whatever reason. The error is for where there is no daemon to be told.
@@ -175,7 +151,7 @@ func (s *supervisor) launch(ctx context.Context, stdin, stdout *os.File) error {
 		return err
 	}
 	s.background(func() { _, _ = io.Copy(&s.stderr, errors) })
-	err = s.runsc.launch(ctx, s.cfg.Restore != "", stdin, stdout, stderr)
+	err = s.bring(ctx, stdio{stdin, stdout, stderr})
 	stdout.Close()
 	stderr.Close()
 	if err != nil {
@@ -199,6 +175,23 @@ func (s *supervisor) launch(ctx context.Context, stdin, stdout *os.File) error {
 		close(s.sandboxEnded)
 	})
 	return nil
+}
+
+// bring starts the sandbox, or restores it, for the machine that we are told to.
+func (s *supervisor) bring(ctx context.Context, pipes stdio) error {
+	if s.cfg.Spare != "" {
+		if err := s.runsc.create(ctx, pipes); err != nil {
+			return err
+		}
+	}
+	var err error
+	if s.place, err = awaitPlace(); err != nil {
+		return err
+	}
+	if s.place.restored {
+		return s.runsc.restore(ctx, pipes)
+	}
+	return s.runsc.start(ctx, pipes)
 }
 
 // readStart reads the daemon's first request.
@@ -231,8 +224,8 @@ func (s *supervisor) begin(ctx context.Context, q protocol.Request, launched <-c
 		return errors.New("the daemon ended")
 	}
 	var rest []byte
-	if s.cfg.Restore != "" {
-		m, err := s.readRestored()
+	if s.place.restored {
+		m, err := readRestored()
 		if err != nil {
 			return err
 		}
@@ -251,7 +244,7 @@ func (s *supervisor) begin(ctx context.Context, q protocol.Request, launched <-c
 		s.setLimit(n)
 	}
 	ready, err := s.runner.resume(ctx, rest, protocol.Resume{
-		Acked: q.Start.Acked, Reseed: s.cfg.Restore != "", ReseedPython: q.Start.Clone,
+		Acked: q.Start.Acked, Reseed: s.place.restored, ReseedPython: q.Start.Clone,
 		LimitBytes: limit, Env: map[string]string{}, Formats: []string{"png"}, Hostname: q.Start.Name,
 	})
 	if errors.Is(err, errEnded) {
@@ -262,54 +255,31 @@ func (s *supervisor) begin(ctx context.Context, q protocol.Request, launched <-c
 	if err != nil {
 		return &told{protocol.KindUnusable, fmt.Sprintf("The machine came into memory, but %v.", err)}
 	}
-	if s.cfg.Restore == "" {
+	if !s.place.restored {
 		s.baseline = measure(s.runsc.pid).python
 	}
 	s.reply(q.ID, success(ready))
+	if err := s.place.release(); err != nil {
+		fmt.Fprintln(os.Stderr, "supervisor: links to the checkpoint stay:", err)
+	}
 	return nil
 }
 
 // describeLaunch makes a sentence of why the sandbox did not come into memory.
 func (s *supervisor) describeLaunch(err error) error {
 	var failed *runscError
+	var already *told
 	switch {
+	case errors.As(err, &already):
+		return already
 	case errors.As(err, &failed) && failed.diskFull():
 		return &told{protocol.KindDiskFull, "The disk is full, so the machine cannot be brought into memory. Free some room and try again."}
-	case s.cfg.Restore != "":
+	case s.place.restored:
 		return &told{protocol.KindUnusable, fmt.Sprintf("The saved state cannot be brought back into memory: %v.", err)}
 	default:
 		s.logSaid()
 		return &told{protocol.KindUnavailable, fmt.Sprintf("The sandbox does not start: %v.", err)}
 	}
-}
-
-func (s *supervisor) readRestored() (checkpoint.Manifest, error) {
-	m, err := checkpoint.LoadAt(checkpointPath)
-	if err != nil {
-		return m, &told{protocol.KindUnusable, fmt.Sprintf("The saved state is damaged: %v.", err)}
-	}
-	return m, nil
-}
-
-// readInput reads the rest of the request that was under way when the runner was saved.
-func readInput() ([]byte, error) {
-	const most = protocol.MaxHeader + protocol.MaxPayload + 1<<20
-	f, err := os.Open(filepath.Join(checkpointPath, checkpoint.InputName))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && len(b) > most {
-		err = errors.New("too large")
-	}
-	if err != nil {
-		return nil, &told{protocol.KindUnusable, fmt.Sprintf("The saved state is damaged: %s: %v.", checkpoint.InputName, err)}
-	}
-	return b, nil
 }
 
 // setLimit notes a new memory limit for the watchdog.

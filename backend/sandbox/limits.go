@@ -29,8 +29,12 @@ const (
 
 // enterLimits puts this process, and so the sandbox, within the limits that the system offers.
 func enterLimits(cfg Config) *cgroup.Group {
-	g := cgroup.Enter(cgroup.Name(cfg.Machine), cgroup.Limits{
-		MemoryMax: cfg.MemoryMax, PidsMax: cfg.PidsMax, Weight: weight, Processors: Processors(runtime.NumCPU()),
+	memory := cfg.MemoryMax
+	if cfg.Spare != "" {
+		memory = math.MaxInt64 // what the limit is comes with the claim
+	}
+	g := cgroup.Enter(cgroup.Name(cfg.Folder()), cgroup.Limits{
+		MemoryMax: memory, PidsMax: cfg.PidsMax, Weight: weight, Processors: Processors(runtime.NumCPU()),
 	})
 	if !g.Holds("cpu") {
 		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, niceness)
@@ -65,12 +69,12 @@ func HardLimit(limit int64) int64 {
 	return limit + limit/4 + hardOverhead
 }
 
-// limitMemory changes the hard limit, where there is one; 0 takes it away.
-func limitMemory(bytes int64) {
+// limitMemory changes the hard limit through the group's file; 0 takes it away.
+func limitMemory(file *os.File, bytes int64) {
 	if bytes == 0 {
 		bytes = math.MaxInt64
 	}
-	if _, err := unix.Write(memoryFD, strconv.AppendInt(nil, bytes, 10)); err != nil { // it is /dev/null where there is none
+	if _, err := file.WriteAt(strconv.AppendInt(nil, bytes, 10), 0); err != nil { // it is /dev/null where there is no group
 		fmt.Fprintln(os.Stderr, "supervisor: the hard memory limit stays as it was:", err)
 	}
 }

@@ -188,7 +188,7 @@ func (s *supervisor) changeLimit(ctx context.Context, q protocol.Request) protoc
 	}
 	raised := limit == 0 || limit > old && old > 0
 	if raised {
-		limitMemory(HardLimit(limit))
+		limitMemory(s.memory, HardLimit(limit))
 	}
 	reply, _, err := s.ask(ctx, q, nil)
 	if err != nil {
@@ -199,10 +199,10 @@ func (s *supervisor) changeLimit(ctx context.Context, q protocol.Request) protoc
 		s.setLimit(limit)
 		// A group that has more already would be killed: the watchdog is gentler.
 		if hard := HardLimit(limit); !raised && measure(s.runsc.pid).memory < hard {
-			limitMemory(hard)
+			limitMemory(s.memory, hard)
 		}
 	case raised:
-		limitMemory(HardLimit(old))
+		limitMemory(s.memory, HardLimit(old))
 	}
 	return reply
 }

@@ -26,10 +26,10 @@ const (
 
 const lockName = "lock"
 
-// Descriptors that the inner supervisor is given: the lock, to be held until the last of both is gone, and the control group's count of
-// kills and limit of memory (it sees none of the group's files); /dev/null where there is no group.
+// Descriptors that the inner supervisor is given: what it is to bring into memory comes over the first; the control group's count of
+// kills and limit of memory (it sees none of the group's files) are the others, /dev/null where there is no group.
 const (
-	lockFD   = 3
+	claimFD  = 3
 	oomFD    = 4
 	memoryFD = 5
 )
@@ -39,34 +39,30 @@ const (
 func Run(cfg Config) int {
 	// The kernel kills the inner supervisor when the thread that started it ends: it must be the one that waits.
 	runtime.LockOSThread()
-	lock, err := Lock(cfg.Machine)
+	home, err := settle(cfg)
 	if err != nil {
 		return failed(err)
 	}
-	defer lock.Close()
-	defer func() { // the inner supervisor cannot: its root is mounted on what is to go
-		if err := tidy(cfg.Machine); err != nil {
-			failed(err)
-		}
-	}()
+	defer home.leave() // the inner supervisor cannot tidy: its root is mounted on what is to go
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
 	group := enterLimits(cfg)
 	defer func() { _ = group.Leave() }() // a group that is not empty is removed by the next supervisor
-	files := []*os.File{lock, group.OOMKills(), group.MemoryMax()}
-	for i := range files[1:] {
-		if files[1+i] == nil {
-			if files[1+i], err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
+	home.memory = group.MemoryMax()
+	files := []*os.File{group.OOMKills(), home.memory}
+	for i := range files {
+		if files[i] == nil {
+			if files[i], err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
 				return failed(err)
 			}
 		}
-		defer files[1+i].Close()
+		defer files[i].Close()
 	}
 
-	status, err := runInner(cfg, files, signals, true)
+	status, err := runInner(cfg, home, files, signals, true)
 	if err == nil && status == exitNoProc && os.Getpid() == 1 {
 		// In a container the PID name space is already ours: with us, everything in it ends.
-		status, err = runInner(cfg, files, signals, false)
+		status, err = runInner(cfg, home, files, signals, false)
 	}
 	if err != nil {
 		return failed(err)
@@ -129,16 +125,24 @@ func inNamespaces(stage string, args []string, ownPIDs bool) *exec.Cmd {
 	return cmd
 }
 
-func runInner(cfg Config, files []*os.File, signals <-chan os.Signal, ownPIDs bool) (int, error) {
+func runInner(cfg Config, home *home, files []*os.File, signals <-chan os.Signal, ownPIDs bool) (int, error) {
 	stage := innerStage
 	if !ownPIDs {
 		stage = innerStageSharedPIDs
 	}
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return 0, err
+	}
 	cmd := inNamespaces(stage, cfg.Args(), ownPIDs)
-	cmd.ExtraFiles = files
-	if err := cmd.Start(); err != nil {
+	cmd.ExtraFiles = append([]*os.File{theirs}, files...)
+	err = cmd.Start()
+	theirs.Close()
+	if err != nil {
+		ours.Close()
 		return 0, fmt.Errorf("start in a user name space: %w", err)
 	}
+	defer home.serve(cfg, ours)()
 
 	ended := make(chan struct{})
 	relayed := make(chan struct{})
@@ -155,7 +159,7 @@ func runInner(cfg Config, files []*os.File, signals <-chan os.Signal, ownPIDs bo
 			}
 		}
 	}()
-	err := cmd.Wait()
+	err = cmd.Wait()
 	close(ended)
 	<-relayed
 	var exit *exec.ExitError

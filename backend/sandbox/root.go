@@ -15,24 +15,28 @@ import (
 var errNoProc = errors.New("/proc cannot be mounted here")
 
 // buildRoot gives this process, which must be alone in its mount name space, a root that holds runsc, the image, the
-// machine's scratch folder, the checkpoint, /proc and three devices, and nothing else of the computer. The paths in it are
+// scratch folder, the checkpoint, /proc and three devices, and nothing else of the computer. The paths in it are
 // the same everywhere (gVisor compares them at a restore).
 func buildRoot(cfg Config, ownPIDs bool) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make the mounts private: %w", err)
 	}
-	// Opened first, since the new root is mounted over the machine's folder, the one place that is sure to exist.
+	// Opened first, since the new root is mounted over our folder, the one place that is sure to exist.
 	// Neither the image nor what the machine writes can be noexec: gVisor maps its programs' code from there.
 	binds := []bind{
 		{source: cfg.Runsc, target: runscPath, flags: unix.MS_RDONLY},
 		{source: cfg.Image, target: imagePath, flags: unix.MS_RDONLY},
-		{source: filepath.Join(cfg.Machine, filepath.Base(scratchPath)), target: scratchPath},
+		{source: filepath.Join(cfg.Folder(), filepath.Base(scratchPath)), target: scratchPath},
 		{source: "/dev/null", target: "/dev/null", device: true},
 		{source: "/dev/zero", target: "/dev/zero", device: true},
 		{source: "/dev/urandom", target: "/dev/urandom", device: true},
 	}
-	if cfg.Restore != "" {
-		binds = append(binds, bind{source: cfg.Restore, target: checkpointPath, flags: unix.MS_RDONLY | unix.MS_NOEXEC})
+	restore := cfg.Restore
+	if cfg.Spare != "" {
+		restore = filepath.Join(cfg.Spare, restoreName)
+	}
+	if restore != "" {
+		binds = append(binds, bind{source: restore, target: checkpointPath, flags: unix.MS_RDONLY | unix.MS_NOEXEC})
 	}
 	if !ownPIDs {
 		binds = append(binds, bind{source: "/proc", target: "/proc", recursive: true})
@@ -43,7 +47,7 @@ func buildRoot(cfg Config, ownPIDs bool) error {
 		}
 		defer unix.Close(binds[i].fd)
 	}
-	root := cfg.Machine
+	root := cfg.Folder()
 	if err := unix.Mount("root", root, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0700,size=32m,nr_inodes=4096"); err != nil {
 		return fmt.Errorf("mount the private root: %w", err)
 	}

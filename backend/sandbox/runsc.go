@@ -16,7 +16,10 @@ import (
 	"syscall"
 	"time"
 
+	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
+
+	"github.com/forevervm/desktop/backend/sandbox/protocol"
 )
 
 const containerID = "machine"
@@ -45,34 +48,52 @@ type runsc struct {
 	pid int // of the sandbox's process
 }
 
-// launch starts the sandbox afresh, or restores it from checkpointPath, with the runner's pipes. The sandbox does not end with ctx.
-func (r *runsc) launch(ctx context.Context, restore bool, stdin, stdout, stderr *os.File) error {
-	base := baseSpec()
-	if !restore {
-		if features := r.cpuFeatures(ctx); features != "" {
-			base.Annotations[cpuAnnotation] = features
+// stdio are the sandbox's ends of its pipes.
+type stdio struct{ in, out, err *os.File }
+
+// create makes a sandbox with nothing in it, for restore.
+func (r *runsc) create(ctx context.Context, pipes stdio) error {
+	return r.bring(ctx, baseSpec(), pipes, "create")
+}
+
+// start starts a sandbox afresh. It does not end with ctx.
+func (r *runsc) start(ctx context.Context, pipes stdio) error {
+	spec := baseSpec()
+	if features := r.cpuFeatures(ctx); features != "" {
+		spec.Annotations[cpuAnnotation] = features
+	}
+	return r.bring(ctx, spec, pipes, "run", "--detach")
+}
+
+// restore brings the checkpoint in checkpointPath into the sandbox that was created before, or into a new one. It does not end with ctx.
+func (r *runsc) restore(ctx context.Context, pipes stdio) error {
+	if r.pid > 0 {
+		var status unix.WaitStatus
+		if gone, err := unix.Wait4(r.pid, &status, unix.WNOHANG, nil); gone != 0 || err != nil {
+			return errSpareGone
 		}
 	}
-	spec, err := json.Marshal(base)
+	return r.bring(ctx, baseSpec(), pipes, "restore", "--detach", "--image-path="+checkpointPath)
+}
+
+// errSpareGone says that a sandbox ended before it had something to do.
+var errSpareGone = &told{protocol.KindUnavailable, "The sandbox that was kept ready for a machine has ended."}
+
+func (r *runsc) bring(ctx context.Context, spec *specs.Spec, pipes stdio, command ...string) error {
+	b, err := json.Marshal(spec)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(bundlePath, "config.json"), spec, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(bundlePath, "config.json"), b, 0o600); err != nil {
 		return err
 	}
 	pidFile := filepath.Join(runPath, "pid")
-	args := []string{"run"}
-	if restore {
-		args = []string{"restore", "--image-path=" + checkpointPath}
-	}
-	args = append(args, "--detach", "--bundle="+bundlePath, "--pid-file="+pidFile, containerID)
-	cmd := r.command(ctx, args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
+	cmd := r.command(ctx, append(command, "--bundle="+bundlePath, "--pid-file="+pidFile, containerID)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = pipes.in, pipes.out, pipes.err
 	if err := r.finish(cmd, cmd.Run()); err != nil {
 		return err
 	}
-	b, err := os.ReadFile(pidFile)
-	if err != nil {
+	if b, err = os.ReadFile(pidFile); err != nil {
 		return err
 	}
 	r.pid, err = strconv.Atoi(strings.TrimSpace(string(b)))

@@ -53,12 +53,12 @@ func (s *supervisor) saveOnce(ctx context.Context) (m checkpoint.Manifest, err e
 	s.mu.Lock()
 	last := s.lastCheckpoint
 	s.mu.Unlock()
-	folder := checkpoint.Folder(filepath.Join(s.machine, checkpointsName))
+	folder := checkpoint.Folder(filepath.Join(s.place.folder, checkpointsName))
 	id, err := folder.NewID(last)
 	if err != nil {
 		return m, err
 	}
-	pending, err := folder.BeginIn(id, filepath.Join(s.machine, filepath.Base(scratchPath)))
+	pending, err := folder.BeginIn(id, filepath.Join(s.place.folder, filepath.Base(scratchPath)))
 	if err != nil {
 		return m, err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/forevervm/desktop/backend/sandbox/cgroup"
 )
 
-// Tidy removes what a supervisor that was killed left behind in the machine's folder and among the control groups. It
+// Tidy removes what a supervisor that was killed left behind in a machine's folder, or a spare's, and among the control groups. It
 // fails with ErrLocked when a supervisor lives.
 func Tidy(machineDir string) error {
 	if _, err := os.Stat(machineDir); errors.Is(err, fs.ErrNotExist) {
@@ -23,7 +23,9 @@ func Tidy(machineDir string) error {
 		return err
 	}
 	defer lock.Close()
-	cgroup.Remove(cgroup.Name(machineDir))
+	if group := groupOf(lock); group != "" {
+		cgroup.Remove(group)
+	}
 	return tidy(machineDir)
 }
 
@@ -31,6 +33,7 @@ func Tidy(machineDir string) error {
 func tidy(machineDir string) error {
 	return errors.Join(
 		os.RemoveAll(filepath.Join(machineDir, filepath.Base(scratchPath))),
+		os.RemoveAll(filepath.Join(machineDir, restoreName)),
 		checkpoint.Folder(filepath.Join(machineDir, checkpointsName)).Sweep(),
 	)
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -28,6 +27,8 @@ const (
 	tidyPatience = 10 * time.Second
 	// lockPoll is how often a lock that another supervisor holds is tried.
 	lockPoll = 20 * time.Millisecond
+	// logName is the file in a supervisor's folder that it logs into.
+	logName = "supervisor.log"
 )
 
 // Engine runs machines as child processes of the daemon, each with a supervisor of its own.
@@ -37,6 +38,7 @@ type Engine struct {
 
 	templates sync.Mutex // held while a template is made
 	running   sync.WaitGroup
+	spares    spares
 }
 
 var _ machine.Engine = (*Engine)(nil)
@@ -46,7 +48,9 @@ func New(cfg Config) *Engine {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Engine{cfg: cfg, digests: digests{file: filepath.Join(cfg.Data, "digests.json"), log: cfg.Log}}
+	e := &Engine{cfg: cfg, digests: digests{file: filepath.Join(cfg.Data, "digests.json"), log: cfg.Log}}
+	e.spares.e = e
+	return e
 }
 
 // Name is "native".
@@ -107,60 +111,58 @@ func (e *Engine) launchNew(ctx context.Context, p parts, cfg sandbox.Config, sta
 	}
 }
 
-// launch starts a supervisor and connects to it.
+// launch brings a machine into memory: in the sandbox that was made ahead where there is one, else in one of its own.
 func (e *Engine) launch(ctx context.Context, cfg sandbox.Config, start protocol.Start) (*link.Sandbox, error) {
 	if err := os.MkdirAll(cfg.Machine, 0o700); err != nil {
 		return nil, describe(err)
 	}
-	stderr, err := os.OpenFile(filepath.Join(cfg.Machine, "supervisor.log"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return nil, describe(err)
+	if cfg.Restore != "" {
+		defer e.spares.refill(cfg)
+		if p := e.spares.take(cfg); p != nil {
+			s, err := e.connect(ctx, p, cfg.Machine, start)
+			if err == nil || ctx.Err() != nil {
+				return s, err
+			}
+			// It may be to blame for anything: whether the checkpoint is of use, a sandbox of its own tells.
+			e.cfg.Log.Warn("a sandbox that was made ahead is of no use", "machine", filepath.Base(cfg.Machine), "error", err)
+			if err := waitUnlocked(ctx, cfg.Machine); err != nil {
+				return nil, err
+			}
+		}
 	}
-	defer stderr.Close()
-	cmd := exec.Command(e.cfg.Supervisor, append([]string{"run"}, cfg.Args()...)...)
-	cmd.Env = []string{}
-	cmd.Dir = "/"
-	cmd.Stderr = stderr
-	// It must outlive us: it saves the machine when its stdin, which is our end of the link, is closed.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	stdin, err := cmd.StdinPipe()
+	p, err := e.spawn(cfg)
 	if err != nil {
 		return nil, err
 	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, &machine.Error{Kind: machine.ErrUnavailable, Message: "The supervisor program cannot be started. Install ForeverVM again.", Cause: err}
-	}
-	e.running.Add(1)
+	return e.connect(ctx, p, cfg.Machine, start)
+}
+
+// connect waits until a supervisor has its machine in memory.
+func (e *Engine) connect(ctx context.Context, p *supervisor, machineDir string, start protocol.Start) (*link.Sandbox, error) {
 	wait := func() {
 		defer e.running.Done()
-		if err := cmd.Wait(); err != nil {
-			e.cfg.Log.Warn("supervisor ended", "machine", filepath.Base(cfg.Machine), "error", err, "stderr", tailOf(cfg.Machine))
+		<-p.ended
+		if p.err != nil {
+			e.cfg.Log.Warn("supervisor ended", "machine", filepath.Base(machineDir), "error", p.err, "stderr", tailOf(machineDir))
 		}
 		// One that was killed leaves this to us, and the lock a moment later.
 		ctx, cancel := context.WithTimeout(context.Background(), tidyPatience)
 		defer cancel()
-		err := waitUnlocked(ctx, cfg.Machine)
+		err := waitUnlocked(ctx, machineDir)
 		if err == nil {
-			err = sandbox.Tidy(cfg.Machine)
+			err = sandbox.Tidy(machineDir)
 		}
 		if err != nil && !errors.Is(err, sandbox.ErrLocked) {
-			e.cfg.Log.Warn("tidying after a supervisor", "machine", filepath.Base(cfg.Machine), "error", err)
+			e.cfg.Log.Warn("tidying after a supervisor", "machine", filepath.Base(machineDir), "error", err)
 		}
 	}
-	return link.Connect(ctx, protocol.Stdio(stdout, stdin), link.Options{
-		Start: start,
-		Kill:  func() { _ = cmd.Process.Kill() },
-		Wait:  wait,
-	})
+	e.running.Add(1)
+	return link.Connect(ctx, p.pipes, link.Options{Start: start, Kill: p.kill, Wait: wait})
 }
 
 // tailOf reads the end of what a supervisor wrote to its stderr.
 func tailOf(machineDir string) string {
-	b, err := os.ReadFile(filepath.Join(machineDir, "supervisor.log"))
+	b, err := os.ReadFile(filepath.Join(machineDir, logName))
 	if err != nil {
 		return ""
 	}
@@ -185,8 +187,9 @@ func waitUnlocked(ctx context.Context, dir string) error {
 	}
 }
 
-// Close waits for the supervisors that are still ending. It does not end machines.
+// Close ends what was made ahead and waits for the supervisors that are still ending. It does not end machines.
 func (e *Engine) Close() error {
+	e.spares.close()
 	e.running.Wait()
 	return nil
 }

@@ -6,6 +6,7 @@
 //	digests.json                  SHA-256 of images and runsc, remembered by size and time
 //	templates/lock                held while a template is made
 //	templates/KEY/checkpoints/ID  the template: a checkpoint whose interpreter has its libraries imported
+//	spares/NAME/                  where a sandbox waits for a machine; it moves into that one's folder
 //	machines/ID/lock              held by the supervisor while the machine is in memory
 //	machines/ID/checkpoints/      see package checkpoint
 //	machines/ID/scratch/          what the running machine writes; removed when it ends

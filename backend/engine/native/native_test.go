@@ -157,10 +157,11 @@ func allProcesses(t testing.TB) []process {
 
 // processes finds those of the machine whose folder is dir.
 func processes(t testing.TB, dir string) map[string]int {
+	holders := lockHolders(t, filepath.Join(dir, "lock"))
 	all := allProcesses(t)
 	found := map[string]int{}
 	for _, p := range all {
-		if len(p.args) > 1 && p.args[1] == "run" && slices.Contains(p.args, "-machine="+dir) {
+		if len(p.args) > 1 && p.args[1] == "run" && slices.Contains(holders, p.pid) {
 			found["supervisor"] = p.pid
 		}
 	}
@@ -177,21 +178,45 @@ func processes(t testing.TB, dir string) map[string]int {
 	return found
 }
 
+// lockHolders are who took a lock on a file.
+func lockHolders(t testing.TB, path string) (pids []int) {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil {
+		return nil
+	}
+	locks, err := os.ReadFile("/proc/locks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(locks)) {
+		fields := strings.Fields(line) // such as "1: FLOCK ADVISORY WRITE 123 fe:00:456 0 EOF"
+		if len(fields) > 5 && strings.HasSuffix(fields[5], fmt.Sprintf(":%d", st.Ino)) {
+			pid, _ := strconv.Atoi(fields[4])
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
 // remembering is an engine that remembers which machines it has started, so that what is left of a purged one is found too.
 type remembering struct {
 	*Engine
-	mu  sync.Mutex
-	ids map[machine.ID]bool
+	mu     sync.Mutex
+	groups map[string]bool // control groups of theirs
 }
 
 func (r *remembering) Start(ctx context.Context, spec machine.StartSpec) (machine.Sandbox, error) {
+	box, err := r.Engine.Start(ctx, spec)
+	group, _ := os.ReadFile(filepath.Join(r.machineDir(spec.ID), "lock"))
 	r.mu.Lock()
-	if r.ids == nil {
-		r.ids = map[machine.ID]bool{}
+	defer r.mu.Unlock()
+	if r.groups == nil {
+		r.groups = map[string]bool{}
 	}
-	r.ids[spec.ID] = true
-	r.mu.Unlock()
-	return r.Engine.Start(ctx, spec)
+	if cgroup.IsName(string(group)) {
+		r.groups[string(group)] = true
+	}
+	return box, err
 }
 
 // leftovers waits until nothing is left of machines, and tells what stays.
@@ -199,9 +224,9 @@ func (r *remembering) leftovers(t testing.TB) []string {
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		left := append(leftProcesses(t), leftFiles(t, r.cfg.Data)...)
 		r.mu.Lock()
-		for id := range r.ids {
-			groups, _ := filepath.Glob("/sys/fs/cgroup/*/" + cgroup.Name(r.machineDir(id)))
-			nested, _ := filepath.Glob("/sys/fs/cgroup/*/*/*/" + cgroup.Name(r.machineDir(id)))
+		for name := range r.groups {
+			groups, _ := filepath.Glob("/sys/fs/cgroup/*/" + name)
+			nested, _ := filepath.Glob("/sys/fs/cgroup/*/*/*/" + name)
 			left = append(left, append(groups, nested...)...)
 		}
 		r.mu.Unlock()
@@ -211,14 +236,14 @@ func (r *remembering) leftovers(t testing.TB) []string {
 	}
 }
 
-// leftProcesses are all that descend from this one.
+// leftProcesses are all that descend from this one, but for a sandbox that waits for its machine.
 func leftProcesses(t testing.TB) []string {
 	ours := map[int]bool{os.Getpid(): true}
 	var left []string
 	for again := true; again; {
 		again = false
 		for _, p := range allProcesses(t) {
-			if !ours[p.parent] || ours[p.pid] {
+			if !ours[p.parent] || ours[p.pid] || isSpare(p) {
 				continue
 			}
 			if p.zombie {
@@ -232,6 +257,17 @@ func leftProcesses(t testing.TB) []string {
 		}
 	}
 	return left
+}
+
+// isSpare says whether a process is a supervisor that nobody has claimed.
+func isSpare(p process) bool {
+	for _, arg := range p.args {
+		if folder, ok := strings.CutPrefix(arg, "-spare="); ok && folder != "" && p.args[1] == "run" {
+			_, err := os.Stat(folder)
+			return err == nil
+		}
+	}
+	return false
 }
 
 // leftFiles are mounts and what is half written.
@@ -248,6 +284,9 @@ func leftFiles(t testing.TB, data string) []string {
 	}
 	err = filepath.WalkDir(data, func(path string, d fs.DirEntry, err error) error {
 		name := filepath.Base(path)
+		if path == filepath.Join(data, "spares") {
+			return filepath.SkipDir
+		}
 		if d != nil && (name == "scratch" || strings.HasSuffix(name, ".partial") || strings.HasSuffix(name, ".removed")) {
 			left = append(left, path)
 		}

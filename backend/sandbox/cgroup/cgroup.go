@@ -37,11 +37,19 @@ type Group struct {
 	hard    map[string]bool   // controllers that hold: "memory", "pids", "cpu"
 }
 
-// Name is the group's name for a machine's folder. The same folder gives the same name, so that what a killed
-// supervisor left can be found.
+// Name is the group's name for a supervisor's folder.
 func Name(machine string) string {
 	sum := sha256.Sum256([]byte(machine))
-	return "forevervm-" + hex.EncodeToString(sum[:8])
+	return prefix + hex.EncodeToString(sum[:8])
+}
+
+const prefix = "forevervm-"
+
+// IsName says whether Name could have made this.
+func IsName(name string) bool {
+	sum, ok := strings.CutPrefix(name, prefix)
+	b, err := hex.DecodeString(sum)
+	return ok && err == nil && len(b) == 8
 }
 
 // Enter makes the group and moves the calling process into it. What cannot be had is left out.
