@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -108,7 +109,7 @@ func (s *Service) Execute(ctx context.Context, name string, opts ExecuteOptions)
 	if atOnce {
 		in.running(now)
 	}
-	err = s.store.WriteSync(ctx, func(w Writer) error {
+	err = s.store.Write(ctx, func(w Writer) error {
 		if err := putEnded(w, cancelled); err != nil {
 			return err
 		}
@@ -132,6 +133,15 @@ func (s *Service) Execute(ctx context.Context, name string, opts ExecuteOptions)
 		e.paused = false
 		e.publishInstruction(&in.Instruction)
 		e.kick()
+	}
+	// The machine works meanwhile: a power cut takes the effect together with the record.
+	if err := s.store.Sync(); err != nil {
+		s.health.failed(err)
+		return Instruction{}, false, &Error{
+			Kind:    ErrUnavailable,
+			Message: fmt.Sprintf("The disk did not take the record of this instruction for certain. It runs all the same, as instruction %d of %s: look there before you send it again.", in.Seq, e.rec.Name),
+			Cause:   err,
+		}
 	}
 	return in.Instruction, interrupted, nil
 }

@@ -4,14 +4,18 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 )
 
 // gate bounds how many machines come into memory at once: more would only take the processors from each other. Those
 // whose work waits go first, so that a thousand new machines do not hold up one that somebody uses.
 type gate struct {
+	size int
+
 	mu      sync.Mutex // guards what follows
 	free    int
 	waiting []*waiter // first come first
+	last    time.Time // when somebody left
 }
 
 type waiter struct {
@@ -19,7 +23,7 @@ type waiter struct {
 	pass   chan struct{} // closed when it may go
 }
 
-func newGate(n int) *gate { return &gate{free: n} }
+func newGate(n int) *gate { return &gate{size: n, free: n} }
 
 // enter waits for a place, which leave gives back.
 func (g *gate) enter(ctx context.Context, urgent func() bool) error {
@@ -49,7 +53,18 @@ func (g *gate) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.free++
+	g.last = time.Now()
 	g.admit()
+}
+
+// quiet is for how long nobody has been within; 0 while somebody is.
+func (g *gate) quiet() time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.free < g.size {
+		return 0
+	}
+	return time.Since(g.last)
 }
 
 // admit lets in as many as there is room for. mu is held.

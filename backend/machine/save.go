@@ -9,10 +9,38 @@ import (
 // saveTimeout bounds how long a save may take.
 const saveTimeout = 10 * time.Minute
 
+const (
+	// calm is how long no machine must have come into memory before one is saved that nobody asked to save, and calmPatience for how
+	// long at most that is waited for.
+	calm         = 250 * time.Millisecond
+	calmPatience = 5 * time.Second
+)
+
+// yield lets those go first who wait for a machine, and waits for its turn among the saves that nobody asked for; leave ends that.
+func (s *Service) yield(ctx context.Context) (leave func(), err error) {
+	for deadline := time.Now().Add(calmPatience); time.Now().Before(deadline); {
+		rest := calm - s.starts.quiet()
+		if rest <= 0 {
+			break
+		}
+		select {
+		case <-time.After(rest):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return s.saves.leave, s.saves.enter(ctx, func() bool { return false })
+}
+
 // autoSave checkpoints a machine that has been idle for a while.
 func (e *entry) autoSave(x *session) {
 	ctx, cancel := context.WithTimeout(e.s.ctx, saveTimeout)
 	defer cancel()
+	leave, err := e.s.yield(ctx)
+	if err != nil {
+		return
+	}
+	defer leave()
 	if e.lockOp(ctx) != nil {
 		return
 	}
@@ -47,6 +75,11 @@ func (e *entry) saveIfChanged(ctx context.Context) error {
 func (e *entry) autoSwap(x *session) {
 	ctx, cancel := context.WithTimeout(e.s.ctx, saveTimeout)
 	defer cancel()
+	leave, err := e.s.yield(ctx)
+	if err != nil {
+		return
+	}
+	defer leave()
 	if e.lockOp(ctx) != nil {
 		return
 	}

@@ -89,6 +89,7 @@ type Service struct {
 	health  health
 	reserve reserve
 	starts  *gate // bounds how many machines come into memory at once
+	saves   *gate // bounds how many are saved at once that nobody asked to save: many fall idle together
 
 	unscrubbed atomic.Bool // something that was removed may still be in the store's files
 
@@ -121,7 +122,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	s := &Service{
 		engines: cfg.Engines, defaultEngine: cfg.DefaultEngine, store: cfg.Store,
 		outputDir: cfg.OutputDir, log: log, freeMemory: cfg.FreeMemory, freeDisk: cfg.FreeDisk,
-		started: time.Now().UTC(), hub: newHub(), starts: newGate(max(2, runtime.NumCPU())),
+		started: time.Now().UTC(), hub: newHub(), starts: newGate(max(2, runtime.NumCPU())), saves: newGate(savesAtOnce),
 		nudge: make(chan struct{}, 1), machines: map[ID]*entry{}, names: map[string]ID{},
 	}
 	settings := cfg.Settings.withDefaults()

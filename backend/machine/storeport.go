@@ -41,6 +41,8 @@ type Store interface {
 
 	Write(ctx context.Context, change func(Writer) error) error
 	WriteSync(ctx context.Context, change func(Writer) error) error
+	// Sync makes what Write has returned from survive a power cut, too. It takes as long as the disk does.
+	Sync() error
 	// Scrub sees to it that nothing of what was removed is left in the files. It fails when somebody is just reading them.
 	Scrub(ctx context.Context) error
 }

@@ -30,6 +30,8 @@ type Store struct {
 	readers *sql.DB
 	reads   statements
 
+	wal *os.File // to flush it
+
 	mu     sync.Mutex // held while writing; guards what follows
 	db     *sql.DB
 	conn   *sql.Conn
@@ -79,6 +81,10 @@ func open(ctx context.Context, path string) (s *Store, err error) {
 	if err := migrate(ctx, s.conn); err != nil {
 		return s, err
 	}
+	// SQLite keeps this file for as long as a connection is open.
+	if s.wal, err = os.OpenFile(path+"-wal", os.O_RDWR, 0); err != nil {
+		return s, err
+	}
 	if s.readers, err = sql.Open("sqlite", dsn(path, "query_only(ON)")); err != nil {
 		return s, err
 	}
@@ -103,6 +109,9 @@ func (s *Store) Close() error {
 	defer s.mu.Unlock()
 	var errs []error
 	errs = append(errs, s.reads.close(), s.writes.close())
+	if s.wal != nil {
+		errs = append(errs, s.wal.Close())
+	}
 	if s.readers != nil {
 		errs = append(errs, s.readers.Close())
 	}
@@ -131,6 +140,15 @@ func (s *Store) WriteSync(ctx context.Context, change func(machine.Writer) error
 	}
 	err := s.write(ctx, change)
 	return errors.Join(err, explain(s.exec("PRAGMA synchronous = NORMAL")))
+}
+
+// Sync returns when everything that Write has returned from has reached the disk. In the WAL mode that is when its log has: what has left it for the
+// database was flushed before.
+func (s *Store) Sync() error {
+	if err := s.wal.Sync(); err != nil {
+		return explain(fmt.Errorf("flush the log: %w", err))
+	}
+	return nil
 }
 
 // write is one transaction. mu is held.

@@ -399,3 +399,20 @@ func TestScrubWaitsForNoReader(t *testing.T) {
 	ok(t, reading.Rollback())
 	ok(t, s.Scrub(t.Context()))
 }
+
+// What Sync flushes is the log that is in use, whatever happened to it.
+func TestSyncFlushesTheLogInUse(t *testing.T) {
+	s := openNew(t)
+	for range 3 {
+		write(t, s, func(w machine.Writer) error { return w.PutMachine(record("a", "a")) })
+		ok(t, s.Sync())
+		ok(t, s.Scrub(t.Context()))
+		held, err := s.wal.Stat()
+		ok(t, err)
+		used, err := os.Stat(s.path + "-wal")
+		ok(t, err)
+		if !os.SameFile(held, used) {
+			t.Fatal("another file is flushed")
+		}
+	}
+}
