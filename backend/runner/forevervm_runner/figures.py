@@ -146,6 +146,8 @@ def _draw(figure: Any, form: str, dpi: float) -> bytes | None:
         facecolor=figure.get_facecolor(),
         edgecolor=figure.get_edgecolor(),
         bbox_inches="tight",
+        # A quarter larger, and a tenth of the time of a plot less: it does not go far.
+        pil_kwargs={"compress_level": 1} if form == "png" else None,
     )
     return out.getvalue()
 
