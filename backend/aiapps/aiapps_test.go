@@ -421,6 +421,27 @@ func TestAWipedEntryIsRepaired(t *testing.T) {
 	}
 }
 
+// A file that was made for the entry goes with it, even when somebody has changed the entry; not with what else is in it.
+func TestAFileMadeForTheEntryGoesWithIt(t *testing.T) {
+	for _, id := range []string{"claude", "zed", "goose", "continue", "codex"} {
+		for add, gone := range map[string]bool{"": true, "# mine\n": false} {
+			if add != "" && (id == "claude" || id == "zed") {
+				add = "\n" // no comments there
+				gone = true
+			}
+			d := newDesk(t, "linux")
+			path := d.path(id)
+			d.do(d.Connect, id, aiapps.Options{})
+			d.write(path, []byte(strings.ReplaceAll(d.read(path), "/opt/", "/elsewhere/")+add))
+			d.do(d.Repair, id, aiapps.Options{})
+			d.do(d.Disconnect, id, aiapps.Options{})
+			if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) != gone {
+				t.Errorf("%s with %q: %v", id, add, err)
+			}
+		}
+	}
+}
+
 func TestARunningAppIsToldOf(t *testing.T) {
 	home := t.TempDir()
 	c := computer("linux", home)

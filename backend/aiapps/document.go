@@ -2,11 +2,24 @@ package aiapps
 
 import "github.com/forevervm/desktop/backend/api"
 
-// Document is the status as the API and the command line show it.
-func (s AppStatus) Document() api.App {
+// Document is the status as the API and the command line show it. Of the programs that have used machines, those that
+// are the app say when it was last seen.
+func (s AppStatus) Document(clients []api.ClientUse) api.App {
 	out := api.App{ID: s.App.ID, Name: s.App.Name, Installed: s.Installed, Running: s.Running, State: string(s.State), Files: []api.AppFile{}}
 	for _, f := range s.Files {
 		out.Files = append(out.Files, api.AppFile{Path: f.Path, State: string(f.State), Problem: f.Problem})
+	}
+	for _, client := range clients {
+		if !s.App.IsClient(client.Name) {
+			continue
+		}
+		if out.Seen == nil {
+			out.Seen = &api.AppSeen{}
+		}
+		out.Seen.Calls += client.Calls
+		if client.SeenAt.After(out.Seen.At) {
+			out.Seen.At, out.Seen.Version = client.SeenAt, client.Version
+		}
 	}
 	return out
 }

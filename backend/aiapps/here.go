@@ -1,18 +1,10 @@
 package aiapps
 
-import (
-	"os"
+import "github.com/forevervm/desktop/backend/home"
 
-	"github.com/forevervm/desktop/backend/home"
-)
-
-// Here is the manager of this computer's apps, which are told to start this program over these folders. Its launcher is
-// pointed at this program.
-func Here(dirs home.Dirs) (*Manager, error) {
-	executable, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
+// Here is the manager of this computer's apps, which are told to start this executable over these folders. The launcher is
+// pointed at it.
+func Here(dirs home.Dirs, executable string) (*Manager, error) {
 	computer, err := ThisComputer()
 	if err != nil {
 		return nil, err

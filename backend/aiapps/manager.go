@@ -378,6 +378,9 @@ func (m *Manager) withoutOurs(app App, now current, key string) (outcome, error)
 	if err != nil {
 		return outcome{}, err
 	}
+	if now.record != nil && now.record.Before == "" && m.isBare(app, data, key) {
+		return outcome{action: DeletedFile, gone: true}, nil
+	}
 	if now.record != nil && now.record.Previous != "" {
 		if entry, ok := keptEntry(now.record.Previous); ok {
 			if data, err = app.List.Set(data, Key, entry); err != nil {
@@ -387,6 +390,17 @@ func (m *Manager) withoutOurs(app App, now current, key string) (outcome, error)
 	}
 	result.data = data
 	return result, nil
+}
+
+// isBare says whether a file holds no more than what is left of one that was made for the entry, comments included.
+func (m *Manager) isBare(app App, data []byte, key string) bool {
+	made, err := app.List.Set(nil, key, app.Entry(m.config.Server))
+	if err != nil {
+		return false
+	}
+	left, err := app.List.Remove(made, key)
+	squeezed := func(text []byte) string { return strings.Join(strings.Fields(string(text)), "") }
+	return err == nil && squeezed(left) == squeezed(data)
 }
 
 func (m *Manager) isWithout(app App, data []byte) bool {

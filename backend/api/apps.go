@@ -10,6 +10,40 @@ type App struct {
 	Running   bool      `json:"running"`
 	State     string    `json:"state"` // connected, not connected, outdated, wiped, official, taken, broken
 	Files     []AppFile `json:"files"` // where it lists its MCP servers; none where it is not installed
+	Seen      *AppSeen  `json:"seen,omitempty"`
+}
+
+// AppSeen says that an app has really connected: it was heard from over MCP.
+type AppSeen struct {
+	At      time.Time `json:"at"` // the last time
+	Version string    `json:"version,omitempty"`
+	Calls   int       `json:"calls"` // pieces of code it has run that are still in the history
+}
+
+// ClientUse is a program that uses machines, by the name that it gives itself.
+type ClientUse struct {
+	Name    string    `json:"name"`
+	Version string    `json:"version,omitempty"`
+	SeenAt  time.Time `json:"seen_at"`
+	Calls   int       `json:"calls"` // pieces of code it has run that are still in the history
+}
+
+// ChangeApp is the body of POST /api/apps/{id}/connect, …/disconnect and …/repair.
+type ChangeApp struct {
+	Replace bool `json:"replace,omitempty"` // another server of the same name may be replaced
+	DryRun  bool `json:"dry_run,omitempty"` // only say what would change
+}
+
+// RestoreApp is the body of POST /api/apps/{id}/restore.
+type RestoreApp struct {
+	Backup string `json:"backup"`
+}
+
+// AppTest says that an app's entry works: its command was started as the app does, and answered.
+type AppTest struct {
+	Version string  `json:"version"` // of what answered
+	Tools   int     `json:"tools"`   // how many it offers
+	TookMS  float64 `json:"took_ms"` // from start to the answer of a tool
 }
 
 // AppFile is a file in which an app lists its MCP servers; it need not exist.

@@ -25,6 +25,7 @@ func TestTheAPIAnswersAsDescribed(t *testing.T) {
 	t.Run("instructions", func(t *testing.T) { c.instructionCalls(t) })
 	t.Run("checkpoints", func(t *testing.T) { c.checkpointCalls(t) })
 	t.Run("inside", func(t *testing.T) { c.insideCalls(t) })
+	t.Run("apps", func(t *testing.T) { c.appCalls(t) })
 	t.Run("events", func(t *testing.T) { c.eventCalls(t) })
 
 	spec, err := openapi3.NewLoader().LoadFromData(api.Spec)

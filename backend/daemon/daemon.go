@@ -14,6 +14,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/forevervm/desktop/backend/aiapps"
 	"github.com/forevervm/desktop/backend/client"
 	"github.com/forevervm/desktop/backend/home"
 	"github.com/forevervm/desktop/backend/machine"
@@ -131,7 +132,7 @@ func (d *daemon) run(ctx context.Context) error {
 func (d *daemon) serve(ctx context.Context, machines *machine.Service, listener net.Listener, address address, token string) error {
 	mcp := d.mcp(address.url, token)
 	httpServer := server.New(server.Config{
-		Machines: machines, Token: token, Account: "local", Version: version.Version, Home: d.dirs.Data, MCP: mcp.Handler(),
+		Machines: machines, Apps: d.apps(), Token: token, Account: "local", Version: version.Version, Home: d.dirs.Data, MCP: mcp.Handler(),
 		Page: frontend.Dist, Host: address.host, Logger: d.log, Shutdown: d.stop,
 		Settings: &settings{dirs: d.dirs, machines: machines},
 	})
@@ -177,6 +178,19 @@ func (d *daemon) serve(ctx context.Context, machines *machine.Service, listener 
 }
 
 var errStoppedServing = errors.New("the listener is gone")
+
+// apps are the AI apps of this computer, or nil where nothing is known of them, say because this user has no home folder.
+func (d *daemon) apps() server.Apps {
+	executable, err := d.executable()
+	if err == nil {
+		var apps *aiapps.Manager
+		if apps, err = aiapps.Here(d.dirs, executable); err == nil {
+			return apps
+		}
+	}
+	d.log.Warn("AI apps cannot be connected from the page", "err", err)
+	return nil
+}
 
 // mcp is the MCP side, which reaches the machines as every other client does: over the loopback.
 func (d *daemon) mcp(url, token string) *mcpserver.Server {

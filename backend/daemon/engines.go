@@ -19,17 +19,11 @@ type preparer interface {
 // engines are those of this computer, and the name of the one that new machines get. One that cannot work here is among
 // them all the same: its Check says what is missing.
 func (d *daemon) engines() (engines map[string]machine.Engine, standard string, err error) {
-	bin := d.config.Bin
-	if bin == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return nil, "", fmt.Errorf("where this program lies cannot be told: %w", err)
-		}
-		bin = filepath.Dir(self)
-	}
-	if bin, err = filepath.Abs(bin); err != nil {
+	executable, err := d.executable()
+	if err != nil {
 		return nil, "", err
 	}
+	bin := filepath.Dir(executable)
 	engine := native.New(native.Config{
 		Supervisor: filepath.Join(bin, "supervisor"),
 		Runsc:      filepath.Join(bin, "runsc"),
@@ -56,4 +50,16 @@ func (d *daemon) prepare(ctx context.Context, engines map[string]machine.Engine)
 		})
 	}
 	return all.Wait
+}
+
+// executable is the forevervm program: this one, or the one in the folder that was given. What it needs lies beside it.
+func (d *daemon) executable() (string, error) {
+	if d.config.Bin != "" {
+		return filepath.Abs(filepath.Join(d.config.Bin, "forevervm"))
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("where this program lies cannot be told: %w", err)
+	}
+	return filepath.Abs(self)
 }

@@ -114,7 +114,17 @@ func sharedDaemon(t *testing.T) *running {
 }
 
 func TestMain(m *testing.M) {
-	status := m.Run()
+	status := 1
+	// The AI apps of whoever runs the tests are no concern of theirs.
+	user, err := os.MkdirTemp("", "forevervm-user-")
+	if err == nil {
+		err = errors.Join(os.Setenv("HOME", user), os.Unsetenv("XDG_CONFIG_HOME"), os.Unsetenv("CODEX_HOME"), os.Unsetenv("CLAUDE_CONFIG_DIR"))
+	}
+	if err == nil {
+		status = m.Run()
+	} else {
+		fmt.Fprintln(os.Stderr, err)
+	}
 	if shared.daemon != nil {
 		if err := shared.daemon.stop(); err != nil {
 			fmt.Fprintln(os.Stderr, "the shared daemon ended badly:", err)
@@ -126,6 +136,9 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, "left behind:", err)
 			status = 1
 		}
+	}
+	if user != "" {
+		_ = os.RemoveAll(user)
 	}
 	os.Exit(status)
 }

@@ -36,6 +36,9 @@ type Store interface {
 	// the present one.
 	Search(ctx context.Context, q SearchQuery, id ID) (Page[SearchHit], error)
 
+	// Clients returns all programs that were ever seen, the last seen first.
+	Clients(ctx context.Context) ([]ClientUse, error)
+
 	// Usage is how many bytes the records, the checkpoints and the overflow files take; cheap.
 	Usage(ctx context.Context) (int64, error)
 
@@ -71,6 +74,9 @@ type Writer interface {
 	RemoveCheckpoint(checkpoint string) error
 	AddGarbage(g Garbage) error
 	RemoveGarbage(g Garbage) error
+
+	// PutClient notes when a program was last seen; how many instructions it has sent is counted, not kept.
+	PutClient(c ClientUse) error
 
 	// CopyHistory copies instructions up to and including last, with their items and index, from one machine to
 	// another. When running is set, that instruction is copied as it was then, running.

@@ -8,10 +8,12 @@ package mcpserver
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -45,6 +47,9 @@ type Machines interface {
 	Variables(ctx context.Context, name string) ([]api.Variable, error)
 	GetFile(ctx context.Context, name, path string) (io.ReadCloser, int64, error)
 	PutFile(ctx context.Context, name, path string, content io.Reader) error
+
+	// Hello tells that the calling program is there.
+	Hello(ctx context.Context) error
 }
 
 // Options are what may be said of a server; zero fields mean the default.
@@ -71,6 +76,7 @@ type Server struct {
 	// closing ends with Close: calls over HTTP outlive their connection, not the server.
 	closing context.Context
 	close   context.CancelFunc
+	hellos  sync.WaitGroup // that are on their way
 }
 
 // New returns a server. machines gives each call what it works on, told which program calls; it is asked only when
@@ -92,6 +98,9 @@ func New(machines func(clientName, clientVersion string) Machines, opts Options)
 	s.closing, s.close = context.WithCancel(context.Background())
 	hooks := &server.Hooks{}
 	hooks.AddAfterListResources(s.listTranscripts)
+	hooks.AddAfterInitialize(func(_ context.Context, _ any, request *mcp.InitializeRequest, _ *mcp.InitializeResult) {
+		s.hello(request.Params.ClientInfo)
+	})
 	s.mcp = server.NewMCPServer("forevervm", opts.Version,
 		server.WithTitle("ForeverVM"),
 		server.WithInstructions(instructions),
@@ -160,6 +169,7 @@ func (s *Server) Handler() http.Handler {
 // Close ends what still waits, without interrupting it: the machines go on, or are saved by the daemon.
 func (s *Server) Close() {
 	s.close()
+	s.hellos.Wait()
 	s.sse.CloseSessions()
 	if err := s.streamable.Shutdown(context.Background()); err != nil {
 		s.opts.Logger.Warn("MCP sessions did not close", "err", err)
@@ -177,6 +187,16 @@ func (s *Server) untilClosed(next server.ToolHandlerFunc) server.ToolHandlerFunc
 		defer context.AfterFunc(s.closing, cancel)()
 		return next(ctx, call)
 	}
+}
+
+// hello tells the daemon which program has connected, so that people see that it worked. The program does not wait for it, and
+// a server that cannot be told is no concern of its.
+func (s *Server) hello(info mcp.Implementation) {
+	s.hellos.Go(func() {
+		if err := s.machines(knownAs(info), info.Version).Hello(s.closing); err != nil && s.closing.Err() == nil && !errors.Is(err, client.ErrUnsupported) {
+			s.opts.Logger.Warn("the daemon was not told which program has connected", "err", err)
+		}
+	})
 }
 
 // of returns the machines as the calling program may see them.

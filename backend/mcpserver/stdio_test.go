@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -74,6 +75,17 @@ func TestInitializeWaitsForNothing(t *testing.T) {
 	if best > 150*time.Millisecond {
 		t.Errorf("that is more than 150 ms")
 	}
+}
+
+// Who has connected is known before anything was run.
+func TestTheDaemonHearsWhoConnects(t *testing.T) {
+	start(t).initialize()
+	connecttest.Eventually(t, "the daemon knows the app", func() bool {
+		all, err := daemon(t).Clients(t.Context())
+		return err == nil && slices.ContainsFunc(all, func(c api.ClientUse) bool {
+			return c.Name == "test app" && c.Version == "7" && time.Since(c.SeenAt) < connecttest.Patience
+		})
+	})
 }
 
 // The daemon is killed between two calls, and in the middle of one: work goes on, and nothing runs twice.

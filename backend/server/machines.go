@@ -55,6 +55,10 @@ type Machines interface {
 	WriteFile(ctx context.Context, name, path string, offset int64, truncate bool, data []byte) error
 	ListFiles(ctx context.Context, name, path string) ([]machine.FileEntry, error)
 
+	// Hello notes that a program is there; Clients returns all that were ever seen, the last seen first.
+	Hello(ctx context.Context, client machine.Client) error
+	Clients(ctx context.Context) ([]machine.ClientUse, error)
+
 	// Subscribe delivers events after the given position ("" for from now on). When the position is too old
 	// or unknown the first event is an EventReset: reload everything. The channel closes when ctx ends or the
 	// subscriber is too slow (it then subscribes again from its last position).

@@ -33,6 +33,16 @@ func (s *Server) routes() []route {
 		{pattern: "POST /open", handle: s.redeemOpenCode, open: true},
 		{pattern: "GET /api/events", handle: s.events},
 		{pattern: "GET /api/search", handle: s.search},
+		{pattern: "GET /api/clients", handle: s.listClients},
+		{pattern: "POST /api/clients", handle: s.hello},
+
+		{pattern: "GET /api/apps", handle: s.listApps},
+		{pattern: "POST /api/apps/{id}/connect", handle: s.onApp(Apps.Connect)},
+		{pattern: "POST /api/apps/{id}/disconnect", handle: s.onApp(Apps.Disconnect)},
+		{pattern: "POST /api/apps/{id}/repair", handle: s.onApp(Apps.Repair)},
+		{pattern: "POST /api/apps/{id}/test", handle: s.testApp},
+		{pattern: "GET /api/apps/{id}/backups", handle: s.listAppBackups},
+		{pattern: "POST /api/apps/{id}/restore", handle: s.restoreApp},
 
 		{pattern: "GET /api/machines", handle: s.listMachines},
 		{pattern: "POST /api/machines", handle: s.createMachine},

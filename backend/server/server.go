@@ -19,6 +19,7 @@ import (
 // Config says what a Server serves.
 type Config struct {
 	Machines Machines
+	Apps     Apps // nil where nothing is known of AI apps
 	Settings Settings
 	Token    string // id.secret; every request but those for /health and the page's files carries it
 	Account  string // what /v1/whoami answers

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -11,6 +13,7 @@ import (
 
 	"github.com/forevervm/desktop/backend/aiapps"
 	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/client"
 	"github.com/forevervm/desktop/backend/home"
 )
 
@@ -20,13 +23,17 @@ func (a *app) desk() (*aiapps.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	return aiapps.Here(dirs)
+	executable, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return aiapps.Here(dirs, executable)
 }
 
 func (a *app) appsCommand() *cobra.Command {
 	group := &cobra.Command{
 		Use: "apps", Short: "Show which AI apps are here, and whether they are connected", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			desk, err := a.desk()
 			if err != nil {
 				return err
@@ -35,9 +42,19 @@ func (a *app) appsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			// Without the daemon it is not known which apps were heard from; all else is.
+			var clients []api.ClientUse
+			if c, err := a.connect(cmd.Context()); err == nil {
+				clients, err = c.Clients(cmd.Context())
+				if err != nil && !errors.Is(err, client.ErrUnsupported) {
+					return err
+				}
+			} else {
+				fmt.Fprintln(a.err, "forevervm: which apps were heard from is not known:", err)
+			}
 			apps := []api.App{}
 			for _, status := range all {
-				apps = append(apps, status.Document())
+				apps = append(apps, status.Document(clients))
 			}
 			return a.print(api.List[api.App]{Items: apps}, func(w io.Writer) { writeApps(w, apps) })
 		},
@@ -65,6 +82,22 @@ func (a *app) appsCommand() *cobra.Command {
 						fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", b.ID, ago(b.At), bytesText(b.Size), b.Path)
 					}
 					table.Flush()
+				})
+			},
+		},
+		&cobra.Command{
+			Use: "test APP", Short: "Start what an app's settings say, as the app does, and see whether it answers", Args: cobra.ExactArgs(1), ValidArgsFunction: completeApps,
+			RunE: func(cmd *cobra.Command, args []string) error {
+				desk, err := a.desk()
+				if err != nil {
+					return err
+				}
+				result, err := desk.Test(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				return a.print(result, func(w io.Writer) {
+					fmt.Fprintf(w, "It works: version %s answered after %.0f ms, with %d tools.\n", result.Version, result.TookMS, result.Tools)
 				})
 			},
 		},
@@ -99,7 +132,7 @@ var stateWords = map[aiapps.State]string{
 
 func writeApps(w io.Writer, apps []api.App) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "APP\tNAME\tSTATE")
+	fmt.Fprintln(table, "APP\tNAME\tHEARD FROM\tVERSION\tCALLS\tSTATE")
 	var absent, problems []string
 	for _, one := range apps {
 		if !one.Installed {
@@ -110,7 +143,14 @@ func writeApps(w io.Writer, apps []api.App) {
 		if strings.Contains(state, "%s") {
 			state = fmt.Sprintf(state, one.ID)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\n", one.ID, one.Name, state)
+		heard, version, calls := "never", "-", "-"
+		if one.Seen != nil {
+			heard, calls = ago(one.Seen.At), strconv.Itoa(one.Seen.Calls)
+			if one.Seen.Version != "" {
+				version = printable(one.Seen.Version)
+			}
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", one.ID, one.Name, heard, version, calls, state)
 		for _, file := range one.Files {
 			if file.Problem != "" {
 				problems = append(problems, file.Problem)

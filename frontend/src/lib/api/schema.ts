@@ -159,6 +159,156 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/clients': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** All programs that were ever seen, the last seen first */
+    get: operations['listClients'];
+    put?: never;
+    /**
+     * Notes that the program that asks is there
+     * @description The bridge of an AI app says it when the app has connected, under the app's name in `X-Forevervm-Client`.
+     */
+    post: operations['hello'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/apps': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** All AI apps that are known, and how they stand */
+    get: operations['listApps'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/apps/{id}/connect': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Adds the entry to an app's list of MCP servers, or brings it up to date
+     * @description Nothing else in the app's settings changes, and a copy of them is kept. Another server of the same name is replaced only
+     *     with `replace`; without it the error is AppHasAnother. With `dry_run` nothing is written.
+     */
+    post: operations['connectApp'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/apps/{id}/disconnect': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Takes the entry out again
+     * @description Where nothing else has changed since, the app's settings are what they were, to the byte. What was replaced comes back.
+     */
+    post: operations['disconnectApp'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/apps/{id}/repair': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Connects an app that has lost its connection
+     * @description The app, or a person, took the entry out, or it starts a program that is no longer there.
+     */
+    post: operations['repairApp'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/apps/{id}/test': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Starts what an app's settings say, as the app does, and calls a tool */
+    post: operations['testApp'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/apps/{id}/backups': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Copies of an app's settings from before they were changed, newest first */
+    get: operations['listAppBackups'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/apps/{id}/restore': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Puts a copy of an app's settings back; what is there now is copied first */
+    post: operations['restoreApp'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/machines': {
     parameters: {
       query?: never;
@@ -651,6 +801,104 @@ export interface components {
       max_in_memory_mb?: number | null;
       min_free_memory_mb?: number | null;
     };
+    App: {
+      /** @example claude */
+      id: string;
+      /** @example Claude Desktop */
+      name: string;
+      installed: boolean;
+      /** @description It runs now */
+      running: boolean;
+      state: components['schemas']['AppState'];
+      /** @description Where it lists its MCP servers; none where it is not installed */
+      files: components['schemas']['AppFile'][];
+      seen?: components['schemas']['AppSeen'];
+    };
+    /**
+     * @description `outdated`: the entry is ours, but starts another program or is switched off. `wiped`: the app, or a person, took out what
+     *     was connected. `official`: it is connected to the hosted service. `taken`: another server has our name. `broken`: the
+     *     settings cannot be read.
+     * @enum {string}
+     */
+    AppState:
+      'connected' | 'not connected' | 'outdated' | 'wiped' | 'official' | 'taken' | 'broken';
+    AppFile: {
+      path: string;
+      state: components['schemas']['AppState'];
+      /** @description A sentence, where the state is `broken` */
+      problem?: string;
+    };
+    /** @description The app has really connected, it was heard from over MCP */
+    AppSeen: {
+      /**
+       * Format: date-time
+       * @description The last time
+       */
+      at: string;
+      /** @description As the app says */
+      version?: string;
+      /** @description Pieces of code that it has run and that are still in the history */
+      calls: number;
+    };
+    ClientUse: {
+      /** @description As the program says */
+      name: string;
+      version?: string;
+      /** Format: date-time */
+      seen_at: string;
+      /** @description Pieces of code that it has run and that are still in the history */
+      calls: number;
+    };
+    ChangeApp: {
+      /** @description Another server of the same name may be replaced; disconnecting puts it back */
+      replace?: boolean;
+      /** @description Only say what would change */
+      dry_run?: boolean;
+    };
+    RestoreApp: {
+      backup: string;
+    };
+    AppReport: {
+      id: string;
+      name: string;
+      /** @description One for each of its files */
+      changes: components['schemas']['AppChange'][];
+      /** @description The app runs, and does not know of the change yet */
+      running: boolean;
+      /** @description What the person does now, a sentence */
+      next?: string;
+    };
+    AppChange: {
+      path: string;
+      /** @enum {string} */
+      action:
+        | 'nothing'
+        | 'added'
+        | 'updated'
+        | 'replaced'
+        | 'removed'
+        | 'put back'
+        | 'deleted file'
+        | 'restored';
+      /** @description Line by line, as diff shows it; values that are not ForeverVM's are hidden */
+      difference: string;
+    };
+    AppBackup: {
+      id: string;
+      /** @description What it is a copy of */
+      path: string;
+      /** Format: date-time */
+      at: string;
+      size: number;
+    };
+    AppTest: {
+      /** @description Of what answered */
+      version: string;
+      /** @description How many it offers */
+      tools: number;
+      /** @description From start to the answer of a tool */
+      took_ms: number;
+    };
     OpenCode: {
       code: string;
     };
@@ -966,6 +1214,8 @@ export interface components {
     Name: string;
     /** @description The sequence number */
     Seq: number;
+    /** @description An AI app, such as claude */
+    App: string;
     /** @description `next` of the page before */
     Cursor: string;
     /** @description Most items on a page */
@@ -1184,6 +1434,233 @@ export interface operations {
         };
         content: {
           'application/json': components['schemas']['SearchHitList'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  listClients: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The programs */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            items: components['schemas']['ClientUse'][];
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  hello: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description It is noted */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  listApps: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The apps */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            items: components['schemas']['App'][];
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  connectApp: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description An AI app, such as claude */
+        id: components['parameters']['App'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ChangeApp'];
+      };
+    };
+    responses: {
+      /** @description What became of it, or would */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['AppReport'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  disconnectApp: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description An AI app, such as claude */
+        id: components['parameters']['App'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ChangeApp'];
+      };
+    };
+    responses: {
+      /** @description What became of it, or would */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['AppReport'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  repairApp: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description An AI app, such as claude */
+        id: components['parameters']['App'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ChangeApp'];
+      };
+    };
+    responses: {
+      /** @description What became of it, or would */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['AppReport'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  testApp: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description An AI app, such as claude */
+        id: components['parameters']['App'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description It works */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['AppTest'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  listAppBackups: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description An AI app, such as claude */
+        id: components['parameters']['App'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The copies */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            items: components['schemas']['AppBackup'][];
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  restoreApp: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description An AI app, such as claude */
+        id: components['parameters']['App'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['RestoreApp'];
+      };
+    };
+    responses: {
+      /** @description What became of it */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['AppReport'];
         };
       };
       default: components['responses']['Error'];

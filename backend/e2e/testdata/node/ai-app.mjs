@@ -1,0 +1,47 @@
+// An AI app: it reads its own settings as it does, starts the server that it finds there, and runs Python on it.
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { parse as jsonc } from "jsonc-parser";
+import { parse as toml } from "smol-toml";
+import { parse as yaml } from "yaml";
+
+const [id, name, file, replId] = process.argv.slice(2);
+const text = await readFile(file, "utf8");
+
+const commented = (text) => {
+  const errors = [];
+  const value = jsonc(text, errors, { allowTrailingComma: true });
+  assert.deepEqual(errors, []);
+  return value;
+};
+
+// Where each app looks, and with what it reads.
+const read = {
+  "vscode": () => commented(text).servers,
+  "vscode-insiders": () => commented(text).servers,
+  "cursor": () => commented(text).mcpServers,
+  "gemini": () => commented(text).mcpServers,
+  "kiro": () => commented(text).mcpServers,
+  "zed": () => commented(text).context_servers,
+  "opencode": () => commented(text).mcp,
+  "amp": () => commented(text)["amp.mcpServers"],
+  "codex": () => toml(text).mcp_servers,
+  "goose": () => yaml(text).extensions,
+  "continue": () => Object.fromEntries(yaml(text).mcpServers.map((server) => [server.name, server])),
+};
+const entry = (read[id] ?? (() => JSON.parse(text).mcpServers))().forevervm;
+assert.ok(entry, text);
+const type = { vscode: "stdio", "vscode-insiders": "stdio", "claude-code": "stdio", goose: "stdio", opencode: "local" }[id];
+if (type) assert.equal(entry.type, type);
+if (id === "goose" || id === "opencode") assert.equal(entry.enabled, true);
+const [command, ...args] = Array.isArray(entry.command) ? entry.command : [entry.cmd ?? entry.command, ...entry.args];
+
+const client = new Client({ name, version: "7.5" });
+// Without more it gets the few variables of the environment that the SDK hands on.
+await client.connect(new StdioClientTransport({ command, args, env: entry.env ?? entry.envs, stderr: "inherit" }));
+const result = await client.callTool({ name: "run-python-in-repl", arguments: { replId, pythonCode: "6 * 7" } }, undefined, { timeout: 120_000 });
+assert.equal(result.structuredContent?.result, "42", JSON.stringify(result));
+await client.close();
+console.log("fine");
