@@ -24,15 +24,25 @@ func newTestRequests(t *testing.T) *requests {
 	return q
 }
 
+// awaitInput waits until something is in the pipe.
+func (q *requests) awaitInput(t *testing.T) {
+	t.Helper()
+	conn, err := q.r.SyscallConn()
+	if err == nil {
+		err = conn.Read(func(uintptr) bool { return q.unread() > 0 })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // While a pipe is held nothing gets into it, and what was half written is finished afterwards.
 func TestRequestsHold(t *testing.T) {
 	q := newTestRequests(t)
 	frame := bytes.Repeat([]byte("frame"), 100<<10)
 	sent := make(chan error, 1)
 	go func() { sent <- q.send(context.Background(), frame) }()
-	for q.unread() < 64<<10 { // until the pipe is full
-		time.Sleep(time.Millisecond)
-	}
+	q.awaitInput(t)
 	release := q.hold()
 	inPipe := q.unread()
 	rest := q.unsent()
@@ -100,9 +110,7 @@ func TestRequestsOfADeadRunner(t *testing.T) {
 	for range 3 {
 		go func() { results <- q.send(context.Background(), make([]byte, 1<<20)) }()
 	}
-	for q.unread() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	q.awaitInput(t)
 	q.close()
 	for range 3 {
 		if err := <-results; !errors.Is(err, errEnded) {
@@ -114,9 +122,7 @@ func TestRequestsOfADeadRunner(t *testing.T) {
 func TestRequestsGiveUp(t *testing.T) {
 	q := newTestRequests(t)
 	go func() { _ = q.send(context.Background(), make([]byte, 1<<20)) }() // nobody reads
-	for q.unread() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	q.awaitInput(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
 	if err := q.send(ctx, []byte("x")); !errors.Is(err, errNotReading) {

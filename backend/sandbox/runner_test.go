@@ -199,10 +199,8 @@ func TestAcksAreTriedAgain(t *testing.T) {
 	f.runner.in.waiting.Store(maxWaiting)
 	a.add(3, 7)
 	go func() { defer close(passed); a.pass(ctx, f.runner) }()
-	for len(a.some) > 0 {
-		time.Sleep(time.Millisecond)
-	}
-	a.add(3, 5) // an older one changes nothing
+	a.some <- struct{}{} // there is room when it has begun
+	a.add(3, 5)          // an older one changes nothing
 	f.runner.in.waiting.Store(0)
 	_ = f.runner.in.r.SetReadDeadline(time.Now().Add(20 * time.Second))
 	for index := -1; index != 7; {
@@ -272,9 +270,7 @@ func TestCheckpointKnowsWhatItHas(t *testing.T) {
 	go func() {
 		told <- f.runner.tell(context.Background(), protocol.Request{Type: protocol.TypeExecute, Seq: 7}, bytes.Repeat([]byte("#"), 1<<20))
 	}()
-	for f.runner.in.unread() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	f.runner.in.awaitInput(t)
 	release := f.runner.in.hold()
 	last, running := f.runner.state()
 	if len(f.runner.in.unsent()) == 0 || last != 7 || running == nil || *running != 7 {
