@@ -4,13 +4,15 @@ package native
 
 import "context"
 
-// Prepare makes the template of the image that machines get by default, so that the first machine is ready at once. It
-// does nothing where the template is there.
+// Prepare makes the template of the image that machines get by default, where it is not there, and a sandbox for the first machine, so that this
+// is ready at once.
 func (e *Engine) Prepare(ctx context.Context) error {
 	p, err := e.parts("base")
 	if err != nil {
 		return err
 	}
-	_, err = e.template(ctx, p)
+	if _, err = e.template(ctx, p); err == nil {
+		e.spares.refill(p.config(""))
+	}
 	return err
 }

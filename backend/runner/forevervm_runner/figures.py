@@ -133,6 +133,8 @@ def _draw(figure: Any, form: str, dpi: float) -> bytes | None:
     if not figure.axes and not figure.lines and not figure.texts and not figure.images and not figure.subfigs:
         return None  # nothing on it, as in IPython
     out = io.BytesIO()
+    # A quarter larger, and a tenth of the time of a plot less: it does not go far.
+    how: dict[str, Any] = {"pil_kwargs": {"compress_level": 1}} if form == "png" else {}
     canvas = figure.canvas
     if canvas is None or not hasattr(canvas, "print_figure"):
         from matplotlib.backend_bases import FigureCanvasBase
@@ -146,8 +148,7 @@ def _draw(figure: Any, form: str, dpi: float) -> bytes | None:
         facecolor=figure.get_facecolor(),
         edgecolor=figure.get_edgecolor(),
         bbox_inches="tight",
-        # A quarter larger, and a tenth of the time of a plot less: it does not go far.
-        pil_kwargs={"compress_level": 1} if form == "png" else None,
+        **how,
     )
     return out.getvalue()
 
