@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/forevervm/desktop/backend/sandbox"
@@ -16,9 +17,13 @@ import (
 // spareFor is how long after the last start a sandbox is kept ready for the next: starts come in bursts, and it takes memory.
 const spareFor = 5 * time.Minute
 
+// maxUseless is how many spares in a row may be of no use until no more are made: here it does not work, as on a disk without hard links.
+const maxUseless = 3
+
 // spares keeps one sandbox that was made ahead, for the next machine that comes into memory.
 type spares struct {
-	e *Engine
+	e       *Engine
+	useless atomic.Int32 // spares in a row
 
 	mu     sync.Mutex // guards what follows
 	next   *spare     // nil for none
@@ -63,7 +68,7 @@ func spareOf(cfg sandbox.Config, folder string) sandbox.Config {
 func (s *spares) refill(cfg sandbox.Config) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.closed || s.useless.Load() >= maxUseless {
 		return
 	}
 	if s.retire != nil {

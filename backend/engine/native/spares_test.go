@@ -3,12 +3,15 @@
 package native
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/sandbox"
@@ -169,8 +172,8 @@ func TestSandboxMadeAheadIsKilled(t *testing.T) {
 			if victim == "supervisor" {
 				s.kill()
 				<-s.ended
-			} else if p, err := os.FindProcess(pid); err != nil || p.Kill() != nil {
-				t.Fatal("it cannot be killed")
+			} else if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+				t.Fatal(err)
 			}
 			if got := run(t, startNew(t, e, "second"), 0, "6*7"); got != "42" {
 				t.Errorf("6*7 is %s", got)
@@ -178,6 +181,29 @@ func TestSandboxMadeAheadIsKilled(t *testing.T) {
 			e.spares.close()
 			eventually(t, "the folder is gone", func() bool { return len(spareFolders(e)) == 0 })
 		})
+	}
+}
+
+// Where sandboxes made ahead are of no use, machines start without, and no more are made in vain.
+func TestSandboxesMadeAheadAreGivenUp(t *testing.T) {
+	e := newEngine(t, t.TempDir())
+	startNew(t, e, "first")
+	for i := range maxUseless {
+		s := theSpare(t, e)
+		var pid int
+		eventually(t, "it has a sandbox", func() bool {
+			pid = processes(t, s.cfg.Spare)["sandbox"]
+			return pid != 0
+		})
+		if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		startNew(t, e, machine.ID(fmt.Sprintf("next%d", i)))
+	}
+	e.spares.mu.Lock()
+	defer e.spares.mu.Unlock()
+	if e.spares.next != nil {
+		t.Error("one more is made")
 	}
 }
 
