@@ -48,6 +48,7 @@ var deathTests = func() []test {
 		}
 	}
 	return append(tests,
+		test{"WithoutGofer", livesWithoutGofer},
 		test{"WhileStarting", dieStarting},
 		test{"DaemonWhileSaving", daemonDiesSaving},
 		test{"DaemonAndSupervisor", daemonAndSupervisorDie},
@@ -69,8 +70,7 @@ func die(t *testing.T, s Subject, step step, part string) {
 	checkpoint := before.ID
 	switch part {
 	case "gofer":
-		// Without it the reserved folders are gone, and Python may go on or not.
-		m.end()
+		m.end() // it lives on; see livesWithoutGofer
 	default:
 		cause := m.awaitEnd()
 		if cause.Kind != machine.EndedBroken && (step.name != "Stopping" || cause.Kind != machine.EndedStopped) || cause.Detail == "" {
@@ -87,6 +87,21 @@ func die(t *testing.T, s Subject, step step, part string) {
 	}
 	back := s.start(t, machine.StartSpec{ID: m.id, Checkpoint: checkpoint, Acked: m.acks()})
 	back.expect("x, open('/root/f').read()", want)
+	back.stop()
+}
+
+// livesWithoutGofer kills the gofer, which serves nothing but the reserved folders: the machine works on, is saved whole, and has all when it wakes.
+func livesWithoutGofer(t *testing.T, s Subject) {
+	m := s.fresh(t)
+	m.value("import os, subprocess; x = 'kept'")
+	kill(t, s.Processes(t, m.id)["gofer"])
+	use := "open('/root/f', 'w').write(x); import sympy; subprocess.check_output(['cat', '/root/f']).decode()"
+	m.expect(use, "'kept'")
+	m.checkpoint()
+	m.expect(use, "'kept'")
+	info := m.stop()
+	back := s.start(t, machine.StartSpec{ID: m.id, Checkpoint: info.ID, Acked: m.acks()})
+	back.expect("x, open('/root/f').read(), os.listdir('/mnt/inbox')", "('kept', 'kept', [])")
 	back.stop()
 }
 
