@@ -3,7 +3,6 @@ package machine_test
 import (
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
@@ -12,12 +11,10 @@ import (
 // What was saved for the end of the service stays so, however long the others take.
 func TestCloseWakesNothingThatItHasSaved(t *testing.T) {
 	inTime(t, func(w *world) {
-		slow := w.create("slow")
-		w.run("slow", "print 0")
+		slow := w.used("slow")
 		quick := w.create("quick")
 		w.exec("quick", "wait")
-		w.exec("quick", "print 1")
-		synctest.Wait()
+		w.begun("quick", "print 1")
 		w.engine.set(func() { w.engine.slowToSave = map[machine.ID]time.Duration{slow.ID: 20 * time.Second} })
 		w.close()
 		w.engine.set(func() {
@@ -38,8 +35,7 @@ func TestCloseWakesNothingThatItHasSaved(t *testing.T) {
 func TestCloseWaitsForNoLaterTry(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.create("m")
-		w.exec("m", "wait")
-		synctest.Wait()
+		w.begun("m", "wait")
 		w.close()
 		w.engine.set(func() { w.engine.startErr = errors.New("Docker is not running") })
 		w.open()

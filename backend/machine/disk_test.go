@@ -78,8 +78,7 @@ func TestNothingNewOnADiskThatIsNearlyFull(t *testing.T) {
 		free.Store(100 << 30)
 		w.freeDisk = func() (int64, error) { return free.Load(), nil }
 		w.open()
-		w.create("m")
-		w.run("m", "print 0")
+		w.used("m")
 		free.Store(500 << 20)
 		_, forked := w.Fork(w.ctx, "m", "", machine.CreateOptions{})
 		_, created := w.Create(w.ctx, machine.CreateOptions{})

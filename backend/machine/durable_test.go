@@ -17,8 +17,7 @@ func TestWhatIsToldIsFlushed(t *testing.T) {
 		var loose atomic.Int32
 		w.wrap = func(s machine.Store) machine.Store { return flushed{s, &loose} }
 		w.open()
-		m := w.create("m")
-		w.run("m", "print 0")
+		m := w.used("m")
 		w.exec("m", "wait")
 		cancelled := w.exec("m", "print 2")
 		w.ok(w.Cancel(w.ctx, "m", cancelled.Seq))

@@ -12,12 +12,10 @@ import (
 // A fork that is being made is written down as garbage, for the case that it is never finished, and is none.
 func TestAForkThatIsBeingMadeIsNotTakenForGarbage(t *testing.T) {
 	inTime(t, func(w *world) {
-		w.create("m")
-		w.run("m", "print 0")
+		w.used("m")
 		c, err := w.Checkpoint(w.ctx, "m", "c")
 		w.ok(err)
-		w.create("other")
-		w.run("other", "print 0")
+		w.used("other")
 		o, err := w.Checkpoint(w.ctx, "other", "o")
 		w.ok(err)
 		w.run("other", "print 1")
@@ -61,8 +59,7 @@ func TestAForkThatIsNotFinishedLeavesNothing(t *testing.T) {
 		},
 	} {
 		inTime(t, func(w *world) {
-			w.create("m")
-			w.run("m", "print 0")
+			w.used("m")
 			w.ok(w.Swap(w.ctx, "m"))
 			cut(w)
 			var copied []machine.ID

@@ -25,8 +25,7 @@ func TestRewindIsNotUndoneByADoubleDeath(t *testing.T) {
 		_, err := w.Rewind(w.ctx, "m", kept[0].ID)
 		w.ok(err)
 		w.engine.set(func() { w.engine.startErr = errors.New("killed while starting"); w.engine.startHangs = true })
-		w.exec("m", "list")
-		synctest.Wait()
+		w.begun("m", "list")
 		w.die()
 		w.engine.set(func() { w.engine.startErr = nil; w.engine.startHangs = false })
 		w.open()
@@ -43,14 +42,12 @@ func TestRewindIsNotUndoneByADoubleDeath(t *testing.T) {
 // A checkpoint that nobody recorded is worth having, but what ran after it is lost and said to be.
 func TestAnOrphanedCheckpointTellsWhatIsLost(t *testing.T) {
 	inTime(t, func(w *world) {
-		m := w.create("m")
-		w.run("m", "print 0")
+		m := w.used("m")
 		_, err := w.engine.box(m.ID).Checkpoint(w.ctx) // its daemon dies before it records it
 		w.ok(err)
 		w.run("m", "print 1")
 		w.run("m", "print 2")
-		w.exec("m", "wait")
-		synctest.Wait()
+		w.begun("m", "wait")
 		w.die()
 		w.engine.box(m.ID).crash()
 		w.open()
@@ -72,8 +69,7 @@ func TestAnOrphanedCheckpointTellsWhatIsLost(t *testing.T) {
 // An older checkpoint of a life than those on record is no news.
 func TestAnOrphanOlderThanTheRecordIsRemoved(t *testing.T) {
 	inTime(t, func(w *world) {
-		m := w.create("m")
-		w.run("m", "print 0")
+		m := w.used("m")
 		_, err := w.engine.box(m.ID).Checkpoint(w.ctx)
 		w.ok(err)
 		w.run("m", "print 1")
@@ -96,11 +92,9 @@ func TestAnOrphanOlderThanTheRecordIsRemoved(t *testing.T) {
 // What cannot be asked is not taken for "nothing": the machine waits for an answer.
 func TestAnEngineThatCannotTellLosesNothing(t *testing.T) {
 	inTime(t, func(w *world) {
-		m := w.create("m")
-		w.run("m", "print 0")
+		m := w.used("m")
 		w.exec("m", "wait")
-		w.exec("m", "print 2")
-		synctest.Wait()
+		w.begun("m", "print 2")
 		w.die()
 		w.engine.orphan(m.ID)
 		w.engine.set(func() { w.engine.reclaimErr = errors.New("Docker is not running") })
@@ -125,12 +119,9 @@ func TestAnEngineThatCannotTellLosesNothing(t *testing.T) {
 // An instruction that had not begun when its sandbox died is handed over once more, and not for ever.
 func TestAnInstructionThatHadNotBegunIsHandedOverAgainOnce(t *testing.T) {
 	inTime(t, func(w *world) {
-		m := w.create("m")
-		w.run("m", "print 0")
-		w.pass(3 * time.Second)
+		m := w.saved("m")
 		w.engine.set(func() { w.engine.deaf = true })
-		w.exec("m", "print 1")
-		synctest.Wait()
+		w.begun("m", "print 1")
 		w.engine.set(func() { w.engine.deaf = false })
 		w.engine.box(m.ID).crash()
 		in := w.wait("m", 1)
@@ -155,9 +146,7 @@ func TestAnInstructionThatHadNotBegunIsHandedOverAgainOnce(t *testing.T) {
 // What a sandbox had saved right before it died, and nobody had heard of, is found; in the middle of an instruction it is removed.
 func TestWhatWasSavedRightBeforeADeathIsFound(t *testing.T) {
 	inTime(t, func(w *world) {
-		m := w.create("m")
-		w.run("m", "print 0")
-		w.pass(3 * time.Second)
+		m := w.saved("m")
 		w.run("m", "print 1")
 		_, err := w.engine.box(m.ID).Checkpoint(w.ctx)
 		w.ok(err)
@@ -167,8 +156,7 @@ func TestWhatWasSavedRightBeforeADeathIsFound(t *testing.T) {
 			t.Fatalf("%q, notice %q", value(in), in.Notice)
 		}
 		w.pass(3 * time.Second)
-		w.exec("m", "wait")
-		synctest.Wait()
+		w.begun("m", "wait")
 		_, err = w.engine.box(m.ID).Checkpoint(w.ctx)
 		w.ok(err)
 		w.engine.box(m.ID).crash()

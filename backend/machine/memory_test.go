@@ -20,8 +20,7 @@ func TestWhatTheComputerHasNoMemoryForComesBackWhenItHas(t *testing.T) {
 		w.open()
 		m := w.create("m")
 		w.exec("m", "wait")
-		w.exec("m", "list")
-		synctest.Wait()
+		w.begun("m", "list")
 		free.Store(100 << 20)
 		w.engine.box(m.ID).starve(false)
 		if m := w.inState("m", machine.Swapped); !strings.Contains(m.Notice, "The computer was running out of memory. This machine was saved") {
@@ -45,11 +44,8 @@ func TestWhatTheComputerHasNoMemoryForComesBackWhenItHas(t *testing.T) {
 // What takes more than it may gets another try, and then an end: whoever waits for it is told, and nothing goes round for ever.
 func TestWhatTakesMoreMemoryThanItMayIsEndedTheSecondTime(t *testing.T) {
 	inTime(t, func(w *world) {
-		m := w.create("m")
-		w.run("m", "print 0")
-		w.pass(3 * time.Second)
-		w.exec("m", "wait")
-		synctest.Wait()
+		m := w.saved("m")
+		w.begun("m", "wait")
 		w.engine.box(m.ID).starve(true)
 		if m := w.inState("m", machine.Swapped); !strings.Contains(m.Notice, "3000 MiB") || !strings.Contains(m.Notice, "raise its memory limit") {
 			t.Errorf("notice %q", m.Notice)
@@ -80,8 +76,7 @@ func TestWhatTakesMoreMemoryThanItMayIsEndedTheSecondTime(t *testing.T) {
 func TestARaisedLimitIsAnotherTry(t *testing.T) {
 	inTime(t, func(w *world) {
 		m := w.create("m")
-		w.exec("m", "wait")
-		synctest.Wait()
+		w.begun("m", "wait")
 		w.engine.box(m.ID).starve(true)
 		w.inState("m", machine.Swapped)
 		mb := 4096
@@ -102,8 +97,7 @@ func TestARaisedLimitIsAnotherTry(t *testing.T) {
 // An idle machine goes and comes as always.
 func TestAnIdleMachineThatMemoryRanShortOf(t *testing.T) {
 	inTime(t, func(w *world) {
-		m := w.create("m")
-		w.run("m", "print 0")
+		m := w.used("m")
 		w.engine.box(m.ID).starve(false)
 		if m := w.inState("m", machine.Swapped); !strings.Contains(m.Notice, "running out of memory") {
 			t.Errorf("notice %q", m.Notice)

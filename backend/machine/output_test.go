@@ -233,8 +233,7 @@ func TestFullDiskLosesNothing(t *testing.T) {
 		w.wrap = func(s machine.Store) machine.Store { return brimming{s, full.Load} }
 		w.open()
 		m := w.create("m")
-		in := w.exec("m", "wait")
-		synctest.Wait()
+		in := w.begun("m", "wait")
 		full.Store(true)
 		w.engine.box(m.ID).poke("release")
 		w.pass(10 * time.Second)

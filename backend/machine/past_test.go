@@ -3,7 +3,6 @@ package machine_test
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
@@ -29,8 +28,7 @@ func (w *world) toldOfPast(how string) {
 // What was broken off by the bin gets to its end before it is interrupted.
 func TestAnInstructionThatGetsToItsEndAfterTheBinIsTold(t *testing.T) {
 	inTime(t, func(w *world) {
-		w.create("m")
-		w.run("m", "print 0")
+		w.used("m")
 		w.exec("m", "slow 2000")
 		w.pass(time.Second)
 		w.ok(w.Delete(w.ctx, "m"))
@@ -45,8 +43,7 @@ func TestAnInstructionThatGetsToItsEndAfterTheBinIsTold(t *testing.T) {
 // The machine is returned to the middle of what got to its end once already, and so it does again.
 func TestAnInstructionThatGetsToItsEndAfterARewindIsNotLost(t *testing.T) {
 	inTime(t, func(w *world) {
-		w.create("m")
-		w.run("m", "print 0")
+		w.used("m")
 		w.exec("m", "slow 2000")
 		w.pass(time.Second)
 		middle, err := w.Checkpoint(w.ctx, "m", "middle")
@@ -66,8 +63,7 @@ func TestAnInstructionThatGetsToItsEndAfterARewindIsNotLost(t *testing.T) {
 // It gets to its end, and the daemon dies before it hears of that.
 func TestAnEndThatTheLastDaemonDidNotHearIsTold(t *testing.T) {
 	inTime(t, func(w *world) {
-		m := w.create("m")
-		w.run("m", "print 0")
+		m := w.used("m")
 		w.exec("m", "slow 2000")
 		w.pass(time.Second)
 		w.ok(w.Delete(w.ctx, "m"))
@@ -85,10 +81,8 @@ func TestAnEndThatTheLastDaemonDidNotHearIsTold(t *testing.T) {
 // What is interrupted in its middle has done a part: the record says so, and nobody else is bothered.
 func TestAnInstructionThatIsStoppedAfterTheBin(t *testing.T) {
 	inTime(t, func(w *world) {
-		w.create("m")
-		w.run("m", "print 0")
-		w.exec("m", "hang")
-		synctest.Wait()
+		w.used("m")
+		w.begun("m", "hang")
 		w.ok(w.Delete(w.ctx, "m"))
 		w.ok(w.Restore(w.ctx, "m"))
 		for _, want := range []string{"0", "0 2"} {

@@ -16,8 +16,7 @@ func TestQueueSurvivesTheDaemon(t *testing.T) {
 		m := w.create("m")
 		w.exec("m", "wait")
 		w.exec("m", "print a")
-		w.exec("m", "list")
-		synctest.Wait()
+		w.begun("m", "list")
 		w.die()
 		w.engine.orphan(m.ID) // the supervisor saves it by itself
 
@@ -40,8 +39,7 @@ func TestQueueSurvivesTheDaemon(t *testing.T) {
 func TestFramesThatWereNotStoredComeAgain(t *testing.T) {
 	inTime(t, func(w *world) {
 		m := w.create("m")
-		w.exec("m", "wait")
-		synctest.Wait()
+		w.begun("m", "wait")
 		w.die()
 		b := w.engine.box(m.ID)
 		b.poke("release") // it ends while nobody listens
@@ -59,12 +57,9 @@ func TestFramesThatWereNotStoredComeAgain(t *testing.T) {
 
 func TestBothDiedEndsTheRunningInstructionAndNeverRunsItAgain(t *testing.T) {
 	inTime(t, func(w *world) {
-		w.create("m")
-		w.run("m", "print 0")
-		w.pass(3 * time.Second)
+		w.saved("m")
 		w.exec("m", "wait")
-		w.exec("m", "list")
-		synctest.Wait()
+		w.begun("m", "list")
 		w.die()
 		w.open()
 		in := w.wait("m", 1)
@@ -81,8 +76,7 @@ func TestBothDiedEndsTheRunningInstructionAndNeverRunsItAgain(t *testing.T) {
 func TestCloseSavesInTheMiddleAndTheNextDaemonGoesOn(t *testing.T) {
 	inTime(t, func(w *world) {
 		m := w.create("m")
-		w.exec("m", "wait")
-		synctest.Wait()
+		w.begun("m", "wait")
 		w.close()
 		w.open()
 		w.inState("m", machine.Running)
@@ -95,11 +89,8 @@ func TestCloseSavesInTheMiddleAndTheNextDaemonGoesOn(t *testing.T) {
 
 func TestUninterruptibleCodeThatWasSavedInItsMiddleCostsOnlyItself(t *testing.T) {
 	inTime(t, func(w *world) {
-		w.create("m")
-		w.run("m", "print 0")
-		w.pass(3 * time.Second)
-		w.exec("m", "stubborn")
-		synctest.Wait()
+		w.saved("m")
+		w.begun("m", "stubborn")
 		w.ok(w.Swap(w.ctx, "m"))
 		w.ok(w.Interrupt(w.ctx, "m")) // wakes it to stop it
 		if in := w.wait("m", 1); in.ErrorName != "KeyboardInterrupt" {
@@ -155,8 +146,7 @@ func TestAStartThatNeverEndsIsEnded(t *testing.T) {
 func TestSavedInstructionWaitsForItsEngine(t *testing.T) {
 	inTime(t, func(w *world) {
 		m := w.create("m")
-		w.exec("m", "wait")
-		synctest.Wait()
+		w.begun("m", "wait")
 		w.close()
 		w.engine.set(func() { w.engine.startErr = errors.New("Docker is not running") })
 		w.open()
@@ -174,8 +164,7 @@ func TestSavedInstructionWaitsForItsEngine(t *testing.T) {
 
 func TestUnusableCheckpointSaysWhatToDo(t *testing.T) {
 	inTime(t, func(w *world) {
-		w.create("m")
-		w.run("m", "print 0")
+		w.used("m")
 		c, err := w.Checkpoint(w.ctx, "m", "good")
 		w.ok(err)
 		w.run("m", "print 1")
@@ -195,8 +184,7 @@ func TestUnusableCheckpointSaysWhatToDo(t *testing.T) {
 
 func TestStopThatFailsLeavesTheMachineRunning(t *testing.T) {
 	inTime(t, func(w *world) {
-		w.create("m")
-		w.run("m", "print 0")
+		w.used("m")
 		full := &machine.Error{Kind: machine.ErrDiskFull, Message: "The disk is full."}
 		w.engine.set(func() { w.engine.saveErr = full })
 		if err := w.Swap(w.ctx, "m"); !errors.Is(err, machine.ErrDiskFull) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
@@ -13,11 +12,8 @@ import (
 // middle makes a checkpoint in the middle of instruction 1, and goes on to instruction 2, saved.
 func (w *world) middle(code string) (m machine.Machine, middle machine.Checkpoint) {
 	w.t.Helper()
-	m = w.create("m")
-	w.run("m", "print 0")
-	w.pass(3 * time.Second)
-	w.exec("m", code)
-	synctest.Wait()
+	m = w.saved("m")
+	w.begun("m", code)
 	middle, err := w.Checkpoint(w.ctx, "m", "middle")
 	w.ok(err)
 	if code == "wait" {
@@ -35,15 +31,13 @@ func (w *world) middle(code string) (m machine.Machine, middle machine.Checkpoin
 func TestARewindToTheMiddleIsNotUndoneByADeath(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		inTime(t, func(w *world) {
-			w.create("m")
-			w.run("m", "print 0")
+			w.used("m")
 			if kept {
 				_, err := w.Checkpoint(w.ctx, "m", "early")
 				w.ok(err)
 			}
 			m := w.get("m")
-			w.exec("m", "wait")
-			synctest.Wait()
+			w.begun("m", "wait")
 			c, err := w.Checkpoint(w.ctx, "m", "middle")
 			w.ok(err)
 			w.engine.box(m.ID).poke("release")
@@ -116,11 +110,8 @@ func TestARewindThatIsUndoneIsTold(t *testing.T) {
 // A fork that was made in the middle of an instruction has something to fall back to.
 func TestAForkOfTheMiddleFallsBackToWhatWasBefore(t *testing.T) {
 	inTime(t, func(w *world) {
-		w.create("m")
-		w.run("m", "print 0")
-		w.pass(3 * time.Second)
-		w.exec("m", "wait")
-		synctest.Wait()
+		w.saved("m")
+		w.begun("m", "wait")
 		f, err := w.Fork(w.ctx, "m", "", machine.CreateOptions{Name: "f"})
 		w.ok(err)
 		w.inState("f", machine.Running)
@@ -135,8 +126,7 @@ func TestAForkOfTheMiddleFallsBackToWhatWasBefore(t *testing.T) {
 // However often a machine is rewound, and however much is kept by hand, it can be, and the latest few rewinds can be undone.
 func TestRewindingHasNoEnd(t *testing.T) {
 	inTime(t, func(w *world) {
-		w.create("m")
-		w.run("m", "print 0")
+		w.used("m")
 		var first machine.Checkpoint
 		for i := range 50 {
 			c, err := w.Checkpoint(w.ctx, "m", "mine")
@@ -172,9 +162,7 @@ func TestRewindingHasNoEnd(t *testing.T) {
 // A rewind that fails leaves its target what it was.
 func TestARewindThatFailsChangesNothing(t *testing.T) {
 	inTime(t, func(w *world) {
-		w.create("m")
-		w.run("m", "print 0")
-		w.pass(3 * time.Second)
+		w.saved("m")
 		w.run("m", "print 1")
 		all, err := w.Checkpoints(w.ctx, "m")
 		w.ok(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
@@ -17,8 +16,7 @@ func (w *world) leaving() (context.Context, context.CancelFunc) {
 
 func TestACallerWhoLeavesLeavesNothingHalfDone(t *testing.T) {
 	inTime(t, func(w *world) {
-		m := w.create("m")
-		w.run("m", "print 0")
+		m := w.used("m")
 		w.engine.set(func() { w.engine.saveTakes = 5 * time.Second })
 		gone, cancel := w.leaving()
 		defer cancel()
@@ -59,8 +57,7 @@ func TestACallerWhoLeavesLeavesNothingHalfDone(t *testing.T) {
 // Before the computer sleeps there is little time; what takes longer is recorded all the same.
 func TestASaveThatNobodyWaitsForIsRecorded(t *testing.T) {
 	inTime(t, func(w *world) {
-		w.create("m")
-		w.run("m", "print 0")
+		w.used("m")
 		w.engine.set(func() { w.engine.saveTakes = 5 * time.Second })
 		gone, cancel := w.leaving()
 		defer cancel()
@@ -78,8 +75,7 @@ func TestASaveThatNobodyWaitsForIsRecorded(t *testing.T) {
 
 func TestAWakeWhoseCallerLeavesIsNoFailure(t *testing.T) {
 	inTime(t, func(w *world) {
-		w.create("m")
-		w.run("m", "print 0")
+		w.used("m")
 		w.ok(w.Swap(w.ctx, "m"))
 		w.engine.set(func() { w.engine.startTakes = 5 * time.Second })
 		gone, cancel := w.leaving()
@@ -96,8 +92,7 @@ func TestAWakeWhoseCallerLeavesIsNoFailure(t *testing.T) {
 
 func TestASlowSaveCostsNoWork(t *testing.T) {
 	inTime(t, func(w *world) {
-		w.create("m")
-		w.run("m", "print 0")
+		w.used("m")
 		w.engine.set(func() { w.engine.saveTakes = 20 * time.Second })
 		save := func() {
 			w.pass(time.Second)
@@ -139,8 +134,7 @@ func TestNothingBeginsWhileACheckpointIsMade(t *testing.T) {
 	inTime(t, func(w *world) {
 		m := w.create("m")
 		w.exec("m", "wait")
-		w.exec("m", "print 1")
-		synctest.Wait()
+		w.begun("m", "print 1")
 		w.engine.set(func() { w.engine.saveTakes = 5 * time.Second })
 		go func() { _, _ = w.Checkpoint(w.ctx, "m", "c") }()
 		w.pass(time.Second)
@@ -157,8 +151,7 @@ func TestNothingBeginsWhileACheckpointIsMade(t *testing.T) {
 // A checkpoint that is made just when an instruction was begun for us, but not given to the sandbox, can be forked.
 func TestForkOfAnInstructionThatIsOnItsWay(t *testing.T) {
 	inTime(t, func(w *world) {
-		w.create("m")
-		w.run("m", "print 0")
+		w.used("m")
 		w.engine.set(func() { w.engine.deaf = true })
 		w.exec("m", "print 1")
 		f, err := w.Fork(w.ctx, "m", "", machine.CreateOptions{Name: "f"})
@@ -179,11 +172,9 @@ func TestForkOfAnInstructionThatIsOnItsWay(t *testing.T) {
 // One that lies in the sandbox's own queue is in the checkpoint, and is neither forgotten nor run behind our back.
 func TestCheckpointOfAnInstructionThatHasNotBegun(t *testing.T) {
 	inTime(t, func(w *world) {
-		m := w.create("m")
-		w.run("m", "print 0")
+		m := w.used("m")
 		w.engine.set(func() { w.engine.sluggish = true })
-		w.exec("m", "print 1")
-		synctest.Wait()
+		w.begun("m", "print 1")
 		c, err := w.Checkpoint(w.ctx, "m", "c")
 		w.ok(err)
 		if c.RunningSeq == nil || *c.RunningSeq != 1 {
@@ -202,10 +193,8 @@ func TestCheckpointOfAnInstructionThatHasNotBegun(t *testing.T) {
 
 func TestStaleInstructionIsStoppedAndTheMachineLives(t *testing.T) {
 	inTime(t, func(w *world) {
-		m := w.create("m")
-		w.run("m", "print 0")
-		w.exec("m", "wait")
-		synctest.Wait()
+		m := w.used("m")
+		w.begun("m", "wait")
 		c, err := w.Checkpoint(w.ctx, "m", "")
 		w.ok(err)
 		w.engine.box(m.ID).poke("release")
@@ -223,8 +212,7 @@ func TestStaleInstructionIsStoppedAndTheMachineLives(t *testing.T) {
 
 func TestForgedNumbersOfACheckpointCountForNothing(t *testing.T) {
 	inTime(t, func(w *world) {
-		w.create("m")
-		w.run("m", "print 0")
+		w.used("m")
 		w.engine.set(func() { w.engine.forged = 1000 })
 		c, err := w.Checkpoint(w.ctx, "m", "")
 		w.ok(err)
@@ -236,8 +224,7 @@ func TestForgedNumbersOfACheckpointCountForNothing(t *testing.T) {
 
 func TestMemoryLimitChangedWhileWaking(t *testing.T) {
 	inTime(t, func(w *world) {
-		m := w.create("m")
-		w.run("m", "print 0")
+		m := w.used("m")
 		w.ok(w.Swap(w.ctx, "m"))
 		w.engine.set(func() { w.engine.startTakes = 5 * time.Second })
 		go func() { _ = w.Wake(w.ctx, "m") }()
@@ -257,8 +244,7 @@ func TestMemoryLimitChangedWhileWaking(t *testing.T) {
 
 func TestAFileWrittenDuringASaveIsSavedAgain(t *testing.T) {
 	inTime(t, func(w *world) {
-		w.create("m")
-		w.run("m", "print 0")
+		w.used("m")
 		w.engine.set(func() { w.engine.writeTakes = 10 * time.Second })
 		w.ok(w.WriteFile(w.ctx, "m", "/root/f", 0, true, []byte("x"))) // saved in its middle, after 2 s of rest
 		w.pass(3 * time.Second)

@@ -143,6 +143,30 @@ func (w *world) run(name, code string) machine.Instruction {
 	return w.wait(name, w.exec(name, code).Seq)
 }
 
+// used makes a machine in which instruction 0 has taken effect.
+func (w *world) used(name string) machine.Machine {
+	w.t.Helper()
+	m := w.create(name)
+	w.run(name, "print 0")
+	return m
+}
+
+// saved makes a machine like used, and lets it be saved.
+func (w *world) saved(name string) machine.Machine {
+	w.t.Helper()
+	m := w.used(name)
+	w.pass(3 * time.Second)
+	return m
+}
+
+// begun sends an instruction and waits until it is as far as it gets by itself.
+func (w *world) begun(name, code string) machine.Instruction {
+	w.t.Helper()
+	in := w.exec(name, code)
+	synctest.Wait()
+	return in
+}
+
 func (w *world) get(name string) machine.Machine {
 	w.t.Helper()
 	m, err := w.Get(w.ctx, name)
@@ -348,9 +372,7 @@ func TestInterruptOfOneInstruction(t *testing.T) {
 
 func TestDeathRollsBackAndSaysSo(t *testing.T) {
 	inTime(t, func(w *world) {
-		m := w.create("m")
-		w.run("m", "print 0")
-		w.pass(3 * time.Second)
+		m := w.saved("m")
 		w.run("m", "print 1")
 		in := w.run("m", "die")
 		if in.ErrorName != "MachineStopped" || !strings.Contains(in.Error, "segmentation fault") {

@@ -16,8 +16,7 @@ import (
 
 func TestRewindAndItsUndoing(t *testing.T) {
 	inTime(t, func(w *world) {
-		w.create("m")
-		w.run("m", "print 0")
+		w.used("m")
 		w.run("m", "print 1")
 		early, err := w.Checkpoint(w.ctx, "m", "early")
 		w.ok(err)
@@ -55,10 +54,8 @@ func TestRewindAndItsUndoing(t *testing.T) {
 
 func TestRewindToTheMiddleOfAnInstructionStopsIt(t *testing.T) {
 	inTime(t, func(w *world) {
-		m := w.create("m")
-		w.run("m", "print 0")
-		w.exec("m", "wait")
-		synctest.Wait()
+		m := w.used("m")
+		w.begun("m", "wait")
 		middle, err := w.Checkpoint(w.ctx, "m", "")
 		w.ok(err)
 		if middle.RunningSeq == nil || *middle.RunningSeq != 1 {
@@ -77,13 +74,11 @@ func TestRewindToTheMiddleOfAnInstructionStopsIt(t *testing.T) {
 
 func TestRewindEndsWhatRunsAndWaits(t *testing.T) {
 	inTime(t, func(w *world) {
-		w.create("m")
-		w.run("m", "print 0")
+		w.used("m")
 		c, err := w.Checkpoint(w.ctx, "m", "")
 		w.ok(err)
 		w.exec("m", "stubborn")
-		w.exec("m", "print 2")
-		synctest.Wait()
+		w.begun("m", "print 2")
 		_, err = w.Rewind(w.ctx, "m", c.ID)
 		w.ok(err)
 		if in := w.wait("m", 1); in.ErrorName != "MachineStopped" {
@@ -98,10 +93,8 @@ func TestRewindEndsWhatRunsAndWaits(t *testing.T) {
 
 func TestForkHasHistoryAndGoesItsOwnWay(t *testing.T) {
 	inTime(t, func(w *world) {
-		p := w.create("parent")
-		w.run("parent", "print 0")
-		w.exec("parent", "wait")
-		synctest.Wait()
+		p := w.used("parent")
+		w.begun("parent", "wait")
 		f, err := w.Fork(w.ctx, "parent", "", machine.CreateOptions{Name: "child"})
 		w.ok(err)
 		if f.Parent == nil || f.Parent.Name != "parent" || f.NextSeq != 2 {
@@ -136,8 +129,7 @@ func TestBinKeepsSevenDaysAndPurgeLeavesNothing(t *testing.T) {
 		m := w.create("m")
 		w.run("m", "flood 500")
 		w.exec("m", "wait")
-		w.exec("m", "print never")
-		synctest.Wait()
+		w.begun("m", "print never")
 		w.ok(w.Delete(w.ctx, "m"))
 		w.inState("m", machine.Deleted)
 		if in := w.wait("m", 1); in.ErrorName != "MachineStopped" {
@@ -185,8 +177,7 @@ func TestBinKeepsSevenDaysAndPurgeLeavesNothing(t *testing.T) {
 // Threads go on when no instruction runs, so a save of a while ago is not the present state.
 func TestTheBinKeepsWhatThreadsDid(t *testing.T) {
 	inTime(t, func(w *world) {
-		m := w.create("m")
-		w.run("m", "print 0")
+		m := w.used("m")
 		w.pass(time.Minute)
 		w.engine.box(m.ID).thread("thread")
 		w.ok(w.Delete(w.ctx, "m"))
@@ -344,8 +335,7 @@ func TestMemoryWarning(t *testing.T) {
 
 func TestDeletedCheckpointOfThePresentStateStaysUntilReplaced(t *testing.T) {
 	inTime(t, func(w *world) {
-		w.create("m")
-		w.run("m", "print 0")
+		w.used("m")
 		c, err := w.Checkpoint(w.ctx, "m", "mine")
 		w.ok(err)
 		w.ok(w.Swap(w.ctx, "m"))
