@@ -11,13 +11,15 @@ const programs = new URL('../../build/bin/', import.meta.url).pathname;
 /** A real daemon with a home of its own. */
 export class Daemon {
   readonly home = mkdtempSync(join(tmpdir(), 'forevervm-page-'));
+  /** The home folder of the person whose AI apps it sees. */
+  readonly user = join(this.home, 'user');
   url = '';
   private process: ChildProcess | null = null;
 
   /** Starts it, or starts it again: at the same address, with the same token. */
   async start(): Promise<void> {
     const process = spawn(join(programs, 'forevervm'), ['serve'], {
-      env: this.env,
+      env: { ...this.env, HOME: this.user, XDG_CONFIG_HOME: '', CODEX_HOME: '' },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     this.process = process;

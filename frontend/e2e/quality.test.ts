@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type axe from 'axe-core';
@@ -56,6 +57,13 @@ for (const dark of [false, true]) {
       expect(await violations(tab)).toEqual([]);
       await page.keyboard.press('Escape');
       await page.getByRole('dialog').waitFor({ state: 'detached' });
+      mkdirSync(join(daemon.user, '.cursor'), { recursive: true });
+      await page.getByRole('button', { name: 'AI apps' }).click();
+      await page.getByRole('button', { name: 'Connect: Cursor' }).waitFor();
+      expect(await violations(tab)).toEqual([]);
+      await page.getByRole('button', { name: 'Connect: Cursor' }).click();
+      await page.getByText('Connect Cursor?').waitFor();
+      expect(await violations(tab)).toEqual([]);
       await tab.close();
     });
   });

@@ -1,4 +1,4 @@
-import type { Instruction, MachineState } from './api/types';
+import type { AppState, Instruction, MachineState } from './api/types';
 
 /** What the page says, in one place. Plain words: the reader need not know what a process or a checkpoint file is. */
 export const words = {
@@ -53,6 +53,56 @@ export const words = {
     newButton: 'Empty machine',
     chooseTitle: 'Choose a machine',
     chooseText: 'Its work so far is shown here, and you can run code in it.',
+  },
+
+  apps: {
+    title: 'AI apps',
+    connectOne: 'Connect an AI app',
+    text: 'A connected app can make machines and run Python in them. One entry is added to its settings; nothing else in them changes, and disconnecting gives back what was there.',
+    none: 'No AI app that ForeverVM knows was found on this computer. If you have one, start it once.',
+    elsewhere: (names: string) => `Not found on this computer: ${names}.`,
+    states: {
+      connected: 'Connected',
+      'not connected': 'Not connected',
+      outdated: 'Connected to a program that is no longer this one, or switched off',
+      wiped: 'It has lost its connection: the app wrote its settings anew',
+      official: 'Connected to the hosted service, not to this computer',
+      taken: 'Another server in its settings has our name',
+      broken: 'Its settings cannot be read',
+    } satisfies Record<AppState, string>,
+    verbs: { connect: 'Connect', disconnect: 'Disconnect', repair: 'Repair' },
+    planTitle: {
+      connect: (name: string) => `Connect ${name}?`,
+      disconnect: (name: string) => `Disconnect ${name}?`,
+      repair: (name: string) => `Repair the connection of ${name}?`,
+    },
+    planText: {
+      connect:
+        'This is what changes in its settings. What belongs to others is shown without its values. A copy is kept.',
+      disconnect: 'This is what changes in its settings. A copy is kept.',
+      repair:
+        'This is what changes in its settings. What belongs to others is shown without its values. A copy is kept.',
+    },
+    difference: 'What changes',
+    replacesOfficial:
+      'Its code will run on this computer, no longer at forevervm.com. Disconnecting puts that connection back.',
+    replacesOther: 'The other server of that name gives way. Disconnecting puts it back.',
+    done: 'Done.',
+    runs: (name: string, next: string) => `${name} runs and does not know of it yet. ${next}`,
+    neverSeen: 'Not heard from yet: it connects when it next starts.',
+    seen: (version: string, when: string, calls: string) =>
+      `Heard from ${when}${version}, ${calls}`,
+    version: 'version',
+    call: 'piece of code run',
+    calls: 'pieces of code run',
+    test: 'Test',
+    works: (ms: number) => `It works: what the app starts answered after ${Math.round(ms)} ms.`,
+    backups: 'Earlier settings',
+    backupsTitle: (name: string) => `Earlier settings of ${name}`,
+    backupsText: 'Copies from before each change. What is there now is copied first.',
+    noBackups: 'There are no copies yet; one is kept before each change.',
+    restore: 'Put back',
+    back: 'Back',
   },
 
   machine: {

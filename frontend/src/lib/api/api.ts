@@ -1,4 +1,9 @@
 import type {
+  AiApp,
+  AppBackup,
+  AppReport,
+  AppTest,
+  ChangeApp,
   Checkpoint,
   Completions,
   Instruction,
@@ -109,10 +114,28 @@ export class Api {
       signal,
     });
 
+  async listApps(): Promise<AiApp[]> {
+    return (await this.http.json<Page<AiApp>>('/api/apps')).items;
+  }
+
+  changeApp = (id: string, what: 'connect' | 'disconnect' | 'repair', json: ChangeApp) =>
+    this.http.json<AppReport>(ofApp(id, what), { method: 'POST', json });
+
+  testApp = (id: string) => this.http.json<AppTest>(ofApp(id, 'test'), { method: 'POST' });
+
+  async listAppBackups(id: string): Promise<AppBackup[]> {
+    return (await this.http.json<Page<AppBackup>>(ofApp(id, 'backups'))).items;
+  }
+
+  restoreApp = (id: string, backup: string) =>
+    this.http.json<AppReport>(ofApp(id, 'restore'), { method: 'POST', json: { backup } });
+
   private act(name: string, what: 'restore' | 'swap' | 'wake'): Promise<Machine> {
     return this.http.json<Machine>(at(name, what), { method: 'POST' });
   }
 }
+
+const ofApp = (id: string, what: string) => `/api/apps/${encodeURIComponent(id)}/${what}`;
 
 function at(name: string, ...rest: (string | number)[]): string {
   return ['/api/machines', name, ...rest]

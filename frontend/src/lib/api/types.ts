@@ -15,6 +15,12 @@ export type Checkpoint = Schemas['Checkpoint'];
 export type Completions = Schemas['Completions'];
 export type Status = Schemas['Status'];
 export type Event = Schemas['Event'];
+export type AiApp = Schemas['App'];
+export type AppState = Schemas['AppState'];
+export type AppReport = Schemas['AppReport'];
+export type AppBackup = Schemas['AppBackup'];
+export type AppTest = Schemas['AppTest'];
+export type ChangeApp = Schemas['ChangeApp'];
 export type ErrorBody = Schemas['Error'];
 /** One page of a list; `next` is the cursor of the following one. */
 export interface Page<T> {

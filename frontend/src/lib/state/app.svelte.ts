@@ -5,6 +5,7 @@ import { ApiError, Http } from '$lib/api/http';
 import { Stranger } from '$lib/api/proof';
 import type { Checkpoint, Event, Machine, MachineChange, NewMachine, Status } from '$lib/api/types';
 import { title, words } from '$lib/words';
+import { AiApps } from './aiapps.svelte';
 import { Machines } from './machines.svelte';
 import { Timeline } from './timeline.svelte';
 import { Toasts } from './toasts.svelte';
@@ -24,8 +25,11 @@ export class App {
   selectedId = $state<string | null>(null);
   timeline = $state.raw<Timeline | null>(null);
   now = $state(Date.now());
+  /** Whether the AI apps are shown. */
+  appsShown = $state(false);
 
   readonly machines = new Machines();
+  readonly aiApps = new AiApps(() => this.api);
   readonly toasts = new Toasts();
   readonly selected = $derived(
     this.selectedId === null ? undefined : this.machines.get(this.selectedId),

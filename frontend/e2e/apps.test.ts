@@ -1,0 +1,109 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { launch, Tab } from './browser';
+import { Daemon } from './daemon';
+
+const daemon = new Daemon();
+const file = join(daemon.user, '.config/Claude/claude_desktop_config.json');
+const before =
+  '{\n  "mcpServers": {\n    "other": { "command": "x", "env": { "KEY": "SECRET" } }\n  }\n}\n';
+let browser: Browser;
+let tab: Tab;
+
+beforeAll(async () => {
+  mkdirSync(dirname(file), { recursive: true });
+  [browser] = await Promise.all([launch(), daemon.start()]);
+});
+
+afterAll(async () => {
+  await browser.close();
+  await daemon.close();
+});
+
+beforeEach(async () => {
+  writeFileSync(file, before);
+  tab = await Tab.open(browser, daemon);
+});
+
+afterEach(async () => {
+  expect(tab.errors).toEqual([]);
+  await tab.close();
+});
+
+it('connects Claude Desktop after showing what will change, tests, repairs and disconnects it', async () => {
+  const { page } = tab;
+  await page.getByRole('button', { name: 'Connect an AI app' }).click();
+  const dialog = page.getByRole('dialog');
+  const claude = dialog.getByRole('listitem').filter({ hasText: 'Claude Desktop' });
+  await claude.getByText('Not connected').waitFor();
+  await dialog.getByText(/Not found on this computer: .*Zed/).waitFor();
+
+  await claude.getByRole('button', { name: 'Connect: Claude Desktop' }).click();
+  await dialog.getByText('Connect Claude Desktop?').waitFor();
+  await dialog.getByText('"forevervm": {').waitFor();
+  await dialog.getByText(file).waitFor();
+  expect(await dialog.textContent()).not.toContain('SECRET');
+  expect(readFileSync(file, 'utf8')).toBe(before);
+  await dialog.getByRole('button', { name: 'Connect', exact: true }).click();
+  await claude.getByText('Connected', { exact: true }).waitFor();
+  await claude.getByText(/Done\..*Quit it/).waitFor();
+  await claude.getByText('Not heard from yet').waitFor();
+  expect(readFileSync(file, 'utf8')).toContain('"args": ["mcp", "--home"');
+
+  await claude.getByRole('button', { name: 'Test: Claude Desktop' }).click();
+  await claude.getByText(/It works: .* answered after \d+ ms/).waitFor();
+
+  // The app says hello, and the page that is open shows it.
+  await fetch(`${daemon.url}/api/clients`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${daemon.cli('token').trim()}`,
+      'x-forevervm-client': 'Claude Desktop/1.2.3',
+    },
+  });
+  await claude.getByText('Heard from just now (version 1.2.3), 0 pieces of code run').waitFor();
+
+  // It writes back what it had in memory: that is seen too, and mended.
+  writeFileSync(file, before);
+  await claude.getByText('It has lost its connection').waitFor();
+  await claude.getByRole('button', { name: 'Repair: Claude Desktop' }).click();
+  await dialog.getByRole('button', { name: 'Repair', exact: true }).click();
+  await claude.getByText('Connected', { exact: true }).waitFor();
+
+  await claude.getByRole('button', { name: 'Disconnect: Claude Desktop' }).click();
+  await dialog.getByRole('button', { name: 'Disconnect', exact: true }).click();
+  await claude.getByText('Not connected').waitFor();
+  expect(readFileSync(file, 'utf8')).toBe(before);
+});
+
+it('says what is broken, asks before it replaces another server, and puts earlier settings back', async () => {
+  const { page } = tab;
+  await page.getByRole('button', { name: 'AI apps' }).click();
+  const dialog = page.getByRole('dialog');
+  const claude = dialog.getByRole('listitem').filter({ hasText: 'Claude Desktop' });
+  writeFileSync(file, '{\n  "a": 1\n  "b": 2\n}\n');
+  await claude.getByText('Its settings cannot be read').waitFor();
+  await claude.getByText(/line 3, column 3/).waitFor();
+
+  const official =
+    '{"mcpServers": {"forevervm": {"command": "npx", "args": ["--yes", "forevervm-mcp", "run"]}}}';
+  writeFileSync(file, official);
+  await claude.getByText('Connected to the hosted service').waitFor();
+  await claude.getByRole('button', { name: 'Connect: Claude Desktop' }).click();
+  await dialog.getByText('no longer at forevervm.com').waitFor();
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  expect(readFileSync(file, 'utf8')).toBe(official);
+  await claude.getByRole('button', { name: 'Connect: Claude Desktop' }).click();
+  await dialog.getByRole('button', { name: 'Connect', exact: true }).click();
+  await claude.getByText('Connected', { exact: true }).waitFor();
+
+  await claude.getByRole('button', { name: 'Earlier settings: Claude Desktop' }).click();
+  await dialog.getByText('Earlier settings of Claude Desktop').waitFor();
+  await dialog.getByRole('button', { name: 'Put back' }).first().click();
+  await claude.getByText('Connected to the hosted service').waitFor();
+  expect(readFileSync(file, 'utf8')).toBe(official);
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+});
