@@ -126,7 +126,7 @@ type Report struct {
 	App     App
 	Changes []Change
 	Running bool   // the app runs, so it does not know of it yet
-	Next    string // what the person does now, a sentence; "" for nothing
+	Next    string // what the person does now, a sentence; "" for nothing, as the app does not run
 }
 
 func (m *Manager) app(id string) (App, error) {
@@ -441,8 +441,11 @@ func (m *Manager) onEveryFile(id string, options Options, editOf func(App) edit)
 func (m *Manager) report(app App, changes []Change) Report {
 	report := Report{App: app, Changes: changes}
 	if slices.ContainsFunc(changes, func(c Change) bool { return c.Action != Nothing }) {
-		running, _ := m.config.Computer.Programs() // where it is not known, nothing is said of it
+		running, err := m.config.Computer.Programs()
 		report.Running, report.Next = m.config.Computer.runs(app, running), app.After
+		if known := err == nil && len(app.Processes[m.config.Computer.System]) > 0; known && !report.Running {
+			report.Next = "" // it reads its settings when it starts
+		}
 	}
 	return report
 }

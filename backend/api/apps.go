@@ -59,7 +59,7 @@ type AppReport struct {
 	Name    string      `json:"name"`
 	Changes []AppChange `json:"changes"`
 	Running bool        `json:"running"`        // it runs, and does not know of the change yet
-	Next    string      `json:"next,omitempty"` // what the person does now, a sentence
+	Next    string      `json:"next,omitempty"` // what the person does now, a sentence; absent where the app does not run
 }
 
 // AppChange is what became of one file.

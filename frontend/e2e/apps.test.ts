@@ -48,7 +48,7 @@ it('connects Claude Desktop after showing what will change, tests, repairs and d
   expect(readFileSync(file, 'utf8')).toBe(before);
   await dialog.getByRole('button', { name: 'Connect', exact: true }).click();
   await claude.getByText('Connected', { exact: true }).waitFor();
-  await claude.getByText(/Done\..*Quit it/).waitFor();
+  await claude.getByText('Done. It sees the change when it next starts.').waitFor();
   await claude.getByText('Not heard from yet').waitFor();
   expect(readFileSync(file, 'utf8')).toContain('"args": ["mcp", "--home"');
 

@@ -399,5 +399,8 @@ func (d *jsonDocument) remove(name string) [][]byte {
 	for behind < len(d.data) && strings.ContainsRune(" \t\r\n", rune(d.data[behind])) {
 		behind++
 	}
+	if front == from && len(ahead) == 0 {
+		return [][]byte{cut(from, behind), cut(from, to)}
+	}
 	return [][]byte{cut(front, to), cut(from, behind), cut(from, to)}
 }

@@ -279,7 +279,7 @@ func writeReport(w io.Writer, report api.AppReport, dryRun bool) {
 	if report.Running {
 		fmt.Fprintf(w, "  %s runs and does not know of it yet. %s\n", report.Name, report.Next)
 	} else if report.Next != "" {
-		fmt.Fprintf(w, "  For it to hold: %s\n", report.Next)
+		fmt.Fprintf(w, "  If it runs: %s\n", report.Next)
 	}
 }
 

@@ -88,8 +88,9 @@ export const words = {
       'Its code will run on this computer, no longer at forevervm.com. Disconnecting puts that connection back.',
     replacesOther: 'The other server of that name gives way. Disconnecting puts it back.',
     done: 'Done.',
+    atStart: 'It sees the change when it next starts.',
     runs: (name: string, next: string) => `${name} runs and does not know of it yet. ${next}`,
-    neverSeen: 'Not heard from yet: it connects when it next starts.',
+    neverSeen: 'Not heard from yet.',
     seen: (version: string, when: string, calls: string) =>
       `Heard from ${when}${version}, ${calls}`,
     version: 'version',

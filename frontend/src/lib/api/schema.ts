@@ -865,7 +865,7 @@ export interface components {
       changes: components['schemas']['AppChange'][];
       /** @description The app runs, and does not know of the change yet */
       running: boolean;
-      /** @description What the person does now, a sentence */
+      /** @description What the person does now, a sentence; absent where the app does not run */
       next?: string;
     };
     AppChange: {

@@ -86,8 +86,9 @@ export class AiApps {
   }
 
   private done(app: AiApp, report: AppReport): void {
-    const next = report.running ? words.apps.runs(app.name, report.next ?? '') : report.next;
-    this.told = { id: app.id, text: [words.apps.done, next ?? ''].join(' ').trim(), bad: false };
+    const { running, next = words.apps.atStart } = report;
+    const text = `${words.apps.done} ${running ? words.apps.runs(app.name, next) : next}`;
+    this.told = { id: app.id, text, bad: false };
   }
 
   /** Does something with an app; what goes wrong is told beside it. */
