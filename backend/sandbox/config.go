@@ -1,5 +1,3 @@
-//go:build linux
-
 // Package sandbox is the supervisor: it keeps one machine in a gVisor sandbox and speaks for it on its stdin and
 // stdout, as PROTOCOL.md beside it lays down. Linux only.
 //

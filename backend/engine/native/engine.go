@@ -5,15 +5,13 @@ package native
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
-	"github.com/forevervm/desktop/backend/checkpoint"
+	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/sandbox"
 	"github.com/forevervm/desktop/backend/sandbox/link"
@@ -21,8 +19,6 @@ import (
 )
 
 const (
-	// pidsMax bounds the processes and threads of one sandbox, outside. gVisor itself takes some per thread inside.
-	pidsMax = 4096
 	// tidyPatience bounds how long a killed supervisor may take to be gone.
 	tidyPatience = 10 * time.Second
 	// lockPoll is how often a lock that another supervisor holds is tried.
@@ -34,11 +30,9 @@ const (
 // Engine runs machines as child processes of the daemon, each with a supervisor of its own.
 type Engine struct {
 	cfg     Config
-	digests digests
-
-	templates sync.Mutex // held while a template is made
-	running   sync.WaitGroup
-	spares    spares
+	store   *local.Store
+	running sync.WaitGroup
+	spares  spares
 }
 
 var _ machine.Engine = (*Engine)(nil)
@@ -48,7 +42,7 @@ func New(cfg Config) *Engine {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	e := &Engine{cfg: cfg, digests: digests{file: filepath.Join(cfg.Data, "digests.json"), log: cfg.Log}}
+	e := &Engine{cfg: cfg, store: local.NewStore(local.Config{Runsc: cfg.Runsc, Images: cfg.Images, Data: cfg.Data, Log: cfg.Log})}
 	e.spares.e = e
 	return e
 }
@@ -58,27 +52,24 @@ func (e *Engine) Name() string { return Name }
 
 // Start brings a machine into memory.
 func (e *Engine) Start(ctx context.Context, spec machine.StartSpec) (machine.Sandbox, error) {
-	if err := validID(spec.ID); err != nil {
+	if err := local.ValidID(spec.ID); err != nil {
 		return nil, err
 	}
-	parts, err := e.parts(spec.Image)
+	parts, err := e.store.Parts(spec.Image)
 	if err != nil {
 		return nil, err
 	}
-	dir := e.machineDir(spec.ID)
+	dir := e.store.Machine(spec.ID)
 	if err := waitUnlocked(ctx, dir); err != nil {
 		return nil, err
 	}
-	cfg := parts.config(dir)
+	cfg := config(parts, dir)
 	if spec.Checkpoint != "" {
-		m, err := folder(dir).Load(spec.Checkpoint)
+		m, err := e.store.Load(spec.ID, spec.Checkpoint, parts)
 		if err != nil {
-			return nil, unusable("The saved state of this machine is missing or damaged. An earlier checkpoint may still work.", err)
-		}
-		if err := parts.fits(m); err != nil {
 			return nil, err
 		}
-		cfg.Restore = folder(dir).Path(m.ID)
+		cfg.Restore = local.Checkpoints(dir).Path(m.ID)
 	}
 	limit := int64(spec.MemoryMB) << 20
 	cfg.MemoryMax = sandbox.HardLimit(limit)
@@ -94,7 +85,7 @@ func (e *Engine) Start(ctx context.Context, spec machine.StartSpec) (machine.San
 }
 
 // launchNew is launch from the template. One that cannot be restored is made anew, once.
-func (e *Engine) launchNew(ctx context.Context, p parts, cfg sandbox.Config, start protocol.Start) (machine.Sandbox, error) {
+func (e *Engine) launchNew(ctx context.Context, p local.Parts, cfg sandbox.Config, start protocol.Start) (machine.Sandbox, error) {
 	for again := false; ; again = true {
 		var err error
 		if cfg.Restore, err = e.template(ctx, p); err != nil {
@@ -105,8 +96,8 @@ func (e *Engine) launchNew(ctx context.Context, p parts, cfg sandbox.Config, sta
 			return s, err
 		}
 		e.cfg.Log.Warn("the template cannot be restored and is made anew", "error", err)
-		if err := e.discardTemplate(ctx, p, cfg.Restore); err != nil {
-			return nil, describe(err)
+		if err := e.store.DiscardTemplate(ctx, p, cfg.Restore); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -114,7 +105,7 @@ func (e *Engine) launchNew(ctx context.Context, p parts, cfg sandbox.Config, sta
 // launch brings a machine into memory: in the sandbox that was made ahead where there is one, else in one of its own.
 func (e *Engine) launch(ctx context.Context, cfg sandbox.Config, start protocol.Start) (*link.Sandbox, error) {
 	if err := os.MkdirAll(cfg.Machine, 0o700); err != nil {
-		return nil, describe(err)
+		return nil, local.Describe(err)
 	}
 	if cfg.Restore != "" {
 		defer e.spares.refill(cfg)
@@ -179,7 +170,7 @@ func waitUnlocked(ctx context.Context, dir string) error {
 			return lock.Close()
 		}
 		if !errors.Is(err, sandbox.ErrLocked) {
-			return describe(err)
+			return local.Describe(err)
 		}
 		select {
 		case <-time.After(lockPoll):
@@ -196,35 +187,10 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-func (e *Engine) machineDir(id machine.ID) string {
-	return filepath.Join(e.cfg.Data, "machines", string(id))
-}
-
-func folder(machineDir string) checkpoint.Folder {
-	return checkpoint.Folder(filepath.Join(machineDir, "checkpoints"))
-}
-
-// validID keeps anything but an id from becoming part of a path.
-func validID(id machine.ID) error {
-	if len(id) == 0 || len(id) > 64 {
-		return &machine.Error{Kind: machine.ErrInvalid, Message: fmt.Sprintf("%.80q cannot be the id of a machine.", id)}
+// config is what a supervisor is told of the parts of its sandbox.
+func config(p local.Parts, machineDir string) sandbox.Config {
+	return sandbox.Config{
+		Runsc: p.Runsc, RuntimeDigest: p.RuntimeDigest, Image: p.Image, ImageDigest: p.ImageDigest,
+		Machine: machineDir, PidsMax: sandbox.PidsMax,
 	}
-	for _, c := range []byte(id) {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'z') {
-			return &machine.Error{Kind: machine.ErrInvalid, Message: fmt.Sprintf("%.80q cannot be the id of a machine.", id)}
-		}
-	}
-	return nil
-}
-
-// describe makes a sentence of what the file system refuses.
-func describe(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return &machine.Error{Kind: machine.ErrDiskFull, Message: "The disk is full. Free some room and try again.", Cause: err}
-	}
-	return &machine.Error{Kind: machine.ErrUnavailable, Message: fmt.Sprintf("The machine's files cannot be used: %v.", err), Cause: err}
-}
-
-func unusable(message string, err error) error {
-	return &machine.Error{Kind: machine.ErrCheckpointUnusable, Message: message, Cause: err}
 }

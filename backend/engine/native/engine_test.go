@@ -4,9 +4,7 @@ package native
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +13,7 @@ import (
 	"time"
 
 	"github.com/forevervm/desktop/backend/checkpoint"
+	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/sandbox"
 )
@@ -22,7 +21,7 @@ import (
 // checkpointOf makes a checkpoint that only its manifest tells from a real one.
 func checkpointOf(t *testing.T, e *Engine, id machine.ID, m checkpoint.Manifest) checkpoint.Manifest {
 	t.Helper()
-	f := folder(e.machineDir(id))
+	f := local.Checkpoints(e.store.Machine(id))
 	name, err := f.NewID()
 	if err != nil {
 		t.Fatal(err)
@@ -63,12 +62,12 @@ func TestCheckFindsWhatIsMissing(t *testing.T) {
 // A checkpoint is restored by the very image, runsc and spec that it was made with, or not at all.
 func TestAnotherVersionIsRefused(t *testing.T) {
 	e := newEngine(t, t.TempDir())
-	p, err := e.parts("base")
+	p, err := e.store.Parts("base")
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := checkpoint.Manifest{Image: p.imageDigest, Runtime: p.runtime, Spec: sandbox.SpecDigest()}
-	if err := p.fits(own); err != nil {
+	own := checkpoint.Manifest{Image: p.ImageDigest, Runtime: p.RuntimeDigest, Spec: sandbox.SpecDigest()}
+	if err := p.Fits(own); err != nil {
 		t.Errorf("its own: %v", err)
 	}
 	for name, change := range map[string]func(*checkpoint.Manifest){
@@ -83,89 +82,6 @@ func TestAnotherVersionIsRefused(t *testing.T) {
 		if !errors.Is(err, machine.ErrCheckpointUnusable) || !strings.Contains(err.Error(), "another version") {
 			t.Errorf("another %s: %v", name, err)
 		}
-	}
-}
-
-func TestDigestsAreRemembered(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "file")
-	write := func(content string) {
-		t.Helper()
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("one")
-	log := slog.New(slog.DiscardHandler)
-	d := &digests{file: filepath.Join(dir, "data", "digests.json"), log: log}
-	one, err := d.of(file)
-	if err != nil || len(one) != 64 {
-		t.Fatalf("%q, %v", one, err)
-	}
-	// Another process knows it without reading: a wrong entry would be believed.
-	var stored map[string]remembered
-	b, err := os.ReadFile(d.file)
-	if err == nil {
-		err = json.Unmarshal(b, &stored)
-	}
-	if err != nil || stored[file].SHA256 != one {
-		t.Errorf("stored %+v, %v", stored, err)
-	}
-	again := &digests{file: d.file, log: log}
-	if got, err := again.of(file); err != nil || got != one {
-		t.Errorf("remembered %q, %v", got, err)
-	}
-	write("two")
-	if got, err := again.of(file); err != nil || got == one {
-		t.Errorf("of a changed file %q, %v", got, err)
-	}
-	// Put in place of the old one with the old one's times, as an update does.
-	info, _ := os.Stat(file)
-	other := filepath.Join(dir, "other")
-	_ = os.WriteFile(other, []byte("six"), 0o600)
-	_ = os.Chtimes(other, info.ModTime(), info.ModTime())
-	if err := os.Rename(other, file); err != nil {
-		t.Fatal(err)
-	}
-	two, _ := hashFile(file)
-	if got, err := again.of(file); err != nil || got != two {
-		t.Errorf("of a file put in its place %q, %v", got, err)
-	}
-	// A broken memory is no memory.
-	_ = os.WriteFile(d.file, []byte("{"), 0o600)
-	if got, err := (&digests{file: d.file, log: log}).of(file); err != nil || got != two {
-		t.Errorf("with a broken memory %q, %v", got, err)
-	}
-	// Nor is one that cannot be written, as on a full disk.
-	if got, err := (&digests{file: filepath.Join(file, "digests.json"), log: log}).of(file); err != nil || got != two {
-		t.Errorf("with no memory %q, %v", got, err)
-	}
-}
-
-// A template is of the very image (the runner is in it), runsc and spec that it was made with: another one is made when any changes.
-func TestTemplateOfOtherParts(t *testing.T) {
-	e := newEngine(t, t.TempDir())
-	p, err := e.parts("base")
-	if err != nil {
-		t.Fatal(err)
-	}
-	same, image, runtime := p, p, p
-	same.image, same.runsc = "/elsewhere/base.erofs", "/elsewhere/runsc"
-	image.imageDigest, runtime.runtime = "another", "another"
-	if same.key() != p.key() || image.key() == p.key() || runtime.key() == p.key() || image.key() == runtime.key() {
-		t.Errorf("the keys are %s, %s in another place, %s with another image, %s with another runsc", p.key(), same.key(), image.key(), runtime.key())
-	}
-	// The template of another runsc is not taken for this one's, and goes.
-	old := filepath.Join(e.cfg.Data, "templates", runtime.key())
-	if err := os.MkdirAll(old, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	found, err := e.template(t.Context(), p)
-	if err != nil || filepath.Dir(filepath.Dir(found)) != filepath.Join(e.cfg.Data, "templates", p.key()) {
-		t.Errorf("the template is %s, %v", found, err)
-	}
-	if _, err := os.Stat(old); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the other one is still there: %v", err)
 	}
 }
 
@@ -229,7 +145,7 @@ func TestDamagedTemplate(t *testing.T) {
 // Whoever wants a machine waits for a supervisor that holds it, as long as he likes.
 func TestWaitsForTheLock(t *testing.T) {
 	e := newEngine(t, t.TempDir())
-	lock, err := sandbox.Lock(e.machineDir("a"))
+	lock, err := sandbox.Lock(e.store.Machine("a"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +165,7 @@ func TestWaitsForTheLock(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(e.machineDir("a")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(e.store.Machine("a")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("purged, and still there: %v", err)
 	}
 }
@@ -278,7 +194,7 @@ func TestIDsAreNoPaths(t *testing.T) {
 // A purge that was cut off is completed by the next, whether or not the machine's folder is there.
 func TestAPurgeThatWasCutOffIsCompleted(t *testing.T) {
 	e := New(Config{Data: t.TempDir()})
-	dir := e.machineDir("a")
+	dir := e.store.Machine("a")
 	for _, folders := range [][]string{{dir + ".removed"}, {dir, dir + ".removed"}} {
 		for _, f := range folders {
 			if err := os.MkdirAll(filepath.Join(f, "checkpoints"), 0o700); err != nil {

@@ -1,19 +1,12 @@
 // Package native is the engine of Linux computers without Docker: every machine is a child process of the daemon's, in
 // a gVisor sandbox. It needs neither root nor Docker, only that users may make user name spaces.
 //
-// Under its data folder (mode 0700) it keeps
+// In the data folder and a machine's own (see package local) it keeps
 //
-//	digests.json                  SHA-256 of images and runsc, remembered by size and time
-//	templates/lock                held while a template is made
-//	templates/KEY/checkpoints/ID  the template: a checkpoint whose interpreter has its libraries imported
-//	spares/NAME/                  where a sandbox waits for a machine; it moves into that one's folder
-//	machines/ID/lock              held by the supervisor while the machine is in memory
-//	machines/ID/checkpoints/      see package checkpoint
-//	machines/ID/scratch/          what the running machine writes; removed when it ends
-//	machines/ID/supervisor.log    stderr of the last supervisor
-//
-// KEY names image, runsc and base spec. A template is only ever restored by machines that were never saved; a machine's own
-// checkpoints hold everything, so templates of earlier images and runscs are removed when a new one is made.
+//	spares/NAME/                where a sandbox waits for a machine; it moves into that one's folder
+//	machines/ID/lock            held by the supervisor while the machine is in memory
+//	machines/ID/scratch/        what the running machine writes; removed when it ends
+//	machines/ID/supervisor.log  stderr of the last supervisor
 package native
 
 import "log/slog"

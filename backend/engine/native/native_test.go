@@ -96,7 +96,7 @@ func TestConformance(t *testing.T) {
 		return enginetest.Subject{
 			Engine:     seen,
 			Disconnect: func(s machine.Sandbox) { s.(*link.Sandbox).Disconnect() },
-			Processes:  func(t testing.TB, id machine.ID) map[string]int { return processes(t, e.machineDir(id)) },
+			Processes:  func(t testing.TB, id machine.ID) map[string]int { return processes(t, e.store.Machine(id)) },
 			Leftovers:  seen.leftovers,
 		}
 	})
@@ -209,7 +209,7 @@ type remembering struct {
 
 func (r *remembering) Start(ctx context.Context, spec machine.StartSpec) (machine.Sandbox, error) {
 	box, err := r.Engine.Start(ctx, spec)
-	group, _ := os.ReadFile(filepath.Join(r.machineDir(spec.ID), "lock"))
+	group, _ := os.ReadFile(filepath.Join(r.store.Machine(spec.ID), "lock"))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.groups == nil {

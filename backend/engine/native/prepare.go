@@ -7,12 +7,12 @@ import "context"
 // Prepare makes the template of the image that machines get by default, where it is not there, and a sandbox for the first machine, so that this
 // is ready at once.
 func (e *Engine) Prepare(ctx context.Context) error {
-	p, err := e.parts("base")
+	p, err := e.store.Parts("base")
 	if err != nil {
 		return err
 	}
 	if _, err = e.template(ctx, p); err == nil {
-		e.spares.refill(p.config(""))
+		e.spares.refill(config(p, ""))
 	}
 	return err
 }

@@ -38,7 +38,7 @@ func startNew(t *testing.T, e *Engine, id machine.ID) *link.Sandbox {
 // wasSpare says whether the machine's supervisor was started before anybody knew of the machine.
 func wasSpare(t *testing.T, e *Engine, id machine.ID) bool {
 	t.Helper()
-	pid := processes(t, e.machineDir(id))["supervisor"]
+	pid := processes(t, e.store.Machine(id))["supervisor"]
 	for _, p := range allProcesses(t) {
 		if p.pid == pid {
 			return !slices.Contains(p.args, "-spare=")
@@ -104,7 +104,7 @@ func TestSandboxMadeAheadBecomesTheMachine(t *testing.T) {
 	if got := run(t, s, 0, "x = 41; open('/root/kept', 'w').write('1'); x"); got != "41" {
 		t.Errorf("x is %s", got)
 	}
-	lock, err := os.ReadFile(filepath.Join(e.machineDir("second"), "lock"))
+	lock, err := os.ReadFile(filepath.Join(e.store.Machine("second"), "lock"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestSandboxMadeAheadBecomesTheMachine(t *testing.T) {
 			t.Errorf("%s has no limit: %s", path, b)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(e.machineDir("second"), "restore")); !os.IsNotExist(err) {
+	if _, err := os.Stat(filepath.Join(e.store.Machine("second"), "restore")); !os.IsNotExist(err) {
 		t.Errorf("links to the checkpoint stay: %v", err)
 	}
 	info, err := s.Stop(t.Context())

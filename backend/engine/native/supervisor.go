@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/sandbox"
 	"github.com/forevervm/desktop/backend/sandbox/protocol"
@@ -26,18 +27,18 @@ type supervisor struct {
 func (e *Engine) spawn(cfg sandbox.Config, claim ...*os.File) (*supervisor, error) {
 	stderr, err := os.OpenFile(filepath.Join(cfg.Folder(), logName), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return nil, describe(err)
+		return nil, local.Describe(err)
 	}
 	defer stderr.Close()
 	theirIn, stdin, err := os.Pipe()
 	if err != nil {
-		return nil, describe(err)
+		return nil, local.Describe(err)
 	}
 	defer theirIn.Close()
 	stdout, theirOut, err := os.Pipe()
 	if err != nil {
 		stdin.Close()
-		return nil, describe(err)
+		return nil, local.Describe(err)
 	}
 	defer theirOut.Close()
 	cmd := exec.Command(e.cfg.Supervisor, append([]string{"run"}, cfg.Args()...)...)

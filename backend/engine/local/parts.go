@@ -1,6 +1,4 @@
-//go:build linux
-
-package native
+package local
 
 import (
 	"crypto/sha256"
@@ -9,68 +7,65 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
-	"syscall"
-
-	"github.com/google/renameio/v2"
 
 	"github.com/forevervm/desktop/backend/checkpoint"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/sandbox"
 )
 
-// parts are what a sandbox is made of. A checkpoint is restored with the very same.
-type parts struct {
-	runsc, runtime     string // the program and its digest
-	image, imageDigest string // the file and its digest
+// Parts are what a sandbox is made of. A checkpoint is restored with the very same.
+type Parts struct {
+	Runsc, RuntimeDigest string // the program, and its SHA-256 in hexadecimal
+	Image, ImageDigest   string // the EROFS file, and its SHA-256 in hexadecimal
 }
 
-// parts finds the image of that name and runsc, and tells their digests.
-func (e *Engine) parts(image string) (parts, error) {
+// Parts finds the image of that name and runsc, and tells their digests.
+func (s *Store) Parts(image string) (Parts, error) {
 	if image != filepath.Base(image) || image == "." || image == ".." {
-		return parts{}, &machine.Error{Kind: machine.ErrInvalid, Message: fmt.Sprintf("There is no sandbox image %q.", image)}
+		return Parts{}, &machine.Error{Kind: machine.ErrInvalid, Message: fmt.Sprintf("There is no sandbox image %q.", image)}
 	}
-	p := parts{runsc: e.cfg.Runsc, image: filepath.Join(e.cfg.Images, image+".erofs")}
+	p := Parts{Runsc: s.cfg.Runsc, Image: filepath.Join(s.cfg.Images, image+imageSuffix)}
 	var err error
-	if p.runtime, err = e.digests.of(p.runsc); err != nil {
+	if p.RuntimeDigest, err = s.digests.of(p.Runsc); err != nil {
 		return p, missing("The program runsc is missing. Install ForeverVM again.", err)
 	}
-	if p.imageDigest, err = e.digests.of(p.image); err != nil {
+	if p.ImageDigest, err = s.digests.of(p.Image); err != nil {
 		return p, missing(fmt.Sprintf("The sandbox image %q is missing. Install it, or choose another.", image), err)
 	}
 	return p, nil
 }
 
+// Name is the image's name, such as "base".
+func (p Parts) Name() string { return strings.TrimSuffix(filepath.Base(p.Image), imageSuffix) }
+
+const imageSuffix = ".erofs"
+
+// Digest tells the SHA-256 of a file, in hexadecimal, and remembers it.
+func (s *Store) Digest(path string) (string, error) { return s.digests.of(path) }
+
 func missing(message string, err error) error {
 	return &machine.Error{Kind: machine.ErrUnavailable, Message: message, Cause: err}
 }
 
-// config is what a supervisor is told of them.
-func (p parts) config(machineDir string) sandbox.Config {
-	return sandbox.Config{
-		Runsc: p.runsc, RuntimeDigest: p.runtime, Image: p.image, ImageDigest: p.imageDigest,
-		Machine: machineDir, PidsMax: pidsMax,
-	}
-}
-
-// fits says whether these parts can restore a checkpoint.
-func (p parts) fits(m checkpoint.Manifest) error {
-	if m.Image == p.imageDigest && m.Runtime == p.runtime && m.Spec == sandbox.SpecDigest() {
+// Fits says whether these parts can restore a checkpoint.
+func (p Parts) Fits(m checkpoint.Manifest) error {
+	if m.Image == p.ImageDigest && m.Runtime == p.RuntimeDigest && m.Spec == sandbox.SpecDigest() {
 		return nil
 	}
-	return unusable("This state was saved by another version of ForeverVM's sandbox and cannot be brought into memory by the present one. "+
+	return Unusable("This state was saved by another version of ForeverVM's sandbox and cannot be brought into memory by the present one. "+
 		"Its history is whole: run its instructions again in a new machine, or go back to the version that saved it.",
 		fmt.Errorf("checkpoint %s of image %.12s, runsc %.12s, spec %s; here are %.12s, %.12s, %s",
-			m.ID, m.Image, m.Runtime, m.Spec, p.imageDigest, p.runtime, sandbox.SpecDigest()))
+			m.ID, m.Image, m.Runtime, m.Spec, p.ImageDigest, p.RuntimeDigest, sandbox.SpecDigest()))
 }
 
 // key names a template made of these parts.
-func (p parts) key() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n", sandbox.SpecDigest(), p.imageDigest, p.runtime))
+func (p Parts) key() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n", sandbox.SpecDigest(), p.ImageDigest, p.RuntimeDigest))
 	return hex.EncodeToString(sum[:12])
 }
 
@@ -93,11 +88,12 @@ type remembered struct {
 func (d *digests) of(path string) (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var st syscall.Stat_t
-	if err := syscall.Stat(path, &st); err != nil {
-		return "", &fs.PathError{Op: "stat", Path: path, Err: err}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
 	}
-	now := remembered{Size: st.Size, ModifiedNS: st.Mtim.Nano(), ChangedNS: st.Ctim.Nano(), Inode: st.Ino}
+	now := remembered{Size: info.Size(), ModifiedNS: info.ModTime().UnixNano()}
+	now.ChangedNS, now.Inode = changed(info)
 	if d.known == nil {
 		d.known = map[string]remembered{}
 		if b, err := os.ReadFile(d.file); err == nil {
@@ -130,7 +126,18 @@ func (d *digests) save() error {
 	if err := os.MkdirAll(filepath.Dir(d.file), 0o700); err != nil {
 		return err
 	}
-	return renameio.WriteFile(d.file, b, 0o600)
+	f, err := os.CreateTemp(filepath.Dir(d.file), "digests-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), d.file) // what a crash leaves half written is no JSON, and read as nothing
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
 }
 
 func hashFile(path string) (string, error) {

@@ -1,0 +1,168 @@
+// Package local is what the engines of this computer share: where the machines' checkpoints lie, what a sandbox is made of, and
+// the template of new machines. As they share it, a machine that one of them saved is brought into memory by the other.
+//
+// Under the data folder (mode 0700) lie
+//
+//	digests.json                  SHA-256 of images and runsc, remembered by size and time
+//	templates/lock                held while a template is made
+//	templates/KEY/checkpoints/ID  the template: a checkpoint whose interpreter has its libraries imported
+//	machines/ID/checkpoints/      see package checkpoint
+//
+// KEY names image, runsc and base spec. A template is only ever restored by machines that were never saved; a machine's own
+// checkpoints hold everything, so templates of earlier images and runscs are removed when a new one is made.
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/forevervm/desktop/backend/checkpoint"
+	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/sandbox/link"
+)
+
+// Config says where things are. Paths are absolute.
+type Config struct {
+	Runsc  string // the program
+	Images string // folder of NAME.erofs
+	Data   string // made if need be
+	Log    *slog.Logger
+}
+
+// Store holds what lies under the data folder. Several may be open on one folder, in several processes.
+type Store struct {
+	cfg     Config
+	digests digests
+	making  chan struct{} // full while a template is made
+}
+
+// NewStore opens the folder. It touches nothing yet.
+func NewStore(cfg Config) *Store {
+	return &Store{
+		cfg:     cfg,
+		digests: digests{file: filepath.Join(cfg.Data, "digests.json"), log: cfg.Log},
+		making:  make(chan struct{}, 1),
+	}
+}
+
+// Machine is the folder of a machine, which must have been found valid. What else than the checkpoints lies there is the engine's.
+func (s *Store) Machine(id machine.ID) string {
+	return filepath.Join(s.cfg.Data, "machines", string(id))
+}
+
+// Checkpoints is where the checkpoints of a machine or template lie whose folder is dir.
+func Checkpoints(dir string) checkpoint.Folder {
+	return checkpoint.Folder(filepath.Join(dir, "checkpoints"))
+}
+
+// Load finds a machine's checkpoint and makes sure that these parts can restore it.
+func (s *Store) Load(id machine.ID, name string, p Parts) (checkpoint.Manifest, error) {
+	m, err := Checkpoints(s.Machine(id)).Load(name)
+	if err != nil {
+		return m, Unusable("The saved state of this machine is missing or damaged. An earlier checkpoint may still work.", err)
+	}
+	return m, p.Fits(m)
+}
+
+// Reclaim is machine.Engine's, once nothing of the machine's last life is left.
+func (s *Store) Reclaim(id machine.ID, life string, known []string) (*machine.CheckpointInfo, error) {
+	folder := Checkpoints(s.Machine(id))
+	newest, superseded, err := folder.Unrecorded(life, known)
+	if err != nil {
+		return nil, Describe(err)
+	}
+	for _, m := range superseded {
+		if err := folder.Delete(m.ID); err != nil {
+			return nil, Describe(err)
+		}
+	}
+	if newest == nil {
+		return nil, nil
+	}
+	info := link.Info(*newest)
+	return &info, nil
+}
+
+// CopyCheckpoint is machine.Engine's.
+func (s *Store) CopyCheckpoint(ctx context.Context, from machine.ID, name string, to machine.ID) (machine.CheckpointInfo, error) {
+	for _, id := range []machine.ID{from, to} {
+		if err := ValidID(id); err != nil {
+			return machine.CheckpointInfo{}, err
+		}
+	}
+	m, err := Checkpoints(s.Machine(from)).Copy(ctx, name, Checkpoints(s.Machine(to)))
+	switch {
+	case errors.Is(err, checkpoint.ErrUnusable):
+		return machine.CheckpointInfo{}, Unusable("The checkpoint is missing or damaged.", err)
+	case err != nil && ctx.Err() != nil:
+		return machine.CheckpointInfo{}, ctx.Err()
+	case err != nil:
+		return machine.CheckpointInfo{}, Describe(err)
+	}
+	return link.Info(m), nil
+}
+
+// DeleteCheckpoint is machine.Engine's.
+func (s *Store) DeleteCheckpoint(id machine.ID, name string) error {
+	if err := ValidID(id); err != nil {
+		return err
+	}
+	if err := Checkpoints(s.Machine(id)).Delete(name); err != nil {
+		return Describe(err)
+	}
+	return nil
+}
+
+// Purge removes a machine's folder. settle is called before, where there is one: it sees to it that nobody uses the folder.
+func (s *Store) Purge(id machine.ID, settle func() error) error {
+	if err := ValidID(id); err != nil {
+		return err
+	}
+	dir := s.Machine(id)
+	gone := dir + ".removed"
+	if err := os.RemoveAll(gone); err != nil { // left by a purge that was cut off
+		return Describe(err)
+	}
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := settle(); err != nil {
+		return err
+	}
+	// Out of the way in one step, so that a crash leaves no half machine.
+	if err := errors.Join(os.Rename(dir, gone), os.RemoveAll(gone)); err != nil {
+		return Describe(err)
+	}
+	return nil
+}
+
+// ValidID keeps anything but an id from becoming part of a path.
+func ValidID(id machine.ID) error {
+	invalid := len(id) == 0 || len(id) > 64
+	for _, c := range []byte(id) {
+		invalid = invalid || (c < '0' || c > '9') && (c < 'a' || c > 'z')
+	}
+	if invalid {
+		return &machine.Error{Kind: machine.ErrInvalid, Message: fmt.Sprintf("%.80q cannot be the id of a machine.", id)}
+	}
+	return nil
+}
+
+// Describe makes a sentence of what the file system refuses.
+func Describe(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return &machine.Error{Kind: machine.ErrDiskFull, Message: "The disk is full. Free some room and try again.", Cause: err}
+	}
+	return &machine.Error{Kind: machine.ErrUnavailable, Message: fmt.Sprintf("The machine's files cannot be used: %v.", err), Cause: err}
+}
+
+// Unusable is the error of a checkpoint that cannot be restored.
+func Unusable(message string, err error) error {
+	return &machine.Error{Kind: machine.ErrCheckpointUnusable, Message: message, Cause: err}
+}
