@@ -47,7 +47,7 @@ func (c *caller) daemonCalls() {
 		c.t.Errorf("%+v", health)
 	}
 	status := as[api.Status](c, c.send("GET", "/api/status", nil))
-	if len(status.Engines) != 1 || status.Engines[0].Name != "native" || !status.Engines[0].Default || len(status.Engines[0].Problems) != 0 {
+	if len(status.Engines) != 2 || status.Engines[1].Name != "docker" || status.Engines[0].Name != "native" || !status.Engines[0].Default || len(status.Engines[0].Problems) != 0 {
 		c.t.Errorf("engines: %+v", status.Engines)
 	}
 	if status.PID == 0 || status.Home == "" || status.DiskFree == 0 || status.StartedAt.IsZero() {

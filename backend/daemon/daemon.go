@@ -100,14 +100,14 @@ func (d *daemon) run(ctx context.Context) error {
 		return err
 	}
 	defer d.close("the database", records.Close)
-	engines, standard, err := d.engines()
+	engines, standard, err := d.engines(ctx)
 	if err != nil {
 		return err
 	}
 	for name, engine := range engines {
 		defer d.close("the engine "+name, engine.Close)
 	}
-	defer d.prepare(ctx, engines)()
+	defer d.prepare(ctx, engines, standard)()
 	machines, err := machine.New(ctx, machine.Config{
 		Engines: engines, DefaultEngine: standard, Store: records, Settings: d.policies(),
 		OutputDir: filepath.Join(d.dirs.Data, "output"), Logger: d.log,

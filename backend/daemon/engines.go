@@ -5,44 +5,59 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 
+	"github.com/forevervm/desktop/backend/engine/docker"
 	"github.com/forevervm/desktop/backend/engine/native"
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// preparer is an engine that can make ahead of time what its first machine would have to wait for.
-type preparer interface {
-	Prepare(ctx context.Context) error
-}
-
 // engines are those of this computer, and the name of the one that new machines get. One that cannot work here is among
 // them all the same: its Check says what is missing.
-func (d *daemon) engines() (engines map[string]machine.Engine, standard string, err error) {
+func (d *daemon) engines(ctx context.Context) (engines map[string]machine.Engine, standard string, err error) {
 	executable, err := d.executable()
 	if err != nil {
 		return nil, "", err
 	}
 	bin := filepath.Dir(executable)
-	engine := native.New(native.Config{
-		Supervisor: filepath.Join(bin, "supervisor"),
-		Runsc:      filepath.Join(bin, "runsc"),
-		Images:     filepath.Join(bin, "image"),
-		Data:       d.dirs.Data,
-		Log:        d.log,
-	})
-	return map[string]machine.Engine{native.Name: engine}, native.Name, nil
+	supervisor, runsc, images := filepath.Join(bin, "supervisor"), filepath.Join(bin, "runsc"), filepath.Join(bin, "image")
+	engines = map[string]machine.Engine{
+		native.Name: native.New(native.Config{Supervisor: supervisor, Runsc: runsc, Images: images, Data: d.dirs.Data, Log: d.log}),
+		docker.Name: docker.New(docker.Config{Supervisor: supervisor, Runsc: runsc, Images: images, Data: d.dirs.Data, Log: d.log}),
+	}
+	return engines, standardOf(ctx, engines), nil
 }
 
-// prepare lets the engines get ready, in the background; the function it returns waits for that.
-func (d *daemon) prepare(ctx context.Context, engines map[string]machine.Engine) (wait func()) {
+// standardOf chooses the engine of new machines: the native one where it works, else Docker. Where neither does, what is wrong with the one that
+// belongs to this system is what a person should hear of.
+func standardOf(ctx context.Context, engines map[string]machine.Engine) string {
+	for _, name := range []string{native.Name, docker.Name} {
+		if len(engines[name].Check(ctx)) == 0 {
+			return name
+		}
+	}
+	if runtime.GOOS == "linux" {
+		return native.Name
+	}
+	return docker.Name
+}
+
+// prepare lets the engines get ready, in the background; the function it returns waits for that. Each clears away what its last daemon left, and that of new
+// machines makes ahead of time what the first one would have to wait for.
+func (d *daemon) prepare(ctx context.Context, engines map[string]machine.Engine, standard string) (wait func()) {
 	var all sync.WaitGroup
 	for name, engine := range engines {
-		able, ok := engine.(preparer)
-		if !ok {
-			continue
-		}
 		all.Go(func() {
+			if able, ok := engine.(interface{ Reap(context.Context) error }); ok {
+				if err := able.Reap(ctx); err != nil && ctx.Err() == nil {
+					d.log.Warn("an engine keeps something of an earlier daemon", "engine", name, "err", err)
+				}
+			}
+			able, ok := engine.(interface{ Prepare(context.Context) error })
+			if !ok || name != standard {
+				return
+			}
 			if err := able.Prepare(ctx); err != nil && ctx.Err() == nil {
 				// Whoever makes a machine hears of it, and so does whoever looks at the status.
 				d.log.Warn("an engine is not ready", "engine", name, "err", err)

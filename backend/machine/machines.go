@@ -68,8 +68,14 @@ func (s *Service) forget(e *entry) {
 	maps.DeleteFunc(s.names, func(_ string, id ID) bool { return id == e.id })
 }
 
+// autoEngine stands for the engine that new machines get where none is named.
+const autoEngine = "auto"
+
 // newRecord checks the options and fills in the defaults.
 func (s *Service) newRecord(opts CreateOptions) (MachineRecord, error) {
+	if opts.Engine == autoEngine {
+		opts.Engine = ""
+	}
 	now := time.Now().UTC()
 	rec := MachineRecord{Machine: Machine{
 		ID: newID(), Name: opts.Name, Title: opts.Title, Tags: maps.Clone(opts.Tags),

@@ -131,5 +131,14 @@ func (s *supervisor) farewell(e ending) {
 		}
 	case <-time.After(farewellPatience):
 	}
-	_ = s.link.session.Close()
+	// It waits for the end of standard input, which does not come where whoever holds it has crashed.
+	closed := make(chan struct{})
+	s.background(func() {
+		defer close(closed)
+		_ = s.link.session.Close()
+	})
+	select {
+	case <-closed:
+	case <-time.After(farewellPatience):
+	}
 }

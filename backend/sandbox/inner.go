@@ -44,6 +44,7 @@ type supervisor struct {
 	end          chan ending   // the first one counts
 
 	life     string          // see checkpoint.Manifest; set before the daemon is answered
+	after    string          // see protocol.Start; set before the daemon is answered
 	baseline int64           // see checkpoint.Manifest; set before the daemon is answered
 	status   unix.WaitStatus // of the sandbox; valid once sandboxEnded is closed
 	violated error           // how the runner broke the protocol; valid once sandboxEnded is closed
@@ -209,7 +210,7 @@ func (s *supervisor) readStart() (protocol.Request, error) {
 	if q.Type != protocol.TypeStart || q.Start == nil || q.Start.Version != protocol.Version {
 		return q, errors.New("daemon and supervisor are of different versions")
 	}
-	s.life = q.Start.Life
+	s.life, s.after = q.Start.Life, q.Start.After
 	return q, nil
 }
 

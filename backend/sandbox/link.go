@@ -171,6 +171,8 @@ func (s *supervisor) serve(ctx context.Context, q protocol.Request) protocol.Rep
 			return failure(err)
 		}
 		return success(m)
+	case protocol.TypeDiscard:
+		return s.discard(q.Checkpoint)
 	case protocol.TypeStats:
 		return success(s.stats())
 	case protocol.TypeLimit:

@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/forevervm/desktop/backend/sandbox/cgroup"
 )
 
 // Exit statuses of a supervisor.
@@ -50,6 +52,9 @@ func Run(cfg Config) int {
 	defer func() { _ = group.Leave() }() // a group that is not empty is removed by the next supervisor
 	home.memory = group.MemoryMax()
 	files := []*os.File{group.OOMKills(), home.memory}
+	if files[0] == nil && os.Getpid() == 1 {
+		files[0] = cgroup.ContainerOOMKills()
+	}
 	for i := range files {
 		if files[i] == nil {
 			if files[i], err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {

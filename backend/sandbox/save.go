@@ -54,7 +54,7 @@ func (s *supervisor) saveOnce(ctx context.Context) (m checkpoint.Manifest, err e
 	last := s.lastCheckpoint
 	s.mu.Unlock()
 	folder := checkpoint.Folder(filepath.Join(s.place.folder, checkpointsName))
-	id, err := folder.NewID(last)
+	id, err := folder.NewID(last, s.after)
 	if err != nil {
 		return m, err
 	}
@@ -75,6 +75,17 @@ func (s *supervisor) saveOnce(ctx context.Context) (m checkpoint.Manifest, err e
 		return m, err
 	}
 	return pending.Commit(m)
+}
+
+// discard removes a checkpoint that the daemon has carried away: it has no other way to files of a container.
+func (s *supervisor) discard(id string) protocol.Reply {
+	if !checkpoint.ValidID(id) {
+		return failure(&told{protocol.KindInvalid, "This is no checkpoint's id."})
+	}
+	if err := checkpoint.Folder(filepath.Join(s.place.folder, checkpointsName)).Delete(id); err != nil {
+		return failure(err)
+	}
+	return protocol.Reply{OK: true}
 }
 
 // alive fails when Python has ended: what was saved meanwhile may have it dead, and would end as soon as it woke.

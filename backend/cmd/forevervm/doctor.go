@@ -105,6 +105,10 @@ func (a *app) examine(ctx context.Context) (findings []finding) {
 			add("engine "+engine.Name, nil, "It can run machines.", "")
 		}
 		for _, problem := range engine.Problems {
+			if !engine.Default { // machines run without it
+				add("engine "+engine.Name, nil, "It is not used. "+problem.What+" "+problem.Do, "")
+				continue
+			}
 			add("engine "+engine.Name, errors.New(problem.What), "", problem.Do)
 		}
 	}

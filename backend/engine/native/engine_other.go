@@ -21,8 +21,8 @@ func unavailable() error {
 }
 
 var problem = machine.Problem{
-	What: "Machines run on Linux only.",
-	Do:   "Use ForeverVM on a computer with Linux.",
+	What: "Without Docker, machines run on Linux only.",
+	Do:   "Let them run in Docker.",
 }
 
 // Name is "native".

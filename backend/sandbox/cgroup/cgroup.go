@@ -66,8 +66,13 @@ func (g *Group) Holds(controller string) bool { return g.hard[controller] }
 
 // OOMKills opens the file that tells how many processes of the group the system ended because the group's memory limit was reached;
 // ParseOOMKills reads it. Nil where there is no limit.
-func (g *Group) OOMKills() *os.File {
-	for _, dir := range g.folders {
+func (g *Group) OOMKills() *os.File { return openOOMKills(g.folders...) }
+
+// ContainerOOMKills is OOMKills of the container that the caller is in, whose group it may only read.
+func ContainerOOMKills() *os.File { return openOOMKills("/sys/fs/cgroup", "/sys/fs/cgroup/memory") }
+
+func openOOMKills(folders ...string) *os.File {
+	for _, dir := range folders {
 		for _, name := range []string{"memory.events", "memory.oom_control"} {
 			if f, err := os.Open(filepath.Join(dir, name)); err == nil {
 				return f

@@ -195,6 +195,12 @@ func (s *Sandbox) save(ctx context.Context, how string) (machine.CheckpointInfo,
 	return Info(m), nil
 }
 
+// Discard removes a checkpoint that has been carried away from the supervisor's own folder.
+func (s *Sandbox) Discard(ctx context.Context, checkpoint string) error {
+	_, err := s.request(ctx, protocol.Request{Type: protocol.TypeDiscard, Checkpoint: checkpoint}, nil)
+	return err
+}
+
 // SetMemoryLimit changes what Python may allocate beyond the template.
 func (s *Sandbox) SetMemoryLimit(ctx context.Context, memoryMB int) error {
 	limit := int64(memoryMB) << 20

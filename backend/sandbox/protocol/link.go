@@ -13,6 +13,7 @@ const (
 	TypeStart      = "start"
 	TypeStop       = "stop"
 	TypeCheckpoint = "checkpoint"
+	TypeDiscard    = "discard"
 	TypeStats      = "stats"
 	TypeEnded      = "ended"
 )
@@ -53,6 +54,8 @@ type Request struct {
 	Truncate bool     `json:"truncate,omitempty"`
 	// LimitBytes is the machine's own memory limit; null takes it away.
 	LimitBytes *int64 `json:"limit_bytes,omitempty"`
+	// Checkpoint is the id of one that the daemon has carried away.
+	Checkpoint string `json:"checkpoint,omitempty"`
 
 	Start *Start `json:"start,omitempty"`
 }
@@ -67,6 +70,8 @@ type Start struct {
 	Clone bool `json:"clone"`
 	// Life names this stay in memory; the checkpoints that are made in it carry the name.
 	Life string `json:"life"`
+	// After is the id of the machine's newest checkpoint, where the supervisor cannot see it: new ones are numbered on from there.
+	After string `json:"after,omitempty"`
 }
 
 // Reply answers the request with the same ID. Error is a sentence for a person, Kind one of the Kind constants.

@@ -1,0 +1,24 @@
+// Package docker is the engine of computers with Docker: every machine is a container of its own, whose process 1 is the supervisor
+// that the native engine starts as a child process. The container is hardened (container.go; README.md lists what it can see
+// and do): an escape from gVisor ends in it.
+//
+// Docker may be on another computer: nothing is shared with it but its API. A container writes checkpoints in a volume that lives as long
+// as it does; each is carried from there (carry.go) to package local's folders before anybody hears of it, and back into the next container. So nothing of
+// a machine that is not in memory lies in Docker, and the native engine wakes it as well.
+package docker
+
+import "log/slog"
+
+// Name is the engine's name.
+const Name = "docker"
+
+// Config says where things are. Paths are absolute.
+type Config struct {
+	Supervisor string // the program, for Linux
+	Runsc      string // the program, for Linux
+	Images     string // folder of NAME.erofs
+	Data       string // shared with the native engine; made if need be
+	// Host is Docker's address, such as unix:///var/run/docker.sock. Where it is empty, Docker is looked for (find.go).
+	Host string
+	Log  *slog.Logger
+}

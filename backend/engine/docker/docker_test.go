@@ -1,0 +1,248 @@
+//go:build linux
+
+package docker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/volume"
+	"go.uber.org/goleak"
+
+	"github.com/forevervm/desktop/backend/engine/docker/dockertest"
+	"github.com/forevervm/desktop/backend/engine/enginetest"
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// dockerd is the one that all tests share: loading the sandbox image into it is what takes longest.
+var dockerd *dockertest.Daemon
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		var err error
+		if dockerd, err = dockertest.Start(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		status := m.Run()
+		os.RemoveAll(shared.data)
+		if err := dockerd.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			status = 1
+		}
+		if err := goleak.Find(); err != nil && status == 0 {
+			fmt.Fprintln(os.Stderr, err)
+			status = 1
+		}
+		return status
+	}())
+}
+
+func TestConformance(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T) enginetest.Subject {
+		e := newEngine(t, t.TempDir())
+		return enginetest.Subject{
+			Engine:     e,
+			Disconnect: func(s machine.Sandbox) { s.(*Sandbox).Disconnect() },
+			Processes:  func(t testing.TB, id machine.ID) map[string]int { return processes(t, e, id) },
+			Leftovers:  func(t testing.TB) []string { return leftovers(t, e) },
+		}
+	})
+}
+
+// newEngine makes an engine of what `make build` has built.
+func newEngine(t testing.TB, data string) *Engine {
+	t.Helper()
+	bin := os.Getenv("FOREVERVM_BIN")
+	if bin == "" {
+		bin = "../../../build/bin"
+	}
+	bin, err := filepath.Abs(bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"supervisor", "runsc", "image/base.erofs"} {
+		if _, err := os.Stat(filepath.Join(bin, part)); err != nil {
+			t.Fatalf("%v: run `make build` first, or set FOREVERVM_BIN", err)
+		}
+	}
+	cfg := Config{
+		Supervisor: filepath.Join(bin, "supervisor"), Runsc: filepath.Join(bin, "runsc"), Images: filepath.Join(bin, "image"),
+		Data: data, Host: dockerd.Host, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	}
+	shareTemplate(t, cfg)
+	e := New(cfg)
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return e
+}
+
+// shared is where the template lies that all tests share.
+var shared struct {
+	once sync.Once
+	data string
+}
+
+// shareTemplate gives a data folder the template of new machines, which is made by the first test that needs it.
+func shareTemplate(t testing.TB, cfg Config) {
+	t.Helper()
+	shared.once.Do(func() {
+		var err error
+		if shared.data, err = os.MkdirTemp("", "dockertest-template-"); err != nil {
+			t.Fatal(err)
+		}
+		own := cfg
+		own.Data = shared.data
+		e := New(own)
+		if err := e.Prepare(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	err := filepath.WalkDir(filepath.Join(shared.data, "templates"), func(path string, entry os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(shared.data, path)
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return os.MkdirAll(filepath.Join(cfg.Data, rel), 0o700)
+		}
+		if err := os.Link(path, filepath.Join(cfg.Data, rel)); !errors.Is(err, os.ErrExist) {
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// containers are the engine's, those of its templates' copies left out.
+func containers(t testing.TB, e *Engine, id machine.ID) []container.Summary {
+	t.Helper()
+	filter, err := e.filter(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := dockerd.Client(t).ContainerList(context.Background(), container.ListOptions{All: true, Filters: filter})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// processes finds those of a machine, as this computer sees them.
+func processes(t testing.TB, e *Engine, id machine.ID) map[string]int {
+	found := map[string]int{}
+	for _, c := range containers(t, e, id) {
+		info, err := dockerd.Client(t).ContainerInspect(context.Background(), c.ID)
+		if cerrdefs.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.State.Pid > 0 {
+			found["supervisor"] = info.State.Pid
+		}
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type process struct {
+		pid, parent int
+		name        string
+	}
+	var all []process
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			continue // gone meanwhile
+		}
+		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+		parent, _ := strconv.Atoi(string(fields[1]))
+		args, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		name, _, _ := strings.Cut(string(args), "\x00")
+		all = append(all, process{pid, parent, name})
+	}
+	for _, p := range all {
+		if found["supervisor"] != 0 && p.parent == found["supervisor"] && p.name == "/proc/self/exe" {
+			found["inner"] = p.pid
+		}
+	}
+	for _, p := range all {
+		if found["inner"] != 0 && p.parent == found["inner"] && strings.HasPrefix(p.name, "runsc-") {
+			found[strings.TrimPrefix(p.name, "runsc-")] = p.pid
+		}
+	}
+	return found
+}
+
+// leftovers waits until nothing is left of machines, and tells what stays.
+func leftovers(t testing.TB, e *Engine) []string {
+	api := dockerd.Client(t)
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		var left []string
+		for _, c := range containers(t, e, "") {
+			left = append(left, fmt.Sprintf("container %s, %s", c.Names, c.State))
+		}
+		filter, err := e.filter("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := api.VolumeList(context.Background(), volume.ListOptions{Filters: filter})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.templating.Lock()
+		for _, v := range list.Volumes {
+			if !slices.ContainsFunc(slicesOf(e.templates), func(t templateCopy) bool { return t.volume == v.Name }) {
+				left = append(left, "volume "+v.Name)
+			}
+		}
+		e.templating.Unlock()
+		_ = filepath.WalkDir(e.cfg.Data, func(path string, _ os.DirEntry, _ error) error {
+			if strings.HasSuffix(path, ".partial") || strings.HasSuffix(path, ".removed") {
+				left = append(left, path)
+			}
+			return nil
+		})
+		if len(left) == 0 || time.Now().After(deadline) {
+			return left
+		}
+	}
+}
+
+func slicesOf[K comparable, V any](m map[K]V) []V {
+	var out []V
+	for _, v := range m {
+		out = append(out, v)
+	}
+	return out
+}

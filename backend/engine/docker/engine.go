@@ -1,0 +1,287 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+
+	"github.com/forevervm/desktop/backend/checkpoint"
+	"github.com/forevervm/desktop/backend/engine/local"
+	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/sandbox"
+	"github.com/forevervm/desktop/backend/sandbox/protocol"
+)
+
+const (
+	// apiPatience bounds what Docker does at once.
+	apiPatience = 30 * time.Second
+	// carryPatience bounds the way of one machine's checkpoints.
+	carryPatience = 10 * time.Minute
+	// loadPatience bounds the loading of the sandbox image.
+	loadPatience = 15 * time.Minute
+)
+
+// Engine runs machines in Docker's containers.
+type Engine struct {
+	cfg     Config
+	store   *local.Store
+	loading chan struct{} // full while an image is loaded
+	running sync.WaitGroup
+	// volumes is held, for reading, by who has a volume that no container has yet: others' would be removed.
+	volumes sync.RWMutex
+
+	templating sync.Mutex                      // of templates
+	templates  map[checkpointPath]templateCopy // those that Docker has
+
+	mu      sync.Mutex
+	daemon  *daemon                      // nil until found
+	home    string                       // value of homeLabel; empty until read
+	claimed map[machine.ID]chan struct{} // machines that somebody here is busy with, most of them in memory; closed when not any more
+}
+
+// checkpointPath is the folder of a checkpoint.
+type checkpointPath string
+
+var _ machine.Engine = (*Engine)(nil)
+
+// New makes the engine. It touches nothing yet; Check tells whether it can work.
+func New(cfg Config) *Engine {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Engine{
+		cfg:       cfg,
+		store:     local.NewStore(local.Config{Runsc: cfg.Runsc, Images: cfg.Images, Data: cfg.Data, Log: cfg.Log}),
+		loading:   make(chan struct{}, 1),
+		claimed:   map[machine.ID]chan struct{}{},
+		templates: map[checkpointPath]templateCopy{},
+	}
+}
+
+// Name is "docker".
+func (e *Engine) Name() string { return Name }
+
+// Start brings a machine into memory.
+func (e *Engine) Start(ctx context.Context, spec machine.StartSpec) (machine.Sandbox, error) {
+	if err := local.ValidID(spec.ID); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	parts, err := e.store.Parts(spec.Image)
+	if err != nil {
+		return nil, err
+	}
+	d, err := e.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	release, err := e.claim(ctx, spec.ID)
+	if err != nil {
+		return nil, err
+	}
+	box, err := e.start(ctx, d, spec, parts)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	go func() {
+		<-box.Ended()
+		release()
+	}()
+	return box, nil
+}
+
+// start is Start for who has claimed the machine.
+func (e *Engine) start(ctx context.Context, d *daemon, spec machine.StartSpec, parts local.Parts) (*Sandbox, error) {
+	if err := e.settle(ctx, d, spec.ID); err != nil {
+		return nil, err
+	}
+	// A machine whose folder is gone is a machine that is gone: what is left of it in Docker is not taken over.
+	if err := os.MkdirAll(e.store.Machine(spec.ID), 0o700); err != nil {
+		return nil, local.Describe(err)
+	}
+	folder := local.Checkpoints(e.store.Machine(spec.ID))
+	s := stay{
+		id: spec.ID, name: spec.Name, parts: parts, folder: folder, memory: int64(spec.MemoryMB) << 20,
+		start: protocol.Start{Name: spec.Name, LimitBytes: int64(spec.MemoryMB) << 20, Life: spec.Life, Clone: spec.Clone || spec.Checkpoint == ""},
+	}
+	for _, a := range spec.Acked {
+		s.start.Acked = append(s.start.Acked, [2]int{a.Seq, a.Index})
+	}
+	if list, err := folder.List(); err != nil {
+		return nil, local.Describe(err)
+	} else if len(list) > 0 {
+		s.start.After = list[len(list)-1].ID
+	}
+	if spec.Checkpoint == "" {
+		return e.startNew(ctx, d, s)
+	}
+	m, err := e.store.Load(spec.ID, spec.Checkpoint, parts)
+	if err != nil {
+		return nil, err
+	}
+	s.restore = m.ID
+	return e.launch(ctx, d, s)
+}
+
+// startNew is launch from the template. One that cannot be restored is made anew, once.
+func (e *Engine) startNew(ctx context.Context, d *daemon, s stay) (*Sandbox, error) {
+	for again := false; ; again = true {
+		found, err := e.template(ctx, d, s.parts)
+		if err != nil {
+			return nil, err
+		}
+		if s.template, err = e.templateVolume(ctx, d, s.parts, found); err != nil {
+			return nil, err
+		}
+		box, err := e.launch(ctx, d, s)
+		if again || !errors.Is(err, machine.ErrCheckpointUnusable) {
+			return box, err
+		}
+		e.cfg.Log.Warn("the template cannot be restored and is made anew", "error", err)
+		if err := e.store.DiscardTemplate(ctx, s.parts, found); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// template returns the folder of the template checkpoint for these parts, making it on first use.
+func (e *Engine) template(ctx context.Context, d *daemon, p local.Parts) (string, error) {
+	return e.store.Template(ctx, p, func(ctx context.Context, dir string) error {
+		box, err := e.launch(ctx, d, stay{id: templateID, name: "template", parts: p, folder: local.Checkpoints(dir), start: protocol.Start{Name: "template"}})
+		if err != nil {
+			return err
+		}
+		go func() {
+			for range box.Frames() { // no instruction runs in a template
+			}
+		}()
+		if _, err := box.Stop(ctx); err != nil {
+			box.Kill()
+			<-box.Ended()
+			return err
+		}
+		<-box.Ended()
+		return nil
+	})
+}
+
+// Prepare makes what the first machine would have to wait for: the image in Docker, and the template.
+func (e *Engine) Prepare(ctx context.Context) error {
+	p, err := e.store.Parts("base")
+	if err != nil {
+		return err
+	}
+	d, err := e.connect(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := e.template(ctx, d, p)
+	if err != nil {
+		return err
+	}
+	_, err = e.templateVolume(ctx, d, p, found)
+	return err
+}
+
+// templateID stands for the machine of a container that makes a template. It is no machine's id.
+const templateID machine.ID = "template-"
+
+// Reclaim tells which checkpoint a life of the machine left that is not known; nil for none. It waits until its container has ended, and takes
+// over what is in it.
+func (e *Engine) Reclaim(ctx context.Context, id machine.ID, life string, known []string) (*machine.CheckpointInfo, error) {
+	if err := local.ValidID(id); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(e.store.Machine(id)); errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	d, err := e.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	release, err := e.claim(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if err := e.settle(ctx, d, id); err != nil {
+		return nil, err
+	}
+	return e.store.Reclaim(id, life, known)
+}
+
+// CopyCheckpoint gives machine `to` its own copy.
+func (e *Engine) CopyCheckpoint(ctx context.Context, from machine.ID, id string, to machine.ID) (machine.CheckpointInfo, error) {
+	return e.store.CopyCheckpoint(ctx, from, id, to)
+}
+
+// DeleteCheckpoint removes a checkpoint's bytes.
+func (e *Engine) DeleteCheckpoint(_ context.Context, id machine.ID, checkpointID string) error {
+	return e.store.DeleteCheckpoint(id, checkpointID)
+}
+
+// Purge removes everything of a machine that is not in memory. What is left of it in a Docker that cannot be reached is removed
+// when it can be (Reap): by then no machine owns it.
+func (e *Engine) Purge(ctx context.Context, id machine.ID) error {
+	if err := local.ValidID(id); err != nil {
+		return err
+	}
+	release, err := e.claim(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer release()
+	err = e.store.Purge(id, func() error { return nil })
+	if d, reachable := e.reached(); err == nil && reachable {
+		if err := e.removeLeft(ctx, d, id); err != nil {
+			e.cfg.Log.Warn("something of a machine that is gone stays in Docker for now", "machine", id, "error", err)
+		}
+	}
+	return err
+}
+
+// Close waits for the machines that are still ending, and removes the templates' copies. It does not end machines.
+func (e *Engine) Close() error {
+	e.running.Wait()
+	d, reachable := e.reached()
+	if !reachable {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), apiPatience)
+	defer cancel()
+	e.templating.Lock()
+	defer e.templating.Unlock()
+	for _, t := range e.templates {
+		if err := d.api.VolumeRemove(ctx, t.volume, true); err != nil && !cerrdefs.IsNotFound(err) {
+			e.cfg.Log.Warn("a template's copy stays in Docker for now", "error", err)
+		}
+	}
+	return d.api.Close()
+}
+
+// most is how many bytes the checkpoints can have that a container holds.
+func most(memory int64) int64 {
+	const several, disk, unlimited = 4, 20 << 30, 256 << 30
+	if memory == 0 {
+		memory = unlimited
+	}
+	return several * (sandbox.HardLimit(memory) + disk)
+}
+
+// accepts has the last word on a checkpoint that came from a container: it must be of this life, and of the parts that were given to it.
+func accepts(p local.Parts, life string) func(checkpoint.Manifest) error {
+	return func(m checkpoint.Manifest) error {
+		if m.Life != life {
+			return errors.New("it is of another life")
+		}
+		return p.Fits(m)
+	}
+}

@@ -1,0 +1,227 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/volume"
+
+	"github.com/forevervm/desktop/backend/engine/local"
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// claim waits until nobody here is busy with the machine, and claims it until release is called.
+func (e *Engine) claim(ctx context.Context, id machine.ID) (release func(), err error) {
+	for {
+		release, busy := e.tryClaim(id)
+		if release != nil {
+			return release, nil
+		}
+		select {
+		case <-busy:
+		case <-ctx.Done():
+			return nil, stillSaved(ctx.Err())
+		}
+	}
+}
+
+// tryClaim is claim, unless somebody is busy with the machine: then it returns a channel that is closed when he is not any more.
+func (e *Engine) tryClaim(id machine.ID) (release func(), busy <-chan struct{}) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if busy, ok := e.claimed[id]; ok {
+		return nil, busy
+	}
+	done := make(chan struct{})
+	e.claimed[id] = done
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.claimed, id)
+		close(done)
+	}, nil
+}
+
+func stillSaved(err error) error {
+	return &machine.Error{Kind: machine.ErrConflict, Message: "The machine is still being saved. Try again in a moment.", Cause: err}
+}
+
+// settle takes over what an earlier stay of a claimed machine left in Docker.
+func (e *Engine) settle(ctx context.Context, d *daemon, id machine.ID) error {
+	left, err := e.list(ctx, d, id)
+	if err != nil {
+		return err
+	}
+	for _, c := range left {
+		if err := e.takeOver(ctx, d, id, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeOver waits for the end of a container that an earlier daemon started: without it, its supervisor saves the machine and ends. Then it is removed.
+func (e *Engine) takeOver(ctx context.Context, d *daemon, id machine.ID, c container.Summary) error {
+	dir := e.store.Machine(id)
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) || c.State == "created" {
+		return e.removeContainer(ctx, d, c.ID, volumeOf(c))
+	}
+	if _, err := e.awaitExit(ctx, d, c.ID); err != nil {
+		if ctx.Err() != nil {
+			return stillSaved(err)
+		}
+		return err
+	}
+	parts, err := e.store.Parts(c.Labels[imageLabel])
+	if err != nil {
+		return err
+	}
+	if err := e.carryOut(ctx, d, c.ID, local.Checkpoints(dir), "", 0, accepts(parts, c.Labels[lifeLabel])); err != nil {
+		return err
+	}
+	return e.removeContainer(ctx, d, c.ID, volumeOf(c))
+}
+
+// volumeOf is the container's own volume.
+func volumeOf(c container.Summary) string {
+	for _, m := range c.Mounts {
+		if m.Destination == machinePath {
+			return m.Name
+		}
+	}
+	return ""
+}
+
+// list lists our containers of a machine, or of all where id is empty.
+func (e *Engine) list(ctx context.Context, d *daemon, id machine.ID) ([]container.Summary, error) {
+	filter, err := e.filter(id)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, apiPatience)
+	defer cancel()
+	list, err := d.api.ContainerList(ctx, container.ListOptions{All: true, Filters: filter})
+	if err != nil {
+		return nil, e.failed(d, "Docker does not tell which containers it has", err)
+	}
+	return list, nil
+}
+
+func (e *Engine) filter(id machine.ID) (filters.Args, error) {
+	home, err := e.homeID()
+	if err != nil {
+		return filters.Args{}, local.Describe(err)
+	}
+	f := filters.NewArgs(filters.Arg("label", homeLabel+"="+home))
+	if id != "" {
+		f.Add("label", machineLabel+"="+string(id))
+	}
+	return f, nil
+}
+
+// removeLeft removes what is left of a machine that is gone.
+func (e *Engine) removeLeft(ctx context.Context, d *daemon, id machine.ID) error {
+	left, err := e.list(ctx, d, id)
+	if err != nil {
+		return err
+	}
+	for _, c := range left {
+		err = errors.Join(err, e.removeContainer(ctx, d, c.ID, volumeOf(c)))
+	}
+	return err
+}
+
+// removeContainer removes a container, whatever its state, and its volume (empty for none). What is gone already is no error.
+func (e *Engine) removeContainer(ctx context.Context, d *daemon, id, volume string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), apiPatience)
+	defer cancel()
+	var err error
+	if id != "" {
+		err = d.api.ContainerRemove(ctx, id, container.RemoveOptions{Force: true})
+		if cerrdefs.IsConflict(err) { // somebody else is just removing it
+			answers, errs := d.api.ContainerWait(ctx, id, container.WaitConditionRemoved)
+			select {
+			case <-answers:
+				err = nil
+			case err = <-errs:
+			}
+		}
+	}
+	if err == nil || cerrdefs.IsNotFound(err) {
+		err = nil
+		if volume != "" {
+			err = d.api.VolumeRemove(ctx, volume, true)
+		}
+	}
+	if err != nil && !cerrdefs.IsNotFound(err) {
+		return e.failed(d, "A container could not be removed", err)
+	}
+	return nil
+}
+
+// Reap takes over, or removes, what daemons before this one left in Docker. What belongs to another home is left alone.
+func (e *Engine) Reap(ctx context.Context) error {
+	if _, err := os.Stat(e.homeFile()); errors.Is(err, os.ErrNotExist) {
+		return nil // this home never had anything in Docker
+	}
+	d, err := e.connect(ctx)
+	if err != nil {
+		return err
+	}
+	left, err := e.list(ctx, d, "")
+	if err != nil {
+		return err
+	}
+	for _, c := range left {
+		err = errors.Join(err, e.reapContainer(ctx, d, c))
+	}
+	return errors.Join(err, e.reapVolumes(ctx, d))
+}
+
+func (e *Engine) reapContainer(ctx context.Context, d *daemon, c container.Summary) error {
+	id := machine.ID(c.Labels[machineLabel])
+	release, _ := e.tryClaim(id)
+	if release == nil {
+		return nil // who is busy with it takes care of that
+	}
+	defer release()
+	if local.ValidID(id) != nil { // that of a template
+		return e.removeContainer(ctx, d, c.ID, volumeOf(c))
+	}
+	return e.takeOver(ctx, d, id, c)
+}
+
+// reapVolumes removes the volumes that no container has.
+func (e *Engine) reapVolumes(ctx context.Context, d *daemon) error {
+	filter, err := e.filter("")
+	if err != nil {
+		return err
+	}
+	filter.Add("dangling", "true")
+	ctx, cancel := context.WithTimeout(ctx, apiPatience)
+	defer cancel()
+	e.volumes.Lock()
+	defer e.volumes.Unlock()
+	list, err := d.api.VolumeList(ctx, volume.ListOptions{Filters: filter})
+	if err != nil {
+		return e.failed(d, "Docker does not tell which volumes it has", err)
+	}
+	ours := map[string]bool{}
+	e.templating.Lock()
+	for _, t := range e.templates {
+		ours[t.volume] = true
+	}
+	e.templating.Unlock()
+	for _, v := range list.Volumes {
+		if !ours[v.Name] {
+			if rm := d.api.VolumeRemove(ctx, v.Name, false); rm != nil && !cerrdefs.IsNotFound(rm) {
+				err = errors.Join(err, rm)
+			}
+		}
+	}
+	return err
+}

@@ -1,0 +1,302 @@
+//go:build linux
+
+package docker
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/volume"
+	"github.com/docker/docker/client"
+
+	"github.com/forevervm/desktop/backend/engine/docker/dockertest"
+	"github.com/forevervm/desktop/backend/engine/native"
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// A machine that one engine saved is brought into memory by the other, to and fro.
+func TestOtherEngine(t *testing.T) {
+	data := t.TempDir()
+	d := newEngine(t, data)
+	n := native.New(native.Config{Supervisor: d.cfg.Supervisor, Runsc: d.cfg.Runsc, Images: d.cfg.Images, Data: data, Log: d.cfg.Log})
+	t.Cleanup(func() { _ = n.Close() })
+	id := newID(t, d)
+	var checkpoint, value string
+	for i, e := range []machine.Engine{n, d, n, d} {
+		m := start(t, e, id, checkpoint)
+		if i == 0 {
+			m.value("import pandas; x = []; f = open('/root/f', 'w')")
+		}
+		value += e.Name()
+		m.expect("x.append('"+e.Name()+"'); f.write(x[-1]); f.flush(); open('/root/f').read()", "'"+value+"'")
+		info, err := m.Stop(bounded(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.ID <= checkpoint {
+			t.Errorf("%s after %s", info.ID, checkpoint)
+		}
+		checkpoint = info.ID
+	}
+}
+
+// What a daemon that died left is taken over by the next: a machine that its container saved meanwhile, and rubbish. Another home's is left alone.
+func TestReap(t *testing.T) {
+	data, other := t.TempDir(), t.TempDir()
+	first, stranger := newEngine(t, data), newEngine(t, other)
+	strange := start(t, stranger, newID(t, stranger), "")
+	strange.value("x = 'theirs'")
+
+	m := start(t, first, newID(t, first), "")
+	m.value("x = 'recorded'")
+	known, err := m.Checkpoint(bounded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.value("x = 'newer'")
+	purged := start(t, first, newID(t, first), "")
+	purged.value("1")
+	// The daemon dies: nobody sees the containers off.
+	for _, r := range []*running{m, purged} {
+		box := r.Sandbox.(*Sandbox)
+		box.d = &daemon{api: dead(t)}
+		box.Disconnect()
+	}
+	for _, r := range []*running{m, purged} {
+		r.awaitEnd()
+	}
+	if err := os.RemoveAll(first.store.Machine(purged.id)); err != nil {
+		t.Fatal(err)
+	}
+	api := dockerd.Client(t)
+	for _, e := range []*Engine{first, stranger} {
+		home, err := e.homeID()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := api.VolumeCreate(t.Context(), volume.CreateOptions{Name: "forevervm-test-" + strings.ToLower(home), Labels: map[string]string{homeLabel: home}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	next := newEngine(t, data)
+	if err := next.Reap(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left := leftovers(t, next); len(left) > 0 {
+		t.Errorf("left are %q", left)
+	}
+	info, err := next.Reclaim(bounded(t), m.id, m.life, []string{known.ID})
+	if err != nil || info == nil || info.ID <= known.ID {
+		t.Fatalf("reclaimed %+v, %v", info, err)
+	}
+	start(t, next, m.id, info.ID).expect("x", "'newer'")
+	if got := len(containers(t, stranger, "")); got != 1 {
+		t.Errorf("the other home has %d containers", got)
+	}
+	strange.expect("x", "'theirs'")
+	home, _ := stranger.homeID()
+	if err := api.VolumeRemove(t.Context(), "forevervm-test-"+strings.ToLower(home), false); err != nil {
+		t.Errorf("the other home's volume: %v", err)
+	}
+}
+
+// Somebody kills the container, or removes it: the machine ends with a word, and goes on from its last checkpoint.
+func TestContainerIsTakenAway(t *testing.T) {
+	e := newEngine(t, t.TempDir())
+	api := dockerd.Client(t)
+	for name, away := range map[string]func(id string) error{
+		"killed": func(id string) error { return api.ContainerKill(t.Context(), id, "KILL") },
+		"removed": func(id string) error {
+			return api.ContainerRemove(t.Context(), id, container.RemoveOptions{Force: true, RemoveVolumes: true})
+		},
+		"stopped": func(id string) error { return api.ContainerStop(t.Context(), id, container.StopOptions{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := start(t, e, newID(t, e), "")
+			m.value("x = 'saved'")
+			info, err := m.Checkpoint(bounded(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.value("x = 'newer'")
+			if err := away(m.Sandbox.(*Sandbox).container); err != nil {
+				t.Fatal(err)
+			}
+			cause, checkpoint, want := m.awaitEnd(), info.ID, "'saved'"
+			if name == "stopped" { // its supervisor was asked to end, and saved it
+				if cause.Kind != machine.EndedStopped || cause.Checkpoint == nil {
+					t.Fatalf("the cause is %+v", cause)
+				}
+				checkpoint, want = cause.Checkpoint.ID, "'newer'"
+			} else if cause.Kind != machine.EndedBroken || cause.Detail == "" {
+				t.Errorf("the cause is %+v", cause)
+			}
+			start(t, e, m.id, checkpoint).expect("x", want)
+		})
+	}
+}
+
+// Docker ends under a machine, or crashes, and comes back.
+func TestDockerEnds(t *testing.T) {
+	if !dockerd.Own() {
+		t.Fatal("this test stops Docker: it needs one of its own, which only root can start")
+	}
+	for name, end := range map[string]func(*dockertest.Daemon) error{
+		"Stopped": (*dockertest.Daemon).Terminate, "Crashed": (*dockertest.Daemon).Kill,
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine(t, t.TempDir())
+			m := start(t, e, newID(t, e), "")
+			m.value("x = 'saved'")
+			known, err := m.Checkpoint(bounded(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.value("x = 'newer'")
+			if err := end(dockerd); err != nil {
+				t.Fatal(err)
+			}
+			if cause := m.awaitEnd(); cause.Detail == "" {
+				t.Errorf("the cause is %+v", cause)
+			}
+			// Whoever wants the machine meanwhile is told what to do.
+			_, err = tryStart(t, e, m.id, known.ID)
+			if !errors.Is(err, machine.ErrUnavailable) || !strings.Contains(err.Error(), "Start it") {
+				t.Errorf("without Docker: %v", err)
+			}
+			if problems := e.Check(t.Context()); len(problems) != 1 || !strings.Contains(problems[0].What, "Docker at "+dockerd.Host) {
+				t.Errorf("the problems are %+v", problems)
+			}
+			if err := dockerd.Run(); err != nil {
+				t.Fatal(err)
+			}
+			if problems := e.Check(t.Context()); len(problems) != 0 {
+				t.Errorf("the problems are %+v", problems)
+			}
+			info, err := e.Reclaim(bounded(t), m.id, m.life, []string{known.ID})
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkpoint, want := known.ID, "'saved'"
+			if info != nil {
+				checkpoint, want = info.ID, "'newer'"
+			} else if name == "Stopped" {
+				t.Error("Docker was stopped gently, and the machine was not saved")
+			}
+			start(t, e, m.id, checkpoint).expect("x", want)
+		})
+	}
+}
+
+// Everything that is not in use is pruned, the image too: it is loaded again, and nothing is lost.
+func TestPruned(t *testing.T) {
+	e := newEngine(t, t.TempDir())
+	api := dockerd.Client(t)
+	m := start(t, e, newID(t, e), "")
+	m.value("x = 'kept'")
+	info, err := m.Stop(bounded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := api.ContainersPrune(t.Context(), filters.Args{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := api.VolumesPrune(t.Context(), filters.Args{}); err != nil {
+		t.Fatal(err)
+	}
+	images, err := api.ImageList(t.Context(), image.ListOptions{Filters: filters.NewArgs(filters.Arg("reference", repository))})
+	if err != nil || len(images) != 1 {
+		t.Fatalf("images: %+v, %v", images, err)
+	}
+	if _, err := api.ImageRemove(t.Context(), images[0].ID, image.RemoveOptions{Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	start(t, e, m.id, info.ID).expect("x", "'kept'")
+	start(t, e, newID(t, e), "").expect("6*7", "42")
+}
+
+// What a container gives out is taken for hostile: a checkpoint of another life, or of other parts, is not taken over.
+func TestForeignCheckpointIsRefused(t *testing.T) {
+	e := newEngine(t, t.TempDir())
+	m := start(t, e, newID(t, e), "")
+	m.value("1")
+	box := m.Sandbox.(*Sandbox)
+	box.stay.start.Life = "another"
+	if _, err := m.Checkpoint(bounded(t)); !errors.Is(err, machine.ErrUnavailable) {
+		t.Errorf("a checkpoint of another life: %v", err)
+	}
+	if list, err := box.stay.folder.List(); err != nil || len(list) > 0 {
+		t.Errorf("taken over were %v, %v", list, err)
+	}
+	box.stay.start.Life = m.life
+}
+
+// A disk that is full in Docker is told as that.
+func TestDiskFull(t *testing.T) {
+	err := describe("The sandbox image could not be loaded into Docker", errors.New("write /image.erofs: no space left on device"))
+	if !errors.Is(err, machine.ErrDiskFull) || !strings.Contains(err.Error(), "Docker's disk is full") {
+		t.Errorf("it is %v", err)
+	}
+}
+
+// The image is the same wherever it is made of the same parts, and there is nothing in it but these.
+func TestImage(t *testing.T) {
+	e := newEngine(t, t.TempDir())
+	p, err := e.store.Parts("base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	small := filepath.Join(t.TempDir(), "small.erofs")
+	if err := os.WriteFile(small, []byte("small"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.Image, p.Runsc = small, small
+	one, err := imageOf(p, e.cfg.Supervisor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := imageOf(p, e.cfg.Supervisor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := one.Digest()
+	b, _ := again.Digest()
+	if err != nil || a != b {
+		t.Errorf("made twice, it is %v and %v, %v", a, b, err)
+	}
+	layers, err := one.Layers()
+	if err != nil || len(layers) != 2 {
+		t.Fatalf("%d layers, %v", len(layers), err)
+	}
+	r, err := layers[0].Uncompressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if b, err := io.ReadAll(r); err != nil || !strings.Contains(string(b), "small") {
+		t.Errorf("the first layer has %d bytes, %v", len(b), err)
+	}
+	other := p
+	other.ImageDigest = "another"
+	if imageRef(p, "s") == imageRef(other, "s") || imageRef(p, "s") == imageRef(p, "t") {
+		t.Error("the image's name does not follow its parts")
+	}
+}
+
+// dead is a client of a Docker that does not answer.
+func dead(t *testing.T) *client.Client {
+	t.Helper()
+	api, err := client.NewClientWithOpts(client.WithHost("unix://" + filepath.Join(t.TempDir(), "no.sock")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return api
+}

@@ -1,0 +1,134 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/docker/docker/client"
+
+	"github.com/forevervm/desktop/backend/engine/local"
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// findPatience bounds how long one place is asked whether there is a Docker.
+const findPatience = 5 * time.Second
+
+// problem is why there is no Docker to be used. Of several, the one with the highest rank is told.
+type problem struct {
+	machine.Problem
+	rank  int
+	cause error
+}
+
+const (
+	rankAbsent = iota
+	rankStopped
+	rankUnfit
+)
+
+// explain makes sentences of why a place has no Docker that can be used.
+func explain(c candidate, err error) *problem {
+	said := func(rank int, what, do string) *problem {
+		return &problem{machine.Problem{What: what, Do: do}, rank, err}
+	}
+	switch {
+	case errors.Is(err, errTooOld):
+		return said(rankUnfit, c.what+" is too old ("+strings.TrimPrefix(err.Error(), errTooOld.Error()+": ")+").", "Update it to "+oldestRelease+" or newer.")
+	case errors.Is(err, errWindowsContainers):
+		return said(rankUnfit, c.what+" is set to Windows containers.", "Choose \"Switch to Linux containers\" in Docker's menu.")
+	case errors.Is(err, errSSH):
+		return said(rankUnfit, c.what+" is reached over ssh, which ForeverVM cannot do.", "Forward its socket with `ssh -L`, and set DOCKER_HOST to that.")
+	case errors.Is(err, fs.ErrPermission):
+		do := "Give yourself the right to use it, then start ForeverVM again."
+		if runtime.GOOS == "linux" {
+			do = "Run `sudo usermod -aG docker $USER`, log out and in again. (Who may use Docker can become root on this computer.)"
+		}
+		return said(rankUnfit, "You may not use "+c.what+" on this computer.", do)
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOENT):
+		if c.chosen {
+			return said(rankStopped, c.what+" does not run.", "Start it, and try again.")
+		}
+		return notInstalled()
+	case errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, context.DeadlineExceeded) || client.IsErrConnectionFailed(err):
+		return said(rankStopped, c.what+" does not answer.", "Start it, and try again.")
+	default:
+		return said(rankStopped, fmt.Sprintf("%s cannot be used: %v.", c.what, err), "Make sure that `docker info` works, and try again.")
+	}
+}
+
+// notInstalled is what is wrong where nothing listens anywhere.
+func notInstalled() *problem {
+	if _, err := exec.LookPath("docker"); err == nil {
+		return &problem{machine.Problem{What: "Docker is installed, but does not run.", Do: startDocker()}, rankAbsent, nil}
+	}
+	return &problem{machine.Problem{
+		What: "Docker is not installed.",
+		Do:   "Install Docker Desktop, OrbStack, Colima or Docker Engine if machines are to run in Docker.",
+	}, rankAbsent, nil}
+}
+
+func startDocker() string {
+	if runtime.GOOS == "linux" {
+		return "Start it with `sudo systemctl start docker`, and try again."
+	}
+	return "Start Docker Desktop, and try again."
+}
+
+// Check says what keeps this engine from working.
+func (e *Engine) Check(ctx context.Context) []machine.Problem {
+	var problems []machine.Problem
+	if _, err := e.store.Parts("base"); err != nil {
+		problems = append(problems, machine.Problem{What: "A part of the sandbox is missing.", Do: err.Error()})
+	}
+	if _, err := e.store.Digest(e.cfg.Supervisor); err != nil {
+		problems = append(problems, machine.Problem{What: "The program supervisor is missing.", Do: "Install ForeverVM again."})
+	}
+	ctx, cancel := context.WithTimeout(ctx, findPatience)
+	defer cancel()
+	if d, ok := e.reached(); ok {
+		if _, err := d.api.Ping(ctx); err == nil {
+			return problems
+		}
+		e.lost(d)
+	}
+	if _, problem := e.probe(ctx); problem != nil {
+		problems = append(problems, problem.Problem)
+	}
+	return problems
+}
+
+// failed makes a sentence of what Docker did not do, and forgets a Docker that is gone.
+func (e *Engine) failed(d *daemon, what string, err error) error {
+	if client.IsErrConnectionFailed(err) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT) {
+		e.lost(d)
+		return &machine.Error{Kind: machine.ErrUnavailable, Message: "Docker does not answer. Start it, and try again.", Cause: err}
+	}
+	return describe(what, err)
+}
+
+// describe makes a sentence of an error of Docker's or of the file system's.
+func describe(what string, err error) error {
+	var told *machine.Error
+	switch {
+	case errors.As(err, &told):
+		return err
+	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
+		return local.Describe(err)
+	case strings.Contains(err.Error(), "no space left on device"):
+		return &machine.Error{
+			Kind:    machine.ErrDiskFull,
+			Message: what + ": Docker's disk is full. Free some room there (`docker system df` shows what takes it), or give Docker a larger one, and try again.", Cause: err,
+		}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &machine.Error{Kind: machine.ErrUnavailable, Message: what + ": Docker did not answer in time. Restart it, and try again.", Cause: err}
+	default:
+		return &machine.Error{Kind: machine.ErrUnavailable, Message: fmt.Sprintf("%s: %v.", what, err), Cause: err}
+	}
+}
