@@ -1,17 +1,18 @@
 """How an interrupt reaches the user's code.
 
 First SIGINT, as Ctrl-C gives it. Where that is lost, because `os.system` ignores it while it waits, an exception
-is put into the main thread. From the second time on both come at once, and a signal of our own for code that
-handles or ignores SIGINT.
+is put into the main thread; where what it raised fell into a place that drops exceptions, it comes again. From the
+second time on all come at once, and a signal of our own for code that handles or ignores SIGINT.
 """
 
 import ctypes
+import functools
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,6 +20,7 @@ from .processes import NUDGE
 from .window import Window
 
 LOST_SECONDS = 0.02
+_DROPS = 50  # how often it is dropped before it has to be sent once more
 _LOCK_SECONDS = 1.0
 
 _async_exc = ctypes.pythonapi.PyThreadState_SetAsyncExc
@@ -26,7 +28,7 @@ _async_exc.argtypes = [ctypes.c_ulong, ctypes.py_object]
 _NO_EXCEPTION = ctypes.py_object()
 _signal, _DEFAULT = signal.signal, signal.SIG_DFL
 _getsignal, _SIGINT, _sleep, _get_ident = signal.getsignal, signal.SIGINT, time.sleep, threading.get_ident
-_unraisablehook, _getpid = sys.__unraisablehook__, os.getpid
+_unraisablehook, _getpid, _pthread_kill = sys.__unraisablehook__, os.getpid, signal.pthread_kill
 
 
 class Interrupts:
@@ -38,7 +40,7 @@ class Interrupts:
         self._pid = _getpid()
         self._seq: int | None = None
         self._open = False
-        self._seen = False
+        self._seen = self._kept = self._dropped = False
         # Held while an exception is put into the main thread, so that none comes after the window is closed.
         self._lock = threading.RLock()
         self.handlers = {_SIGINT: self.on_signal, NUDGE: self._on_nudge}
@@ -46,6 +48,7 @@ class Interrupts:
             _signal(number, handler)
         signal.signal = self._signal  # type: ignore[assignment]
         sys.unraisablehook = self._on_unraisable
+        os.fork, os.forkpty = self._undisturbed(os.fork), self._undisturbed(os.forkpty)
 
     def _signal(self, number: Any, handler: Any) -> Any:
         """`signal.signal`. The system's default, to end the process, would end the machine: ours is to end the instruction."""
@@ -59,7 +62,8 @@ class Interrupts:
 
     def begin(self, seq: int) -> None:
         """From here on KeyboardInterrupt may be raised anywhere."""
-        self._seq, self._seen, self._open = seq, False, True
+        self._seen = self._dropped = False
+        self._seq, self._open = seq, True
         self._window.open(seq)
 
     def end(self) -> None:
@@ -78,20 +82,34 @@ class Interrupts:
         if _get_ident() != self._main or not self._open:
             yield _get_ident() == self._main
             return
-        self._open = self._seen = False
+        self._open = self._kept = False
         try:
             yield True
         finally:
             self._open = True
-        if self._seen:
+        if self._kept:
             raise KeyboardInterrupt
+
+    def _undisturbed(self, fork: Callable[[], Any]) -> Callable[[], Any]:
+        """What Python calls around a fork drops exceptions, in both processes."""
+
+        @functools.wraps(fork)
+        def undisturbed() -> Any:
+            with self.held_back():
+                return fork()
+
+        return undisturbed
 
     def press(self, seq: int, hard: bool) -> None:
         """Called by another thread beside the signal."""
-        if not hard:
+        for _ in range(0 if hard else _DROPS):
             _sleep(LOST_SECONDS)
             if self._seen or _getsignal(_SIGINT) != self.on_signal:
                 return  # it arrived, or the user's code handles interrupts itself
+            if not self._dropped:
+                break
+            self._dropped = False
+            _pthread_kill(self._main, _SIGINT)
         if self._lock.acquire(timeout=_LOCK_SECONDS):
             try:
                 if self._open and self._seq == seq:
@@ -104,6 +122,7 @@ class Interrupts:
         self._seen = True
         if self._open:
             raise KeyboardInterrupt
+        self._kept = True
 
     def _on_nudge(self, _number: int, _frame: Any) -> None:
         if self._open:
@@ -113,6 +132,6 @@ class Interrupts:
         """An interrupt can fall into a finalizer or a callback of C code, where exceptions are dropped."""
         ours = _get_ident() == self._main and _getpid() == self._pid
         if event.exc_type is KeyboardInterrupt and ours and self._open:
-            _async_exc(self._main, KeyboardInterrupt)
+            self._dropped, self._seen = True, False  # raised in here, it would be dropped again
         else:
             _unraisablehook(event)

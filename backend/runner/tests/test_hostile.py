@@ -60,6 +60,21 @@ def test_interrupt_at_every_moment(machine: Runner) -> None:
         assert machine.run("1").value == "1"
 
 
+def test_interrupt_between_forks(machine: Runner) -> None:
+    """What Python calls around a fork drops exceptions; once is enough all the same, and no child lives on."""
+    code = "import os\nprint('in')\nwhile True:\n    if os.fork() == 0: os._exit(0)\n    os.wait()"
+    for _ in range(12):
+        outcome = interrupted(machine, code)
+        assert outcome.ename == "KeyboardInterrupt"
+        assert "Exception ignored" not in outcome.err
+
+
+def test_interrupt_that_a_finalizer_drops(machine: Runner) -> None:
+    code = "import time\nclass D:\n    def __del__(self): time.sleep(600)\nprint('in')\nD()\n"
+    assert interrupted(machine, code + "while True: pass").ename == "KeyboardInterrupt"
+    assert interrupted(machine, code + "time.sleep(600)").ename == "KeyboardInterrupt"
+
+
 def test_interrupted_coroutine_is_not_resumed_later(machine: Runner) -> None:
     code = "import asyncio\nlog = []\ntry:\n    print('in')\n    await asyncio.sleep(600)\nfinally:\n    log.append('ended')\nlog.append('wrong')"
     assert interrupted(machine, code).ename == "KeyboardInterrupt"
