@@ -84,7 +84,7 @@ func inherit(opts CreateOptions, parent Machine) CreateOptions {
 	if opts.MemoryMB == 0 {
 		opts.MemoryMB = parent.MemoryMB
 	}
-	if opts.Engine == "" {
+	if opts.Engine == "" || opts.Engine == autoEngine {
 		opts.Engine = parent.Engine
 	}
 	if opts.Image == "" {

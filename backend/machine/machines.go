@@ -68,7 +68,7 @@ func (s *Service) forget(e *entry) {
 	maps.DeleteFunc(s.names, func(_ string, id ID) bool { return id == e.id })
 }
 
-// autoEngine stands for the engine that new machines get where none is named.
+// autoEngine stands for the engine that a machine gets where none is named: a fork its parent's, others the default.
 const autoEngine = "auto"
 
 // newRecord checks the options and fills in the defaults.

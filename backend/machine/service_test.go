@@ -242,6 +242,26 @@ func TestInstructionsRunInOrderAndKeepTheirRecord(t *testing.T) {
 	})
 }
 
+func TestAnEngineIsNamedOrChosen(t *testing.T) {
+	inTime(t, func(w *world) {
+		for _, named := range []string{"", "auto", "script"} {
+			m, err := w.Create(w.ctx, machine.CreateOptions{Engine: named})
+			w.ok(err)
+			if m.Engine != "script" {
+				t.Errorf("where %q is asked for, it runs on %q", named, m.Engine)
+			}
+			fork, err := w.Fork(w.ctx, m.Name, "", machine.CreateOptions{Engine: named})
+			w.ok(err)
+			if fork.Engine != "script" {
+				t.Errorf("where %q is asked for, the fork runs on %q", named, fork.Engine)
+			}
+		}
+		if _, err := w.Create(w.ctx, machine.CreateOptions{Engine: "none"}); !errors.Is(err, machine.ErrUnavailable) {
+			t.Errorf("on an engine that is not there: %v", err)
+		}
+	})
+}
+
 func TestIdleMachineIsSavedThenSwappedThenWokenByTheNextInstruction(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.create("m")

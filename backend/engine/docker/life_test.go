@@ -3,6 +3,7 @@
 package docker
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/volume"
 	"github.com/docker/docker/client"
+	"github.com/moby/profiles/seccomp"
 
 	"github.com/forevervm/desktop/backend/engine/docker/dockertest"
 	"github.com/forevervm/desktop/backend/engine/native"
@@ -237,6 +239,24 @@ func TestForeignCheckpointIsRefused(t *testing.T) {
 		t.Errorf("taken over were %v, %v", list, err)
 	}
 	box.stay.start.Life = m.life
+}
+
+// Where containers may not make name spaces, as with Docker's default profile, that is what a person is told.
+func TestNameSpacesAreForbidden(t *testing.T) {
+	e := newEngine(t, t.TempDir())
+	usual, err := json.Marshal(seccomp.DefaultProfile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func(ours string) { seccompProfile = ours }(seccompProfile)
+	seccompProfile = string(usual)
+	_, err = tryStart(t, e, newID(t, e), "")
+	if !errors.Is(err, machine.ErrUnavailable) || !strings.Contains(err.Error(), "does not let its containers build the sandbox") {
+		t.Errorf("it is told as %v", err)
+	}
+	if left := leftovers(t, e); len(left) > 0 {
+		t.Errorf("left are %q", left)
+	}
 }
 
 // A disk that is full in Docker is told as that.

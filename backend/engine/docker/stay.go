@@ -76,7 +76,7 @@ func (e *Engine) launch(ctx context.Context, d *daemon, s stay) (*Sandbox, error
 		return nil, e.failed(d, "The machine's container could not be started", err)
 	}
 	if err := b.connect(ctx); err != nil {
-		return nil, err
+		return nil, b.refused(err)
 	}
 	return b, nil
 }
@@ -143,6 +143,22 @@ func (b *Sandbox) connect(ctx context.Context) error {
 			b.seeOff()
 		},
 	})
+	return err
+}
+
+// refused says that the container may not do what building the sandbox takes, where its supervisor ended because of that.
+func (b *Sandbox) refused(err error) error {
+	said := b.attached.stderr.String()
+	for _, step := range []string{"start in a user name space", "make the mounts private", "mount the private root"} {
+		if strings.Contains(said, step) {
+			return &machine.Error{
+				Kind: machine.ErrUnavailable,
+				Message: "Docker does not let its containers build the sandbox: the computer that it runs on forbids them user name spaces or mounts. " +
+					"On Ubuntu, let machines run without Docker (the engine native), or use Docker Desktop.",
+				Cause: fmt.Errorf("%w: %s", err, said),
+			}
+		}
+	}
 	return err
 }
 

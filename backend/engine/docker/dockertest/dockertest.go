@@ -63,7 +63,7 @@ func (d *Daemon) Own() bool { return d.dir != "" }
 func (d *Daemon) Run() error {
 	d.cmd = exec.Command("dockerd",
 		"--data-root", filepath.Join(d.dir, "data"), "--exec-root", filepath.Join(d.dir, "exec"), "--pidfile", filepath.Join(d.dir, "pid"),
-		"--host", d.Host, "--storage-driver", "overlay2",
+		"--host", d.Host, "--storage-driver", "overlay2", "--exec-opt", "native.cgroupdriver=cgroupfs", "--cgroup-parent", "/"+filepath.Base(d.dir),
 		// No machine has a network, and the computer's is not to be touched.
 		"--bridge", "none", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false")
 	d.cmd.Stdout, d.cmd.Stderr = d.log, d.log
@@ -118,6 +118,14 @@ func (d *Daemon) Stop() error {
 		return err
 	}
 	d.log.Close()
+	for _, pattern := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/*/"} {
+		groups, _ := filepath.Glob(pattern + filepath.Base(d.dir))
+		for _, group := range groups {
+			if err := os.Remove(group); err != nil {
+				return fmt.Errorf("dockerd left a control group behind: %w", err)
+			}
+		}
+	}
 	// One that crashed leaves the mount of its data.
 	_ = syscall.Unmount(filepath.Join(d.dir, "data"), syscall.MNT_DETACH)
 	if left := d.mounts(); len(left) > 0 {
