@@ -29,7 +29,11 @@ func (e *Engine) carryIn(ctx context.Context, d *daemon, container string, from 
 	defer cancel()
 	archive := stream(func(w io.Writer) error { return from.Pack(ctx, id, owner, w) })
 	defer archive.Close()
-	if err := d.api.CopyToContainer(ctx, container, machinePath, archive, copyOptions); err != nil {
+	err := d.api.CopyToContainer(ctx, container, machinePath, archive, copyOptions)
+	if errors.Is(err, checkpoint.ErrUnusable) {
+		return local.Unusable("The saved state of this machine is missing or damaged. An earlier checkpoint may still work.", err)
+	}
+	if err != nil {
 		return e.failed(d, "The machine's saved state could not be copied into Docker", err)
 	}
 	return nil

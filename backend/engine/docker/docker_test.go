@@ -84,6 +84,12 @@ func newEngine(t testing.TB, data string) *Engine {
 		Data: data, Host: dockerd.Host, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
 	shareTemplate(t, cfg)
+	return newEngineOn(t, cfg)
+}
+
+// newEngineOn makes an engine that is closed after the test.
+func newEngineOn(t testing.TB, cfg Config) *Engine {
+	t.Helper()
 	e := New(cfg)
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {

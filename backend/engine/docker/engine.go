@@ -138,10 +138,10 @@ func (e *Engine) startNew(ctx context.Context, d *daemon, s stay) (*Sandbox, err
 		if err != nil {
 			return nil, err
 		}
-		if s.template, err = e.templateVolume(ctx, d, s.parts, found); err != nil {
-			return nil, err
+		var box *Sandbox
+		if s.template, err = e.templateVolume(ctx, d, s.parts, found); err == nil {
+			box, err = e.launch(ctx, d, s)
 		}
-		box, err := e.launch(ctx, d, s)
 		if again || !errors.Is(err, machine.ErrCheckpointUnusable) {
 			return box, err
 		}

@@ -14,6 +14,8 @@ import (
 	"sync"
 
 	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/client"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -53,7 +55,7 @@ func imageOf(p local.Parts, supervisor string) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	image, err := mutate.AppendLayers(empty.Image,
+	made, err := mutate.AppendLayers(empty.Image,
 		layerOf(entry{path: imagePath, source: p.Image, mode: 0o444}),
 		layerOf(
 			entry{path: runscPath, source: p.Runsc, mode: 0o555},
@@ -64,7 +66,7 @@ func imageOf(p local.Parts, supervisor string) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := image.ConfigFile()
+	config, err := made.ConfigFile()
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +76,7 @@ func imageOf(p local.Parts, supervisor string) (v1.Image, error) {
 		"org.opencontainers.image.title":       "ForeverVM sandbox",
 		"org.opencontainers.image.description": "What ForeverVM's machines run in. It is loaded again when a machine needs it.",
 	}}
-	return mutate.ConfigFile(image, config)
+	return mutate.ConfigFile(made, config)
 }
 
 // architecture tells which processors a program is for.
@@ -200,11 +202,32 @@ func (e *Engine) ensureImage(ctx context.Context, api *client.Client, p local.Pa
 	if err := load(ctx, api, p, e.cfg.Supervisor, ref); err != nil {
 		return "", describe("The sandbox image could not be loaded into Docker", err)
 	}
+	e.removeOldImages(ctx, api, supervisor)
 	return ref, nil
 }
 
+// removeOldImages removes those of earlier versions, each a gigabyte, unless a container has it.
+func (e *Engine) removeOldImages(ctx context.Context, api *client.Client, supervisor string) {
+	current := map[string]bool{}
+	for _, p := range e.store.AllParts() {
+		current[imageRef(p, supervisor)] = true
+	}
+	list, err := api.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("reference", repository))})
+	for _, one := range list {
+		for _, ref := range one.RepoTags {
+			if !current[ref] {
+				_, rm := api.ImageRemove(ctx, ref, image.RemoveOptions{PruneChildren: true})
+				err = errors.Join(err, rm)
+			}
+		}
+	}
+	if err != nil {
+		e.cfg.Log.Info("an image of an earlier version stays in Docker", "error", err)
+	}
+}
+
 func load(ctx context.Context, api *client.Client, p local.Parts, supervisor, ref string) error {
-	image, err := imageOf(p, supervisor)
+	made, err := imageOf(p, supervisor)
 	if err != nil {
 		return err
 	}
@@ -212,7 +235,7 @@ func load(ctx context.Context, api *client.Client, p local.Parts, supervisor, re
 	if err != nil {
 		return err
 	}
-	archive := stream(func(w io.Writer) error { return tarball.Write(tag, image, w) })
+	archive := stream(func(w io.Writer) error { return tarball.Write(tag, made, w) })
 	defer archive.Close()
 	response, err := api.ImageLoad(ctx, archive, client.ImageLoadWithQuiet(true))
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
@@ -19,6 +20,7 @@ import (
 	"github.com/moby/profiles/seccomp"
 
 	"github.com/forevervm/desktop/backend/engine/docker/dockertest"
+	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/engine/native"
 	"github.com/forevervm/desktop/backend/machine"
 )
@@ -221,8 +223,19 @@ func TestPruned(t *testing.T) {
 	if _, err := api.ImageRemove(t.Context(), images[0].ID, image.RemoveOptions{Force: true}); err != nil {
 		t.Fatal(err)
 	}
+	// One of an earlier version goes when the present one is loaded.
+	small := filepath.Join(t.TempDir(), "small.erofs")
+	if err := os.WriteFile(small, []byte("small"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := load(t.Context(), api, local.Parts{Image: small, Runsc: small}, e.cfg.Supervisor, repository+":earlier"); err != nil {
+		t.Fatal(err)
+	}
 	start(t, e, m.id, info.ID).expect("x", "'kept'")
 	start(t, e, newID(t, e), "").expect("6*7", "42")
+	if _, err := api.ImageInspect(t.Context(), repository+":earlier"); !cerrdefs.IsNotFound(err) {
+		t.Errorf("the image of an earlier version: %v", err)
+	}
 }
 
 // What a container gives out is taken for hostile: a checkpoint of another life, or of other parts, is not taken over.
@@ -257,6 +270,30 @@ func TestNameSpacesAreForbidden(t *testing.T) {
 	if left := leftovers(t, e); len(left) > 0 {
 		t.Errorf("left are %q", left)
 	}
+}
+
+// A checkpoint that lost a file is told as that; a template that did is made anew, and nobody is told.
+func TestDamaged(t *testing.T) {
+	e := newEngine(t, t.TempDir())
+	m := start(t, e, newID(t, e), "")
+	m.value("1")
+	info, err := m.Stop(bounded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	templates, err := filepath.Glob(filepath.Join(e.cfg.Data, "templates", "*", "checkpoints", "*"))
+	if err != nil || len(templates) != 1 {
+		t.Fatalf("templates: %q, %v", templates, err)
+	}
+	for _, dir := range []string{local.Checkpoints(e.store.Machine(m.id)).Path(info.ID), templates[0]} {
+		if err := os.Remove(filepath.Join(dir, "pages.img")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := tryStart(t, e, m.id, info.ID); !errors.Is(err, machine.ErrCheckpointUnusable) {
+		t.Errorf("a damaged checkpoint: %v", err)
+	}
+	start(t, newEngineOn(t, e.cfg), newID(t, e), "").expect("6*7", "42")
 }
 
 // A disk that is full in Docker is told as that.

@@ -40,6 +40,17 @@ func (s *Store) Parts(image string) (Parts, error) {
 	return p, nil
 }
 
+// AllParts are those of every image that is here.
+func (s *Store) AllParts() (all []Parts) {
+	images, _ := filepath.Glob(filepath.Join(s.cfg.Images, "*"+imageSuffix))
+	for _, image := range images {
+		if p, err := s.Parts(Parts{Image: image}.Name()); err == nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
 // Name is the image's name, such as "base".
 func (p Parts) Name() string { return strings.TrimSuffix(filepath.Base(p.Image), imageSuffix) }
 

@@ -87,12 +87,8 @@ func (s *Store) removeTemplates(p Parts) error {
 		return err
 	}
 	keep := map[string]bool{"lock": true, p.key(): true}
-	images, _ := filepath.Glob(filepath.Join(s.cfg.Images, "*"+imageSuffix))
-	for _, image := range images {
-		digest, err := s.digests.of(image)
-		if err == nil {
-			keep[Parts{RuntimeDigest: p.RuntimeDigest, ImageDigest: digest}.key()] = true
-		}
+	for _, other := range s.AllParts() {
+		keep[other.key()] = true
 	}
 	for _, entry := range entries {
 		if !keep[entry.Name()] {
