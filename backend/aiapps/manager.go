@@ -454,13 +454,12 @@ func (m *Manager) report(app App, changes []Change) Report {
 func (m *Manager) change(app App, path string, change edit, dryRun bool) (Change, error) {
 	for try := 1; ; try++ {
 		result, err := m.changeOnce(app, path, change, dryRun)
-		if err == nil || try < tries && errors.Is(err, safefile.ErrChanged) {
-			if err == nil {
-				return result, nil
-			}
-			continue
+		switch {
+		case err == nil:
+			return result, nil
+		case try == tries || !errors.Is(err, safefile.ErrChanged):
+			return Change{}, m.explain(app, path, err)
 		}
-		return Change{}, m.explain(app, path, err)
 	}
 }
 
@@ -529,7 +528,10 @@ func (m *Manager) changeOnce(app App, path string, change edit, dryRun bool) (Ch
 	if next.record != nil {
 		next.record.Done = true
 	}
-	return result, m.record(path, next.record)
+	if err := m.record(path, next.record); err != nil {
+		return Change{}, &Error{Kind: ErrFile, Cause: err, Message: fmt.Sprintf("%s was changed as asked, but that could not be noted (%v), so it will not be told when the entry is lost.", path, cause(err))}
+	}
+	return result, nil
 }
 
 // remove deletes a file, and the folders that were made for it where they are empty.

@@ -50,7 +50,7 @@ func (c *caller) appCalls(t *testing.T) {
 	if app := cursor(); app.State != "official" {
 		t.Errorf("a dry run left %+v", app)
 	}
-	if done := as[api.AppReport](c, c.send("POST", "/api/apps/cursor/connect", api.ChangeApp{Replace: true})); done.Changes[0] != plan.Changes[0] || done.Next == "" {
+	if done := as[api.AppReport](c, c.send("POST", "/api/apps/cursor/connect", api.ChangeApp{Replace: true})); done.Changes[0] != plan.Changes[0] || done.Running || done.Next != "" {
 		t.Errorf("%+v", done)
 	}
 	if tested := as[api.AppTest](c, c.send("POST", "/api/apps/cursor/test", nil)); tested.Tools == 0 || tested.Version == "" {

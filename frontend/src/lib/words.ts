@@ -58,6 +58,7 @@ export const words = {
   apps: {
     title: 'AI apps',
     connectOne: 'Connect an AI app',
+    ailing: 'AI apps: one has lost its connection',
     text: 'A connected app can make machines and run Python in them. One entry is added to its settings; nothing else in them changes, and disconnecting gives back what was there.',
     none: 'No AI app that ForeverVM knows was found on this computer. If you have one, start it once.',
     elsewhere: (names: string) => `Not found on this computer: ${names}.`,

@@ -28,6 +28,8 @@ export class AiApps {
   problem = $state('');
 
   readonly here = $derived((this.list ?? []).filter(({ installed }) => installed));
+  /** Whether one that was connected is no longer. */
+  readonly ailing = $derived(this.here.some(({ state }) => ['wiped', 'outdated'].includes(state)));
   readonly elsewhere = $derived((this.list ?? []).filter(({ installed }) => !installed));
 
   constructor(private readonly api: () => Api) {}
