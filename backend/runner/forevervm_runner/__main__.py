@@ -45,7 +45,9 @@ def _relay(relay: Relay) -> int:
 
 
 def _worker(null: int, captures: list[Capture], window: Window, work: socket.socket, side: socket.socket) -> NoReturn:
-    os.setsid()
+    # A group of its own, in the relay's session: in one of its own gVisor takes the group for orphaned, and ends all of it by SIGHUP
+    # when a process of it ends while another is stopped.
+    os.setpgid(0, 0)
     for fd, capture in enumerate(captures, start=1):
         os.dup2(capture.write_fd, fd)
     null = hidden(null)

@@ -4,6 +4,7 @@ What no process survives (`os._exit`, a segmentation fault, every descriptor clo
 tells it and ends. Fork and thread bombs, a full disk and the network are bounded outside and tested there.
 """
 
+import textwrap
 import time
 
 import pytest
@@ -335,6 +336,20 @@ def test_recursion(start, code: str) -> None:  # type: ignore[no-untyped-def]
     runner = start()
     runner.run(code)
     assert runner.run("'alive'").value == "'alive'"
+
+
+def test_a_child_ends_while_another_is_stopped(machine: Runner) -> None:
+    code = """
+        import signal, subprocess
+        stopped = subprocess.Popen(["sleep", "600"])
+        stopped.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, stopped.pid, os.WSTOPPED | os.WNOWAIT)
+        subprocess.run(["true"])
+        still = stopped.poll()
+        stopped.kill()
+        still, stopped.wait()
+    """
+    assert machine.run("import os\n" + textwrap.dedent(code)).value == "(None, -9)"
 
 
 def test_fork_that_comes_back(machine: Runner) -> None:

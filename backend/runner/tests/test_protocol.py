@@ -214,7 +214,7 @@ def test_death_is_told_with_last_words(start, code: str, exit_code: int | None, 
 
 def test_death_between_instructions(start) -> None:  # type: ignore[no-untyped-def]
     runner = start()
-    runner.run("import os, threading; threading.Timer(0.05, lambda: os._exit(3)).start()")
+    runner.run("import os, threading; threading.Timer(1, lambda: os._exit(3)).start()")
     died = runner.wait(lambda: runner.first("died"))
     assert died.header["seq"] is None and died.header["exit_code"] == 3
     with pytest.raises((Gone, TimeoutError, BrokenPipeError)):
