@@ -30,7 +30,8 @@ const (
 type Engine struct {
 	cfg     Config
 	store   *local.Store
-	loading chan struct{} // full while an image is loaded
+	loading chan struct{}     // full while an image is loaded
+	driver  map[string]string // options for the driver of machines' volumes; tests make small ones
 	running sync.WaitGroup
 	// volumes is held, for reading, by who has a volume that no container has yet: others' would be removed.
 	volumes sync.RWMutex

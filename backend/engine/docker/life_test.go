@@ -296,6 +296,27 @@ func TestDamaged(t *testing.T) {
 	start(t, newEngineOn(t, e.cfg), newID(t, e), "").expect("6*7", "42")
 }
 
+// The container's volume is full: the machine gets errors for its files, is told that it cannot be saved, goes on, and can be once there is room.
+func TestVolumeIsFull(t *testing.T) {
+	e := newEngine(t, t.TempDir())
+	e.driver = map[string]string{"type": "tmpfs", "device": "tmpfs", "o": "size=300m,uid=1000,gid=1000,mode=0700"}
+	m := start(t, e, newID(t, e), "")
+	m.value("x = 'kept'")
+	m.expect("import errno\ntry:\n\twith open('/root/big', 'wb') as f:\n\t\twhile True: f.write(b'x' * (1 << 20))\nexcept OSError as e: caught = errno.errorcode[e.errno]\ncaught", "'ENOSPC'")
+	if _, err := m.Checkpoint(bounded(t)); !errors.Is(err, machine.ErrDiskFull) || !strings.Contains(err.Error(), "could not be saved") {
+		t.Errorf("saving on a full disk: %v", err)
+	}
+	m.expect("import os; os.remove('/root/big'); x", "'kept'")
+	info, err := m.Checkpoint(bounded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Kill()
+	m.awaitEnd()
+	e.driver = nil // a file system in memory forgets what is carried in before the container starts
+	start(t, e, m.id, info.ID).expect("x, __import__('os').path.exists('/root/big')", "('kept', False)")
+}
+
 // A disk that is full in Docker is told as that.
 func TestDiskFull(t *testing.T) {
 	err := describe("The sandbox image could not be loaded into Docker", errors.New("write /image.erofs: no space left on device"))

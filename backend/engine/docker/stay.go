@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -87,7 +88,7 @@ func (b *Sandbox) create(ctx context.Context, image string, labels map[string]st
 	defer cancel()
 	b.e.volumes.RLock()
 	defer b.e.volumes.RUnlock()
-	if _, err := b.d.api.VolumeCreate(ctx, volume.CreateOptions{Name: b.volume, Labels: labels}); err != nil {
+	if _, err := b.d.api.VolumeCreate(ctx, volume.CreateOptions{Name: b.volume, Labels: labels, DriverOpts: b.e.driver}); err != nil {
 		return err
 	}
 	config, host := b.spec(image, labels).configs()
@@ -157,6 +158,12 @@ func (b *Sandbox) refused(err error) error {
 					"On Ubuntu, let machines run without Docker (the engine native), or use Docker Desktop.",
 				Cause: fmt.Errorf("%w: %s", err, said),
 			}
+		}
+	}
+	if errors.Is(err, machine.ErrConflict) { // the link ended before it was of use
+		return &machine.Error{
+			Kind:    machine.ErrUnavailable,
+			Message: "The machine's container ended before the machine was in memory. Try again; the daemon's log says more.", Cause: fmt.Errorf("%w: %s", err, said),
 		}
 	}
 	return err
