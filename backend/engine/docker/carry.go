@@ -59,7 +59,11 @@ func (e *Engine) carryOut(ctx context.Context, d *daemon, container string, to c
 		return e.failed(d, "The machine's saved state could not be copied out of Docker", err)
 	}
 	defer archive.Close()
-	if _, err := to.Unpack(ctx, archive, most(memory), accept); err != nil {
+	bound := most(memory)
+	if id == "" {
+		bound *= several
+	}
+	if _, err := to.Unpack(ctx, archive, bound, accept); err != nil {
 		if errors.Is(err, checkpoint.ErrUnusable) {
 			return &machine.Error{Kind: machine.ErrUnavailable, Message: "The container gave out something that is no saved state of its machine.", Cause: err}
 		}

@@ -268,14 +268,17 @@ func (e *Engine) Close() error {
 	return d.api.Close()
 }
 
-// most is how many bytes the checkpoints can have that a container holds.
+// most is how many bytes a checkpoint can have: all that the machine may write, and hold in memory (memory, 0 for no limit).
 func most(memory int64) int64 {
-	const several, disk, unlimited = 4, 20 << 30, 256 << 30
+	const disk, unlimited = 20 << 30, 256 << 30
 	if memory == 0 {
 		memory = unlimited
 	}
-	return several * (sandbox.HardLimit(memory) + disk)
+	return sandbox.HardLimit(memory) + disk
 }
+
+// several is how many checkpoints a container can hold that were not carried out one by one.
+const several = 4
 
 // accepts has the last word on a checkpoint that came from a container: it must be of this life, and of the parts that were given to it.
 func accepts(p local.Parts, life string) func(checkpoint.Manifest) error {
