@@ -108,8 +108,9 @@ func (e *Engine) launch(ctx context.Context, cfg sandbox.Config, start protocol.
 		return nil, local.Describe(err)
 	}
 	if cfg.Restore != "" {
-		defer e.spares.refill(cfg)
-		if p := e.spares.take(cfg); p != nil {
+		p := e.spares.take(cfg)
+		e.spares.refill(cfg)
+		if p != nil {
 			s, err := e.connect(ctx, p, cfg.Machine, start)
 			if err == nil || ctx.Err() != nil {
 				e.spares.useless.Store(0)
