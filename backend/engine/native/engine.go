@@ -113,10 +113,10 @@ func (e *Engine) launch(ctx context.Context, cfg sandbox.Config, start protocol.
 		if p != nil {
 			s, err := e.connect(ctx, p, cfg.Machine, start)
 			if err == nil || ctx.Err() != nil {
-				e.spares.useless.Store(0)
+				e.spares.worked()
 				return s, err
 			}
-			e.spares.useless.Add(1)
+			e.spares.failed()
 			// It may be to blame for anything: whether the checkpoint is of use, a sandbox of its own tells.
 			e.cfg.Log.Warn("a sandbox that was made ahead is of no use", "machine", filepath.Base(cfg.Machine), "error", err)
 			if err := waitUnlocked(ctx, cfg.Machine); err != nil {

@@ -140,6 +140,15 @@ func (s *spares) dropLocked() {
 	s.next = nil
 }
 
+func (s *spares) worked() { s.useless.Store(0) }
+
+// failed notes that a spare was of no use.
+func (s *spares) failed() {
+	if s.useless.Add(1) >= maxUseless {
+		s.drop()
+	}
+}
+
 // discard ends a spare, and removes what it leaves once it is gone.
 func (s *spares) discard(sp *spare) {
 	sp.pipes.Close()
