@@ -48,9 +48,12 @@ export class Tab {
   }
 
   async newMachine(): Promise<string> {
+    const heading = this.page.locator('main h2').first();
+    const before = await heading.textContent(); // of a machine in which nothing has run, maybe
     await this.page.getByRole('button', { name: 'New machine', exact: true }).last().click();
+    await heading.filter({ hasNotText: before ?? '' }).waitFor();
     await this.page.getByText('Nothing has run here yet').waitFor();
-    return (await this.page.locator('main h2').first().textContent()) ?? '';
+    return (await heading.textContent()) ?? '';
   }
 
   /** Types code and runs it; does not wait for its end. */
