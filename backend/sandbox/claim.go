@@ -34,7 +34,8 @@ const restoreName = "restore"
 type home struct {
 	folder string
 	lock   *os.File
-	spare  bool     // it is nobody's yet
+	spare  bool // it is nobody's yet
+	group  *cgroup.Group
 	memory *os.File // the control group's limit; nil where there is none
 }
 
@@ -43,6 +44,9 @@ func settle(cfg Config) (*home, error) {
 	h := &home{folder: cfg.Folder(), spare: cfg.Spare != ""}
 	if err := h.enter(); err != nil {
 		return nil, err
+	}
+	if left := groupOf(h.lock); left != "" { // of a supervisor that was killed
+		cgroup.Remove(left)
 	}
 	err := errors.Join(
 		h.noteGroup(cgroup.Name(cfg.Folder())),
@@ -84,6 +88,9 @@ func (h *home) move(machine string) error {
 	next := &home{folder: machine}
 	if err := next.enter(); err != nil {
 		return err
+	}
+	if left := groupOf(next.lock); left != "" && h.group != nil {
+		h.group.RemoveBeside(left) // of a supervisor that was killed
 	}
 	err := next.noteGroup(groupOf(h.lock))
 	entries, readErr := os.ReadDir(h.folder)

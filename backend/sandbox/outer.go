@@ -50,7 +50,7 @@ func Run(cfg Config) int {
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
 	group := enterLimits(cfg)
 	defer func() { _ = group.Leave() }() // a group that is not empty is removed by the next supervisor
-	home.memory = group.MemoryMax()
+	home.group, home.memory = group, group.MemoryMax()
 	files := []*os.File{group.OOMKills(), home.memory}
 	if files[0] == nil && os.Getpid() == 1 {
 		files[0] = cgroup.ContainerOOMKills()

@@ -4,6 +4,7 @@ package sandbox_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -428,4 +429,54 @@ func TestFinishedCheckpointsAreOutOfReach(t *testing.T) {
 	if _, err := os.Stat(root + "/checkpoint/manifest.json"); err != nil {
 		t.Errorf("this tests nothing: %v", err)
 	}
+}
+
+// A supervisor that was killed leaves its control group, and the next one, whatever its own is called, removes it.
+func TestSpareRemovesWhatAKilledSupervisorLeft(t *testing.T) {
+	cfg := config(t)
+	cmd := exec.Command(built(t, "supervisor"), append([]string{"run"}, cfg.Args()...)...)
+	killed, _ := connect(t, cmd)
+	info, err := killed.Checkpoint(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed.Kill()
+	for range killed.Frames() {
+	}
+	<-killed.Ended()
+
+	claim := sandbox.Claim{Machine: cfg.Machine, Restore: filepath.Join(cfg.Machine, "checkpoints", info.ID)}
+	line, err := json.Marshal(claim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims, tell, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer claims.Close()
+	if _, err := tell.Write(line); err != nil {
+		t.Fatal(err)
+	}
+	tell.Close()
+	waiting := cfg
+	waiting.Machine, waiting.Spare = "", t.TempDir()
+	spare := exec.Command(built(t, "supervisor"), append([]string{"run"}, waiting.Args()...)...)
+	spare.ExtraFiles = []*os.File{claims}
+	s, _ := connect(t, spare)
+	if got := value(t, s, 0, "6*7"); got != "42" {
+		t.Errorf("6*7 is %s", got)
+	}
+	if groupExists(cfg) {
+		t.Error("the control group of the one that was killed is left")
+	}
+}
+
+// groupExists says whether a control group of the machine's folder's name is there.
+func groupExists(cfg sandbox.Config) (found bool) {
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, _ fs.DirEntry, _ error) error { // others come and go
+		found = found || filepath.Base(path) == cgroup.Name(cfg.Machine)
+		return nil
+	})
+	return found
 }

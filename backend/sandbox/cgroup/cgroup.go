@@ -119,10 +119,26 @@ const removePatience = 5 * time.Second
 
 // Remove removes the groups of that name that a killed supervisor left. It waits for processes that are just dying; groups with living ones stay.
 func Remove(name string) {
-	deadline := time.Now().Add(removePatience)
+	var parents []string
 	for _, h := range hierarchies() {
-		dir := filepath.Join(h.parent, name)
-		for errors.Is(os.Remove(dir), syscall.EBUSY) && time.Now().Before(deadline) {
+		parents = append(parents, h.parent)
+	}
+	remove(parents, name)
+}
+
+// RemoveBeside is Remove for who is in this group.
+func (g *Group) RemoveBeside(name string) {
+	var parents []string
+	for _, dir := range g.folders {
+		parents = append(parents, filepath.Dir(dir))
+	}
+	remove(parents, name)
+}
+
+func remove(parents []string, name string) {
+	deadline := time.Now().Add(removePatience)
+	for _, parent := range parents {
+		for errors.Is(os.Remove(filepath.Join(parent, name)), syscall.EBUSY) && time.Now().Before(deadline) {
 			time.Sleep(5 * time.Millisecond)
 		}
 	}
