@@ -105,11 +105,12 @@ func ParseOOMKills(content []byte) int {
 	return 0
 }
 
-// Leave moves the calling process back to where it came from and removes the group, which must be empty then.
+// Leave moves the calling process back to where it came from and removes the group, whose other processes must be ending.
 func (g *Group) Leave() error {
 	var errs []error
+	deadline := time.Now().Add(removePatience)
 	for _, dir := range g.folders {
-		errs = append(errs, join(g.origin[dir]), os.Remove(dir))
+		errs = append(errs, join(g.origin[dir]), removeBy(deadline, dir))
 	}
 	return errors.Join(errs...)
 }
@@ -138,9 +139,18 @@ func (g *Group) RemoveBeside(name string) {
 func remove(parents []string, name string) {
 	deadline := time.Now().Add(removePatience)
 	for _, parent := range parents {
-		for errors.Is(os.Remove(filepath.Join(parent, name)), syscall.EBUSY) && time.Now().Before(deadline) {
-			time.Sleep(5 * time.Millisecond)
+		_ = removeBy(deadline, filepath.Join(parent, name)) // it may not be there
+	}
+}
+
+// removeBy removes a group as soon as the last of its processes is gone.
+func removeBy(deadline time.Time, dir string) error {
+	for {
+		err := os.Remove(dir)
+		if !errors.Is(err, syscall.EBUSY) || time.Now().After(deadline) {
+			return err
 		}
+		time.Sleep(5 * time.Millisecond)
 	}
 }
 
