@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 // Whenever connecting or disconnecting is killed, the file is whole, and connecting and disconnecting again gives back the first bytes.
 func TestAKillAnywhereLosesNothing(t *testing.T) {
 	const original = "{\n\t\"mcpServers\": {\n\t\t\"x\": {\"command\": \"y\"}\n\t}\n}"
-	calls := []string{"openat", "write", "fsync", "fchmod", "renameat", "unlinkat", "mkdirat"} // what changes anything
+	calls := []string{"openat", "write", "fsync", "fchmod", "renameat", "renameat2", "unlinkat", "mkdirat"} // what changes anything
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

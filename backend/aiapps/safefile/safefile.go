@@ -149,10 +149,50 @@ func (f File) Replace(data []byte) (made []string, err error) {
 	if err := f.unchanged(); err != nil {
 		return made, err
 	}
-	if err := os.Rename(temp.Name(), f.Target); err != nil {
+	if err := f.takePlace(temp.Name(), data); err != nil {
 		return made, err
 	}
 	return made, syncFolder(folder)
+}
+
+// takePlace puts a new file, which holds data, in the place of the one that was read. Another program may have written since that was last looked at: what comes out in
+// exchange is looked at too, and goes back where it is not what was read. Where the system cannot exchange files, an instant remains in which such a write is lost.
+func (f File) takePlace(fresh string, data []byte) error {
+	if !f.Exists {
+		switch err := renameNew(fresh, f.Target); {
+		case errors.Is(err, fs.ErrExist):
+			return ErrChanged
+		case !errors.Is(err, errors.ErrUnsupported):
+			return err
+		}
+		return os.Rename(fresh, f.Target)
+	}
+	switch err := exchange(fresh, f.Target); {
+	case errors.Is(err, fs.ErrNotExist): // it was removed
+		return ErrChanged
+	case errors.Is(err, errors.ErrUnsupported):
+		return os.Rename(fresh, f.Target)
+	case err != nil:
+		return err
+	}
+	if holds(fresh, f.info.Mode(), f.Data) {
+		return os.Remove(fresh)
+	}
+	err := exchange(fresh, f.Target)
+	if err == nil && !holds(fresh, f.info.Mode(), data) { // it was written once more, and that is the latest
+		err = exchange(fresh, f.Target)
+	}
+	return errors.Join(ErrChanged, err)
+}
+
+// holds says whether a path is a file of this mode that holds this text.
+func holds(path string, mode fs.FileMode, text []byte) bool {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode() != mode {
+		return false
+	}
+	now, err := os.ReadFile(path)
+	return err == nil && bytes.Equal(now, text)
 }
 
 // Remove deletes the file; the error is ErrChanged where it is no longer as it was read.

@@ -230,6 +230,50 @@ func TestAConcurrentEditIsNotLost(t *testing.T) {
 	}
 }
 
+// What is written in the instant after the last look, before the new file takes its place, is not lost either. The child waits there, as its call is held up.
+func TestAnEditInTheLastInstantIsNotLost(t *testing.T) {
+	for try := 1; ; try++ {
+		folder := t.TempDir()
+		path, trace := filepath.Join(folder, "config.json"), filepath.Join(t.TempDir(), "trace")
+		write(t, path, "old")
+		ended := make(chan string, 1)
+		go func() {
+			said, _ := asChild(t, path, "strace", "-o", trace, "-e", "trace=renameat2", "-e", "inject=renameat2:delay_enter=100000:when=1")
+			ended <- said
+		}()
+		var said string
+		for looks := 0; said == ""; {
+			select {
+			case said = <-ended:
+			default:
+				if slices.ContainsFunc(names(t, folder), func(name string) bool { return name != "config.json" }) { // it is about to
+					looks++
+				}
+				if looks == 50*try { // once; a little later in each try
+					looks++
+					write(t, filepath.Join(folder, "..", "theirs"), "theirs")
+					if err := os.Rename(filepath.Join(folder, "..", "theirs"), path); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		if got := read(t, path); said != "changed" || got != "theirs" {
+			t.Fatalf("it said %q, the file holds %q", said, got)
+		}
+		if left := names(t, folder); len(left) != 1 {
+			t.Fatalf("left is %q", left)
+		}
+		if exchanges := strings.Count(read(t, trace), "RENAME_EXCHANGE"); exchanges >= 2 {
+			t.Logf("in try %d it was put back", try)
+			return
+		}
+		if try == 100 {
+			t.Fatal("the edits never fell into the last instant")
+		}
+	}
+}
+
 func TestAFileThatAppearsMeanwhileIsNotOverwritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a", "b", "config.json")
 	file, err := safefile.Read(path)

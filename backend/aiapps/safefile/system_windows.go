@@ -1,6 +1,7 @@
 package safefile
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 )
@@ -13,3 +14,9 @@ func likeOriginal(*os.File, fs.FileInfo) error { return nil }
 
 // syncFolder has nothing to do: there is no such call.
 func syncFolder(string) error { return nil }
+
+// exchange cannot be had here.
+func exchange(_, _ string) error { return errors.ErrUnsupported }
+
+// renameNew cannot be had here.
+func renameNew(_, _ string) error { return errors.ErrUnsupported }
