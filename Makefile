@@ -12,11 +12,14 @@ GO_FILES := go.mod $(wildcard go.sum) main.go $(shell find backend app -name '*.
 PAGE := frontend/dist/index.html
 NODE_MODULES := frontend/node_modules/.package-lock.json
 PAGE_FILES := $(shell find frontend/src frontend/public -type f) $(wildcard frontend/*.html frontend/*.ts frontend/*.js frontend/*.json)
-PROGRAMS := $(patsubst backend/cmd/%/,$(BIN)/%,$(wildcard backend/cmd/*/))
+# The extension's program is only in the extension.
+PROGRAMS := $(filter-out $(BIN)/extension,$(patsubst backend/cmd/%/,$(BIN)/%,$(wildcard backend/cmd/*/)))
+MCPB_MODULES := build/mcpb/node_modules/.package-lock.json
+MCPB_FILES := $(filter-out build/mcpb/node_modules,$(wildcard build/mcpb/*))
 IMAGE_FILES := build/image/build build/image/compile.py $(wildcard build/image/keyring/*.asc build/image/requirements*.lock) \
 	$(shell find backend/runner/forevervm_runner -name __pycache__ -prune -o -print 2>/dev/null)
 
-.PHONY: run test lint bench soak build image image-ml
+.PHONY: run test lint bench soak build image image-ml mcpb
 .DELETE_ON_ERROR:
 
 # make itself starts again below, because what `build` finds depends on what deps has installed.
@@ -59,7 +62,13 @@ soak: build
 	FOREVERVM_ROUNDS=100 go test -count 1 -timeout 60m -run TestKillNine -v ./backend/e2e
 	build/fuzz 2m
 
-build: $(BIN)/runsc image $(PROGRAMS) $(BIN)/forevervm-desktop
+build: $(BIN)/runsc image $(PROGRAMS) $(BIN)/forevervm-desktop $(BIN)/forevervm.mcpb
+
+# Claude Desktop's extension for each system. MCPB_CERT and MCPB_KEY, two PEM files, sign it.
+mcpb: $(MCPB_MODULES)
+	build/mcpb/build $(VERSION) build/dist/forevervm-linux.mcpb linux amd64 arm64
+	build/mcpb/build $(VERSION) build/dist/forevervm-darwin.mcpb darwin amd64 arm64
+	build/mcpb/build $(VERSION) build/dist/forevervm-windows.mcpb windows amd64
 
 image: $(BIN)/image/base.json
 image-ml: $(BIN)/image/ml.json
@@ -76,6 +85,14 @@ $(PAGE): $(PAGE_FILES) $(NODE_MODULES)
 
 $(NODE_MODULES): frontend/package.json frontend/package-lock.json
 	cd frontend && npm ci --no-audit --no-fund
+	touch $@
+
+# This computer's, beside the programs, which open it from there.
+$(BIN)/forevervm.mcpb: $(GO_FILES) $(MCPB_FILES) $(MCPB_MODULES)
+	build/mcpb/build $(VERSION) $@ linux $(shell go env GOARCH)
+
+$(MCPB_MODULES): build/mcpb/package.json build/mcpb/package-lock.json
+	cd build/mcpb && npm ci --no-audit --no-fund --ignore-scripts
 	touch $@
 
 $(BIN)/runsc: build/runsc/build build/runsc/go.mod build/runsc/go.sum $(wildcard build/runsc/*.go build/runsc/*/*.go)

@@ -19,7 +19,7 @@ var server = aiapps.Server{Program: "/opt/ForeverVM Desktop/forevervm", Args: []
 func computer(system, home string) aiapps.Computer {
 	return aiapps.Computer{
 		System: system, Home: home, Env: func(string) string { return "" },
-		Programs: func() ([]string, error) { return nil, nil }, Find: func(string) string { return "" },
+		Programs: func() ([]aiapps.Program, error) { return nil, nil }, Find: func(string) string { return "" },
 	}
 }
 
@@ -445,7 +445,9 @@ func TestAFileMadeForTheEntryGoesWithIt(t *testing.T) {
 func TestARunningAppIsToldOf(t *testing.T) {
 	home := t.TempDir()
 	c := computer("linux", home)
-	c.Programs = func() ([]string, error) { return []string{"bash", "claude-desktop"}, nil }
+	c.Programs = func() ([]aiapps.Program, error) {
+		return []aiapps.Program{{Name: "bash"}, {Name: "claude-desktop"}}, nil
+	}
 	m := aiapps.New(aiapps.Config{Computer: c, Server: server, Folder: filepath.Join(home, "own")})
 	if err := os.MkdirAll(filepath.Join(home, ".config", "Claude"), 0o755); err != nil {
 		t.Fatal(err)
@@ -548,6 +550,38 @@ func TestPlacesOnEachSystem(t *testing.T) {
 		report, err := m.Connect(id, aiapps.Options{})
 		if err != nil || !strings.HasPrefix(report.Changes[0].Path, elsewhere) {
 			t.Errorf("%s: %+v, %v", variable, report, err)
+		}
+	}
+}
+
+// Whatever is in the name of a person's home stands for itself, also where the table has a star.
+func TestAHomeWithAStrangeName(t *testing.T) {
+	home := filepath.Join(t.TempDir(), "a [b] *")
+	if err := os.MkdirAll(filepath.Join(home, "AppData/Local/Packages/Claude_x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	m := aiapps.New(aiapps.Config{Computer: computer("windows", home), Server: server, Folder: t.TempDir()})
+	report, err := m.Connect("claude", aiapps.Options{})
+	if err != nil || len(report.Changes) != 1 || !strings.HasPrefix(report.Changes[0].Path, home) {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// Claude Code's program is no Claude Desktop, whose name it has on Windows.
+func TestClaudeCodeIsNotClaudeDesktop(t *testing.T) {
+	home := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(home, "AppData/Roaming/Claude"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for path, desktop := range map[string]bool{
+		`C:\Users\a\.local\bin\claude.exe`: false, `C:\Users\a\AppData\Local\AnthropicClaude\app-1.2\claude.exe`: true,
+		`C:\Program Files\WindowsApps\Claude_1.2_x64__pzs8sxrjxfjjc\app\Claude.exe`: true, "": false,
+	} {
+		c := computer("windows", home)
+		c.Programs = func() ([]aiapps.Program, error) { return []aiapps.Program{{Name: "claude.exe", Path: path}}, nil }
+		all, err := aiapps.New(aiapps.Config{Computer: c, Server: server, Folder: t.TempDir()}).Status("claude")
+		if err != nil || all[0].Running != desktop {
+			t.Errorf("%s: %+v, %v", path, all, err)
 		}
 	}
 }

@@ -21,12 +21,18 @@ type App struct {
 	FirstOnly bool
 	// Signs are more files that show that it is installed, by system; "$name" is a program that a shell finds.
 	Signs map[string][]string
-	// Processes are the names of its program as the system lists it.
+	// Processes are the names of its program as the system lists it, by system; before a slash, a folder in its path.
 	Processes map[string][]string
-	List      configfile.List
-	Entry     func(Server) configfile.Object
+	// Restarts says that it sees a change only when it starts, and may undo one when it quits. It can be quit without loss.
+	Restarts bool
+	List     configfile.List
+	Entry    func(Server) configfile.Object
 	// Clients are how it names itself to MCP servers, in small letters; a star at the end stands for anything.
 	Clients []string
+	// Link is an address by which the app asks the person itself whether to add the server; nil where there is none.
+	Link func(Server) string
+	// Extensions is the folder, beside its file, of the extensions that it has installed; "" for an app that knows none.
+	Extensions string
 	// After says what a person must do for a change to hold.
 	After string
 }
@@ -77,9 +83,13 @@ var Apps = []App{
 			darwin:  {"/Applications/Claude.app", "~/Applications/Claude.app"},
 			windows: {"{localappdata}/AnthropicClaude/claude.exe"},
 		},
-		Processes: map[string][]string{linux: {"claude-desktop"}, darwin: {"Claude"}, windows: {"claude.exe", "Claude.exe"}},
-		List:      configfile.List{Format: configfile.JSON, Keys: []string{"mcpServers"}},
-		Entry:     stdio, Clients: []string{"claude-ai", "claude desktop"},
+		Processes: map[string][]string{
+			linux: {"claude-desktop"}, darwin: {"Claude"},
+			// Claude Code's program has the same name.
+			windows: {"AnthropicClaude/claude.exe", "Claude_*/claude.exe"},
+		},
+		List:  configfile.List{Format: configfile.JSON, Keys: []string{"mcpServers"}},
+		Entry: stdio, Clients: []string{"claude-ai", "claude desktop"}, Restarts: true, Extensions: "Claude Extensions",
 		After: "Quit it, from its tray or menu too (closing the window is not enough), and start it again.",
 	},
 	{
@@ -93,21 +103,21 @@ var Apps = []App{
 		Files:     everywhere("~/.cursor//mcp.json"),
 		Processes: map[string][]string{linux: {"cursor"}, darwin: {"Cursor"}, windows: {"Cursor.exe"}},
 		List:      configfile.List{Format: configfile.JSONC, Keys: []string{"mcpServers"}}, Entry: stdio,
-		Clients: []string{"cursor", "cursor-vscode"}, After: reload,
+		Clients: []string{"cursor", "cursor-vscode"}, Link: cursorLink, After: reload,
 	},
 	{
 		ID: "vscode", Name: "VS Code",
 		Files:     codeLike("Code", "mcp.json"),
 		Processes: map[string][]string{linux: {"code"}, darwin: {"Code", "Visual Studio Code"}, windows: {"Code.exe"}},
 		List:      configfile.List{Format: configfile.JSONC, Keys: []string{"servers"}}, Entry: typed,
-		Clients: []string{"visual studio code"}, After: reload,
+		Clients: []string{"visual studio code"}, Link: codeLink("vscode"), After: reload,
 	},
 	{
 		ID: "vscode-insiders", Name: "VS Code Insiders",
 		Files:     codeLike("Code - Insiders", "mcp.json"),
 		Processes: map[string][]string{linux: {"code-insiders"}, darwin: {"Code - Insiders"}, windows: {"Code - Insiders.exe"}},
 		List:      configfile.List{Format: configfile.JSONC, Keys: []string{"servers"}}, Entry: typed,
-		Clients: []string{"visual studio code - insiders"}, After: reload,
+		Clients: []string{"visual studio code - insiders"}, Link: codeLink("vscode-insiders"), After: reload,
 	},
 	{
 		ID: "windsurf", Name: "Windsurf",
@@ -117,6 +127,7 @@ var Apps = []App{
 		Clients: []string{"windsurf*"}, After: reload,
 	},
 	{
+		// Its link is of no use: it starts only programs of a short list.
 		ID: "goose", Name: "Goose",
 		Files: map[string][]string{
 			linux: {"{config}/goose//config.yaml"}, darwin: {"~/.config/goose//config.yaml"},
@@ -142,7 +153,7 @@ var Apps = []App{
 		Files: everywhere("~/.lmstudio//mcp.json", "~/.cache/lm-studio//mcp.json"), FirstOnly: true,
 		Processes: map[string][]string{linux: {"lm-studio"}, darwin: {"LM Studio"}, windows: {"LM Studio.exe"}},
 		List:      configfile.List{Format: configfile.JSON, Keys: []string{"mcpServers"}}, Entry: stdio,
-		Clients: []string{"lmstudio*", "lm studio", "lm-studio*"}, After: reload,
+		Clients: []string{"lmstudio*", "lm studio", "lm-studio*"}, Link: lmStudioLink, After: reload,
 	},
 	{
 		ID: "codex", Name: "Codex",

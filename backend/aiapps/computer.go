@@ -1,13 +1,16 @@
 package aiapps
 
 import (
+	"cmp"
+	"context"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 
-	"github.com/shirou/gopsutil/v4/process"
+	"github.com/forevervm/desktop/backend/opener"
 )
 
 // Computer is what the table of apps is read against: another one lets a test look at any system's part of it.
@@ -15,10 +18,14 @@ type Computer struct {
 	System string              // as runtime.GOOS has it: linux, darwin or windows
 	Home   string              // the user's home folder
 	Env    func(string) string // environment variables; "" for one that is not set
-	// Programs are the names of the user's programs that run, as the system shows them.
-	Programs func() ([]string, error)
+	// Programs are those of the user's programs that run and may be an AI app.
+	Programs func() ([]Program, error)
+	// Quit asks an app's programs to end, as its menu does, and waits until they have; again starts the app as it was.
+	Quit func(running []Program) (again func() error, err error)
 	// Find returns the path of a program that a shell would find by this name, or "".
 	Find func(name string) string
+	// Open opens a file or an address in whatever program the person has for it.
+	Open func(ctx context.Context, what string) error
 }
 
 // ThisComputer is the one that this program runs on.
@@ -28,7 +35,7 @@ func ThisComputer() (Computer, error) {
 		return Computer{}, err
 	}
 	return Computer{
-		System: runtime.GOOS, Home: home, Env: os.Getenv, Programs: programs,
+		System: runtime.GOOS, Home: home, Env: os.Getenv, Programs: programsOf(home), Quit: quit, Open: opener.Open,
 		Find: func(name string) string {
 			path, err := exec.LookPath(name)
 			if err != nil {
@@ -37,21 +44,6 @@ func ThisComputer() (Computer, error) {
 			return path
 		},
 	}, nil
-}
-
-// programs lists the names of all programs that run; those that cannot be asked are left out.
-func programs() ([]string, error) {
-	all, err := process.Processes()
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, one := range all {
-		if name, err := one.Name(); err == nil {
-			names = append(names, name)
-		}
-	}
-	return names, nil
 }
 
 // env is an environment variable that names a folder, or what holds without it.
@@ -89,7 +81,12 @@ func (c Computer) expand(path string) string {
 
 // matches are the files and folders that a path of the table stands for.
 func (c Computer) matches(path string) []string {
-	found, _ := filepath.Glob(c.expand(path)) // the table's patterns are well formed
+	start, rest, _ := strings.Cut(path, "/")
+	base := c.expand(start)                                // whatever is in its name stands for itself
+	found, _ := fs.Glob(os.DirFS(base), cmp.Or(rest, ".")) // the table's patterns are well formed
+	for i, one := range found {
+		found[i] = filepath.Join(base, filepath.FromSlash(one))
+	}
 	return found
 }
 
@@ -135,18 +132,6 @@ func (c Computer) installed(app App) bool {
 			}
 		} else if len(c.matches(sign)) > 0 {
 			return true
-		}
-	}
-	return false
-}
-
-// runs says whether an app runs.
-func (c Computer) runs(app App, programs []string) bool {
-	for _, name := range app.Processes[c.System] {
-		for _, program := range programs {
-			if program == name {
-				return true
-			}
 		}
 	}
 	return false

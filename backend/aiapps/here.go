@@ -1,6 +1,10 @@
 package aiapps
 
-import "github.com/forevervm/desktop/backend/home"
+import (
+	"path/filepath"
+
+	"github.com/forevervm/desktop/backend/home"
+)
 
 // Here is the manager of this computer's apps, which are told to start this executable over these folders. The launcher is
 // pointed at it.
@@ -19,5 +23,7 @@ func Here(dirs home.Dirs, executable string) (*Manager, error) {
 	if dirs.Root != "" {
 		server.Args = append(server.Args, "--home", dirs.Root)
 	}
-	return New(Config{Computer: computer, Server: server, Folder: dirs.AppsDir()}), nil
+	return New(Config{
+		Computer: computer, Server: server, Folder: dirs.AppsDir(), Extension: filepath.Join(filepath.Dir(executable), "forevervm.mcpb"),
+	}), nil
 }

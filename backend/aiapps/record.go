@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/forevervm/desktop/backend/aiapps/configfile"
@@ -25,7 +26,7 @@ type connection struct {
 	Before string            `json:"before"` // digest of the file; "" where there was none
 	After  string            `json:"after"`
 	Change configfile.Change `json:"change"`
-	// Previous is the entry of the same name that was replaced, in a JSON file of its own; "" for none.
+	// Previous is the entry of the same name that was replaced, in a file of its own; "" for none.
 	Previous string   `json:"previous,omitempty"`
 	Folders  []string `json:"folders,omitempty"` // that were made for the file, outermost first
 }
@@ -74,16 +75,24 @@ func (m *Manager) record(path string, c *connection) error {
 	return home.WritePrivate(m.recordFile(), append(data, '\n'))
 }
 
-var previousList = configfile.List{Format: configfile.JSON, Keys: []string{"mcpServers"}}
+// kept is where in a file of its own an entry is kept, as the app writes it.
+func kept(app App) configfile.List {
+	list := app.List
+	list.Items, list.Start = false, ""
+	return list
+}
 
-// keepEntry writes an entry so that kept can read it.
-func keepEntry(entry configfile.Object) (string, error) {
-	text, err := previousList.Set(nil, Key, entry)
+// keepEntry writes an entry so that keptEntry can read it.
+func keepEntry(app App, entry configfile.Object) (string, error) {
+	if app.List.Items { // whose name is in it
+		entry = slices.DeleteFunc(slices.Clone(entry), func(m configfile.Member) bool { return m.Key == "name" })
+	}
+	text, err := kept(app).Set(nil, Key, entry)
 	return string(text), err
 }
 
-func keptEntry(text string) (configfile.Object, bool) {
-	servers, err := previousList.Servers([]byte(text))
+func keptEntry(app App, text string) (configfile.Object, bool) {
+	servers, err := kept(app).Servers([]byte(text))
 	if err != nil || len(servers) != 1 {
 		return nil, false
 	}

@@ -8,9 +8,11 @@ type App struct {
 	Name      string    `json:"name"`
 	Installed bool      `json:"installed"`
 	Running   bool      `json:"running"`
-	State     string    `json:"state"` // connected, not connected, outdated, wiped, official, taken, broken
+	State     string    `json:"state"` // connected, extension, not connected, outdated, wiped, official, taken, broken
 	Files     []AppFile `json:"files"` // where it lists its MCP servers; none where it is not installed
 	Seen      *AppSeen  `json:"seen,omitempty"`
+	Restarts  bool      `json:"restarts"`         // it can be quit for a change and started again, and had better be
+	Offers    string    `json:"offers,omitempty"` // how it asks the person itself: link, extension
 }
 
 // AppSeen says that an app has really connected: it was heard from over MCP.
@@ -32,6 +34,12 @@ type ClientUse struct {
 type ChangeApp struct {
 	Replace bool `json:"replace,omitempty"` // another server of the same name may be replaced
 	DryRun  bool `json:"dry_run,omitempty"` // only say what would change
+	Restart bool `json:"restart,omitempty"` // an app that runs may be quit for the change, and is started again
+}
+
+// AppOffer says what was opened, so that an app asks the person itself: a link, or the file of an extension.
+type AppOffer struct {
+	Opened string `json:"opened"`
 }
 
 // RestoreApp is the body of POST /api/apps/{id}/restore.
@@ -60,6 +68,8 @@ type AppReport struct {
 	Changes []AppChange `json:"changes"`
 	Running bool        `json:"running"`        // it runs, and does not know of the change yet
 	Next    string      `json:"next,omitempty"` // what the person does now, a sentence; absent where the app does not run
+	// Restarted says that it was quit for the change and started again.
+	Restarted bool `json:"restarted"`
 }
 
 // AppChange is what became of one file.

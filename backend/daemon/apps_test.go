@@ -42,6 +42,22 @@ func (c *caller) appCalls(t *testing.T) {
 	}
 	c.fails(c.send("POST", "/api/apps/cursor/connect", api.ChangeApp{}), 409, "AppHasAnother")
 	c.fails(c.send("POST", "/api/apps/cursor/test", nil), 409, "AppNotConnected")
+
+	// What opens addresses notes this one.
+	opener := t.TempDir()
+	if err := os.WriteFile(filepath.Join(opener, "xdg-open"), []byte("#!/bin/sh\necho \"$1\" >"+opener+"/opened\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", opener+":"+os.Getenv("PATH"))
+	t.Setenv("DISPLAY", ":0")
+	offered := as[api.AppOffer](c, c.send("POST", "/api/apps/cursor/offer", nil))
+	if opened, err := os.ReadFile(filepath.Join(opener, "opened")); err != nil || strings.TrimSpace(string(opened)) != offered.Opened || !strings.HasPrefix(offered.Opened, "cursor://") {
+		t.Errorf("%+v, opened %s, %v", offered, opened, err)
+	}
+	c.fails(c.send("POST", "/api/apps/claude/offer", nil), 409, "AppNotInstalled")
+	t.Setenv("DISPLAY", "")
+	t.Setenv("WAYLAND_DISPLAY", "")
+	c.fails(c.send("POST", "/api/apps/cursor/offer", nil), 409, "AppHasNoOffer")
 	c.fails(c.send("POST", "/api/apps/zed/repair", api.ChangeApp{}), 409, "AppNotInstalled")
 	plan := as[api.AppReport](c, c.send("POST", "/api/apps/cursor/connect", api.ChangeApp{Replace: true, DryRun: true}))
 	if len(plan.Changes) != 1 || plan.Changes[0].Action != "replaced" || !strings.Contains(plan.Changes[0].Difference, "bin/forevervm") || strings.Contains(plan.Changes[0].Difference, "SECRET") {

@@ -242,6 +242,9 @@ func TestTheLauncherFollowsTheProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
+	if program := dirs.Program(); program != "" {
+		t.Errorf("%s ran here, before anything did", program)
+	}
 	var link string
 	for _, name := range []string{"old", "new", "new"} {
 		program := filepath.Join(folder, name)
@@ -256,11 +259,19 @@ func TestTheLauncherFollowsTheProgram(t *testing.T) {
 			t.Errorf("the launcher moved from %s to %s", link, path)
 		}
 		link = path
-		if got, err := os.ReadFile(link); err != nil || string(got) != name {
-			t.Errorf("it starts %q, %v; want %q", got, err, name)
+		for _, path := range []string{link, dirs.Program()} {
+			if got, err := os.ReadFile(path); err != nil || string(got) != name {
+				t.Errorf("%s is %q, %v; want %q", path, got, err, name)
+			}
 		}
 	}
 	if entries, err := os.ReadDir(filepath.Dir(link)); err != nil || runtime.GOOS == "linux" && len(entries) != 1 {
 		t.Errorf("%v, %v", entries, err)
+	}
+	if err := os.Remove(filepath.Join(folder, "new")); err != nil {
+		t.Fatal(err)
+	}
+	if program := dirs.Program(); program != "" {
+		t.Errorf("%s is gone", program)
 	}
 }

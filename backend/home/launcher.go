@@ -13,20 +13,45 @@ func (d Dirs) Launcher(executable string) string {
 	if runtime.GOOS != "linux" {
 		return executable
 	}
-	return filepath.Join(d.Data, "bin", "forevervm")
+	return filepath.Join(d.launcherDir(), "forevervm")
 }
 
-// PointLauncher makes the launcher lead to this executable.
+func (d Dirs) launcherDir() string { return filepath.Join(d.Data, "bin") }
+
+// programFile says where the program is, on systems without a link that leads to it.
+func (d Dirs) programFile() string { return filepath.Join(d.launcherDir(), "program.txt") }
+
+// Program is the forevervm program that last ran here (PointLauncher), or "" where none did or it is gone. Claude Desktop's extension, which
+// lies elsewhere, finds it so.
+func (d Dirs) Program() string {
+	path := d.Launcher("")
+	if path == "" {
+		noted, err := os.ReadFile(d.programFile())
+		if err != nil {
+			return ""
+		}
+		path = string(noted)
+	}
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || !filepath.IsAbs(path) {
+		return ""
+	}
+	return path
+}
+
+// PointLauncher makes the launcher lead to this executable, and Program return it.
 func (d Dirs) PointLauncher(executable string) error {
+	if err := os.MkdirAll(d.launcherDir(), 0o700); err != nil {
+		return err
+	}
 	link := d.Launcher(executable)
 	if link == executable {
-		return nil
+		if noted, err := os.ReadFile(d.programFile()); err == nil && string(noted) == executable {
+			return nil
+		}
+		return WritePrivate(d.programFile(), []byte(executable))
 	}
 	if now, err := os.Readlink(link); err == nil && now == executable {
 		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(link), 0o700); err != nil {
-		return err
 	}
 	fresh, err := os.MkdirTemp(filepath.Dir(link), ".new")
 	if err != nil {

@@ -16,6 +16,7 @@ type Apps interface {
 	Connect(id string, options aiapps.Options) (aiapps.Report, error)
 	Disconnect(id string, options aiapps.Options) (aiapps.Report, error)
 	Repair(id string, options aiapps.Options) (aiapps.Report, error)
+	Offer(ctx context.Context, id string) (opened string, err error)
 	Test(ctx context.Context, id string) (api.AppTest, error)
 	Backups(id string) ([]aiapps.Backup, error)
 	Restore(id, backup string) (aiapps.Report, error)
@@ -88,12 +89,24 @@ func (s *Server) onApp(change func(Apps, string, aiapps.Options) (aiapps.Report,
 		if err != nil {
 			return err
 		}
-		report, err := change(apps, r.PathValue("id"), aiapps.Options{Replace: body.Replace, DryRun: body.DryRun})
+		report, err := change(apps, r.PathValue("id"), aiapps.Options{Replace: body.Replace, DryRun: body.DryRun, Restart: body.Restart})
 		if err != nil {
 			return appFailure(err)
 		}
 		return writeJSON(w, http.StatusOK, report.Document())
 	}
+}
+
+func (s *Server) offerApp(w http.ResponseWriter, r *http.Request) error {
+	apps, err := s.apps()
+	if err != nil {
+		return err
+	}
+	opened, err := apps.Offer(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return appFailure(err)
+	}
+	return writeJSON(w, http.StatusOK, api.AppOffer{Opened: opened})
 }
 
 func (s *Server) testApp(w http.ResponseWriter, r *http.Request) error {
@@ -151,6 +164,8 @@ var appKinds = []struct {
 	{aiapps.ErrNotConnected, http.StatusConflict, "AppNotConnected"},
 	{aiapps.ErrMustAsk, http.StatusConflict, "AppHasAnother"},
 	{aiapps.ErrFile, http.StatusConflict, "AppFile"},
+	{aiapps.ErrRuns, http.StatusConflict, "AppRuns"},
+	{aiapps.ErrNoOffer, http.StatusConflict, "AppHasNoOffer"},
 }
 
 func appFailure(err error) error {

@@ -40,6 +40,7 @@ func (s *Server) routes() []route {
 		{pattern: "POST /api/apps/{id}/connect", handle: s.onApp(Apps.Connect)},
 		{pattern: "POST /api/apps/{id}/disconnect", handle: s.onApp(Apps.Disconnect)},
 		{pattern: "POST /api/apps/{id}/repair", handle: s.onApp(Apps.Repair)},
+		{pattern: "POST /api/apps/{id}/offer", handle: s.offerApp},
 		{pattern: "POST /api/apps/{id}/test", handle: s.testApp},
 		{pattern: "GET /api/apps/{id}/backups", handle: s.listAppBackups},
 		{pattern: "POST /api/apps/{id}/restore", handle: s.restoreApp},

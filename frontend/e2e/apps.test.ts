@@ -1,4 +1,6 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
@@ -109,3 +111,75 @@ it('says what is broken, asks before it replaces another server, and puts earlie
   await page.keyboard.press('Escape');
   await dialog.waitFor({ state: 'detached' });
 });
+
+it('quits Claude Desktop for a change and starts it again', async () => {
+  // A shell of its name; what it had in memory it writes back at its end, as the real one does.
+  const program = join(daemon.user, 'claude-desktop');
+  const pids = join(daemon.user, 'pids');
+  copyFileSync('/bin/sh', program);
+  writeFileSync(
+    join(daemon.user, 'claude'),
+    `was=$(cat "${file}"); trap 'printf "%s\\n" "$was" >"${file}"; exit 0' TERM; echo $$ >>"${pids}"; while :; do sleep 0.05; done`,
+  );
+  const first = spawn(program, ['claude'], {
+    cwd: daemon.user,
+    env: { ...process.env, HOME: daemon.user },
+    stdio: 'ignore',
+  });
+  const ended = once(first, 'exit');
+  try {
+    await expect.poll(() => existsSync(pids)).toBe(true);
+    const { page } = tab;
+    await page.getByRole('button', { name: 'AI apps' }).click();
+    const dialog = page.getByRole('dialog');
+    const claude = dialog.getByRole('listitem').filter({ hasText: 'Claude Desktop' });
+    await claude.getByRole('button', { name: 'Connect: Claude Desktop' }).click();
+    const choice = dialog.getByRole('checkbox', { name: /Quit Claude Desktop for the change/ });
+    expect(await choice.isChecked()).toBe(true);
+    await dialog.getByRole('button', { name: 'Connect', exact: true }).click();
+    await claude.getByText('Done. Claude Desktop was quit and started again.').waitFor();
+    await claude.getByText('Connected', { exact: true }).waitFor();
+    await ended;
+    await expect.poll(() => readFileSync(pids, 'utf8').trim().split('\n').length).toBe(2);
+
+    // Whoever does not want that is told what to do.
+    await claude.getByRole('button', { name: 'Disconnect: Claude Desktop' }).click();
+    await choice.uncheck();
+    await dialog.getByRole('button', { name: 'Disconnect', exact: true }).click();
+    await claude.getByText(/Claude Desktop runs and does not know of it yet. Quit it/).waitFor();
+    expect(readFileSync(pids, 'utf8').trim().split('\n').length).toBe(2);
+  } finally {
+    for (const pid of readFileSync(pids, 'utf8').trim().split('\n')) end(Number(pid));
+  }
+});
+
+it('has an app ask the person itself', async () => {
+  const { page } = tab;
+  const opened = join(daemon.home, 'opened');
+  mkdirSync(join(daemon.user, '.cursor'), { recursive: true });
+  await page.getByRole('button', { name: 'AI apps' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Let it ask me: Cursor' }).click();
+  await dialog.getByText('Cursor asks you now whether to add ForeverVM.').waitFor();
+  expect(readFileSync(opened, 'utf8')).toMatch(
+    /^cursor:\/\/anysphere.cursor-deeplink\/mcp\/install\?/,
+  );
+
+  await dialog.getByRole('button', { name: 'Install as an extension: Claude Desktop' }).click();
+  await dialog.getByText(/Claude Desktop asks you now whether to install the extension/).waitFor();
+  expect(readFileSync(opened, 'utf8')).toMatch(/forevervm\.mcpb$/);
+  expect(readFileSync(file, 'utf8')).toBe(before);
+
+  const extension = join(dirname(file), 'Claude Extensions/local.mcpb.forevervm.forevervm');
+  mkdirSync(extension, { recursive: true });
+  writeFileSync(join(extension, 'manifest.json'), '{"name": "forevervm"}');
+  await dialog.getByText('Connected by its extension').waitFor();
+});
+
+function end(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended.
+  }
+}

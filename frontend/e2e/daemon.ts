@@ -1,6 +1,6 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -18,13 +18,17 @@ export class Daemon {
 
   /** Starts it, or starts it again: at the same address, with the same token. */
   async start(): Promise<void> {
-    const process = spawn(join(programs, 'forevervm'), ['serve'], {
-      env: { ...this.env, HOME: this.user, XDG_CONFIG_HOME: '', CODEX_HOME: '' },
+    const started = spawn(join(programs, 'forevervm'), ['serve'], {
+      env: {
+        ...this.env,
+        ...{ HOME: this.user, XDG_CONFIG_HOME: '', CODEX_HOME: '', DISPLAY: ':0' },
+        PATH: `${this.opener()}:${process.env.PATH}`,
+      },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
-    this.process = process;
-    const ready = once(createInterface(process.stdout), 'line');
-    const ended = once(process, 'exit').then(() => {
+    this.process = started;
+    const ready = once(createInterface(started.stdout), 'line');
+    const ended = once(started, 'exit').then(() => {
       throw new Error('The daemon ended before it was ready.');
     });
     ended.catch(() => undefined);
@@ -72,6 +76,16 @@ export class Daemon {
       await setTimeout(50);
     }
     await this.close();
+  }
+
+  /** A folder with what opens files and addresses: it notes them in the home's file "opened". */
+  private opener(): string {
+    const folder = join(this.home, 'bin');
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'xdg-open'), `#!/bin/sh\nprintf %s "$1" >"${this.home}/opened"\n`, {
+      mode: 0o755,
+    });
+    return folder;
   }
 
   /** The file in which a daemon says where it is. */

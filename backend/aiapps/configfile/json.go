@@ -288,6 +288,11 @@ func nest(keys []string, name string, entry Object) Object {
 	return nested
 }
 
+// Text writes a value as one line of JSON.
+func Text(value any) string {
+	return jsonText(value, "", jsonStyle{oneLine: true, colon: ": ", comma: ", "})
+}
+
 // jsonText writes a value whose line is indented so.
 func jsonText(value any, indent string, style jsonStyle) string {
 	switch v := value.(type) {

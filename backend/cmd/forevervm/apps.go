@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/forevervm/desktop/backend/aiapps"
 	"github.com/forevervm/desktop/backend/api"
@@ -86,6 +88,29 @@ func (a *app) appsCommand() *cobra.Command {
 			},
 		},
 		&cobra.Command{
+			Use: "offer APP", Short: "Have an app ask you itself whether to connect", Args: cobra.ExactArgs(1), ValidArgsFunction: completeApps,
+			Long: "Have an app ask you itself whether to connect: Claude Desktop is given its extension, and Cursor, VS Code and LM Studio open a link.\nThey change their settings themselves; in the others, `forevervm connect` does.",
+			RunE: func(cmd *cobra.Command, args []string) error {
+				desk, err := a.desk()
+				if err != nil {
+					return err
+				}
+				opened, err := desk.Offer(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				one, _ := aiapps.Find(args[0])
+				return a.print(api.AppOffer{Opened: opened}, func(w io.Writer) {
+					fmt.Fprintf(w, "Opened %s\n%s asks you now. If another program opens it, ", opened, one.Name)
+					if one.Offers() == "extension" {
+						fmt.Fprintf(w, "drag that file into the page of extensions in %s's settings.\n", one.Name)
+					} else {
+						fmt.Fprintf(w, "or nothing happens, `forevervm connect %s` adds the entry itself.\n", one.ID)
+					}
+				})
+			},
+		},
+		&cobra.Command{
 			Use: "test APP", Short: "Start what an app's settings say, as the app does, and see whether it answers", Args: cobra.ExactArgs(1), ValidArgsFunction: completeApps,
 			RunE: func(cmd *cobra.Command, args []string) error {
 				desk, err := a.desk()
@@ -122,6 +147,7 @@ func (a *app) appsCommand() *cobra.Command {
 // stateWords say what a state means, and what to do.
 var stateWords = map[aiapps.State]string{
 	aiapps.Connected:    "connected",
+	aiapps.Extension:    "connected by its extension",
 	aiapps.NotConnected: "not connected",
 	aiapps.Outdated:     "connected to another version of this program, or switched off: `forevervm repair %s`",
 	aiapps.Wiped:        "it has lost its connection: `forevervm repair %s`",
@@ -200,10 +226,12 @@ func (a *app) onApps(use, short, long string, allByDefault bool, fit func(aiapps
 					}
 				}
 			}
+			options.Restart = a.mayRestart(desk, ids, options, fit)
 			return a.changeApps(desk, ids, options, do)
 		},
 	}
 	flags := cmd.Flags()
+	addRestart(flags, &options)
 	if !allByDefault {
 		flags.BoolVar(&all, "all", false, "all apps that are installed")
 	}
@@ -212,6 +240,22 @@ func (a *app) onApps(use, short, long string, allByDefault bool, fit func(aiapps
 		flags.BoolVar(&options.Replace, "replace", false, "replace another server of the same name, such as the hosted service; disconnecting puts it back")
 	}
 	return cmd
+}
+
+func addRestart(flags *pflag.FlagSet, options *aiapps.Options) {
+	flags.BoolVar(&options.Restart, "restart", false, "quit Claude Desktop for the change where it runs, and start it again (at a terminal you are asked)")
+}
+
+// mayRestart says whether apps may be quit for a change and started again: as the options say, else as the person does, where one can be asked.
+func (a *app) mayRestart(desk *aiapps.Manager, ids []string, options aiapps.Options, fit func(aiapps.State) bool) bool {
+	if options.Restart || options.DryRun || a.json || len(ids) == 0 || !a.atTerminal() {
+		return options.Restart
+	}
+	apps, err := desk.Status(ids...)
+	return err == nil && slices.ContainsFunc(apps, func(one aiapps.AppStatus) bool {
+		return one.Running && one.App.Restarts && fit(one.State) &&
+			a.agrees("%s runs. It sees the change when it next starts, and may undo it when it quits. Quit it now, and start it again then?", one.App.Name)
+	})
 }
 
 // changeApps changes one app after the other; what fails with one keeps none of the others.
@@ -276,17 +320,23 @@ func writeReport(w io.Writer, report api.AppReport, dryRun bool) {
 	if !changed || dryRun {
 		return
 	}
-	if report.Running {
+	if report.Restarted {
+		fmt.Fprintf(w, "  %s was quit and started again.\n", report.Name)
+	} else if report.Running {
 		fmt.Fprintf(w, "  %s runs and does not know of it yet. %s\n", report.Name, report.Next)
 	} else if report.Next != "" {
 		fmt.Fprintf(w, "  If it runs: %s\n", report.Next)
 	}
 }
 
+func lacksConnection(state aiapps.State) bool {
+	return state != aiapps.Connected && state != aiapps.Extension
+}
+
 func (a *app) connectCommand() *cobra.Command {
 	cmd := a.onApps("connect [APP…]", "Let AI apps run Python here",
 		"Let AI apps run Python here: an entry is added to the list of MCP servers in their settings, and nothing else in those is changed.\nA copy of the settings is kept (`forevervm apps backups`).",
-		false, func(state aiapps.State) bool { return state != aiapps.Connected }, (*aiapps.Manager).Connect)
+		false, lacksConnection, (*aiapps.Manager).Connect)
 	cmd.Example = "  forevervm connect claude\n  forevervm connect --all --dry-run"
 	return cmd
 }
@@ -326,6 +376,7 @@ func (a *app) installCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			options.Restart = a.mayRestart(desk, ids, options, lacksConnection)
 			return a.changeApps(desk, ids, options, (*aiapps.Manager).Connect)
 		},
 	}
@@ -334,6 +385,7 @@ func (a *app) installCommand() *cobra.Command {
 	chosen["goose"] = flags.BoolP("goose", "g", false, "Goose")
 	chosen["windsurf"] = flags.BoolP("windsurf", "w", false, "Windsurf")
 	flags.BoolVar(&options.Replace, "replace", false, "replace another server of the same name, such as the hosted service")
+	addRestart(flags, &options)
 	return cmd
 }
 

@@ -210,12 +210,8 @@ func (a *app) purgeCommand() *cobra.Command {
 
 // remove asks the person, if there is one, and removes.
 func (a *app) remove(cmd *cobra.Command, yes bool, question, done, name string, do func(*client.Client, context.Context, string) error) error {
-	if !yes && !a.json && a.atTerminal() {
-		fmt.Fprintf(a.out, question+" [y/N] ", name)
-		var answer string
-		if _, err := fmt.Fscanln(a.in, &answer); err != nil || !strings.EqualFold(answer, "y") && !strings.EqualFold(answer, "yes") {
-			return errors.New("nothing was removed")
-		}
+	if !yes && !a.json && a.atTerminal() && !a.agrees(question, name) {
+		return errors.New("nothing was removed")
 	}
 	c, err := a.connect(cmd.Context())
 	if err != nil {

@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"time"
@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/forevervm/desktop/backend/home"
+	"github.com/forevervm/desktop/backend/opener"
 )
 
 func (a *app) openCommand() *cobra.Command {
@@ -54,16 +55,8 @@ func (a *app) openCommand() *cobra.Command {
 
 // openBrowser shows an address in the person's browser; where there is no display it does nothing.
 func (a *app) openBrowser(ctx context.Context, address string) error {
-	var opener string
-	switch {
-	case runtime.GOOS == "windows": // where other users cannot read a program's arguments
-		return exec.CommandContext(ctx, "rundll32", "url.dll,FileProtocolHandler", address).Run()
-	case runtime.GOOS == "darwin":
-		opener = "open"
-	case os.Getenv("DISPLAY") != "" || os.Getenv("WAYLAND_DISPLAY") != "":
-		opener = "xdg-open"
-	default:
-		return nil
+	if runtime.GOOS == "windows" { // where other users cannot read a program's arguments
+		return opener.Open(ctx, address)
 	}
 	dirs, err := home.Resolve(a.home)
 	if err != nil {
@@ -76,7 +69,10 @@ func (a *app) openBrowser(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	return exec.CommandContext(ctx, opener, file).Run()
+	if err := opener.Open(ctx, file); !errors.Is(err, opener.ErrNoDisplay) {
+		return err
+	}
+	return os.Remove(file)
 }
 
 // hintLife is how long a hint is of use: as long as the code in it.

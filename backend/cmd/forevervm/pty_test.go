@@ -3,11 +3,14 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/creack/pty"
@@ -211,4 +214,56 @@ func TestInterruptingExec(t *testing.T) {
 	if status := p.leaves(); status != statusRaised {
 		t.Errorf("it left with status %d", status)
 	}
+}
+
+// A Claude Desktop that runs is quit for a change, and started again, where the person says so.
+func TestClaudeDesktopIsQuitWhenThePersonAgrees(t *testing.T) {
+	user := t.TempDir()
+	settings, pids, program := filepath.Join(user, ".config", "Claude", "claude_desktop_config.json"), filepath.Join(user, "pids"), filepath.Join(user, "claude-desktop")
+	shell, err := os.ReadFile("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.MkdirAll(filepath.Dir(settings), 0o755), os.WriteFile(program, shell, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", user)
+	t.Setenv("XDG_CONFIG_HOME", "")
+	claude := exec.Command(program, "-c", `trap 'exit 0' TERM; echo $$ >>"$HOME/pids"; while :; do sleep 0.05; done`)
+	if err := claude.Start(); err != nil {
+		t.Fatal(err)
+	}
+	started := func() []string {
+		text, _ := os.ReadFile(pids)
+		return strings.Fields(string(text))
+	}
+	t.Cleanup(func() {
+		for _, pid := range started() {
+			if number, err := strconv.Atoi(pid); err == nil {
+				_ = syscall.Kill(number, syscall.SIGKILL) // it may have ended
+			}
+		}
+		_ = claude.Wait()
+	})
+	connecttest.Eventually(t, "it runs", func() bool { return len(started()) == 1 })
+
+	p := sit(t, user, "connect", "claude")
+	p.sees("Claude Desktop runs.")
+	p.sees("[y/N] ")
+	p.types("n" + enter)
+	p.sees("Quit it, from its tray or menu too")
+	if p.leaves() != 0 || len(started()) != 1 {
+		t.Error("it was quit against the person's will")
+	}
+	p = sit(t, user, "disconnect", "claude")
+	p.sees("[y/N] ")
+	p.types("y" + enter)
+	p.sees("Claude Desktop was quit and started again.")
+	if p.leaves() != 0 {
+		t.Error("it failed")
+	}
+	connecttest.Eventually(t, "it was started again", func() bool { return len(started()) == 2 })
+	p = sit(t, user, "disconnect", "claude")
+	p.sees("nothing to change")
+	p.leaves()
 }

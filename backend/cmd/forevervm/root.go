@@ -147,6 +147,14 @@ func (a *app) print(document any, text func(w io.Writer)) error {
 // atTerminal says whether a person sits at both ends.
 func (a *app) atTerminal() bool { return isTerminal(a.in) && isTerminal(a.out) }
 
+// agrees asks the person at the terminal.
+func (a *app) agrees(question string, about ...any) bool {
+	fmt.Fprintf(a.out, question+" [y/N] ", about...)
+	var answer string
+	_, err := fmt.Fscanln(a.in, &answer)
+	return err == nil && (strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes"))
+}
+
 func isTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))

@@ -64,6 +64,7 @@ export const words = {
     elsewhere: (names: string) => `Not found on this computer: ${names}.`,
     states: {
       connected: 'Connected',
+      extension: 'Connected by its extension',
       'not connected': 'Not connected',
       outdated: 'Connected to a program that is no longer this one, or switched off',
       wiped: 'It has lost its connection: the app wrote its settings anew',
@@ -91,6 +92,14 @@ export const words = {
     done: 'Done.',
     atStart: 'It sees the change when it next starts.',
     runs: (name: string, next: string) => `${name} runs and does not know of it yet. ${next}`,
+    restarts: (name: string) => `Quit ${name} for the change, and start it again`,
+    restartsWhy:
+      'It sees the change only when it starts, and may undo it when it quits. What you have typed there and not sent is lost.',
+    restarted: (name: string) => `${name} was quit and started again.`,
+    offer: { link: 'Let it ask me', extension: 'Install as an extension' },
+    linkOpened: (name: string) => `${name} asks you now whether to add ForeverVM.`,
+    extensionOpened: (name: string, file: string) =>
+      `${name} asks you now whether to install the extension. If another program opens it, drag the file ${file} into the page of extensions in ${name}'s settings.`,
     neverSeen: 'Not heard from yet.',
     seen: (version: string, when: string, calls: string) =>
       `Heard from ${when}${version}, ${calls}`,

@@ -1,6 +1,7 @@
 import type {
   AiApp,
   AppBackup,
+  AppOffer,
   AppReport,
   AppTest,
   ChangeApp,
@@ -120,6 +121,8 @@ export class Api {
 
   changeApp = (id: string, what: 'connect' | 'disconnect' | 'repair', json: ChangeApp) =>
     this.http.json<AppReport>(ofApp(id, what), { method: 'POST', json });
+
+  offerApp = (id: string) => this.http.json<AppOffer>(ofApp(id, 'offer'), { method: 'POST' });
 
   testApp = (id: string) => this.http.json<AppTest>(ofApp(id, 'test'), { method: 'POST' });
 

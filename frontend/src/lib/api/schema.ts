@@ -258,6 +258,27 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/apps/{id}/offer': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Has an app ask the person itself whether to connect
+     * @description Opens, on the computer of the daemon, the app's link or the file of its extension (`offers` says which it has). No file of the
+     *     app's is changed; what the person answers shows in its state. Where nothing can be opened the error is AppHasNoOffer.
+     */
+    post: operations['offerApp'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/apps/{id}/test': {
     parameters: {
       query?: never;
@@ -813,15 +834,30 @@ export interface components {
       /** @description Where it lists its MCP servers; none where it is not installed */
       files: components['schemas']['AppFile'][];
       seen?: components['schemas']['AppSeen'];
+      /** @description It can be quit for a change and started again, and had better be */
+      restarts: boolean;
+      /**
+       * @description How it asks the person itself; absent where it does not
+       * @enum {string}
+       */
+      offers?: 'link' | 'extension';
     };
     /**
-     * @description `outdated`: the entry is ours, but starts another program or is switched off. `wiped`: the app, or a person, took out what
+     * @description `extension`: it has ForeverVM as an extension, and no entry.
+     *     `outdated`: the entry is ours, but starts another program or is switched off. `wiped`: the app, or a person, took out what
      *     was connected. `official`: it is connected to the hosted service. `taken`: another server has our name. `broken`: the
      *     settings cannot be read.
      * @enum {string}
      */
     AppState:
-      'connected' | 'not connected' | 'outdated' | 'wiped' | 'official' | 'taken' | 'broken';
+      | 'connected'
+      | 'extension'
+      | 'not connected'
+      | 'outdated'
+      | 'wiped'
+      | 'official'
+      | 'taken'
+      | 'broken';
     AppFile: {
       path: string;
       state: components['schemas']['AppState'];
@@ -854,6 +890,12 @@ export interface components {
       replace?: boolean;
       /** @description Only say what would change */
       dry_run?: boolean;
+      /** @description An app that runs may be quit for the change, and is started again; see `restarts` */
+      restart?: boolean;
+    };
+    AppOffer: {
+      /** @description A link, or the path of the extension */
+      opened: string;
     };
     RestoreApp: {
       backup: string;
@@ -867,6 +909,8 @@ export interface components {
       running: boolean;
       /** @description What the person does now, a sentence; absent where the app does not run */
       next?: string;
+      /** @description It was quit for the change and started again */
+      restarted: boolean;
     };
     AppChange: {
       path: string;
@@ -1583,6 +1627,30 @@ export interface operations {
         };
         content: {
           'application/json': components['schemas']['AppReport'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  offerApp: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description An AI app, such as claude */
+        id: components['parameters']['App'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The app was asked to ask */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['AppOffer'];
         };
       };
       default: components['responses']['Error'];

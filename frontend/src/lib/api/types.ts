@@ -18,6 +18,7 @@ export type Event = Schemas['Event'];
 export type AiApp = Schemas['App'];
 export type AppState = Schemas['AppState'];
 export type AppReport = Schemas['AppReport'];
+export type AppOffer = Schemas['AppOffer'];
 export type AppBackup = Schemas['AppBackup'];
 export type AppTest = Schemas['AppTest'];
 export type ChangeApp = Schemas['ChangeApp'];

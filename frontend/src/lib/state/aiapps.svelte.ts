@@ -24,6 +24,8 @@ export class AiApps {
     null,
   );
   busy = $state(false);
+  /** Whether an app that runs is quit for a change and started again: the person's choice. */
+  restart = $state(true);
   /** Why the list could not be loaded. */
   problem = $state('');
 
@@ -57,11 +59,19 @@ export class AiApps {
     if (!plan) return;
     await this.of(plan.app, async () => {
       const { app, verb, replace } = plan;
-      const report = await this.api().changeApp(app.id, verb, { replace });
-      this.done(app, report);
+      const restart = this.restart && app.running && app.restarts;
+      this.done(app, await this.api().changeApp(app.id, verb, { replace, restart }));
     });
     this.plan = null;
   }
+
+  /** Has the app ask the person itself. */
+  offer = (app: AiApp) =>
+    this.of(app, async () => {
+      const { opened } = await this.api().offerApp(app.id);
+      const text = app.offers === 'extension' ? words.apps.extensionOpened : words.apps.linkOpened;
+      this.told = { id: app.id, text: text(app.name, opened), bad: false };
+    });
 
   test = (app: AiApp) =>
     this.of(app, async () => {
@@ -88,8 +98,9 @@ export class AiApps {
   }
 
   private done(app: AiApp, report: AppReport): void {
-    const { running, next = words.apps.atStart } = report;
-    const text = `${words.apps.done} ${running ? words.apps.runs(app.name, next) : next}`;
+    const { running, restarted, next = words.apps.atStart } = report;
+    const then = running ? words.apps.runs(app.name, next) : next;
+    const text = `${words.apps.done} ${restarted ? words.apps.restarted(app.name) : then}`;
     this.told = { id: app.id, text, bad: false };
   }
 

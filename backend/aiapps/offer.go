@@ -1,0 +1,93 @@
+package aiapps
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/forevervm/desktop/backend/aiapps/configfile"
+	"github.com/forevervm/desktop/backend/opener"
+)
+
+// Offer has an app ask the person itself whether to connect: it opens the app's link, or the extension for one that takes extensions, and
+// returns what was opened. None of the app's files is changed by ForeverVM.
+func (m *Manager) Offer(ctx context.Context, id string) (opened string, err error) {
+	app, err := m.app(id)
+	if err != nil {
+		return "", err
+	}
+	if !m.config.Computer.installed(app) {
+		return "", notInstalled(app)
+	}
+	switch {
+	case app.Link != nil:
+		opened = app.Link(m.config.Server)
+	case app.Extensions == "":
+		return "", &Error{Kind: ErrNoOffer, Message: fmt.Sprintf("%s has no way to ask you itself; `forevervm connect %s` adds the entry to its settings.", app.Name, app.ID)}
+	default:
+		opened = m.config.Extension
+		if _, err := os.Stat(opened); err != nil {
+			return "", &Error{Kind: ErrNoOffer, Cause: err, Message: fmt.Sprintf("The extension for %s is missing (%s); install ForeverVM again, or use `forevervm connect %s`.", app.Name, opened, app.ID)}
+		}
+	}
+	switch err := m.config.Computer.Open(ctx, opened); {
+	case errors.Is(err, opener.ErrNoDisplay):
+		return "", &Error{Kind: ErrNoOffer, Cause: err, Message: fmt.Sprintf("Nothing can be opened from here, as this program was not started on a desktop. Open this yourself: %s", opened)}
+	case err != nil:
+		return "", &Error{Kind: ErrNoOffer, Cause: err, Message: fmt.Sprintf("%s could not be reached (%v). `forevervm connect %s` adds the entry to its settings.", app.Name, err, app.ID)}
+	}
+	return opened, nil
+}
+
+// Offers says what Offer opens: a "link", an "extension", or "" for nothing.
+func (a App) Offers() string {
+	switch {
+	case a.Link != nil:
+		return "link"
+	case a.Extensions != "":
+		return "extension"
+	}
+	return ""
+}
+
+// hasExtension says whether an app has our extension: each is in a folder of its own, with its manifest.
+func (c Computer) hasExtension(app App) bool {
+	if app.Extensions == "" {
+		return false
+	}
+	return slices.ContainsFunc(c.places(app), func(at place) bool {
+		folder := os.DirFS(filepath.Dir(at.file))
+		manifests, _ := fs.Glob(folder, app.Extensions+"/*/manifest.json") // the table's patterns are well formed
+		return slices.ContainsFunc(manifests, func(path string) bool {
+			var manifest struct{ Name string }
+			data, err := fs.ReadFile(folder, path)
+			return err == nil && json.Unmarshal(data, &manifest) == nil && manifest.Name == Key
+		})
+	})
+}
+
+func cursorLink(s Server) string {
+	return "cursor://anysphere.cursor-deeplink/mcp/install?" + linkQuery(s)
+}
+
+func lmStudioLink(s Server) string { return "lmstudio://add_mcp?" + linkQuery(s) }
+
+func linkQuery(s Server) string {
+	return url.Values{"name": {Key}, "config": {base64.StdEncoding.EncodeToString([]byte(configfile.Text(stdio(s))))}}.Encode()
+}
+
+// codeLink is the link of an editor whose addresses begin so.
+func codeLink(scheme string) func(Server) string {
+	return func(s Server) string {
+		entry := append(configfile.Object{{Key: "name", Value: Key}}, typed(s)...)
+		return scheme + ":mcp/install?" + strings.ReplaceAll(url.QueryEscape(configfile.Text(entry)), "+", "%20")
+	}
+}
