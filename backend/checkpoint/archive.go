@@ -15,7 +15,9 @@ import (
 // files are those that a checkpoint can have beside its manifest.
 var files = []string{"checkpoint.img", "pages.img", "pages_meta.img", InputName}
 
-// Pack writes the checkpoint id as a tar archive: a folder of that name, owned by the user and group with the number owner.
+func isFile(name string) bool { return slices.Contains(files, name) }
+
+// Pack writes the checkpoint id, whose files must be there, as a tar archive: a folder of that name, owned by the user and group with the number owner.
 func (f Folder) Pack(ctx context.Context, id string, owner int, w io.Writer) error {
 	if _, err := f.Load(id); err != nil {
 		return err
@@ -101,7 +103,7 @@ func (u *unpacking) next(h *tar.Header, content io.Reader) error {
 		return nil // those that are needed are made
 	}
 	id, name := path.Base(path.Dir(h.Name)), path.Base(h.Name)
-	if !ValidID(id) || h.Typeflag != tar.TypeReg || name != manifestName && !slices.Contains(files, name) {
+	if !ValidID(id) || h.Typeflag != tar.TypeReg || name != manifestName && !isFile(name) {
 		return fmt.Errorf("%w: its archive has the entry %.100q", ErrUnusable, h.Name)
 	}
 	if u.skipped == id {

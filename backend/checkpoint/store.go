@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/forevervm/desktop/backend/checkpoint/blocks"
 )
 
 const (
@@ -33,7 +35,7 @@ func (f Folder) NewID(after ...string) (string, error) {
 		return "", err
 	}
 	for _, e := range entries {
-		after = append(after, strings.TrimSuffix(strings.TrimSuffix(e.Name(), partial), removed))
+		after = append(after, strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(e.Name(), partial), removed), recipeSuffix))
 	}
 	for _, id := range after {
 		if ValidID(id) {
@@ -65,12 +67,19 @@ func ValidID(s string) bool {
 // Path is where the checkpoint id lies.
 func (f Folder) Path(id string) string { return filepath.Join(string(f), id) }
 
-// Load reads the manifest of the checkpoint id.
+// Load reads the manifest of the checkpoint id, whether its files are there or only their blocks.
 func (f Folder) Load(id string) (Manifest, error) {
 	if !ValidID(id) {
 		return Manifest{}, fmt.Errorf("%w: the id %.64q", ErrUnusable, id)
 	}
-	return Load(f.Path(id))
+	m, err := Load(f.Path(id))
+	if err == nil {
+		return m, nil
+	}
+	if packed, recipeErr := f.loadRecipe(id); recipeErr == nil || !errors.Is(recipeErr, fs.ErrNotExist) {
+		return packed, recipeErr
+	}
+	return m, err
 }
 
 // List returns the whole checkpoints, oldest first. Damaged ones are left out.
@@ -83,11 +92,14 @@ func (f Folder) List() ([]Manifest, error) {
 		return nil, err
 	}
 	var list []Manifest
+	there := map[string]bool{}
 	for _, e := range entries {
-		if !ValidID(e.Name()) {
-			continue
+		if id := strings.TrimSuffix(e.Name(), recipeSuffix); ValidID(id) {
+			there[id] = true
 		}
-		if m, err := f.Load(e.Name()); err == nil {
+	}
+	for id := range there {
+		if m, err := f.Load(id); err == nil {
 			list = append(list, m)
 		}
 	}
@@ -139,32 +151,45 @@ func (p *Pending) Commit(m Manifest) (Manifest, error) {
 	if err := m.write(p.Dir); err != nil {
 		return m, err
 	}
-	if err := syncDir(p.Dir); err != nil {
+	if err := blocks.SyncDir(p.Dir); err != nil {
 		return m, err
 	}
 	if err := os.Rename(p.Dir, p.folder.Path(p.id)); err != nil {
 		return m, err
 	}
-	return m, syncDir(string(p.folder))
+	return m, blocks.SyncDir(string(p.folder))
 }
 
 // Abort removes what was written.
 func (p *Pending) Abort() error { return os.RemoveAll(p.Dir) }
 
-// Delete removes the checkpoint id; a missing one is no error. A crash leaves either all of it or rubbish.
+// Delete removes the checkpoint id; a missing one is no error. A crash leaves either all of it or rubbish. The room of its blocks is given
+// back when the store collects.
 func (f Folder) Delete(id string) error {
 	if !ValidID(id) {
 		return fmt.Errorf("the id %.64q", id)
 	}
-	gone := f.Path(id) + removed
-	err := os.Rename(f.Path(id), gone)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+	if err := os.Remove(f.Recipe(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return errors.Join(os.RemoveAll(gone), syncDir(string(f)))
+	return f.deleteFolder(id)
+}
+
+func (f Folder) deleteFolder(id string) error {
+	gone := f.Path(id) + removed
+	err := os.Rename(f.Path(id), gone)
+	switch {
+	case err == nil:
+		err = os.RemoveAll(gone)
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
+	default:
+		return err
+	}
+	if synced := blocks.SyncDir(string(f)); !errors.Is(synced, fs.ErrNotExist) {
+		err = errors.Join(err, synced)
+	}
+	return err
 }
 
 // Sweep removes what was left half written or half deleted. Only the holder of the machine's lock may call it.
@@ -183,7 +208,8 @@ func (f Folder) Sweep() error {
 
 // Copy gives the folder `to` a checkpoint of its own with the content of id, and returns its manifest. The
 // files, which never change, are shared where the file system can, and copied where it cannot.
-func (f Folder) Copy(ctx context.Context, id string, to Folder) (Manifest, error) {
+// Of one that is kept as blocks, only those are shared.
+func (f Folder) Copy(ctx context.Context, id string, to Folder, store *blocks.Store) (Manifest, error) {
 	m, err := f.Load(id)
 	if err != nil {
 		return m, err
@@ -191,6 +217,9 @@ func (f Folder) Copy(ctx context.Context, id string, to Folder) (Manifest, error
 	newID, err := to.NewID()
 	if err != nil {
 		return m, err
+	}
+	if !f.Whole(id) {
+		return f.copyRecipe(ctx, m, to, newID, store)
 	}
 	p, err := to.Begin(newID)
 	if err != nil {

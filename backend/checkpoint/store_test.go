@@ -177,7 +177,7 @@ func TestCopy(t *testing.T) {
 	}
 	for where, dir := range targets {
 		to := Folder(filepath.Join(dir, "checkpoints"))
-		copied, err := f.Copy(context.Background(), m.ID, to)
+		copied, err := f.Copy(context.Background(), m.ID, to, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", where, err)
 		}
@@ -193,7 +193,7 @@ func TestCopy(t *testing.T) {
 	if err := f.Delete(m.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Copy(context.Background(), m.ID, Folder(t.TempDir())); !errors.Is(err, ErrUnusable) {
+	if _, err := f.Copy(context.Background(), m.ID, Folder(t.TempDir()), nil); !errors.Is(err, ErrUnusable) {
 		t.Errorf("copying what is gone: %v", err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/forevervm/desktop/backend/aiapps"
 	"github.com/forevervm/desktop/backend/client"
+	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/home"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/mcpserver"
@@ -112,6 +113,7 @@ func (d *daemon) run(ctx context.Context) error {
 		Engines: engines, DefaultEngine: standard, Store: records, Settings: d.policies(),
 		OutputDir: filepath.Join(d.dirs.Data, "output"), Logger: d.log,
 		FreeMemory: freeMemory, FreeDisk: func() (int64, error) { return freeDisk(d.dirs.Data) },
+		ShrunkUsed: local.OpenBlocks(d.dirs.Data).Used,
 	})
 	if err != nil {
 		return err

@@ -79,6 +79,7 @@ func (e *entry) rebase(ctx context.Context, c CheckpointRecord, change func(*Mac
 	if len(old) > 0 {
 		e.s.spawn(e.s.takeOutGarbage)
 	}
+	e.shrinkLater()
 	return nil
 }
 
@@ -128,6 +129,10 @@ func (s *Service) takeOutGarbage() {
 		if err := s.takeOut(g); err != nil && s.ctx.Err() == nil {
 			s.log.Warn("something could not be deleted", "machine", g.Machine, "checkpoint", g.Checkpoint, "err", err)
 		}
+	}
+	if len(list) > 0 {
+		s.uncollected.Store(true)
+		s.spawn(s.collect)
 	}
 }
 

@@ -51,6 +51,8 @@ type script struct {
 	copyErr     error
 	copyTakes   time.Duration
 	purged      []machine.ID
+	shrunk      []string // checkpoints
+	collected   int      // how often
 }
 
 // memory is what is in a machine.
@@ -222,6 +224,23 @@ func (m memory) info(id string) machine.CheckpointInfo {
 		info.RunningSeq = &seq
 	}
 	return info
+}
+
+func (s *script) Shrink(_ context.Context, _ machine.ID, checkpoint string) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.checkpoints[checkpoint]; !ok {
+		return 0, fmt.Errorf("no checkpoint %s", checkpoint)
+	}
+	s.shrunk = append(s.shrunk, checkpoint)
+	return 1, nil
+}
+
+func (s *script) Collect(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.collected++
+	return nil
 }
 
 func (s *script) DeleteCheckpoint(_ context.Context, _ machine.ID, checkpoint string) error {

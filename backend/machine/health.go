@@ -88,6 +88,11 @@ func (s *Service) measure() {
 		}
 	}
 	used, err := s.store.Usage(s.ctx)
+	if err == nil && s.shrunkUsed != nil {
+		var shrunk int64
+		shrunk, err = s.shrunkUsed()
+		used += shrunk
+	}
 	if err != nil && s.ctx.Err() == nil {
 		s.log.Warn("the use of the disk is not known", "err", err)
 	}

@@ -19,6 +19,11 @@ type Engine interface {
 	Reclaim(ctx context.Context, id ID, life string, known []string) (*CheckpointInfo, error)
 	// CopyCheckpoint gives machine `to` its own copy of a checkpoint of machine `from`, crash-safe, and returns it.
 	CopyCheckpoint(ctx context.Context, from ID, checkpoint string, to ID) (CheckpointInfo, error)
+	// Shrink keeps a checkpoint in the form that takes least room, and returns how many bytes it takes then, beyond what others have in common
+	// with it. It can be used as before, only that starting from it takes longer. What is shrunk already stays as it is.
+	Shrink(ctx context.Context, id ID, checkpoint string) (size int64, err error)
+	// Collect gives back the room that shrunk checkpoints took which were deleted, and their machines. It may be called at any time, and be cut off.
+	Collect(ctx context.Context) error
 	// DeleteCheckpoint removes a checkpoint's bytes; a missing one is no error.
 	DeleteCheckpoint(ctx context.Context, id ID, checkpoint string) error
 	// Purge removes everything of a machine.

@@ -69,6 +69,8 @@ type CheckpointRecord struct {
 	Checkpoint
 	// Clone says that the checkpoint was copied from another machine: Python's random state must be made new.
 	Clone bool
+	// Shrunk says that it was kept in the form that takes least room; see Engine.Shrink.
+	Shrunk bool
 	// Mark is set when an instruction was not over for us; it may have ended in the checkpoint already.
 	Mark *Mark
 	// Lost are the instructions up to LastSeq whose effect is not in it, because of earlier rewinds.

@@ -70,6 +70,8 @@ type Config struct {
 	FreeMemory func() (int64, error)
 	// FreeDisk tells how many bytes are free where the data lies; nil where that is not known.
 	FreeDisk func() (int64, error)
+	// ShrunkUsed tells how many bytes all shrunk checkpoints take, which have most of it in common; nil where that is not known.
+	ShrunkUsed func() (int64, error)
 }
 
 // Service is the domain: it owns every machine. It implements server.Machines, where its methods are described.
@@ -83,6 +85,7 @@ type Service struct {
 	log           *slog.Logger
 	freeMemory    func() (int64, error)
 	freeDisk      func() (int64, error)
+	shrunkUsed    func() (int64, error)
 	started       time.Time
 
 	hub     *hub
@@ -91,7 +94,9 @@ type Service struct {
 	starts  *gate // bounds how many machines come into memory at once
 	saves   *gate // bounds how many are saved at once that nobody asked to save: many fall idle together
 
-	unscrubbed atomic.Bool // something that was removed may still be in the store's files
+	unscrubbed  atomic.Bool // something that was removed may still be in the store's files
+	uncollected atomic.Bool // something that was removed may still take room in the engines' files
+	collecting  sync.Mutex  // held while that is given back
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -121,7 +126,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	}
 	s := &Service{
 		engines: cfg.Engines, defaultEngine: cfg.DefaultEngine, store: cfg.Store,
-		outputDir: cfg.OutputDir, log: log, freeMemory: cfg.FreeMemory, freeDisk: cfg.FreeDisk,
+		outputDir: cfg.OutputDir, log: log, freeMemory: cfg.FreeMemory, freeDisk: cfg.FreeDisk, shrunkUsed: cfg.ShrunkUsed,
 		started: time.Now().UTC(), hub: newHub(), starts: newGate(max(2, runtime.NumCPU())), saves: newGate(savesAtOnce),
 		nudge: make(chan struct{}, 1), machines: map[ID]*entry{}, names: map[string]ID{},
 	}

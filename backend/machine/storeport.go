@@ -39,7 +39,7 @@ type Store interface {
 	// Clients returns all programs that were ever seen, the last seen first.
 	Clients(ctx context.Context) ([]ClientUse, error)
 
-	// Usage is how many bytes the records, the checkpoints and the overflow files take; cheap.
+	// Usage is how many bytes the records, the checkpoints that are not shrunk and the overflow files take; cheap.
 	Usage(ctx context.Context) (int64, error)
 
 	Write(ctx context.Context, change func(Writer) error) error

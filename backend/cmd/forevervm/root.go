@@ -118,7 +118,7 @@ func (a *app) root() *cobra.Command {
 		a.serveCommand(), a.mcpCommand(), a.tokenCommand(), a.openCommand(),
 		a.whoamiCommand(), a.machineCommand(), a.replCommand(), a.execCommand(),
 		a.appsCommand(), a.connectCommand(), a.disconnectCommand(), a.repairCommand(), a.installCommand(),
-		a.searchCommand(), a.settingsCommand(), a.doctorCommand(), a.enginesCommand(), a.versionCommand(),
+		a.searchCommand(), a.settingsCommand(), a.doctorCommand(), a.checkpointsStoreCommand(), a.enginesCommand(), a.versionCommand(),
 	)
 	return root
 }

@@ -45,6 +45,7 @@ func TestScripts(t *testing.T) {
 			"keep":        keep,
 			"json":        onlyJSON,
 			"waitrunning": waitRunning(t),
+			"waitblocks":  waitBlocks(t),
 		},
 	})
 }
@@ -120,6 +121,16 @@ func waitRunning(t *testing.T) func(*testscript.TestScript, bool, []string) {
 		connecttest.Eventually(t, "code runs on "+args[0], func() bool {
 			ts.Check(ts.Exec("forevervm", "--json", "machine", "list", "--state", "running"))
 			return strings.Contains(ts.ReadFile("stdout"), `"`+args[0]+`"`)
+		})
+	}
+}
+
+// waitBlocks waits until a checkpoint is kept as blocks: waitblocks.
+func waitBlocks(t *testing.T) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, _ bool, _ []string) {
+		connecttest.Eventually(t, "a checkpoint is kept as blocks", func() bool {
+			ts.Check(ts.Exec("forevervm", "checkpoints", "check"))
+			return !strings.HasPrefix(ts.ReadFile("stdout"), "0 checkpoints")
 		})
 	}
 }

@@ -23,11 +23,13 @@ import (
 // carriedPath is where a checkpoint lies that was carried into a volume that is mounted at mount.
 func carriedPath(mount, id string) string { return path.Join(mount, id) }
 
-// carryIn copies a checkpoint into the volume of a container that has not been started yet.
-func (e *Engine) carryIn(ctx context.Context, d *daemon, container string, from checkpoint.Folder, id string) error {
+// carryIn copies the checkpoint in the folder dir, named by its id, into the volume of a container that has not been started yet.
+func (e *Engine) carryIn(ctx context.Context, d *daemon, container, dir string) error {
 	ctx, cancel := context.WithTimeout(ctx, carryPatience)
 	defer cancel()
-	archive := stream(func(w io.Writer) error { return from.Pack(ctx, id, owner, w) })
+	archive := stream(func(w io.Writer) error {
+		return checkpoint.Folder(filepath.Dir(dir)).Pack(ctx, filepath.Base(dir), owner, w)
+	})
 	defer archive.Close()
 	err := d.api.CopyToContainer(ctx, container, machinePath, archive, copyOptions)
 	if errors.Is(err, checkpoint.ErrUnusable) {
@@ -122,7 +124,7 @@ func (e *Engine) fillTemplate(ctx context.Context, d *daemon, p local.Parts, t t
 	if err != nil {
 		return e.failed(d, "The template could not be copied into Docker", err)
 	}
-	err = e.carryIn(ctx, d, made.ID, checkpoint.Folder(filepath.Dir(found)), t.checkpoint)
+	err = e.carryIn(ctx, d, made.ID, found)
 	return errors.Join(err, e.removeContainer(ctx, d, made.ID, ""))
 }
 

@@ -124,11 +124,12 @@ func (e *Engine) start(ctx context.Context, d *daemon, spec machine.StartSpec, p
 	if spec.Checkpoint == "" {
 		return e.startNew(ctx, d, s)
 	}
-	m, err := e.store.Load(spec.ID, spec.Checkpoint, parts)
+	dir, done, err := e.store.Open(ctx, spec.ID, spec.Checkpoint, parts)
 	if err != nil {
 		return nil, err
 	}
-	s.restore = m.ID
+	defer done()
+	s.restore = dir
 	return e.launch(ctx, d, s)
 }
 
@@ -228,6 +229,14 @@ func (e *Engine) CopyCheckpoint(ctx context.Context, from machine.ID, id string,
 func (e *Engine) DeleteCheckpoint(_ context.Context, id machine.ID, checkpointID string) error {
 	return e.store.DeleteCheckpoint(id, checkpointID)
 }
+
+// Shrink keeps a checkpoint as blocks alone.
+func (e *Engine) Shrink(ctx context.Context, id machine.ID, checkpointID string) (int64, error) {
+	return e.store.Shrink(ctx, id, checkpointID)
+}
+
+// Collect gives back the room of blocks that no checkpoint needs.
+func (e *Engine) Collect(ctx context.Context) error { return e.store.Collect(ctx) }
 
 // Purge removes everything of a machine that is not in memory. What is left of it in a Docker that cannot be reached is removed
 // when it can be (Reap): by then no machine owns it.

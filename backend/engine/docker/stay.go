@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,7 +31,7 @@ type stay struct {
 	parts    local.Parts
 	folder   checkpoint.Folder // where its checkpoints go
 	memory   int64             // bytes, 0 for no limit
-	restore  string            // id of a checkpoint in folder
+	restore  string            // folder of the checkpoint to begin with, named by its id
 	template templateCopy      // where restore is empty; the zero value starts afresh
 	start    protocol.Start
 }
@@ -67,7 +68,7 @@ func (e *Engine) launch(ctx context.Context, d *daemon, s stay) (*Sandbox, error
 		return nil, e.failed(d, "The machine's container could not be made", err)
 	}
 	if s.restore != "" {
-		if err := e.carryIn(ctx, d, b.container, s.folder, s.restore); err != nil {
+		if err := e.carryIn(ctx, d, b.container, s.restore); err != nil {
 			b.remove()
 			return nil, err
 		}
@@ -106,7 +107,7 @@ func (b *Sandbox) spec(image string, labels map[string]string) spec {
 	}
 	switch {
 	case b.stay.restore != "":
-		config.Restore = carriedPath(machinePath, b.stay.restore)
+		config.Restore = carriedPath(machinePath, filepath.Base(b.stay.restore))
 	case b.stay.template.volume != "":
 		config.Restore = carriedPath(templatePath, b.stay.template.checkpoint)
 	}

@@ -270,6 +270,53 @@ var checkpointTests = []test{
 			one.end()
 		}
 	}},
+	{"Shrink", func(t *testing.T, s Subject) {
+		m := s.fresh(t)
+		m.value(past)
+		one := m.checkpoint()
+		m.value("x = 'later'")
+		two := m.checkpoint()
+		var sizes [2]int64
+		for i, info := range []machine.CheckpointInfo{one, two} {
+			for range 2 { // what is shrunk already stays as it is
+				size, err := s.Engine.Shrink(m.ctx(), m.id, info.ID)
+				if err != nil || size <= 0 {
+					t.Fatalf("shrunk to %d bytes, %v", size, err)
+				}
+				sizes[i] = size
+			}
+		}
+		if max(sizes[0], sizes[1]) > one.Size/10 {
+			t.Errorf("checkpoints of %d bytes took %d and %d", one.Size, sizes[0], sizes[1])
+		}
+		m.end()
+		back := s.start(t, machine.StartSpec{ID: m.id, Checkpoint: one.ID, Acked: m.acks()})
+		back.expect(survived(true), "[]")
+		three := back.stop()
+		if three.ID <= two.ID {
+			t.Errorf("checkpoint %s after %s", three.ID, two.ID)
+		}
+		to := s.newID(t)
+		copied, err := s.Engine.CopyCheckpoint(m.ctx(), m.id, two.ID, to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The fork has what it needs when all else is gone.
+		if err := s.Engine.Purge(m.ctx(), m.id); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Engine.Collect(m.ctx()); err != nil {
+			t.Fatal(err)
+		}
+		fork := s.start(t, machine.StartSpec{ID: to, Checkpoint: copied.ID, Clone: true, Acked: m.acks()})
+		fork.expect("x", "'later'")
+		if err := s.Engine.DeleteCheckpoint(m.ctx(), to, copied.ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Engine.Shrink(m.ctx(), to, copied.ID); !errors.Is(err, machine.ErrCheckpointUnusable) {
+			t.Errorf("shrinking a deleted checkpoint gives %v", err)
+		}
+	}},
 	{"DeleteCheckpoint", func(t *testing.T, s Subject) {
 		m := s.fresh(t)
 		m.value("x = 1")

@@ -75,8 +75,10 @@ func (p Parts) Fits(m checkpoint.Manifest) error {
 }
 
 // key names a template made of these parts.
-func (p Parts) key() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n", sandbox.SpecDigest(), p.ImageDigest, p.RuntimeDigest))
+func (p Parts) key() string { return templateKey(sandbox.SpecDigest(), p.ImageDigest, p.RuntimeDigest) }
+
+func templateKey(spec, image, runtime string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n", spec, image, runtime))
 	return hex.EncodeToString(sum[:12])
 }
 

@@ -7,6 +7,8 @@
 //	templates/lock                held while a template is made
 //	templates/KEY/checkpoints/ID  the template: a checkpoint whose interpreter has its libraries imported
 //	machines/ID/checkpoints/      see package checkpoint
+//	machines/ID/restoring/        files of a checkpoint of which there are only blocks, while it is brought into memory
+//	blocks/                       what all checkpoints but the newest are made of, see package checkpoint/blocks
 //
 // KEY names image, runsc and base spec. A template is only ever restored by machines that were never saved; a machine's own
 // checkpoints hold everything, so templates of earlier images and runscs are removed when a new one is made.
@@ -20,9 +22,11 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 
 	"github.com/forevervm/desktop/backend/checkpoint"
+	"github.com/forevervm/desktop/backend/checkpoint/blocks"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/sandbox/link"
 )
@@ -40,6 +44,8 @@ type Store struct {
 	cfg     Config
 	digests digests
 	making  chan struct{} // full while a template is made
+	blocks  *blocks.Store
+	guards  sync.Map // *guard by machine.ID
 }
 
 // NewStore opens the folder. It touches nothing yet.
@@ -48,6 +54,7 @@ func NewStore(cfg Config) *Store {
 		cfg:     cfg,
 		digests: digests{file: filepath.Join(cfg.Data, "digests.json"), log: cfg.Log},
 		making:  make(chan struct{}, 1),
+		blocks:  OpenBlocks(cfg.Data),
 	}
 }
 
@@ -59,15 +66,6 @@ func (s *Store) Machine(id machine.ID) string {
 // Checkpoints is where the checkpoints of a machine or template lie whose folder is dir.
 func Checkpoints(dir string) checkpoint.Folder {
 	return checkpoint.Folder(filepath.Join(dir, "checkpoints"))
-}
-
-// Load finds a machine's checkpoint and makes sure that these parts can restore it.
-func (s *Store) Load(id machine.ID, name string, p Parts) (checkpoint.Manifest, error) {
-	m, err := Checkpoints(s.Machine(id)).Load(name)
-	if err != nil {
-		return m, Unusable("The saved state of this machine is missing or damaged. An earlier checkpoint may still work.", err)
-	}
-	return m, p.Fits(m)
 }
 
 // Reclaim is machine.Engine's, once nothing of the machine's last life is left.
@@ -96,7 +94,10 @@ func (s *Store) CopyCheckpoint(ctx context.Context, from machine.ID, name string
 			return machine.CheckpointInfo{}, err
 		}
 	}
-	m, err := Checkpoints(s.Machine(from)).Copy(ctx, name, Checkpoints(s.Machine(to)))
+	g := s.guard(from)
+	g.using.RLock()
+	defer g.using.RUnlock()
+	m, err := Checkpoints(s.Machine(from)).Copy(ctx, name, Checkpoints(s.Machine(to)), s.blocks)
 	switch {
 	case errors.Is(err, checkpoint.ErrUnusable):
 		return machine.CheckpointInfo{}, Unusable("The checkpoint is missing or damaged.", err)
@@ -113,6 +114,9 @@ func (s *Store) DeleteCheckpoint(id machine.ID, name string) error {
 	if err := ValidID(id); err != nil {
 		return err
 	}
+	g := s.guard(id)
+	g.changing.Lock()
+	defer g.changing.Unlock()
 	if err := Checkpoints(s.Machine(id)).Delete(name); err != nil {
 		return Describe(err)
 	}
@@ -124,8 +128,11 @@ func (s *Store) Purge(id machine.ID, settle func() error) error {
 	if err := ValidID(id); err != nil {
 		return err
 	}
+	g := s.guard(id)
+	g.changing.Lock()
+	defer g.changing.Unlock()
 	dir := s.Machine(id)
-	gone := dir + ".removed"
+	gone := dir + removed
 	if err := os.RemoveAll(gone); err != nil { // left by a purge that was cut off
 		return Describe(err)
 	}
@@ -135,12 +142,19 @@ func (s *Store) Purge(id machine.ID, settle func() error) error {
 	if err := settle(); err != nil {
 		return err
 	}
-	// Out of the way in one step, so that a crash leaves no half machine.
-	if err := errors.Join(os.Rename(dir, gone), os.RemoveAll(gone)); err != nil {
+	// Out of the way in one step, so that a crash leaves no half machine; and for good, as the blocks of its checkpoints go next.
+	err := os.Rename(dir, gone)
+	if err == nil {
+		err = blocks.SyncDir(filepath.Dir(dir))
+	}
+	if err = errors.Join(err, os.RemoveAll(gone)); err != nil {
 		return Describe(err)
 	}
 	return nil
 }
+
+// removed is the end of the name of a machine's folder that is being removed.
+const removed = ".removed"
 
 // ValidID keeps anything but an id from becoming part of a path.
 func ValidID(id machine.ID) error {

@@ -68,7 +68,9 @@ func (s *Store) DiscardTemplate(ctx context.Context, p Parts, found string) erro
 	return nil
 }
 
-func (s *Store) templateDir(p Parts) string { return filepath.Join(s.cfg.Data, "templates", p.key()) }
+func (s *Store) templateDir(p Parts) string { return s.templateOf(p.key()) }
+
+func (s *Store) templateOf(key string) string { return filepath.Join(s.cfg.Data, "templates", key) }
 
 // templateIn returns the folder of the checkpoint in a template's folder; empty when there is none.
 func templateIn(dir string) string {

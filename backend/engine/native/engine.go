@@ -65,11 +65,12 @@ func (e *Engine) Start(ctx context.Context, spec machine.StartSpec) (machine.San
 	}
 	cfg := config(parts, dir)
 	if spec.Checkpoint != "" {
-		m, err := e.store.Load(spec.ID, spec.Checkpoint, parts)
+		from, done, err := e.store.Open(ctx, spec.ID, spec.Checkpoint, parts)
 		if err != nil {
 			return nil, err
 		}
-		cfg.Restore = local.Checkpoints(dir).Path(m.ID)
+		defer done()
+		cfg.Restore = from
 	}
 	limit := int64(spec.MemoryMB) << 20
 	cfg.MemoryMax = sandbox.HardLimit(limit)

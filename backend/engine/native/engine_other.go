@@ -43,6 +43,12 @@ func (*Engine) CopyCheckpoint(context.Context, machine.ID, string, machine.ID) (
 	return machine.CheckpointInfo{}, unavailable()
 }
 
+// Shrink fails.
+func (*Engine) Shrink(context.Context, machine.ID, string) (int64, error) { return 0, unavailable() }
+
+// Collect has nothing to give back.
+func (*Engine) Collect(context.Context) error { return nil }
+
 // DeleteCheckpoint has nothing to delete.
 func (*Engine) DeleteCheckpoint(context.Context, machine.ID, string) error { return nil }
 

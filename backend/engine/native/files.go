@@ -42,6 +42,14 @@ func (e *Engine) DeleteCheckpoint(_ context.Context, id machine.ID, checkpointID
 	return e.store.DeleteCheckpoint(id, checkpointID)
 }
 
+// Shrink keeps a checkpoint as blocks alone.
+func (e *Engine) Shrink(ctx context.Context, id machine.ID, checkpointID string) (int64, error) {
+	return e.store.Shrink(ctx, id, checkpointID)
+}
+
+// Collect gives back the room of blocks that no checkpoint needs.
+func (e *Engine) Collect(ctx context.Context) error { return e.store.Collect(ctx) }
+
 // Purge removes everything of a machine that is not in memory.
 func (e *Engine) Purge(ctx context.Context, id machine.ID) error {
 	return e.store.Purge(id, func() error {

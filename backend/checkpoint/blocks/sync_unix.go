@@ -1,14 +1,14 @@
 //go:build !windows
 
-package checkpoint
+package blocks
 
 import (
 	"errors"
 	"os"
 )
 
-// syncDir makes the names in a folder durable.
-func syncDir(dir string) error {
+// SyncDir makes the names in a folder durable.
+func SyncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
 		return err

@@ -1,0 +1,161 @@
+package checkpoint
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/forevervm/desktop/backend/checkpoint/blocks"
+)
+
+// recipeSuffix is the end of the name of the file that says what blocks a checkpoint is made of.
+const recipeSuffix = ".blocks"
+
+// Recipes tells where the recipes of the checkpoints lie that are kept as blocks, oldest first.
+func (f Folder) Recipes() ([]string, error) {
+	entries, err := os.ReadDir(string(f))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var all []string
+	for _, e := range entries {
+		if id, ok := strings.CutSuffix(e.Name(), recipeSuffix); ok && ValidID(id) {
+			all = append(all, f.Recipe(id))
+		}
+	}
+	return all, nil
+}
+
+// Recipe is where the recipe of the checkpoint id lies, if it is kept as blocks.
+func (f Folder) Recipe(id string) string { return f.Path(id) + recipeSuffix }
+
+// Whole says whether the files of the checkpoint id lie in its folder, ready to be restored from.
+func (f Folder) Whole(id string) bool {
+	_, err := os.Lstat(filepath.Join(f.Path(id), manifestName))
+	return err == nil
+}
+
+// Keep keeps the files of the checkpoint id as blocks in the store, too, and returns its manifest with the size that it has without its folder.
+// near is the path of a checkpoint (as Folder.Path) that it has much in common with, or "". Where it is kept already, nothing happens.
+func (f Folder) Keep(ctx context.Context, id, near string, store *blocks.Store) (Manifest, error) {
+	if kept, err := f.loadRecipe(id); err == nil {
+		return kept, nil
+	}
+	m, err := f.Load(id)
+	if err != nil {
+		return m, err
+	}
+	var names []string
+	for _, name := range files {
+		switch _, err := os.Lstat(filepath.Join(f.Path(id), name)); {
+		case err == nil:
+			names = append(names, name)
+		case !errors.Is(err, fs.ErrNotExist):
+			return m, err
+		}
+	}
+	meta, err := json.Marshal(m)
+	if err != nil {
+		return m, err
+	}
+	if near != "" {
+		near += recipeSuffix
+	}
+	r, err := store.Put(ctx, f.Path(id), names, near, f.Recipe(id), meta)
+	if err != nil {
+		return m, err
+	}
+	m.Size = r.Stored
+	return m, nil
+}
+
+// DropFolder removes the files of a checkpoint that is kept as blocks. Nobody may be using them.
+func (f Folder) DropFolder(id string) error {
+	if _, err := f.loadRecipe(id); err != nil {
+		return err
+	}
+	return f.deleteFolder(id)
+}
+
+// Near is the newest checkpoint before id that is kept as blocks, as its path; "" when there is none.
+func (f Folder) Near(id string) string {
+	recipes, _ := f.Recipes()
+	near := ""
+	for _, path := range recipes {
+		if path = strings.TrimSuffix(path, recipeSuffix); filepath.Base(path) != id && (near == "" || filepath.Base(path) < id) {
+			near = path
+		}
+	}
+	return near
+}
+
+// Expand writes the files of the checkpoint id, of which there are only blocks, into the folder dir/id, which it makes, as they were. They are
+// not synced, and are to be removed when they have been used.
+func (f Folder) Expand(ctx context.Context, id, dir string, store *blocks.Store) error {
+	r, m, err := f.readRecipe(id)
+	if err != nil {
+		return err
+	}
+	to := filepath.Join(dir, id)
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return err
+	}
+	if err := store.Restore(ctx, r, to); err != nil {
+		if errors.Is(err, blocks.ErrDamaged) {
+			err = fmt.Errorf("%w: checkpoint %s: %w", ErrUnusable, id, err)
+		}
+		return errors.Join(err, os.RemoveAll(to))
+	}
+	m.Size = 0
+	for i := range r.Files {
+		m.Size += r.Files[i].Size
+	}
+	return m.write(to)
+}
+
+// copyRecipe gives the folder `to` a checkpoint of its own of the same blocks.
+func (f Folder) copyRecipe(ctx context.Context, m Manifest, to Folder, newID string, store *blocks.Store) (Manifest, error) {
+	old := m.ID
+	m.ID, m.Life, m.Size = newID, "", 0
+	meta, err := json.Marshal(m)
+	if err != nil {
+		return m, err
+	}
+	if err := os.MkdirAll(string(to), 0o700); err != nil {
+		return m, err
+	}
+	_, err = store.Link(ctx, f.Recipe(old), to.Recipe(newID), meta)
+	if errors.Is(err, blocks.ErrDamaged) {
+		err = fmt.Errorf("%w: checkpoint %s: %w", ErrUnusable, old, err)
+	}
+	return m, err
+}
+
+func (f Folder) loadRecipe(id string) (Manifest, error) {
+	_, m, err := f.readRecipe(id)
+	return m, err
+}
+
+// readRecipe reads the recipe of a checkpoint, and its manifest in it.
+func (f Folder) readRecipe(id string) (blocks.Recipe, Manifest, error) {
+	r, err := blocks.ReadRecipe(f.Recipe(id))
+	if err != nil {
+		return r, Manifest{}, fmt.Errorf("%w: %w", ErrUnusable, err)
+	}
+	m, err := Parse(r.Meta)
+	if err == nil && m.ID != id {
+		err = fmt.Errorf("%w: %s holds the checkpoint %q", ErrUnusable, f.Recipe(id), m.ID)
+	}
+	for i := range r.Files {
+		if !isFile(r.Files[i].Name) {
+			err = fmt.Errorf("%w: it has the file %.100q", ErrUnusable, r.Files[i].Name)
+		}
+	}
+	m.Size = r.Stored
+	return r, m, err
+}

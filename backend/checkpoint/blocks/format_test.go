@@ -1,0 +1,61 @@
+package blocks
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write testdata for a version that has none yet")
+
+// A store of every version that was released can be read for ever. testdata holds, for each, its packs and a recipe whose base it needs.
+func TestEveryVersionIsReadable(t *testing.T) {
+	const version = "testdata/v1"
+	want := map[string][]byte{"pages.img": pages(1, 2, 0, 0, 4, 1, 6), "checkpoint.img": []byte("the state"), "input.bin": nil}
+	if *update {
+		writeVersion(t, version, want)
+	}
+	w := newWorld(t, t.TempDir())
+	if err := os.CopyFS(w.root, os.DirFS(version)); err != nil {
+		t.Fatal(err)
+	}
+	w.content["r2"] = want
+	if err := w.restored(w.s, "r2"); err != nil {
+		t.Fatal(err)
+	}
+	r, err := ReadRecipe(w.path("r2"))
+	var meta struct{ A int }
+	if err != nil || json.Unmarshal(r.Meta, &meta) != nil || meta.A != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if report, err := w.s.Check(t.Context(), true); err != nil || report.Recipes != 2 || len(report.Damage)+len(report.Lost) > 0 {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+func writeVersion(t *testing.T, dir string, files map[string][]byte) {
+	t.Helper()
+	if _, err := os.Stat(dir); err == nil {
+		t.Fatalf("%s is there, and never changes", dir)
+	}
+	w := newWorld(t, t.TempDir())
+	numbers := make([]int, 0, 24)
+	for i := range 24 {
+		numbers = append(numbers, i)
+	}
+	first, err := w.put(w.s, map[string][]byte{"pages.img": append(pages(1, 2, 0, 0, 4, 1), pages(numbers...)...)}, "")
+	if err == nil {
+		_, err = w.put(w.s, files, first)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"blocks", "recipes"} {
+		if err := os.CopyFS(filepath.Join(dir, part), os.DirFS(filepath.Join(w.root, part))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = os.Remove(filepath.Join(dir, "blocks", lockName))
+}

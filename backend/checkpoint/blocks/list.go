@@ -1,0 +1,189 @@
+package blocks
+
+import "encoding/binary"
+
+// list names the blocks of a file, in order; zero stands for one of zeros alone, which is not stored.
+type list []ID
+
+var zero ID
+
+// A list is stored as a block of its own, as steps that make it; most of them by copying from another list, its base. See FORMAT.md.
+const (
+	listVersion = 1
+	// maxDepth is how many lists have to be read for one, at most, beside the one at the end of the chain.
+	maxDepth = 16
+
+	stepIDs   = 0 // these blocks
+	stepZeros = 1 // so many zeros
+	stepCopy  = 2 // so many of the base, from there on
+)
+
+// listHead is the beginning of a stored list.
+type listHead struct {
+	depth int // how many bases are behind it
+	base  ID  // where depth > 0
+	units int // how many blocks it names
+}
+
+// encodeList writes l as steps from base, which is nil for none.
+func encodeList(l list, depth int, baseID ID, base list) []byte {
+	b := []byte{listVersion, byte(depth)}
+	if depth > 0 {
+		b = append(b, baseID[:]...)
+	}
+	b = binary.AppendUvarint(b, uint64(len(l)))
+	step := func(kind, n int) { b = binary.AppendUvarint(b, uint64(n)<<2|uint64(kind)) }
+	var where map[ID]int // in base; made when it is needed
+	at := 0              // where the last copy ended in base
+	literal := 0         // where blocks begin that are in no step yet
+	flush := func(end int) {
+		if end > literal {
+			step(stepIDs, end-literal)
+			for _, id := range l[literal:end] {
+				b = append(b, id[:]...)
+			}
+		}
+	}
+	for i := 0; i < len(l); {
+		n := 0
+		if l[i] == zero {
+			for i+n < len(l) && l[i+n] == zero {
+				n++
+			}
+			flush(i)
+			step(stepZeros, n)
+			i += n
+			at += n // as a rule, they are zeros there, too
+			literal = i
+			continue
+		}
+		from := at
+		if from >= len(base) || base[from] != l[i] {
+			if i+1 < len(l) && from+1 < len(base) && base[from+1] == l[i+1] && l[i+1] != zero { // one block has changed: the most frequent case
+				i++
+				at++
+				continue
+			}
+			if where == nil {
+				where = make(map[ID]int, len(base))
+				for j := len(base) - 1; j >= 0; j-- {
+					where[base[j]] = j
+				}
+			}
+			var known bool
+			if from, known = where[l[i]]; !known {
+				i++
+				at++
+				continue
+			}
+		}
+		for i+n < len(l) && from+n < len(base) && l[i+n] == base[from+n] && l[i+n] != zero {
+			n++
+		}
+		flush(i)
+		step(stepCopy, n)
+		b = binary.AppendUvarint(b, uint64(from))
+		i += n
+		at = from + n
+		literal = i
+	}
+	flush(len(l))
+	return b
+}
+
+// parseListHead reads the beginning of a stored list of exactly so many units, and returns the steps.
+func parseListHead(b []byte, units int) (h listHead, steps []byte, err error) {
+	if len(b) < 2 || b[0] != listVersion || b[1] > maxDepth {
+		return h, nil, damaged("a list of blocks is none")
+	}
+	h.depth, b = int(b[1]), b[2:]
+	if h.depth > 0 {
+		if len(b) < len(h.base) {
+			return h, nil, damaged("a list of blocks is cut off")
+		}
+		copy(h.base[:], b)
+		b = b[len(h.base):]
+	}
+	n, size := binary.Uvarint(b)
+	if size <= 0 || n > maxUnits || units >= 0 && n != uint64(units) {
+		return h, nil, damaged("a list of blocks has another length than its file")
+	}
+	h.units = int(n)
+	return h, b[size:], nil
+}
+
+// maxUnits bounds a file: one of 1 TiB.
+const maxUnits = 1 << 28
+
+// parseSteps makes the list of h from its steps and its base.
+func parseSteps(h listHead, b []byte, base list) (list, error) {
+	l := make(list, 0, min(h.units, len(b)+len(base)+1<<20)) // whatever is claimed
+	for len(b) > 0 {
+		v, size := binary.Uvarint(b)
+		n := v >> 2
+		if size <= 0 || n == 0 || n > uint64(h.units-len(l)) {
+			return nil, damaged("a list of blocks is too long")
+		}
+		b = b[size:]
+		switch v & 3 {
+		case stepIDs:
+			if uint64(len(b)) < n*uint64(len(ID{})) {
+				return nil, damaged("a list of blocks is cut off")
+			}
+			for range n {
+				l = append(l, ID(b[:len(ID{})]))
+				b = b[len(ID{}):]
+			}
+		case stepZeros:
+			for range n {
+				l = append(l, zero)
+			}
+		case stepCopy:
+			from, size := binary.Uvarint(b)
+			if size <= 0 || from > uint64(len(base)) || n > uint64(len(base))-from {
+				return nil, damaged("a list of blocks copies what is not there")
+			}
+			b = b[size:]
+			l = append(l, base[from:from+n]...)
+		default:
+			return nil, damaged("a list of blocks has an unknown step")
+		}
+	}
+	if len(l) != h.units {
+		return nil, damaged("a list of blocks is too short")
+	}
+	return l, nil
+}
+
+// literals gives the blocks that the steps of a list name themselves to each, but for zeros and those of its base.
+func literals(h listHead, b []byte, each func(ID)) error {
+	for left := uint64(h.units); len(b) > 0; {
+		v, size := binary.Uvarint(b)
+		n := v >> 2
+		if size <= 0 || n == 0 || n > left {
+			return damaged("a list of blocks is too long")
+		}
+		left -= n
+		b = b[size:]
+		switch v & 3 {
+		case stepIDs:
+			if uint64(len(b)) < n*uint64(len(ID{})) {
+				return damaged("a list of blocks is cut off")
+			}
+			for range n {
+				each(ID(b[:len(ID{})]))
+				b = b[len(ID{}):]
+			}
+		case stepZeros:
+		case stepCopy:
+			_, size := binary.Uvarint(b)
+			if size <= 0 {
+				return damaged("a list of blocks is cut off")
+			}
+			b = b[size:]
+		default:
+			return damaged("a list of blocks has an unknown step")
+		}
+	}
+	return nil
+}

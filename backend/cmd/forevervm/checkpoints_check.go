@@ -1,0 +1,73 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/forevervm/desktop/backend/daemon"
+)
+
+// checkpointsStoreCommand looks after how checkpoints are kept, for all machines together.
+func (a *app) checkpointsStoreCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "checkpoints", Short: "Check how checkpoints are kept, and repair what is damaged",
+		Long: "All checkpoints of a machine but the newest are kept as blocks that all machines share. `forevervm machine checkpoints NAME` lists a machine's.",
+	}
+	readData := false
+	check := &cobra.Command{
+		Use: "check", Short: "Find out whether every checkpoint can be restored; changes nothing", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			report, err := daemon.CheckCheckpoints(cmd.Context(), a.home, readData)
+			if err != nil {
+				return err
+			}
+			return a.printReport(report, "Run `forevervm checkpoints repair` to mend what can be mended; it says what is lost for good.")
+		},
+	}
+	check.Flags().BoolVar(&readData, "read-data", false, "read every byte, which finds what the disk has changed, and takes a while")
+	repair := &cobra.Command{
+		Use: "repair", Short: "Mend damaged files, and set aside what cannot be restored", Args: cobra.NoArgs,
+		Long: "Reads every byte, writes damaged files anew with what is whole of them, and sets checkpoints aside that cannot be restored any more.\nMachines that run are not disturbed, but wait while it works.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			report, err := daemon.RepairCheckpoints(cmd.Context(), a.home)
+			if err != nil {
+				return err
+			}
+			return a.printReport(report, "")
+		},
+	}
+	cmd.AddCommand(check, repair)
+	return cmd
+}
+
+// printReport says what was found, and fails where something is lost, or is to be done.
+func (a *app) printReport(r daemon.CheckpointReport, do string) error {
+	err := a.print(r, func(w io.Writer) {
+		fmt.Fprintf(w, "%d checkpoints, %d blocks in %d files, %s\n", r.Checkpoints, r.Blocks, r.Packs, bytesText(r.Bytes))
+		for _, sentence := range r.Damage {
+			fmt.Fprintln(w, printable(sentence))
+		}
+		for _, lost := range r.Lost {
+			owner := "the template"
+			if lost.Machine != "" {
+				owner = "machine " + lost.Machine
+			}
+			fmt.Fprintf(w, "Checkpoint %s of %s cannot be restored: %s\n", lost.Checkpoint, owner, printable(lost.Why))
+			if lost.Instead != "" {
+				fmt.Fprintf(w, "  The nearest that can be is %s.\n", lost.Instead)
+			}
+		}
+	})
+	switch {
+	case err != nil:
+		return err
+	case len(r.Lost) > 0:
+		return fmt.Errorf("%d checkpoints cannot be restored. %s", len(r.Lost), do)
+	case len(r.Damage) > 0 && do != "":
+		return errors.New("files of checkpoints are damaged. " + do)
+	}
+	return nil
+}

@@ -1,0 +1,162 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/forevervm/desktop/backend/checkpoint"
+	"github.com/forevervm/desktop/backend/checkpoint/blocks"
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// OpenBlocks opens the store of blocks under a data folder.
+func OpenBlocks(data string) *blocks.Store {
+	return blocks.Open(filepath.Join(data, "blocks"), func() ([]string, error) { return recipes(data) })
+}
+
+// recipes tells where all recipes lie. What cannot be read is an error: what it refers to would be taken for garbage.
+func recipes(data string) (all []string, err error) {
+	for _, owners := range []string{"machines", "templates"} {
+		entries, err := os.ReadDir(filepath.Join(data, owners))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for _, e := range entries {
+			if !e.IsDir() || strings.HasSuffix(e.Name(), removed) {
+				continue
+			}
+			found, err := Checkpoints(filepath.Join(data, owners, e.Name())).Recipes()
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+		}
+	}
+	return all, nil
+}
+
+// guard keeps those from each other's way who work with the checkpoints of one machine.
+type guard struct {
+	changing sync.Mutex   // held by who shrinks or deletes
+	using    sync.RWMutex // held, for reading, by who uses a folder; wholly by who removes one that is kept as blocks
+}
+
+func (s *Store) guard(id machine.ID) *guard {
+	g, _ := s.guards.LoadOrStore(id, &guard{})
+	return g.(*guard)
+}
+
+// restoringName is the folder in a machine's for the files of a checkpoint of which there are only blocks.
+const restoringName = "restoring"
+
+// Open finds a machine's checkpoint, makes sure that these parts can restore it, and returns the folder of its files, whose name is the
+// checkpoint's. It is good until done is called.
+func (s *Store) Open(ctx context.Context, id machine.ID, name string, p Parts) (dir string, done func(), err error) {
+	g := s.guard(id)
+	g.using.RLock()
+	defer func() {
+		if err != nil {
+			g.using.RUnlock()
+		}
+	}()
+	folder := Checkpoints(s.Machine(id))
+	m, err := folder.Load(name)
+	if err != nil {
+		return "", nil, damaged(err)
+	}
+	if err := p.Fits(m); err != nil {
+		return "", nil, err
+	}
+	if folder.Whole(name) {
+		return folder.Path(name), g.using.RUnlock, nil
+	}
+	restoring := filepath.Join(s.Machine(id), restoringName)
+	if err := os.RemoveAll(restoring); err != nil { // left by a crash
+		return "", nil, Describe(err)
+	}
+	switch err := folder.Expand(ctx, name, restoring, s.blocks); {
+	case errors.Is(err, checkpoint.ErrUnusable):
+		return "", nil, damaged(err)
+	case err != nil && ctx.Err() != nil:
+		return "", nil, ctx.Err()
+	case err != nil:
+		return "", nil, Describe(err)
+	}
+	return filepath.Join(restoring, name), func() {
+		if err := os.RemoveAll(restoring); err != nil {
+			s.cfg.Log.Warn("files of a checkpoint stay behind", "machine", id, "error", err)
+		}
+		g.using.RUnlock()
+	}, nil
+}
+
+func damaged(err error) error {
+	return Unusable("The saved state of this machine is missing or damaged. An earlier checkpoint may still work.", err)
+}
+
+// Shrink is machine.Engine's.
+func (s *Store) Shrink(ctx context.Context, id machine.ID, name string) (size int64, err error) {
+	if err := ValidID(id); err != nil {
+		return 0, err
+	}
+	g := s.guard(id)
+	g.changing.Lock()
+	defer g.changing.Unlock()
+	folder := Checkpoints(s.Machine(id))
+	m, err := folder.Load(name)
+	if err != nil {
+		return 0, damaged(err)
+	}
+	if !folder.Whole(name) {
+		return m.Size, nil
+	}
+	near := folder.Near(name)
+	if near == "" {
+		near = s.keepTemplate(ctx, m)
+	}
+	if m, err = folder.Keep(ctx, name, near, s.blocks); err == nil {
+		g.using.Lock()
+		err = folder.DropFolder(name)
+		g.using.Unlock()
+	}
+	switch {
+	case errors.Is(err, checkpoint.ErrUnusable):
+		return 0, damaged(err)
+	case err != nil && ctx.Err() != nil:
+		return 0, ctx.Err()
+	case err != nil:
+		return 0, Describe(err)
+	}
+	return m.Size, nil
+}
+
+// keepTemplate keeps the template that a checkpoint's machine may have begun as, so that what all machines have in common is kept once, and
+// returns its path; "" where there is none any more.
+func (s *Store) keepTemplate(ctx context.Context, m checkpoint.Manifest) string {
+	found := templateIn(s.templateOf(templateKey(m.Spec, m.Image, m.Runtime)))
+	if found == "" {
+		return ""
+	}
+	if _, err := checkpoint.Folder(filepath.Dir(found)).Keep(ctx, filepath.Base(found), "", s.blocks); err != nil {
+		s.cfg.Log.Warn("the template is not kept as blocks", "error", err)
+		return ""
+	}
+	return found
+}
+
+// Collect is machine.Engine's.
+func (s *Store) Collect(ctx context.Context) error {
+	freed, err := s.blocks.Collect(ctx)
+	if err != nil {
+		return err
+	}
+	if freed != 0 {
+		s.cfg.Log.Debug("blocks collected", "freed", freed)
+	}
+	return nil
+}

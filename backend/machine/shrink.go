@@ -1,0 +1,116 @@
+package machine
+
+import (
+	"context"
+	"errors"
+)
+
+// shrinkLater keeps the machine's checkpoints in the form that takes least room, but for those that it wakes from next, when nobody waits for
+// a machine. mu is held.
+func (e *entry) shrinkLater() {
+	if e.shrinking {
+		return
+	}
+	e.shrinking = true
+	e.s.spawn(e.shrinkAll)
+}
+
+// shrinkAll shrinks one after another, oldest first: each has most in common with the one before. What fails is tried again when the machine
+// has been saved next.
+func (e *entry) shrinkAll() {
+	failed := map[string]bool{}
+	for {
+		leave, err := e.s.yield(e.s.ctx)
+		if err != nil {
+			return
+		}
+		id, err := e.shrinkNext(e.s.ctx, failed)
+		leave()
+		switch {
+		case e.s.ctx.Err() != nil:
+			return
+		case id == "" && err == nil:
+			return
+		case err != nil:
+			e.log().Warn("a checkpoint takes more room than it could", "checkpoint", id, "err", err)
+			failed[id] = true
+			if id == "" || errors.Is(err, ErrDiskFull) {
+				e.mu.Lock()
+				e.shrinking = false
+				e.mu.Unlock()
+				return
+			}
+		}
+	}
+}
+
+// shrinkNext shrinks the oldest that is still to be, and returns its id; "" when there is none.
+func (e *entry) shrinkNext(ctx context.Context, but map[string]bool) (string, error) {
+	engine, err := e.s.engineOf(e.engine)
+	if err != nil {
+		return "", err
+	}
+	id, err := e.toShrink(ctx, but)
+	if err != nil || id == "" {
+		return "", err
+	}
+	size, err := engine.Shrink(ctx, e.id, id)
+	if err != nil {
+		return id, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c, err := e.s.store.Checkpoint(ctx, id)
+	if isNotFound(err) {
+		return id, nil
+	}
+	if err != nil {
+		return id, err
+	}
+	c.Shrunk, c.Size = true, size
+	if err := e.s.store.Write(ctx, func(w Writer) error { return w.PutCheckpoint(c) }); err != nil {
+		return id, err
+	}
+	e.s.hub.publish(Event{Type: EventCheckpoint, Machine: e.snapshotPointer()})
+	return id, nil
+}
+
+// toShrink is the oldest checkpoint that is still to be shrunk; "" when there is none, and then nobody is shrinking any more.
+func (e *entry) toShrink(ctx context.Context, but map[string]bool) (oldest string, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.gone {
+		e.shrinking = false
+		return "", nil
+	}
+	all, err := e.s.store.Checkpoints(ctx, e.id)
+	for _, c := range all { // newest first
+		if !c.Shrunk && !but[c.ID] && c.ID != e.rec.Base && c.ID != e.rec.Fallback && c.ID != e.rewindTo {
+			oldest = c.ID
+		}
+	}
+	if err == nil && oldest == "" {
+		e.shrinking = false
+	}
+	return oldest, err
+}
+
+// collect gives back the room of shrunk checkpoints that are gone, when nobody waits for a machine. What cannot be done now is done when the
+// next has gone.
+func (s *Service) collect() {
+	if !s.uncollected.Swap(false) {
+		return
+	}
+	leave, err := s.yield(s.ctx)
+	if err != nil {
+		return
+	}
+	defer leave()
+	s.collecting.Lock()
+	defer s.collecting.Unlock()
+	for name, engine := range s.engines {
+		if err := engine.Collect(s.ctx); err != nil && s.ctx.Err() == nil {
+			s.log.Warn("room of checkpoints that are gone stays taken", "engine", name, "err", err)
+		}
+	}
+}
