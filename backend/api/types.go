@@ -254,6 +254,15 @@ type Engine struct {
 	Name     string    `json:"name"`
 	Default  bool      `json:"default"`
 	Problems []Problem `json:"problems,omitempty"`
+	Notes    []string  `json:"notes,omitempty"` // sentences: what it had to do without
+	Busy     *Progress `json:"busy,omitempty"`  // what must be done before machines can run
+}
+
+// Progress is how far something has come.
+type Progress struct {
+	What  string `json:"what"`
+	Done  int64  `json:"done_bytes"`
+	Total int64  `json:"total_bytes"`
 }
 
 // Problem is what is wrong and what to do.

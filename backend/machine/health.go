@@ -15,7 +15,8 @@ type health struct {
 	diskFree  int64      // -1 when not known
 	diskUsed  int64
 	engines   []EngineStatus
-	diskFull  time.Time // when a write last failed for want of room
+	news      map[string]EngineNews // by the engine's name
+	diskFull  time.Time             // when a write last failed for want of room
 	low       bool
 	memoryLow bool
 }
@@ -58,6 +59,9 @@ func (s *Service) Status(context.Context) Status {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	st.DiskFree, st.DiskUsed, st.Engines = h.diskFree, h.diskUsed, slices.Clone(h.engines)
+	for i := range st.Engines {
+		st.Engines[i].EngineNews = h.news[st.Engines[i].Name]
+	}
 	switch {
 	case time.Since(h.diskFull) < time.Minute:
 		st.Warnings = append(st.Warnings, "The disk is full. Machines go on running and nothing is lost, but new instructions and checkpoints have to wait. "+FreeSpace)
@@ -105,6 +109,20 @@ func (s *Service) measure() {
 	if st := s.Status(s.ctx); !slices.Equal(before, st.Warnings) {
 		s.hub.publish(Event{Type: EventStatus, Status: &st})
 	}
+}
+
+// hear notes what an engine tells of itself, and passes it on.
+func (s *Service) hear(engine string, news EngineNews) {
+	s.health.mu.Lock()
+	if s.health.news == nil {
+		s.health.news = map[string]EngineNews{}
+	}
+	s.health.news[engine] = news
+	s.health.mu.Unlock()
+	s.spawn(func() { // whoever tells must not wait for us
+		st := s.Status(s.ctx)
+		s.hub.publish(Event{Type: EventStatus, Status: &st})
+	})
 }
 
 // checkEngines asks every engine whether it works here.

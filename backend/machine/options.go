@@ -128,4 +128,5 @@ type EngineStatus struct {
 	Name     string
 	Default  bool
 	Problems []Problem
+	EngineNews
 }

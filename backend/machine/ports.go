@@ -34,6 +34,24 @@ type Engine interface {
 	Close() error
 }
 
+// Teller is an Engine that tells of itself while it works: what it had to do without, and what it is busy with before machines can run.
+type Teller interface {
+	// Tell has listen called with the engine's news, at once and whenever there are some, never by two at a time. It must return quickly.
+	Tell(listen func(EngineNews))
+}
+
+// EngineNews is what there is to know of an engine that works.
+type EngineNews struct {
+	Notes []string     // sentences
+	Busy  *Preparation // nil for nothing
+}
+
+// Preparation is how far something has come that people wait for.
+type Preparation struct {
+	What        string // what is done, such as "Loading the sandbox image into Docker"
+	Done, Total int64  // bytes
+}
+
 // Problem is something that keeps an engine from working.
 type Problem struct {
 	What string // what is wrong, a sentence

@@ -141,6 +141,11 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	}
 	s.lookAtDisk() // so that the first who asks is told what is so
 	s.checkEngines()
+	for name, engine := range s.engines {
+		if teller, ok := engine.(Teller); ok {
+			teller.Tell(func(news EngineNews) { s.hear(name, news) })
+		}
+	}
 	s.resume() // before anybody else can hold a machine
 	s.spawn(s.keep)
 	s.spawn(s.takeOutGarbage)

@@ -74,7 +74,10 @@ func checkpointJSON(c machine.Checkpoint) api.Checkpoint {
 }
 
 func engineJSON(e machine.EngineStatus) api.Engine {
-	out := api.Engine{Name: e.Name, Default: e.Default}
+	out := api.Engine{Name: e.Name, Default: e.Default, Notes: e.Notes}
+	if e.Busy != nil {
+		out.Busy = &api.Progress{What: e.Busy.What, Done: e.Busy.Done, Total: e.Busy.Total}
+	}
 	for _, problem := range e.Problems {
 		out.Problems = append(out.Problems, api.Problem{What: problem.What, Do: problem.Do})
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -102,7 +103,7 @@ func (a *app) examine(ctx context.Context) (findings []finding) {
 	}
 	for _, engine := range status.Engines {
 		if len(engine.Problems) == 0 {
-			add("engine "+engine.Name, nil, "It can run machines.", "")
+			add("engine "+engine.Name, nil, strings.Join(append([]string{"It can run machines."}, engine.Notes...), " "), "")
 		}
 		for _, problem := range engine.Problems {
 			if !engine.Default { // machines run without it

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -37,6 +38,12 @@ func writeEngines(w io.Writer, engines []api.Engine) {
 		if engine.Default {
 			known = "new machines run here where none is named"
 		}
+		for _, note := range engine.Notes {
+			known = strings.TrimSpace(known + ". " + note)
+		}
+		if busy := engine.Busy; busy != nil {
+			state, known = "gets ready", progressText(*busy)
+		}
 		for i, p := range engine.Problems {
 			if state = "does not work"; i > 0 {
 				known += " "
@@ -48,4 +55,15 @@ func writeEngines(w io.Writer, engines []api.Engine) {
 		fmt.Fprintf(table, "%s\t%s\t%s\n", engine.Name, state, known)
 	}
 	table.Flush()
+}
+
+// progressText says how far something has come, in one line.
+func progressText(p api.Progress) string {
+	const width = 20
+	part := 0.0
+	if p.Total > 0 {
+		part = min(1, float64(p.Done)/float64(p.Total))
+	}
+	full := int(part * width)
+	return fmt.Sprintf("%s [%s%s] %.0f %% of %s", p.What, strings.Repeat("#", full), strings.Repeat(".", width-full), part*100, bytesText(p.Total))
 }

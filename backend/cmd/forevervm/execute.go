@@ -97,11 +97,52 @@ func (x *execution) run(ctx context.Context, name string, e api.Execute) (api.In
 	defer stopHandling()
 	x.out, x.err = x.stream(x.app.out), x.stream(x.app.err)
 	pictures := map[string]int{} // by display ID, for those that are updated in place
-	in, err = x.client.Follow(ctx, name, in.Seq, 0, func(item api.Item) error { return x.item(ctx, name, in.Seq, item, pictures) })
+	begun := x.showProgress(ctx)
+	defer begun()
+	in, err = x.client.Follow(ctx, name, in.Seq, 0, func(item api.Item) error {
+		begun()
+		return x.item(ctx, name, in.Seq, item, pictures)
+	})
+	begun()
 	if err != nil {
 		return in, err
 	}
 	return in, x.end(ctx, name, in)
+}
+
+// showProgress tells at a terminal what the machine has to wait for, such as its image being loaded, until the function that it returns is called.
+func (x *execution) showProgress(ctx context.Context) (stop func()) {
+	if x.quiet || !isTerminal(x.app.err) {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	all.Go(func() {
+		shown := false
+		for pause := time.Second; ; pause = 300 * time.Millisecond { // most machines are there sooner
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+			}
+			status, err := x.client.Status(ctx)
+			if ctx.Err() != nil || err != nil {
+				break
+			}
+			for _, engine := range status.Engines {
+				if engine.Busy != nil {
+					fmt.Fprintf(x.app.err, "\r%s\x1b[K", progressText(*engine.Busy))
+					shown = true
+				}
+			}
+		}
+		if shown {
+			fmt.Fprint(x.app.err, "\r\x1b[K")
+		}
+	})
+	return sync.OnceFunc(func() {
+		cancel()
+		all.Wait()
+	})
 }
 
 // stream is where text for a stream goes; at a terminal through a filter.

@@ -1219,6 +1219,15 @@ export interface components {
       name: string;
       default: boolean;
       problems?: components['schemas']['Problem'][];
+      /** @description Sentences: what it had to do without */
+      notes?: string[];
+      busy?: components['schemas']['Progress'];
+    };
+    Progress: {
+      /** @description What people wait for, such as Loading the sandbox image into Docker */
+      what: string;
+      done_bytes: number;
+      total_bytes: number;
     };
     Problem: {
       what: string;
