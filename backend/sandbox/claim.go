@@ -17,15 +17,6 @@ import (
 	"github.com/forevervm/desktop/backend/sandbox/protocol"
 )
 
-// Claim is what a spare is told, as one line of JSON on its descriptor 3, when a machine wants it. A spare is a supervisor whose
-// sandbox was made ahead: that saves a third of the time in which a machine comes into memory. It lives in a folder of its own until then, moves
-// into the machine's, and from there on is as any other. One that nobody claims ends with the daemon.
-type Claim struct {
-	Machine   string `json:"machine"`    // the machine's own folder
-	Restore   string `json:"restore"`    // folder of the checkpoint to restore
-	MemoryMax int64  `json:"memory_max"` // hard limit of memory in bytes, where the system offers one; 0 for none
-}
-
 // restoreName is the folder of a spare that its sandbox is restored from: the checkpoint's files are linked into it, so that the private root, which
 // cannot be changed any more, shows them read-only.
 const restoreName = "restore"
@@ -132,44 +123,82 @@ func groupOf(lock *os.File) string {
 // caller's again then.
 func (h *home) serve(cfg Config, socket *os.File) (end func()) {
 	if cfg.Spare == "" {
-		if err := h.hand(socket, cfg.Restore != ""); err != nil {
+		how := byte(restoring)
+		if cfg.Restore == "" {
+			how = afresh
+		}
+		if err := h.hand(socket, how); err != nil {
 			failed(err)
 		}
 		return func() { socket.Close() }
 	}
-	done := make(chan struct{})
-	_ = unix.SetNonblock(claimFD, true) // so that closing it ends the reading
-	claims := os.NewFile(claimFD, "claim")
+	claims, ended, done := make(chan Claim, 1), make(chan struct{}), make(chan struct{})
+	var from *os.File
+	if cfg.ClaimOnStdin {
+		from = os.Stdin
+	} else {
+		_ = unix.SetNonblock(claimFD, true) // so that closing it ends the reading
+		from = os.NewFile(claimFD, "claim")
+	}
 	go func() {
 		defer close(done)
 		defer socket.Close()
 		if _, err := socket.Read(make([]byte, 1)); err != nil { // it has ended
 			return
 		}
-		var c Claim
-		err := json.NewDecoder(io.LimitReader(claims, 64<<10)).Decode(&c)
-		if errors.Is(err, os.ErrClosed) || errors.Is(err, io.EOF) {
-			return // nobody wants it
-		}
-		if err == nil {
-			err = h.take(c, socket)
-		}
-		if err != nil {
-			failed(err)
+		go func() {
+			defer close(claims)
+			if c, err := readClaim(from); err == nil {
+				claims <- c
+			} else if !errors.Is(err, os.ErrClosed) && !errors.Is(err, io.EOF) {
+				failed(err)
+			}
+		}()
+		select {
+		case c, ok := <-claims:
+			if !ok {
+				return // nobody wants it
+			}
+			if err := h.take(cfg, c, socket); err != nil {
+				failed(err)
+			}
+		case <-ended:
 		}
 	}()
 	return func() {
-		claims.Close()
+		if !cfg.ClaimOnStdin {
+			from.Close()
+		}
+		close(ended)
 		<-done
 	}
 }
 
+// readClaim reads one line and not a byte more: on standard input the link follows.
+func readClaim(from io.Reader) (c Claim, err error) {
+	const most = 64 << 10
+	line := make([]byte, 0, 256)
+	for b := make([]byte, 1); len(line) < most; line = append(line, b[0]) {
+		_, err := io.ReadFull(from, b)
+		if err == nil && b[0] == '\n' || errors.Is(err, io.EOF) && len(line) > 0 {
+			return c, json.Unmarshal(line, &c)
+		}
+		if err != nil {
+			return c, err
+		}
+	}
+	return c, errors.New("a claim is too long")
+}
+
 // take makes a spare the machine's.
-func (h *home) take(c Claim, socket *os.File) error {
+func (h *home) take(cfg Config, c Claim, socket *os.File) error {
 	if !filepath.IsAbs(c.Machine) || !filepath.IsAbs(c.Restore) {
 		return errors.New("a claim must name a machine's folder and a checkpoint's, as absolute paths")
 	}
-	if err := linkAll(c.Restore, filepath.Join(h.folder, restoreName)); err != nil {
+	how := byte(restoring)
+	if c.Restore == cfg.Template {
+		how = restoringTemplate
+	} else if err := linkAll(c.Restore, filepath.Join(h.folder, restoreName)); err != nil {
 		return err
 	}
 	if err := h.move(c.Machine); err != nil {
@@ -178,7 +207,7 @@ func (h *home) take(c Claim, socket *os.File) error {
 	if h.memory != nil {
 		limitMemory(h.memory, c.MemoryMax)
 	}
-	return h.hand(socket, true)
+	return h.hand(socket, how)
 }
 
 func linkAll(from, to string) error {
@@ -193,21 +222,18 @@ func linkAll(from, to string) error {
 
 // What hand says beside the descriptors.
 const (
-	afresh    = 0
-	restoring = 1
+	afresh = iota
+	restoring
+	restoringTemplate
 )
 
 // hand gives the inner supervisor the machine's folder, and the lock, to be held until the last of both is gone.
-func (h *home) hand(socket *os.File, restore bool) error {
+func (h *home) hand(socket *os.File, how byte) error {
 	fd, err := unix.Open(h.folder, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", h.folder, err)
 	}
 	defer unix.Close(fd)
-	how := byte(afresh)
-	if restore {
-		how = restoring
-	}
 	return unix.Sendmsg(int(socket.Fd()), []byte{how}, unix.UnixRights(int(h.lock.Fd()), fd), nil, 0)
 }
 
@@ -222,7 +248,7 @@ func socketPair() (ours, theirs *os.File, err error) {
 // place is the machine's folder as the inner supervisor has it, whose root does not show it: only this process can get at it.
 type place struct {
 	folder   string // a path that is good in this process
-	restored bool   // from the checkpoint in checkpointPath; else it is started afresh
+	restored string // from the checkpoint in that folder of the private root; empty where it is started afresh
 }
 
 // awaitPlace waits for the outer supervisor to hand over a machine. That may move our folder from now on: it must be where it is needed.
@@ -245,14 +271,15 @@ func awaitPlace() (place, error) {
 		return place{}, &told{protocol.KindUnavailable, "The machine's folder cannot be used."}
 	}
 	// The first is the lock, which is only to be kept.
-	return place{folder: fmt.Sprintf("/proc/self/fd/%d", fds[1]), restored: how[0] == restoring}, nil
+	from := map[byte]string{restoring: checkpointPath, restoringTemplate: templatePath}[how[0]]
+	return place{folder: fmt.Sprintf("/proc/self/fd/%d", fds[1]), restored: from}, nil
 }
 
 // release removes the links to the checkpoint once it is in memory: they would keep it on the disk when it is deleted.
 func (p place) release() error { return os.RemoveAll(filepath.Join(p.folder, restoreName)) }
 
-func readRestored() (checkpoint.Manifest, error) {
-	m, err := checkpoint.LoadAt(checkpointPath)
+func readRestored(from string) (checkpoint.Manifest, error) {
+	m, err := checkpoint.LoadAt(from)
 	if err != nil {
 		return m, &told{protocol.KindUnusable, fmt.Sprintf("The saved state is damaged: %v.", err)}
 	}
@@ -260,9 +287,9 @@ func readRestored() (checkpoint.Manifest, error) {
 }
 
 // readInput reads the rest of the request that was under way when the runner was saved.
-func readInput() ([]byte, error) {
+func readInput(from string) ([]byte, error) {
 	const most = protocol.MaxHeader + protocol.MaxPayload + 1<<20
-	f, err := os.Open(filepath.Join(checkpointPath, checkpoint.InputName))
+	f, err := os.Open(filepath.Join(from, checkpoint.InputName))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}

@@ -36,7 +36,8 @@ type supervisor struct {
 	box    *outbox
 	acks   *acks
 	orders chan order
-	stderr tail // what the sandbox writes to its stderr, for when it fails
+	placed chan struct{} // closed when place is valid
+	stderr tail          // what the sandbox writes to its stderr, for when it fails
 
 	saving       chan struct{} // full while a checkpoint is made
 	sandboxEnded chan struct{}
@@ -85,6 +86,7 @@ func Inner(stage string, cfg Config) int {
 	s := &supervisor{
 		cfg: cfg, memory: os.NewFile(memoryFD, "memory"), runner: r, box: box, acks: newAcks(),
 		orders:       make(chan order, 256),
+		placed:       make(chan struct{}),
 		saving:       make(chan struct{}, 1),
 		sandboxEnded: make(chan struct{}),
 		flushed:      make(chan struct{}),
@@ -107,6 +109,18 @@ func (s *supervisor) run(stdin, stdout *os.File) error {
 	// The sandbox comes into memory while the daemon and we shake hands.
 	launched := make(chan error, 1)
 	go func() { launched <- s.launch(ctx, stdin, stdout) }()
+	if s.cfg.ClaimOnStdin { // until then what comes there is not for us
+		select {
+		case <-s.placed:
+		case err := <-launched:
+			if err != nil {
+				return err
+			}
+			launched <- nil
+		case <-terminate:
+			return nil
+		}
+	}
 	var err error
 	if s.link, err = openLink(); err != nil {
 		return fmt.Errorf("wait for the daemon: %w", err)
@@ -189,8 +203,9 @@ func (s *supervisor) bring(ctx context.Context, pipes stdio) error {
 	if s.place, err = awaitPlace(); err != nil {
 		return err
 	}
-	if s.place.restored {
-		return s.runsc.restore(ctx, pipes)
+	close(s.placed)
+	if s.place.restored != "" {
+		return s.runsc.restore(ctx, pipes, s.place.restored)
 	}
 	return s.runsc.start(ctx, pipes)
 }
@@ -225,12 +240,12 @@ func (s *supervisor) begin(ctx context.Context, q protocol.Request, launched <-c
 		return errors.New("the daemon ended")
 	}
 	var rest []byte
-	if s.place.restored {
-		m, err := readRestored()
+	if from := s.place.restored; from != "" {
+		m, err := readRestored(from)
 		if err != nil {
 			return err
 		}
-		if rest, err = readInput(); err != nil {
+		if rest, err = readInput(from); err != nil {
 			return err
 		}
 		s.lastCheckpoint, s.baseline = m.ID, m.Baseline
@@ -245,7 +260,7 @@ func (s *supervisor) begin(ctx context.Context, q protocol.Request, launched <-c
 		s.setLimit(n)
 	}
 	ready, err := s.runner.resume(ctx, rest, protocol.Resume{
-		Acked: q.Start.Acked, Reseed: s.place.restored, ReseedPython: q.Start.Clone,
+		Acked: q.Start.Acked, Reseed: s.place.restored != "", ReseedPython: q.Start.Clone,
 		LimitBytes: limit, Env: map[string]string{}, Formats: []string{"png"}, Hostname: q.Start.Name,
 	})
 	if errors.Is(err, errEnded) {
@@ -256,7 +271,7 @@ func (s *supervisor) begin(ctx context.Context, q protocol.Request, launched <-c
 	if err != nil {
 		return &told{protocol.KindUnusable, fmt.Sprintf("The machine came into memory, but %v.", err)}
 	}
-	if !s.place.restored {
+	if s.place.restored == "" {
 		s.baseline = measure(s.runsc.pid).python
 	}
 	s.reply(q.ID, success(ready))
@@ -275,7 +290,7 @@ func (s *supervisor) describeLaunch(err error) error {
 		return already
 	case errors.As(err, &failed) && failed.diskFull():
 		return &told{protocol.KindDiskFull, "The disk is full, so the machine cannot be brought into memory. Free some room and try again."}
-	case s.place.restored:
+	case s.place.restored != "":
 		return &told{protocol.KindUnusable, fmt.Sprintf("The saved state cannot be brought back into memory: %v.", err)}
 	default:
 		s.logSaid()

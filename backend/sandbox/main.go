@@ -13,7 +13,7 @@ func Main(args []string) int {
 	case "probe":
 		return Probe()
 	case innerStageProbe:
-		return exitOK
+		return probeInner()
 	}
 	cfg, err := Parse(args[1:])
 	if err != nil {

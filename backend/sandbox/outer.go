@@ -103,11 +103,22 @@ func Lock(machine string) (*os.File, error) {
 // ErrLocked says that another supervisor still holds the machine.
 var ErrLocked = errors.New("another supervisor holds this machine")
 
-// Probe is the stage that tries whether a supervisor can work here: it makes the name spaces and ends.
+// Probe is the stage that tries whether a supervisor can work here: it makes the name spaces, and a mount in them, and ends.
 func Probe() int {
 	cmd := inNamespaces(innerStageProbe, nil, true)
 	if err := cmd.Run(); err != nil {
 		return failed(fmt.Errorf("make a user name space: %w", err))
+	}
+	return exitOK
+}
+
+// probeInner does what buildRoot begins with.
+func probeInner() int {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return failed(fmt.Errorf("make the mounts private: %w", err))
+	}
+	if err := unix.Mount("probe", "/", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "size=4k"); err != nil {
+		return failed(fmt.Errorf("mount the private root: %w", err))
 	}
 	return exitOK
 }

@@ -38,6 +38,9 @@ func buildRoot(cfg Config, ownPIDs bool) error {
 	if restore != "" {
 		binds = append(binds, bind{source: restore, target: checkpointPath, flags: unix.MS_RDONLY | unix.MS_NOEXEC})
 	}
+	if cfg.Template != "" {
+		binds = append(binds, bind{source: cfg.Template, target: templatePath, flags: unix.MS_RDONLY | unix.MS_NOEXEC})
+	}
 	if !ownPIDs {
 		binds = append(binds, bind{source: "/proc", target: "/proc", recursive: true})
 	}

@@ -65,15 +65,15 @@ func (r *runsc) start(ctx context.Context, pipes stdio) error {
 	return r.bring(ctx, spec, pipes, "run", "--detach")
 }
 
-// restore brings the checkpoint in checkpointPath into the sandbox that was created before, or into a new one. It does not end with ctx.
-func (r *runsc) restore(ctx context.Context, pipes stdio) error {
+// restore brings the checkpoint in the folder from into the sandbox that was created before, or into a new one. It does not end with ctx.
+func (r *runsc) restore(ctx context.Context, pipes stdio, from string) error {
 	if r.pid > 0 {
 		var status unix.WaitStatus
 		if gone, err := unix.Wait4(r.pid, &status, unix.WNOHANG, nil); gone != 0 || err != nil {
 			return errSpareGone
 		}
 	}
-	return r.bring(ctx, baseSpec(), pipes, "restore", "--detach", "--image-path="+checkpointPath)
+	return r.bring(ctx, baseSpec(), pipes, "restore", "--detach", "--image-path="+from)
 }
 
 // errSpareGone says that a sandbox ended before it had something to do.

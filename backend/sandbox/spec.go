@@ -28,6 +28,7 @@ const (
 	runscPath      = "/runsc"
 	imagePath      = "/image.erofs"
 	checkpointPath = "/checkpoint"
+	templatePath   = "/template"        // what a spare may restore in place of that
 	scratchPath    = "/machine/scratch" // what the machine writes, until it is saved
 	runPath        = "/run"
 	emptyPath      = "/run/empty"

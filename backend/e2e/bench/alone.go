@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -22,16 +23,21 @@ import (
 // daemon is a `forevervm serve` over a home of its own.
 type daemon struct {
 	bin, home, url, token string
+	engine                string // of the machines that are made; the default one where it is empty
 	cmd                   *exec.Cmd
 }
 
-func start(bin string) (*daemon, error) {
+func start(bin string) (*daemon, error) { return launch(bin, "") }
+
+// launch is start with machines of the given engine.
+func launch(bin, engine string, env ...string) (*daemon, error) {
 	home, err := os.MkdirTemp("", "forevervm-bench-")
 	if err != nil {
 		return nil, err
 	}
-	d := &daemon{bin: bin, home: home}
+	d := &daemon{bin: bin, home: home, engine: engine}
 	d.cmd = exec.Command(filepath.Join(bin, "forevervm"), "serve", "--home", home)
+	d.cmd.Env = append(os.Environ(), env...)
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -101,7 +107,7 @@ func (d *daemon) call(method, path string, in, out any) error {
 
 func (d *daemon) create() (string, error) {
 	var m struct{ Name string }
-	err := d.call("POST", "/api/machines", struct{}{}, &m)
+	err := d.call("POST", "/api/machines", map[string]string{"engine": d.engine}, &m)
 	return m.Name, err
 }
 
@@ -223,6 +229,17 @@ func mcpStart(d *daemon) (float64, error) {
 	return median(times), nil
 }
 
+// many runs f so many times at once.
+func many(n int, f func(i int) error) error {
+	var all sync.WaitGroup
+	errs := make([]error, n)
+	for i := range n {
+		all.Go(func() { errs[i] = f(i) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
 // idleMemory is the resident memory (MB) of a fresh daemon that has 100 swapped machines and nothing to do.
 func idleMemory(bin string) (float64, error) {
 	d, err := start(bin)
@@ -230,31 +247,23 @@ func idleMemory(bin string) (float64, error) {
 		return 0, err
 	}
 	defer d.stop()
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	var failed error
-	for range 4 {
-		all.Go(func() {
-			for range 25 {
-				name, err := d.create()
-				if err == nil {
-					err = d.exec(name, "x = 1")
-				}
-				if err == nil {
-					err = d.call("POST", "/api/machines/"+name+"/swap", nil, nil)
-				}
-				if err != nil {
-					mu.Lock()
-					failed = err
-					mu.Unlock()
-					return
-				}
+	err = many(4, func(int) error {
+		for range 25 {
+			name, err := d.create()
+			if err == nil {
+				err = d.exec(name, "x = 1")
 			}
-		})
-	}
-	all.Wait()
-	if failed != nil {
-		return 0, failed
+			if err == nil {
+				err = d.call("POST", "/api/machines/"+name+"/swap", nil, nil)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
 	}
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid))
 	if err != nil {

@@ -21,14 +21,15 @@ func main() {
 	bin := flag.String("bin", "build/bin", "what `make build` left")
 	cache := flag.String("cache", "build/cache/bench", "where Jupyter and the unpacked image are kept between runs")
 	rounds := flag.Int("rounds", 5, "rounds of each comparison")
+	only := flag.String("only", "", "measure only this: jupyter, alone or docker")
 	flag.Parse()
-	if err := measure(*bin, *cache, *rounds); err != nil {
+	if err := measure(*bin, *cache, *rounds, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func measure(bin, cache string, rounds int) error {
+func measure(bin, cache string, rounds int, only string) error {
 	bin, err := filepath.Abs(bin)
 	if err != nil {
 		return err
@@ -41,21 +42,37 @@ func measure(bin, cache string, rounds int) error {
 	if err != nil {
 		return err
 	}
+	for _, part := range []struct {
+		name    string
+		measure func(*tabwriter.Writer) error
+	}{
+		{"jupyter", func(out *tabwriter.Writer) error {
+			return native(bin, func(d *daemon) error { return compare(out, d, root, rounds) })
+		}},
+		{"alone", func(out *tabwriter.Writer) error { return native(bin, func(d *daemon) error { return alone(out, d) }) }},
+		{"docker", func(out *tabwriter.Writer) error { return inDocker(out, bin, root, rounds) }},
+	} {
+		if only != "" && only != part.name {
+			continue
+		}
+		out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+		err := part.measure(out)
+		fmt.Fprintln(out)
+		if err = errors.Join(err, out.Flush()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// native measures a daemon whose machines need no Docker.
+func native(bin string, measure func(*daemon) error) error {
 	d, err := start(bin)
 	if err != nil {
 		return err
 	}
 	defer d.stop()
-
-	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	if err := compare(out, d, root, rounds); err != nil {
-		return errors.Join(err, out.Flush())
-	}
-	fmt.Fprintln(out)
-	if err := alone(out, d); err != nil {
-		return errors.Join(err, out.Flush())
-	}
-	return out.Flush()
+	return measure(d)
 }
 
 // jupyter unpacks the sandbox image once per digest, so that Jupyter runs on the very same Python and libraries, and

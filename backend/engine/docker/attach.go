@@ -40,6 +40,16 @@ func (a *attached) Close() error {
 	return nil
 }
 
+// alive says whether the other end is there.
+func (a *attached) alive() bool {
+	select {
+	case <-a.done:
+		return false
+	default:
+		return true
+	}
+}
+
 // tail keeps the last bytes that were written to it.
 type tail struct {
 	mu sync.Mutex

@@ -1,15 +1,16 @@
 package docker
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -23,7 +24,7 @@ import (
 // carriedPath is where a checkpoint lies that was carried into a volume that is mounted at mount.
 func carriedPath(mount, id string) string { return path.Join(mount, id) }
 
-// carryIn copies the checkpoint in the folder dir, named by its id, into the volume of a container that has not been started yet.
+// carryIn copies the checkpoint in the folder dir, named by its id, into the volume of a container that does not use it yet.
 func (e *Engine) carryIn(ctx context.Context, d *daemon, container, dir string) error {
 	ctx, cancel := context.WithTimeout(ctx, carryPatience)
 	defer cancel()
@@ -44,13 +45,9 @@ func (e *Engine) carryIn(ctx context.Context, d *daemon, container, dir string) 
 var copyOptions = container.CopyToContainerOptions{}
 
 // carryOut takes over the checkpoint id that a container has made, or all where id is empty, unless they are there already. Running or not, the container
-// is not asked: what it holds may be anything.
-func (e *Engine) carryOut(ctx context.Context, d *daemon, container string, to checkpoint.Folder, id string, memory int64, accept func(checkpoint.Manifest) error) error {
-	if id != "" {
-		if _, err := to.Load(id); err == nil {
-			return nil
-		}
-	}
+// is not asked: what it holds may be anything. In taking over all, what is no saved state of its machine ends that and is no error: it never will be one,
+// and must not stand in the way of what is.
+func (e *Engine) carryOut(ctx context.Context, d *daemon, container string, to checkpoint.Folder, id string, memory int64, of content) error {
 	ctx, cancel := context.WithTimeout(ctx, carryPatience)
 	defer cancel()
 	archive, _, err := d.api.CopyFromContainer(ctx, container, path.Join(machinePath, "checkpoints", id))
@@ -65,13 +62,38 @@ func (e *Engine) carryOut(ctx context.Context, d *daemon, container string, to c
 	if id == "" {
 		bound *= several
 	}
-	if _, err := to.Unpack(ctx, archive, bound, accept); err != nil {
-		if errors.Is(err, checkpoint.ErrUnusable) {
-			return &machine.Error{Kind: machine.ErrUnavailable, Message: "The container gave out something that is no saved state of its machine.", Cause: err}
+	if _, err := to.Unpack(ctx, &capped{archive, bound + packing}, bound, of.accepts()); err != nil {
+		switch {
+		case errors.Is(err, checkpoint.ErrUnusable) && id == "":
+			e.cfg.Log.Warn("a container holds what is no saved state of its machine", "container", container, "error", err)
+			return nil
+		case errors.Is(err, checkpoint.ErrUnusable):
+			return notOfMachine(err)
 		}
 		return describe("The machine's saved state could not be copied out of Docker", err)
 	}
 	return nil
+}
+
+func notOfMachine(err error) error {
+	return &machine.Error{Kind: machine.ErrUnavailable, Message: "The container gave out something that is no saved state of its machine.", Cause: err}
+}
+
+// packing is how many bytes an archive may have beyond its files' content.
+const packing = 1 << 20
+
+// capped ends an archive that is larger than it can be, whatever it consists of.
+type capped struct {
+	r    io.Reader
+	left int64
+}
+
+func (b *capped) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, fmt.Errorf("%w: its archive does not end", checkpoint.ErrUnusable)
+	}
+	return n, err
 }
 
 // templateCopy is a template in a volume that all new machines read.
@@ -100,8 +122,8 @@ func (e *Engine) templateVolume(ctx context.Context, d *daemon, p local.Parts, f
 			return known, e.failed(d, "Docker does not answer", err)
 		}
 	}
-	made := templateCopy{volume: "forevervm-template-" + strings.ToLower(rand.Text()[:8]), checkpoint: filepath.Base(found)}
-	labels := map[string]string{homeLabel: home, machineLabel: string(templateID)}
+	made := templateCopy{volume: "forevervm-template-" + random(), checkpoint: filepath.Base(found)}
+	labels := map[string]string{homeLabel: home, runLabel: e.run, machineLabel: string(templateID)}
 	if _, err := d.api.VolumeCreate(quick, volume.CreateOptions{Name: made.volume, Labels: labels}); err != nil {
 		return made, e.failed(d, "The template's volume could not be made in Docker", err)
 	}
@@ -119,7 +141,11 @@ func (e *Engine) fillTemplate(ctx context.Context, d *daemon, p local.Parts, t t
 	if err != nil {
 		return err
 	}
-	config, host := spec{image: image, labels: labels, volume: t.volume, cpus: d.cpus}.configs()
+	relaxed, err := e.relaxed(ctx, d, image)
+	if err != nil {
+		return err
+	}
+	config, host := spec{image: image, labels: labels, volume: t.volume, cpus: d.cpus, relaxed: relaxed}.configs()
 	made, err := d.api.ContainerCreate(ctx, config, host, nil, nil, t.volume)
 	if err != nil {
 		return e.failed(d, "The template could not be copied into Docker", err)
@@ -140,22 +166,30 @@ func (e *Engine) homeID() (string, error) {
 	if err := os.MkdirAll(e.cfg.Data, 0o700); err != nil {
 		return "", err
 	}
-	file := e.homeFile()
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err == nil {
-		_, err = f.WriteString(rand.Text() + "\n")
-		err = errors.Join(err, f.Sync(), f.Close())
+	b, err := os.ReadFile(e.homeFile())
+	if err == nil && len(bytes.TrimSpace(b)) == 0 || errors.Is(err, fs.ErrNotExist) {
+		b = []byte(rand.Text() + "\n")
+		err = writeWhole(e.homeFile(), b)
 	}
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", err
-	}
-	b, err := os.ReadFile(file)
 	if err != nil {
 		return "", err
 	}
-	e.home = strings.TrimSpace(string(b))
-	if e.home == "" {
-		return "", errors.New(file + " is empty: remove it")
-	}
+	e.home = string(bytes.TrimSpace(b))
 	return e.home, nil
+}
+
+// writeWhole writes a small file that is there as a whole or not at all.
+func writeWhole(file string, b []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
 }

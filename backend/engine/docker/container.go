@@ -1,11 +1,16 @@
 package docker
 
 import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"strings"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
 
+	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/sandbox"
 )
@@ -13,10 +18,12 @@ import (
 // Labels of what is ours in Docker.
 const (
 	homeLabel    = "dev.forevervm.home"    // whose it is: the id of a data folder
-	machineLabel = "dev.forevervm.machine" // the machine's id, or a template's key
+	runLabel     = "dev.forevervm.run"     // the run of the program that made it
+	machineLabel = "dev.forevervm.machine" // the machine's id, or what stands for one
 	nameLabel    = "dev.forevervm.name"    // the machine's name, for who looks at `docker ps`
 	lifeLabel    = "dev.forevervm.life"    // see checkpoint.Manifest
 	imageLabel   = "dev.forevervm.image"   // the sandbox image's name, such as "base"
+	partsLabel   = "dev.forevervm.parts"   // digests of the sandbox image and of runsc, with a space between
 )
 
 // stopSeconds is how long Docker may take to stop a container: its supervisor saves the machine when it is asked to end.
@@ -26,13 +33,12 @@ const stopSeconds = 60
 type spec struct {
 	image    string
 	labels   map[string]string
-	volume   string // its own
+	volume   string // its own; empty for none
 	template string // the template's volume; empty for none
 	memory   int64  // bytes, 0 for no limit
 	cpus     int    // of Docker's computer
 	args     []string
-	// unconfined: without AppArmor's profile for containers.
-	unconfined bool
+	relaxed  []*relaxation
 }
 
 // configs are what Docker is told. Nothing that runs in the container has a privilege, and what it can see and do is in README.md.
@@ -57,17 +63,18 @@ func (s spec) configs() (*container.Config, *container.HostConfig) {
 		NetworkMode:    "none",
 		IpcMode:        "none",
 		// What goes over the link must not be written down a second time.
-		LogConfig:     container.LogConfig{Type: "none"},
+		LogConfig: container.LogConfig{Type: "none"},
+		// The supervisor must be process 1, whatever this Docker's default is.
+		Init:          new(bool),
 		RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyDisabled},
-		Mounts:        []mount.Mount{{Type: mount.TypeVolume, Source: s.volume, Target: machinePath}},
 		Resources: container.Resources{
 			PidsLimit: &pids,
 			CPUShares: sandbox.Weight * 1024 / 100,
 			NanoCPUs:  int64(sandbox.Processors(s.cpus) * 1e9),
 		},
 	}
-	if s.unconfined {
-		host.SecurityOpt = append(host.SecurityOpt, "apparmor=unconfined")
+	if s.volume != "" {
+		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeVolume, Source: s.volume, Target: machinePath})
 	}
 	if s.template != "" {
 		host.Mounts = append(host.Mounts, mount.Mount{
@@ -76,6 +83,9 @@ func (s spec) configs() (*container.Config, *container.HostConfig) {
 		})
 	}
 	host.Resources = limited(host.Resources, s.memory)
+	for _, r := range s.relaxed {
+		r.give(host)
+	}
 	return config, host
 }
 
@@ -88,10 +98,35 @@ func limited(r container.Resources, memory int64) container.Resources {
 	return r
 }
 
-// containerName is what `docker ps` shows.
-func containerName(name string, id machine.ID, stay string) string {
-	return fmt.Sprintf("forevervm-%s-%.8s-%s", nameWithin(name), id, stay)
+// containerName is what `docker ps` shows. It says whose the container is and for which of its lives, as labels do; but it can be changed.
+func (s stay) containerName() string {
+	if local.ValidID(s.id) != nil {
+		return fmt.Sprintf("forevervm-%s%s", s.id, random())
+	}
+	return fmt.Sprintf("forevervm-%s-%s-%s", nameWithin(s.name), s.id, lifeTag(s.start.Life))
 }
+
+// whose tells the machine of a container, and its life's tag. One that was claimed has that in its name alone.
+func whose(c container.Summary) (id machine.ID, life string) {
+	id, life = machine.ID(c.Labels[machineLabel]), lifeTag(c.Labels[lifeLabel])
+	if id != spareID {
+		return id, life
+	}
+	for _, name := range c.Names {
+		if parts := strings.Split(name, "-"); len(parts) >= 4 {
+			return machine.ID(parts[len(parts)-2]), parts[len(parts)-1]
+		}
+	}
+	return id, life
+}
+
+// lifeTag stands for a life where there is little room.
+func lifeTag(life string) string {
+	sum := sha256.Sum256([]byte(life))
+	return hex.EncodeToString(sum[:6])
+}
+
+func random() string { return strings.ToLower(rand.Text()[:8]) }
 
 // nameWithin keeps what Docker allows in a name.
 func nameWithin(s string) string {

@@ -2,7 +2,9 @@ package docker
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"sync"
@@ -32,7 +34,11 @@ type Engine struct {
 	store   *local.Store
 	loading chan struct{}     // full while an image is loaded
 	driver  map[string]string // options for the driver of machines' volumes; tests make small ones
+	patient time.Duration     // bounds how long a container may take to end; tests are less patient
+	run     string            // value of runLabel
 	running sync.WaitGroup
+	spares  spares
+	news    news
 	// volumes is held, for reading, by who has a volume that no container has yet: others' would be removed.
 	volumes sync.RWMutex
 
@@ -55,13 +61,17 @@ func New(cfg Config) *Engine {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Engine{
+	e := &Engine{
 		cfg:       cfg,
 		store:     local.NewStore(local.Config{Runsc: cfg.Runsc, Images: cfg.Images, Data: cfg.Data, Log: cfg.Log}),
 		loading:   make(chan struct{}, 1),
+		patient:   endPatience,
+		run:       rand.Text(),
 		claimed:   map[machine.ID]chan struct{}{},
 		templates: map[checkpointPath]templateCopy{},
 	}
+	e.spares.e = e
+	return e
 }
 
 // Name is "docker".
@@ -175,7 +185,7 @@ func (e *Engine) template(ctx context.Context, d *daemon, p local.Parts) (string
 	})
 }
 
-// Prepare makes what the first machine would have to wait for: the image in Docker, and the template.
+// Prepare makes what the first machine would have to wait for: the image in Docker, the template, and a container.
 func (e *Engine) Prepare(ctx context.Context) error {
 	p, err := e.store.Parts("base")
 	if err != nil {
@@ -189,9 +199,18 @@ func (e *Engine) Prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = e.templateVolume(ctx, d, p, found)
+	if _, err = e.templateVolume(ctx, d, p, found); err != nil {
+		return err
+	}
+	image, err := e.ensureImage(ctx, d.api, p)
+	if err == nil {
+		e.spares.refill(kind{d, image}, p, usualMemory)
+	}
 	return err
 }
+
+// usualMemory is the limit of most machines, in bytes.
+const usualMemory = 2048 << 20
 
 // templateID stands for the machine of a container that makes a template. It is no machine's id.
 const templateID machine.ID = "template-"
@@ -258,8 +277,9 @@ func (e *Engine) Purge(ctx context.Context, id machine.ID) error {
 	return err
 }
 
-// Close waits for the machines that are still ending, and removes the templates' copies. It does not end machines.
+// Close waits for the machines that are still ending, and removes what was made ahead. It does not end machines.
 func (e *Engine) Close() error {
+	e.spares.close()
 	e.running.Wait()
 	d, reachable := e.reached()
 	if !reachable {
@@ -286,15 +306,35 @@ func most(memory int64) int64 {
 	return sandbox.HardLimit(memory) + disk
 }
 
-// several is how many checkpoints a container can hold that were not carried out one by one.
-const several = 4
+// What a container can hold that was not carried out one by one: that much, and so many checkpoints.
+const (
+	several         = 4
+	mostCheckpoints = 16
+)
 
-// accepts has the last word on a checkpoint that came from a container: it must be of this life, and of the parts that were given to it.
-func accepts(p local.Parts, life string) func(checkpoint.Manifest) error {
+// content is what a container was given to make checkpoints of, and for which life. What comes out of it must be of that.
+type content struct {
+	image, runtime string // digests
+	life           string // its tag
+}
+
+func contentOf(p local.Parts, life string) content {
+	return content{image: p.ImageDigest, runtime: p.RuntimeDigest, life: lifeTag(life)}
+}
+
+// accepts has the last word on a checkpoint that came from a container.
+func (c content) accepts() func(checkpoint.Manifest) error {
+	left := mostCheckpoints
 	return func(m checkpoint.Manifest) error {
-		if m.Life != life {
-			return errors.New("it is of another life")
+		left--
+		switch {
+		case lifeTag(m.Life) != c.life:
+			return fmt.Errorf("%w: it is of another life", checkpoint.ErrUnusable)
+		case m.Image != c.image || m.Runtime != c.runtime:
+			return fmt.Errorf("%w: it is of other parts", checkpoint.ErrUnusable)
+		case left < 0:
+			return fmt.Errorf("%w: there are more than a machine leaves", checkpoint.ErrUnusable)
 		}
-		return p.Fits(m)
+		return nil
 	}
 }

@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,9 +12,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
+	"sync"
 
+	"github.com/docker/cli/cli/connhelper"
 	"github.com/docker/docker/api/types/versions"
 	"github.com/docker/docker/client"
 
@@ -31,8 +33,10 @@ type daemon struct {
 	api  *client.Client
 	host string
 	cpus int
-	// apparmor: it confines containers by AppArmor, whose profile for them forbids all mounts.
-	apparmor bool
+
+	trying   sync.Mutex    // guards what follows; held while containers are tried
+	lacking  []*relaxation // given up in it
+	doubtful []*relaxation // given up if containers are refused otherwise; empty once that has been tried
 }
 
 // connect returns the Docker that was found, or looks for it. The error is a sentence.
@@ -77,6 +81,7 @@ func (e *Engine) lost(d *daemon) {
 	if e.daemon == d {
 		e.daemon = nil
 	}
+	_ = d.api.Close() // of connections that nobody uses
 }
 
 // find looks for a Docker that can be used, and says what is wrong where there is none.
@@ -105,14 +110,11 @@ func (e *Engine) find(ctx context.Context) (*daemon, *problem) {
 type candidate struct {
 	host   string
 	what   string // as people know it
-	tls    string // folder of ca.pem, cert.pem and key.pem; empty for none
+	tls    string // folder of ca.pem and, where Docker wants to know who it is, cert.pem and key.pem; empty for none
 	chosen bool   // the person said that it is to be this one
 }
 
 func (c candidate) dial(ctx context.Context) (*daemon, error) {
-	if strings.HasPrefix(c.host, "ssh://") {
-		return nil, errSSH
-	}
 	if path, ok := strings.CutPrefix(c.host, "unix://"); ok { // the client does not tell why a socket cannot be reached
 		conn, err := (&net.Dialer{Timeout: findPatience}).DialContext(ctx, "unix", path)
 		if err != nil {
@@ -121,17 +123,30 @@ func (c candidate) dial(ctx context.Context) (*daemon, error) {
 		conn.Close()
 	}
 	options := []client.Opt{client.WithHost(c.host), client.WithAPIVersionNegotiation()}
+	patience, remote := findPatience, strings.HasPrefix(c.host, "ssh://")
+	if remote {
+		// As Docker's own command does it. Nobody is there to be asked for a password, or whether a computer is to be trusted.
+		over, err := connhelper.GetConnectionHelperWithSSHOpts(c.host, []string{"-oBatchMode=yes", "-oConnectTimeout=10"})
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errSSH, err)
+		}
+		options = []client.Opt{client.WithHost(over.Host), client.WithDialContext(over.Dialer), client.WithAPIVersionNegotiation()}
+		patience = sshPatience
+	}
 	if c.tls != "" {
 		options = append(options, client.WithTLSClientConfig(
-			filepath.Join(c.tls, "ca.pem"), filepath.Join(c.tls, "cert.pem"), filepath.Join(c.tls, "key.pem")))
+			inFolder(c.tls, "ca.pem"), inFolder(c.tls, "cert.pem"), inFolder(c.tls, "key.pem")))
 	}
 	api, err := client.NewClientWithOpts(options...)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, findPatience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	info, err := api.Info(ctx)
+	if err != nil && remote {
+		err = fmt.Errorf("%w: %w", errSSH, err)
+	}
 	if err == nil && versions.LessThan(api.ClientVersion(), oldest) {
 		err = fmt.Errorf("%w: it is %s", errTooOld, info.ServerVersion)
 	}
@@ -142,11 +157,20 @@ func (c candidate) dial(ctx context.Context) (*daemon, error) {
 		_ = api.Close()
 		return nil, err
 	}
-	return &daemon{api: api, host: c.host, cpus: info.NCPU, apparmor: slices.Contains(info.SecurityOptions, "name=apparmor")}, nil
+	return &daemon{api: api, host: c.host, cpus: info.NCPU, lacking: lacking(info), doubtful: doubtful(info)}, nil
+}
+
+// inFolder is the path of a file, empty where there is none.
+func inFolder(folder, name string) string {
+	path := filepath.Join(folder, name)
+	if _, err := os.Stat(path); err != nil {
+		return ""
+	}
+	return path
 }
 
 var (
-	errSSH               = errors.New("reaching Docker over ssh is not possible yet")
+	errSSH               = errors.New("reach Docker over ssh")
 	errTooOld            = errors.New("too old")
 	errWindowsContainers = errors.New("it runs Windows containers")
 )
@@ -159,7 +183,7 @@ func (e *Engine) candidates() []candidate {
 	if host := os.Getenv("DOCKER_HOST"); host != "" {
 		c := candidate{host: host, what: "Docker at " + host + " (DOCKER_HOST)", chosen: true}
 		if os.Getenv("DOCKER_TLS_VERIFY") != "" {
-			c.tls = os.Getenv("DOCKER_CERT_PATH")
+			c.tls = cmp.Or(os.Getenv("DOCKER_CERT_PATH"), configFolder())
 		}
 		return []candidate{c}
 	}
@@ -167,14 +191,19 @@ func (e *Engine) candidates() []candidate {
 	if err != nil {
 		return known("")
 	}
-	config := os.Getenv("DOCKER_CONFIG")
-	if config == "" {
-		config = filepath.Join(home, ".docker")
-	}
-	if c, ok := chosenContext(config); ok {
+	if c, ok := chosenContext(configFolder()); ok {
 		return []candidate{c}
 	}
 	return known(home)
+}
+
+// configFolder is where Docker's own command keeps its settings.
+func configFolder() string {
+	if config := os.Getenv("DOCKER_CONFIG"); config != "" {
+		return config
+	}
+	home, _ := os.UserHomeDir()
+	return filepath.Join(home, ".docker")
 }
 
 // chosenContext reads which of Docker's contexts is in use, unless it is the default one.

@@ -19,9 +19,15 @@ import (
 // TestHardened is the table in README.md: what a container can see and do, as the kernel tells of a running one.
 func TestHardened(t *testing.T) {
 	e := newEngine(t, t.TempDir())
-	m, other := start(t, e, newID(t, e), ""), start(t, e, newID(t, e), "")
-	m.value("x = 1")
-	other.value("x = 2")
+	own := start(t, e, newID(t, e), "")
+	ahead := start(t, e, newID(t, e), "")
+	own.value("x = 1")
+	ahead.value("x = 2")
+	t.Run("own", func(t *testing.T) { hardened(t, own, ahead) })
+	t.Run("ahead", func(t *testing.T) { hardened(t, ahead, own) })
+}
+
+func hardened(t *testing.T, m, other *running) {
 	api := dockerd.Client(t)
 	info, err := api.ContainerInspect(t.Context(), m.Sandbox.(*Sandbox).container)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -42,12 +43,15 @@ const owner = 1000
 
 const repository = "forevervm/sandbox"
 
-// imageRef names the image that is made of these parts. Docker's own digest of it would take reading a gigabyte.
-func imageRef(p local.Parts, supervisorDigest string) string {
+// imageRef names the image that is made of these parts. Docker's own digest of it would take reading a gigabyte. Every home has a name of its own for
+// it, so that it can tell which it needs no more; the name without the home's is a prefix of all.
+func imageRef(p local.Parts, supervisorDigest, home string) string {
 	const layout = 1 // changes with what imageOf makes of the same parts
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d\n%s\n%s\n%s\n", layout, p.ImageDigest, p.RuntimeDigest, supervisorDigest))
-	return repository + ":" + hex.EncodeToString(sum[:12])
+	return repository + ":" + hex.EncodeToString(sum[:12]) + homeSuffix(home)
 }
+
+func homeSuffix(home string) string { return "-" + home[:min(len(home), 8)] }
 
 // imageOf makes the container image: one layer with the sandbox's root file system, one with the programs. Equal parts make an equal image.
 func imageOf(p local.Parts, supervisor string) (v1.Image, error) {
@@ -180,7 +184,11 @@ func (e *Engine) ensureImage(ctx context.Context, api *client.Client, p local.Pa
 	if err != nil {
 		return "", &machine.Error{Kind: machine.ErrUnavailable, Message: "The supervisor program is missing. Install ForeverVM again.", Cause: err}
 	}
-	ref := imageRef(p, supervisor)
+	home, err := e.homeID()
+	if err != nil {
+		return "", local.Describe(err)
+	}
+	ref := imageRef(p, supervisor, home)
 	select {
 	case e.loading <- struct{}{}:
 		defer func() { <-e.loading }()
@@ -195,27 +203,45 @@ func (e *Engine) ensureImage(ctx context.Context, api *client.Client, p local.Pa
 	case !cerrdefs.IsNotFound(err):
 		return "", describe("Docker does not answer", err)
 	}
+	if borrowed, err := borrow(quick, api, imageRef(p, supervisor, ""), ref); err != nil {
+		return "", describe("Docker does not tell which images it has", err)
+	} else if borrowed {
+		e.removeOldImages(quick, api, supervisor, home)
+		return ref, nil
+	}
 	e.cfg.Log.Info("loading the sandbox image into Docker", "image", ref)
 	// Whoever comes next needs it as well, so it goes on when this caller gives up.
 	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), loadPatience)
 	defer cancel()
-	if err := load(ctx, api, p, e.cfg.Supervisor, ref); err != nil {
+	defer e.news.busy(nil)
+	if err := load(ctx, api, p, e.cfg.Supervisor, ref, func(archive io.Reader, size int64) io.Reader {
+		return &counted{Reader: archive, news: &e.news, what: "Loading the sandbox image into Docker", of: size}
+	}); err != nil {
 		return "", describe("The sandbox image could not be loaded into Docker", err)
 	}
-	e.removeOldImages(ctx, api, supervisor)
+	e.removeOldImages(ctx, api, supervisor, home)
 	return ref, nil
 }
 
-// removeOldImages removes those of earlier versions, each a gigabyte, unless a container has it.
-func (e *Engine) removeOldImages(ctx context.Context, api *client.Client, supervisor string) {
+// borrow names an image ref that another home has loaded, if there is one. prefix is what every home's name of it begins with.
+func borrow(ctx context.Context, api *client.Client, prefix, ref string) (bool, error) {
+	list, err := api.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("reference", prefix+"*"))})
+	if err != nil || len(list) == 0 {
+		return false, err
+	}
+	return true, api.ImageTag(ctx, list[0].ID, ref)
+}
+
+// removeOldImages removes those of this home's earlier versions, each a gigabyte, unless a container has it.
+func (e *Engine) removeOldImages(ctx context.Context, api *client.Client, supervisor, home string) {
 	current := map[string]bool{}
 	for _, p := range e.store.AllParts() {
-		current[imageRef(p, supervisor)] = true
+		current[imageRef(p, supervisor, home)] = true
 	}
 	list, err := api.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("reference", repository))})
 	for _, one := range list {
 		for _, ref := range one.RepoTags {
-			if !current[ref] {
+			if strings.HasSuffix(ref, homeSuffix(home)) && !current[ref] {
 				_, rm := api.ImageRemove(ctx, ref, image.RemoveOptions{PruneChildren: true})
 				err = errors.Join(err, rm)
 			}
@@ -226,7 +252,8 @@ func (e *Engine) removeOldImages(ctx context.Context, api *client.Client, superv
 	}
 }
 
-func load(ctx context.Context, api *client.Client, p local.Parts, supervisor, ref string) error {
+// load makes the image and loads it. watch sees the archive of that size go by.
+func load(ctx context.Context, api *client.Client, p local.Parts, supervisor, ref string, watch func(io.Reader, int64) io.Reader) error {
 	made, err := imageOf(p, supervisor)
 	if err != nil {
 		return err
@@ -235,9 +262,13 @@ func load(ctx context.Context, api *client.Client, p local.Parts, supervisor, re
 	if err != nil {
 		return err
 	}
+	size, err := tarball.CalculateSize(map[name.Reference]v1.Image{tag: made})
+	if err != nil {
+		return err
+	}
 	archive := stream(func(w io.Writer) error { return tarball.Write(tag, made, w) })
 	defer archive.Close()
-	response, err := api.ImageLoad(ctx, archive, client.ImageLoadWithQuiet(true))
+	response, err := api.ImageLoad(ctx, watch(archive, size), client.ImageLoadWithQuiet(true))
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
+	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -52,6 +54,10 @@ func stillSaved(err error) error {
 
 // settle takes over what an earlier stay of a claimed machine left in Docker.
 func (e *Engine) settle(ctx context.Context, d *daemon, id machine.ID) error {
+	// What was carried out by halves is carried out again.
+	if err := local.Checkpoints(e.store.Machine(id)).Sweep(); err != nil {
+		return local.Describe(err)
+	}
 	left, err := e.list(ctx, d, id)
 	if err != nil {
 		return err
@@ -70,21 +76,23 @@ func (e *Engine) takeOver(ctx context.Context, d *daemon, id machine.ID, c conta
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) || c.State == "created" {
 		return e.removeContainer(ctx, d, c.ID, volumeOf(c))
 	}
-	if _, err := e.awaitExit(ctx, d, c.ID); err != nil {
+	if _, err := e.awaitEnd(ctx, d, c.ID); err != nil {
 		if ctx.Err() != nil {
 			return stillSaved(err)
 		}
 		return err
 	}
-	parts, err := e.store.Parts(c.Labels[imageLabel])
-	if err != nil {
-		return err
-	}
-	if err := e.carryOut(ctx, d, c.ID, local.Checkpoints(dir), "", 0, accepts(parts, c.Labels[lifeLabel])); err != nil {
+	// What it was given may not be what is here now, and what it saved may be wanted by a version that has that.
+	image, runtime, _ := strings.Cut(c.Labels[partsLabel], " ")
+	_, life := whose(c)
+	if err := e.carryOut(ctx, d, c.ID, local.Checkpoints(dir), "", 0, content{image: image, runtime: runtime, life: life}); err != nil {
 		return err
 	}
 	return e.removeContainer(ctx, d, c.ID, volumeOf(c))
 }
+
+// partsText is the value of partsLabel.
+func partsText(p local.Parts) string { return p.ImageDigest + " " + p.RuntimeDigest }
 
 // volumeOf is the container's own volume.
 func volumeOf(c container.Summary) string {
@@ -98,7 +106,7 @@ func volumeOf(c container.Summary) string {
 
 // list lists our containers of a machine, or of all where id is empty.
 func (e *Engine) list(ctx context.Context, d *daemon, id machine.ID) ([]container.Summary, error) {
-	filter, err := e.filter(id)
+	filter, err := e.filter()
 	if err != nil {
 		return nil, err
 	}
@@ -108,19 +116,19 @@ func (e *Engine) list(ctx context.Context, d *daemon, id machine.ID) ([]containe
 	if err != nil {
 		return nil, e.failed(d, "Docker does not tell which containers it has", err)
 	}
-	return list, nil
+	return slices.DeleteFunc(list, func(c container.Summary) bool {
+		of, _ := whose(c)
+		return id != "" && of != id
+	}), nil
 }
 
-func (e *Engine) filter(id machine.ID) (filters.Args, error) {
+// filter is for what is ours in Docker.
+func (e *Engine) filter() (filters.Args, error) {
 	home, err := e.homeID()
 	if err != nil {
 		return filters.Args{}, local.Describe(err)
 	}
-	f := filters.NewArgs(filters.Arg("label", homeLabel+"="+home))
-	if id != "" {
-		f.Add("label", machineLabel+"="+string(id))
-	}
-	return f, nil
+	return filters.NewArgs(filters.Arg("label", homeLabel+"="+home)), nil
 }
 
 // removeLeft removes what is left of a machine that is gone.
@@ -183,21 +191,24 @@ func (e *Engine) Reap(ctx context.Context) error {
 }
 
 func (e *Engine) reapContainer(ctx context.Context, d *daemon, c container.Summary) error {
-	id := machine.ID(c.Labels[machineLabel])
+	id, _ := whose(c)
+	if local.ValidID(id) != nil { // one made ahead, or that of a template
+		if c.Labels[runLabel] == e.run {
+			return nil
+		}
+		return e.removeContainer(ctx, d, c.ID, volumeOf(c))
+	}
 	release, _ := e.tryClaim(id)
 	if release == nil {
 		return nil // who is busy with it takes care of that
 	}
 	defer release()
-	if local.ValidID(id) != nil { // that of a template
-		return e.removeContainer(ctx, d, c.ID, volumeOf(c))
-	}
-	return e.takeOver(ctx, d, id, c)
+	return e.settle(ctx, d, id)
 }
 
 // reapVolumes removes the volumes that no container has.
 func (e *Engine) reapVolumes(ctx context.Context, d *daemon) error {
-	filter, err := e.filter("")
+	filter, err := e.filter()
 	if err != nil {
 		return err
 	}

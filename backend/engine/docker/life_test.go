@@ -58,16 +58,20 @@ func TestReap(t *testing.T) {
 	strange := start(t, stranger, newID(t, stranger), "")
 	strange.value("x = 'theirs'")
 
-	m := start(t, first, newID(t, first), "")
+	purged := start(t, first, newID(t, first), "")
+	purged.value("1")
+	m := start(t, first, newID(t, first), "") // in the container that was made ahead, whose name alone says so
+	if m.Sandbox.(*Sandbox).label(t, machineLabel) != string(spareID) {
+		t.Error("the container was not made ahead: this tests less than it should")
+	}
 	m.value("x = 'recorded'")
 	known, err := m.Checkpoint(bounded(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.value("x = 'newer'")
-	purged := start(t, first, newID(t, first), "")
-	purged.value("1")
-	// The daemon dies: nobody sees the containers off.
+	// The daemon dies: nobody sees the containers off, and nobody makes one ahead.
+	noSpares(first)
 	for _, r := range []*running{m, purged} {
 		box := r.Sandbox.(*Sandbox)
 		box.d = &daemon{api: dead(t)}
@@ -210,6 +214,10 @@ func TestPruned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	noSpares(e)
+	if err := e.removeLeft(t.Context(), &daemon{api: api}, spareID); err != nil { // it would keep what it uses
+		t.Fatal(err)
+	}
 	if _, err := api.ContainersPrune(t.Context(), filters.Args{}); err != nil {
 		t.Fatal(err)
 	}
@@ -217,24 +225,43 @@ func TestPruned(t *testing.T) {
 		t.Fatal(err)
 	}
 	images, err := api.ImageList(t.Context(), image.ListOptions{Filters: filters.NewArgs(filters.Arg("reference", repository))})
-	if err != nil || len(images) != 1 {
+	if err != nil || len(images) == 0 {
 		t.Fatalf("images: %+v, %v", images, err)
 	}
-	if _, err := api.ImageRemove(t.Context(), images[0].ID, image.RemoveOptions{Force: true}); err != nil {
-		t.Fatal(err)
+	for _, one := range images {
+		if _, err := api.ImageRemove(t.Context(), one.ID, image.RemoveOptions{Force: true}); err != nil {
+			t.Fatal(err)
+		}
 	}
+	var news []machine.EngineNews
+	e.Tell(func(n machine.EngineNews) { news = append(news, n) })
 	// One of an earlier version goes when the present one is loaded.
 	small := filepath.Join(t.TempDir(), "small.erofs")
 	if err := os.WriteFile(small, []byte("small"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := load(t.Context(), api, local.Parts{Image: small, Runsc: small}, e.cfg.Supervisor, repository+":earlier"); err != nil {
+	home, err := e.homeID()
+	if err != nil {
 		t.Fatal(err)
 	}
+	earlier := repository + ":earlier" + homeSuffix(home)
+	strangers := repository + ":earlier" + homeSuffix("STRANGER")
+	for _, ref := range []string{earlier, strangers} {
+		if err := load(t.Context(), api, local.Parts{Image: small, Runsc: small}, e.cfg.Supervisor, ref, func(r io.Reader, _ int64) io.Reader { return r }); err != nil {
+			t.Fatal(err)
+		}
+	}
 	start(t, e, m.id, info.ID).expect("x", "'kept'")
+	e.Tell(nil)
+	if last := len(news) - 2; last < 2 || news[last].Busy == nil || news[last].Busy.Done < 1<<20 || news[last].Busy.Total < 500<<20 || news[last+1].Busy != nil {
+		t.Errorf("its loading is told as %+v", news)
+	}
 	start(t, e, newID(t, e), "").expect("6*7", "42")
-	if _, err := api.ImageInspect(t.Context(), repository+":earlier"); !cerrdefs.IsNotFound(err) {
+	if _, err := api.ImageInspect(t.Context(), earlier); !cerrdefs.IsNotFound(err) {
 		t.Errorf("the image of an earlier version: %v", err)
+	}
+	if _, err := api.ImageRemove(t.Context(), strangers, image.RemoveOptions{}); err != nil {
+		t.Errorf("another home's image: %v", err)
 	}
 }
 
@@ -299,6 +326,7 @@ func TestDamaged(t *testing.T) {
 // The container's volume is full: the machine gets errors for its files, is told that it cannot be saved, goes on, and can be once there is room.
 func TestVolumeIsFull(t *testing.T) {
 	e := newEngine(t, t.TempDir())
+	noSpares(e)
 	e.driver = map[string]string{"type": "tmpfs", "device": "tmpfs", "o": "size=300m,uid=1000,gid=1000,mode=0700"}
 	m := start(t, e, newID(t, e), "")
 	m.value("x = 'kept'")
@@ -364,8 +392,29 @@ func TestImage(t *testing.T) {
 	}
 	other := p
 	other.ImageDigest = "another"
-	if imageRef(p, "s") == imageRef(other, "s") || imageRef(p, "s") == imageRef(p, "t") {
+	if imageRef(p, "s", "h") == imageRef(other, "s", "h") || imageRef(p, "s", "h") == imageRef(p, "t", "h") {
 		t.Error("the image's name does not follow its parts")
+	}
+}
+
+// label reads a label of the machine's container.
+func (b *Sandbox) label(t *testing.T, name string) string {
+	t.Helper()
+	info, err := dockerd.Client(t).ContainerInspect(t.Context(), b.container)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Config.Labels[name]
+}
+
+// noSpares has an engine make nothing ahead from now on, and leaves what it has made.
+func noSpares(e *Engine) {
+	e.spares.useless.Store(maxUseless)
+	e.spares.mu.Lock()
+	making := e.spares.making
+	e.spares.mu.Unlock()
+	if making != nil {
+		<-making.done
 	}
 }
 

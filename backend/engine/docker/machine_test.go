@@ -53,7 +53,16 @@ func bounded(t testing.TB) context.Context {
 // start brings a machine into memory: from the template where checkpoint is empty.
 func start(t testing.TB, e machine.Engine, id machine.ID, checkpoint string) *running {
 	t.Helper()
-	r, err := tryStart(t, e, id, checkpoint)
+	return startNamed(t, e, id, calmHeron, checkpoint)
+}
+
+// calmHeron is the name of machines whose name does not matter.
+const calmHeron = "calm-heron-7"
+
+// startNamed is start for a machine with a name of its own.
+func startNamed(t testing.TB, e machine.Engine, id machine.ID, name, checkpoint string) *running {
+	t.Helper()
+	r, err := tryStartNamed(t, e, id, name, checkpoint)
 	if err != nil {
 		t.Fatalf("start: %v", err)
 	}
@@ -62,11 +71,16 @@ func start(t testing.TB, e machine.Engine, id machine.ID, checkpoint string) *ru
 
 func tryStart(t testing.TB, e machine.Engine, id machine.ID, checkpoint string) (*running, error) {
 	t.Helper()
+	return tryStartNamed(t, e, id, calmHeron, checkpoint)
+}
+
+func tryStartNamed(t testing.TB, e machine.Engine, id machine.ID, name, checkpoint string) (*running, error) {
+	t.Helper()
 	r := &running{t: t, id: id, life: rand.Text(), results: map[int]machine.Result{}, changed: make(chan struct{})}
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	var err error
-	r.Sandbox, err = e.Start(ctx, machine.StartSpec{ID: id, Name: "calm-heron-7", Image: "base", MemoryMB: 512, Checkpoint: checkpoint, Life: r.life})
+	r.Sandbox, err = e.Start(ctx, machine.StartSpec{ID: id, Name: name, Image: "base", MemoryMB: 512, Checkpoint: checkpoint, Life: r.life})
 	if err != nil {
 		return nil, err
 	}

@@ -2,10 +2,8 @@ package docker
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -48,22 +46,74 @@ type Sandbox struct {
 
 	killed   atomic.Bool
 	carrying sync.Mutex // held while checkpoints are carried out; guards stay.memory
+
+	saving  chan struct{} // full while a checkpoint is made and carried out
+	telling sync.Mutex
+	last    string // id of the newest checkpoint that was told of; empty for none; guarded by telling
 }
 
-// launch makes the container, starts it and connects to its supervisor. On an error nothing is left of it.
+// restorePath is where in the container the checkpoint lies that the stay begins with; empty for none.
+func (s stay) restorePath() string {
+	switch {
+	case s.restore != "":
+		return carriedPath(machinePath, filepath.Base(s.restore))
+	case s.template.volume != "":
+		return carriedPath(templatePath, s.template.checkpoint)
+	}
+	return ""
+}
+
+// launch brings a machine into memory: in the container that was made ahead where there is one, else in one of its own. On an error nothing is left of it.
 func (e *Engine) launch(ctx context.Context, d *daemon, s stay) (*Sandbox, error) {
 	image, err := e.ensureImage(ctx, d.api, s.parts)
 	if err != nil {
 		return nil, err
 	}
-	home, err := e.homeID()
-	if err != nil {
-		return nil, local.Describe(err)
+	if s.restorePath() == "" {
+		return e.launchOwn(ctx, d, image, s)
 	}
-	tag := strings.ToLower(rand.Text()[:8])
-	labels := map[string]string{homeLabel: home, machineLabel: string(s.id), nameLabel: s.name, lifeLabel: s.start.Life, imageLabel: s.parts.Name()}
-	b := &Sandbox{e: e, d: d, stay: s, volume: containerName(s.name, s.id, tag)}
-	if err := b.create(ctx, image, labels); err != nil {
+	k := kind{d, image}
+	b, err := e.launchSpare(ctx, k, s)
+	if b == nil && err == nil {
+		b, err = e.launchOwn(ctx, d, image, s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	e.spares.refill(k, s.parts, s.memory)
+	return b, nil
+}
+
+// launchSpare is launch in the container that was made ahead. It returns nothing where there is none that is of use.
+func (e *Engine) launchSpare(ctx context.Context, k kind, s stay) (*Sandbox, error) {
+	b := e.spares.take(ctx, k)
+	if b == nil {
+		return nil, nil
+	}
+	err := b.claim(ctx, s)
+	if err != nil {
+		_ = b.attached.Close()
+		b.remove()
+	} else {
+		err = b.connect(ctx)
+	}
+	switch {
+	case err == nil:
+		e.spares.worked()
+		return b, nil
+	case ctx.Err() != nil:
+		return nil, err
+	}
+	e.spares.failed()
+	// It may be to blame for anything: whether the checkpoint is of use, a container of its own tells.
+	e.cfg.Log.Warn("a container that was made ahead is of no use", "machine", s.id, "error", err)
+	return nil, nil
+}
+
+// launchOwn is launch in a container of its own.
+func (e *Engine) launchOwn(ctx context.Context, d *daemon, image string, s stay) (*Sandbox, error) {
+	b := e.sandbox(d, s)
+	if err := b.create(ctx, image); err != nil {
 		b.remove()
 		return nil, e.failed(d, "The machine's container could not be made", err)
 	}
@@ -83,37 +133,53 @@ func (e *Engine) launch(ctx context.Context, d *daemon, s stay) (*Sandbox, error
 	return b, nil
 }
 
+// sandbox is one that has no container yet.
+func (e *Engine) sandbox(d *daemon, s stay) *Sandbox {
+	return &Sandbox{e: e, d: d, stay: s, volume: s.containerName() + "-" + random(), saving: make(chan struct{}, 1)}
+}
+
 // create makes the volume and the container.
-func (b *Sandbox) create(ctx context.Context, image string, labels map[string]string) error {
+func (b *Sandbox) create(ctx context.Context, image string) error {
+	home, err := b.e.homeID()
+	if err != nil {
+		return local.Describe(err)
+	}
+	relaxed, err := b.e.relaxed(ctx, b.d, image)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, apiPatience)
 	defer cancel()
 	b.e.volumes.RLock()
 	defer b.e.volumes.RUnlock()
-	if _, err := b.d.api.VolumeCreate(ctx, volume.CreateOptions{Name: b.volume, Labels: labels, DriverOpts: b.e.driver}); err != nil {
+	s := b.spec(image, home, relaxed)
+	if _, err := b.d.api.VolumeCreate(ctx, volume.CreateOptions{Name: b.volume, Labels: s.labels, DriverOpts: b.e.driver}); err != nil {
 		return err
 	}
-	config, host := b.spec(image, labels).configs()
-	made, err := b.d.api.ContainerCreate(ctx, config, host, nil, nil, b.volume)
+	config, host := s.configs()
+	made, err := b.d.api.ContainerCreate(ctx, config, host, nil, nil, b.stay.containerName())
 	b.container = made.ID
 	return err
 }
 
 // spec is what the container is made of.
-func (b *Sandbox) spec(image string, labels map[string]string) spec {
-	p := b.stay.parts
+func (b *Sandbox) spec(image, home string, relaxed []*relaxation) spec {
+	s, p := b.stay, b.stay.parts
 	config := sandbox.Config{
 		Runsc: runscPath, RuntimeDigest: p.RuntimeDigest, Image: imagePath, ImageDigest: p.ImageDigest,
-		Machine: machinePath, PidsMax: sandbox.PidsMax,
+		Machine: machinePath, Restore: s.restorePath(), PidsMax: sandbox.PidsMax,
 	}
-	switch {
-	case b.stay.restore != "":
-		config.Restore = carriedPath(machinePath, filepath.Base(b.stay.restore))
-	case b.stay.template.volume != "":
-		config.Restore = carriedPath(templatePath, b.stay.template.checkpoint)
+	if s.id == spareID {
+		config.Machine, config.Restore = "", ""
+		config.Spare, config.Template, config.ClaimOnStdin = sparePath, s.restorePath(), true
 	}
 	return spec{
-		image: image, labels: maps.Clone(labels), volume: b.volume, template: b.stay.template.volume,
-		memory: sandbox.HardLimit(b.stay.memory), cpus: b.d.cpus, unconfined: b.d.apparmor, args: append([]string{"run"}, config.Args()...),
+		image: image, volume: b.volume, template: s.template.volume,
+		labels: map[string]string{
+			homeLabel: home, runLabel: b.e.run, machineLabel: string(s.id), nameLabel: s.name, lifeLabel: s.start.Life,
+			imageLabel: p.Name(), partsLabel: partsText(p),
+		},
+		memory: sandbox.HardLimit(s.memory), cpus: b.d.cpus, relaxed: relaxed, args: append([]string{"run"}, config.Args()...),
 	}
 }
 
@@ -182,7 +248,7 @@ func (b *Sandbox) kill() {
 // seeOff waits for the container's end, takes over what it saved, and removes it. What cannot be done, as Docker is gone, is done when the machine is wanted
 // next, or when the engine starts.
 func (b *Sandbox) seeOff() {
-	status, err := b.e.awaitExit(context.Background(), b.d, b.container)
+	status, err := b.e.awaitEnd(context.Background(), b.d, b.container)
 	if err == nil {
 		if said := b.attached.stderr.String(); status != 0 && !b.killed.Load() || said != "" {
 			b.e.cfg.Log.Warn("a container ended", "machine", b.stay.id, "status", status, "stderr", said)
@@ -207,35 +273,74 @@ func (b *Sandbox) remove() {
 func (b *Sandbox) carryOut(ctx context.Context, id string) error {
 	b.carrying.Lock()
 	defer b.carrying.Unlock()
-	return b.e.carryOut(ctx, b.d, b.container, b.stay.folder, id, b.stay.memory, accepts(b.stay.parts, b.stay.start.Life))
+	if id != "" {
+		if _, err := b.stay.folder.Load(id); err == nil {
+			return nil
+		}
+	}
+	return b.e.carryOut(ctx, b.d, b.container, b.stay.folder, id, b.stay.memory, contentOf(b.stay.parts, b.stay.start.Life))
+}
+
+// taken tells of a checkpoint that the container says it made in this stay, and that is here, what is known of it here. An older one
+// is not taken for new: what a new one replaces is deleted.
+func (b *Sandbox) taken(id string) (machine.CheckpointInfo, error) {
+	m, err := b.stay.folder.Load(id)
+	if err == nil && m.Life != b.stay.start.Life {
+		err = errors.New("it is of another life")
+	}
+	b.telling.Lock()
+	defer b.telling.Unlock()
+	if err == nil && id < b.last {
+		err = errors.New("it is older than another that was told of")
+	}
+	if err != nil {
+		return machine.CheckpointInfo{}, fmt.Errorf("the checkpoint %s: %w", id, err)
+	}
+	b.last = id
+	return link.Info(m), nil
 }
 
 // Checkpoint saves the state, durable on our side when it returns, and keeps running.
 func (b *Sandbox) Checkpoint(ctx context.Context) (machine.CheckpointInfo, error) {
-	info, err := b.Sandbox.Checkpoint(ctx)
-	if err != nil {
-		return info, err
+	select { // one after another, so that each is newer than the one before
+	case b.saving <- struct{}{}:
+		defer func() { <-b.saving }()
+	case <-ctx.Done():
+		return machine.CheckpointInfo{}, ctx.Err()
 	}
-	if err := b.carryOut(ctx, info.ID); err != nil {
+	told, err := b.Sandbox.Checkpoint(ctx)
+	if err != nil {
+		return told, err
+	}
+	err = b.carryOut(ctx, told.ID)
+	// It would go with the container, which is too late where there is one after another.
+	quick, cancel := context.WithTimeout(context.WithoutCancel(ctx), apiPatience)
+	defer cancel()
+	if discard := b.Discard(quick, told.ID); discard != nil {
+		b.e.cfg.Log.Debug("a checkpoint that was carried away stays in its container", "machine", b.stay.id, "error", discard)
+	}
+	if err != nil {
 		return machine.CheckpointInfo{}, err
 	}
-	if err := b.Discard(ctx, info.ID); err != nil { // then it goes with the container
-		b.e.cfg.Log.Debug("a checkpoint that was carried away stays in its container", "machine", b.stay.id, "error", err)
+	info, err := b.taken(told.ID)
+	if err != nil {
+		return info, notOfMachine(err)
 	}
 	return info, nil
 }
 
 // Stop saves the state, durable on our side when it returns, and ends the sandbox.
 func (b *Sandbox) Stop(ctx context.Context) (machine.CheckpointInfo, error) {
-	info, err := b.Sandbox.Stop(ctx)
+	told, err := b.Sandbox.Stop(ctx)
 	if err != nil {
-		return info, err
+		return told, err
 	}
 	if err := ctx.Err(); err != nil {
 		return machine.CheckpointInfo{}, err
 	}
-	if _, err := b.stay.folder.Load(info.ID); err != nil {
-		return machine.CheckpointInfo{}, &machine.Error{
+	info, err := b.taken(told.ID)
+	if err != nil {
+		return info, &machine.Error{
 			Kind:    machine.ErrUnavailable,
 			Message: "The machine was saved, but Docker does not give its state out of the container. It is fetched when the machine is wanted next.", Cause: err,
 		}
@@ -243,20 +348,33 @@ func (b *Sandbox) Stop(ctx context.Context) (machine.CheckpointInfo, error) {
 	return info, nil
 }
 
+// Cause says why it ended. A checkpoint is told of only when it is here: the supervisor's word is not enough.
+func (b *Sandbox) Cause() machine.Cause {
+	cause := b.Sandbox.Cause()
+	if cause.Checkpoint == nil {
+		return cause
+	}
+	info, err := b.taken(cause.Checkpoint.ID)
+	if err == nil {
+		cause.Checkpoint = &info
+		return cause
+	}
+	b.e.cfg.Log.Warn("a container ended with a checkpoint that is not here", "machine", b.stay.id, "error", err)
+	cause.Checkpoint = nil
+	if cause.Kind == machine.EndedStopped {
+		cause.Kind = machine.EndedBroken
+	}
+	return cause
+}
+
 // SetMemoryLimit changes what Python may allocate, and the container's limit so that it is never the lower one.
 func (b *Sandbox) SetMemoryLimit(ctx context.Context, memoryMB int) error {
 	limit := int64(memoryMB) << 20
-	raise := func() error {
-		ctx, cancel := context.WithTimeout(ctx, apiPatience)
-		defer cancel()
-		_, err := b.d.api.ContainerUpdate(ctx, b.container, container.UpdateConfig{Resources: limited(container.Resources{}, sandbox.HardLimit(limit))})
-		return err
-	}
 	b.carrying.Lock()
 	raised := limit == 0 || b.stay.memory > 0 && limit > b.stay.memory
 	b.carrying.Unlock()
 	if raised {
-		if err := raise(); err != nil {
+		if err := b.limit(ctx, limit); err != nil {
 			return b.e.failed(b.d, "The limit could not be raised", err)
 		}
 	}
@@ -267,17 +385,32 @@ func (b *Sandbox) SetMemoryLimit(ctx context.Context, memoryMB int) error {
 	b.stay.memory = limit
 	b.carrying.Unlock()
 	if !raised {
-		if err := raise(); err != nil { // it uses more already: the limit inside holds
+		if err := b.limit(ctx, limit); err != nil { // it uses more already: the limit inside holds
 			b.e.cfg.Log.Debug("a container's limit stays as it was", "machine", b.stay.id, "error", err)
 		}
 	}
 	return nil
 }
 
+// awaitEnd waits until a container has ended, and tells its status. One whose supervisor takes longer than it ever should is killed.
+func (e *Engine) awaitEnd(ctx context.Context, d *daemon, id string) (status int64, err error) {
+	bounded, cancel := context.WithTimeout(ctx, e.patient)
+	defer cancel()
+	status, err = e.awaitExit(bounded, d, id)
+	if err == nil || bounded.Err() == nil || ctx.Err() != nil {
+		return status, err
+	}
+	e.cfg.Log.Warn("a container does not end, and is killed", "container", id)
+	last, cancel := context.WithTimeout(ctx, apiPatience)
+	defer cancel()
+	if err := d.api.ContainerKill(last, id, "KILL"); err != nil && !cerrdefs.IsNotFound(err) && !cerrdefs.IsConflict(err) {
+		return 0, e.failed(d, "The machine's container could not be ended", err)
+	}
+	return e.awaitExit(last, d, id)
+}
+
 // awaitExit waits until a container has ended, and tells its status. One that is gone has ended, too.
 func (e *Engine) awaitExit(ctx context.Context, d *daemon, id string) (status int64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, endPatience)
-	defer cancel()
 	for deadline := time.Now().Add(lostPatience); ; {
 		answers, errs := d.api.ContainerWait(ctx, id, container.WaitConditionNotRunning)
 		select {

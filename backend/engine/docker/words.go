@@ -18,7 +18,10 @@ import (
 )
 
 // findPatience bounds how long one place is asked whether there is a Docker.
-const findPatience = 5 * time.Second
+const (
+	findPatience = 5 * time.Second
+	sshPatience  = 20 * time.Second
+)
 
 // problem is why there is no Docker to be used. Of several, the one with the highest rank is told.
 type problem struct {
@@ -44,7 +47,7 @@ func explain(c candidate, err error) *problem {
 	case errors.Is(err, errWindowsContainers):
 		return said(rankUnfit, c.what+" is set to Windows containers.", "Choose \"Switch to Linux containers\" in Docker's menu.")
 	case errors.Is(err, errSSH):
-		return said(rankUnfit, c.what+" is reached over ssh, which ForeverVM cannot do.", "Forward its socket with `ssh -L`, and set DOCKER_HOST to that.")
+		return said(rankUnfit, c.what+" cannot be reached over ssh.", "Make sure that `docker --host "+c.host+" info` works, and that ssh asks nothing then (a key in ssh-agent, a host that is known). Then try again.")
 	case errors.Is(err, fs.ErrPermission):
 		do := "Give yourself the right to use it, then start ForeverVM again."
 		if runtime.GOOS == "linux" {
@@ -90,10 +93,12 @@ func (e *Engine) Check(ctx context.Context) []machine.Problem {
 	if _, err := e.store.Digest(e.cfg.Supervisor); err != nil {
 		problems = append(problems, machine.Problem{What: "The program supervisor is missing.", Do: "Install ForeverVM again."})
 	}
-	ctx, cancel := context.WithTimeout(ctx, findPatience)
+	ctx, cancel := context.WithTimeout(ctx, sshPatience)
 	defer cancel()
 	if d, ok := e.reached(); ok {
-		if _, err := d.api.Ping(ctx); err == nil {
+		quick, cancel := context.WithTimeout(ctx, findPatience)
+		defer cancel()
+		if _, err := d.api.Ping(quick); err == nil {
 			return problems
 		}
 		e.lost(d)

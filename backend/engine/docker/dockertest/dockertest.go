@@ -21,7 +21,9 @@ import (
 
 // Daemon is a Docker for tests.
 type Daemon struct {
-	Host string // its address
+	Host string   // its address
+	Args []string // more of dockerd's, from the next Run on
+	Hide []string // mounts of the computer's that it does not see, from the next Run on
 
 	dir string
 	cmd *exec.Cmd // nil while it does not run, or was not started here
@@ -61,11 +63,18 @@ func (d *Daemon) Own() bool { return d.dir != "" }
 
 // Run starts it again after Kill or Terminate, with all that it had.
 func (d *Daemon) Run() error {
-	d.cmd = exec.Command("dockerd",
+	args := append([]string{
+		"dockerd",
 		"--data-root", filepath.Join(d.dir, "data"), "--exec-root", filepath.Join(d.dir, "exec"), "--pidfile", filepath.Join(d.dir, "pid"),
-		"--host", d.Host, "--storage-driver", "overlay2", "--exec-opt", "native.cgroupdriver=cgroupfs", "--cgroup-parent", "/"+filepath.Base(d.dir),
+		"--host", d.Host, "--storage-driver", "overlay2", "--exec-opt", "native.cgroupdriver=cgroupfs", "--cgroup-parent", "/" + filepath.Base(d.dir),
 		// No machine has a network, and the computer's is not to be touched.
-		"--bridge", "none", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false")
+		"--bridge", "none", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false",
+	}, d.Args...)
+	if len(d.Hide) > 0 {
+		hide := "umount -l " + strings.Join(d.Hide, " ") + "; exec \"$0\" \"$@\""
+		args = append([]string{"unshare", "--mount", "--propagation", "private", "sh", "-c", hide}, args...)
+	}
+	d.cmd = exec.Command(args[0], args[1:]...)
 	d.cmd.Stdout, d.cmd.Stderr = d.log, d.log
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	if err := d.cmd.Start(); err != nil {

@@ -1,0 +1,165 @@
+//go:build linux
+
+package docker
+
+import (
+	"archive/tar"
+	"errors"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/forevervm/desktop/backend/engine/local"
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// hostileEngine is an engine whose containers hold a supervisor that means harm (testdata/hostile), and next to nothing else.
+func hostileEngine(t *testing.T) *Engine {
+	t.Helper()
+	dir := t.TempDir()
+	program := filepath.Join(dir, "supervisor")
+	build := exec.Command("go", "build", "-o", program, "./testdata/hostile")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, name := range []string{"runsc", "base.erofs"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("nothing"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := newEngineOn(t, Config{
+		Supervisor: program, Runsc: filepath.Join(dir, "runsc"), Images: dir, Data: filepath.Join(dir, "data"), Host: dockerd.Host, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	})
+	e.patient = 4 * time.Second
+	return e
+}
+
+// inContainer lists the checkpoints that a machine's container holds.
+func inContainer(t *testing.T, m *running) (ids []string) {
+	t.Helper()
+	archive, _, err := dockerd.Client(t).CopyFromContainer(t.Context(), m.Sandbox.(*Sandbox).container, machinePath+"/checkpoints")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	for r := tar.NewReader(archive); ; {
+		h, err := r.Next()
+		if err != nil {
+			return ids
+		}
+		if id := filepath.Base(h.Name); h.Typeflag == tar.TypeDir && id != "checkpoints" {
+			ids = append(ids, id)
+		}
+	}
+}
+
+// Whatever a container leaves behind, nothing of it lands elsewhere, and its machine goes on from the checkpoint before.
+func TestHostileLeftovers(t *testing.T) {
+	e := hostileEngine(t)
+	for _, name := range []string{"link", "link-inside", "pipe", "endless", "many", "lives"} {
+		t.Run(name, func(t *testing.T) {
+			id := newID(t, e)
+			good := startNamed(t, e, id, calmHeron, "")
+			known, err := good.Checkpoint(bounded(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			good.Kill()
+			good.awaitEnd()
+
+			for _, dies := range []string{"the link", "the daemon"} {
+				m := startNamed(t, e, id, name, known.ID)
+				box := m.Sandbox.(*Sandbox)
+				if dies == "the daemon" {
+					box.d = &daemon{api: dead(t)}
+				}
+				box.Disconnect()
+				m.awaitEnd()
+			}
+			next := newEngineOn(t, e.cfg)
+			next.patient = e.patient
+			if _, err := next.Reclaim(bounded(t), id, "", []string{known.ID}); err != nil {
+				t.Errorf("reclaim: %v", err)
+			}
+			m := startNamed(t, next, id, calmHeron, known.ID)
+			if _, err := m.Checkpoint(bounded(t)); err != nil {
+				t.Errorf("after it: %v", err)
+			}
+			m.Kill()
+			m.awaitEnd()
+			if left := containers(t, next, id); len(left) > 0 {
+				t.Errorf("left are %+v", left)
+			}
+			entries, err := os.ReadDir(string(local.Checkpoints(e.store.Machine(id))))
+			if err != nil || len(entries) > 2+2*mostCheckpoints {
+				t.Errorf("%d checkpoints are here, %v", len(entries), err)
+			}
+		})
+	}
+}
+
+// What replaces a checkpoint lets it be deleted: an older one that a container calls its newest is not believed.
+func TestOlderCheckpointIsNotTakenForNew(t *testing.T) {
+	e := hostileEngine(t)
+	id := newID(t, e)
+	first := startNamed(t, e, id, calmHeron, "")
+	known, err := first.Stop(bounded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := startNamed(t, e, id, "older", known.ID)
+	if info, err := m.Checkpoint(bounded(t)); !errors.Is(err, machine.ErrUnavailable) {
+		t.Errorf("a checkpoint: %+v, %v", info, err)
+	}
+	if info, err := m.Stop(bounded(t)); !errors.Is(err, machine.ErrUnavailable) {
+		t.Errorf("stopped with %+v, %v", info, err)
+	}
+	if cause := m.awaitEnd(); cause.Checkpoint != nil || cause.Kind == machine.EndedStopped {
+		t.Errorf("the cause is %+v", cause)
+	}
+	if _, err := local.Checkpoints(e.store.Machine(id)).Load(known.ID); err != nil {
+		t.Errorf("the older one: %v", err)
+	}
+}
+
+// A daemon that died while a checkpoint was carried out has left half of it, which does not keep the next from carrying it out.
+func TestCarryingOutWasCutOff(t *testing.T) {
+	e := hostileEngine(t)
+	id := newID(t, e)
+	m := startNamed(t, e, id, calmHeron, "")
+	told, err := m.Sandbox.(*Sandbox).Sandbox.Checkpoint(bounded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(local.Checkpoints(e.store.Machine(id)).Path(told.ID+".partial"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	m.Sandbox.(*Sandbox).d = &daemon{api: dead(t)}
+	m.Sandbox.(*Sandbox).Disconnect()
+	m.awaitEnd()
+	next := newEngineOn(t, e.cfg)
+	info, err := next.Reclaim(bounded(t), id, m.life, nil)
+	if err != nil || info == nil || info.ID != told.ID {
+		t.Errorf("reclaimed %+v, %v", info, err)
+	}
+}
+
+// A checkpoint that cannot be taken over does not stay in the container, where one more would come every few minutes.
+func TestNothingPilesUp(t *testing.T) {
+	e := hostileEngine(t)
+	id := newID(t, e)
+	m := startNamed(t, e, id, calmHeron, "")
+	if err := os.WriteFile(string(local.Checkpoints(e.store.Machine(id))), nil, 0o600); err != nil { // no folder can be made there
+		t.Fatal(err)
+	}
+	if _, err := m.Checkpoint(bounded(t)); err == nil {
+		t.Error("it was taken over to nowhere")
+	}
+	if got := inContainer(t, m); len(got) > 0 {
+		t.Errorf("the container holds %q", got)
+	}
+}

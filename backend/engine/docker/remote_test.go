@@ -1,0 +1,235 @@
+//go:build linux
+
+package docker
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/forevervm/desktop/backend/engine/docker/dockertest"
+)
+
+// live does what takes a connection of every kind: a machine is made, saved, woken and ended.
+func live(t *testing.T, e *Engine) {
+	t.Helper()
+	m := start(t, e, newID(t, e), "")
+	m.value("x = 'far away'")
+	info, err := m.Stop(bounded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, e, m.id, info.ID).expect("x", "'far away'")
+}
+
+// remoteEngine is an engine that finds its Docker as a person's settings say.
+func remoteEngine(t *testing.T) *Engine {
+	t.Helper()
+	cfg := newEngine(t, t.TempDir()).cfg
+	cfg.Host = ""
+	return newEngineOn(t, cfg)
+}
+
+// Docker on another computer, over TLS with certificates on both sides: as DOCKER_HOST says, and as a context does.
+func TestOverTLS(t *testing.T) {
+	if !dockerd.Own() {
+		t.Fatal("this test starts Docker anew: it needs one of its own, which only root can start")
+	}
+	home := noDocker(t)
+	certs := filepath.Join(home, "certs")
+	makeCertificates(t, certs)
+	address := "tcp://127.0.0.1:" + freePort(t)
+	restart(t, dockerd, "--host", address, "--tlsverify", "--tlscacert", certs+"/ca.pem", "--tlscert", certs+"/cert.pem", "--tlskey", certs+"/key.pem")
+
+	t.Setenv("DOCKER_HOST", address)
+	if problems := remoteEngine(t).Check(t.Context()); len(problems) != 1 || !strings.Contains(problems[0].What, address) {
+		t.Errorf("without certificates: %+v", problems)
+	}
+	t.Setenv("DOCKER_TLS_VERIFY", "1")
+	t.Setenv("DOCKER_CERT_PATH", certs)
+	live(t, remoteEngine(t))
+
+	for _, name := range []string{"DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH"} {
+		t.Setenv(name, "")
+	}
+	sum := sha256.Sum256([]byte("far"))
+	id := hex.EncodeToString(sum[:])
+	config := filepath.Join(home, ".docker")
+	for path, content := range map[string]string{
+		"config.json":                           `{"currentContext":"far"}`,
+		"contexts/meta/" + id + "/meta.json":    `{"Name":"far","Endpoints":{"docker":{"Host":"` + address + `"}}}`,
+		"contexts/tls/" + id + "/docker/ca.pem": "", "contexts/tls/" + id + "/docker/cert.pem": "", "contexts/tls/" + id + "/docker/key.pem": "",
+	} {
+		b := []byte(content)
+		if content == "" {
+			b, _ = os.ReadFile(filepath.Join(certs, filepath.Base(path)))
+		}
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(config, path)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(config, path), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	live(t, remoteEngine(t))
+}
+
+// Docker on another computer that is reached as its own command does: by ssh.
+func TestOverSSH(t *testing.T) {
+	noDocker(t)
+	dir := t.TempDir()
+	port := freePort(t)
+	startSSH(t, dir, port)
+	host := "ssh://root@127.0.0.1:" + port + strings.TrimPrefix(dockerd.Host, "unix://")
+	t.Setenv("DOCKER_HOST", host)
+	e := remoteEngine(t)
+	live(t, e)
+	t.Setenv("DOCKER_HOST", "ssh://root@127.0.0.1:"+freePort(t))
+	if problems := remoteEngine(t).Check(t.Context()); len(problems) != 1 || !strings.Contains(problems[0].What, "ssh") {
+		t.Errorf("where nobody answers: %+v", problems)
+	}
+}
+
+// restart starts Docker anew with more arguments; after the test, without them.
+func restart(t *testing.T, d *dockertest.Daemon, args ...string) {
+	t.Helper()
+	again := func(args []string) {
+		if err := d.Terminate(); err != nil {
+			t.Fatal(err)
+		}
+		d.Args = args
+		if err := d.Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again(args)
+	t.Cleanup(func() { again(nil) })
+}
+
+// makeCertificates makes an authority, and one certificate for both sides.
+func makeCertificates(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, kind string, b []byte) {
+		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: b}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	make := func(serial int64, parent *x509.Certificate, by *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey) {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		template := &x509.Certificate{
+			SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: fmt.Sprint("test ", serial)}, NotAfter: time.Now().Add(time.Hour),
+			IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: parent == nil, BasicConstraintsValid: true,
+			KeyUsage:    x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		}
+		if parent == nil {
+			parent, by = template, key
+		}
+		b, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := x509.ParseCertificate(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made, key
+	}
+	ca, caKey := make(1, nil, nil)
+	write("ca.pem", "CERTIFICATE", ca.Raw)
+	cert, key := make(2, ca, caKey)
+	write("cert.pem", "CERTIFICATE", cert.Raw)
+	b, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("key.pem", "EC PRIVATE KEY", b)
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// startSSH starts a server of ssh that lets this user in, and has the command ssh know both sides' keys.
+func startSSH(t *testing.T, dir, port string) {
+	t.Helper()
+	for _, key := range []string{"host", "user"} {
+		if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, key)).CombinedOutput(); err != nil {
+			t.Fatalf("ssh-keygen: %v: %s", err, out)
+		}
+	}
+	hostKey, err := os.ReadFile(filepath.Join(dir, "host.pub"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	real, err := exec.LookPath("ssh")
+	if err != nil {
+		t.Fatalf("%v: install what `build/deps test` names", err)
+	}
+	for name, content := range map[string]string{
+		"sshd_config": "Port " + port + "\nListenAddress 127.0.0.1\nHostKey " + dir + "/host\nAuthorizedKeysFile " + dir + "/user.pub\nPidFile none\nStrictModes no\n" +
+			"PermitRootLogin prohibit-password\nPasswordAuthentication no\nUsePAM no\n",
+		"ssh_config": "Host *\nIdentityFile " + dir + "/user\nIdentitiesOnly yes\nUserKnownHostsFile " + dir + "/known\n",
+		"known":      "[127.0.0.1]:" + port + " " + string(hostKey),
+		"ssh":        "#!/bin/sh\nexec " + real + " -F " + dir + "/ssh_config \"$@\"\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	if err := os.MkdirAll("/run/sshd", 0o755); err != nil { // where it locks itself in
+		t.Fatal(err)
+	}
+	server := exec.Command("/usr/sbin/sshd", "-D", "-e", "-f", filepath.Join(dir, "sshd_config"))
+	server.Stderr = t.Output()
+	server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := server.Start(); err != nil {
+		t.Fatalf("%v: install what `build/deps test` names", err)
+	}
+	t.Cleanup(func() {
+		_ = server.Process.Signal(syscall.SIGTERM)
+		_ = server.Wait()
+	})
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
+		if err == nil {
+			conn.Close()
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+}
