@@ -113,9 +113,11 @@ func (u *unpacking) next(h *tar.Header, content io.Reader) error {
 		if err := u.finish(); err != nil {
 			return err
 		}
-		if _, err := os.Lstat(u.folder.Path(id)); err == nil {
-			u.skipped = id
-			return nil
+		for _, there := range []string{u.folder.Path(id), u.folder.Recipe(id)} {
+			if _, err := os.Lstat(there); err == nil {
+				u.skipped = id
+				return nil
+			}
 		}
 		var err error
 		if u.pending, err = u.folder.Begin(id); err != nil {

@@ -69,6 +69,14 @@ func TestArchive(t *testing.T) {
 	if taken, err := to.Unpack(t.Context(), bytes.NewReader(archives), 1<<20, func(Manifest) error { return errors.New("no") }); err != nil || len(taken) != 0 {
 		t.Errorf("taken over twice: %+v, %v", taken, err)
 	}
+	// So does what is kept as blocks alone.
+	id := want[0].ID
+	if err := errors.Join(os.RemoveAll(to.Path(id)), os.WriteFile(to.Recipe(id), []byte("a recipe"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if taken, err := to.Unpack(t.Context(), bytes.NewReader(archives), 1<<20, accept); err != nil || len(taken) != 0 {
+		t.Errorf("taken over in place of blocks: %+v, %v", taken, err)
+	}
 }
 
 // What comes may come from who means harm: nothing of it is kept, and nothing outside the folder is touched.
