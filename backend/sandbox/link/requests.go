@@ -20,6 +20,7 @@ func errGone() error {
 
 // listen reads replies from the control stream until its end.
 func (s *Sandbox) listen(stream net.Conn) {
+	defer close(s.heard)
 	for {
 		f, err := protocol.Read(stream)
 		if err != nil {
@@ -53,6 +54,16 @@ func (s *Sandbox) request(ctx context.Context, q protocol.Request, payload []byt
 	s.replies[q.ID] = waiting
 	s.mu.Unlock()
 	if err := s.send(q, payload); err != nil {
+		if s.session.IsClosed() {
+			<-s.heard // it may have been sent, and answered, before
+		}
+		select {
+		case reply, ok := <-waiting:
+			if ok {
+				return reply, failure(reply)
+			}
+		default:
+		}
 		s.mu.Lock()
 		delete(s.replies, q.ID)
 		s.mu.Unlock()

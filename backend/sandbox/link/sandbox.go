@@ -37,6 +37,7 @@ type Sandbox struct {
 
 	frames  chan machine.Frame
 	waiting *waiting
+	heard   chan struct{} // closed when the last reply has been read
 	ended   chan struct{}
 	cause   machine.Cause // valid once ended is closed
 
@@ -66,6 +67,7 @@ func Connect(ctx context.Context, conn io.ReadWriteCloser, opts Options) (*Sandb
 		opts: opts, session: session,
 		frames:  make(chan machine.Frame),
 		waiting: newWaiting(),
+		heard:   make(chan struct{}),
 		ended:   make(chan struct{}),
 		replies: map[uint64]chan protocol.Reply{},
 	}
@@ -188,6 +190,7 @@ func (s *Sandbox) follow(stream net.Conn) {
 		}
 	}
 	s.session.Close()
+	<-s.heard // a reply may have come just before the end
 	s.opts.Wait()
 	<-delivered
 	if s.killed.Load() && cause.Kind == machine.EndedBroken {
