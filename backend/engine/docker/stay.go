@@ -227,12 +227,6 @@ func (b *Sandbox) refused(err error) error {
 			}
 		}
 	}
-	if errors.Is(err, machine.ErrConflict) { // the link ended before it was of use
-		return &machine.Error{
-			Kind:    machine.ErrUnavailable,
-			Message: "The machine's container ended before the machine was in memory. Try again; the daemon's log says more.", Cause: fmt.Errorf("%w: %s", err, said),
-		}
-	}
 	return err
 }
 

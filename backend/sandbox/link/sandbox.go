@@ -118,9 +118,11 @@ func (s *Sandbox) start(ctx context.Context) error {
 	return nil
 }
 
-// abandon ends what could not be started, and explains err by the cause of the end where that tells more.
+// abandon ends what could not be started, and explains err by the cause of the end where that tells more: where the start was not refused in a
+// sentence and nobody has given up waiting for it.
 func (s *Sandbox) abandon(err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	givenUp := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	if givenUp {
 		s.kill()
 	} else {
 		// The supervisor ends by itself and says why.
@@ -131,10 +133,14 @@ func (s *Sandbox) abandon(err error) error {
 	}
 	<-s.ended
 	var told *machine.Error
-	if !errors.As(err, &told) && s.cause.Detail != "" && !s.killed.Load() {
-		return &machine.Error{Kind: machine.ErrUnavailable, Message: s.cause.Detail, Cause: err}
+	refused := errors.As(err, &told) && !errors.Is(err, machine.ErrConflict) // which only says that there is no link any more
+	if givenUp || refused || s.cause.Detail == "" {
+		return err
 	}
-	return err
+	return &machine.Error{
+		Kind: machine.ErrUnavailable, Message: s.cause.Detail + " Try again; the daemon's log says more.",
+		Cause: errors.New("start: " + err.Error()), // without its kind
+	}
 }
 
 // Ready is what the runner said when it was ready.

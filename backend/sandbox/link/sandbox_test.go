@@ -222,10 +222,13 @@ func TestKillWithoutReading(t *testing.T) {
 }
 
 func TestStartFails(t *testing.T) {
+	unanswered := map[string]string{"silent": "It cannot be restored.", "dead": "The supervisor of the machine ended unexpectedly."}
 	for name, result := range map[string]string{
 		"refused":  `{"type":"reply","id":1,"ok":false,"error":"It cannot be restored.","kind":"checkpoint_unusable"}`,
 		"nonsense": `{"type":"reply","id":1,"ok":true,"result":7}`,
 		"garbage":  `{"type":"reply","id":"x"}`,
+		"silent":   "", // it ends without an answer, and says why
+		"dead":     "", // it does not say that either
 	} {
 		ours, theirs := net.Pipe()
 		played := make(chan struct{})
@@ -242,14 +245,18 @@ func TestStartFails(t *testing.T) {
 			}
 			_, _ = protocol.Read(control)
 			_, _ = protocol.Read(control)
-			b, _ := protocol.Raw([]byte(result), nil)
-			_, _ = control.Write(b)
+			if result != "" {
+				b, _ := protocol.Raw([]byte(result), nil)
+				_, _ = control.Write(b)
+			}
 			frames, err := session.Accept()
 			if err != nil {
 				return
 			}
-			_, _ = protocol.Read(frames)
-			b, _ = protocol.Raw([]byte(`{"type":"ended","cause":"broken","detail":"It cannot be restored."}`), nil)
+			if _, _ = protocol.Read(frames); name == "dead" {
+				return
+			}
+			b, _ := protocol.Raw([]byte(`{"type":"ended","cause":"broken","detail":"It cannot be restored."}`), nil)
 			_, _ = frames.Write(b)
 			<-session.CloseChan()
 		}()
@@ -262,5 +269,34 @@ func TestStartFails(t *testing.T) {
 		if name == "refused" && (!errors.Is(err, machine.ErrCheckpointUnusable) || err.Error() != "It cannot be restored.") {
 			t.Errorf("%s: %v", name, err)
 		}
+		if why := unanswered[name]; why != "" && (!errors.Is(err, machine.ErrUnavailable) || errors.Is(err, machine.ErrConflict) || !strings.HasPrefix(err.Error(), why)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A supervisor that was ended because nobody waits for it any longer did not end unexpectedly.
+func TestStartIsGivenUp(t *testing.T) {
+	ours, theirs := net.Pipe()
+	played := make(chan struct{})
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		defer close(played)
+		session, err := yamux.Server(theirs, protocol.Mux())
+		if err != nil {
+			return
+		}
+		defer session.Close()
+		if control, err := session.Accept(); err == nil {
+			_, _ = protocol.Read(control)
+			_, _ = protocol.Read(control)
+		}
+		cancel()
+		<-session.CloseChan()
+	}()
+	_, err := Connect(ctx, ours, Options{Kill: func() { theirs.Close() }, Wait: func() { <-played }})
+	var told *machine.Error
+	if !errors.Is(err, context.Canceled) || errors.As(err, &told) {
+		t.Errorf("it is told as %v", err)
 	}
 }
