@@ -1,4 +1,5 @@
-// An AI app: it reads its own settings as it does, starts the server that it finds there, and runs Python on it.
+// An AI app: it reads its own settings as it does, starts the server that it finds there (by $STARTED_BY, for an app of another system), and runs Python on the
+// REPL that is named, or on a new one. It says "fine", or what went wrong.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -38,10 +39,14 @@ if (type) assert.equal(entry.type, type);
 if (id === "goose" || id === "opencode") assert.equal(entry.enabled, true);
 const [command, ...args] = Array.isArray(entry.command) ? entry.command : [entry.cmd ?? entry.command, ...entry.args];
 
-const client = new Client({ name, version: "7.5" });
+const [program, ...rest] = [process.env.STARTED_BY, command, ...args].filter(Boolean);
 // Without more it gets the few variables of the environment that the SDK hands on.
-await client.connect(new StdioClientTransport({ command, args, env: entry.env ?? entry.envs, stderr: "inherit" }));
-const result = await client.callTool({ name: "run-python-in-repl", arguments: { replId, pythonCode: "6 * 7" } }, undefined, { timeout: 120_000 });
-assert.equal(result.structuredContent?.result, "42", JSON.stringify(result));
+const env = process.env.STARTED_BY ? process.env : (entry.env ?? entry.envs);
+
+const client = new Client({ name, version: "7.5" });
+await client.connect(new StdioClientTransport({ command: program, args: rest, env, stderr: "inherit" }));
+const use = (tool, given) => client.callTool({ name: tool, arguments: given }, undefined, { timeout: 120_000 });
+const repl = replId ?? (await use("create-python-repl", {})).structuredContent.replId;
+const { structuredContent: said } = await use("run-python-in-repl", { replId: repl, pythonCode: "6 * 7" });
 await client.close();
-console.log("fine");
+console.log(said.error ?? (said.result === "42" ? "fine" : JSON.stringify(said)));

@@ -1,0 +1,221 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// windows is the Windows build under Wine, with folders as Windows has them.
+type windows struct {
+	t       *testing.T
+	program string // forevervm.exe
+	home    string // the person's folder, as Linux sees it
+	env     []string
+}
+
+// underWine builds the program for Windows and makes a Windows to run it on, which outlives the test run: making one takes half a minute.
+func underWine(t *testing.T) *windows {
+	t.Helper()
+	prefix := cache(t, "wine")
+	w := &windows{t: t, program: filepath.Join(cache(t, "windows"), "forevervm.exe")}
+	w.env = []string{
+		"HOME=" + os.Getenv("HOME"), "PATH=" + os.Getenv("PATH"), "USER=person", "WINEPREFIX=" + prefix, "WINEARCH=win64", "WINEDEBUG=-all",
+		"WINEDLLOVERRIDES=mscoree,mshtml,winemenubuilder.exe=", "FOREVERVM_HOME=", "FOREVERVM_BASE_URL=", "XDG_DATA_HOME=",
+	}
+	build := exec.Command("go", "build", "-trimpath", "-o", w.program, "./backend/cmd/forevervm")
+	build.Dir = repo(t)
+	build.Env = append(os.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	// Beside it is what machines in Docker need.
+	for _, part := range []string{"supervisor", "runsc", "image"} {
+		if err := os.Symlink(program(t, part), filepath.Join(filepath.Dir(w.program), part)); err != nil && !errors.Is(err, os.ErrExist) {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(prefix, "system.reg")); err != nil {
+		w.must("wineboot", "--init")
+	}
+	system := filepath.Join(prefix, "drive_c", "windows", "system32")
+	if _, err := os.Stat(filepath.Join(system, "bcryptprimitives.dll")); err != nil { // which Go needs, and older Wines lack
+		definition := filepath.Join(t.TempDir(), "bcryptprimitives.def")
+		if err := os.WriteFile(definition, []byte("LIBRARY bcryptprimitives\nEXPORTS\nProcessPrng = advapi32.SystemFunction036\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		run(t, system, os.Environ(), "x86_64-w64-mingw32-ld", "--shared", "-o", "bcryptprimitives.dll", definition)
+	}
+	w.home = filepath.Join(prefix, "drive_c", "users", "person")
+	t.Cleanup(func() { w.must("wineserver", "--wait") })
+	return w
+}
+
+// must runs a program under this Windows and returns what it says. That goes to a file: a daemon that it starts holds on to where it goes, as one
+// of Windows does not.
+func (w *windows) must(name string, args ...string) string {
+	w.t.Helper()
+	said, err := os.CreateTemp(w.t.TempDir(), "said")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer said.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = cache(w.t, "node"), w.env, said, said
+	failure := cmd.Run()
+	text, err := os.ReadFile(said.Name())
+	if err := errors.Join(err, failure); err != nil {
+		w.t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, text)
+	}
+	return string(text)
+}
+
+// forevervm runs the program as a person does.
+func (w *windows) forevervm(args ...string) string {
+	w.t.Helper()
+	return w.must("wine", append([]string{w.program}, args...)...)
+}
+
+// folder makes one in the person's, and removes it after the test.
+func (w *windows) folder(path string) string {
+	w.t.Helper()
+	path = filepath.Join(w.home, filepath.FromSlash(path))
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { os.RemoveAll(path) })
+	return path
+}
+
+// Windows' build finds the apps where Windows keeps their settings, those installed from the shop included, and what they are told to start
+// starts: the daemon runs, and an MCP client hears why there are no machines yet.
+func TestWindowsBuildConnectsApps(t *testing.T) {
+	w := underWine(t)
+	nodeProject(t)
+	shop, older := w.folder("AppData/Local/Packages/Claude_pzs8sxrjxfjjc"), w.folder("AppData/Roaming/Claude")
+	cursor, code := w.folder(".cursor"), w.folder("AppData/Roaming/Code")
+	data := w.folder("AppData/Local/ForeverVM")
+	const before = "{\r\n  \"mcpServers\": {\r\n    \"other\": { \"command\": \"C:\\\\x.exe\" }\r\n  }\r\n}\r\n"
+	files := map[string]string{
+		"claude": filepath.Join(shop, "LocalCache", "Roaming", "Claude", "claude_desktop_config.json"),
+		"cursor": filepath.Join(cursor, "mcp.json"), "vscode": filepath.Join(code, "User", "mcp.json"),
+	}
+	olderFile := filepath.Join(older, "claude_desktop_config.json")
+	if err := os.WriteFile(olderFile, []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.shutDown(data) })
+
+	if said := w.forevervm("connect", "--all", "--dry-run"); strings.Count(said, "would be connected") != 4 {
+		t.Errorf("a dry run says\n%s", said)
+	}
+	w.forevervm("connect", "--all")
+	for id, client := range map[string]string{"claude": "claude-ai", "cursor": "cursor-vscode", "vscode": "Visual Studio Code"} {
+		said := w.must("env", "STARTED_BY=wine", "node", "ai-app.mjs", id, client, files[id])
+		if !strings.Contains(said, "Docker is not installed. Install Docker Desktop") {
+			t.Errorf("%s said %q", id, said)
+		}
+	}
+	var apps struct {
+		Items []struct {
+			ID, State string
+			Files     []struct{ Path string }
+			Seen      *struct{ Version string }
+		}
+	}
+	if err := json.Unmarshal([]byte(w.forevervm("apps", "--json")), &apps); err != nil {
+		t.Fatal(err)
+	}
+	for _, app := range apps.Items {
+		if _, ok := files[app.ID]; ok && (app.State != "connected" || app.Seen == nil || app.Seen.Version != "7.5") {
+			t.Errorf("%+v", app)
+		}
+	}
+	// This starts it as Claude Desktop does, without LOCALAPPDATA and ProgramFiles.
+	if said := w.forevervm("apps", "test", "claude"); !strings.Contains(said, "It works") {
+		t.Error(said)
+	}
+
+	// The app writes its settings anew; that is told and mended, and in the end all is as it was.
+	if err := os.WriteFile(olderFile, []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if said := w.forevervm("repair"); !strings.Contains(said, "Claude Desktop: connected") {
+		t.Error(said)
+	}
+	w.forevervm("disconnect", "--all")
+	if text, err := os.ReadFile(olderFile); err != nil || string(text) != before {
+		t.Errorf("it is %q, %v", text, err)
+	}
+	for id, file := range files {
+		if _, err := os.Stat(file); !os.IsNotExist(err) {
+			t.Errorf("%s: the file that was made for it is still there (%v)", id, err)
+		}
+	}
+}
+
+// Claude Desktop's extension for Windows finds the program that ran last, and says so where none did.
+func TestTheExtensionOnWindows(t *testing.T) {
+	w := underWine(t)
+	nodeProject(t)
+	data := w.folder("AppData/Local/ForeverVM")
+	bundle := filepath.Join(t.TempDir(), "forevervm.mcpb")
+	run(t, repo(t), os.Environ(), "build/mcpb/build", "0.0.1", bundle, "windows", "amd64")
+	folder := unpacked(t, bundle)
+	extension := func(what string) string {
+		t.Helper()
+		return w.must("env", "STARTED_BY=wine", "node", "extension.mjs", folder, what)
+	}
+	if said := extension("create-python-repl"); !strings.Contains(said, "ForeverVM Desktop is not installed on this computer") {
+		t.Errorf("with nothing installed it said %q", said)
+	}
+	t.Cleanup(func() { w.shutDown(data) })
+	w.forevervm("machine", "new", "--name", "mine")
+	if said := extension("mine"); !strings.Contains(said, "Docker is not installed. Install Docker Desktop") {
+		t.Errorf("it said %q", said)
+	}
+}
+
+// shutDown ends the daemon.
+func (w *windows) shutDown(data string) {
+	text, err := os.ReadFile(filepath.Join(data, "run", "daemon.json"))
+	if err != nil {
+		return // none runs
+	}
+	var daemon struct{ URL string }
+	if err := json.Unmarshal(text, &daemon); err != nil {
+		w.t.Error(err)
+		return
+	}
+	request, err := http.NewRequest("POST", daemon.URL+"/api/shutdown", nil)
+	if err != nil {
+		w.t.Error(err)
+		return
+	}
+	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(w.forevervm("token")))
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		w.t.Error(err)
+		return
+	}
+	response.Body.Close()
+	if err := until(time.Minute, func() error {
+		if _, err := os.Stat(filepath.Join(data, "run", "daemon.json")); err == nil {
+			return errors.New("the daemon still runs")
+		}
+		return nil
+	}); err != nil {
+		w.t.Error(err)
+	}
+}
