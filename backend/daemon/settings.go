@@ -28,7 +28,8 @@ func (s *settings) Settings() api.Settings {
 	now := s.machines.Settings()
 	return api.Settings{
 		IdleSwap: duration(now.IdleSwap), CheckpointAfterIdle: duration(now.CheckpointAfterIdle), BinRetention: duration(now.BinRetention),
-		MaxInMemoryMB: now.MaxInMemory >> 20, MinFreeMemoryMB: now.MinFreeMemory >> 20,
+		KeepAllCheckpoints: duration(max(0, now.KeepAll)), KeepHourlyCheckpoints: duration(now.KeepHourly), KeepDailyCheckpoints: duration(now.KeepDaily),
+		CheckpointBudgetMB: now.CheckpointBudget >> 20, MaxInMemoryMB: now.MaxInMemory >> 20, MinFreeMemoryMB: now.MinFreeMemory >> 20,
 	}
 }
 
@@ -100,11 +101,15 @@ const (
 
 // rules are all settings, by their keys in the file and in api.Settings.
 var rules = map[string]rule{
-	"idle_swap":             span(time.Second, long, func(s *machine.Settings) *time.Duration { return &s.IdleSwap }),
-	"checkpoint_after_idle": span(100*time.Millisecond, day, func(s *machine.Settings) *time.Duration { return &s.CheckpointAfterIdle }),
-	"bin_retention":         span(time.Hour, long, func(s *machine.Settings) *time.Duration { return &s.BinRetention }),
-	"max_in_memory_mb":      mebibytes(0, func(s *machine.Settings) *int64 { return &s.MaxInMemory }),
-	"min_free_memory_mb":    mebibytes(64, func(s *machine.Settings) *int64 { return &s.MinFreeMemory }),
+	"idle_swap":               span(time.Second, long, func(s *machine.Settings) *time.Duration { return &s.IdleSwap }),
+	"checkpoint_after_idle":   span(100*time.Millisecond, day, func(s *machine.Settings) *time.Duration { return &s.CheckpointAfterIdle }),
+	"keep_all_checkpoints":    spanOrNever(long, func(s *machine.Settings) *time.Duration { return &s.KeepAll }),
+	"keep_hourly_checkpoints": span(time.Hour, long, func(s *machine.Settings) *time.Duration { return &s.KeepHourly }),
+	"keep_daily_checkpoints":  span(day, long, func(s *machine.Settings) *time.Duration { return &s.KeepDaily }),
+	"checkpoint_budget_mb":    mebibytes(0, func(s *machine.Settings) *int64 { return &s.CheckpointBudget }),
+	"bin_retention":           span(time.Hour, long, func(s *machine.Settings) *time.Duration { return &s.BinRetention }),
+	"max_in_memory_mb":        mebibytes(0, func(s *machine.Settings) *int64 { return &s.MaxInMemory }),
+	"min_free_memory_mb":      mebibytes(64, func(s *machine.Settings) *int64 { return &s.MinFreeMemory }),
 }
 
 // span is a duration between low and high.
@@ -120,6 +125,18 @@ func span(low, high time.Duration, field func(*machine.Settings) *time.Duration)
 			return fmt.Errorf("a time between %s and %s, such as %q or %q", duration(low), duration(high), "20m", "7d")
 		}
 		return nil
+	}
+}
+
+// spanOrNever is a duration up to high. 0 is never, which the domain writes as a negative time: its 0 is the default.
+func spanOrNever(high time.Duration, field func(*machine.Settings) *time.Duration) rule {
+	read := span(0, high, field)
+	return func(value json.RawMessage, into *machine.Settings) error {
+		err := read(value, into)
+		if err == nil && *field(into) == 0 {
+			*field(into) = -1
+		}
+		return err
 	}
 }
 

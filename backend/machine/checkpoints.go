@@ -8,7 +8,7 @@ import (
 )
 
 // record writes down a checkpoint that an engine made of the machine's present state, makes it the base, and drops
-// automatic ones that nothing needs any more. mu is held.
+// automatic ones that it takes the place of. mu is held.
 //
 // It is written so that a power cut cannot undo it, because what it replaces is deleted next.
 func (e *entry) record(ctx context.Context, info CheckpointInfo, kind CheckpointKind, label string, mark *Mark, change func(*MachineRecord), more ...func(Writer) error) (CheckpointRecord, error) {
@@ -59,18 +59,7 @@ func (e *entry) rebase(ctx context.Context, c CheckpointRecord, change func(*Mac
 	if err != nil {
 		return err
 	}
-	var old []CheckpointRecord
-	safeties := 0
-	for _, o := range all { // newest first
-		if o.safety() {
-			if safeties++; safeties <= safetiesKept {
-				continue
-			}
-		}
-		if o.Kind == CheckpointAuto && o.ID != next.Base && o.ID != next.Fallback && o.ID != e.rewindTo {
-			old = append(old, o)
-		}
-	}
+	old := e.replaced(all, c, &next)
 	more = append(more, func(w Writer) error { return e.discardCheckpoints(w, old) })
 	if err := e.saveSync(ctx, func(m *MachineRecord) { *m = next }, more...); err != nil {
 		return err

@@ -236,6 +236,18 @@ func (s *script) Shrink(_ context.Context, _ machine.ID, checkpoint string) (int
 	return 1, nil
 }
 
+// shrunkUsed is how many bytes those take that were shrunk and are still there.
+func (s *script) shrunkUsed() (n int64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.shrunk {
+		if _, ok := s.checkpoints[c]; ok {
+			n++
+		}
+	}
+	return n, nil
+}
+
 func (s *script) Collect(context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

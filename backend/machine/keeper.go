@@ -16,15 +16,20 @@ const (
 	checkEvery   = 5 * time.Minute // engines
 )
 
-// keep looks after everything that time or scarcity brings: live figures, memory pressure, expiry, the bin.
+// keep looks after everything that time or scarcity brings: live figures, memory pressure, expiry, the bin, too many checkpoints.
 func (s *Service) keep() {
 	checked := time.Now() // by New
+	var thinned time.Time
 	for {
 		s.measure()
 		next := s.expire()
 		boxes := s.poll()
 		s.relieve()
 		s.scrub()
+		if time.Since(thinned) > thinEvery {
+			s.thin()
+			thinned = time.Now()
+		}
 		if time.Since(checked) > checkEvery {
 			s.checkEngines()
 			checked = time.Now()

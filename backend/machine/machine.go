@@ -185,7 +185,7 @@ func (r Representation) IsText() bool {
 type CheckpointKind string
 
 const (
-	CheckpointAuto   CheckpointKind = "auto"   // once idle, on swap, on stop; only the latest is kept, and with a label the latest few
+	CheckpointAuto   CheckpointKind = "auto"   // once idle, on swap, on stop; thinned out with age, and with a label the latest few are kept
 	CheckpointManual CheckpointKind = "manual" // asked for; kept until deleted
 )
 

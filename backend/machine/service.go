@@ -16,6 +16,10 @@ import (
 type Settings struct {
 	IdleSwap            time.Duration // an idle machine leaves memory after this; default 10 minutes
 	CheckpointAfterIdle time.Duration // a changed machine is saved once idle for this long; default 2 s
+	KeepAll             time.Duration // every automatic checkpoint is kept for this long; default 24 hours; negative: only the latest is
+	KeepHourly          time.Duration // and then one an hour, up to this age; default 7 days
+	KeepDaily           time.Duration // and then one a day, up to this age; default 90 days
+	CheckpointBudget    int64         // bytes of all shrunk checkpoints; beyond it the oldest automatic ones go; default 10 GB or a tenth of the room that there is
 	BinRetention        time.Duration // a machine stays in the bin for this long; default 7 days
 	InterruptGrace      time.Duration // code that ignores interrupts is ended after this; default 5 s
 	MaxInMemory         int64         // bytes of all sandboxes; beyond it idle machines leave memory; 0 for no such limit
@@ -27,6 +31,9 @@ type Settings struct {
 func (s Settings) withDefaults() Settings {
 	s.IdleSwap = cmp.Or(s.IdleSwap, 10*time.Minute)
 	s.CheckpointAfterIdle = cmp.Or(s.CheckpointAfterIdle, 2*time.Second)
+	s.KeepAll = cmp.Or(s.KeepAll, 24*time.Hour)
+	s.KeepHourly = cmp.Or(s.KeepHourly, 7*24*time.Hour)
+	s.KeepDaily = cmp.Or(s.KeepDaily, 90*24*time.Hour)
 	s.BinRetention = cmp.Or(s.BinRetention, 7*24*time.Hour)
 	s.InterruptGrace = cmp.Or(s.InterruptGrace, 5*time.Second)
 	s.MinFreeMemory = cmp.Or(s.MinFreeMemory, 512<<20)

@@ -70,7 +70,7 @@ func (w *world) open() {
 	}
 	w.Service, err = machine.New(w.ctx, machine.Config{
 		Engines: map[string]machine.Engine{"script": w.engine}, DefaultEngine: "script", Store: records,
-		OutputDir: filepath.Join(w.dir, "output"), Settings: w.settings, FreeDisk: w.freeDisk, FreeMemory: w.freeMem,
+		OutputDir: filepath.Join(w.dir, "output"), Settings: w.settings, FreeDisk: w.freeDisk, FreeMemory: w.freeMem, ShrunkUsed: w.engine.shrunkUsed,
 	})
 	if err != nil {
 		w.t.Fatal(err)

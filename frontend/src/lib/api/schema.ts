@@ -807,6 +807,14 @@ export interface components {
       idle_swap: string;
       /** @description A changed machine is saved once idle for this long; 100ms to 1d, default 2s */
       checkpoint_after_idle: string;
+      /** @description Every automatic checkpoint is kept for this long; 0s to 3650d, default 1d; 0s: only a machine's latest is kept */
+      keep_all_checkpoints: string;
+      /** @description And then one an hour, up to this age; 1h to 3650d, default 7d */
+      keep_hourly_checkpoints: string;
+      /** @description And then one a day, up to this age; 1d to 3650d, default 90d */
+      keep_daily_checkpoints: string;
+      /** @description MiB of older checkpoints; beyond it the oldest automatic ones go; default 0: 10 GiB, or a tenth of the room where that is less */
+      checkpoint_budget_mb: number;
       /** @description A machine stays in the bin for this long; 1h to 3650d, default 7d */
       bin_retention: string;
       /** @description MiB of all machines; beyond it idle ones leave memory; default 0, no limit */
@@ -818,6 +826,10 @@ export interface components {
     SettingsChange: {
       idle_swap?: string | null;
       checkpoint_after_idle?: string | null;
+      keep_all_checkpoints?: string | null;
+      keep_hourly_checkpoints?: string | null;
+      keep_daily_checkpoints?: string | null;
+      checkpoint_budget_mb?: number | null;
       bin_retention?: string | null;
       max_in_memory_mb?: number | null;
       min_free_memory_mb?: number | null;

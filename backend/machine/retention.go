@@ -1,0 +1,154 @@
+package machine
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+const (
+	// thinEvery is how often automatic checkpoints are thinned out.
+	thinEvery = 10 * time.Minute
+	// mostShrunk is what shrunk checkpoints may take by default, in bytes, where a tenth of the room is more.
+	mostShrunk = 10 << 30
+)
+
+// passing says whether a checkpoint is kept for a while only: one that was made by itself and is no safety.
+func (c *CheckpointRecord) passing() bool { return c.Kind == CheckpointAuto && c.Label == "" }
+
+// needs says whether the machine comes back from a checkpoint, or is just being returned to it. mu is held.
+func (e *entry) needs(rec *MachineRecord, id string) bool {
+	return id == rec.Base || id == rec.Fallback || id == e.rewindTo
+}
+
+// replaced are the checkpoints that c, which is about to become the base, takes the place of: automatic ones of the same state, or made in the
+// middle of an instruction, all where only the latest is to be kept or the disk is nearly full, and those before a rewind but for the latest few.
+// all are the machine's, newest first. mu is held.
+func (e *entry) replaced(all []CheckpointRecord, c CheckpointRecord, next *MachineRecord) (old []CheckpointRecord) {
+	latestOnly := e.s.set.Load().KeepAll < 0 || e.s.health.diskLow()
+	safeties := 0
+	for i := range all {
+		o := &all[i]
+		if o.safety() {
+			if safeties++; safeties <= safetiesKept {
+				continue
+			}
+		}
+		if o.Kind != CheckpointAuto || e.needs(next, o.ID) {
+			continue
+		}
+		same := o.LastSeq == c.LastSeq && slices.Equal(o.Lost, c.Lost)
+		if latestOnly || same || o.RunningSeq != nil || o.safety() {
+			old = append(old, *o)
+		}
+	}
+	return old
+}
+
+// thinned are those of a machine's checkpoints, newest first, that have become too many for their age.
+func (s Settings) thinned(all []CheckpointRecord, now time.Time) (old []CheckpointRecord) {
+	var hour, day time.Time // of the last one that was kept
+	for _, c := range all {
+		if !c.passing() {
+			continue
+		}
+		age := now.Sub(c.CreatedAt)
+		thisHour, thisDay := c.CreatedAt.Truncate(time.Hour), c.CreatedAt.Truncate(24*time.Hour)
+		switch {
+		case s.KeepAll >= 0 && age <= s.KeepAll:
+		case s.KeepAll >= 0 && age <= s.KeepHourly && !thisHour.Equal(hour):
+		case s.KeepAll >= 0 && age <= s.KeepDaily && !thisDay.Equal(day):
+		default:
+			old = append(old, c)
+			continue
+		}
+		hour, day = thisHour, thisDay
+	}
+	return old
+}
+
+// thin forgets automatic checkpoints that are too many for their age, and the oldest of all where they take too much room.
+func (s *Service) thin() {
+	set := s.set.Load()
+	now := time.Now()
+	var candidates []CheckpointRecord
+	owner := map[string]*entry{}
+	gone := 0
+	for _, e := range s.entries() {
+		if s.ctx.Err() != nil {
+			return
+		}
+		all, err := s.store.Checkpoints(s.ctx, e.id)
+		if err != nil {
+			s.log.Warn("checkpoints are not thinned out", "machine", e.id, "err", err)
+			continue
+		}
+		old := set.thinned(all, now)
+		gone += e.forgetCheckpoints(s.ctx, old)
+		for _, c := range all {
+			if c.passing() && c.Shrunk && !slices.ContainsFunc(old, func(o CheckpointRecord) bool { return o.ID == c.ID }) {
+				candidates = append(candidates, c)
+				owner[c.ID] = e
+			}
+		}
+	}
+	if excess := s.overBudget(); excess > 0 {
+		slices.SortFunc(candidates, func(a, b CheckpointRecord) int { return a.CreatedAt.Compare(b.CreatedAt) })
+		for _, c := range candidates {
+			if excess <= 0 || s.ctx.Err() != nil {
+				break
+			}
+			if n := owner[c.ID].forgetCheckpoints(s.ctx, []CheckpointRecord{c}); n > 0 {
+				gone += n
+				excess -= max(c.Size, 1)
+			}
+		}
+	}
+	if gone > 0 {
+		s.spawn(s.takeOutGarbage)
+	}
+}
+
+// overBudget is how many bytes the shrunk checkpoints take too much.
+func (s *Service) overBudget() int64 {
+	if s.shrunkUsed == nil {
+		return 0
+	}
+	used, err := s.shrunkUsed()
+	if err != nil {
+		return 0
+	}
+	budget := s.set.Load().CheckpointBudget
+	if budget == 0 {
+		budget = mostShrunk
+		if free := s.free(); free >= 0 {
+			budget = min(budget, (free+used)/10)
+		}
+	}
+	return used - budget
+}
+
+// forgetCheckpoints forgets checkpoints, unless the machine has come to need them, and returns how many.
+func (e *entry) forgetCheckpoints(ctx context.Context, old []CheckpointRecord) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.gone {
+		return 0
+	}
+	var going []CheckpointRecord
+	for _, c := range old {
+		now, err := e.s.store.Checkpoint(ctx, c.ID) // it may have been kept by hand meanwhile
+		if err == nil && now.passing() && !e.needs(&e.rec, c.ID) {
+			going = append(going, now)
+		}
+	}
+	if len(going) == 0 {
+		return 0
+	}
+	if err := e.s.writeSyncDeleting(ctx, func(w Writer) error { return e.discardCheckpoints(w, going) }); err != nil {
+		e.log().Warn("checkpoints are not thinned out", "err", err)
+		return 0
+	}
+	e.s.hub.publish(Event{Type: EventCheckpoint, Machine: e.snapshotPointer()})
+	return len(going)
+}

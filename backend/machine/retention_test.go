@@ -1,0 +1,97 @@
+package machine_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// Every instruction's state can be returned to, for a day; then there is one an hour, then one a day. What was kept by hand stays.
+func TestCheckpointsAreThinnedOutWithAge(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.used("m")
+		kept, err := w.Checkpoint(w.ctx, "m", "by hand")
+		w.ok(err)
+		for i := range 6 {
+			w.run("m", fmt.Sprintf("print %d", i+1))
+			w.pass(10 * time.Minute)
+		}
+		all, err := w.Checkpoints(w.ctx, "m")
+		w.ok(err)
+		if len(all) != 7 {
+			t.Fatalf("after seven instructions there are %d: %+v", len(all), all)
+		}
+		for i, c := range all {
+			if c.LastSeq != 6-i {
+				t.Errorf("checkpoint %d is of instruction %d", i, c.LastSeq)
+			}
+		}
+		third := all[4]
+		_, err = w.Rewind(w.ctx, "m", third.ID)
+		w.ok(err)
+		if got := value(w.run("m", "list")); got != "0 1 2" {
+			t.Errorf("after a rewind to the third there is %q", got)
+		}
+		for _, want := range []struct {
+			after time.Duration
+			most  int
+		}{{25 * time.Hour, 5}, {8 * 24 * time.Hour, 4}, {91 * 24 * time.Hour, 3}} {
+			w.pass(want.after)
+			all, err := w.Checkpoints(w.ctx, "m")
+			w.ok(err)
+			if len(all) > want.most+1 || all[len(all)-1].ID != kept.ID {
+				t.Errorf("%v later there are %d: %+v", want.after, len(all), all)
+			}
+		}
+		if got := value(w.run("m", "list")); got != "0 1 2 7" {
+			t.Errorf("at last there is %q", got)
+		}
+	})
+}
+
+func TestOnlyTheLatestCheckpointIsKeptIfAsked(t *testing.T) {
+	inTimeWith(t, machine.Settings{KeepAll: -1}, func(w *world) {
+		w.used("m")
+		for i := range 4 {
+			w.run("m", fmt.Sprintf("print %d", i+1))
+			w.pass(time.Minute)
+		}
+		all, err := w.Checkpoints(w.ctx, "m")
+		w.ok(err)
+		if len(all) != 1 || all[0].LastSeq != 4 {
+			t.Errorf("%+v", all)
+		}
+	})
+}
+
+// Where older checkpoints take more than they may, the oldest automatic ones of all machines go; what was kept by hand stays.
+func TestCheckpointsKeepToTheirBudget(t *testing.T) {
+	inTimeWith(t, machine.Settings{CheckpointBudget: 3}, func(w *world) {
+		var kept []machine.Checkpoint
+		for _, name := range []string{"a", "b"} {
+			w.used(name)
+			c, err := w.Checkpoint(w.ctx, name, "by hand")
+			w.ok(err)
+			kept = append(kept, c)
+		}
+		for i := range 4 {
+			for _, name := range []string{"a", "b"} {
+				w.run(name, fmt.Sprintf("print %d", i+1))
+				w.pass(time.Minute)
+			}
+		}
+		w.pass(time.Hour)
+		if used, _ := w.engine.shrunkUsed(); used > 3 {
+			t.Errorf("%d are kept beside the newest", used)
+		}
+		for i, name := range []string{"a", "b"} {
+			all, err := w.Checkpoints(w.ctx, name)
+			w.ok(err)
+			if len(all) < 2 || all[0].LastSeq != 4 || all[len(all)-1].ID != kept[i].ID {
+				t.Errorf("%s has %+v", name, all)
+			}
+		}
+	})
+}
