@@ -31,6 +31,8 @@ type App struct {
 	Clients []string
 	// Link is an address by which the app asks the person itself whether to add the server; nil where there is none.
 	Link func(Server) string
+	// Tool is its own command for changing the list; nil where there is none.
+	Tool *Tool
 	// Extensions is the folder, beside its file, of the extensions that it has installed; "" for an app that knows none.
 	Extensions string
 	// After says what a person must do for a change to hold.
@@ -96,7 +98,7 @@ var Apps = []App{
 		ID: "claude-code", Name: "Claude Code",
 		Files: everywhere("{claude}//.claude.json"), Signs: everywhere("~/.claude.json", "~/.claude", "$claude"),
 		List: configfile.List{Format: configfile.JSON, Keys: []string{"mcpServers"}}, Entry: typed,
-		Clients: []string{"claude-code", "claude code"}, After: restart,
+		Clients: []string{"claude-code", "claude code"}, Tool: claudeTool, After: restart,
 	},
 	{
 		ID: "cursor", Name: "Cursor",

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/forevervm/desktop/backend/aiapps/configfile"
 	"github.com/forevervm/desktop/backend/aiapps/safefile"
 )
 
@@ -67,6 +68,9 @@ type outcome struct {
 	gone   bool        // no file
 	own    string      // what of the difference is our own
 	record *connection // nil for none
+	// key is the name under which the list then has entry, or nothing where that is nil; "" where it is more that changes.
+	key   string
+	entry configfile.Object
 }
 
 // edit makes one of the other. It is called again where the file changed meanwhile.
@@ -227,7 +231,14 @@ func (m *Manager) changeOnce(app App, path string, change edit, dryRun bool) (Ch
 			return Change{}, err
 		}
 	}
-	if next.gone {
+	if m.byTool(app, file, next) {
+		if result.Action == DeletedFile {
+			result.Action = Removed
+		}
+		if next.record != nil { // what is to be undone is not the change alone, then
+			next.record.Change, next.record.After = configfile.Change{}, ""
+		}
+	} else if next.gone {
 		err = m.remove(file, now.record)
 	} else {
 		var made []string

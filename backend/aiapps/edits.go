@@ -86,7 +86,7 @@ func (m *Manager) connect(app App, now current, replace bool) (outcome, error) {
 	if now.record != nil && found.ours != nil {
 		record.Folders = now.record.Folders
 	}
-	return outcome{action: action, data: data, own: record.Change.Inserted, record: record}, nil
+	return outcome{action: action, data: data, own: record.Change.Inserted, record: record, key: key, entry: entry}, nil
 }
 
 // ask says that another server has the name.
@@ -109,6 +109,9 @@ func (m *Manager) disconnect(app App, now current) (outcome, error) {
 	result, err := m.withoutOurs(app, now, found.ours.Name)
 	if err == nil && now.record != nil {
 		result.own = now.record.Change.Inserted
+	}
+	if result.action != PutBack {
+		result.key = found.ours.Name
 	}
 	return result, err
 }
