@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/forevervm/desktop/backend/checkpoint"
 	"github.com/forevervm/desktop/backend/sandbox/cgroup"
 	"github.com/forevervm/desktop/backend/sandbox/protocol"
 )
@@ -80,7 +79,7 @@ func (h *home) move(machine string) error {
 	if err := next.enter(); err != nil {
 		return err
 	}
-	if left := groupOf(next.lock); left != "" && h.group != nil {
+	if left := groupOf(next.lock); left != "" {
 		h.group.RemoveBeside(left) // of a supervisor that was killed
 	}
 	err := next.noteGroup(groupOf(h.lock))
@@ -245,7 +244,8 @@ func socketPair() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "claim"), os.NewFile(uintptr(fds[1]), "claim"), nil
 }
 
-// place is the machine's folder as the inner supervisor has it, whose root does not show it: only this process can get at it.
+// place is the machine's folder as the inner supervisor has it, whose root does not show it: only this process can get at it, and not
+// those of the sandbox, which runsc runs in a user name space below, from where the kernel lets nobody look into this process's descriptors.
 type place struct {
 	folder   string // a path that is good in this process
 	restored string // from the checkpoint in that folder of the private root; empty where it is started afresh
@@ -277,32 +277,3 @@ func awaitPlace() (place, error) {
 
 // release removes the links to the checkpoint once it is in memory: they would keep it on the disk when it is deleted.
 func (p place) release() error { return os.RemoveAll(filepath.Join(p.folder, restoreName)) }
-
-func readRestored(from string) (checkpoint.Manifest, error) {
-	m, err := checkpoint.LoadAt(from)
-	if err != nil {
-		return m, &told{protocol.KindUnusable, fmt.Sprintf("The saved state is damaged: %v.", err)}
-	}
-	return m, nil
-}
-
-// readInput reads the rest of the request that was under way when the runner was saved.
-func readInput(from string) ([]byte, error) {
-	const most = protocol.MaxHeader + protocol.MaxPayload + 1<<20
-	f, err := os.Open(filepath.Join(from, checkpoint.InputName))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && len(b) > most {
-		err = errors.New("too large")
-	}
-	if err != nil {
-		return nil, &told{protocol.KindUnusable, fmt.Sprintf("The saved state is damaged: %s: %v.", checkpoint.InputName, err)}
-	}
-	return b, nil
-}

@@ -16,6 +16,10 @@ import (
 	"strconv"
 )
 
+// ExitNoProc is a supervisor's exit status where a /proc may not be mounted for a PID name space of one's own, as in containers that hide parts of
+// theirs. Only process 1 of a container can do without.
+const ExitNoProc = 3
+
 // Config is what a supervisor is told on its command line. Nothing in it is secret: command lines can be read by others.
 type Config struct {
 	Runsc         string // the program

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -74,7 +75,7 @@ func Inner(stage string, cfg Config) int {
 	limitProcesses(cfg)
 	if err := buildRoot(cfg, stage == innerStage); err != nil {
 		if errors.Is(err, errNoProc) {
-			return exitNoProc
+			return ExitNoProc
 		}
 		return failed(err)
 	}
@@ -106,6 +107,14 @@ func (s *supervisor) run(stdin, stdout *os.File) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 
+	opened := make(chan struct{})
+	s.background(func() {
+		select {
+		case <-terminate: // before there is anything to save
+			os.Exit(exitOK)
+		case <-opened:
+		}
+	})
 	// The sandbox comes into memory while the daemon and we shake hands.
 	launched := make(chan error, 1)
 	go func() { launched <- s.launch(ctx, stdin, stdout) }()
@@ -129,6 +138,7 @@ func (s *supervisor) run(stdin, stdout *os.File) error {
 	if err != nil {
 		return err
 	}
+	close(opened)
 	s.background(s.passFrames)
 	if err := s.begin(ctx, started, launched); err != nil {
 		s.reply(started.ID, failure(err))
@@ -179,6 +189,18 @@ func (s *supervisor) launch(ctx context.Context, stdin, stdout *os.File) error {
 			s.runsc.kill()
 		}
 		heard <- err
+	})
+	s.background(func() {
+		select {
+		case <-s.runner.dying:
+		case <-s.sandboxEnded:
+			return
+		}
+		select {
+		case <-time.After(dyingPatience): // it is not so, or the sandbox hangs: it could neither be saved nor end
+			s.runsc.kill()
+		case <-s.sandboxEnded:
+		}
 	})
 	s.background(func() {
 		s.status = s.runsc.wait()
@@ -266,7 +288,13 @@ func (s *supervisor) begin(ctx context.Context, q protocol.Request, launched <-c
 	if errors.Is(err, errEnded) {
 		<-s.sandboxEnded
 		s.logEnd()
+		if s.violated == nil && s.status.Signaled() || shortOfMemory() {
+			return errNotNow
+		}
 		return &told{protocol.KindUnusable, "The machine came into memory and ended at once. " + s.whyEnded().detail}
+	}
+	if err != nil && shortOfMemory() {
+		return errNotNow
 	}
 	if err != nil {
 		return &told{protocol.KindUnusable, fmt.Sprintf("The machine came into memory, but %v.", err)}
@@ -281,6 +309,35 @@ func (s *supervisor) begin(ctx context.Context, q protocol.Request, launched <-c
 	return nil
 }
 
+func readRestored(from string) (checkpoint.Manifest, error) {
+	m, err := checkpoint.LoadAt(from)
+	if err != nil {
+		return m, &told{protocol.KindUnusable, fmt.Sprintf("The saved state is damaged: %v.", err)}
+	}
+	return m, nil
+}
+
+// readInput reads the rest of the request that was under way when the runner was saved.
+func readInput(from string) ([]byte, error) {
+	const most = protocol.MaxHeader + protocol.MaxPayload + 1<<20
+	f, err := os.Open(filepath.Join(from, checkpoint.InputName))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && len(b) > most {
+		err = errors.New("too large")
+	}
+	if err != nil {
+		return nil, &told{protocol.KindUnusable, fmt.Sprintf("The saved state is damaged: %s: %v.", checkpoint.InputName, err)}
+	}
+	return b, nil
+}
+
 // describeLaunch makes a sentence of why the sandbox did not come into memory.
 func (s *supervisor) describeLaunch(err error) error {
 	var failed *runscError
@@ -290,6 +347,8 @@ func (s *supervisor) describeLaunch(err error) error {
 		return already
 	case errors.As(err, &failed) && failed.diskFull():
 		return &told{protocol.KindDiskFull, "The disk is full, so the machine cannot be brought into memory. Free some room and try again."}
+	case s.place.restored != "" && shortOfMemory():
+		return errNotNow
 	case s.place.restored != "":
 		return &told{protocol.KindUnusable, fmt.Sprintf("The saved state cannot be brought back into memory: %v.", err)}
 	default:
@@ -297,6 +356,10 @@ func (s *supervisor) describeLaunch(err error) error {
 		return &told{protocol.KindUnavailable, fmt.Sprintf("The sandbox does not start: %v.", err)}
 	}
 }
+
+// errNotNow is for a machine whose saved state is to blame for nothing.
+var errNotNow = &told{protocol.KindUnavailable, "The computer ended the machine while it came into memory, most likely because memory is short. " +
+	"Its saved state is untouched. Close programs or stop other machines, and try again."}
 
 // setLimit notes a new memory limit for the watchdog.
 func (s *supervisor) setLimit(limit int64) {

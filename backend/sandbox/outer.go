@@ -22,8 +22,6 @@ const (
 	exitOK = 0
 	// ExitFailed: it could not do its work; the reason is on stderr.
 	ExitFailed = 1
-	// exitNoProc: the inner supervisor may not mount /proc for its own PID name space (in containers that hide parts of /proc).
-	exitNoProc = 3
 )
 
 const lockName = "lock"
@@ -37,7 +35,8 @@ const (
 )
 
 // Run is the outer supervisor: it starts the inner one and waits for its end, and returns the exit status. While it lives, it
-// holds the lock on the machine's folder, and gives it up when nothing of the sandbox is left.
+// holds the lock on the machine's folder, and gives it up when nothing of the sandbox is left. Where both are killed, the lock may be free
+// a moment before the kernel has ended the sandbox; that writes no checkpoints, which only the inner supervisor does.
 func Run(cfg Config) int {
 	// The kernel kills the inner supervisor when the thread that started it ends: it must be the one that waits.
 	runtime.LockOSThread()
@@ -65,9 +64,12 @@ func Run(cfg Config) int {
 	}
 
 	status, err := runInner(cfg, home, files, signals, true)
-	if err == nil && status == exitNoProc && os.Getpid() == 1 {
+	if err == nil && status == ExitNoProc && os.Getpid() == 1 {
 		// In a container the PID name space is already ours: with us, everything in it ends.
 		status, err = runInner(cfg, home, files, signals, false)
+	}
+	if err == nil && status == ExitNoProc {
+		err = errNoProc
 	}
 	if err != nil {
 		return failed(err)
@@ -103,22 +105,31 @@ func Lock(machine string) (*os.File, error) {
 // ErrLocked says that another supervisor still holds the machine.
 var ErrLocked = errors.New("another supervisor holds this machine")
 
-// Probe is the stage that tries whether a supervisor can work here: it makes the name spaces, and a mount in them, and ends.
+// Probe is the stage that tries whether a supervisor can work here: it makes the name spaces and what the private root needs, and ends.
 func Probe() int {
-	cmd := inNamespaces(innerStageProbe, nil, true)
-	if err := cmd.Run(); err != nil {
+	var exit *exec.ExitError
+	switch err := inNamespaces(innerStageProbe, nil, true).Run(); {
+	case errors.As(err, &exit) && exit.Exited():
+		return exit.ExitCode() // it has said why
+	case err != nil:
 		return failed(fmt.Errorf("make a user name space: %w", err))
+	default:
+		return exitOK
 	}
-	return exitOK
 }
 
-// probeInner does what buildRoot begins with.
+// probeInner does what buildRoot needs to be allowed.
 func probeInner() int {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return failed(fmt.Errorf("make the mounts private: %w", err))
 	}
-	if err := unix.Mount("probe", "/", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "size=4k"); err != nil {
+	const root = "/proc" // it is everywhere
+	if err := unix.Mount("probe", root, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "size=4k"); err != nil {
 		return failed(fmt.Errorf("mount the private root: %w", err))
+	}
+	if err := mountProc(root); err != nil {
+		failed(err)
+		return ExitNoProc
 	}
 	return exitOK
 }

@@ -27,8 +27,12 @@ const (
 // typeNudge is a request that means nothing and is ignored.
 const typeNudge = "nudge"
 
-// readyPatience bounds how long the runner may take to answer a resume, warming up included.
-const readyPatience = 2 * time.Minute
+const (
+	// readyPatience bounds how long the runner may take to answer a resume, warming up included.
+	readyPatience = 2 * time.Minute
+	// dyingPatience is how long after it has said that Python ended the sandbox may take to end.
+	dyingPatience = 5 * time.Second
+)
 
 // runner is the connection to the runner. What it says is hostile: every frame is bounded, and one that breaks the
 // protocol ends the sandbox.
@@ -44,6 +48,7 @@ type runner struct {
 	given   []int // instructions that it has and that are not over, in order
 	running *int  // as its frames tell
 	died    string
+	dying   chan struct{} // closed when it has said that Python ended
 
 	ready chan protocol.Ready
 	sync  string
@@ -68,6 +73,7 @@ func newRunner(box *outbox) (r *runner, stdin, stdout *os.File, err error) {
 		in: in, out: out, box: box,
 		replies: map[uint64]chan protocol.Frame{},
 		lastSeq: -1,
+		dying:   make(chan struct{}),
 		ready:   make(chan protocol.Ready, 1),
 		sync:    hex.EncodeToString(nonce[:]),
 	}
@@ -142,8 +148,11 @@ func (r *runner) hear(f protocol.Frame) error {
 			return err
 		}
 		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.died == "" {
+			close(r.dying)
+		}
 		r.died = words
-		r.mu.Unlock()
 	case f.Type == typeTemplate, f.Type == typeHeld:
 	default: // a ready frame too: there is one for each resume, and become has had it
 		return fmt.Errorf("%w: a frame of the type %q", protocol.ErrViolation, f.Type)

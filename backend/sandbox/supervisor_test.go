@@ -65,6 +65,21 @@ func connectAs(t *testing.T, cmd *exec.Cmd, start protocol.Start) (*link.Sandbox
 	t.Helper()
 	var said strings.Builder
 	cmd.Stderr = &said
+	s, err := tryConnect(t, cmd, start)
+	if err != nil {
+		t.Fatalf("%v; stderr: %s", err, said.String())
+	}
+	t.Cleanup(func() {
+		s.Kill()
+		for range s.Frames() {
+		}
+		<-s.Ended()
+	})
+	return s, &said
+}
+
+func tryConnect(t *testing.T, cmd *exec.Cmd, start protocol.Start) (*link.Sandbox, error) {
+	t.Helper()
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -78,21 +93,11 @@ func connectAs(t *testing.T, cmd *exec.Cmd, start protocol.Start) (*link.Sandbox
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	s, err := link.Connect(ctx, protocol.Stdio(stdout, stdin), link.Options{
+	return link.Connect(ctx, protocol.Stdio(stdout, stdin), link.Options{
 		Start: start,
 		Kill:  func() { _ = cmd.Process.Kill() },
 		Wait:  func() { _ = cmd.Wait() },
 	})
-	if err != nil {
-		t.Fatalf("%v; stderr: %s", err, said.String())
-	}
-	t.Cleanup(func() {
-		s.Kill()
-		for range s.Frames() {
-		}
-		<-s.Ended()
-	})
-	return s, &said
 }
 
 // value runs an expression and returns its repr.
@@ -202,6 +207,47 @@ func TestHardLimitFollows(t *testing.T) {
 	}
 	limit(512)
 	limit(4096)
+}
+
+// Where memory is short while a machine wakes, that is said, and not that what was saved is of no use.
+func TestTooLittleMemoryToWake(t *testing.T) {
+	cfg := config(t)
+	supervisor := func() *exec.Cmd {
+		return exec.Command(built(t, "supervisor"), append([]string{"run"}, cfg.Args()...)...)
+	}
+	s, _ := connect(t, supervisor())
+	if groupFile(t, cfg, "memory.max", "memory.limit_in_bytes") == "" {
+		if os.Getenv("CI") != "" {
+			t.Fatal("no control group for memory is offered here, where everything is to be tested")
+		}
+		t.Skip("no control group for memory is offered here")
+	}
+	value(t, s, 0, "(x := bytearray(200 << 20))[0]")
+	info, err := s.Stop(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-s.Ended()
+	cfg.Restore = filepath.Join(cfg.Machine, "checkpoints", info.ID)
+	cfg.MemoryMax = 100 << 20
+	_, err = tryConnect(t, supervisor(), protocol.Start{Name: "test"})
+	if !errors.Is(err, machine.ErrUnavailable) || !strings.Contains(err.Error(), "memory is short") {
+		t.Errorf("with too little memory: %v", err)
+	}
+	cfg.MemoryMax = 0
+	woken, _ := connect(t, supervisor())
+	if got := value(t, woken, 1, "len(x) >> 20"); got != "200" {
+		t.Errorf("it woke with %s MiB", got)
+	}
+}
+
+// In a container that hides parts of /proc, natively no machine can start: it is known before one is tried.
+func TestProbeTellsOfHiddenProc(t *testing.T) {
+	out, err := unshared(nil, `mount -t tmpfs none /proc/irq && exec "$0" probe`, built(t, "supervisor")).CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != sandbox.ExitNoProc || !strings.Contains(string(out), "/proc") {
+		t.Errorf("the probe ends with %v and says %q", err, out)
+	}
 }
 
 // groupFile reads a file of a machine's control group; empty where there is none.

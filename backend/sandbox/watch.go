@@ -41,7 +41,7 @@ func (s *supervisor) watch(ctx context.Context) {
 		case <-s.sandboxEnded:
 			return
 		}
-		total, available := hostMemory()
+		total, available := HostMemory()
 		if why, ownLimit := w.look(measure(s.runsc.pid).memory, s.most(), total, available); why != "" {
 			s.rescue(why, ownLimit)
 			return
@@ -91,8 +91,14 @@ func (s *supervisor) rescue(why string, ownLimit bool) {
 	s.finish(e)
 }
 
-// hostMemory reads the computer's memory in bytes; available is -1 when it cannot be told.
-func hostMemory() (total, available int64) {
+// shortOfMemory says whether what just failed may have failed because memory was short.
+func shortOfMemory() bool {
+	_, available := HostMemory()
+	return killedForMemory() || available >= 0 && available <= floor
+}
+
+// HostMemory reads the computer's memory in bytes; available is -1 when it cannot be told.
+func HostMemory() (total, available int64) {
 	available = -1
 	f, err := os.Open("/proc/meminfo")
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/docker/docker/api/types/system"
 
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/sandbox"
 )
 
 // relaxation is a setting of containers that is given up where a Docker cannot hold it. What has none here is the floor: without it no machine runs.
@@ -126,7 +127,7 @@ func (e *Engine) try(ctx context.Context, d *daemon, image string, given []*rela
 	if err != nil {
 		return err
 	}
-	if status != 0 {
+	if status != 0 && status != sandbox.ExitNoProc { // without /proc it does with the container's
 		select { // it has ended, and what it said is on its way
 		case <-b.attached.done:
 		case <-time.After(time.Second):

@@ -99,8 +99,7 @@ func holds(name, code string) test {
 		m := s.fresh(t)
 		m.value("x = 'kept'")
 		info := m.checkpoint()
-		seq := m.execute(code)
-		ended := func() bool {
+		ended := func(seq int) bool {
 			deadline := time.After(20 * time.Second)
 			for wait := time.After(5 * time.Second); ; {
 				over, changed := m.over(seq)
@@ -118,11 +117,14 @@ func holds(name, code string) test {
 					m.box.Kill() // as the domain does with what cannot be interrupted
 				}
 			}
-		}()
-		if !ended {
-			t.Log("the machine lives on")
-			m.expect("x", "'kept'")
-			return
+		}
+		if !ended(m.execute(code)) {
+			// What the code left behind may end it yet.
+			if seq, err := m.tryExecute("x"); err == nil && !ended(seq) {
+				t.Log("the machine lives on")
+				m.expect("x", "'kept'")
+				return
+			}
 		}
 		cause := m.awaitEnd()
 		t.Logf("the machine ended: %+v", cause)
@@ -133,6 +135,23 @@ func holds(name, code string) test {
 		back.expect("x", "'kept'")
 	}}
 }
+
+// forging writes what is forged into every descriptor of every process that can be had.
+const forging = `
+			import json, os, struct
+			def frame(header, payload=b""):
+				h = json.dumps(header).encode()
+				return struct.pack(">II", len(h), len(payload)) + h + payload
+			def forge(forged):
+				for pid in filter(str.isdigit, os.listdir("/proc")):
+					for fd in os.listdir(f"/proc/{pid}/fd"):
+						try:
+							with open(f"/proc/{pid}/fd/{fd}", "wb", buffering=0, opener=lambda p, f: os.open(p, os.O_WRONLY | os.O_NONBLOCK)) as f: f.write(forged)
+						except OSError: pass
+				for fd in range(2000):
+					try: os.set_blocking(fd, False); os.write(fd, forged)
+					except OSError: pass
+`
 
 var hostileTests = []test{
 	dies("Exit", "import os; os._exit(3)", "3"),
@@ -185,28 +204,15 @@ var hostileTests = []test{
 		m := s.fresh(t)
 		m.value("x = 'kept'")
 		info := m.checkpoint()
-		// Into every descriptor of every process that can be had.
-		m.execute(`
-			import json, os, struct
-			def frame(header, payload=b""):
-				h = json.dumps(header).encode()
-				return struct.pack(">II", len(h), len(payload)) + h + payload
-			forged = b"".join([
+		m.execute(forging + `
+			forge(b"".join([
 				frame({"type": "reply", "id": n, "ok": True, "result": {"size": 1, "eof": True}}, b"forged") for n in range(50)
 			] + [
 				frame({"type": "started", "seq": 7, "index": 0, "at": 1}),
 				frame({"type": "result", "seq": 7, "index": 1, "status": "ok", "runtime_ms": 1, "mimes": []}),
 				frame({"type": "ready", "pid": 1, "python": "9.9", "baseline_bytes": 0, "last_seq": 10**9, "running": None, "queued": []}),
 				struct.pack(">II", 0xffffffff, 0xffffffff) + b"x" * 100,
-			])
-			for pid in filter(str.isdigit, os.listdir("/proc")):
-				for fd in os.listdir(f"/proc/{pid}/fd"):
-					try:
-						with open(f"/proc/{pid}/fd/{fd}", "wb", buffering=0, opener=lambda p, f: os.open(p, os.O_WRONLY | os.O_NONBLOCK)) as f: f.write(forged)
-					except OSError: pass
-			for fd in range(2000):
-				try: os.set_blocking(fd, False); os.write(fd, forged)
-				except OSError: pass
+			]))
 		`)
 		seen := make(chan struct{})
 		go func() {
@@ -226,6 +232,24 @@ var hostileTests = []test{
 			if _, err := m.box.Stats(m.ctx()); err != nil {
 				t.Errorf("stats: %v", err)
 			}
+			m.end()
+		}
+		back := s.start(t, machine.StartSpec{ID: m.id, Checkpoint: info.ID, Acked: m.acks()})
+		back.expect("x", "'kept'")
+	}},
+	// Whoever says in the runner's name that Python is dead ends the machine at most: it does not live on as one that cannot be saved.
+	{"ForgedDeath", func(t *testing.T, s Subject) {
+		m := s.fresh(t)
+		m.value("x = 'kept'")
+		info := m.checkpoint()
+		m.execute(forging + `
+			forge(frame({"type": "died", "exit_code": 0}))
+		`)
+		if _, err := m.box.Checkpoint(m.ctx()); err != nil {
+			if cause := m.awaitEnd(); cause.Detail == "" {
+				t.Errorf("the cause is %+v", cause)
+			}
+		} else {
 			m.end()
 		}
 		back := s.start(t, machine.StartSpec{ID: m.id, Checkpoint: info.ID, Acked: m.acks()})

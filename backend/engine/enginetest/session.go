@@ -105,14 +105,20 @@ func (s *session) awaitEnd() machine.Cause {
 // execute queues code and returns its number.
 func (s *session) execute(code string) int {
 	s.t.Helper()
+	seq, err := s.tryExecute(code)
+	if err != nil {
+		s.t.Fatalf("execute: %v", err)
+	}
+	return seq
+}
+
+// tryExecute is execute for a machine that may have ended.
+func (s *session) tryExecute(code string) (int, error) {
 	s.mu.Lock()
 	seq := s.next
 	s.next++
 	s.mu.Unlock()
-	if err := s.box.Execute(s.ctx(), seq, dedent(code), nil); err != nil {
-		s.t.Fatalf("execute: %v", err)
-	}
-	return seq
+	return seq, s.box.Execute(s.ctx(), seq, dedent(code), nil)
 }
 
 // run runs code and returns its result and what it wrote to stdout.

@@ -4,6 +4,7 @@ package native
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/sandbox"
 )
 
 // minFree is how much room the data folder's disk must have for machines to be of use, in bytes.
@@ -35,7 +37,12 @@ func (e *Engine) Check(ctx context.Context) []machine.Problem {
 	} else if free := freeBytes(e.cfg.Data); free >= 0 && free < minFree {
 		add(fmt.Sprintf("Only %d MiB are free on the disk where machines are saved.", free>>20), "Free at least 2 GiB.")
 	}
-	if err := tryNamespaces(ctx, e.cfg.Supervisor); err != nil {
+	var exit *exec.ExitError
+	switch err := tryNamespaces(ctx, e.cfg.Supervisor); {
+	case errors.As(err, &exit) && exit.ExitCode() == sandbox.ExitNoProc:
+		add("The system does not let programs mount a /proc of their own, which the sandbox needs: this is a container that hides parts of it.",
+			"Run ForeverVM outside of the container, or use Docker.")
+	case err != nil:
 		problems = append(problems, namespaceProblem(err))
 	}
 	return problems

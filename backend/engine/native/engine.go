@@ -109,22 +109,30 @@ func (e *Engine) launch(ctx context.Context, cfg sandbox.Config, start protocol.
 		return nil, local.Describe(err)
 	}
 	if cfg.Restore != "" {
-		p := e.spares.take(cfg)
-		e.spares.refill(cfg)
-		if p != nil {
-			s, err := e.connect(ctx, p, cfg.Machine, start)
+		time.AfterFunc(refillAfter, func() { e.spares.refill(cfg) })
+		if sp := e.spares.take(cfg); sp != nil {
+			s, err := e.connect(ctx, sp.supervisor, cfg.Machine, start)
 			if err == nil || ctx.Err() != nil {
 				e.spares.worked()
 				return s, err
 			}
-			e.spares.failed()
-			// It may be to blame for anything: whether the checkpoint is of use, a sandbox of its own tells.
-			e.cfg.Log.Warn("a sandbox that was made ahead is of no use", "machine", filepath.Base(cfg.Machine), "error", err)
+			e.cfg.Log.Warn("a sandbox that was made ahead is of no use", "machine", filepath.Base(cfg.Machine), "error", err, "stderr", tailOf(sp.cfg.Spare))
+			e.spares.discard(sp)
 			if err := waitUnlocked(ctx, cfg.Machine); err != nil {
 				return nil, err
 			}
+			// The checkpoint may be to blame as well: a sandbox of its own tells.
+			if s, err = e.alone(ctx, cfg, start); err == nil {
+				e.spares.failed()
+			}
+			return s, err
 		}
 	}
+	return e.alone(ctx, cfg, start)
+}
+
+// alone brings a machine into memory in a sandbox that is made for it.
+func (e *Engine) alone(ctx context.Context, cfg sandbox.Config, start protocol.Start) (*link.Sandbox, error) {
 	p, err := e.spawn(cfg)
 	if err != nil {
 		return nil, err
@@ -143,11 +151,7 @@ func (e *Engine) connect(ctx context.Context, p *supervisor, machineDir string, 
 		// One that was killed leaves this to us, and the lock a moment later.
 		ctx, cancel := context.WithTimeout(context.Background(), tidyPatience)
 		defer cancel()
-		err := waitUnlocked(ctx, machineDir)
-		if err == nil {
-			err = sandbox.Tidy(machineDir)
-		}
-		if err != nil && !errors.Is(err, sandbox.ErrLocked) {
+		if err := tidy(ctx, machineDir); err != nil {
 			e.cfg.Log.Warn("tidying after a supervisor", "machine", filepath.Base(machineDir), "error", err)
 		}
 	}

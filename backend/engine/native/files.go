@@ -23,13 +23,21 @@ func (e *Engine) Reclaim(ctx context.Context, id machine.ID, life string, known 
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err := waitUnlocked(ctx, dir); err != nil {
+	if err := tidy(ctx, dir); err != nil {
 		return nil, err
 	}
-	if err := sandbox.Tidy(dir); err != nil && !errors.Is(err, sandbox.ErrLocked) {
-		return nil, local.Describe(err)
-	}
 	return e.store.Reclaim(id, life, known)
+}
+
+// tidy waits until a machine's supervisor has ended and removes what it left; one that has begun meanwhile does that itself.
+func tidy(ctx context.Context, dir string) error {
+	if err := waitUnlocked(ctx, dir); err != nil {
+		return err
+	}
+	if err := sandbox.Tidy(dir); err != nil && !errors.Is(err, sandbox.ErrLocked) {
+		return local.Describe(err)
+	}
+	return nil
 }
 
 // CopyCheckpoint gives machine `to` its own copy.
@@ -52,14 +60,5 @@ func (e *Engine) Collect(ctx context.Context) error { return e.store.Collect(ctx
 
 // Purge removes everything of a machine that is not in memory.
 func (e *Engine) Purge(ctx context.Context, id machine.ID) error {
-	return e.store.Purge(id, func() error {
-		dir := e.store.Machine(id)
-		if err := waitUnlocked(ctx, dir); err != nil {
-			return err
-		}
-		if err := sandbox.Tidy(dir); err != nil && !errors.Is(err, sandbox.ErrLocked) {
-			return local.Describe(err)
-		}
-		return nil
-	})
+	return e.store.Purge(id, func() error { return tidy(ctx, e.store.Machine(id)) })
 }

@@ -17,6 +17,13 @@ import (
 // spareFor is how long after the last start a sandbox is kept ready for the next: starts come in bursts, and it takes memory.
 const spareFor = 5 * time.Minute
 
+// refillAfter is how long after a start has begun the next sandbox is made: at once, it would take processors from that start, and after its end
+// those of the next one that follows (measured on two processors, single starts and twenty one after another).
+const refillAfter = 50 * time.Millisecond
+
+// scarce is how little memory, in bytes, the computer has left for other than what waits: machines are swapped out for it.
+const scarce = 512 << 20
+
 // maxUseless is how many spares in a row may be of no use until no more are made: here it does not work, as on a disk without hard links.
 const maxUseless = 3
 
@@ -39,8 +46,8 @@ type spare struct {
 	claim *os.File // where it is told for whom it is
 }
 
-// take returns a supervisor that brings into memory what cfg says; nil where there is none.
-func (s *spares) take(cfg sandbox.Config) *supervisor {
+// take returns a spare that brings into memory what cfg says; nil where there is none.
+func (s *spares) take(cfg sandbox.Config) *spare {
 	s.mu.Lock()
 	next := s.next
 	if next == nil || next.cfg != spareOf(cfg, next.cfg.Spare) {
@@ -54,7 +61,7 @@ func (s *spares) take(cfg sandbox.Config) *supervisor {
 		s.discard(next)
 		return nil
 	}
-	return next.supervisor
+	return next
 }
 
 // spareOf is cfg without what a spare learns when it is claimed.
@@ -64,11 +71,15 @@ func spareOf(cfg sandbox.Config, folder string) sandbox.Config {
 	return cfg
 }
 
-// refill makes a spare like cfg, unless there is one, and puts off its end.
+// refill makes a spare like cfg, unless there is one or memory is short, and puts off its end.
 func (s *spares) refill(cfg sandbox.Config) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || s.useless.Load() >= maxUseless {
+		return
+	}
+	if _, available := sandbox.HostMemory(); available >= 0 && available < scarce {
+		s.dropLocked()
 		return
 	}
 	if s.retire != nil {
@@ -142,9 +153,10 @@ func (s *spares) dropLocked() {
 
 func (s *spares) worked() { s.useless.Store(0) }
 
-// failed notes that a spare was of no use.
+// failed notes that a spare was of no use where a sandbox made for the machine was.
 func (s *spares) failed() {
 	if s.useless.Add(1) >= maxUseless {
+		s.e.cfg.Log.Warn("no more sandboxes are made ahead: those that were did not work here")
 		s.drop()
 	}
 }

@@ -51,12 +51,14 @@ func wasSpare(t *testing.T, e *Engine, id machine.ID) bool {
 // theSpare is the one that waits.
 func theSpare(t *testing.T, e *Engine) *spare {
 	t.Helper()
-	e.spares.mu.Lock()
-	defer e.spares.mu.Unlock()
-	if e.spares.next == nil {
-		t.Fatal("no sandbox waits")
-	}
-	return e.spares.next
+	var next *spare
+	eventually(t, "a sandbox waits", func() bool {
+		e.spares.mu.Lock()
+		defer e.spares.mu.Unlock()
+		next = e.spares.next
+		return next != nil
+	})
+	return next
 }
 
 // run runs an expression and returns its repr.

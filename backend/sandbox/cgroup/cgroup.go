@@ -110,7 +110,11 @@ func (g *Group) Leave() error {
 	var errs []error
 	deadline := time.Now().Add(removePatience)
 	for _, dir := range g.folders {
-		errs = append(errs, join(g.origin[dir]), removeBy(deadline, dir))
+		err := join(g.origin[dir])
+		if err == nil { // else we are in it, and it stays: that where we came from may be gone, as a session's is after the last of its processes
+			err = removeBy(deadline, dir)
+		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
