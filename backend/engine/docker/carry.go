@@ -137,7 +137,7 @@ func (e *Engine) templateVolume(ctx context.Context, d *daemon, p local.Parts, f
 
 // fillTemplate copies the template by way of a container that is never started.
 func (e *Engine) fillTemplate(ctx context.Context, d *daemon, p local.Parts, t templateCopy, found string, labels map[string]string) error {
-	image, err := e.ensureImage(ctx, d.api, p)
+	image, err := e.ensureImage(ctx, d, p)
 	if err != nil {
 		return err
 	}

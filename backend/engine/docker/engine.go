@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -37,6 +38,7 @@ type Engine struct {
 	patient time.Duration     // bounds how long a container may take to end; tests are less patient
 	run     string            // value of runLabel
 	running sync.WaitGroup
+	full    atomic.Int64 // when Docker's disk was found full, in nanoseconds; 0 when something has been written to it since
 	spares  spares
 	news    news
 	// volumes is held, for reading, by who has a volume that no container has yet: others' would be removed.
@@ -202,7 +204,7 @@ func (e *Engine) Prepare(ctx context.Context) error {
 	if _, err = e.templateVolume(ctx, d, p, found); err != nil {
 		return err
 	}
-	image, err := e.ensureImage(ctx, d.api, p)
+	image, err := e.ensureImage(ctx, d, p)
 	if err == nil {
 		e.spares.refill(kind{d, image}, p, usualMemory)
 	}

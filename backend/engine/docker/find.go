@@ -33,6 +33,7 @@ type daemon struct {
 	api  *client.Client
 	host string
 	cpus int
+	root string // where its data lies on this computer; empty where it is on another
 
 	trying   sync.Mutex    // guards what follows; held while containers are tried
 	lacking  []*relaxation // given up in it
@@ -157,7 +158,11 @@ func (c candidate) dial(ctx context.Context) (*daemon, error) {
 		_ = api.Close()
 		return nil, err
 	}
-	return &daemon{api: api, host: c.host, cpus: info.NCPU, lacking: lacking(info), doubtful: doubtful(info)}, nil
+	root := info.DockerRootDir
+	if name, err := os.Hostname(); err != nil || name != info.Name || strings.Contains(info.OperatingSystem, "Docker Desktop") {
+		root = ""
+	}
+	return &daemon{api: api, root: root, host: c.host, cpus: info.NCPU, lacking: lacking(info), doubtful: doubtful(info)}, nil
 }
 
 // inFolder is the path of a file, empty where there is none.

@@ -12,12 +12,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/forevervm/desktop/backend/engine/docker/dockertest"
 	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/machine"
 )
 
 // hostileEngine is an engine whose containers hold a supervisor that means harm (testdata/hostile), and next to nothing else.
 func hostileEngine(t *testing.T) *Engine {
+	t.Helper()
+	return hostileEngineIn(t, dockerd)
+}
+
+func hostileEngineIn(t *testing.T, d *dockertest.Daemon) *Engine {
 	t.Helper()
 	dir := t.TempDir()
 	program := filepath.Join(dir, "supervisor")
@@ -32,7 +38,7 @@ func hostileEngine(t *testing.T) *Engine {
 		}
 	}
 	e := newEngineOn(t, Config{
-		Supervisor: program, Runsc: filepath.Join(dir, "runsc"), Images: dir, Data: filepath.Join(dir, "data"), Host: dockerd.Host, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Supervisor: program, Runsc: filepath.Join(dir, "runsc"), Images: dir, Data: filepath.Join(dir, "data"), Host: d.Host, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	e.patient = 4 * time.Second
 	return e

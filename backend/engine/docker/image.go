@@ -179,7 +179,8 @@ func (e entry) write(archive *tar.Writer) error {
 }
 
 // ensureImage makes sure that Docker has the image, and returns its name.
-func (e *Engine) ensureImage(ctx context.Context, api *client.Client, p local.Parts) (string, error) {
+func (e *Engine) ensureImage(ctx context.Context, d *daemon, p local.Parts) (string, error) {
+	api := d.api
 	supervisor, err := e.store.Digest(e.cfg.Supervisor)
 	if err != nil {
 		return "", &machine.Error{Kind: machine.ErrUnavailable, Message: "The supervisor program is missing. Install ForeverVM again.", Cause: err}
@@ -201,10 +202,10 @@ func (e *Engine) ensureImage(ctx context.Context, api *client.Client, p local.Pa
 	case err == nil:
 		return ref, nil
 	case !cerrdefs.IsNotFound(err):
-		return "", describe("Docker does not answer", err)
+		return "", e.failed(d, "Docker does not answer", err)
 	}
 	if borrowed, err := borrow(quick, api, imageRef(p, supervisor, ""), ref); err != nil {
-		return "", describe("Docker does not tell which images it has", err)
+		return "", e.failed(d, "Docker does not tell which images it has", err)
 	} else if borrowed {
 		e.removeOldImages(quick, api, supervisor, home)
 		return ref, nil
@@ -217,7 +218,7 @@ func (e *Engine) ensureImage(ctx context.Context, api *client.Client, p local.Pa
 	if err := load(ctx, api, p, e.cfg.Supervisor, ref, func(archive io.Reader, size int64) io.Reader {
 		return &counted{Reader: archive, news: &e.news, what: "Loading the sandbox image into Docker", of: size}
 	}); err != nil {
-		return "", describe("The sandbox image could not be loaded into Docker", err)
+		return "", e.failed(d, "The sandbox image could not be loaded into Docker", err)
 	}
 	e.removeOldImages(ctx, api, supervisor, home)
 	return ref, nil

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -345,11 +346,69 @@ func TestVolumeIsFull(t *testing.T) {
 	start(t, e, m.id, info.ID).expect("x, __import__('os').path.exists('/root/big')", "('kept', False)")
 }
 
-// A disk that is full in Docker is told as that.
+// Docker's disk is full: that is told, to who starts a machine and to who asks what is wrong, until there is room again.
 func TestDiskFull(t *testing.T) {
-	err := describe("The sandbox image could not be loaded into Docker", errors.New("write /image.erofs: no space left on device"))
-	if !errors.Is(err, machine.ErrDiskFull) || !strings.Contains(err.Error(), "Docker's disk is full") {
-		t.Errorf("it is %v", err)
+	d, err := dockertest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !d.Own() {
+		t.Fatal("this test fills Docker's disk: it needs one of its own, which only root can start")
+	}
+	t.Cleanup(func() {
+		if err := d.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := d.Terminate(); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("small", d.Data(), "tmpfs", 0, "size=96m"); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Run(); err != nil {
+		t.Fatal(err)
+	}
+	e := hostileEngineIn(t, d) // its image is small
+	noSpares(e)
+	says := func(want string) {
+		t.Helper()
+		if problems := e.Check(t.Context()); len(problems) != 1 || !strings.Contains(problems[0].What, want) || !strings.Contains(problems[0].Do, "docker system df") {
+			t.Errorf("the problems are %+v", problems)
+		}
+	}
+	m := start(t, e, newID(t, e), "")
+	m.Kill()
+	m.awaitEnd()
+	says("MiB are free on Docker's disk")
+
+	big := filepath.Join(d.Data(), "big")
+	filler, err := os.Create(big)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for block := make([]byte, 64<<10); err == nil; {
+		_, err = filler.Write(block)
+	}
+	filler.Close()
+	if _, err := tryStart(t, e, newID(t, e), ""); !errors.Is(err, machine.ErrDiskFull) || !strings.Contains(err.Error(), "Docker's disk is full") {
+		t.Errorf("a start: %v", err)
+	}
+	says("Only 0 MiB are free on Docker's disk")
+	there, err := e.connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	there.root = "" // as if it were on another computer
+	says("Docker's disk is full")
+	if err := os.Remove(big); err != nil {
+		t.Fatal(err)
+	}
+	again := start(t, e, newID(t, e), "")
+	again.Kill()
+	again.awaitEnd()
+	if problems := e.Check(t.Context()); len(problems) != 0 {
+		t.Errorf("with room again the problems are %+v", problems)
 	}
 }
 

@@ -65,7 +65,7 @@ func (s stay) restorePath() string {
 
 // launch brings a machine into memory: in the container that was made ahead where there is one, else in one of its own. On an error nothing is left of it.
 func (e *Engine) launch(ctx context.Context, d *daemon, s stay) (*Sandbox, error) {
-	image, err := e.ensureImage(ctx, d.api, s.parts)
+	image, err := e.ensureImage(ctx, d, s.parts)
 	if err != nil {
 		return nil, err
 	}
@@ -80,6 +80,7 @@ func (e *Engine) launch(ctx context.Context, d *daemon, s stay) (*Sandbox, error
 	if err != nil {
 		return nil, err
 	}
+	e.full.Store(0)
 	e.spares.refill(k, s.parts, s.memory)
 	return b, nil
 }

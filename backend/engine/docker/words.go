@@ -99,14 +99,37 @@ func (e *Engine) Check(ctx context.Context) []machine.Problem {
 		quick, cancel := context.WithTimeout(ctx, findPatience)
 		defer cancel()
 		if _, err := d.api.Ping(quick); err == nil {
-			return problems
+			return append(problems, e.checkRoom(d)...)
 		}
 		e.lost(d)
 	}
-	if _, problem := e.probe(ctx); problem != nil {
-		problems = append(problems, problem.Problem)
+	d, problem := e.probe(ctx)
+	if problem != nil {
+		return append(problems, problem.Problem)
 	}
-	return problems
+	return append(problems, e.checkRoom(d)...)
+}
+
+// minFree is how much room Docker's disk must have for machines to be of use, in bytes.
+const minFree = 2 << 30
+
+// fullFor is how long Docker's disk is called full after it was, where nothing has been written to it since.
+const fullFor = 10 * time.Minute
+
+// checkRoom says when Docker's disk is full: as the disk itself tells where it is this computer's, else as Docker said last.
+func (e *Engine) checkRoom(d *daemon) []machine.Problem {
+	const do = "Free some room there: `docker system df` shows what takes it, `docker system prune` removes what is not in use."
+	free := int64(-1)
+	if d.root != "" {
+		free = freeIn(d.root)
+	}
+	switch full := time.Unix(0, e.full.Load()); {
+	case free >= 0 && free < minFree:
+		return []machine.Problem{{What: fmt.Sprintf("Only %d MiB are free on Docker's disk (%s).", free>>20, d.root), Do: do}}
+	case free < 0 && time.Since(full) < fullFor:
+		return []machine.Problem{{What: fmt.Sprintf("Docker's disk is full (it was at %s).", full.Format("15:04")), Do: do}}
+	}
+	return nil
 }
 
 // failed makes a sentence of what Docker did not do, and forgets a Docker that is gone.
@@ -115,7 +138,11 @@ func (e *Engine) failed(d *daemon, what string, err error) error {
 		e.lost(d)
 		return &machine.Error{Kind: machine.ErrUnavailable, Message: "Docker does not answer. Start it, and try again.", Cause: err}
 	}
-	return describe(what, err)
+	told := describe(what, err)
+	if errors.Is(told, machine.ErrDiskFull) {
+		e.full.Store(time.Now().UnixNano())
+	}
+	return told
 }
 
 // describe makes a sentence of an error of Docker's or of the file system's.

@@ -61,6 +61,9 @@ func Start() (*Daemon, error) {
 // Own says whether it was started here, so that it may be stopped and broken.
 func (d *Daemon) Own() bool { return d.dir != "" }
 
+// Data is the folder of all that it has.
+func (d *Daemon) Data() string { return filepath.Join(d.dir, "data") }
+
 // Run starts it again after Kill or Terminate, with all that it had.
 func (d *Daemon) Run() error {
 	args := append([]string{
