@@ -36,8 +36,11 @@ func (e *entry) fork(ctx context.Context, checkpoint string, opts CreateOptions)
 	if err != nil {
 		return Machine{}, err
 	}
-	if rec.Engine != parent.Engine || rec.Image != parent.Image {
-		return Machine{}, invalid("A fork runs where its parent runs: on the engine %s, with the image %s.", parent.Engine, parent.Image)
+	switch {
+	case rec.Image != parent.Image:
+		return Machine{}, invalid("A fork has the image of its parent: %s.", parent.Image)
+	case rec.Engine != parent.Engine && !s.together(rec.Engine, parent.Engine):
+		return Machine{}, invalid("The engine %s cannot take over machines of the engine %s. Leave the engine away: the fork then runs where its parent runs.", rec.Engine, parent.Engine)
 	}
 	source, err := e.forkSource(ctx, checkpoint)
 	if err != nil {
@@ -71,6 +74,13 @@ func (e *entry) fork(ctx context.Context, checkpoint string, opts CreateOptions)
 	f.publish()
 	f.kick()
 	return f.snapshot(), nil
+}
+
+// together says whether two engines keep their checkpoints together.
+func (s *Service) together(a, b string) bool {
+	one, ok := s.engines[a].(Sharer)
+	other, also := s.engines[b].(Sharer)
+	return ok && also && one.Shelf() == other.Shelf()
 }
 
 // inherit takes what opts does not say from the parent.

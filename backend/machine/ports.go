@@ -40,6 +40,12 @@ type Teller interface {
 	Tell(listen func(EngineNews))
 }
 
+// Sharer is an Engine that can bring machines of others into memory.
+type Sharer interface {
+	// Shelf names where the checkpoints lie. Engines with the same one have them together: what one has saved, the other starts, copies and deletes.
+	Shelf() string
+}
+
 // EngineNews is what there is to know of an engine that works.
 type EngineNews struct {
 	Notes []string     // sentences

@@ -241,6 +241,9 @@ func (e *Engine) Reclaim(ctx context.Context, id machine.ID, life string, known 
 	return e.store.Reclaim(id, life, known)
 }
 
+// Shelf is the data folder: engines with the same one have their checkpoints together.
+func (e *Engine) Shelf() string { return e.cfg.Data }
+
 // CopyCheckpoint gives machine `to` its own copy.
 func (e *Engine) CopyCheckpoint(ctx context.Context, from machine.ID, id string, to machine.ID) (machine.CheckpointInfo, error) {
 	return e.store.CopyCheckpoint(ctx, from, id, to)

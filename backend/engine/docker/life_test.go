@@ -24,6 +24,7 @@ import (
 	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/engine/native"
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/store"
 )
 
 // A machine that one engine saved is brought into memory by the other, to and fro.
@@ -49,6 +50,63 @@ func TestOtherEngine(t *testing.T) {
 			t.Errorf("%s after %s", info.ID, checkpoint)
 		}
 		checkpoint = info.ID
+	}
+}
+
+// A machine that is at home on one engine goes on as a fork on the other, with all that it has.
+func TestForkToOtherEngine(t *testing.T) {
+	d := newEngine(t, t.TempDir())
+	n := native.New(native.Config{Supervisor: d.cfg.Supervisor, Runsc: d.cfg.Runsc, Images: d.cfg.Images, Data: d.cfg.Data, Log: d.cfg.Log})
+	t.Cleanup(func() { _ = n.Close() })
+	ctx := bounded(t)
+	records, err := store.Open(ctx, filepath.Join(t.TempDir(), "history.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer records.Close()
+	s, err := machine.New(ctx, machine.Config{
+		Engines: map[string]machine.Engine{n.Name(): n, d.Name(): d}, DefaultEngine: n.Name(), Store: records, OutputDir: t.TempDir(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
+	value := func(name, code string) string {
+		t.Helper()
+		in, _, err := s.Execute(ctx, name, machine.ExecuteOptions{Code: code})
+		if err == nil {
+			in, err = s.Wait(ctx, name, in.Seq)
+		}
+		if err != nil || in.Value == nil {
+			t.Fatalf("%s: %+v, %v", code, in, err)
+		}
+		return *in.Value
+	}
+	if _, err := s.Create(ctx, machine.CreateOptions{Name: "here"}); err != nil {
+		t.Fatal(err)
+	}
+	value("here", "x = [1]; x")
+	if there, err := s.Fork(ctx, "here", "", machine.CreateOptions{Name: "there", Engine: Name}); err != nil || there.Engine != Name {
+		t.Fatalf("%+v, %v", there, err)
+	}
+	if got := value("there", "x.append(2); x"); got != "[1, 2]" {
+		t.Errorf("in Docker it has %s", got)
+	}
+	back, err := s.Fork(ctx, "there", "", machine.CreateOptions{Name: "back", Engine: native.Name})
+	if err != nil || back.Engine != native.Name {
+		t.Fatalf("%+v, %v", back, err)
+	}
+	if got := value("back", "x.append(3); x"); got != "[1, 2, 3]" {
+		t.Errorf("back from Docker it has %s", got)
+	}
+	for _, name := range []string{"here", "there", "back"} {
+		if err := s.Delete(ctx, name); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

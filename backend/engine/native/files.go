@@ -40,6 +40,9 @@ func tidy(ctx context.Context, dir string) error {
 	return nil
 }
 
+// Shelf is the data folder: engines with the same one have their checkpoints together.
+func (e *Engine) Shelf() string { return e.cfg.Data }
+
 // CopyCheckpoint gives machine `to` its own copy.
 func (e *Engine) CopyCheckpoint(ctx context.Context, from machine.ID, id string, to machine.ID) (machine.CheckpointInfo, error) {
 	return e.store.CopyCheckpoint(ctx, from, id, to)
