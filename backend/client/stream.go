@@ -168,6 +168,13 @@ func (c *Client) OpenCode(ctx context.Context) (string, error) {
 	return answer.Code, err
 }
 
+// StartEngine starts what an engine needs, where that is installed and does not run, and tells how the engine stands then.
+func (c *Client) StartEngine(ctx context.Context, name string) (api.Engine, error) {
+	var e api.Engine
+	_, err := c.call(ctx, request{method: http.MethodPost, path: "/api/engines/" + url.PathEscape(name) + "/start"}, &e)
+	return e, err
+}
+
 // Shutdown checkpoints every machine and ends the daemon. It returns when the daemon has accepted.
 func (c *Client) Shutdown(ctx context.Context) error {
 	_, err := c.call(ctx, request{method: http.MethodPost, path: "/api/shutdown"}, nil)

@@ -111,6 +111,29 @@ func (s *Service) measure() {
 	}
 }
 
+// StartEngine starts what an engine needs, where that is installed and does not run, looks whether the engine works now, and tells.
+func (s *Service) StartEngine(ctx context.Context, name string) (EngineStatus, error) {
+	engine, err := s.engineOf(name)
+	if err != nil {
+		return EngineStatus{}, err
+	}
+	if starter, ok := engine.(Starter); ok {
+		if err := starter.StartUp(ctx); err != nil {
+			return EngineStatus{}, err
+		}
+	}
+	s.checkEngines()
+	engines := s.Status(ctx).Engines
+	return engines[slices.IndexFunc(engines, func(e EngineStatus) bool { return e.Name == name })], nil
+}
+
+// ailing says whether the engine of new machines does not work.
+func (s *Service) ailing() bool {
+	s.health.mu.Lock()
+	defer s.health.mu.Unlock()
+	return slices.ContainsFunc(s.health.engines, func(e EngineStatus) bool { return e.Default && len(e.Problems) > 0 })
+}
+
 // hear notes what an engine tells of itself, and passes it on.
 func (s *Service) hear(engine string, news EngineNews) {
 	s.health.mu.Lock()

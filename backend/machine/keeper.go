@@ -30,7 +30,7 @@ func (s *Service) keep() {
 			s.thin()
 			thinned = time.Now()
 		}
-		if time.Since(checked) > checkEvery {
+		if age := time.Since(checked); age > checkEvery || age >= lookIdle && s.ailing() {
 			s.checkEngines()
 			checked = time.Now()
 		}

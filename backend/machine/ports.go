@@ -40,6 +40,12 @@ type Teller interface {
 	Tell(listen func(EngineNews))
 }
 
+// Starter is an Engine that can start what it needs where that is installed and does not run.
+type Starter interface {
+	// StartUp returns when that runs, or at once where there is nothing to start. The error is a sentence for a person.
+	StartUp(ctx context.Context) error
+}
+
 // Sharer is an Engine that can bring machines of others into memory.
 type Sharer interface {
 	// Shelf names where the checkpoints lie. Engines with the same one have them together: what one has saved, the other starts, copies and deletes.

@@ -28,8 +28,8 @@ const (
 	runscPath      = "/runsc"
 	imagePath      = "/image.erofs"
 	checkpointPath = "/checkpoint"
-	templatePath   = "/template"        // what a spare may restore in place of that
-	scratchPath    = "/machine/scratch" // what the machine writes, until it is saved
+	templatePath   = "/checkpoint-template" // what a spare may restore in place of that
+	scratchPath    = "/machine/scratch"     // what the machine writes, until it is saved
 	runPath        = "/run"
 	emptyPath      = "/run/empty"
 	bundlePath     = "/run/bundle"

@@ -28,6 +28,14 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, s.statusJSON(s.config.Machines.Status(r.Context())))
 }
 
+func (s *Server) startEngine(w http.ResponseWriter, r *http.Request) error {
+	engine, err := s.config.Machines.StartEngine(r.Context(), r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, engineJSON(engine))
+}
+
 func (s *Server) shutdown(w http.ResponseWriter, _ *http.Request) error {
 	if err := noContent(w); err != nil {
 		return err

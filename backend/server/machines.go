@@ -38,6 +38,8 @@ type Machines interface {
 	InterruptInstruction(ctx context.Context, name string, seq int) error // this one, if it is the running one
 	Cancel(ctx context.Context, name string, seq int) error               // a queued one
 	Search(ctx context.Context, q machine.SearchQuery) (machine.Page[machine.SearchHit], error)
+	// StartEngine starts what an engine needs, where that is installed and does not run, and tells how the engine stands then.
+	StartEngine(ctx context.Context, name string) (machine.EngineStatus, error)
 
 	Swap(ctx context.Context, name string) error
 	Wake(ctx context.Context, name string) error

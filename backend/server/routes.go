@@ -26,6 +26,7 @@ func (s *Server) routes() []route {
 		// The daemon's own API.
 		{pattern: "GET /health", handle: s.health, open: true},
 		{pattern: "GET /api/status", handle: s.status},
+		{pattern: "POST /api/engines/{name}/start", handle: s.startEngine},
 		{pattern: "POST /api/shutdown", handle: s.shutdown},
 		{pattern: "GET /api/settings", handle: s.getSettings},
 		{pattern: "PATCH /api/settings", handle: s.changeSettings},

@@ -12,7 +12,7 @@ import (
 )
 
 func (a *app) enginesCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use: "engines", Short: "List where machines can run here, and why not", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect(cmd.Context())
@@ -28,6 +28,21 @@ func (a *app) enginesCommand() *cobra.Command {
 			}{status.Engines}, func(w io.Writer) { writeEngines(w, status.Engines) })
 		},
 	}
+	cmd.AddCommand(&cobra.Command{
+		Use: "start NAME", Short: "Start what an engine needs, such as Docker Desktop, and look whether it works then", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			engine, err := c.StartEngine(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.print(engine, func(w io.Writer) { writeEngines(w, []api.Engine{engine}) })
+		},
+	})
+	return cmd
 }
 
 func writeEngines(w io.Writer, engines []api.Engine) {
@@ -60,10 +75,10 @@ func writeEngines(w io.Writer, engines []api.Engine) {
 // progressText says how far something has come, in one line.
 func progressText(p api.Progress) string {
 	const width = 20
-	part := 0.0
-	if p.Total > 0 {
-		part = min(1, float64(p.Done)/float64(p.Total))
+	if p.Total <= 0 {
+		return p.What + "…"
 	}
+	part := min(1, float64(p.Done)/float64(p.Total))
 	full := int(part * width)
 	return fmt.Sprintf("%s [%s%s] %.0f %% of %s", p.What, strings.Repeat("#", full), strings.Repeat(".", width-full), part*100, bytesText(p.Total))
 }

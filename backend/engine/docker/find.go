@@ -93,7 +93,7 @@ func (e *Engine) find(ctx context.Context) (*daemon, *problem) {
 		if err == nil {
 			return d, nil
 		}
-		p := explain(c, err)
+		p := explain(ctx, c, err)
 		if c.chosen {
 			return nil, p
 		}
@@ -102,7 +102,7 @@ func (e *Engine) find(ctx context.Context) (*daemon, *problem) {
 		}
 	}
 	if first == nil {
-		first = notInstalled()
+		first = notInstalled(ctx)
 	}
 	return nil, first
 }

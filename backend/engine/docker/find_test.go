@@ -124,16 +124,16 @@ func TestWhatIsWrong(t *testing.T) {
 	expect("Windows containers", check(pretend(t, "1.41", "windows")), "Windows containers", "Switch to Linux containers")
 	expect("over ssh", check("ssh://somebody@somewhere"), "ssh")
 
-	p := explain(candidate{host: "unix:///var/run/docker.sock", what: "Docker"}, fmt.Errorf("dial: %w", os.NewSyscallError("connect", syscall.EACCES)))
+	p := explain(t.Context(), candidate{host: "unix:///var/run/docker.sock", what: "Docker"}, fmt.Errorf("dial: %w", os.NewSyscallError("connect", syscall.EACCES)))
 	expect("no permission", p.Problem, "You may not use Docker")
 
-	expect("not installed", notInstalled().Problem, "not installed", "Install")
+	expect("not installed", notInstalled(t.Context()).Problem, "not installed", "Install")
 	bin := t.TempDir()
 	if err := os.WriteFile(filepath.Join(bin, "docker"), []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin)
-	expect("installed, not running", notInstalled().Problem, "does not run", "Start")
+	expect("installed, not running", notInstalled(t.Context()).Problem, "does not run", "Start")
 }
 
 // pretend answers as a Docker would that cannot be had for a test: one with that version of the API, for that system's containers.

@@ -37,7 +37,7 @@ const (
 )
 
 // explain makes sentences of why a place has no Docker that can be used.
-func explain(c candidate, err error) *problem {
+func explain(ctx context.Context, c candidate, err error) *problem {
 	said := func(rank int, what, do string) *problem {
 		return &problem{machine.Problem{What: what, Do: do}, rank, err}
 	}
@@ -58,7 +58,7 @@ func explain(c candidate, err error) *problem {
 		if c.chosen {
 			return said(rankStopped, c.what+" does not run.", "Start it, and try again.")
 		}
-		return notInstalled()
+		return notInstalled(ctx)
 	case errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, context.DeadlineExceeded) || client.IsErrConnectionFailed(err):
 		return said(rankStopped, c.what+" does not answer.", "Start it, and try again.")
 	default:
@@ -67,21 +67,39 @@ func explain(c candidate, err error) *problem {
 }
 
 // notInstalled is what is wrong where nothing listens anywhere.
-func notInstalled() *problem {
+func notInstalled(ctx context.Context) *problem {
+	if found, ok := installedDesktop(ctx); ok {
+		return &problem{machine.Problem{
+			What: found.name + " is installed, but does not run.", Do: "Have it started by `forevervm engines start docker`, or start it yourself.",
+		}, rankAbsent, nil}
+	}
 	if _, err := exec.LookPath("docker"); err == nil {
 		return &problem{machine.Problem{What: "Docker is installed, but does not run.", Do: startDocker()}, rankAbsent, nil}
 	}
-	return &problem{machine.Problem{
-		What: "Docker is not installed.",
-		Do:   "Install Docker Desktop, OrbStack, Colima or Docker Engine if machines are to run in Docker.",
-	}, rankAbsent, nil}
+	return &problem{machine.Problem{What: "Docker is not installed.", Do: installDocker()}, rankAbsent, nil}
 }
 
 func startDocker() string {
 	if runtime.GOOS == "linux" {
 		return "Start it with `sudo systemctl start docker`, and try again."
 	}
-	return "Start Docker Desktop, and try again."
+	return "Start it, and try again."
+}
+
+// installDocker leads to one, step by step, with what it costs and needs.
+func installDocker() string {
+	const then = " It is found by itself within a minute once it runs."
+	switch runtime.GOOS {
+	case "linux":
+		return "If machines are to run in Docker: 1. Install Docker Engine, which is free, as https://docs.docker.com/engine/install says. " +
+			"2. Run `sudo usermod -aG docker $USER`, log out and in again." + then
+	case "darwin":
+		return "1. Install Docker Desktop (https://docs.docker.com/desktop/; free for people and small companies, paid for others) or OrbStack " +
+			"(https://orbstack.dev; free for personal use). Either wants 4 GB of memory and some 5 GB of disk. 2. Open it once, and agree to its terms." + then
+	default:
+		return "1. Install Docker Desktop (https://docs.docker.com/desktop/; free for people and small companies, paid for others). It wants WSL 2, which it " +
+			"installs, 4 GB of memory and some 5 GB of disk. 2. Start the computer again where it asks for that, open Docker Desktop once, and agree to its terms." + then
+	}
 }
 
 // Check says what keeps this engine from working.

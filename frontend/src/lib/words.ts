@@ -259,6 +259,7 @@ export const words = {
         hosted: 'On forevervm.com',
       })[name] ?? name,
     noEngine: 'Machines cannot run yet',
+    lookAgain: 'Start it, or look again',
     running: (n: number) => (n === 0 ? 'Nothing is running' : `${n} running`),
     awake: (n: number) => `${n} awake`,
     memory: (size: string) => `${size} of memory`,

@@ -7,6 +7,7 @@ import type {
   ChangeApp,
   Checkpoint,
   Completions,
+  Engine,
   Instruction,
   Item,
   Machine,
@@ -23,6 +24,9 @@ export class Api {
   constructor(readonly http: Http) {}
 
   status = () => this.http.json<Status>('/api/status');
+  /** Starts what an engine needs, where that is installed and does not run; it may take minutes. */
+  startEngine = (name: string) =>
+    this.http.json<Engine>(`/api/engines/${encodeURIComponent(name)}/start`, { method: 'POST' });
 
   /** Every machine, or everything in the bin, over as many pages as there are. */
   async listMachines(deleted = false): Promise<Machine[]> {

@@ -42,6 +42,25 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/engines/{name}/start': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        name: string;
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Starts what an engine needs, where that is installed and does not run, and looks whether it works then. It may take minutes */
+    post: operations['startEngine'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/shutdown': {
     parameters: {
       query?: never;
@@ -1334,6 +1353,29 @@ export interface operations {
         };
         content: {
           'application/json': components['schemas']['Status'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  startEngine: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        name: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description How the engine stands */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Engine'];
         };
       };
       default: components['responses']['Error'];

@@ -13,6 +13,7 @@ export type Item = Schemas['Item'];
 export type Representation = Schemas['Representation'];
 export type Checkpoint = Schemas['Checkpoint'];
 export type Completions = Schemas['Completions'];
+export type Engine = Schemas['Engine'];
 export type Status = Schemas['Status'];
 export type Event = Schemas['Event'];
 export type AiApp = Schemas['App'];
