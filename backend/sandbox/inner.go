@@ -126,8 +126,6 @@ func (s *supervisor) run(stdin, stdout *os.File) error {
 				return err
 			}
 			launched <- nil
-		case <-terminate:
-			return nil
 		}
 	}
 	var err error
