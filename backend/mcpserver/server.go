@@ -101,6 +101,14 @@ func New(machines func(clientName, clientVersion string) Machines, opts Options)
 	hooks.AddAfterInitialize(func(_ context.Context, _ any, request *mcp.InitializeRequest, _ *mcp.InitializeResult) {
 		s.hello(request.Params.ClientInfo)
 	})
+	// Since 2026-07-28 the protocol has no initialize: clients discover the server, or list its tools at once, and say each time who they are.
+	helloAgain := func(ctx context.Context) {
+		if request := server.RequestProtocolInfoFromContext(ctx); request != nil && request.ClientInfo != nil {
+			s.hello(*request.ClientInfo)
+		}
+	}
+	hooks.AddAfterDiscover(func(ctx context.Context, _ any, _ *mcp.DiscoverRequest, _ *mcp.DiscoverResult) { helloAgain(ctx) })
+	hooks.AddAfterListTools(func(ctx context.Context, _ any, _ *mcp.ListToolsRequest, _ *mcp.ListToolsResult) { helloAgain(ctx) })
 	s.mcp = server.NewMCPServer("forevervm", opts.Version,
 		server.WithTitle("ForeverVM"),
 		server.WithInstructions(instructions),
@@ -166,10 +174,14 @@ func (s *Server) Handler() http.Handler {
 	return mux
 }
 
+// lastHello is how long a hello may still take at the end: some programs only look whether the server answers, and leave.
+const lastHello = time.Second
+
 // Close ends what still waits, without interrupting it: the machines go on, or are saved by the daemon.
 func (s *Server) Close() {
-	s.close()
+	defer time.AfterFunc(lastHello, s.close).Stop()
 	s.hellos.Wait()
+	s.close()
 	s.sse.CloseSessions()
 	if err := s.streamable.Shutdown(context.Background()); err != nil {
 		s.opts.Logger.Warn("MCP sessions did not close", "err", err)

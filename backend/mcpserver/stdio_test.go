@@ -77,15 +77,56 @@ func TestInitializeWaitsForNothing(t *testing.T) {
 	}
 }
 
-// Who has connected is known before anything was run.
+// Who has connected is known before anything was run, also of programs that only look whether the server answers, and leave or end it at once.
 func TestTheDaemonHearsWhoConnects(t *testing.T) {
-	start(t).initialize()
-	connecttest.Eventually(t, "the daemon knows the app", func() bool {
-		all, err := daemon(t).Clients(t.Context())
-		return err == nil && slices.ContainsFunc(all, func(c api.ClientUse) bool {
-			return c.Name == "test app" && c.Version == "7" && time.Since(c.SeenAt) < connecttest.Patience
+	known := daemon(t)
+	for how, leave := range map[string]func(*app) error{
+		"stays":      func(*app) error { return nil },
+		"leaves":     func(a *app) error { return a.in.Close() },
+		"interrupts": func(a *app) error { return a.cmd.Process.Signal(os.Interrupt) },
+		"ends it":    func(a *app) error { return a.cmd.Process.Signal(syscall.SIGTERM) },
+	} {
+		begun := time.Now()
+		a := start(t)
+		a.initialize()
+		if err := leave(a); err != nil {
+			t.Fatal(err)
+		}
+		connecttest.Eventually(t, "the daemon knows the app that "+how, func() bool {
+			all, err := known.Clients(t.Context())
+			return err == nil && slices.ContainsFunc(all, func(c api.ClientUse) bool {
+				return c.Name == "test app" && c.Version == "7" && c.SeenAt.After(begun)
+			})
 		})
-	})
+		a.quit()
+	}
+}
+
+// Clients of the protocol without sessions, as Claude Code, say with each request who they are.
+func TestTheDaemonHearsWhoConnectsWithoutInitialize(t *testing.T) {
+	known := daemon(t)
+	for _, method := range []string{"server/discover", "tools/list"} {
+		begun := time.Now()
+		a := start(t)
+		var said struct {
+			SupportedVersions []string
+			Tools             []any
+		}
+		a.wait(a.send(method, map[string]any{"_meta": map[string]any{
+			"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": map[string]any{},
+			"io.modelcontextprotocol/clientInfo": map[string]any{"name": "claude-code", "title": "Claude Code", "version": "2.1"},
+		}}), &said)
+		if len(said.SupportedVersions)+len(said.Tools) == 0 {
+			t.Errorf("%s is answered with nothing", method)
+		}
+		a.quit()
+		all, err := known.Clients(t.Context())
+		if err != nil || !slices.ContainsFunc(all, func(c api.ClientUse) bool {
+			return c.Name == "Claude Code" && c.Version == "2.1" && c.SeenAt.After(begun)
+		}) {
+			t.Errorf("%s: known are %+v, %v", method, all, err)
+		}
+	}
 }
 
 // The daemon is killed between two calls, and in the middle of one: work goes on, and nothing runs twice.
