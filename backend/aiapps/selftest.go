@@ -1,13 +1,11 @@
 package aiapps
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/mark3labs/mcp-go/client"
@@ -17,6 +15,7 @@ import (
 	"github.com/forevervm/desktop/backend/aiapps/configfile"
 	"github.com/forevervm/desktop/backend/aiapps/safefile"
 	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/tail"
 )
 
 // testWithin is how long a test may take: the daemon may have to be started first.
@@ -51,11 +50,11 @@ func (m *Manager) start(ctx context.Context, app App, entry configfile.Object) (
 	ctx, cancel := context.WithTimeout(ctx, testWithin)
 	defer cancel()
 	s := server(entry)
-	said := &tail{}
+	said := &tail.Tail{}
 	fail := func(what string, err error) (api.AppTest, error) {
 		message := fmt.Sprintf("%s cannot use ForeverVM: %s (%v). `forevervm repair %s` may mend it; `forevervm doctor` looks further.", app.Name, what, err, app.ID)
-		if last := said.lastLine(); last != "" {
-			message += " It said: " + last
+		if lines := strings.Split(strings.TrimSpace(said.String()), "\n"); lines[len(lines)-1] != "" {
+			message += " It said: " + lines[len(lines)-1]
 		}
 		return api.AppTest{}, &Error{Kind: ErrFile, Message: message, Cause: err}
 	}
@@ -117,26 +116,4 @@ func (m *Manager) environment(entry configfile.Object) []string {
 		}
 	}
 	return env
-}
-
-// tail keeps the end of what a program says.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	const most = 4 << 10
-	t.text = append(t.text, p...)
-	t.text = t.text[max(0, len(t.text)-most):]
-	return len(p), nil
-}
-
-func (t *tail) lastLine() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	lines := bytes.Split(bytes.TrimSpace(t.text), []byte("\n"))
-	return strings.ToValidUTF8(string(lines[len(lines)-1]), "")
 }

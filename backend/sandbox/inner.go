@@ -17,6 +17,7 @@ import (
 
 	"github.com/forevervm/desktop/backend/checkpoint"
 	"github.com/forevervm/desktop/backend/sandbox/protocol"
+	"github.com/forevervm/desktop/backend/tail"
 )
 
 // The stages of a supervisor, as the first argument.
@@ -38,7 +39,7 @@ type supervisor struct {
 	acks   *acks
 	orders chan order
 	placed chan struct{} // closed when place is valid
-	stderr tail          // what the sandbox writes to its stderr, for when it fails
+	stderr tail.Tail     // what the sandbox writes to its stderr, for when it fails
 
 	saving       chan struct{} // full while a checkpoint is made
 	sandboxEnded chan struct{}

@@ -5,7 +5,6 @@ package sandbox
 import (
 	"encoding/json"
 	"fmt"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -59,27 +58,4 @@ func sentence(s string) string {
 	b, _ := json.Marshal(s) // makes it valid UTF-8
 	_ = json.Unmarshal(b, &s)
 	return s
-}
-
-// tail keeps the last bytes that were written to it.
-type tail struct {
-	mu sync.Mutex
-	b  []byte
-}
-
-func (t *tail) Write(b []byte) (int, error) {
-	const most = 4096
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, b...)
-	if extra := len(t.b) - most; extra > 0 {
-		t.b = append(t.b[:0], t.b[extra:]...)
-	}
-	return len(b), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.b)
 }

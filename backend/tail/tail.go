@@ -1,0 +1,34 @@
+// Package tail keeps the end of what a program says, for when it fails.
+package tail
+
+import (
+	"bytes"
+	"sync"
+)
+
+// Size is how many bytes are kept at most.
+const Size = 4 << 10
+
+// Tail keeps the last bytes that were written to it. Any goroutine may use it; the zero value is empty.
+type Tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+// Write never fails.
+func (t *Tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, p...)
+	if extra := len(t.text) - Size; extra > 0 {
+		t.text = append(t.text[:0], t.text[extra:]...)
+	}
+	return len(p), nil
+}
+
+// String returns what is kept, without what is no UTF-8.
+func (t *Tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(bytes.ToValidUTF8(t.text, nil))
+}
