@@ -42,6 +42,7 @@ type script struct {
 	saveTakes   time.Duration // the machine stands still meanwhile
 	slowToSave  map[machine.ID]time.Duration
 	writeTakes  time.Duration
+	handTakes   time.Duration // an instruction's way to the machine
 	limitTakes  time.Duration
 	limiting    chan struct{}         // closed when a limit is being set; nil for nobody to know
 	sluggish    bool                  // instructions are taken, and do not begin

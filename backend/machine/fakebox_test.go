@@ -195,7 +195,16 @@ func (b *box) perform(j *job) bool {
 	return true
 }
 
-func (b *box) Execute(_ context.Context, seq int, code string, _ []string) error {
+func (b *box) Execute(ctx context.Context, seq int, code string, _ []string) error {
+	b.s.mu.Lock()
+	takes := b.s.handTakes
+	b.s.mu.Unlock()
+	if err := stand(ctx, takes); err != nil {
+		return err
+	}
+	if err := b.awaitSave(ctx); err != nil {
+		return err
+	}
 	b.mu.Lock()
 	known := seq <= b.mem.last
 	b.mu.Unlock()
@@ -221,16 +230,25 @@ func (b *box) poke(sig string) {
 	}
 }
 
-func (b *box) Interrupt(ctx context.Context, seq int) error {
+// awaitSave waits while the machine stands still to be saved.
+func (b *box) awaitSave(ctx context.Context) error {
 	b.mu.Lock()
 	still := b.still
 	b.mu.Unlock()
-	if still != nil {
-		select {
-		case <-still:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	if still == nil {
+		return nil
+	}
+	select {
+	case <-still:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (b *box) Interrupt(ctx context.Context, seq int) error {
+	if err := b.awaitSave(ctx); err != nil {
+		return err
 	}
 	b.mu.Lock()
 	runs := b.mem.running != nil && b.mem.running.seq == seq

@@ -130,6 +130,22 @@ func TestASlowSaveCostsNoWork(t *testing.T) {
 	})
 }
 
+// An instruction that gets to a machine which stands still to be saved waits there, however long that takes.
+func TestASlowSaveEndsNoMachineForAnInstruction(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.used("m")
+		w.engine.set(func() { w.engine.handTakes, w.engine.saveTakes = time.Second, 100*time.Second })
+		in := w.begun("m", "print 1")
+		_, err := w.Checkpoint(w.ctx, "m", "")
+		w.ok(err)
+		if in = w.wait("m", in.Seq); in.Status != machine.StatusOK || in.Notice != "" {
+			t.Fatalf("%+v", in)
+		}
+		w.engine.set(func() { w.engine.saveTakes = 0 })
+		w.effects("m", "0 1")
+	})
+}
+
 func TestNothingBeginsWhileACheckpointIsMade(t *testing.T) {
 	inTime(t, func(w *world) {
 		m := w.create("m")

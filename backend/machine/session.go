@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -125,16 +126,28 @@ func (x *session) quiet() {
 	x.limit, x.again, x.autosave, x.autoswap = nil, nil, nil, nil
 }
 
-// handTimeout is how long a supervisor may take to accept an instruction before it counts as broken.
+// handTimeout is how long a supervisor may take to accept an order before it counts as broken.
 const handTimeout = 30 * time.Second
+
+// order gives the sandbox one. A machine that stands still to be saved takes it when that is over, so until then it is given again: a repeat
+// does nothing. mu is not held.
+func (x *session) order(give func(context.Context) error) error {
+	for {
+		stood := x.watchStill()
+		ctx, cancel := context.WithTimeout(x.e.s.ctx, handTimeout)
+		err := give(ctx)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) || !stood() {
+			return err
+		}
+	}
+}
 
 // hand gives an instruction to the sandbox, without waiting for it. mu is held.
 func (x *session) hand(seq int, code string, formats []string) {
 	x.handed = seq
 	x.e.s.spawn(func() {
-		ctx, cancel := context.WithTimeout(x.e.s.ctx, handTimeout)
-		defer cancel()
-		err := x.box.Execute(ctx, seq, code, formats)
+		err := x.order(func(ctx context.Context) error { return x.box.Execute(ctx, seq, code, formats) })
 		if err == nil || x.e.s.ctx.Err() != nil {
 			return
 		}
@@ -145,10 +158,8 @@ func (x *session) hand(seq int, code string, formats []string) {
 
 // takeBack takes an instruction out of the sandbox's own queue.
 func (x *session) takeBack(seq int) {
-	ctx, cancel := context.WithTimeout(x.e.s.ctx, handTimeout)
-	defer cancel()
-	if err := x.box.Cancel(ctx, seq); err != nil {
-		if ctx.Err() == nil {
+	if err := x.order(func(ctx context.Context) error { return x.box.Cancel(ctx, seq) }); err != nil {
+		if x.e.s.ctx.Err() == nil {
 			x.e.log().Warn("an instruction of the past could not be taken back", "seq", seq, "err", err)
 		}
 		return
@@ -212,6 +223,18 @@ func (x *session) thaw() {
 	}
 }
 
+// watchStill begins to watch whether the machine stands still to be saved; stood says whether it has since, or does. mu is not held.
+func (x *session) watchStill() (stood func() bool) {
+	x.e.mu.Lock()
+	defer x.e.mu.Unlock()
+	saves, saving := x.saves, x.saving
+	return func() bool {
+		x.e.mu.Lock()
+		defer x.e.mu.Unlock()
+		return saving || x.saving || x.saves != saves
+	}
+}
+
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
@@ -241,10 +264,7 @@ func (x *session) insist(seq int, over <-chan struct{}, why *end) {
 	again := time.NewTicker(max(grace/5, time.Millisecond))
 	defer again.Stop()
 	for grace > 0 && patience > 0 {
-		start := time.Now()
-		x.e.mu.Lock()
-		saves, saving := x.saves, x.saving
-		x.e.mu.Unlock()
+		start, stood := time.Now(), x.watchStill()
 		ctx, cancel := context.WithTimeout(x.e.s.ctx, handTimeout)
 		err := x.box.Interrupt(ctx, seq)
 		cancel()
@@ -257,11 +277,8 @@ func (x *session) insist(seq int, over <-chan struct{}, why *end) {
 		case <-x.e.s.ctx.Done():
 			return
 		}
-		x.e.mu.Lock()
-		stood := saving || x.saving || x.saves != saves
-		x.e.mu.Unlock()
 		switch {
-		case stood:
+		case stood():
 		case err != nil:
 			x.e.log().Warn("an interrupt failed", "seq", seq, "err", err)
 			patience -= time.Since(start)
