@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -162,6 +163,69 @@ func TestWindowsBuildConnectsApps(t *testing.T) {
 		if _, err := os.Stat(file); !os.IsNotExist(err) {
 			t.Errorf("%s: the file that was made for it is still there (%v)", id, err)
 		}
+	}
+}
+
+// A Claude Desktop that runs is ended for a change, and started again by its address.
+func TestWindowsBuildRestartsClaudeDesktop(t *testing.T) {
+	w := underWine(t)
+	nodeProject(t) // whose folder programs are started in
+	w.folder("AppData/Roaming/Claude")
+	w.folder("AppData/Local/ForeverVM")
+	folder := w.folder("AppData/Local/AnthropicClaude/app-1.0")
+	program, source, started := filepath.Join(folder, "claude.exe"), filepath.Join(t.TempDir(), "claude.go"), filepath.Join(folder, "started")
+	text := `package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+func main() {
+	self, _ := os.Executable()
+	file, _ := os.OpenFile(filepath.Join(filepath.Dir(self), "started"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	_, _ = file.WriteString(strings.Join(os.Args[1:], " ") + "\n")
+	time.Sleep(time.Hour)
+}
+`
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, repo(t), append(os.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0"), "go", "build", "-o", program, source)
+	const key = `HKCR\claude` // Wine 8 does not look into what is the user's alone
+	w.must("wine", "reg", "add", key, "/v", "URL Protocol", "/f")
+	w.must("wine", "reg", "add", key+`\shell\open\command`, "/ve", "/d", `"C:\users\person\AppData\Local\AnthropicClaude\app-1.0\claude.exe" "%1"`, "/f")
+	t.Cleanup(func() { w.must("wine", "reg", "delete", key, "/f") })
+	cmd := exec.Command("wine", program)
+	cmd.Env = w.env
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		w.must("wine", "taskkill", "/F", "/IM", "claude.exe")
+		_ = cmd.Wait()
+	})
+	starts := func(want ...string) func() error {
+		return func() error {
+			if text, _ := os.ReadFile(started); string(text) != strings.Join(want, "\n")+"\n" {
+				return fmt.Errorf("it was started with %q, want %q", text, want)
+			}
+			return nil
+		}
+	}
+	if err := until(time.Minute, starts("")); err != nil {
+		t.Fatal(err)
+	}
+	if said := w.forevervm("connect", "claude", "--restart"); !strings.Contains(said, "Claude Desktop was quit and started again.") {
+		t.Error(said)
+	}
+	if err := until(time.Minute, starts("", "claude://")); err != nil {
+		t.Error(err)
+	}
+	if said := w.forevervm("disconnect", "claude"); !strings.Contains(said, "Claude Desktop runs and does not know of it yet") {
+		t.Error(said)
 	}
 }
 
