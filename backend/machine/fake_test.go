@@ -36,6 +36,7 @@ type script struct {
 	startErr    error
 	startHangs  bool // until its caller gives up
 	deaf        bool // instructions get lost on their way
+	ending      bool // sandboxes take no instructions any more, as they are about to end
 	saveErr     error
 	reclaimErr  error
 	startTakes  time.Duration

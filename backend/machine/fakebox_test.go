@@ -209,6 +209,10 @@ func (b *box) Execute(ctx context.Context, seq int, code string, _ []string) err
 	known := seq <= b.mem.last
 	b.mu.Unlock()
 	b.s.mu.Lock()
+	if b.s.ending {
+		b.s.mu.Unlock()
+		return &machine.Error{Kind: machine.ErrConflict, Message: "The machine is no longer in memory."}
+	}
 	known = known || b.s.deaf
 	if b.s.sluggish && !known {
 		known = true

@@ -143,6 +143,20 @@ func TestAnInstructionThatHadNotBegunIsHandedOverAgainOnce(t *testing.T) {
 	})
 }
 
+// Who sends an instruction to a sandbox that is just ending is told why that ended.
+func TestAnInstructionForAnEndingSandboxTellsWhyItEnds(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.saved("m")
+		w.engine.set(func() { w.engine.ending = true })
+		w.begun("m", "print 1")
+		w.engine.set(func() { w.engine.ending = false })
+		w.engine.box(m.ID).end(machine.Cause{Kind: machine.EndedMemory, Detail: "The system ended the machine because it took far more memory than it may."})
+		if in := w.wait("m", 1); in.Status != machine.StatusOK || !strings.Contains(in.Notice, "because the system ended the machine because it took far more memory") {
+			t.Fatalf("%+v", in)
+		}
+	})
+}
+
 // What a sandbox had saved right before it died, and nobody had heard of, is found; in the middle of an instruction it is removed.
 func TestWhatWasSavedRightBeforeADeathIsFound(t *testing.T) {
 	inTime(t, func(w *world) {

@@ -148,7 +148,7 @@ func (x *session) hand(seq int, code string, formats []string) {
 	x.handed = seq
 	x.e.s.spawn(func() {
 		err := x.order(func(ctx context.Context) error { return x.box.Execute(ctx, seq, code, formats) })
-		if err == nil || x.e.s.ctx.Err() != nil {
+		if err == nil || x.e.s.ctx.Err() != nil || errors.Is(err, ErrConflict) { // the sandbox is ending, and reap tells why
 			return
 		}
 		x.e.log().Error("an instruction could not be handed over", "seq", seq, "err", err)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/forevervm/desktop/backend/sandbox/protocol"
 )
 
 // maxWaiting bounds how many requests may wait for the runner to read.
@@ -18,7 +20,7 @@ const maxWaiting = 1024
 
 var (
 	errNotReading = errors.New("the machine does not take requests: it has more than it can read")
-	errEnded      = errors.New("the machine has ended")
+	errEnded      = &told{protocol.KindConflict, "The machine has ended."}
 )
 
 // requests is the pipe to the runner's descriptor 0. It can be held still, so that a checkpoint has to the byte what the

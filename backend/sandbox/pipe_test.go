@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/forevervm/desktop/backend/sandbox/protocol"
 )
 
 func newTestRequests(t *testing.T) *requests {
@@ -113,7 +115,7 @@ func TestRequestsOfADeadRunner(t *testing.T) {
 	q.awaitInput(t)
 	q.close()
 	for range 3 {
-		if err := <-results; !errors.Is(err, errEnded) {
+		if err := <-results; !errors.Is(err, errEnded) || failure(err).Kind != protocol.KindConflict {
 			t.Errorf("sending to a dead runner: %v", err)
 		}
 	}
