@@ -19,7 +19,7 @@ MCPB_FILES := $(filter-out build/mcpb/node_modules,$(wildcard build/mcpb/*))
 IMAGE_FILES := build/image/build build/image/compile.py $(wildcard build/image/keyring/*.asc build/image/requirements*.lock) \
 	$(shell find backend/runner/forevervm_runner -name __pycache__ -prune -o -print 2>/dev/null)
 
-.PHONY: run test lint bench soak build image image-ml mcpb
+.PHONY: run test lint bench soak build image image-ml docker-image mcpb
 .DELETE_ON_ERROR:
 
 # make itself starts again below, because what `build` finds depends on what deps has installed.
@@ -72,6 +72,10 @@ mcpb: $(MCPB_MODULES)
 	build/mcpb/build $(VERSION) build/dist/forevervm-linux.mcpb linux amd64 arm64
 	build/mcpb/build $(VERSION) build/dist/forevervm-darwin.mcpb darwin amd64 arm64
 	build/mcpb/build $(VERSION) build/dist/forevervm-windows.mcpb windows amd64
+
+# The sandbox image for Docker as one OCI archive; more folders with the parts for other processors by PARTS.
+docker-image: build
+	go run ./backend/engine/docker/imagetool -o $(BIN)/forevervm-sandbox.oci.tar $(BIN) $(PARTS)
 
 image: $(BIN)/image/base.json
 image-ml: $(BIN)/image/ml.json

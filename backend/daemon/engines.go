@@ -24,7 +24,9 @@ func (d *daemon) engines(ctx context.Context) (engines map[string]machine.Engine
 	supervisor, runsc, images := filepath.Join(bin, "supervisor"), filepath.Join(bin, "runsc"), filepath.Join(bin, "image")
 	engines = map[string]machine.Engine{
 		native.Name: native.New(native.Config{Supervisor: supervisor, Runsc: runsc, Images: images, Data: d.dirs.Data, Log: d.log}),
-		docker.Name: docker.New(docker.Config{Supervisor: supervisor, Runsc: runsc, Images: images, Data: d.dirs.Data, Log: d.log}),
+		docker.Name: docker.New(docker.Config{
+			Supervisor: supervisor, Runsc: runsc, Images: images, Data: d.dirs.Data, Registry: os.Getenv("FOREVERVM_REGISTRY"), Log: d.log,
+		}),
 	}
 	return engines, standardOf(ctx, engines), nil
 }

@@ -20,5 +20,8 @@ type Config struct {
 	Data       string // shared with the native engine; made if need be
 	// Host is Docker's address, such as unix:///var/run/docker.sock. Where it is empty, Docker is looked for (find.go).
 	Host string
-	Log  *slog.Logger
+	// Registry is a repository, such as registry.example/forevervm/sandbox, from which Docker is to pull the image of these very parts (imagetool puts it there):
+	// of use where Docker is far away and the registry is near to it. Where it is empty, or has it not, the image is loaded from here.
+	Registry string
+	Log      *slog.Logger
 }

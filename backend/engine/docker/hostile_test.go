@@ -33,7 +33,7 @@ func hostileEngineIn(t *testing.T, d *dockertest.Daemon) *Engine {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, name := range []string{"runsc", "base.erofs"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("nothing"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(t.Name()), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -46,9 +46,14 @@ const repository = "forevervm/sandbox"
 // imageRef names the image that is made of these parts. Docker's own digest of it would take reading a gigabyte. Every home has a name of its own for
 // it, so that it can tell which it needs no more; the name without the home's is a prefix of all.
 func imageRef(p local.Parts, supervisorDigest, home string) string {
+	return repository + ":" + imageTag(p, supervisorDigest) + homeSuffix(home)
+}
+
+// imageTag stands for the image that is made of these parts.
+func imageTag(p local.Parts, supervisorDigest string) string {
 	const layout = 1 // changes with what imageOf makes of the same parts
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d\n%s\n%s\n%s\n", layout, p.ImageDigest, p.RuntimeDigest, supervisorDigest))
-	return repository + ":" + hex.EncodeToString(sum[:12]) + homeSuffix(home)
+	return hex.EncodeToString(sum[:12])
 }
 
 func homeSuffix(home string) string { return "-" + home[:min(len(home), 8)] }
@@ -215,6 +220,14 @@ func (e *Engine) ensureImage(ctx context.Context, d *daemon, p local.Parts) (str
 	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), loadPatience)
 	defer cancel()
 	defer e.news.busy(nil)
+	if e.cfg.Registry != "" {
+		err := e.pull(ctx, d, p, supervisor, ref)
+		if err == nil {
+			e.removeOldImages(ctx, api, supervisor, home)
+			return ref, nil
+		}
+		e.cfg.Log.Warn("the sandbox image cannot be pulled, and is loaded from here", "registry", e.cfg.Registry, "error", err)
+	}
 	if err := load(ctx, api, p, e.cfg.Supervisor, ref, func(archive io.Reader, size int64) io.Reader {
 		return &counted{Reader: archive, news: &e.news, what: "Loading the sandbox image into Docker", of: size}
 	}); err != nil {
