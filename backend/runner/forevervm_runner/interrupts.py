@@ -1,8 +1,9 @@
 """How an interrupt reaches the user's code.
 
-First SIGINT, as Ctrl-C gives it. Where that is lost, because `os.system` ignores it while it waits, an exception
-is put into the main thread; where what it raised fell into a place that drops exceptions, it comes again. From the
-second time on all come at once, and a signal of our own for code that handles or ignores SIGINT.
+First SIGINT, as Ctrl-C gives it. Where the system gave that to another thread, which does not wake a main thread that
+sleeps, the main thread gets one of its own; where that is lost too, because `os.system` ignores it while it waits, an
+exception is put into the main thread; where what it raised fell into a place that drops exceptions, it comes again. From
+the second time on all come at once, and a signal of our own for code that handles or ignores SIGINT.
 """
 
 import ctypes
@@ -102,18 +103,22 @@ class Interrupts:
 
     def press(self, seq: int, hard: bool) -> None:
         """Called by another thread beside the signal."""
+        directly = False
         for _ in range(0 if hard else _DROPS):
             _sleep(LOST_SECONDS)
             if self._seen or _getsignal(_SIGINT) != self.on_signal:
                 return  # it arrived, or the user's code handles interrupts itself
-            if not self._dropped:
+            if directly and not self._dropped:
                 break
-            self._dropped = False
-            _pthread_kill(self._main, _SIGINT)
+            self._dropped, directly = False, True
+            self._while_open(seq, lambda: _pthread_kill(self._main, _SIGINT))
+        self._while_open(seq, lambda: _async_exc(self._main, KeyboardInterrupt))
+
+    def _while_open(self, seq: int, act: Callable[[], Any]) -> None:
         if self._lock.acquire(timeout=_LOCK_SECONDS):
             try:
                 if self._open and self._seq == seq:
-                    _async_exc(self._main, KeyboardInterrupt)
+                    act()
             finally:
                 self._lock.release()
 
