@@ -4,6 +4,7 @@ import (
 	"context"
 	"os/exec"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/forevervm/desktop/backend/aiapps/configfile"
@@ -28,7 +29,8 @@ func (m *Manager) byTool(app App, file safefile.File, next outcome) bool {
 	}
 	program := m.config.Computer.Find(app.Tool.Program)
 	before, err := app.List.Servers(file.Data)
-	if program == "" || err != nil {
+	// In Windows' folder for programs from the shop the name may be Claude Desktop's.
+	if program == "" || err != nil || strings.Contains(program, `\WindowsApps\`) {
 		return false
 	}
 	rest := slices.DeleteFunc(slices.Clone(before), func(s configfile.Server) bool { return s.Name == next.key })

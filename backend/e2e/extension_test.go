@@ -6,16 +6,13 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // Claude Desktop's extension, as Claude Desktop installs and starts it, with the official SDK: it runs Python in the ForeverVM that is installed
@@ -35,9 +32,12 @@ func TestTheExtensionRunsPython(t *testing.T) {
 		t.Helper()
 		return run(t, dir, env, program(t, "forevervm"), args...)
 	}
-	t.Cleanup(func() { shutDown(t, user, forevervm) })
+	end := func() {
+		endDaemon(t, filepath.Join(user, ".local", "share", "forevervm", "run"), func() string { return forevervm("token") })
+	}
+	t.Cleanup(end)
 	forevervm("machine", "new", "--name", "mine")
-	shutDown(t, user, forevervm)
+	end()
 	if said := extension("mine"); said != "fine" {
 		t.Errorf("it said %q", said)
 	}
@@ -99,32 +99,6 @@ func nodeFolder(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return filepath.Dir(node)
-}
-
-// shutDown ends the daemon of a user's usual folders.
-func shutDown(t *testing.T, user string, forevervm func(...string) string) {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join(user, ".local", "share", "forevervm", "run", "daemon.json"))
-	if err != nil {
-		return // none runs
-	}
-	var daemon struct{ URL string }
-	if err := json.Unmarshal(data, &daemon); err != nil {
-		t.Fatal(err)
-	}
-	request, err := http.NewRequest("POST", daemon.URL+"/api/shutdown", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(forevervm("token")))
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response.Body.Close()
-	if err := until(time.Minute, func() error { return nobodyIn(user) }); err != nil {
-		t.Errorf("left behind: %v", err)
-	}
 }
 
 // Signed with somebody's certificate, the extension is one that Claude Desktop takes, and openssl finds the signature to be of just this.

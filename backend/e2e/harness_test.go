@@ -330,3 +330,29 @@ func adopt(t testing.TB, home string) *daemon {
 	})
 	return d
 }
+
+// endDaemon ends the daemon that a front end has started, which says in this folder where it is; it does nothing where none runs.
+func endDaemon(t *testing.T, folder string, token func() string) {
+	t.Helper()
+	file := filepath.Join(folder, "daemon.json")
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	d := &daemon{t: t}
+	if err := errors.Join(err, json.Unmarshal(text, &struct{ URL *string }{&d.url})); err != nil {
+		t.Fatal(err)
+	}
+	d.token = strings.TrimSpace(token())
+	if err := d.call("POST", "/api/shutdown", nil, nil); err != nil {
+		t.Error(err)
+	}
+	if err := until(time.Minute, func() error {
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return errors.New("the daemon still runs")
+	}); err != nil {
+		t.Error(err)
+	}
+}
