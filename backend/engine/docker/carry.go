@@ -146,7 +146,9 @@ func (e *Engine) fillTemplate(ctx context.Context, d *daemon, p local.Parts, t t
 		return err
 	}
 	config, host := spec{image: image, labels: labels, volume: t.volume, cpus: d.cpus, relaxed: relaxed}.configs()
-	made, err := d.api.ContainerCreate(ctx, config, host, nil, nil, t.volume)
+	quick, cancel := context.WithTimeout(ctx, apiPatience)
+	defer cancel()
+	made, err := d.api.ContainerCreate(quick, config, host, nil, nil, t.volume)
 	if err != nil {
 		return e.failed(d, "The template could not be copied into Docker", err)
 	}

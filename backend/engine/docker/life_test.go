@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -261,6 +262,38 @@ func TestDockerEnds(t *testing.T) {
 			start(t, e, m.id, checkpoint).expect("x", want)
 		})
 	}
+}
+
+// Docker hangs: whoever wants something of it is told so after a while, and everything goes on when it answers again.
+func TestDockerHangs(t *testing.T) {
+	if !dockerd.Own() {
+		t.Fatal("this test stops Docker: it needs one of its own, which only root can start")
+	}
+	e := newEngine(t, t.TempDir())
+	m := start(t, e, newID(t, e), "")
+	m.value("x = 'kept'")
+	info, err := m.Stop(bounded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := dockerd.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	_, err = tryStart(t, e, m.id, info.ID)
+	if !errors.Is(err, machine.ErrUnavailable) || !strings.Contains(err.Error(), "did not answer in time") {
+		t.Errorf("a start: %v", err)
+	}
+	if problems := e.Check(t.Context()); len(problems) != 1 || !strings.Contains(problems[0].What, "does not answer") {
+		t.Errorf("the problems are %+v", problems)
+	}
+	if took := time.Since(begun); took > 2*apiPatience {
+		t.Errorf("that took %v", took)
+	}
+	if err := dockerd.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	start(t, e, m.id, info.ID).expect("x", "'kept'")
 }
 
 // Everything that is not in use is pruned, the image too: it is loaded again, and nothing is lost.

@@ -107,6 +107,12 @@ func (d *Daemon) Terminate() error { return d.end(syscall.SIGTERM) }
 // Kill lets it crash; Run starts it again. Its containers go on without it.
 func (d *Daemon) Kill() error { return d.end(syscall.SIGKILL) }
 
+// Freeze lets it hang: it takes connections and answers nothing, until Thaw.
+func (d *Daemon) Freeze() error { return d.cmd.Process.Signal(syscall.SIGSTOP) }
+
+// Thaw lets it go on.
+func (d *Daemon) Thaw() error { return d.cmd.Process.Signal(syscall.SIGCONT) }
+
 func (d *Daemon) end(signal syscall.Signal) error {
 	if d.cmd == nil {
 		return nil
