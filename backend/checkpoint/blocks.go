@@ -36,7 +36,7 @@ func (f Folder) Recipe(id string) string { return f.Path(id) + recipeSuffix }
 
 // Whole says whether the files of the checkpoint id lie in its folder, ready to be restored from.
 func (f Folder) Whole(id string) bool {
-	_, err := os.Lstat(filepath.Join(f.Path(id), manifestName))
+	_, err := Load(f.Path(id))
 	return err == nil
 }
 
@@ -59,6 +59,7 @@ func (f Folder) Keep(ctx context.Context, id, near string, store *blocks.Store) 
 			return m, err
 		}
 	}
+	m.Boot = ""
 	meta, err := json.Marshal(m)
 	if err != nil {
 		return m, err
@@ -121,7 +122,7 @@ func (f Folder) Expand(ctx context.Context, id, dir string, store *blocks.Store)
 // copyRecipe gives the folder `to` a checkpoint of its own of the same blocks.
 func (f Folder) copyRecipe(ctx context.Context, m Manifest, to Folder, newID string, store *blocks.Store) (Manifest, error) {
 	old := m.ID
-	m.ID, m.Life, m.Size = newID, "", 0
+	m.ID, m.Life, m.Boot, m.Size = newID, "", "", 0
 	meta, err := json.Marshal(m)
 	if err != nil {
 		return m, err

@@ -48,13 +48,20 @@ type Manifest struct {
 	// Baseline is how much memory the programs inside held in the template, in bytes: what a machine uses counts from there.
 	Baseline int64         `json:"baseline"`
 	Pause    time.Duration `json:"pause_ns"` // how long the machine stood still at most
+	// Boot names the run of the computer's system in which the files were written without being synced, and in which alone they can be relied
+	// on; "" for files that are synced.
+	Boot string `json:"boot,omitempty"`
 }
 
 // Load reads and checks the manifest of the checkpoint in dir, whose name must be its id.
 func Load(dir string) (Manifest, error) {
 	m, err := LoadAt(dir)
-	if err == nil && m.ID != filepath.Base(dir) {
+	switch {
+	case err != nil:
+	case m.ID != filepath.Base(dir):
 		err = fmt.Errorf("%w: %s holds the checkpoint %q", ErrUnusable, dir, m.ID)
+	case m.Boot != "" && m.Boot != thisBoot():
+		err = fmt.Errorf("%w: %s was not on the disk yet when the computer stopped", ErrUnusable, dir)
 	}
 	return m, err
 }
@@ -91,7 +98,7 @@ func Parse(b []byte) (Manifest, error) {
 		return m, fmt.Errorf("%w: format %d, this program knows %d", ErrUnusable, m.Format, Format)
 	case !ValidID(m.ID):
 		return m, fmt.Errorf("%w: the id %.64q", ErrUnusable, m.ID)
-	case len(m.Life) > 64:
+	case len(m.Life) > 64 || len(m.Boot) > 64:
 		return m, fmt.Errorf("%w: the life %.64q", ErrUnusable, m.Life)
 	case m.LastSeq < -1 || m.Size < 0 || m.Pause < 0 || m.RunningSeq != nil && *m.RunningSeq < 0:
 		return m, fmt.Errorf("%w: numbers out of bounds", ErrUnusable)
@@ -104,5 +111,9 @@ func (m Manifest) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	return writeSync(filepath.Join(dir, manifestName), append(b, '\n'))
+	path := filepath.Join(dir, manifestName)
+	if m.Boot != "" {
+		return os.WriteFile(path, append(b, '\n'), 0o600)
+	}
+	return writeSync(path, append(b, '\n'))
 }

@@ -134,15 +134,29 @@ func (f Folder) BeginIn(id, parent string) (*Pending, error) {
 	return &Pending{folder: f, id: id, Dir: dir}, nil
 }
 
-// Commit makes the checkpoint durable and visible, with the manifest, whose ID, Format and Size are set here.
+// Commit makes the checkpoint durable and visible, with the manifest, whose ID, Format, Size and Boot are set here.
 func (p *Pending) Commit(m Manifest) (Manifest, error) {
+	m.Boot = ""
+	return p.commit(m, syncFile, blocks.SyncDir)
+}
+
+// CommitUnsynced is Commit that leaves it to the system when the files get to the disk. Until Keep has put their blocks there, the checkpoint
+// survives everything but the system's own end.
+func (p *Pending) CommitUnsynced(m Manifest) (Manifest, error) {
+	if m.Boot = thisBoot(); m.Boot == "" {
+		return p.Commit(m)
+	}
+	return p.commit(m, sizeOf, func(string) error { return nil })
+}
+
+func (p *Pending) commit(m Manifest, sync func(file string) (size int64, err error), syncDir func(string) error) (Manifest, error) {
 	m.Format, m.ID, m.Size = Format, p.id, 0
 	entries, err := os.ReadDir(p.Dir)
 	if err != nil {
 		return m, err
 	}
 	for _, e := range entries {
-		n, err := syncFile(filepath.Join(p.Dir, e.Name()))
+		n, err := sync(filepath.Join(p.Dir, e.Name()))
 		if err != nil {
 			return m, err
 		}
@@ -151,13 +165,13 @@ func (p *Pending) Commit(m Manifest) (Manifest, error) {
 	if err := m.write(p.Dir); err != nil {
 		return m, err
 	}
-	if err := blocks.SyncDir(p.Dir); err != nil {
+	if err := syncDir(p.Dir); err != nil {
 		return m, err
 	}
 	if err := os.Rename(p.Dir, p.folder.Path(p.id)); err != nil {
 		return m, err
 	}
-	return m, blocks.SyncDir(string(p.folder))
+	return m, syncDir(string(p.folder))
 }
 
 // Abort removes what was written.
@@ -218,22 +232,33 @@ func (f Folder) Copy(ctx context.Context, id string, to Folder, store *blocks.St
 	if err != nil {
 		return m, err
 	}
-	if !f.Whole(id) {
-		return f.copyRecipe(ctx, m, to, newID, store)
+	m.Life = "" // it is of nobody's yet
+	whole := f.Whole(id)
+	if _, err := os.Lstat(f.Recipe(id)); err != nil || whole && m.Boot == "" {
+		return f.copyFolder(ctx, m, to, newID, (*Pending).Commit)
 	}
+	copied, err := f.copyRecipe(ctx, m, to, newID, store)
+	if err == nil && whole { // it has its blocks to fall back on
+		copied, err = f.copyFolder(ctx, m, to, newID, (*Pending).CommitUnsynced)
+	}
+	return copied, err
+}
+
+// copyFolder is Copy of the files.
+func (f Folder) copyFolder(ctx context.Context, m Manifest, to Folder, newID string, commit func(*Pending, Manifest) (Manifest, error)) (Manifest, error) {
 	p, err := to.Begin(newID)
 	if err != nil {
 		return m, err
 	}
-	m.Life = "" // it is of nobody's yet
-	m, err = f.fill(ctx, id, p, m)
+	m, err = f.fill(ctx, m, p, commit)
 	if err != nil {
 		return m, errors.Join(err, p.Abort())
 	}
 	return m, nil
 }
 
-func (f Folder) fill(ctx context.Context, id string, p *Pending, m Manifest) (Manifest, error) {
+func (f Folder) fill(ctx context.Context, m Manifest, p *Pending, commit func(*Pending, Manifest) (Manifest, error)) (Manifest, error) {
+	id := m.ID
 	entries, err := os.ReadDir(f.Path(id))
 	if err != nil {
 		return m, fmt.Errorf("%w: %w", ErrUnusable, err)
@@ -246,7 +271,7 @@ func (f Folder) fill(ctx context.Context, id string, p *Pending, m Manifest) (Ma
 			return m, err
 		}
 	}
-	return p.Commit(m)
+	return commit(p, m)
 }
 
 func linkOrCopy(ctx context.Context, from, to string) error {
@@ -289,6 +314,17 @@ func regular(path string) error {
 		err = fmt.Errorf("%w: %s is no file", ErrUnusable, path)
 	}
 	return err
+}
+
+func sizeOf(path string) (size int64, err error) {
+	if err := regular(path); err != nil {
+		return 0, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
 }
 
 func syncFile(path string) (size int64, err error) {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/forevervm/desktop/backend/checkpoint/blocks"
 )
 
 // put makes a checkpoint with one file of data.
@@ -291,5 +293,79 @@ func TestLinksAreRefused(t *testing.T) {
 		if got := names(t, f); len(got) != 0 {
 			t.Errorf("left are %q", got)
 		}
+	}
+}
+
+// What was not synced before the computer stopped is not taken for good: its blocks are, where they were kept.
+func TestUnsynced(t *testing.T) {
+	root := t.TempDir()
+	f, other := Folder(filepath.Join(root, "checkpoints")), Folder(filepath.Join(root, "other"))
+	store := blocks.Open(filepath.Join(root, "blocks"), func() ([]string, error) {
+		ours, err := f.Recipes()
+		theirs, otherErr := other.Recipes()
+		return append(ours, theirs...), errors.Join(err, otherErr)
+	})
+	boot := thisBoot
+	t.Cleanup(func() { thisBoot = boot })
+	thisBoot = func() string { return "this one" }
+	made := make([]Manifest, 2)
+	for i := range made {
+		id, err := f.NewID()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := f.Begin(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(p.Dir, "pages.img"), []byte("content"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if made[i], err = p.CommitUnsynced(Manifest{LastSeq: i}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lost, kept := made[0].ID, made[1].ID
+	if _, err := f.Keep(t.Context(), kept, f.Near(kept), store); err != nil {
+		t.Fatal(err)
+	}
+	copies := map[string]Manifest{}
+	for _, id := range []string{lost, kept} {
+		m, err := f.Copy(t.Context(), id, other, store)
+		if err != nil || !other.Whole(m.ID) {
+			t.Fatalf("%+v, %v", m, err)
+		}
+		copies[id] = m
+	}
+	if got := ids(t, f); !slices.Equal(got, []string{lost, kept}) || !f.Whole(kept) {
+		t.Errorf("at first there are %q", got)
+	}
+	thisBoot = func() string { return "the next one" }
+	if _, err := f.Load(lost); !errors.Is(err, ErrUnusable) {
+		t.Errorf("what may not be on the disk is loaded: %v", err)
+	}
+	if got := ids(t, f); !slices.Equal(got, []string{kept}) || f.Whole(kept) {
+		t.Errorf("after the computer has stopped there are %q", got)
+	}
+	if m, err := f.Load(kept); err != nil || m.LastSeq != 1 {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if err := f.Expand(t.Context(), kept, root, store); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(filepath.Join(root, kept, "pages.img")); err != nil || string(b) != "content" {
+		t.Errorf("%q, %v", b, err)
+	}
+	// The copy of what was not kept was synced.
+	for id, whole := range map[string]bool{lost: true, kept: false} {
+		if _, err := other.Load(copies[id].ID); err != nil || other.Whole(copies[id].ID) != whole {
+			t.Errorf("the copy is whole: %v, %v", other.Whole(copies[id].ID), err)
+		}
+	}
+	if err := f.DropFolder(kept); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(f.Path(kept)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what can be relied on no more is still there: %v", err)
 	}
 }

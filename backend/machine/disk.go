@@ -103,7 +103,7 @@ func (e *entry) roomToSave(ctx context.Context) error {
 	e.mu.Unlock()
 	need := int64(leastSave)
 	if base != "" {
-		if c, err := e.s.store.Checkpoint(ctx, base); err == nil {
+		if c, err := e.s.store.Checkpoint(ctx, base); err == nil && !c.Shrunk {
 			need = c.Size
 		}
 	}

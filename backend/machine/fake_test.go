@@ -53,6 +53,8 @@ type script struct {
 	copyErr     error
 	copyTakes   time.Duration
 	purged      []machine.ID
+	keepErr     error
+	keepTakes   time.Duration
 	shrunk      []string // checkpoints
 	collected   int      // how often
 }
@@ -226,6 +228,21 @@ func (m memory) info(id string) machine.CheckpointInfo {
 		info.RunningSeq = &seq
 	}
 	return info
+}
+
+func (s *script) Keep(ctx context.Context, _ machine.ID, checkpoint string) error {
+	s.mu.Lock()
+	takes := s.keepTakes
+	s.mu.Unlock()
+	if err := stand(ctx, takes); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.checkpoints[checkpoint]; !ok {
+		return fmt.Errorf("no checkpoint %s", checkpoint)
+	}
+	return s.keepErr
 }
 
 func (s *script) Shrink(_ context.Context, _ machine.ID, checkpoint string) (int64, error) {

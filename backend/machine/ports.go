@@ -19,6 +19,8 @@ type Engine interface {
 	Reclaim(ctx context.Context, id ID, life string, known []string) (*CheckpointInfo, error)
 	// CopyCheckpoint gives machine `to` its own copy of a checkpoint of machine `from`, crash-safe, and returns it.
 	CopyCheckpoint(ctx context.Context, from ID, checkpoint string, to ID) (CheckpointInfo, error)
+	// Keep makes a checkpoint that Sandbox.Checkpoint returned survive a power cut.
+	Keep(ctx context.Context, id ID, checkpoint string) error
 	// Shrink keeps a checkpoint in the form that takes least room, and returns how many bytes it takes then, beyond what others have in common
 	// with it. It can be used as before, only that starting from it takes longer. What is shrunk already stays as it is.
 	Shrink(ctx context.Context, id ID, checkpoint string) (size int64, err error)
@@ -109,7 +111,7 @@ type Sandbox interface {
 	// Ack tells that everything of an instruction up to and including index is stored for good.
 	Ack(seq, index int)
 
-	// Checkpoint saves the state and keeps running; the state is durable when it returns.
+	// Checkpoint saves the state and keeps running. It survives the death of this process and can be used at once; Engine.Keep makes it durable.
 	Checkpoint(ctx context.Context) (CheckpointInfo, error)
 	// Stop saves the state, ends the sandbox and returns the checkpoint, durable.
 	Stop(ctx context.Context) (CheckpointInfo, error)

@@ -275,9 +275,10 @@ func (e *entry) mark() *Mark {
 	return &Mark{Seq: r.Seq, Progress: r.Progress, Items: r.Items, OutputBytes: r.OutputBytes, OutputDropped: r.OutputDropped}
 }
 
-// checkpoint saves a machine that stays in memory. Meanwhile no output is acknowledged and no instruction begins, so that
-// the checkpoint holds everything after the mark and a fork of it loses and doubles nothing. op is held, and ctx is the service's:
-// what is made when nobody waits for it any more would be neither recorded nor deleted.
+// checkpoint saves a machine that stays in memory. While it stands still no output is acknowledged and no instruction begins, so that
+// the checkpoint holds everything after the mark and a fork of it loses and doubles nothing; then it goes on, and the checkpoint is kept and
+// recorded beside that. op is held, and ctx is the service's: what is made when nobody waits for it any more would be neither
+// recorded nor deleted.
 func (e *entry) checkpoint(ctx context.Context, x *session, kind CheckpointKind, label string) (CheckpointRecord, error) {
 	if err := e.roomToSave(ctx); err != nil {
 		e.s.health.failed(err)
@@ -294,18 +295,28 @@ func (e *entry) checkpoint(ctx context.Context, x *session, kind CheckpointKind,
 	info, err := x.box.Checkpoint(saveCtx)
 
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	x.holding = false
 	for seq, index := range x.held {
 		x.box.Ack(seq, index)
 	}
 	x.held = nil
 	x.thaw()
-	defer e.kick()
+	e.kick()
+	e.mu.Unlock()
 	if err != nil {
 		return CheckpointRecord{}, saveError(err)
 	}
-	rec, err := e.record(ctx, info, kind, label, mark, func(*MachineRecord) {})
+	engine, err := e.s.engineOf(e.engine)
+	if err == nil {
+		err = engine.Keep(saveCtx, e.id, info.ID)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var rec CheckpointRecord
+	if err == nil {
+		touched := e.rec.Touched && x.version != version // it may have been after the save
+		rec, err = e.record(ctx, info, kind, label, mark, func(m *MachineRecord) { m.Touched = touched })
+	}
 	if err != nil {
 		// Nobody knows of it, so nobody else would delete it.
 		e.s.health.failed(err)
@@ -313,8 +324,18 @@ func (e *entry) checkpoint(ctx context.Context, x *session, kind CheckpointKind,
 		return rec, err
 	}
 	x.clean = version
+	x.shed.stop()
+	x.shed = e.s.after(shedAfter, func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.shrinkLater()
+	})
 	return rec, nil
 }
+
+// shedAfter is how long after its making a checkpoint of a machine that is in memory is kept ready for the next to be made from it. Most are
+// replaced before, so that their files never get to the disk; only what is new in them does.
+const shedAfter = 15 * time.Second
 
 // drop deletes a checkpoint that could not be recorded.
 func (e *entry) drop(checkpoint string) {

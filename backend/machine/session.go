@@ -41,7 +41,7 @@ type session struct {
 
 	late lateBudget // for output that comes while nothing runs
 
-	limit, again, autosave, autoswap *alarm
+	limit, again, autosave, autoswap, shed *alarm
 
 	lastCommit time.Time // the pump's own
 }
@@ -120,10 +120,10 @@ func (x *session) rest() {
 
 // quiet stops every timer, when the session ends. mu is held.
 func (x *session) quiet() {
-	for _, a := range []*alarm{x.limit, x.again, x.autosave, x.autoswap} {
+	for _, a := range []*alarm{x.limit, x.again, x.autosave, x.autoswap, x.shed} {
 		a.stop()
 	}
-	x.limit, x.again, x.autosave, x.autoswap = nil, nil, nil, nil
+	x.limit, x.again, x.autosave, x.autoswap, x.shed = nil, nil, nil, nil, nil
 }
 
 // handTimeout is how long a supervisor may take to accept an order before it counts as broken.

@@ -3,10 +3,11 @@ package machine
 import (
 	"context"
 	"errors"
+	"time"
 )
 
-// shrinkLater keeps the machine's checkpoints in the form that takes least room, but for those that it wakes from next, when nobody waits for
-// a machine. mu is held.
+// shrinkLater keeps the machine's checkpoints in the form that takes least room, but for those that it wakes from next while it is not in memory, when
+// nobody waits for a machine. mu is held.
 func (e *entry) shrinkLater() {
 	if e.shrinking {
 		return
@@ -85,7 +86,7 @@ func (e *entry) toShrink(ctx context.Context, but map[string]bool) (oldest strin
 	}
 	all, err := e.s.store.Checkpoints(ctx, e.id)
 	for _, c := range all { // newest first
-		if !c.Shrunk && !but[c.ID] && c.ID != e.rec.Base && c.ID != e.rec.Fallback && c.ID != e.rewindTo {
+		if !c.Shrunk && !but[c.ID] && !e.readies(&c) {
 			oldest = c.ID
 		}
 	}
@@ -93,6 +94,15 @@ func (e *entry) toShrink(ctx context.Context, but map[string]bool) (oldest strin
 		e.shrinking = false
 	}
 	return oldest, err
+}
+
+// readies says whether a checkpoint is to be ready to be started from: the machine may come back from it next, or a fork begin with it. mu is
+// held.
+func (e *entry) readies(c *CheckpointRecord) bool {
+	if e.sess.alive() && c.ID != e.rewindTo && time.Since(c.CreatedAt) >= shedAfter {
+		return false
+	}
+	return e.needs(&e.rec, c.ID)
 }
 
 // collect gives back the room of shrunk checkpoints that are gone, when nobody waits for a machine. What cannot be done now is done when the

@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -14,17 +15,35 @@ func TestOlderCheckpointsAreShrunk(t *testing.T) {
 		w.used("m")
 		first, err := w.Checkpoint(w.ctx, "m", "first")
 		w.ok(err)
-		w.pass(time.Minute)
-		if len(w.engine.shrunk) > 0 {
-			t.Errorf("shrunk are %q, which the machine would wake from", w.engine.shrunk)
+		shrunk := func(when string, want bool, id string) {
+			t.Helper()
+			if slices.Contains(w.engine.shrunk, id) != want {
+				t.Errorf("%s, shrunk are %q; %s ought to be: %v", when, w.engine.shrunk, id, want)
+			}
 		}
+		base := func() string {
+			t.Helper()
+			all, err := w.Checkpoints(w.ctx, "m")
+			w.ok(err)
+			return all[0].ID
+		}
+		w.ok(w.Swap(w.ctx, "m"))
+		w.pass(time.Minute)
+		shrunk("swapped", true, first.ID)
+		shrunk("swapped", false, base())
 		w.run("m", "print 1")
 		second, err := w.Checkpoint(w.ctx, "m", "second")
 		w.ok(err)
-		w.run("m", "print 2")
+		w.pass(10 * time.Second)
+		shrunk("just saved", false, second.ID)
 		w.pass(time.Minute)
-		if !slices.Equal(w.engine.shrunk, []string{first.ID, second.ID}) {
-			t.Errorf("shrunk are %q, not %q and %q", w.engine.shrunk, first.ID, second.ID)
+		shrunk("in memory for long", true, second.ID)
+		w.run("m", "print 2")
+		w.ok(w.Swap(w.ctx, "m"))
+		w.pass(time.Minute)
+		shrunk("swapped again", false, base())
+		if once := slices.Compact(slices.Sorted(slices.Values(w.engine.shrunk))); len(once) != len(w.engine.shrunk) {
+			t.Errorf("shrunk twice: %q", w.engine.shrunk)
 		}
 		all, err := w.Checkpoints(w.ctx, "m")
 		w.ok(err)
@@ -42,6 +61,43 @@ func TestOlderCheckpointsAreShrunk(t *testing.T) {
 		w.pass(time.Minute)
 		if w.engine.collected == before {
 			t.Error("nothing was collected")
+		}
+	})
+}
+
+// The machine goes on as soon as it has been saved; that the checkpoint is kept takes its own time, and until then it does not count.
+func TestKeepingDelaysNobody(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.saved("m")
+		w.engine.mu.Lock()
+		w.engine.keepTakes, w.engine.saveTakes = 20*time.Second, 100*time.Millisecond
+		w.engine.mu.Unlock()
+		w.run("m", "print 1")
+		w.pass(3 * time.Second) // it is being kept now
+		start := time.Now()
+		w.run("m", "print 2")
+		if d := time.Since(start); d > time.Second {
+			t.Errorf("an instruction took %v", d)
+		}
+		all, err := w.Checkpoints(w.ctx, "m")
+		w.ok(err)
+		if len(all) != 1 || all[0].LastSeq != 0 {
+			t.Errorf("what is not kept yet counts: %+v", all)
+		}
+		w.pass(time.Minute)
+		all, err = w.Checkpoints(w.ctx, "m")
+		w.ok(err)
+		if len(all) < 2 || all[0].LastSeq != 2 {
+			t.Errorf("%+v", all)
+		}
+		w.engine.mu.Lock()
+		w.engine.keepTakes, w.engine.keepErr = 0, errors.New("the disk is gone")
+		w.engine.mu.Unlock()
+		if _, err := w.Checkpoint(w.ctx, "m", "never kept"); err == nil {
+			t.Error("a checkpoint that cannot be kept is told to be made")
+		}
+		if again, err := w.Checkpoints(w.ctx, "m"); err != nil || len(again) != len(all) {
+			t.Errorf("%+v, %v", again, err)
 		}
 	})
 }

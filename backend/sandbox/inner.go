@@ -48,6 +48,7 @@ type supervisor struct {
 
 	life     string          // see checkpoint.Manifest; set before the daemon is answered
 	after    string          // see protocol.Start; set before the daemon is answered
+	unsynced bool            // see protocol.Start; set before the daemon is answered
 	baseline int64           // see checkpoint.Manifest; set before the daemon is answered
 	status   unix.WaitStatus // of the sandbox; valid once sandboxEnded is closed
 	violated error           // how the runner broke the protocol; valid once sandboxEnded is closed
@@ -246,7 +247,7 @@ func (s *supervisor) readStart() (protocol.Request, error) {
 	if q.Type != protocol.TypeStart || q.Start == nil || q.Start.Version != protocol.Version {
 		return q, errors.New("daemon and supervisor are of different versions")
 	}
-	s.life, s.after = q.Start.Life, q.Start.After
+	s.life, s.after, s.unsynced = q.Start.Life, q.Start.After, q.Start.Unsynced
 	return q, nil
 }
 

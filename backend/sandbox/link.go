@@ -166,7 +166,7 @@ func (s *supervisor) serveOrders(ctx context.Context) {
 func (s *supervisor) serve(ctx context.Context, q protocol.Request) protocol.Reply {
 	switch q.Type {
 	case protocol.TypeCheckpoint:
-		m, err := s.save(ctx)
+		m, err := s.save(ctx, s.unsynced)
 		if err != nil {
 			return failure(err)
 		}

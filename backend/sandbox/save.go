@@ -29,8 +29,8 @@ const (
 
 var errNotSaved = &told{protocol.KindConflict, "The machine has ended; it cannot be saved."}
 
-// save makes a checkpoint, durable when it returns. The sandbox goes on.
-func (s *supervisor) save(ctx context.Context) (checkpoint.Manifest, error) {
+// save makes a checkpoint, durable when it returns, or with unsynced when somebody has kept it. The sandbox goes on.
+func (s *supervisor) save(ctx context.Context, unsynced bool) (checkpoint.Manifest, error) {
 	select {
 	case s.saving <- struct{}{}:
 		defer func() { <-s.saving }()
@@ -39,7 +39,7 @@ func (s *supervisor) save(ctx context.Context) (checkpoint.Manifest, error) {
 	case <-s.sandboxEnded:
 		return checkpoint.Manifest{}, errNotSaved
 	}
-	m, err := s.saveOnce(ctx)
+	m, err := s.saveOnce(ctx, unsynced)
 	if err != nil {
 		return m, describeSave(err)
 	}
@@ -49,7 +49,7 @@ func (s *supervisor) save(ctx context.Context) (checkpoint.Manifest, error) {
 	return m, nil
 }
 
-func (s *supervisor) saveOnce(ctx context.Context) (m checkpoint.Manifest, err error) {
+func (s *supervisor) saveOnce(ctx context.Context, unsynced bool) (m checkpoint.Manifest, err error) {
 	s.mu.Lock()
 	last := s.lastCheckpoint
 	s.mu.Unlock()
@@ -73,6 +73,9 @@ func (s *supervisor) saveOnce(ctx context.Context) (m checkpoint.Manifest, err e
 	}
 	if err != nil {
 		return m, err
+	}
+	if unsynced {
+		return pending.CommitUnsynced(m)
 	}
 	return pending.Commit(m)
 }
@@ -176,7 +179,7 @@ func describeSave(err error) error {
 // wakes. When saving fails, it goes on as if nothing had been.
 func (s *supervisor) stop(ctx context.Context) (checkpoint.Manifest, error) {
 	s.box.hold(true)
-	m, err := s.save(ctx)
+	m, err := s.save(ctx, false)
 	if err != nil {
 		s.box.hold(false)
 	}

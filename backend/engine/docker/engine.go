@@ -238,7 +238,7 @@ func (e *Engine) Reclaim(ctx context.Context, id machine.ID, life string, known 
 	if err := e.settle(ctx, d, id); err != nil {
 		return nil, err
 	}
-	return e.store.Reclaim(id, life, known)
+	return e.store.Reclaim(ctx, id, life, known)
 }
 
 // Shelf is the data folder: engines with the same one have their checkpoints together.
@@ -252,6 +252,11 @@ func (e *Engine) CopyCheckpoint(ctx context.Context, from machine.ID, id string,
 // DeleteCheckpoint removes a checkpoint's bytes.
 func (e *Engine) DeleteCheckpoint(_ context.Context, id machine.ID, checkpointID string) error {
 	return e.store.DeleteCheckpoint(id, checkpointID)
+}
+
+// Keep makes a checkpoint survive a power cut.
+func (e *Engine) Keep(ctx context.Context, id machine.ID, checkpointID string) error {
+	return e.store.Keep(ctx, id, checkpointID)
 }
 
 // Shrink keeps a checkpoint as blocks alone.

@@ -46,8 +46,11 @@ type guard struct {
 	using    sync.RWMutex // held, for reading, by who uses a folder; wholly by who removes one that is kept as blocks
 }
 
+// guards are shared by all stores of this process, as a machine may go from one engine to another: *guard by the machine's folder.
+var guards sync.Map
+
 func (s *Store) guard(id machine.ID) *guard {
-	g, _ := s.guards.LoadOrStore(id, &guard{})
+	g, _ := guards.LoadOrStore(s.Machine(id), &guard{})
 	return g.(*guard)
 }
 
@@ -79,13 +82,8 @@ func (s *Store) Open(ctx context.Context, id machine.ID, name string, p Parts) (
 	if err := os.RemoveAll(restoring); err != nil { // left by a crash
 		return "", nil, Describe(err)
 	}
-	switch err := folder.Expand(ctx, name, restoring, s.blocks); {
-	case errors.Is(err, checkpoint.ErrUnusable):
-		return "", nil, damaged(err)
-	case err != nil && ctx.Err() != nil:
-		return "", nil, ctx.Err()
-	case err != nil:
-		return "", nil, Describe(err)
+	if err := folder.Expand(ctx, name, restoring, s.blocks); err != nil {
+		return "", nil, explain(ctx, err)
 	}
 	return filepath.Join(restoring, name), func() {
 		if err := os.RemoveAll(restoring); err != nil {
@@ -108,31 +106,59 @@ func (s *Store) Shrink(ctx context.Context, id machine.ID, name string) (size in
 	g.changing.Lock()
 	defer g.changing.Unlock()
 	folder := Checkpoints(s.Machine(id))
+	m, err := s.keep(ctx, folder, name)
+	if err == nil {
+		g.using.Lock()
+		err = folder.DropFolder(name)
+		g.using.Unlock()
+	}
+	if err != nil {
+		return 0, explain(ctx, err)
+	}
+	return m.Size, nil
+}
+
+// Keep is machine.Engine's.
+func (s *Store) Keep(ctx context.Context, id machine.ID, name string) error {
+	if err := ValidID(id); err != nil {
+		return err
+	}
+	g := s.guard(id)
+	g.changing.Lock()
+	defer g.changing.Unlock()
+	folder := Checkpoints(s.Machine(id))
+	m, err := folder.Load(name)
+	if err == nil && m.Boot != "" {
+		_, err = s.keep(ctx, folder, name)
+	}
+	if err != nil {
+		return explain(ctx, err)
+	}
+	return nil
+}
+
+// keep keeps a checkpoint as blocks, too.
+func (s *Store) keep(ctx context.Context, folder checkpoint.Folder, name string) (checkpoint.Manifest, error) {
 	m, err := folder.Load(name)
 	if err != nil {
-		return 0, damaged(err)
-	}
-	if !folder.Whole(name) {
-		return m.Size, nil
+		return m, err
 	}
 	near := folder.Near(name)
 	if near == "" {
 		near = s.keepTemplate(ctx, m)
 	}
-	if m, err = folder.Keep(ctx, name, near, s.blocks); err == nil {
-		g.using.Lock()
-		err = folder.DropFolder(name)
-		g.using.Unlock()
-	}
+	return folder.Keep(ctx, name, near, s.blocks)
+}
+
+// explain makes a sentence of why a checkpoint could not be kept.
+func explain(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, checkpoint.ErrUnusable):
-		return 0, damaged(err)
-	case err != nil && ctx.Err() != nil:
-		return 0, ctx.Err()
-	case err != nil:
-		return 0, Describe(err)
+		return damaged(err)
+	case ctx.Err() != nil:
+		return ctx.Err()
 	}
-	return m.Size, nil
+	return Describe(err)
 }
 
 // keepTemplate keeps the template that a checkpoint's machine may have begun as, so that what all machines have in common is kept once, and

@@ -22,7 +22,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
 	"syscall"
 
 	"github.com/forevervm/desktop/backend/checkpoint"
@@ -45,7 +44,6 @@ type Store struct {
 	digests digests
 	making  chan struct{} // full while a template is made
 	blocks  *blocks.Store
-	guards  sync.Map // *guard by machine.ID
 }
 
 // NewStore opens the folder. It touches nothing yet.
@@ -69,7 +67,7 @@ func Checkpoints(dir string) checkpoint.Folder {
 }
 
 // Reclaim is machine.Engine's, once nothing of the machine's last life is left.
-func (s *Store) Reclaim(id machine.ID, life string, known []string) (*machine.CheckpointInfo, error) {
+func (s *Store) Reclaim(ctx context.Context, id machine.ID, life string, known []string) (*machine.CheckpointInfo, error) {
 	folder := Checkpoints(s.Machine(id))
 	newest, superseded, err := folder.Unrecorded(life, known)
 	if err != nil {
@@ -82,6 +80,9 @@ func (s *Store) Reclaim(id machine.ID, life string, known []string) (*machine.Ch
 	}
 	if newest == nil {
 		return nil, nil
+	}
+	if err := s.Keep(ctx, id, newest.ID); err != nil {
+		return nil, err
 	}
 	info := link.Info(*newest)
 	return &info, nil

@@ -78,7 +78,7 @@ func (e *Engine) Start(ctx context.Context, spec machine.StartSpec) (machine.San
 	for i, a := range spec.Acked {
 		acked[i] = [2]int{a.Seq, a.Index}
 	}
-	start := protocol.Start{Name: spec.Name, LimitBytes: limit, Acked: acked, Clone: spec.Clone || spec.Checkpoint == "", Life: spec.Life}
+	start := protocol.Start{Name: spec.Name, LimitBytes: limit, Acked: acked, Clone: spec.Clone || spec.Checkpoint == "", Life: spec.Life, Unsynced: true}
 	if spec.Checkpoint == "" {
 		return e.launchNew(ctx, parts, cfg, start)
 	}

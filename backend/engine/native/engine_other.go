@@ -43,6 +43,9 @@ func (*Engine) CopyCheckpoint(context.Context, machine.ID, string, machine.ID) (
 	return machine.CheckpointInfo{}, unavailable()
 }
 
+// Keep fails.
+func (*Engine) Keep(context.Context, machine.ID, string) error { return unavailable() }
+
 // Shrink fails.
 func (*Engine) Shrink(context.Context, machine.ID, string) (int64, error) { return 0, unavailable() }
 

@@ -70,6 +70,8 @@ type Start struct {
 	Clone bool `json:"clone"`
 	// Life names this stay in memory; the checkpoints that are made in it carry the name.
 	Life string `json:"life"`
+	// Unsynced says that the daemon itself makes the checkpoints durable that it asks for while the machine goes on.
+	Unsynced bool `json:"unsynced,omitempty"`
 	// After is the id of the machine's newest checkpoint, where the supervisor cannot see it: new ones are numbered on from there.
 	After string `json:"after,omitempty"`
 }
