@@ -88,7 +88,7 @@ func (l List) Set(data []byte, name string, entry Object) ([]byte, error) {
 	}
 	if l.Start != "" && doc.root() == nil {
 		if doc, err = l.parse(append(ended(data), l.Start...)); err != nil {
-			return nil, err
+			return nil, ErrNoWay // it holds the word null
 		}
 	}
 	candidates := doc.insert

@@ -133,3 +133,14 @@ func TestNoWay(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A file that holds the word null is not broken, but nothing can be put before or behind that.
+func TestNoWayBesideNull(t *testing.T) {
+	list := yamlItems
+	list.Start = "name: mine\n"
+	for _, text := range []string{"null", "~ # nothing\n"} {
+		if _, err := list.Set([]byte(text), "me", entry); !errors.Is(err, configfile.ErrNoWay) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
