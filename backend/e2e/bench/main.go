@@ -1,7 +1,8 @@
 //go:build linux
 
-// Command bench measures the built programs: against Jupyter with the same Python and libraries, and alone. It
-// prints medians and ratios as a table. `make bench` runs it; it needs Linux, user namespaces and about five minutes.
+// Command bench measures the built programs: against Jupyter with the same Python and libraries, alone, and in Docker against `docker run`. It
+// prints medians and ratios as a table. `make bench` runs it; it needs Linux, user namespaces and about ten minutes, and for the last part a Docker
+// (FOREVERVM_TEST_DOCKER) or root, who can start one.
 package main
 
 import (

@@ -44,6 +44,15 @@ func TestRelaxedByTrial(t *testing.T) {
 	}
 }
 
+// Whatever a Docker's own defaults are, machines have what they need.
+func TestOtherDefaults(t *testing.T) {
+	if !dockerd.Own() {
+		t.Fatal("this test starts Docker anew: it needs one of its own, which only root can start")
+	}
+	restart(t, dockerd, "--init", "--no-new-privileges", "--default-ulimit", "nofile=1024:1024", "--default-shm-size", "1m", "--live-restore", "--log-driver", "json-file")
+	live(t, newEngine(t, t.TempDir()))
+}
+
 // A Docker without a control group for processors cannot bound them: machines run, and that is told.
 func TestWithoutControlGroup(t *testing.T) {
 	if !dockerd.Own() {
