@@ -110,4 +110,4 @@ $(BIN)/image/%.json: $(IMAGE_FILES)
 	build/image/build --variant $*
 
 $(TOOLS)/%: build/tools/go.mod build/tools/go.sum
-	cd build/tools && go build -o ../cache/tools/ tool
+	cd build/tools && go build -o ../cache/tools/ $$(go list tool | grep '/$*$$')
