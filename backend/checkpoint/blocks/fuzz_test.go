@@ -54,7 +54,7 @@ func FuzzList(f *testing.F) {
 	f.Add(encodeList(base, 0, zero, nil), 4)
 	f.Add(encodeList(append(slices.Clone(base), base...), 1, ID{1}, base), 8)
 	f.Fuzz(func(t *testing.T, b []byte, units int) {
-		units %= 1 << 20
+		units &= 1<<16 - 1 // it is not about what a large list takes
 		head, steps, err := parseListHead(b, units)
 		if err != nil {
 			return

@@ -112,8 +112,8 @@ func parseListHead(b []byte, units int) (h listHead, steps []byte, err error) {
 	return h, b[size:], nil
 }
 
-// maxUnits bounds a file: one of 1 TiB.
-const maxUnits = 1 << 28
+// maxUnits bounds a file: one of 64 GiB, whose list takes half a GiB of memory.
+const maxUnits = 1 << 24
 
 // parseSteps makes the list of h from its steps and its base.
 func parseSteps(h listHead, b []byte, base list) (list, error) {
