@@ -53,6 +53,9 @@ func (c *caller) daemonCalls() {
 	if status.PID == 0 || status.Home == "" || status.DiskFree == 0 || status.StartedAt.IsZero() {
 		c.t.Errorf("%+v", status)
 	}
+	if engine := as[api.Engine](c, c.send("POST", "/api/engines/native/start", nil)); engine.Name != "native" || len(engine.Problems) != 0 {
+		c.t.Errorf("an engine that works is started as %+v", engine)
+	}
 	if now := as[api.Settings](c, c.send("GET", "/api/settings", nil)); as[api.Settings](c, c.send("PATCH", "/api/settings", now)) != now {
 		c.t.Error("setting what holds changes it")
 	}
