@@ -177,8 +177,9 @@ func (e *entry) purge(ctx context.Context) error {
 	if errors.Is(err, ErrDiskFull) { // its files are most of what it takes, so they go first
 		e.mu.Unlock()
 		if x != nil {
-			x.box.Kill()
-			<-x.stored
+			if err := x.forsake(ctx); err != nil {
+				return err
+			}
 		}
 		if err = s.removeFiles(trash); err != nil {
 			return err
@@ -215,6 +216,22 @@ func (e *entry) purge(ctx context.Context) error {
 	s.unscrubbed.Store(true)
 	s.scrub()
 	return nil
+}
+
+// forsake ends the sandbox and waits for that; what it still says is not stored, as there may be no room for it. mu is not held.
+func (x *session) forsake(ctx context.Context) error {
+	x.e.mu.Lock()
+	x.forsaken = true
+	x.e.mu.Unlock()
+	x.box.Kill()
+	select {
+	case <-x.stored:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-x.e.s.ctx.Done():
+		return errClosing()
+	}
 }
 
 const (

@@ -70,6 +70,37 @@ func TestDeletingWorksOnAFullDisk(t *testing.T) {
 	})
 }
 
+// A machine that prints can be removed while there is no room for what it prints, and none but what its own files take.
+func TestPurgeOfAPrintingMachineOnAFullDisk(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.close()
+		var full atomic.Bool
+		w.wrap = func(s machine.Store) machine.Store {
+			return brimming{s, func() bool {
+				w.engine.mu.Lock()
+				defer w.engine.mu.Unlock()
+				return full.Load() && len(w.engine.purged) == 0
+			}}
+		}
+		w.open()
+		w.create("m")
+		w.exec("m", "slow 100000")
+		w.pass(time.Second)
+		full.Store(true)
+		w.pass(5 * time.Second)
+		purged := make(chan error, 1)
+		go func() { purged <- w.Purge(w.ctx, "m") }()
+		w.pass(time.Minute)
+		select {
+		case err := <-purged:
+			w.ok(err)
+		default:
+			full.Store(false)
+			t.Fatal("it waits for the disk that it is to free")
+		}
+	})
+}
+
 // Below the floor what exists goes on, and nothing new is made.
 func TestNothingNewOnADiskThatIsNearlyFull(t *testing.T) {
 	inTime(t, func(w *world) {

@@ -15,11 +15,12 @@ type session struct {
 	stored  chan struct{} // closed when the sandbox has ended and everything it said is stored
 	cleared chan struct{} // closed when the machine has let go of the session
 
-	dead    bool // the sandbox has ended; reap or the one who ended it cleans up
-	killed  *end // why we ended it, when it was us
-	saved   *CheckpointInfo
-	version int // counts what may have changed the machine's state
-	clean   int // the version that Base holds
+	dead     bool // the sandbox has ended; reap or the one who ended it cleans up
+	forsaken bool // the machine is being removed: nothing is stored any more
+	killed   *end // why we ended it, when it was us
+	saved    *CheckpointInfo
+	version  int // counts what may have changed the machine's state
+	clean    int // the version that Base holds
 
 	stop   stopReason    // why run is being stopped
 	handed int           // the instruction that was given to the sandbox last; -1 for none

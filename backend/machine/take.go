@@ -22,7 +22,7 @@ func (x *session) absorb(batch []Frame) error {
 	e := x.e
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.gone || e.sess != x {
+	if e.gone || e.sess != x || x.forsaken {
 		return nil
 	}
 	if err := x.hearOfPast(batch); err != nil {
