@@ -38,10 +38,12 @@ func (e *entry) autoSave(x *session) {
 	defer cancel()
 	leave, err := e.s.yield(ctx)
 	if err != nil {
+		e.saveFailed(x, err)
 		return
 	}
 	defer leave()
-	if e.lockOp(ctx) != nil {
+	if err := e.lockOp(ctx); err != nil {
+		e.saveFailed(x, err)
 		return
 	}
 	defer e.unlockOp()
@@ -77,10 +79,12 @@ func (e *entry) autoSwap(x *session) {
 	defer cancel()
 	leave, err := e.s.yield(ctx)
 	if err != nil {
+		e.saveFailed(x, err)
 		return
 	}
 	defer leave()
-	if e.lockOp(ctx) != nil {
+	if err := e.lockOp(ctx); err != nil {
+		e.saveFailed(x, err)
 		return
 	}
 	defer e.unlockOp()

@@ -146,6 +146,38 @@ func TestASlowSaveEndsNoMachineForAnInstruction(t *testing.T) {
 	})
 }
 
+// A machine whose turn to be saved does not come for very long is saved, and leaves memory, all the same.
+func TestAPlannedSaveThatDoesNotGetItsTurnIsTriedAgain(t *testing.T) {
+	inTimeWith(t, machine.Settings{IdleSwap: time.Hour}, func(w *world) {
+		w.used("m")
+		hang := func() { // a save that takes longer than one may
+			w.engine.set(func() { w.engine.saveTakes = 20 * time.Minute })
+			w.pass(time.Second)
+			failed := make(chan error, 1)
+			go func() {
+				_, err := w.Checkpoint(w.ctx, "m", "")
+				failed <- err
+			}()
+			w.pass(time.Second / 2)
+			w.engine.set(func() { w.engine.saveTakes = 0 }) // the next is quick
+			if <-failed == nil {
+				t.Fatal("the save was none too slow")
+			}
+		}
+		hang()
+		w.pass(10 * time.Minute)
+		if all, err := w.Checkpoints(w.ctx, "m"); err != nil || len(all) != 1 {
+			t.Errorf("it is not saved: %+v, %v", all, err)
+		}
+		w.effects("m", "0")
+		w.pass(59*time.Minute + 50*time.Second)
+		w.inState("m", machine.Idle)
+		hang()
+		w.pass(3 * time.Hour)
+		w.inState("m", machine.Swapped)
+	})
+}
+
 func TestNothingBeginsWhileACheckpointIsMade(t *testing.T) {
 	inTime(t, func(w *world) {
 		m := w.create("m")
