@@ -132,7 +132,8 @@ func (b *box) perform(j *job) bool {
 			b.say(j, machine.Frame{Type: machine.FrameItem, Item: machine.Item{Kind: machine.ItemOutput, Stream: "stdout", Text: []byte(rest)}})
 		}
 	case "bytes": // one at a time, and then the beginning of a character
-		for _, c := range []byte(rest + "\xe6\xbc") {
+		all := []byte(rest + "\xe6\xbc")
+		for _, c := range all[j.index-1:] {
 			time.Sleep(30 * time.Millisecond)
 			b.say(j, machine.Frame{Type: machine.FrameItem, Item: machine.Item{Kind: machine.ItemOutput, Stream: "stdout", Text: []byte{c}}})
 		}

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"bytes"
 	"time"
 	"unicode/utf8"
 )
@@ -159,6 +160,11 @@ func (p *Progress) carry(stream string) *[]byte {
 		return &p.CarryErr
 	}
 	return &p.CarryOut
+}
+
+// carries says whether the same beginnings of characters are carried as in o.
+func (p *Progress) carries(o *Progress) bool {
+	return bytes.Equal(p.CarryOut, o.CarryOut) && bytes.Equal(p.CarryErr, o.CarryErr)
 }
 
 // completeUTF8 is the length of text without an unfinished character at its end; bytes that no continuation could make

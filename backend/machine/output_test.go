@@ -132,6 +132,30 @@ func TestCharactersAreNotCut(t *testing.T) {
 	})
 }
 
+// The beginning of a character that was acknowledged is not lost with the daemon that waits for its rest.
+func TestCharactersAreNotCutByADeath(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.create("m")
+		in := w.exec("m", "bytes 漢字🙂é")
+		for w.get("m").RunningSeq != nil {
+			w.pass(40 * time.Millisecond)
+			w.die()
+			if b := w.engine.box(m.ID); !b.over() {
+				w.engine.orphan(m.ID)
+			}
+			w.open()
+			synctest.Wait()
+		}
+		out, err := w.Output(w.ctx, "m", in.Seq)
+		w.ok(err)
+		all, err := io.ReadAll(out)
+		w.ok(err)
+		if want := "漢字🙂é\xe6\xbc"; string(all) != want {
+			t.Fatalf("%q, want %q", all, want)
+		}
+	})
+}
+
 // validOrBroken accepts what is whole, and the beginning of a character that nothing ever finished.
 func validOrBroken(b []byte) bool {
 	return strings.ToValidUTF8(string(b), "") == string(b) || string(b) == "\xe6\xbc"

@@ -33,9 +33,6 @@ func (x *session) absorb(batch []Frame) error {
 	if err := t.store(); err != nil {
 		return err
 	}
-	if len(t.items) > 0 || t.result != nil {
-		x.lastCommit = time.Now()
-	}
 	t.tell()
 	return nil
 }
@@ -157,7 +154,7 @@ func joinSentences(a, b string) string {
 // store writes everything in one go.
 func (t *take) store() error {
 	e := t.e
-	if t.run == nil || len(t.items) == 0 && t.result == nil {
+	if t.run == nil || len(t.items) == 0 && t.result == nil && t.run.carries(&e.run.Progress) {
 		t.storeLate()
 		return nil
 	}
@@ -205,6 +202,7 @@ func (t *take) store() error {
 		return err
 	}
 	e.rec = rec
+	t.x.lastCommit = time.Now()
 	t.storeLate()
 	return nil
 }
