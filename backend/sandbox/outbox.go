@@ -23,7 +23,7 @@ type outbox struct {
 	bytes   int
 	gone    bool // nobody will read any more: everything is dropped
 	closing bool // nothing more comes
-	held    bool // what is here stays here
+	holds   int  // while there are some, what is here stays here
 }
 
 func newOutbox() *outbox {
@@ -51,12 +51,18 @@ func (o *outbox) push(frame []byte, loose bool) {
 }
 
 // hold keeps frames from the daemon while a checkpoint is made after which the sandbox ends: what Python does after
-// that moment it will do again when it wakes, so nobody may hear of it.
-func (o *outbox) hold(held bool) {
+// that moment it will do again when it wakes, so nobody may hear of it. Where several are to be made, one after another, all
+// have to release it, when they have failed.
+func (o *outbox) hold() (release func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.held = held
-	o.changed.Broadcast()
+	o.holds++
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.holds--
+		o.changed.Broadcast()
+	}
 }
 
 // finish adds the last frame; whatever comes later is dropped, and so is what is held.
@@ -66,8 +72,8 @@ func (o *outbox) finish(frame []byte) {
 	if o.gone || o.closing {
 		return
 	}
-	if o.held {
-		o.queue, o.held = nil, false
+	if o.holds > 0 {
+		o.queue = nil
 	}
 	o.queue = append(o.queue, frame)
 	o.closing = true
@@ -86,7 +92,7 @@ func (o *outbox) drop() {
 func (o *outbox) writeTo(w io.Writer) error {
 	for {
 		o.mu.Lock()
-		for (o.held || len(o.queue) == 0) && !o.closing && !o.gone {
+		for (o.holds > 0 || len(o.queue) == 0) && !o.closing && !o.gone {
 			o.changed.Wait()
 		}
 		if o.gone || len(o.queue) == 0 {

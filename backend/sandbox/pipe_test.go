@@ -181,11 +181,15 @@ func TestOutboxHeld(t *testing.T) {
 			go func() { defer close(done); _ = o.writeTo(&heard) }()
 			o.push([]byte("before "), false)
 			synctest.Wait()
-			o.hold(true)
+			first, second := o.hold(), o.hold()
 			o.push([]byte("after "), false)
+			first() // one save has failed, and the other is still to come
 			synctest.Wait()
+			if heard.String() != "before " {
+				t.Errorf("during the other save %q is heard", heard.String())
+			}
 			if !stopped {
-				o.hold(false)
+				second()
 			}
 			o.finish([]byte("end"))
 			<-done

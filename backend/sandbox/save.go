@@ -178,10 +178,10 @@ func describeSave(err error) error {
 // stop saves the sandbox and keeps what it says from then on from the daemon: it is to be ended, and will say it again when it
 // wakes. When saving fails, it goes on as if nothing had been.
 func (s *supervisor) stop(ctx context.Context) (checkpoint.Manifest, error) {
-	s.box.hold(true)
+	release := s.box.hold()
 	m, err := s.save(ctx, false)
 	if err != nil {
-		s.box.hold(false)
+		release()
 	}
 	return m, err
 }
