@@ -43,7 +43,8 @@ type script struct {
 	saveTakes   time.Duration // the machine stands still meanwhile
 	slowToSave  map[machine.ID]time.Duration
 	writeTakes  time.Duration
-	handTakes   time.Duration // an instruction's way to the machine
+	handTakes   time.Duration // the way to the machine of what it is to do or to leave
+	queued      []int         // what machines claim to have in their queues
 	limitTakes  time.Duration
 	limiting    chan struct{}         // closed when a limit is being set; nil for nobody to know
 	sluggish    bool                  // instructions are taken, and do not begin
@@ -119,6 +120,7 @@ func (s *script) Start(ctx context.Context, spec machine.StartSpec) (machine.San
 		seq := m.running.seq
 		b.ready.Running = &seq
 	}
+	b.ready.Queued = s.queued
 	if m.waiting != nil {
 		b.ready.Queued = []int{m.waiting.seq}
 	}

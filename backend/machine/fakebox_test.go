@@ -31,6 +31,8 @@ type box struct {
 	used  int64
 	limit int
 	still chan struct{} // closed when the save that goes on is over; nil for none
+
+	cancelled []time.Time // when instructions were
 }
 
 func (b *box) Ready() machine.Ready         { return b.ready }
@@ -264,9 +266,16 @@ func (b *box) Interrupt(ctx context.Context, seq int) error {
 	return nil
 }
 
-func (b *box) Cancel(_ context.Context, seq int) error {
+func (b *box) Cancel(ctx context.Context, seq int) error {
+	b.s.mu.Lock()
+	takes := b.s.handTakes
+	b.s.mu.Unlock()
+	if err := stand(ctx, takes); err != nil {
+		return err
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.cancelled = append(b.cancelled, time.Now())
 	if b.mem.waiting != nil && b.mem.waiting.seq == seq {
 		b.mem.waiting = nil
 	}

@@ -239,6 +239,29 @@ func TestCheckpointOfAnInstructionThatHasNotBegun(t *testing.T) {
 	})
 }
 
+// What a machine claims to have in its queue costs no more than one question at a time.
+func TestAQueueOfThePastIsTakenBackOneAfterAnother(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.used("m")
+		w.ok(w.Swap(w.ctx, "m"))
+		w.engine.set(func() { w.engine.handTakes, w.engine.queued = time.Second, []int{1, 2, 3} })
+		start := time.Now()
+		w.ok(w.Wake(w.ctx, "m"))
+		w.pass(10 * time.Second)
+		b := w.engine.box(m.ID)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if len(b.cancelled) != 3 {
+			t.Fatalf("taken back: %v", b.cancelled)
+		}
+		for i, at := range b.cancelled {
+			if took := at.Sub(start); took < time.Duration(i+1)*time.Second {
+				t.Errorf("number %d after %v", i, took)
+			}
+		}
+	})
+}
+
 func TestStaleInstructionIsStoppedAndTheMachineLives(t *testing.T) {
 	inTime(t, func(w *world) {
 		m := w.used("m")

@@ -157,17 +157,19 @@ func (x *session) hand(seq int, code string, formats []string) {
 	})
 }
 
-// takeBack takes an instruction out of the sandbox's own queue.
-func (x *session) takeBack(seq int) {
-	if err := x.order(func(ctx context.Context) error { return x.box.Cancel(ctx, seq) }); err != nil {
-		if x.e.s.ctx.Err() == nil {
-			x.e.log().Warn("an instruction of the past could not be taken back", "seq", seq, "err", err)
+// takeBack takes instructions out of the sandbox's own queue, one after another.
+func (x *session) takeBack(seqs []int) {
+	for _, seq := range seqs {
+		if err := x.order(func(ctx context.Context) error { return x.box.Cancel(ctx, seq) }); err != nil {
+			if x.e.s.ctx.Err() == nil {
+				x.e.log().Warn("an instruction of the past could not be taken back, nor any after it", "seq", seq, "err", err)
+			}
+			break
 		}
-		return
 	}
 	x.e.mu.Lock()
 	defer x.e.mu.Unlock()
-	x.version++ // what was saved before holds it
+	x.version++ // what was saved before holds them
 	if x.e.sess == x && x.e.state == Idle {
 		x.rest()
 	}

@@ -265,10 +265,14 @@ func (e *entry) settle(ctx context.Context, box Sandbox, base CheckpointRecord, 
 			e.log().Warn("a notice stays", "err", err)
 		}
 	}
+	var over []int // for us, before they had begun in the checkpoint
 	for _, seq := range ready.Queued {
-		if e.run == nil || e.run.Seq != seq { // over for us before it had begun in the checkpoint
-			e.s.spawn(func() { x.takeBack(seq) })
+		if e.run == nil || e.run.Seq != seq {
+			over = append(over, seq)
 		}
+	}
+	if len(over) > 0 {
+		e.s.spawn(func() { x.takeBack(over) })
 	}
 	if r := ready.Running; r != nil && *r >= 0 && *r < e.rec.NextSeq && (e.run == nil || e.run.Seq != *r) {
 		// The checkpoint was made in the middle of an instruction that is over for us.

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"math"
+	"slices"
 	"time"
 	"unicode/utf8"
 )
@@ -27,7 +28,7 @@ const (
 	maxChunk     = 64 << 10
 	maxErrorName = 256
 	maxShort     = 4 << 10
-	maxQueued    = 100_000
+	maxQueued    = 256 // the daemon gives a runner one instruction at a time
 )
 
 // Resume is the first request after every start and every restore.
@@ -71,6 +72,8 @@ func ParseReady(f Frame) (Ready, error) {
 			return Ready{}, violation("a ready frame with a queued instruction %d", q)
 		}
 	}
+	slices.Sort(r.Queued) // as they were given
+	r.Queued = slices.Compact(r.Queued)
 	return r, nil
 }
 
