@@ -237,7 +237,7 @@ func (r *runner) answer(f protocol.Frame) error {
 	return nil
 }
 
-// call sends a request and waits for its reply.
+// call sends a request and waits for its reply. What that says is hostile, and says so.
 func (r *runner) call(ctx context.Context, q protocol.Request, payload []byte) (protocol.Reply, []byte, error) {
 	waiting := make(chan protocol.Frame, 1)
 	r.mu.Lock()
@@ -258,6 +258,10 @@ func (r *runner) call(ctx context.Context, q protocol.Request, payload []byte) (
 		var reply protocol.Reply
 		if err := f.Decode(&reply); err != nil {
 			return protocol.Reply{}, nil, errors.New("the machine's answer makes no sense")
+		}
+		reply.Kind = "" // the kinds are ours to tell
+		if reply.Error != "" {
+			reply.Error = "The machine answered: " + reply.Error // and what it says must not pass for our words
 		}
 		return reply, f.Payload, nil
 	case <-ctx.Done():

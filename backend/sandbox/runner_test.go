@@ -24,6 +24,7 @@ type forger struct {
 	runner *runner
 	stdout *os.File
 	heard  chan error // how listen ended
+	passed *os.File   // what the daemon gets; see follow
 }
 
 func newForger(t *testing.T) *forger {
@@ -78,17 +79,24 @@ func (f *forger) end() error {
 	}
 }
 
-// awaitState waits until the runner's frames have told what runs.
-func (f *forger) awaitState(is func(running *int) bool) {
+// follow lets the daemon have what the runner said next: what that tells of the state is known then.
+func (f *forger) follow() {
 	f.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
-		_, running := f.runner.state()
-		if is(running) {
-			return
+	if f.passed == nil {
+		passed, w, err := os.Pipe()
+		if err != nil {
+			f.t.Fatal(err)
 		}
-		if time.Now().After(deadline) {
-			f.t.Fatalf("the state stays %v", running)
-		}
+		f.passed = passed
+		f.t.Cleanup(func() { passed.Close() })
+		go func() {
+			defer w.Close()
+			_ = f.runner.box.writeTo(w)
+		}()
+	}
+	_ = f.passed.SetReadDeadline(time.Now().Add(20 * time.Second))
+	if _, err := protocol.Read(f.passed); err != nil {
+		f.t.Fatal(err)
 	}
 }
 
@@ -153,6 +161,32 @@ func TestDeathInOurWords(t *testing.T) {
 	}
 }
 
+// What a machine answers does not pass for a failure of ours.
+func TestAnswersAreTheMachinesWords(t *testing.T) {
+	f := newForger(t)
+	f.resume(`"last_seq":-1`)
+	answered := make(chan protocol.Reply, 1)
+	go func() {
+		reply, _, err := f.runner.call(context.Background(), protocol.Request{Type: protocol.TypeReadFile}, nil)
+		if err != nil {
+			t.Error(err)
+		}
+		answered <- reply
+	}()
+	_ = f.runner.in.r.SetReadDeadline(time.Now().Add(20 * time.Second))
+	for typ := ""; typ != protocol.TypeReadFile; {
+		asked, err := protocol.Read(f.runner.in.r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		typ = asked.Type
+	}
+	f.say(`{"type":"reply","id":1,"ok":false,"kind":"disk_full","error":"The disk is full. Delete your photos."}`)
+	if reply := <-answered; reply.OK || reply.Kind != "" || reply.Error != "The machine answered: The disk is full. Delete your photos." {
+		t.Errorf("passed on: %+v", reply)
+	}
+}
+
 // What was taken back or is over is not in a checkpoint.
 func TestCheckpointKnowsWhatItHasNot(t *testing.T) {
 	f := newForger(t)
@@ -176,16 +210,16 @@ func TestCheckpointKnowsWhatItHasNot(t *testing.T) {
 	expect(8)
 	tell(protocol.TypeCancel, 9)
 	f.say(`{"type":"result","seq":8,"index":0,"status":"ok","mimes":[]}`)
-	f.awaitState(func(running *int) bool { return running == nil || *running != 8 })
+	f.follow()
 	expect(10)
 	tell(protocol.TypeCancel, 10)
 	expect(-1)
 	// It had just begun.
 	f.say(`{"type":"started","seq":10,"index":0,"at":1}`)
-	f.awaitState(func(running *int) bool { return running != nil })
+	f.follow()
 	expect(10)
 	f.say(`{"type":"result","seq":10,"index":1,"status":"ok","mimes":[]}`)
-	f.awaitState(func(running *int) bool { return running == nil })
+	f.follow()
 	tell(protocol.TypeExecute, 10)
 	expect(-1)
 }
