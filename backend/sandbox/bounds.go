@@ -5,16 +5,16 @@ const (
 	PidsMax = 4096
 	// Weight makes machines give way to what a person does at the computer meanwhile; everything else has 100.
 	Weight = 50
-	// spare is how much of the computer's processors a machine leaves to everything else, however much it has to do: half of one. Of a
+	// left is how much of the computer's processors a machine leaves to everything else, however much it has to do: half of one. Of a
 	// single processor that would be too much to take; there the weight has to do.
-	spare = 0.5
+	left = 0.5
 	// hardOverhead is what the hard limit leaves beyond the machine's own: what a save writes counts too, until it is on the disk, and
 	// without room for it the save of a machine that has grown beyond its own limit all but stands still.
 	hardOverhead = 4 << 30
 )
 
 // Processors is how many of a computer's processors one machine may use, where the system lets us bound that.
-func Processors(of int) float64 { return max(1, float64(of)-spare) }
+func Processors(of int) float64 { return max(1, float64(of)-left) }
 
 // HardLimit is the limit from outside of a machine whose own is limit, both in bytes, 0 for none. It leaves more than the watchdog does,
 // so that this one stops the machine gently first.
