@@ -13,6 +13,7 @@ from IPython.core.async_helpers import get_asyncio_loop
 from IPython.core.compilerop import CachingCompiler
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
+from IPython.core.events import EventManager, available_events
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_magic, magics_class
 from IPython.utils.text import LSString, SList
@@ -99,6 +100,17 @@ class PipMagics(Magics):
         importlib.invalidate_caches()
 
 
+class Events(EventManager):
+    """An interrupt that falls into a callback, be it one of IPython's own, ends the instruction: IPython would drop it."""
+
+    def trigger(self, event: str, *args: Any, **kwargs: Any) -> None:
+        for callback in list(self.callbacks[event]):
+            try:
+                callback(*args, **kwargs)
+            except Exception as error:
+                sys.stderr.write(Failure(error).plain.decode() + "\n")
+
+
 class Shell(InteractiveShell):
     """Runs one instruction at a time. No history, no files, no terminal, no prompts."""
 
@@ -127,6 +139,13 @@ class Shell(InteractiveShell):
 
     def init_profile_dir(self, profile_dir: Any) -> None:
         """None: nothing is written outside what the user's code writes."""
+
+    def init_events(self) -> None:
+        """With our own manager of them."""
+        super().init_events()
+        registered = self.events.callbacks
+        self.events = Events(self, available_events)
+        self.events.callbacks = registered
 
     def init_virtualenv(self) -> None:
         """There is one Python in the image."""

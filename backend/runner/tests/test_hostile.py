@@ -61,6 +61,19 @@ def test_interrupt_at_every_moment(machine: Runner) -> None:
         assert machine.run("1").value == "1"
 
 
+@pytest.mark.parametrize("event", ["pre_execute", "pre_run_cell", "post_execute", "post_run_cell"])
+def test_interrupt_in_a_callback(machine: Runner, event: str) -> None:
+    """IPython drops what a callback raises, and one of its own is called before every instruction."""
+    machine.run(
+        "import time\nevents = get_ipython().events\n"
+        f"def slow(*_):\n    events.unregister('{event}', slow)\n    print('in')\n    time.sleep(600)\n"
+        + ("" if event.startswith("post") else f"events.register('{event}', slow)")
+    )
+    code = f"events.register('{event}', slow)" if event.startswith("post") else "while True: pass"
+    assert interrupted(machine, code).ename == "KeyboardInterrupt"
+    assert machine.run("1").value == "1"
+
+
 def test_interrupt_between_forks(machine: Runner) -> None:
     """What Python calls around a fork drops exceptions; once is enough all the same, and no child lives on."""
     code = "import os\nprint('in')\nwhile True:\n    if os.fork() == 0: os._exit(0)\n    os.wait()"
