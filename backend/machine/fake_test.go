@@ -57,7 +57,9 @@ type script struct {
 	keepErr     error
 	keepTakes   time.Duration
 	shrunk      []string // checkpoints
+	room        int64    // that those take, which were deleted and not collected included
 	collected   int      // how often
+	collectErr  error
 }
 
 // memory is what is in a machine.
@@ -254,25 +256,30 @@ func (s *script) Shrink(_ context.Context, _ machine.ID, checkpoint string) (int
 		return 0, fmt.Errorf("no checkpoint %s", checkpoint)
 	}
 	s.shrunk = append(s.shrunk, checkpoint)
+	s.room++
 	return 1, nil
 }
 
-// shrunkUsed is how many bytes those take that were shrunk and are still there.
-func (s *script) shrunkUsed() (n int64, err error) {
+// shrunkUsed is how many bytes those take that were shrunk and were not collected.
+func (s *script) shrunkUsed() (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.shrunk {
-		if _, ok := s.checkpoints[c]; ok {
-			n++
-		}
-	}
-	return n, nil
+	return s.room, nil
 }
 
 func (s *script) Collect(context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.collected++
+	if s.collectErr != nil {
+		return s.collectErr
+	}
+	s.room = 0
+	for _, c := range s.shrunk {
+		if _, ok := s.checkpoints[c]; ok {
+			s.room++
+		}
+	}
 	return nil
 }
 

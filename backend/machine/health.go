@@ -19,6 +19,7 @@ type health struct {
 	diskFull  time.Time             // when a write last failed for want of room
 	low       bool
 	memoryLow bool
+	held      bool // the room of checkpoints that are gone cannot be given back
 }
 
 // failed notes a failure that people should be told about.
@@ -28,6 +29,15 @@ func (h *health) failed(err error) {
 		h.diskFull = time.Now()
 		h.mu.Unlock()
 	}
+}
+
+// collected notes whether the room of checkpoints that are gone could be given back, and says whether that is news.
+func (h *health) collected(ok bool) (news bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	news = h.held == ok
+	h.held = !ok
+	return news
 }
 
 func (h *health) diskLow() bool {
@@ -67,6 +77,9 @@ func (s *Service) Status(context.Context) Status {
 		st.Warnings = append(st.Warnings, "The disk is full. Machines go on running and nothing is lost, but new instructions and checkpoints have to wait. "+FreeSpace)
 	case h.low:
 		st.Warnings = append(st.Warnings, fmt.Sprintf("Only %d MB are free on the disk, so no machines and checkpoints are made. %s", h.diskFree>>20, FreeSpace))
+	}
+	if h.held {
+		st.Warnings = append(st.Warnings, "Checkpoints that are gone go on taking room on the disk, as the files of others cannot be read. Machines go on, and none is deleted for want of room meanwhile. To mend that, run: forevervm checkpoints repair")
 	}
 	if h.memoryLow {
 		st.Warnings = append(st.Warnings, "The computer is short of memory. Idle machines are moved to the disk; they come back by themselves when they are used.")

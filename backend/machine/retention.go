@@ -67,7 +67,8 @@ func (s Settings) thinned(all []CheckpointRecord, now time.Time) (old []Checkpoi
 	return old
 }
 
-// thin forgets automatic checkpoints that are too many for their age, and the oldest of all where they take too much room.
+// thin forgets automatic checkpoints that are too many for their age, and the oldest of all where they take too much room. For room it does so
+// only where that helps: where what was forgotten for it before has been given back, or all would go for nothing in the end.
 func (s *Service) thin() {
 	set := s.set.Load()
 	now := time.Now()
@@ -92,13 +93,18 @@ func (s *Service) thin() {
 			}
 		}
 	}
-	if excess := s.overBudget(); excess > 0 {
+	switch excess := s.overBudget(); {
+	case excess <= 0:
+	case !s.collects.Load(): // what is forgotten now would free nothing
+		s.uncollected.Store(true)
+	case !s.unrelieved.Load():
 		slices.SortFunc(candidates, func(a, b CheckpointRecord) int { return a.CreatedAt.Compare(b.CreatedAt) })
 		for _, c := range candidates {
 			if excess <= 0 || s.ctx.Err() != nil {
 				break
 			}
 			if n := owner[c.ID].forgetCheckpoints(s.ctx, []CheckpointRecord{c}); n > 0 {
+				s.unrelieved.Store(true)
 				gone += n
 				excess -= max(c.Size, 1)
 			}
@@ -106,16 +112,15 @@ func (s *Service) thin() {
 	}
 	if gone > 0 {
 		s.spawn(s.takeOutGarbage)
+	} else {
+		s.spawn(s.collect)
 	}
 }
 
 // overBudget is how many bytes the shrunk checkpoints take too much.
 func (s *Service) overBudget() int64 {
-	if s.shrunkUsed == nil {
-		return 0
-	}
-	used, err := s.shrunkUsed()
-	if err != nil {
+	used := s.usedByShrunk()
+	if used == 0 {
 		return 0
 	}
 	budget := s.set.Load().CheckpointBudget

@@ -1,7 +1,10 @@
 package machine_test
 
 import (
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -92,6 +95,36 @@ func TestCheckpointsKeepToTheirBudget(t *testing.T) {
 			if len(all) < 2 || all[0].LastSeq != 4 || all[len(all)-1].ID != kept[i].ID {
 				t.Errorf("%s has %+v", name, all)
 			}
+		}
+	})
+}
+
+// Where the room of what is forgotten cannot be given back, forgetting more of it helps nobody: the history stays, and people are told.
+func TestHistoryIsNotForgottenForNothing(t *testing.T) {
+	inTimeWith(t, machine.Settings{CheckpointBudget: 2}, func(w *world) {
+		w.engine.set(func() { w.engine.collectErr = errors.New("a list is damaged") })
+		w.used("m")
+		for i := range 6 {
+			w.run("m", fmt.Sprintf("print %d", i+1))
+			w.pass(time.Minute)
+		}
+		told := func() bool {
+			st := w.Status(w.ctx)
+			return slices.ContainsFunc(st.Warnings, func(s string) bool { return strings.Contains(s, "forevervm checkpoints repair") })
+		}
+		w.pass(2 * time.Hour)
+		all, err := w.Checkpoints(w.ctx, "m")
+		w.ok(err)
+		if len(all) < 6 {
+			t.Errorf("of seven checkpoints there are %d", len(all))
+		}
+		if !told() {
+			t.Errorf("nobody is told: %q", w.Status(w.ctx).Warnings)
+		}
+		w.engine.set(func() { w.engine.collectErr = nil })
+		w.pass(time.Hour)
+		if used, _ := w.engine.shrunkUsed(); used > 2 || told() {
+			t.Errorf("once it can be given back, %d are kept beside the newest; told: %v", used, told())
 		}
 	})
 }

@@ -104,6 +104,8 @@ type Service struct {
 	unscrubbed  atomic.Bool // something that was removed may still be in the store's files
 	uncollected atomic.Bool // something that was removed may still take room in the engines' files
 	collecting  sync.Mutex  // held while that is given back
+	collects    atomic.Bool // the last time, it could be
+	unrelieved  atomic.Bool // checkpoints were forgotten for want of room, and none has been given back since
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc

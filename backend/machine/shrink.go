@@ -105,8 +105,8 @@ func (e *entry) readies(c *CheckpointRecord) bool {
 	return e.needs(&e.rec, c.ID)
 }
 
-// collect gives back the room of shrunk checkpoints that are gone, when nobody waits for a machine. What cannot be done now is done when the
-// next has gone.
+// collect gives back the room of shrunk checkpoints that are gone, when nobody waits for a machine. What cannot be done now is tried again when
+// checkpoints are thinned out.
 func (s *Service) collect() {
 	if !s.uncollected.Swap(false) {
 		return
@@ -118,9 +118,42 @@ func (s *Service) collect() {
 	defer leave()
 	s.collecting.Lock()
 	defer s.collecting.Unlock()
+	before := s.usedByShrunk()
+	failed, unreadable := false, false
 	for name, engine := range s.engines {
-		if err := engine.Collect(s.ctx); err != nil && s.ctx.Err() == nil {
-			s.log.Warn("room of checkpoints that are gone stays taken", "engine", name, "err", err)
+		if err := engine.Collect(s.ctx); err != nil {
+			s.health.failed(err)
+			failed = true
+			unreadable = unreadable || !errors.Is(err, ErrDiskFull)
+			if s.ctx.Err() == nil {
+				s.log.Warn("room of checkpoints that are gone stays taken", "engine", name, "err", err)
+			}
 		}
 	}
+	if s.ctx.Err() != nil {
+		return
+	}
+	s.collects.Store(!failed)
+	if failed {
+		s.uncollected.Store(true)
+	}
+	if s.usedByShrunk() < before {
+		s.unrelieved.Store(false)
+	}
+	if s.health.collected(!unreadable) {
+		st := s.Status(s.ctx)
+		s.hub.publish(Event{Type: EventStatus, Status: &st})
+	}
+}
+
+// usedByShrunk is how many bytes the shrunk checkpoints take; 0 where that is not known.
+func (s *Service) usedByShrunk() int64 {
+	if s.shrunkUsed == nil {
+		return 0
+	}
+	used, err := s.shrunkUsed()
+	if err != nil {
+		return 0
+	}
+	return used
 }

@@ -179,7 +179,7 @@ func (s *Store) keepTemplate(ctx context.Context, m checkpoint.Manifest) string 
 func (s *Store) Collect(ctx context.Context) error {
 	freed, err := s.blocks.Collect(ctx)
 	if err != nil {
-		return err
+		return Describe(err)
 	}
 	if freed != 0 {
 		s.cfg.Log.Debug("blocks collected", "freed", freed)
