@@ -169,6 +169,9 @@ func (s *Store) refresh() error {
 
 // add makes a pack's blocks known. mu is held.
 func (s *Store) add(p *pack) {
+	if s.packs[p.name] != nil { // somebody has found it meanwhile, and the index tells of that one
+		return
+	}
 	s.packs[p.name] = p
 	for i := range p.entries {
 		if _, twice := s.index[p.entries[i].id]; !twice {
