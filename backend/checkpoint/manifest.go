@@ -106,12 +106,13 @@ func Parse(b []byte) (Manifest, error) {
 	return m, nil
 }
 
-func (m Manifest) write(dir string) error {
+func (m Manifest) write(dir string) error { return m.writeTo(filepath.Join(dir, manifestName)) }
+
+func (m Manifest) writeTo(path string) error {
 	b, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dir, manifestName)
 	if m.Boot != "" {
 		return os.WriteFile(path, append(b, '\n'), 0o600)
 	}

@@ -174,6 +174,32 @@ func (p *Pending) commit(m Manifest, sync func(file string) (size int64, err err
 	return m, syncDir(string(p.folder))
 }
 
+// Settle makes the files of a checkpoint durable that was committed unsynced, so that it needs no blocks.
+func (f Folder) Settle(id string) error {
+	m, err := Load(f.Path(id))
+	if err != nil || m.Boot == "" {
+		return err
+	}
+	for _, name := range files {
+		if _, err := syncFile(filepath.Join(f.Path(id), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if err := blocks.SyncDir(f.Path(id)); err != nil {
+		return err
+	}
+	m.Boot = ""
+	temporary := f.Path(id) + manifestName + partial // rubbish after a crash
+	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	err = m.writeTo(temporary)
+	if err == nil {
+		err = os.Rename(temporary, filepath.Join(f.Path(id), manifestName))
+	}
+	return errors.Join(err, blocks.SyncDir(f.Path(id)), blocks.SyncDir(string(f)))
+}
+
 // Abort removes what was written.
 func (p *Pending) Abort() error { return os.RemoveAll(p.Dir) }
 

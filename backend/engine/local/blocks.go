@@ -130,6 +130,11 @@ func (s *Store) Keep(ctx context.Context, id machine.ID, name string) error {
 	m, err := folder.Load(name)
 	if err == nil && m.Boot != "" {
 		_, err = s.keep(ctx, folder, name)
+		if err != nil && ctx.Err() == nil && !errors.Is(Describe(err), machine.ErrDiskFull) {
+			// The files are good, whatever is wrong with the store of blocks.
+			s.cfg.Log.Warn("a checkpoint is not kept as blocks, but as it is", "machine", id, "checkpoint", name, "error", err)
+			err = folder.Settle(name)
+		}
 	}
 	if err != nil {
 		return explain(ctx, err)

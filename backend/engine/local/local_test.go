@@ -111,3 +111,37 @@ func TestTemplateOfOtherParts(t *testing.T) {
 		t.Errorf("the other one is still there: %v", err)
 	}
 }
+
+// A checkpoint whose blocks cannot be kept is as good as its files: they are brought to the disk instead.
+func TestKeepWithoutBlocks(t *testing.T) {
+	data := t.TempDir()
+	s := NewStore(Config{Data: data, Images: data, Log: slog.New(slog.DiscardHandler)})
+	folder := Checkpoints(s.Machine("m"))
+	id, err := folder.NewID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := folder.Begin(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(p.Dir, "pages.img"), []byte("pages"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.CommitUnsynced(checkpoint.Manifest{LastSeq: 3}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(data, "blocks"), nil, 0o600); err != nil { // where the store's folder would be
+		t.Fatal(err)
+	}
+	if err := s.Keep(t.Context(), "m", id); err != nil {
+		t.Fatal(err)
+	}
+	m, err := checkpoint.Load(folder.Path(id))
+	if err != nil || m.Boot != "" || m.LastSeq != 3 || m.Size != 5 {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if entries, err := os.ReadDir(string(folder)); err != nil || len(entries) != 1 {
+		t.Errorf("left are %v, %v", entries, err)
+	}
+}
