@@ -41,7 +41,8 @@ func (s *Store) Check(ctx context.Context, readData bool) (Report, error) {
 	return r, err
 }
 
-// check returns the packs that have to be rewritten. The lock is held.
+// check returns the packs that are not as they were, true for those that have to be rewritten, false for those that cannot be read at all. The lock
+// is held.
 func (s *Store) check(ctx context.Context, readData bool, r *Report) (bad map[string]bool, err error) {
 	paths, err := s.recipes()
 	if err != nil {
@@ -54,7 +55,7 @@ func (s *Store) check(ctx context.Context, readData bool, r *Report) (bad map[st
 	packs := slices.SortedFunc(maps.Values(s.packs), func(a, b *pack) int { return strings.Compare(a.name, b.name) })
 	bad = map[string]bool{}
 	for name, why := range s.broken {
-		bad[name] = true
+		bad[name] = errors.Is(why, ErrDamaged)
 		r.Damage = append(r.Damage, why.Error())
 	}
 	r.Packs, r.Blocks = len(packs)+len(bad), len(s.index)
@@ -161,7 +162,8 @@ const lostSuffix = ".lost"
 
 // Repair reads every byte, writes packs anew that are damaged, with whatever of them is whole, and sets those recipes aside, under another name, that
 // cannot be restored any more. It returns what it found. Nobody else uses the store meanwhile. What is put afterwards
-// and has something in common with what was lost is stored anew.
+// and has something in common with what was lost is stored anew. While there are packs that the system does not let it read, it leaves those as they
+// are, and sets no recipe aside.
 func (s *Store) Repair(ctx context.Context) (Report, error) {
 	r := Report{Lost: map[string]string{}}
 	if _, err := os.Stat(s.dir); errors.Is(err, fs.ErrNotExist) {
@@ -181,7 +183,12 @@ func (s *Store) Repair(ctx context.Context) (Report, error) {
 	if err != nil {
 		return r, err
 	}
-	for name := range bad {
+	unreadable := false
+	for name, mend := range bad {
+		if !mend { // it may be readable again
+			unreadable = true
+			continue
+		}
 		if err := s.salvage(ctx, name); err != nil {
 			return r, err
 		}
@@ -195,6 +202,9 @@ func (s *Store) Repair(ctx context.Context) (Report, error) {
 	}
 	repaired.Damage = r.Damage
 	r = repaired
+	if unreadable { // what it has may be all that they lack
+		return r, nil
+	}
 	for path := range r.Lost {
 		if err := s.disk.Rename(path, path+lostSuffix); err != nil {
 			return r, err
@@ -230,7 +240,7 @@ func (s *Store) salvage(ctx context.Context, name string) error {
 		return w.add(e.id, e.how, int(e.raw), stored)
 	}
 	// Where the index is good, a block whose head has changed does not hide those behind it.
-	if p, err := openPack(s.dir, name); err == nil {
+	if p, err := openPack(s.disk, s.dir, name); err == nil {
 		for i := range p.entries {
 			e := p.entries[i]
 			stored := make([]byte, e.stored)

@@ -5,8 +5,10 @@ import (
 	"os"
 )
 
-// disk is what changes files. A test puts one in its place that dies in the middle.
+// disk is what changes files, and opens those that packs are found in. A test puts one in its place that dies in the middle.
 type disk interface {
+	// Open opens a pack to read its index.
+	Open(path string) (input, error)
 	// Create makes a file that is not there yet.
 	Create(path string) (output, error)
 	Rename(from, to string) error
@@ -21,7 +23,16 @@ type output interface {
 	Sync() error
 }
 
+// input is a file being read.
+type input interface {
+	io.ReaderAt
+	io.Closer
+	Stat() (os.FileInfo, error)
+}
+
 type osDisk struct{}
+
+func (osDisk) Open(path string) (input, error) { return os.Open(path) }
 
 func (osDisk) Create(path string) (output, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

@@ -96,7 +96,7 @@ func FuzzPack(f *testing.F) {
 				t.Fatalf("%+v gives %d bytes", e, len(raw))
 			}
 		}
-		p, err := openPack(dir, "x")
+		p, err := openPack(osDisk{}, dir, "x")
 		if err != nil && !errors.Is(err, ErrDamaged) {
 			t.Fatal(err)
 		}

@@ -39,6 +39,8 @@ func (m *mortal) undo(path string, how func()) {
 	m.names[dir] = append(m.names[dir], how)
 }
 
+func (m *mortal) Open(path string) (input, error) { return osDisk{}.Open(path) }
+
 func (m *mortal) Create(path string) (output, error) {
 	if m.dies() {
 		return nil, errDied

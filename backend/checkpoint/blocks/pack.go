@@ -66,9 +66,9 @@ func damaged(what string, args ...any) error {
 }
 
 // openPack reads a pack's index.
-func openPack(dir, name string) (*pack, error) {
+func openPack(d disk, dir, name string) (*pack, error) {
 	p := &pack{name: name, path: filepath.Join(dir, name+packSuffix)}
-	f, err := os.Open(p.path)
+	f, err := d.Open(p.path)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,10 @@
 package blocks
 
 import (
+	"errors"
+	"os"
 	"slices"
+	"syscall"
 	"testing"
 )
 
@@ -33,5 +36,59 @@ func TestPackIsKnownOnce(t *testing.T) {
 	}
 	if err := w.restored(w.s, second); err != nil {
 		t.Error(err)
+	}
+}
+
+// ill is a disk of which one file cannot be read.
+type ill struct {
+	osDisk
+	path string
+	err  error
+}
+
+func (d *ill) Open(path string) (input, error) {
+	if path == d.path {
+		return nil, &os.PathError{Op: "read", Path: path, Err: d.err}
+	}
+	return d.osDisk.Open(path)
+}
+
+// A pack that the disk does not give back concerns those that need it, and nobody else; a repair leaves it for the day on which it does. That we have
+// too many files open is no fault of a pack's.
+func TestUnreadablePack(t *testing.T) {
+	w := newWorld(t, t.TempDir())
+	first, err := w.put(w.s, map[string][]byte{"pages.img": pages(1, 2, 3)}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	packs, _ := w.packs()
+	second, err := w.put(w.s, map[string][]byte{"pages.img": pages(4, 5)}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &ill{path: packs[0], err: syscall.EIO}
+	w.disk = d
+	if err := w.restored(w.open(), second); err != nil {
+		t.Error(err)
+	}
+	if err := w.restored(w.open(), first); !errors.Is(err, ErrDamaged) || !errors.Is(err, syscall.EIO) {
+		t.Errorf("restored: %v", err)
+	}
+	third, err := w.put(w.open(), map[string][]byte{"pages.img": pages(6)}, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := w.open().Repair(t.Context()); err != nil || len(r.Damage) != 1 || len(r.Lost) != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	d.err = syscall.EMFILE
+	if err := w.restored(w.open(), second); !errors.Is(err, syscall.EMFILE) || errors.Is(err, ErrDamaged) {
+		t.Errorf("without files left: %v", err)
+	}
+	d.path = ""
+	for _, name := range []string{first, second, third} {
+		if err := w.restored(w.open(), name); err != nil {
+			t.Errorf("once it can be read again: %v", err)
+		}
 	}
 }

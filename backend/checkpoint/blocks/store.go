@@ -24,6 +24,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -43,6 +44,9 @@ func (id ID) String() string { return hex.EncodeToString(id[:8]) }
 
 // ErrDamaged marks what cannot be given back as it was put: bytes have changed, or are gone.
 var ErrDamaged = errors.New("damaged")
+
+// errUnreadable marks a pack that the system does not let us read, which may pass: nothing of it is taken for lost.
+var errUnreadable = errors.New("unreadable")
 
 // Store is a folder of packs. All methods may be called from any goroutine.
 type Store struct {
@@ -153,13 +157,15 @@ func (s *Store) refresh() error {
 		if s.packs[name] != nil {
 			continue
 		}
-		p, err := openPack(s.dir, name)
+		p, err := openPack(s.disk, s.dir, name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOMEM): // it is not the pack's
+			return err
 		case errors.Is(err, ErrDamaged):
 			s.broken[name] = err
-		case err != nil:
-			return err
+		case err != nil: // it concerns those alone who need something of it
+			s.broken[name] = fmt.Errorf("%w: the pack %s cannot be read: %w", errUnreadable, name, err)
 		default:
 			s.add(p)
 		}
