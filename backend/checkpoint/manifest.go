@@ -4,7 +4,7 @@
 // (checkpoint.img, pages.img, pages_meta.img), input.bin (the rest of a request that was only partly with the runner; only
 // where there was one) and manifest.json. It is written under the name ID.partial, synced, given its
 // manifest, synced again and renamed: a folder without the suffix is whole, whatever happened. What ends in .partial
-// or .removed is rubbish, swept when the machine starts next.
+// or .removed is rubbish, swept when the machine starts next. One of a machine that goes on is not synced; Manifest.Boot says so.
 package checkpoint
 
 import (

@@ -8,7 +8,7 @@
 //	templates/KEY/checkpoints/ID  the template: a checkpoint whose interpreter has its libraries imported
 //	machines/ID/checkpoints/      see package checkpoint
 //	machines/ID/restoring/        files of a checkpoint of which there are only blocks, while it is brought into memory
-//	blocks/                       what all checkpoints but the newest are made of, see package checkpoint/blocks
+//	blocks/                       what checkpoints are made of, but those that were saved last and synced, see package checkpoint/blocks
 //
 // KEY names image, runsc and base spec. A template is only ever restored by machines that were never saved; a machine's own
 // checkpoints hold everything, so templates of earlier images and runscs are removed when a new one is made.
