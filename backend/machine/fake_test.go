@@ -260,6 +260,20 @@ func (s *script) Shrink(_ context.Context, _ machine.ID, checkpoint string) (int
 	return 1, nil
 }
 
+// allShrunk lists those that were shrunk, in order.
+func (s *script) allShrunk() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.shrunk)
+}
+
+// collections is how often what nobody needs was collected.
+func (s *script) collections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.collected
+}
+
 // shrunkUsed is how many bytes those take that were shrunk and were not collected.
 func (s *script) shrunkUsed() (int64, error) {
 	s.mu.Lock()

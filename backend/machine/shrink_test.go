@@ -17,8 +17,8 @@ func TestOlderCheckpointsAreShrunk(t *testing.T) {
 		w.ok(err)
 		shrunk := func(when string, want bool, id string) {
 			t.Helper()
-			if slices.Contains(w.engine.shrunk, id) != want {
-				t.Errorf("%s, shrunk are %q; %s ought to be: %v", when, w.engine.shrunk, id, want)
+			if slices.Contains(w.engine.allShrunk(), id) != want {
+				t.Errorf("%s, shrunk are %q; %s ought to be: %v", when, w.engine.allShrunk(), id, want)
 			}
 		}
 		base := func() string {
@@ -42,8 +42,8 @@ func TestOlderCheckpointsAreShrunk(t *testing.T) {
 		w.ok(w.Swap(w.ctx, "m"))
 		w.pass(time.Minute)
 		shrunk("swapped again", false, base())
-		if once := slices.Compact(slices.Sorted(slices.Values(w.engine.shrunk))); len(once) != len(w.engine.shrunk) {
-			t.Errorf("shrunk twice: %q", w.engine.shrunk)
+		if once := slices.Compact(slices.Sorted(slices.Values(w.engine.allShrunk()))); len(once) != len(w.engine.allShrunk()) {
+			t.Errorf("shrunk twice: %q", w.engine.allShrunk())
 		}
 		all, err := w.Checkpoints(w.ctx, "m")
 		w.ok(err)
@@ -56,10 +56,10 @@ func TestOlderCheckpointsAreShrunk(t *testing.T) {
 		if got := value(w.run("m", "list")); got != "0" {
 			t.Errorf("after the rewind there is %q", got)
 		}
-		before := w.engine.collected
+		before := w.engine.collections()
 		w.ok(w.DeleteCheckpoint(w.ctx, "m", second.ID))
 		w.pass(time.Minute)
-		if w.engine.collected == before {
+		if w.engine.collections() == before {
 			t.Error("nothing was collected")
 		}
 	})
