@@ -212,6 +212,7 @@ func TestHardLimitFollows(t *testing.T) {
 // Where memory is short while a machine wakes, that is said, and not that what was saved is of no use.
 func TestTooLittleMemoryToWake(t *testing.T) {
 	cfg := config(t)
+	cfg.MemoryMax = 4 << 30
 	supervisor := func() *exec.Cmd {
 		return exec.Command(built(t, "supervisor"), append([]string{"run"}, cfg.Args()...)...)
 	}
@@ -234,7 +235,7 @@ func TestTooLittleMemoryToWake(t *testing.T) {
 	if !errors.Is(err, machine.ErrUnavailable) || !strings.Contains(err.Error(), "memory is short") {
 		t.Errorf("with too little memory: %v", err)
 	}
-	cfg.MemoryMax = 0
+	cfg.MemoryMax = 4 << 30
 	woken, _ := connect(t, supervisor())
 	if got := value(t, woken, 1, "len(x) >> 20"); got != "200" {
 		t.Errorf("it woke with %s MiB", got)
