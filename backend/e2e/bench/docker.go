@@ -128,15 +128,18 @@ func importPlain(host, root string) error {
 	if load.Stdin, err = pack.StdoutPipe(); err != nil {
 		return err
 	}
-	var said bytes.Buffer
-	load.Stderr = &said
+	var packed, loaded bytes.Buffer
+	pack.Stderr, load.Stderr = &packed, &loaded
 	if err := pack.Start(); err != nil {
 		return err
 	}
 	if err := load.Run(); err != nil {
-		return fmt.Errorf("docker import: %w: %s", err, said.String())
+		return fmt.Errorf("docker import: %w: %s", err, loaded.String())
 	}
-	return pack.Wait()
+	if err := pack.Wait(); err != nil {
+		return fmt.Errorf("tar: %w: %s", err, packed.String())
+	}
+	return nil
 }
 
 // runPlain runs the same code in a container as everybody would.
