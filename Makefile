@@ -25,7 +25,7 @@ IMAGE_FILES := build/image/build build/image/compile.py $(wildcard build/image/k
 # make itself starts again below, because what `build` finds depends on what deps has installed.
 run:
 	build/deps
-	$(MAKE) build
+	$(MAKE) -j2 build
 	build/allow-namespaces
 	$(BIN)/forevervm-desktop
 
@@ -37,7 +37,7 @@ GOTEST_FLAGS := -race -p 1 -timeout 25m
 AS_ROOT := $(if $(filter 0,$(shell id -u))$(FOREVERVM_TEST_DOCKER),,-exec 'sudo -n --preserve-env env PATH=$(PATH):/usr/sbin:/sbin')
 test:
 	build/deps test
-	$(MAKE) build $(TOOLS)/gotestsum
+	$(MAKE) -j2 build $(TOOLS)/gotestsum
 	build/allow-namespaces
 	cd frontend && npm run --silent check && npm run --silent check:types && npm test --silent
 	build/image/check
