@@ -139,6 +139,14 @@ type Representation struct {
 	Href string `json:"href"` // /api/machines/{name}/instructions/{seq}/data/{item index | "result"}/{n}
 }
 
+// Plot is something that an instruction has drawn. Its representations come without text.
+type Plot struct {
+	Seq             int              `json:"seq"`
+	Place           string           `json:"place"` // the index of the item, or "result"
+	At              time.Time        `json:"at"`
+	Representations []Representation `json:"representations"`
+}
+
 // Checkpoint is a state that a machine can return to.
 type Checkpoint struct {
 	ID         string    `json:"id"`
@@ -151,7 +159,7 @@ type Checkpoint struct {
 	PauseMS    float64   `json:"pause_ms"` // how long the machine stood still for it; 0 where that was not kept
 }
 
-// NewCheckpoint is the body of POST /api/machines/{name}/checkpoints.
+// NewCheckpoint is the body of POST /api/machines/{name}/checkpoints and of PATCH …/checkpoints/{id}.
 type NewCheckpoint struct {
 	Label string `json:"label,omitempty"`
 }
@@ -189,6 +197,54 @@ type Variable struct {
 	Shape   string `json:"shape,omitempty"`
 	Size    int64  `json:"size"` // -1: unknown
 	Preview string `json:"preview,omitempty"`
+}
+
+// TableQuery is the body of POST …/table: which page of a variable that is a table.
+type TableQuery struct {
+	Variable    string        `json:"variable"`
+	Offset      int           `json:"offset,omitempty"`
+	Limit       int           `json:"limit,omitempty"` // rows, at most 200
+	FirstColumn int           `json:"first_column,omitempty"`
+	Columns     int           `json:"columns,omitempty"` // at most 50
+	Sort        *TableSort    `json:"sort,omitempty"`
+	Filters     []TableFilter `json:"filters,omitempty"`
+}
+
+// TableSort sorts rows by a column; -1 is the index.
+type TableSort struct {
+	Column     int  `json:"column"`
+	Descending bool `json:"descending,omitempty"`
+}
+
+// TableFilter leaves rows whose value in a column passes a test.
+type TableFilter struct {
+	Column int    `json:"column"` // -1 is the index
+	Test   string `json:"test"`   // contains, eq, ne, lt, le, gt, ge
+	Value  string `json:"value"`
+}
+
+// Table answers …/table.
+type Table struct {
+	Rows        int64         `json:"rows"`     // of the whole
+	Matching    int64         `json:"matching"` // that the filters leave
+	Width       int64         `json:"width"`    // columns of the whole
+	Offset      int           `json:"offset"`
+	FirstColumn int           `json:"first_column"`
+	Columns     []TableColumn `json:"columns"`
+	Items       []TableRow    `json:"items"`
+}
+
+// TableColumn is a column of a Table.
+type TableColumn struct {
+	Name   string `json:"name"`
+	Type   string `json:"type"`
+	Number bool   `json:"number"`
+}
+
+// TableRow is a row of a Table: its label, and a text for each of the columns, null where there is no value.
+type TableRow struct {
+	Index string    `json:"index"`
+	Cells []*string `json:"cells"`
 }
 
 // File is one name in a folder of a machine.

@@ -41,6 +41,15 @@ func (c *Client) ListFiles(ctx context.Context, name, path string) ([]api.File, 
 	return list.Items, err
 }
 
+// Export returns what happened in a machine as a document: "ipynb", "py", "html" or "md". The caller closes it.
+func (c *Client) Export(ctx context.Context, name, format string) (io.ReadCloser, error) {
+	resp, err := c.send(ctx, request{method: http.MethodGet, path: machinePath(name, "export"), query: url.Values{"format": {format}}, repeatable: true})
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
+}
+
 // GetFile returns the bytes of a file in a machine. size is -1 when it is not known beforehand. The caller closes it.
 func (c *Client) GetFile(ctx context.Context, name, path string) (content io.ReadCloser, size int64, err error) {
 	resp, err := c.send(ctx, request{method: http.MethodGet, path: machinePath(name, "files", "content"), query: url.Values{"path": {path}}, repeatable: true})

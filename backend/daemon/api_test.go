@@ -187,6 +187,25 @@ func (c *caller) instructionCalls(t *testing.T) {
 	if !strings.Contains(html, "<table") {
 		t.Errorf("the value's forms are %+v", done.Data)
 	}
+	plots := as[api.List[api.Plot]](c, c.send("GET", "/api/machines/"+name+"/plots?limit=1", nil))
+	if len(plots.Items) != 1 || plots.Next != "" || plots.Items[0].Seq != 0 || plots.Items[0].Place == "result" {
+		t.Errorf("%+v", plots)
+	} else {
+		for _, form := range plots.Items[0].Representations {
+			if fetched := c.send("GET", form.Href, nil); form.Text != "" || int64(len(fetched.body)) != form.Size || fetched.Header.Get("Content-Type") != form.MIME {
+				t.Errorf("%+v: %d bytes of %s", form, len(fetched.body), fetched.Header.Get("Content-Type"))
+			}
+		}
+	}
+	for format, mark := range map[string]string{"": `"nbformat": 4`, "py": "# %% Step 1", "html": "data:image/png;base64,", "md": "```python"} {
+		story := c.send("GET", "/api/machines/"+name+"/export?format="+format, nil)
+		if !strings.Contains(string(story.body), mark) || !strings.HasPrefix(story.Header.Get("Content-Disposition"), "attachment") {
+			t.Errorf("as %q: %v %.300s", format, story.Header, story.body)
+		}
+	}
+	c.fails(c.send("GET", "/api/machines/"+name+"/export?format=exe", nil), 400, "Invalid")
+	c.fails(c.send("GET", "/api/machines/"+name+"/plots?cursor=3", nil), 400, "Invalid")
+
 	var kinds []string
 	items := as[api.List[api.Item]](c, c.send("GET", path+"/0/items", nil))
 	for i, item := range items.Items {
@@ -291,6 +310,10 @@ func (c *caller) checkpointCalls(t *testing.T) {
 	if !found {
 		t.Errorf("%+v", list)
 	}
+	if kept := as[api.Checkpoint](c, c.send("PATCH", path+"/checkpoints/"+saved.ID, api.NewCheckpoint{Label: "uno"})); kept.Label != "uno" || kept.ID != saved.ID {
+		t.Errorf("%+v", kept)
+	}
+	c.fails(c.send("PATCH", path+"/checkpoints/00000000-0000000000000000", api.NewCheckpoint{}), 404, "CheckpointNotFound")
 	fork := as[api.Machine](c, c.send("POST", path+"/fork", api.NewMachine{Checkpoint: saved.ID, Title: "branch"}))
 	defer c.send("DELETE", "/api/machines/"+fork.Name+"?purge=true", nil)
 	if fork.Parent == nil || fork.Parent.Name != name || fork.Parent.LastSeq != 0 || fork.Title != "branch" {
@@ -332,6 +355,17 @@ func (c *caller) insideCalls(t *testing.T) {
 	if len(variables.Items) != 1 || variables.Items[0].Name != "numbers" || variables.Items[0].Type != "list" {
 		t.Errorf("%+v", variables)
 	}
+
+	c.run(name, "import pandas as pd\nframe = pd.DataFrame({'n': [3, 1, 2], 'w': ['a', None, 'c']})")
+	table := as[api.Table](c, c.send("POST", path+"/table", api.TableQuery{
+		Variable: "frame", Limit: 1, Sort: &api.TableSort{Column: 0}, Filters: []api.TableFilter{{Column: 0, Test: "le", Value: "2"}},
+	}))
+	if table.Rows != 3 || table.Matching != 2 || len(table.Columns) != 2 || !table.Columns[0].Number || len(table.Items) != 1 ||
+		table.Items[0].Index != "1" || *table.Items[0].Cells[0] != "1" || table.Items[0].Cells[1] != nil {
+		t.Errorf("%+v", table)
+	}
+	c.fails(c.send("POST", path+"/table", api.TableQuery{Variable: "numbers"}), 400, "Invalid")
+	c.fails(c.send("POST", path+"/table", api.TableQuery{Variable: "frame", Filters: []api.TableFilter{{Test: "is"}}}), 400, "Invalid")
 
 	large := bytes.Repeat([]byte("0123456789abcdef"), 300_000) // several pieces
 	file := path + "/files/content?path=" + url.QueryEscape("data/großes Blatt.csv")

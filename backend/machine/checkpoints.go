@@ -252,6 +252,37 @@ func (s *Service) Checkpoints(ctx context.Context, name string) ([]Checkpoint, e
 	return all, nil
 }
 
+// KeepCheckpoint has a checkpoint kept under a label until it is deleted, as if it had been asked for. One that is kept already gets the label.
+func (s *Service) KeepCheckpoint(ctx context.Context, name, id, label string) (Checkpoint, error) {
+	if err := checkText("A checkpoint's label", label, maxLabel); err != nil {
+		return Checkpoint{}, err
+	}
+	e, err := s.find(name)
+	if err != nil {
+		return Checkpoint{}, err
+	}
+	rec, err := under(ctx, e, func(ctx context.Context) (CheckpointRecord, error) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		c, err := e.checkpointOf(ctx, id)
+		if err != nil {
+			return c, err
+		}
+		if c.Kind != CheckpointManual {
+			if err := e.mayKeep(ctx); err != nil {
+				return c, err
+			}
+		}
+		c.Kind, c.Label = CheckpointManual, label
+		if err := s.store.WriteSync(ctx, func(w Writer) error { return w.PutCheckpoint(c) }); err != nil {
+			return c, err
+		}
+		s.hub.publish(Event{Type: EventCheckpoint, Machine: e.snapshotPointer()})
+		return c, nil
+	})
+	return rec.Checkpoint, err
+}
+
 // DeleteCheckpoint deletes one. The one that a machine's present state lies in is only no longer kept: the next replaces it.
 func (s *Service) DeleteCheckpoint(ctx context.Context, name, id string) error {
 	e, err := s.find(name)

@@ -393,6 +393,10 @@ func (b *box) Complete(context.Context, string, int) (machine.Completions, error
 func (b *box) Inspect(context.Context, string, int, int) (machine.Inspection, error) {
 	return machine.Inspection{}, nil
 }
+func (b *box) Table(context.Context, machine.TableQuery) (machine.Table, error) {
+	return machine.Table{}, nil
+}
+
 func (b *box) Variables(context.Context, int) ([]machine.Variable, error) { return nil, nil }
 func (b *box) ReadFile(context.Context, string, int64, int) (machine.FileChunk, error) {
 	return machine.FileChunk{}, nil

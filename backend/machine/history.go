@@ -67,6 +67,24 @@ func (s *Service) Instructions(ctx context.Context, name string, q InstructionQu
 	return s.store.Instructions(ctx, e.id, q)
 }
 
+const (
+	defaultPlots = 50
+	maxPlots     = 200
+)
+
+// Plots returns a page of what a machine's instructions have drawn. What lies in an overflow file is not among it.
+func (s *Service) Plots(ctx context.Context, name string, q PlotQuery) (Page[Plot], error) {
+	e, err := s.find(name)
+	if err != nil {
+		return Page[Plot]{}, err
+	}
+	if q.Limit <= 0 {
+		q.Limit = defaultPlots
+	}
+	q.Limit = min(q.Limit, maxPlots)
+	return s.store.Plots(ctx, e.id, q)
+}
+
 // maxItems bounds a page of items by number; the store bounds it by size.
 const maxItems = 1000
 

@@ -1,11 +1,21 @@
 package machine
 
-import "context"
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+)
 
 const (
 	maxVariables = 1000
 	maxFiles     = 1000
 	maxChunk     = 4 << 20 // bytes of a file at a time
+
+	maxTableRows    = 200
+	maxTableColumns = 50
+	maxTableFilters = 16
+	maxTableText    = 1000 // bytes of a filter, and of the variable's name
 )
 
 // inside does something in a machine's memory, waking it if need be.
@@ -64,6 +74,28 @@ func (s *Service) Inspect(ctx context.Context, name, code string, cursor, detail
 func (s *Service) Variables(ctx context.Context, name string) (v []Variable, err error) {
 	err = s.inside(ctx, name, func(b Sandbox) error { v, err = b.Variables(ctx, maxVariables); return err })
 	return v, err
+}
+
+// tableTests are what a filter can ask.
+var tableTests = []string{"contains", "eq", "ne", "lt", "le", "gt", "ge"}
+
+// Table reads a page of a table in a machine, at most 200 rows of 50 columns.
+func (s *Service) Table(ctx context.Context, name string, q TableQuery) (t Table, err error) {
+	if q.Name == "" || len(q.Name) > maxTableText {
+		return t, invalid("Say which variable the table is.")
+	}
+	if q.Offset < 0 || q.Limit < 0 || q.FirstColumn < 0 || q.Columns < 0 || len(q.Filters) > maxTableFilters {
+		return t, invalid("A page of a table begins at row 0 and column 0 or behind them, and has at most %d filters.", maxTableFilters)
+	}
+	for _, f := range q.Filters {
+		if !slices.Contains(tableTests, f.Test) || len(f.Value) > maxTableText {
+			return t, invalid("A filter is one of %s, with a value of at most %d bytes.", strings.Join(tableTests, ", "), maxTableText)
+		}
+	}
+	q.Limit = min(cmp.Or(q.Limit, maxTableRows), maxTableRows)
+	q.Columns = min(cmp.Or(q.Columns, maxTableColumns), maxTableColumns)
+	err = s.inside(ctx, name, func(b Sandbox) error { t, err = b.Table(ctx, q); return err })
+	return t, err
 }
 
 // ReadFile reads a part of a file, at most 4 MiB.

@@ -2,6 +2,8 @@ package machine
 
 import (
 	"io"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -61,6 +63,48 @@ type InstructionQuery struct {
 	After  *int // only seq > After
 	Newest bool // newest first; else oldest first
 	Limit  int  // default 50, at most 500
+}
+
+// PlotPlace is where something drawn stands in a machine's history.
+type PlotPlace struct {
+	Seq  int
+	Item int // its index among the items of the instruction; -1 for the result
+}
+
+// String is the place as a cursor, such as "12.0" or "12.result".
+func (p PlotPlace) String() string {
+	item := "result"
+	if p.Item >= 0 {
+		item = strconv.Itoa(p.Item)
+	}
+	return strconv.Itoa(p.Seq) + "." + item
+}
+
+// ParsePlotPlace reads what String wrote.
+func ParsePlotPlace(text string) (PlotPlace, error) {
+	seq, item, found := strings.Cut(text, ".")
+	p := PlotPlace{Item: -1}
+	var err error
+	if p.Seq, err = strconv.Atoi(seq); err == nil && item != "result" {
+		p.Item, err = strconv.Atoi(item)
+	}
+	if !found || err != nil || p.Seq < 0 || p.Item < -1 {
+		return p, invalid("This is not where a page of plots ended: pass the next of the answer before.")
+	}
+	return p, nil
+}
+
+// PlotQuery chooses what a machine's instructions have drawn, newest first.
+type PlotQuery struct {
+	Before *PlotPlace // only what stands before
+	Limit  int        // default 50, at most 200
+}
+
+// Plot is something drawn: a picture, or a figure as data. Its representations are told without their data.
+type Plot struct {
+	PlotPlace
+	At              time.Time
+	Representations []Representation
 }
 
 // SearchQuery is a full-text search over code and output; words as people type them, all must match.

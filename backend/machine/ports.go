@@ -123,6 +123,8 @@ type Sandbox interface {
 	Complete(ctx context.Context, code string, cursor int) (Completions, error)
 	Inspect(ctx context.Context, code string, cursor, detail int) (Inspection, error)
 	Variables(ctx context.Context, limit int) ([]Variable, error)
+	// Table reads a page of a table. What the machine cannot give in a second it refuses.
+	Table(ctx context.Context, q TableQuery) (Table, error)
 	ReadFile(ctx context.Context, path string, offset int64, length int) (FileChunk, error)
 	WriteFile(ctx context.Context, path string, offset int64, truncate bool, data []byte) error
 	ListFiles(ctx context.Context, path string, limit int) ([]FileEntry, error)
@@ -226,6 +228,49 @@ type Variable struct {
 	Shape   string // "(3, 4)", "12", or ""
 	Size    int64  // bytes, where cheap to know; -1 otherwise
 	Preview string
+}
+
+// TableQuery chooses a page of a variable that is a table: a data frame, a series or an array.
+type TableQuery struct {
+	Name        string
+	Offset      int // of rows, once they are sorted and filtered
+	Limit       int // rows
+	FirstColumn int
+	Columns     int
+	Sort        *TableSort // nil: as they stand
+	Filters     []TableFilter
+}
+
+// TableSort sorts the rows by a column; -1 is the index.
+type TableSort struct {
+	Column     int
+	Descending bool
+}
+
+// TableFilter leaves the rows whose value in a column, -1 for the index, passes a test: contains, eq, ne, lt, le, gt or ge.
+type TableFilter struct {
+	Column int
+	Test   string
+	Value  string // compared as what the column holds
+}
+
+// Table is a page of a table, as text: as hostile as what the machine prints.
+type Table struct {
+	Rows        int64 // of the whole
+	Matching    int64 // that the filters leave
+	Width       int64 // columns of the whole
+	Offset      int   // of the first row here, among those that match
+	FirstColumn int
+	Columns     []TableColumn
+	Index       []string
+	Cells       [][]*string // by row; nil where there is no value
+}
+
+// TableColumn is a column of a Table.
+type TableColumn struct {
+	Name   string
+	Type   string
+	Number bool
 }
 
 // FileChunk is a part of a file.

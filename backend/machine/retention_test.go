@@ -128,3 +128,35 @@ func TestHistoryIsNotForgottenForNothing(t *testing.T) {
 		}
 	})
 }
+
+// A checkpoint that was made by itself can be kept: it is then neither thinned out nor replaced.
+func TestAnAutomaticCheckpointCanBeKept(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.used("m")
+		w.run("m", "print 1")
+		w.pass(time.Minute)
+		all, err := w.Checkpoints(w.ctx, "m")
+		w.ok(err)
+		first := all[len(all)-1]
+		if first.Kind != machine.CheckpointAuto {
+			t.Fatalf("%+v", all)
+		}
+		if _, err := w.KeepCheckpoint(w.ctx, "m", first.ID, strings.Repeat("x", 1000)); !errors.Is(err, machine.ErrInvalid) {
+			t.Errorf("an endless label: %v", err)
+		}
+		kept, err := w.KeepCheckpoint(w.ctx, "m", first.ID, "the start")
+		w.ok(err)
+		if kept.Kind != machine.CheckpointManual || kept.Label != "the start" || kept.LastSeq != first.LastSeq {
+			t.Errorf("%+v", kept)
+		}
+		w.run("m", "print 2")
+		w.pass(100 * 24 * time.Hour)
+		all, err = w.Checkpoints(w.ctx, "m")
+		w.ok(err)
+		if got := all[len(all)-1]; got.ID != first.ID || got.Label != "the start" {
+			t.Errorf("after a hundred days there are %+v", all)
+		}
+		_, err = w.Rewind(w.ctx, "m", first.ID)
+		w.ok(err)
+	})
+}

@@ -21,6 +21,9 @@ type Store interface {
 	// Items returns stored items with index >= from, in order, at most limit and at most a few MiB but always one.
 	Items(ctx context.Context, id ID, seq, from, limit int) (ItemPage, error)
 
+	// Plots returns a page of what a machine's instructions have drawn, newest first, without the data and what was cleared or replaced.
+	Plots(ctx context.Context, id ID, q PlotQuery) (Page[Plot], error)
+
 	// Overflows returns progress of instructions after a number that have an overflow file, in order, some at a time.
 	Overflows(ctx context.Context, id ID, after int) ([]InstructionRecord, error)
 

@@ -252,7 +252,7 @@ func (s *supervisor) serveStream(ctx context.Context, stream net.Conn) {
 		return
 	}
 	switch q.Type {
-	case protocol.TypeComplete, protocol.TypeInspect, protocol.TypeVariables,
+	case protocol.TypeComplete, protocol.TypeInspect, protocol.TypeVariables, protocol.TypeTable,
 		protocol.TypeReadFile, protocol.TypeWriteFile, protocol.TypeListFiles:
 	default:
 		writeReply(stream, failure(&told{protocol.KindInvalid, "The supervisor knows no question " + q.Type + "."}), nil)

@@ -26,6 +26,18 @@ func (s *Server) createCheckpoint(w http.ResponseWriter, r *http.Request) error 
 	return writeJSON(w, http.StatusOK, checkpointJSON(made))
 }
 
+func (s *Server) keepCheckpoint(w http.ResponseWriter, r *http.Request) error {
+	var body api.NewCheckpoint
+	if err := readJSON(w, r, &body); err != nil {
+		return err
+	}
+	kept, err := s.config.Machines.KeepCheckpoint(r.Context(), r.PathValue("name"), r.PathValue("id"), body.Label)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, checkpointJSON(kept))
+}
+
 func (s *Server) deleteCheckpoint(w http.ResponseWriter, r *http.Request) error {
 	if err := s.config.Machines.DeleteCheckpoint(r.Context(), r.PathValue("name"), r.PathValue("id")); err != nil {
 		return err

@@ -49,6 +49,35 @@ func (s *Server) listVariables(w http.ResponseWriter, r *http.Request) error {
 	}))
 }
 
+func (s *Server) readTable(w http.ResponseWriter, r *http.Request) error {
+	var body api.TableQuery
+	if err := readJSON(w, r, &body); err != nil {
+		return err
+	}
+	wanted := machine.TableQuery{Name: body.Variable, Offset: body.Offset, Limit: body.Limit, FirstColumn: body.FirstColumn, Columns: body.Columns}
+	if body.Sort != nil {
+		wanted.Sort = &machine.TableSort{Column: body.Sort.Column, Descending: body.Sort.Descending}
+	}
+	for _, f := range body.Filters {
+		wanted.Filters = append(wanted.Filters, machine.TableFilter{Column: f.Column, Test: f.Test, Value: f.Value})
+	}
+	found, err := s.config.Machines.Table(r.Context(), r.PathValue("name"), wanted)
+	if err != nil {
+		return err
+	}
+	answer := api.Table{
+		Rows: found.Rows, Matching: found.Matching, Width: found.Width, Offset: found.Offset, FirstColumn: found.FirstColumn,
+		Columns: []api.TableColumn{}, Items: []api.TableRow{},
+	}
+	for _, c := range found.Columns {
+		answer.Columns = append(answer.Columns, api.TableColumn{Name: c.Name, Type: c.Type, Number: c.Number})
+	}
+	for i, cells := range found.Cells {
+		answer.Items = append(answer.Items, api.TableRow{Index: found.Index[i], Cells: cells})
+	}
+	return writeJSON(w, http.StatusOK, answer)
+}
+
 func (s *Server) listFiles(w http.ResponseWriter, r *http.Request) error {
 	folder := r.URL.Query().Get("path")
 	if folder == "" {

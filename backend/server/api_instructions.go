@@ -86,6 +86,31 @@ func (s *Server) listInstructions(w http.ResponseWriter, r *http.Request) error 
 	}))
 }
 
+func (s *Server) listPlots(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	var wanted machine.PlotQuery
+	var err error
+	if wanted.Limit, err = queryInt(query, "limit", 1, 0); err != nil {
+		return err
+	}
+	if cursor := query.Get("cursor"); cursor != "" {
+		place, err := machine.ParsePlotPlace(cursor)
+		if err != nil {
+			return err
+		}
+		wanted.Before = &place
+	}
+	name, err := s.name(r)
+	if err != nil {
+		return err
+	}
+	found, err := s.config.Machines.Plots(r.Context(), name, wanted)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, list(found.Items, found.Next, func(p machine.Plot) api.Plot { return plotJSON(name, p) }))
+}
+
 // getInstruction answers with an instruction, waiting for its end where it was asked to.
 func (s *Server) getInstruction(w http.ResponseWriter, r *http.Request) error {
 	name, seq, err := s.instruction(r)

@@ -58,12 +58,20 @@ func representations(name string, seq int, place string, forms []machine.Represe
 			MIME: text([]byte(form.MIME)), Size: int64(form.Size()),
 			Href: "/api/machines/" + url.PathEscape(name) + "/instructions/" + strconv.Itoa(seq) + "/data/" + place + "/" + strconv.Itoa(n),
 		}
-		if form.IsText() && form.Size() <= maxInline {
+		if form.IsText() && form.Omitted == 0 && form.Size() <= maxInline {
 			one.Text = text(form.Data)
 		}
 		out = append(out, one)
 	}
 	return out
+}
+
+func plotJSON(name string, p machine.Plot) api.Plot {
+	place := "result"
+	if p.Item >= 0 {
+		place = strconv.Itoa(p.Item)
+	}
+	return api.Plot{Seq: p.Seq, Place: place, At: p.At.UTC(), Representations: representations(name, p.Seq, place, p.Representations)}
 }
 
 func checkpointJSON(c machine.Checkpoint) api.Checkpoint {

@@ -27,6 +27,8 @@ type Machines interface {
 	// Wait returns the instruction once it is done, or as it is when ctx ends (with ctx's error).
 	Wait(ctx context.Context, name string, seq int) (machine.Instruction, error)
 	Instructions(ctx context.Context, name string, q machine.InstructionQuery) (machine.Page[machine.Instruction], error)
+	// Plots returns a page of what a machine's instructions have drawn, newest first.
+	Plots(ctx context.Context, name string, q machine.PlotQuery) (machine.Page[machine.Plot], error)
 	// Items returns the stored output items with index >= from, at most limit.
 	Items(ctx context.Context, name string, seq, from, limit int) ([]machine.Item, error)
 	// Follow calls yield with each item from index `from` on, stored ones first and then as they come, until the
@@ -45,6 +47,8 @@ type Machines interface {
 	Wake(ctx context.Context, name string) error
 	Checkpoint(ctx context.Context, name, label string) (machine.Checkpoint, error) // manual, kept
 	Checkpoints(ctx context.Context, name string) ([]machine.Checkpoint, error)     // newest first
+	// KeepCheckpoint has a checkpoint kept until it is deleted, under a label.
+	KeepCheckpoint(ctx context.Context, name, id, label string) (machine.Checkpoint, error)
 	DeleteCheckpoint(ctx context.Context, name, id string) error
 	Rewind(ctx context.Context, name, checkpoint string) (machine.Machine, error)
 	// Fork makes a new machine from a checkpoint; "" forks the present state. Options' zero fields are taken from the parent.
@@ -53,6 +57,8 @@ type Machines interface {
 	Complete(ctx context.Context, name, code string, cursor int) (machine.Completions, error)
 	Inspect(ctx context.Context, name, code string, cursor, detail int) (machine.Inspection, error)
 	Variables(ctx context.Context, name string) ([]machine.Variable, error)
+	// Table reads a page of a variable that is a table.
+	Table(ctx context.Context, name string, q machine.TableQuery) (machine.Table, error)
 	ReadFile(ctx context.Context, name, path string, offset int64, length int) (machine.FileChunk, error)
 	WriteFile(ctx context.Context, name, path string, offset int64, truncate bool, data []byte) error
 	ListFiles(ctx context.Context, name, path string) ([]machine.FileEntry, error)

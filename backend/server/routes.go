@@ -65,8 +65,12 @@ func (s *Server) routes() []route {
 		{pattern: "GET /api/machines/{name}/instructions/{seq}/data/{place}/{n}", handle: s.getData},
 		{pattern: "GET /api/machines/{name}/instructions/{seq}/output", handle: s.getOutput},
 
+		{pattern: "GET /api/machines/{name}/export", handle: s.export},
+		{pattern: "GET /api/machines/{name}/plots", handle: s.listPlots},
+
 		{pattern: "GET /api/machines/{name}/checkpoints", handle: s.listCheckpoints},
 		{pattern: "POST /api/machines/{name}/checkpoints", handle: s.createCheckpoint},
+		{pattern: "PATCH /api/machines/{name}/checkpoints/{id}", handle: s.keepCheckpoint},
 		{pattern: "DELETE /api/machines/{name}/checkpoints/{id}", handle: s.deleteCheckpoint},
 		{pattern: "POST /api/machines/{name}/rewind", handle: s.rewind},
 		{pattern: "POST /api/machines/{name}/fork", handle: s.fork},
@@ -74,6 +78,7 @@ func (s *Server) routes() []route {
 		{pattern: "POST /api/machines/{name}/complete", handle: s.complete},
 		{pattern: "POST /api/machines/{name}/inspect", handle: s.inspect},
 		{pattern: "GET /api/machines/{name}/variables", handle: s.listVariables},
+		{pattern: "POST /api/machines/{name}/table", handle: s.readTable},
 		{pattern: "GET /api/machines/{name}/files", handle: s.listFiles},
 		{pattern: "GET /api/machines/{name}/files/content", handle: s.readFile},
 		{pattern: "PUT /api/machines/{name}/files/content", handle: s.writeFile},

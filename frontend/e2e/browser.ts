@@ -70,6 +70,14 @@ export class Tab {
     return step;
   }
 
+  /** Opens the panel at the right where it is closed, and a tab of it. */
+  async side(tab: string): Promise<Locator> {
+    const show = this.page.getByRole('button', { name: 'Show plots, variables and more' });
+    if (await show.isVisible()) await show.click();
+    await this.page.getByRole('tab', { name: tab }).click();
+    return this.page.getByRole('tabpanel', { name: tab });
+  }
+
   async menu(item: string): Promise<void> {
     await this.page.getByRole('button', { name: 'More for this machine', exact: true }).click();
     await this.page.getByRole('menuitem', { name: item }).click();

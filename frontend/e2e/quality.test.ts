@@ -52,6 +52,24 @@ for (const dark of [false, true]) {
       await page.getByText('NameError').first().waitFor();
       await tab.runToEnd(3, 'import pandas as pd; pd.DataFrame({"x": [1, 2]})');
       expect(await violations(tab)).toEqual([]);
+      await tab.runToEnd(
+        4,
+        'plot = __import__("matplotlib.pyplot").pyplot.plot([1])\ndf = pd.DataFrame({"x": [1]})',
+      );
+      for (const name of ['Plots', 'Variables', 'Checkpoints', 'About']) {
+        const panel = await tab.side(name);
+        await panel
+          .getByText(/1 of 1|DataFrame|a point|Memory limit/)
+          .first()
+          .waitFor();
+        expect(await violations(tab)).toEqual([]);
+      }
+      await (await tab.side('Variables')).getByRole('button', { name: 'df' }).click();
+      await page.getByText('1–1 of 1').waitFor();
+      expect(await violations(tab)).toEqual([]);
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      await page.getByRole('button', { name: 'Hide the panel' }).click();
       await tab.menu('Name and tags');
       await page.getByRole('dialog').waitFor();
       expect(await violations(tab)).toEqual([]);

@@ -272,6 +272,17 @@ var lifeTests = []test{
 		if v := found["table"]; v.Type != "ndarray" || v.Shape != "(3, 4)" || v.Size != 96 {
 			t.Errorf("table is listed as %+v", v)
 		}
+		var page machine.Table
+		patiently(func() (err error) {
+			page, err = m.box.Table(m.ctx(), machine.TableQuery{Name: "table", Limit: 2, FirstColumn: 1, Columns: 2})
+			return err
+		})
+		if page.Rows != 3 || page.Width != 4 || len(page.Cells) != 2 || len(page.Columns) != 2 || !page.Columns[0].Number {
+			t.Errorf("a page of table is %+v", page)
+		}
+		if _, err := m.box.Table(m.ctx(), machine.TableQuery{Name: "greeting", Limit: 2, Columns: 2}); !errors.Is(err, machine.ErrInvalid) {
+			t.Errorf("a greeting as a table: %v", err)
+		}
 		if v := found["greeting"]; v.Type != "str" || v.Preview != "'hello'" {
 			t.Errorf("greeting is listed as %+v", v)
 		}

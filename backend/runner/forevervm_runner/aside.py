@@ -1,6 +1,6 @@
 """Questions whose answer may run the user's code (completion, inspection), asked in a forked copy of the process.
 
-The copy is killed after 200 ms. Whatever it ran, changed or looped in is gone with it, and the user's own
+The copy is killed after 200 ms, or what else is said. Whatever it ran, changed or looped in is gone with it, and the user's own
 state was never touched.
 """
 
@@ -32,8 +32,8 @@ _monotonic, _SIGKILL, _suppress = time.monotonic, signal.SIGKILL, contextlib.sup
 Answer = dict[str, Any]
 
 
-def ask(question: Callable[[], Any]) -> Answer:
-    """`{"result": …}` or `{"error": …}`, at the latest 200 ms and a fork later."""
+def ask(question: Callable[[], Any], seconds: float = SECONDS) -> Answer:
+    """`{"result": …}` or `{"error": …}`, at the latest this time and a fork later."""
     ours, theirs = _pipe()
     try:
         pid = _fork()
@@ -44,7 +44,7 @@ def ask(question: Callable[[], Any]) -> Answer:
         _close(theirs)
         theirs = -1
         try:
-            return _wait(ours)
+            return _wait(ours, seconds)
         finally:
             _end(pid)
     finally:
@@ -72,8 +72,8 @@ def _answer(question: Callable[[], Any], fd: int) -> None:
         _exit(0)
 
 
-def _wait(fd: int) -> Answer:
-    deadline = _monotonic() + SECONDS
+def _wait(fd: int, seconds: float) -> Answer:
+    deadline = _monotonic() + seconds
     decoder = inner_decoder()
     poll = _poll()
     poll.register(fd, _POLLIN)

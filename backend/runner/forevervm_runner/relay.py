@@ -34,11 +34,18 @@ PRESS_SECONDS = 0.002
 # With more processes than this code may be multiplying, and the relay gets to do very little: they are held still to be signalled.
 MANY_PROCESSES = 32
 ANSWER_SECONDS = 0.5
+TABLE_SECONDS = 1.5
 CONFIGURE_SECONDS = 2.0
 LAST_WORDS_SECONDS = 5.0
 RESULT_DEPTH = 8
 
-QUESTIONS = ("complete", "inspect", "variables", "limit")
+QUESTIONS = {
+    "complete": ANSWER_SECONDS,
+    "inspect": ANSWER_SECONDS,
+    "variables": ANSWER_SECONDS,
+    "limit": ANSWER_SECONDS,
+    "table": TABLE_SECONDS,
+}
 FILE_REQUESTS = ("read_file", "write_file", "list_files")
 BUSY = "busy: Python is occupied; ask again when the running instruction lets go."
 
@@ -160,7 +167,7 @@ class Relay:
             self._resume = header
             self._begin_resume()
         elif kind in QUESTIONS:
-            if not self._questions.add(header, payload, ANSWER_SECONDS):
+            if not self._questions.add(header, payload, QUESTIONS[kind]):
                 self._reply(header.get("id"), error=BUSY)
         elif kind in FILE_REQUESTS:
             self._files.ask(header, payload)

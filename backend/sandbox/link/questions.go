@@ -18,6 +18,8 @@ const (
 	maxEntries   = 10_000
 	maxName      = 4 << 10
 	maxText      = 1 << 20
+	maxCell      = 1 << 10
+	maxProblem   = 1 << 10
 )
 
 // Complete tells what could stand at the cursor.
@@ -130,6 +132,100 @@ func (v variable) domain() machine.Variable {
 		out.Preview = clip(*v.Preview, maxName)
 	}
 	return out
+}
+
+// Table reads a page of a table.
+func (s *Sandbox) Table(ctx context.Context, q machine.TableQuery) (machine.Table, error) {
+	query, err := json.Marshal(asked(q))
+	if err != nil {
+		return machine.Table{}, err
+	}
+	var answer tablePage
+	if err := s.question(ctx, protocol.Request{Type: protocol.TypeTable}, string(query), &answer); err != nil {
+		return machine.Table{}, err
+	}
+	return answer.domain(q)
+}
+
+// tableQuery is a query as the runner reads it.
+type tableQuery struct {
+	Name        string        `json:"name"`
+	Offset      int           `json:"offset"`
+	Limit       int           `json:"limit"`
+	FirstColumn int           `json:"first_column"`
+	Columns     int           `json:"columns"`
+	Sort        *tableSort    `json:"sort"`
+	Filters     []tableFilter `json:"filters"`
+}
+
+type tableSort struct {
+	Column     int  `json:"column"`
+	Descending bool `json:"descending"`
+}
+
+type tableFilter struct {
+	Column int    `json:"column"`
+	Test   string `json:"test"`
+	Value  string `json:"value"`
+}
+
+func asked(q machine.TableQuery) tableQuery {
+	out := tableQuery{Name: q.Name, Offset: q.Offset, Limit: q.Limit, FirstColumn: q.FirstColumn, Columns: q.Columns}
+	if q.Sort != nil {
+		out.Sort = &tableSort{q.Sort.Column, q.Sort.Descending}
+	}
+	for _, f := range q.Filters {
+		out.Filters = append(out.Filters, tableFilter(f))
+	}
+	return out
+}
+
+// tablePage is what the runner answers: a page, or a sentence that says why there is none.
+type tablePage struct {
+	Problem     string `json:"problem"`
+	Rows        int64  `json:"rows"`
+	Matching    int64  `json:"matching"`
+	Width       int64  `json:"width"`
+	Offset      int    `json:"offset"`
+	FirstColumn int    `json:"first_column"`
+	Columns     []struct {
+		Name   string `json:"name"`
+		Type   string `json:"type"`
+		Number bool   `json:"number"`
+	} `json:"columns"`
+	Index []string    `json:"index"`
+	Cells [][]*string `json:"cells"`
+}
+
+// domain checks the page against what was asked for: no more of it than that, and every row as long as there are columns.
+func (p *tablePage) domain(q machine.TableQuery) (machine.Table, error) {
+	if p.Problem != "" {
+		return machine.Table{}, &machine.Error{Kind: machine.ErrInvalid, Message: clip(p.Problem, maxProblem)}
+	}
+	rows, columns := len(p.Cells), len(p.Columns)
+	if rows > q.Limit || columns > q.Columns || len(p.Index) != rows || p.Offset < 0 || p.FirstColumn < 0 ||
+		p.Matching < int64(rows) || p.Rows < p.Matching || p.Width < int64(columns) {
+		return machine.Table{}, nonsense(nil)
+	}
+	t := machine.Table{
+		Rows: p.Rows, Matching: p.Matching, Width: p.Width, Offset: p.Offset, FirstColumn: p.FirstColumn,
+		Columns: make([]machine.TableColumn, columns), Index: make([]string, rows), Cells: p.Cells,
+	}
+	for i, c := range p.Columns {
+		t.Columns[i] = machine.TableColumn{Name: clip(c.Name, maxCell), Type: clip(c.Type, maxCell), Number: c.Number}
+	}
+	for i, row := range p.Cells {
+		if len(row) != columns {
+			return machine.Table{}, nonsense(nil)
+		}
+		t.Index[i] = clip(p.Index[i], maxCell)
+		for _, cell := range row {
+			if cell != nil {
+				*cell = clip(*cell, maxCell)
+			}
+		}
+	}
+	return t, nil
 }
 
 // ListFiles lists a folder, at most limit names.

@@ -28,6 +28,7 @@ const (
 	TypeComplete  = "complete"
 	TypeInspect   = "inspect"
 	TypeVariables = "variables"
+	TypeTable     = "table"
 	TypeReadFile  = "read_file"
 	TypeWriteFile = "write_file"
 	TypeListFiles = "list_files"

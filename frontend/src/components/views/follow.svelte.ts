@@ -47,6 +47,14 @@ export function follow() {
     },
     toEnd,
 
+    /** Brings an element to the top, and stays there. */
+    to(target: Element): void {
+      atEnd = false;
+      intended = performance.now();
+      target.scrollIntoView({ block: 'start' });
+      lastTop = element?.scrollTop ?? 0;
+    },
+
     viewport(node: HTMLElement) {
       element = node;
       const listening = new AbortController();

@@ -14,10 +14,15 @@ import type {
   MachineChange,
   NewMachine,
   Page,
+  Plot,
   Representation,
   Status,
+  Table,
+  TableQuery,
+  Variable,
 } from './types';
 import { Http } from './http';
+import { isDone } from './types';
 
 /** The daemon's operations, named as in backend/api/openapi.yaml. All throw ApiError or Unreachable. */
 export class Api {
@@ -76,6 +81,10 @@ export class Api {
       json: label === '' ? {} : { label },
     });
 
+  /** Has one kept until it is deleted. */
+  keepCheckpoint = (name: string, id: string, label: string) =>
+    this.http.json<Checkpoint>(at(name, 'checkpoints', id), { method: 'PATCH', json: { label } });
+
   async deleteCheckpoint(name: string, id: string): Promise<void> {
     await this.http.send(at(name, 'checkpoints', id), { method: 'DELETE' });
   }
@@ -86,8 +95,12 @@ export class Api {
       query: { order: 'newest', before, limit },
     });
 
+  /** Figures come as SVG, too, which stays sharp at any size. */
   execute = (name: string, code: string) =>
-    this.http.json<Instruction>(at(name, 'instructions'), { method: 'POST', json: { code } });
+    this.http.json<Instruction>(at(name, 'instructions'), {
+      method: 'POST',
+      json: { code, formats: ['svg'] },
+    });
 
   async cancelInstruction(name: string, seq: number): Promise<void> {
     await this.http.send(at(name, 'instructions', seq), { method: 'DELETE' });
@@ -101,6 +114,15 @@ export class Api {
   instruction = (name: string, seq: number) =>
     this.http.json<Instruction>(at(name, 'instructions', seq));
 
+  /** The instruction once it is over. */
+  async ended(name: string, seq: number): Promise<Instruction> {
+    for (;;) {
+      const path = at(name, 'instructions', seq);
+      const now = await this.http.json<Instruction>(path, { query: { wait: 600 } });
+      if (isDone(now)) return now;
+    }
+  }
+
   /** Everything that is kept of an instruction's output, as text: up to hundreds of megabytes, unread. */
   output = (name: string, seq: number, signal: AbortSignal) =>
     this.http.send(at(name, 'instructions', seq, 'output'), { signal });
@@ -110,6 +132,25 @@ export class Api {
     if (!representation.href.startsWith('/api/')) throw new Error('This output has no address.');
     const response = await this.http.send(representation.href, { signal });
     return new Blob([await response.arrayBuffer()], { type: representation.mime });
+  }
+
+  /** What the machine has drawn before the cursor, newest first. */
+  listPlots = (name: string, cursor: string | undefined, limit: number) =>
+    this.http.json<Page<Plot>>(at(name, 'plots'), { query: { cursor, limit } });
+
+  /** Wakes a machine that is not in memory. */
+  async listVariables(name: string): Promise<Variable[]> {
+    return (await this.http.json<Page<Variable>>(at(name, 'variables'))).items;
+  }
+
+  /** A page of a variable that is a table. */
+  readTable = (name: string, json: TableQuery, signal: AbortSignal) =>
+    this.http.json<Table>(at(name, 'table'), { method: 'POST', json, signal });
+
+  /** A file of a machine's. */
+  async readFile(name: string, path: string): Promise<Blob> {
+    const response = await this.http.send(at(name, 'files', 'content'), { query: { path } });
+    return response.blob();
   }
 
   complete = (name: string, code: string, cursor: number, signal: AbortSignal) =>

@@ -37,6 +37,11 @@ export class Http {
     private readonly client: string,
   ) {}
 
+  /** Where the daemon is, for who writes a program that speaks to it. */
+  get address(): string {
+    return this.connection.url || location.origin;
+  }
+
   /** From now on nothing is sent any more: nobody knows who would answer. */
   close(): void {
     this.closed = true;

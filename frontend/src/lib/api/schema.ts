@@ -548,6 +548,54 @@ export interface paths {
     delete: operations['deleteCheckpoint'];
     options?: never;
     head?: never;
+    /** Keeps a checkpoint under a label until it is deleted, whoever made it */
+    patch: operations['keepCheckpoint'];
+    trace?: never;
+  };
+  '/api/machines/{name}/export': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    /**
+     * What happened in a machine, as a document
+     * @description A Jupyter notebook, a script of the code alone, one page that needs nothing else, or Markdown. What a machine put out is hostile: the page
+     *     runs no script and loads nothing, and shows HTML only in frames that cannot either.
+     */
+    get: operations['exportMachine'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/machines/{name}/plots': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    /**
+     * What a machine's instructions have drawn, newest first
+     * @description Pictures, and figures as data. What was cleared, or drawn again in its place, is not among it.
+     */
+    get: operations['listPlots'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
     patch?: never;
     trace?: never;
   };
@@ -753,6 +801,29 @@ export interface paths {
     get: operations['listVariables'];
     put?: never;
     post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/machines/{name}/table': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * A page of a variable that is a table (a data frame, a series, an array), sorted and filtered by the machine
+     * @description What the machine cannot give within a second it refuses.
+     */
+    post: operations['readTable'];
     delete?: never;
     options?: never;
     head?: never;
@@ -1124,6 +1195,16 @@ export interface components {
       /** @description Where the bytes are */
       href: string;
     };
+    Plot: {
+      /** @description Of the instruction */
+      seq: number;
+      /** @description The index of the item, or `result` */
+      place: string;
+      /** Format: date-time */
+      at: string;
+      /** @description Without text */
+      representations: components['schemas']['Representation'][];
+    };
     Checkpoint: {
       id: string;
       /** @enum {string} */
@@ -1167,6 +1248,54 @@ export interface components {
       size: number;
       preview?: string;
     };
+    TableQuery: {
+      variable: string;
+      /** @description Of the first row, once they are sorted and filtered */
+      offset?: number;
+      /** @description Rows, at most 200 */
+      limit?: number;
+      first_column?: number;
+      /** @description At most 50 */
+      columns?: number;
+      sort?: components['schemas']['TableSort'];
+      /** @description All must match */
+      filters?: components['schemas']['TableFilter'][];
+    };
+    TableSort: {
+      /** @description -1 is the index */
+      column: number;
+      descending?: boolean;
+    };
+    TableFilter: {
+      /** @description -1 is the index */
+      column: number;
+      /** @enum {string} */
+      test: 'contains' | 'eq' | 'ne' | 'lt' | 'le' | 'gt' | 'ge';
+      /** @description Compared as what the column holds */
+      value: string;
+    };
+    Table: {
+      /** @description Of the whole */
+      rows: number;
+      /** @description Rows that the filters leave */
+      matching: number;
+      /** @description Columns of the whole */
+      width: number;
+      offset: number;
+      first_column: number;
+      columns: components['schemas']['TableColumn'][];
+      items: components['schemas']['TableRow'][];
+    };
+    TableColumn: {
+      name: string;
+      type: string;
+      number: boolean;
+    };
+    TableRow: {
+      index: string;
+      /** @description One for each of the columns, null where there is no value */
+      cells: (string | null)[];
+    };
     File: {
       name: string;
       dir: boolean;
@@ -1194,6 +1323,10 @@ export interface components {
     };
     ItemList: {
       items: components['schemas']['Item'][];
+      next?: string;
+    };
+    PlotList: {
+      items: components['schemas']['Plot'][];
       next?: string;
     };
     CheckpointList: {
@@ -2094,6 +2227,90 @@ export interface operations {
       default: components['responses']['Error'];
     };
   };
+  keepCheckpoint: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['NewCheckpoint'];
+      };
+    };
+    responses: {
+      /** @description The checkpoint */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Checkpoint'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  exportMachine: {
+    parameters: {
+      query?: {
+        format?: 'ipynb' | 'py' | 'html' | 'md';
+      };
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The document */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          '*/*': string;
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  listPlots: {
+    parameters: {
+      query?: {
+        /** @description `next` of the page before */
+        cursor?: components['parameters']['Cursor'];
+        /** @description Most items on a page */
+        limit?: components['parameters']['Limit'];
+      };
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page of plots */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['PlotList'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
   listInstructions: {
     parameters: {
       query?: {
@@ -2400,6 +2617,34 @@ export interface operations {
         };
         content: {
           'application/json': components['schemas']['VariableList'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  readTable: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['TableQuery'];
+      };
+    };
+    responses: {
+      /** @description The page */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Table'];
         };
       };
       default: components['responses']['Error'];

@@ -11,6 +11,12 @@ export type Instruction = Schemas['Instruction'];
 export type InstructionStatus = Schemas['InstructionStatus'];
 export type Item = Schemas['Item'];
 export type Representation = Schemas['Representation'];
+export type Plot = Schemas['Plot'];
+export type Variable = Schemas['Variable'];
+export type Table = Schemas['Table'];
+export type TableQuery = Schemas['TableQuery'];
+export type TableSort = Schemas['TableSort'];
+export type TableFilter = Schemas['TableFilter'];
 export type Checkpoint = Schemas['Checkpoint'];
 export type Completions = Schemas['Completions'];
 export type Engine = Schemas['Engine'];
@@ -24,6 +30,12 @@ export type AppBackup = Schemas['AppBackup'];
 export type AppTest = Schemas['AppTest'];
 export type ChangeApp = Schemas['ChangeApp'];
 export type ErrorBody = Schemas['Error'];
+
+/** Whether nothing more will happen to an instruction. */
+export function isDone({ status }: Pick<Instruction, 'status'>): boolean {
+  return status !== 'queued' && status !== 'running';
+}
+
 /** One page of a list; `next` is the cursor of the following one. */
 export interface Page<T> {
   items: T[];

@@ -21,12 +21,18 @@ const ORDER: readonly [RegExp, RichKind][] = [
   [/^text\//, 'text'],
 ];
 
+/** A drawing of many parts takes the browser long: it is shown as the picture that comes along. */
+const MAX_SVG = 512 << 10;
+
 /** Chooses how to show something that comes in several forms; null when the page can show none of them. */
 export function choose(representations: readonly Representation[]): Rich | null {
+  const png = representations.some(({ mime }) => mime === 'image/png');
   const interactive = representations.some(({ mime }) => mime.startsWith('application/vnd.'));
   for (const [pattern, kind] of ORDER) {
     if (interactive && kind === 'html') continue;
-    const representation = representations.find(({ mime }) => pattern.test(mime));
+    const representation = representations.find(
+      ({ mime, size }) => pattern.test(mime) && !(kind === 'svg' && png && size > MAX_SVG),
+    );
     if (representation) return { kind, representation };
   }
   return null;

@@ -3,12 +3,23 @@ import { clientName, connect, forget, type Connection } from '$lib/api/connectio
 import { followEvents } from '$lib/api/events';
 import { ApiError, Http } from '$lib/api/http';
 import { Stranger } from '$lib/api/proof';
-import type { Checkpoint, Event, Machine, MachineChange, NewMachine, Status } from '$lib/api/types';
+import type {
+  Checkpoint,
+  Event,
+  Machine,
+  MachineChange,
+  NewMachine,
+  Status,
+  Variable,
+} from '$lib/api/types';
+import { saveAs } from '$lib/save';
 import { title, words } from '$lib/words';
 import { AiApps } from './aiapps.svelte';
 import { Machines } from './machines.svelte';
 import { Timeline } from './timeline.svelte';
+import { Kept, isBoolean, isNumber, isString } from './kept.svelte';
 import { Toasts } from './toasts.svelte';
+import { Vitals } from './vitals.svelte';
 
 const LOST_SHOWN_AFTER_MS = 1_200;
 
@@ -28,6 +39,17 @@ export class App {
   /** Whether the AI apps are shown. */
   appsShown = $state(false);
 
+  /** A step that the person wants to see; who shows it takes the wish back. */
+  wanted = $state.raw<number | null>(null);
+
+  /** The panel at the right: whether it is shown where there is room for it, how wide, and what of it. */
+  readonly side = {
+    shown: new Kept('side.shown', true, isBoolean),
+    width: new Kept('side.width', 340, isNumber),
+    tab: new Kept('side.tab', '', isString),
+  };
+
+  readonly vitals = new Vitals();
   readonly machines = new Machines();
   readonly aiApps = new AiApps(() => this.api);
   readonly toasts = new Toasts();
@@ -108,6 +130,7 @@ export class App {
   select(id: string | null): void {
     if (this.selectedId === id) return;
     this.selectedId = id;
+    this.wanted = null;
     const machine = id === null ? undefined : this.machines.get(id);
     if (!machine) {
       this.timeline = null;
@@ -142,6 +165,21 @@ export class App {
     const instruction = await this.try(() => this.api.execute(machine.name, code));
     if (instruction && this.selectedId === machine.id) this.timeline?.onInstruction(instruction);
     return instruction !== null;
+  }
+
+  /** Has the machine write a table into a file, by a step that everybody sees, and brings the file out. */
+  async saveTable(machine: Machine, table: Variable, format: 'csv' | 'xlsx'): Promise<void> {
+    const file = `${table.name}.${format}`;
+    const frame = table.type === 'ndarray' ? `pd.DataFrame(${table.name})` : table.name;
+    const write = `${frame}.to_${format === 'csv' ? 'csv' : 'excel'}("${file}")`;
+    await this.try(async () => {
+      const code = table.type === 'ndarray' ? `import pandas as pd\n${write}` : write;
+      const { seq } = await this.api.execute(machine.name, code);
+      const { status } = await this.api.ended(machine.name, seq);
+      if (status !== 'ok') throw new Error(words.table.notSaved(seq));
+      saveAs(file, await this.api.readFile(machine.name, file));
+      return true;
+    });
   }
 
   cancel = (machine: Machine, seq: number) =>
@@ -185,6 +223,13 @@ export class App {
     const saved = await this.try(() => this.api.createCheckpoint(machine.name, label));
     if (!saved) return;
     this.toasts.info(words.checkpoint.saved);
+    await this.refreshCheckpoints(machine);
+  }
+
+  async keepCheckpoint(machine: Machine, checkpoint: Checkpoint, label: string): Promise<void> {
+    const kept = await this.try(() => this.api.keepCheckpoint(machine.name, checkpoint.id, label));
+    if (!kept) return;
+    this.toasts.info(words.checkpoint.kept);
     await this.refreshCheckpoints(machine);
   }
 
@@ -276,7 +321,10 @@ export class App {
         void this.loadAll();
         break;
       case 'machine':
-        if (event.machine) this.machines.put(event.machine);
+        if (event.machine) {
+          this.machines.put(event.machine);
+          this.vitals.note(event.machine, Date.now());
+        }
         break;
       case 'purged':
         this.onPurged(event);
@@ -306,6 +354,7 @@ export class App {
     if (!machine) return;
     if (this.selectedId === machine.id) this.select(null);
     this.machines.remove(machine.id);
+    this.vitals.forget(machine.id);
   }
 
   private isSelected(name: string | undefined): boolean {

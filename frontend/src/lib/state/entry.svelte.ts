@@ -1,5 +1,5 @@
 import type { Api } from '$lib/api/api';
-import type { Instruction, Item } from '$lib/api/types';
+import { isDone, type Instruction, type Item } from '$lib/api/types';
 import { Transcript } from '$lib/output/transcript';
 import { Slice } from '$lib/slice';
 
@@ -105,8 +105,4 @@ export class Entry {
       this.version += 1;
     });
   }
-}
-
-function isDone({ status }: Instruction): boolean {
-  return status !== 'queued' && status !== 'running';
 }

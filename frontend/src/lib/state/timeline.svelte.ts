@@ -1,10 +1,12 @@
 import type { Api } from '$lib/api/api';
 import { ApiError } from '$lib/api/http';
-import type { Checkpoint, Instruction, Item } from '$lib/api/types';
+import { isDone, type Checkpoint, type Instruction, type Item } from '$lib/api/types';
 import { Entry } from './entry.svelte';
 import { mergeBySeq } from './merge';
 
 const PAGE = 30;
+/** On the way to a step that is far back. */
+const REACH = 200;
 
 /** What a timeline needs of the world; both may change while it is shown. */
 export interface Source {
@@ -20,6 +22,10 @@ export class Timeline {
   hasEarlier = $state(false);
   /** `gone` when there is no such machine, `failed` when that is not known. */
   state = $state<'loading' | 'ready' | 'failed' | 'gone'>('loading');
+  /** Grows when a step has ended, or may have: what the machine holds may be other than before. */
+  ended = $state(0);
+  /** Grows when a step has shown something that is more than text, or may have. */
+  shown = $state(0);
 
   /** Checkpoints that were asked for, or made before a rewind, by the step that they follow. */
   readonly marks = $derived.by(() => {
@@ -57,6 +63,8 @@ export class Timeline {
       if (!connected) this.hasEarlier = page.next !== undefined;
       this.checkpoints = checkpoints;
       this.state = 'ready';
+      this.ended += 1;
+      this.shown += 1;
       for (const instruction of this.early.splice(0)) this.onInstruction(instruction);
       for (const entry of this.entries) {
         if (entry.loading !== 'no') void entry.load();
@@ -74,18 +82,28 @@ export class Timeline {
     await Promise.all(failed.map((entry) => entry.load()));
   }
 
-  async loadEarlier(): Promise<void> {
+  async loadEarlier(limit = PAGE): Promise<void> {
     const first = this.entries[0];
     if (!this.hasEarlier || this.loadingEarlier || !first) return;
     this.loadingEarlier = true;
     try {
-      const page = await this.source.api.listInstructions(this.source.name, first.seq, PAGE);
+      const page = await this.source.api.listInstructions(this.source.name, first.seq, limit);
       const older = page.items.map((instruction) => this.entryFor(instruction)).reverse();
       this.entries = mergeBySeq(older, this.entries);
       this.hasEarlier = page.next !== undefined;
     } finally {
       this.loadingEarlier = false;
     }
+  }
+
+  /** Loads steps until this one is there. Throws what the daemon answers. */
+  async reach(seq: number): Promise<boolean> {
+    while (!this.find(seq)) {
+      const first = this.entries[0];
+      if (!this.hasEarlier || this.loadingEarlier || !first || first.seq < seq) return false;
+      await this.loadEarlier(REACH);
+    }
+    return true;
   }
 
   async loadCheckpoints(): Promise<void> {
@@ -99,10 +117,10 @@ export class Timeline {
       return;
     }
     const known = this.find(instruction.seq);
-    if (known) {
-      known.update(instruction);
-      return;
-    }
+    const before = known?.done ?? false;
+    if (known) known.update(instruction);
+    if (!before && isDone(instruction)) this.ended += 1;
+    if (known) return;
     const first = this.entries[0];
     if (first && instruction.seq < first.seq) return; // comes with its own page
     this.entries = mergeBySeq(this.entries, [this.entryFor(instruction)]);
@@ -110,6 +128,7 @@ export class Timeline {
 
   onItem(seq: number, item: Item): void {
     this.find(seq)?.add(item);
+    if (item.kind !== 'output') this.shown += 1;
   }
 
   /** The number of the step that runs, as far as is known. */

@@ -1,0 +1,34 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/forevervm/desktop/backend/story"
+)
+
+// export answers with a machine's story as a document.
+func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
+	format := story.Format(r.URL.Query().Get("format"))
+	if format == "" {
+		format = story.Formats[0]
+	}
+	if !format.Known() {
+		return invalid("The parameter format must be one of %s.", strings.Join(formatNames(), ", "))
+	}
+	m, err := s.config.Machines.Get(r.Context(), r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	attachment(w, m.Name+"."+string(format), format.MediaType())
+	return story.Write(r.Context(), w, format, m, s.config.Machines, time.Now())
+}
+
+func formatNames() []string {
+	var names []string
+	for _, f := range story.Formats {
+		names = append(names, string(f))
+	}
+	return names
+}

@@ -1,0 +1,102 @@
+// Package story writes what happened in a machine as a document: a notebook, a script, a page or a text.
+//
+// What a machine put out is hostile. Documents are made so that reading one runs nothing and reaches nobody: a page holds HTML only in frames
+// that run no script, and loads nothing from anywhere; a script has what did not work, and what was not Python, only as comments.
+package story
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// Format is a kind of document.
+type Format string
+
+const (
+	Notebook Format = "ipynb" // for Jupyter, with outputs
+	Script   Format = "py"    // the code alone, in cells
+	Page     Format = "html"  // one file that needs nothing else
+	Text     Format = "md"    // Markdown
+)
+
+// Formats are all of them, the first is what people most likely want.
+var Formats = []Format{Notebook, Script, Page, Text}
+
+// MediaType is what documents of the format are over HTTP.
+func (f Format) MediaType() string {
+	return map[Format]string{
+		Notebook: "application/x-ipynb+json", Script: "text/x-python; charset=utf-8", Page: "text/html; charset=utf-8", Text: "text/markdown; charset=utf-8",
+	}[f]
+}
+
+// Known says whether there is such a format.
+func (f Format) Known() bool { return slices.Contains(Formats, f) }
+
+// Teller knows what happened; *machine.Service is one.
+type Teller interface {
+	Instructions(ctx context.Context, name string, q machine.InstructionQuery) (machine.Page[machine.Instruction], error)
+	Items(ctx context.Context, name string, seq, from, limit int) ([]machine.Item, error)
+}
+
+// document writes one format. Errors of the writer beneath are found when all is flushed.
+type document interface {
+	begin(m machine.Machine, at time.Time)
+	step(s step)
+	end()
+}
+
+// Write writes the story of a machine up to now, oldest step first. It holds one step in memory at a time.
+func Write(ctx context.Context, w io.Writer, f Format, m machine.Machine, t Teller, at time.Time) error {
+	out := bufio.NewWriter(w)
+	var doc document
+	switch f {
+	case Notebook:
+		doc = &notebook{out: out}
+	case Script:
+		doc = &script{out: out}
+	case Page:
+		doc = &page{out: out}
+	case Text:
+		doc = &markdown{out: out}
+	default:
+		return fmt.Errorf("there is no format %q", f)
+	}
+	doc.begin(m, at.UTC())
+	q := machine.InstructionQuery{}
+	for last := -1; ; {
+		found, err := t.Instructions(ctx, m.Name, q)
+		if err != nil {
+			return err
+		}
+		for _, in := range found.Items {
+			s := step{Instruction: in}
+			if f != Script {
+				if s.blocks, err = outputs(ctx, t, m.Name, in); err != nil {
+					return err
+				}
+			}
+			doc.step(s)
+			last = in.Seq
+		}
+		if found.Next == "" || len(found.Items) == 0 {
+			break
+		}
+		q.After = &last
+	}
+	doc.end()
+	return out.Flush()
+}
+
+// title is what people call the machine.
+func title(m machine.Machine) string {
+	if m.Title != "" {
+		return m.Title
+	}
+	return m.Name
+}

@@ -1,0 +1,196 @@
+import { readFileSync } from 'node:fs';
+import type { Browser } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { launch, Tab } from './browser';
+import { Daemon } from './daemon';
+
+const daemon = new Daemon();
+let browser: Browser;
+let tab: Tab;
+
+beforeAll(async () => {
+  [browser] = await Promise.all([launch(), daemon.start()]);
+});
+
+afterAll(async () => {
+  await browser.close();
+  await daemon.close();
+});
+
+beforeEach(async () => {
+  tab = await Tab.open(browser, daemon);
+  await tab.page.setViewportSize({ width: 1400, height: 800 });
+});
+
+afterEach(async () => {
+  expect(tab.errors).toEqual([]);
+  await tab.close();
+});
+
+const PLOT = 'import matplotlib.pyplot as plt\nplt.plot([3, 1, 2])\nplt.show()';
+
+it('collects the plots, leads back to their steps, saves and copies them', async () => {
+  const { page } = tab;
+  await tab.newMachine();
+  const plots = await tab.side('Plots');
+  await plots.getByText('What code draws here is collected').waitFor();
+  await tab.runToEnd(1, PLOT);
+  await plots.getByText('1 of 1').waitFor();
+  await tab.runToEnd(2, 'print("\\n".join("line" for _ in range(60)))');
+  await tab.runToEnd(3, PLOT);
+  // Who looks at the newest goes on to do so.
+  await plots.getByText('2 of 2').waitFor();
+  await plots.getByRole('button', { name: 'Step 3', exact: true }).waitFor();
+  const large = plots.getByRole('img', { name: 'Picture made by this step' });
+  await expect
+    .poll(() => large.evaluate((img: HTMLImageElement) => img.naturalWidth))
+    .toBeGreaterThan(200);
+
+  await plots.getByRole('button', { name: 'Plot of step 3' }).press('ArrowLeft');
+  await plots.getByText('1 of 2').waitFor();
+  await plots.getByRole('button', { name: 'Step 1', exact: true }).click();
+  await expect
+    .poll(() => tab.step(1).evaluate((step) => document.activeElement === step))
+    .toBe(true);
+  await expect.poll(async () => (await tab.step(1).boundingBox())?.y).toBeGreaterThanOrEqual(0);
+
+  const [png] = await Promise.all([
+    page.waitForEvent('download'),
+    plots.getByRole('button', { name: 'PNG' }).click(),
+  ]);
+  expect(png.suggestedFilename()).toMatch(/-1\.png$/);
+  expect(
+    readFileSync(await png.path())
+      .subarray(1, 4)
+      .toString(),
+  ).toBe('PNG');
+  const [svg] = await Promise.all([
+    page.waitForEvent('download'),
+    plots.getByRole('button', { name: 'SVG' }).click(),
+  ]);
+  expect(readFileSync(await svg.path(), 'utf8')).toContain('<svg');
+  await tab.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  await plots.getByRole('button', { name: 'Copy the picture' }).click();
+  await page.getByText('The picture was copied.').waitFor();
+  const copied = await page.evaluate(async () => (await navigator.clipboard.read())[0]?.types);
+  expect(copied).toContain('image/png');
+});
+
+it('tells the variables after each step, and does not wake a machine for them', async () => {
+  const { page } = tab;
+  await tab.newMachine();
+  const variables = await tab.side('Variables');
+  await tab.runToEnd(1, 'import pandas as pd\nsales = pd.DataFrame({"a": [1, 2]})\nn = 41');
+  const row = (name: string) => variables.getByRole('listitem').filter({ hasText: name });
+  await row('sales').getByText('DataFrame (2, 1)').waitFor();
+  await row('41').waitFor();
+  await tab.runToEnd(2, 'n = 42');
+  await row('42').getByText('New or changed').waitFor();
+  expect(await row('sales').getByText('New or changed').count()).toBe(0);
+  await variables.getByRole('searchbox').fill('sal');
+  await expect.poll(() => variables.getByRole('listitem').count()).toBe(1);
+
+  await tab.menu('Put to sleep');
+  await variables.getByText('The machine is asleep: this is how it was.').waitFor();
+  await page.reload();
+  await variables.getByText('to see them here it has to be awake').waitFor();
+  await page.locator('main header').getByText('Asleep').waitFor();
+  await variables.getByRole('button', { name: 'Wake up' }).click();
+  await row('42').waitFor();
+});
+
+it('opens a data frame as a grid that the machine sorts, filters and pages', async () => {
+  const { page } = tab;
+  await tab.newMachine();
+  await tab.runToEnd(
+    1,
+    'import numpy as np, pandas as pd\nbig = pd.DataFrame({"n": np.arange(1000) % 997, "word": [f"w{i}" for i in range(1000)]})',
+  );
+  const variables = await tab.side('Variables');
+  await variables.getByRole('button', { name: 'big' }).click();
+  const grid = page.getByRole('dialog');
+  await grid.getByText('1–100 of 1,000').waitFor();
+  expect(await grid.locator('tbody tr').count()).toBe(100);
+  await grid.getByRole('button', { name: 'Last rows' }).click();
+  await grid.getByText('901–1,000 of 1,000').waitFor();
+  await grid.getByRole('cell', { name: 'w999' }).waitFor();
+
+  const column = grid.getByRole('columnheader').filter({ hasText: 'n' }).nth(1);
+  const sort = grid.getByRole('button', { name: 'n', exact: true });
+  await sort.click();
+  await sort.click();
+  await grid.getByRole('row').nth(1).getByRole('cell', { name: '996', exact: true }).waitFor();
+  expect(await column.getAttribute('aria-sort')).toBe('descending');
+  await grid.getByLabel('Filter n').fill('< 3');
+  await grid.getByText('1–6 of 6 (1,000 in all)').waitFor();
+  await grid.getByLabel('Filter word').fill('99');
+  await grid.getByText('1–3 of 3 (1,000 in all)').waitFor();
+
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    grid.getByRole('button', { name: 'CSV' }).click(),
+  ]);
+  expect(download.suggestedFilename()).toBe('big.csv');
+  expect(
+    readFileSync(await download.path(), 'utf8')
+      .trim()
+      .split('\n'),
+  ).toHaveLength(1001);
+  // What was done for it stands in the history.
+  await page.keyboard.press('Escape');
+  await tab.step(2).getByText('to_csv').waitFor();
+});
+
+it('lists checkpoints, keeps one, and goes back to it', async () => {
+  const { page } = tab;
+  await tab.newMachine();
+  const checkpoints = await tab.side('Checkpoints');
+  await tab.runToEnd(1, 'x = 1');
+  const first = checkpoints.getByRole('listitem').filter({ hasText: 'After step 1' });
+  await first.getByRole('button', { name: 'More for this machine: After step 1' }).click();
+  await page.getByRole('menuitem', { name: 'Keep…' }).click();
+  await page.getByLabel('What should it be called?').fill('x is one');
+  await page.getByRole('button', { name: 'Keep', exact: true }).click();
+  const kept = checkpoints.getByRole('listitem').filter({ hasText: 'x is one' });
+  await kept.waitFor();
+  // It is a mark on the line of steps now, too.
+  await page.getByRole('group', { name: 'Checkpoint: x is one' }).waitFor();
+  await tab.runToEnd(2, 'x = 2');
+  await kept.getByRole('button', { name: 'Go back to here: x is one' }).click();
+  await page.getByRole('button', { name: 'Go back', exact: true }).click();
+  await tab.step(2).getByText('Undone').waitFor();
+  await (await tab.runToEnd(3, 'x + 6')).getByText('7', { exact: true }).waitFor();
+});
+
+it('says what a machine takes and how programs reach it; the panel is moved and hidden by keys', async () => {
+  const { page } = tab;
+  const name = await tab.newMachine();
+  const about = await tab.side('About');
+  await tab.runToEnd(1, 'x = sum(range(10_000_000))');
+  await about.getByText(/^2\.1 GB, .* of it used$/).waitFor();
+  await about
+    .getByRole('img', { name: 'Memory over time' })
+    .locator('polyline')
+    .waitFor({ state: 'attached' });
+  const code = about.getByLabel('Python', { exact: true }).last();
+  expect(await code.textContent()).toContain(`base_url="${daemon.url}")`);
+  expect(await code.textContent()).toContain(name);
+  expect(await about.textContent()).not.toContain(daemon.cli('token').trim());
+
+  const handle = page.getByRole('separator', { name: 'Width of the panel' });
+  const width = Number(await handle.getAttribute('aria-valuenow'));
+  await handle.press('ArrowLeft');
+  await expect
+    .poll(async () => Number(await handle.getAttribute('aria-valuenow')))
+    .toBe(width + 24);
+  await page.reload();
+  await expect
+    .poll(async () => Number(await handle.getAttribute('aria-valuenow')))
+    .toBe(width + 24);
+  await page.getByRole('tab', { name: 'About' }).press('ArrowRight');
+  await page.getByRole('tabpanel', { name: 'Plots' }).waitFor();
+  await page.getByRole('button', { name: 'Hide the panel' }).click();
+  await page.reload();
+  await tab.step(1).waitFor();
+  expect(await page.getByRole('tab').count()).toBe(0);
+});

@@ -1,0 +1,34 @@
+import type { Component } from 'svelte';
+import type { Machine } from '$lib/api/types';
+import type { App } from '$lib/state/app.svelte';
+import type { Timeline } from '$lib/state/timeline.svelte';
+import { words } from '$lib/words';
+import type { Asking } from '../MachineDialogs.svelte';
+import About from './About.svelte';
+import Checkpoints from './Checkpoints.svelte';
+import Plots from './Plots.svelte';
+import Variables from './Variables.svelte';
+
+/** What every tab is given: the chosen machine, which stays the same one as long as the tab is there. */
+export interface TabProps {
+  app: App;
+  machine: Machine;
+  timeline: Timeline;
+  /** Asks the person before something is done. */
+  onask(asking: Asking): void;
+}
+
+export interface SideTab {
+  /** Kept by the browser as the tab that was open last. */
+  readonly id: string;
+  readonly label: string;
+  readonly view: Component<TabProps>;
+}
+
+/** The tabs of the panel at the right, in their order. A tab is there while it is shown: what it loads, it loads anew. */
+export const TABS: readonly [SideTab, ...SideTab[]] = [
+  { id: 'plots', label: words.side.plots, view: Plots },
+  { id: 'variables', label: words.side.variables, view: Variables },
+  { id: 'checkpoints', label: words.side.checkpoints, view: Checkpoints },
+  { id: 'about', label: words.side.about, view: About },
+];

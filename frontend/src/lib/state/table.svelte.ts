@@ -1,0 +1,106 @@
+import type { Api } from '$lib/api/api';
+import { ApiError } from '$lib/api/http';
+import type { Table, TableFilter, TableSort } from '$lib/api/types';
+import { parseFilter } from '$lib/filters';
+import { words } from '$lib/words';
+
+export const PAGE_ROWS = 100;
+export const PAGE_COLUMNS = 30;
+
+/** Looks at a table in a machine a page at a time; the machine sorts and filters. */
+export class TableLook {
+  /** Null until it has come once. */
+  page = $state.raw<Table | null>(null);
+  loading = $state(false);
+  problem = $state('');
+  offset = $state(0);
+  firstColumn = $state(0);
+  sort = $state.raw<TableSort | null>(null);
+  /** What is typed above the columns, by their number in the whole. */
+  typed = $state.raw<ReadonlyMap<number, string>>(new Map());
+
+  private asked = new AbortController();
+  private numbers = new Map<number, boolean>();
+
+  constructor(
+    private readonly source: { readonly api: Api; readonly name: string },
+    private readonly variable: string,
+  ) {}
+
+  readonly last = $derived(
+    Math.max(0, Math.floor(((this.page?.matching ?? 0) - 1) / PAGE_ROWS) * PAGE_ROWS),
+  );
+
+  async load(): Promise<void> {
+    this.asked.abort();
+    const { signal } = (this.asked = new AbortController());
+    this.loading = true;
+    try {
+      const page = await this.source.api.readTable(
+        this.source.name,
+        {
+          variable: this.variable,
+          offset: this.offset,
+          limit: PAGE_ROWS,
+          first_column: this.firstColumn,
+          columns: PAGE_COLUMNS,
+          ...(this.sort ? { sort: this.sort } : {}),
+          filters: this.filters,
+        },
+        signal,
+      );
+      if (signal.aborted) return;
+      page.columns.forEach(({ number }, i) => this.numbers.set(page.first_column + i, number));
+      this.page = page;
+      this.problem = '';
+    } catch (reason) {
+      if (signal.aborted) return;
+      this.problem = sentence(reason);
+    }
+    this.loading = false;
+  }
+
+  close(): void {
+    this.asked.abort();
+  }
+
+  async goTo(offset: number): Promise<void> {
+    this.offset = Math.min(Math.max(0, offset), this.last);
+    await this.load();
+  }
+
+  async goToColumn(first: number): Promise<void> {
+    const width = this.page?.width ?? 0;
+    this.firstColumn = Math.max(0, Math.min(first, width - 1));
+    await this.load();
+  }
+
+  /** Upwards, then downwards, then as the rows stand. */
+  async sortBy(column: number): Promise<void> {
+    if (this.sort?.column !== column) this.sort = { column };
+    else this.sort = this.sort.descending ? null : { column, descending: true };
+    await this.again();
+  }
+
+  async filter(column: number, text: string): Promise<void> {
+    this.typed = new Map(this.typed).set(column, text);
+    await this.again();
+  }
+
+  private get filters(): TableFilter[] {
+    return [...this.typed]
+      .map(([column, text]) => parseFilter(column, this.numbers.get(column) ?? false, text))
+      .filter((filter) => filter !== null);
+  }
+
+  /** What was the tenth page is another one now. */
+  private async again(): Promise<void> {
+    this.offset = 0;
+    await this.load();
+  }
+}
+
+function sentence(reason: unknown): string {
+  if (reason instanceof ApiError && reason.message.includes('busy:')) return words.table.busy;
+  return reason instanceof Error ? reason.message : String(reason);
+}
