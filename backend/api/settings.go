@@ -11,4 +11,5 @@ type Settings struct {
 	BinRetention          string `json:"bin_retention"`           // a machine stays in the bin for this long
 	MaxInMemoryMB         int64  `json:"max_in_memory_mb"`        // MiB of all machines; beyond it idle ones leave memory; 0: no limit
 	MinFreeMemoryMB       int64  `json:"min_free_memory_mb"`      // MiB of the computer's memory to leave free
+	UpdateCheck           string `json:"update_check"`            // whether newer releases are looked for by themselves: "daily" or "off"
 }

@@ -94,6 +94,20 @@ func Running(ctx context.Context, opts Options) (*client.Client, error) {
 	return client.New(at.URL, at.Token, client.Options{Name: opts.Name, Version: version.Version, HTTPClient: f.proved()}), nil
 }
 
+// Stop ends the daemon if one runs, and returns when it has: its machines are saved then.
+func Stop(ctx context.Context, opts Options) (ran bool, err error) {
+	dirs, err := home.Resolve(opts.Home)
+	if err != nil {
+		return false, err
+	}
+	f := &finder{dirs: dirs, opts: opts}
+	found, err := f.running(ctx)
+	if err != nil || found == nil {
+		return false, err
+	}
+	return true, f.retire(ctx, *found)
+}
+
 // finder finds the daemon of one home. The client calls it from one goroutine at a time.
 type finder struct {
 	dirs home.Dirs
@@ -182,13 +196,13 @@ func (f *finder) retire(ctx context.Context, d home.Daemon) error {
 	old := client.New(at.URL, at.Token, client.Options{Name: f.opts.Name, Version: version.Version, HTTPClient: f.proved()})
 	defer old.Close()
 	if err := old.Shutdown(ctx); err != nil && !errors.Is(err, client.ErrDropped) {
-		return fmt.Errorf("the older ForeverVM daemon (version %s, process %d) does not end when asked; end it yourself and try again: %w", d.Version, d.PID, err)
+		return fmt.Errorf("the ForeverVM daemon that runs (version %s, process %d) does not end when asked; end it yourself and try again: %w", d.Version, d.PID, err)
 	}
 	return until(ctx, func() (bool, error) {
 		now, err := f.running(ctx)
 		return now == nil || now.PID != d.PID, err
 	}, func() error {
-		return fmt.Errorf("the older ForeverVM daemon (version %s, process %d) has not ended after %s; end it yourself and try again", d.Version, d.PID, stopWithin)
+		return fmt.Errorf("the ForeverVM daemon that runs (version %s, process %d) has not ended after %s; end it yourself and try again", d.Version, d.PID, stopWithin)
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/forevervm/desktop/backend/aiapps"
@@ -133,10 +134,11 @@ func (d *daemon) run(ctx context.Context) error {
 // serve answers requests until the daemon is to end.
 func (d *daemon) serve(ctx context.Context, machines *machine.Service, listener net.Listener, address address, token string) error {
 	mcp := d.mcp(address.url, token)
+	updates := d.updates(ctx)
 	httpServer := server.New(server.Config{
 		Machines: machines, Apps: d.apps(), Token: token, Account: "local", Version: version.Version, Home: d.dirs.Data, MCP: mcp.Handler(),
 		Page: frontend.Dist, Host: address.host, Logger: d.log, Shutdown: d.stop,
-		Settings: &settings{dirs: d.dirs, machines: machines},
+		Settings: &settings{dirs: d.dirs, machines: machines}, Updates: updates,
 	})
 	// Written before the first request is answered (the port is open already): whoever is answered finds this daemon in the
 	// file, not its predecessor at the same port.
@@ -146,11 +148,9 @@ func (d *daemon) serve(ctx context.Context, machines *machine.Service, listener 
 	serving, end := context.WithCancel(ctx)
 	defer end()
 	go func() { served <- httpServer.Serve(serving, listener) }()
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		watchSystem(serving, d.log, machines.CheckpointAll)
-	}()
+	var watches sync.WaitGroup
+	watches.Go(func() { watchSystem(serving, d.log, machines.CheckpointAll) })
+	watches.Go(func() { updates.watch(serving) })
 
 	if err == nil {
 		d.log.Info("the daemon answers", "url", address.url)
@@ -175,7 +175,7 @@ func (d *daemon) serve(ctx context.Context, machines *machine.Service, listener 
 	if serveErr := <-served; serveErr != nil {
 		d.log.Warn("the listener ended badly", "err", serveErr)
 	}
-	<-watched
+	watches.Wait()
 	return err
 }
 

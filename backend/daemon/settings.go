@@ -27,7 +27,8 @@ type settings struct {
 func (s *settings) Settings() api.Settings {
 	now := s.machines.Settings()
 	return api.Settings{
-		IdleSwap: duration(now.IdleSwap), CheckpointAfterIdle: duration(now.CheckpointAfterIdle), BinRetention: duration(now.BinRetention),
+		UpdateCheck: updateCheck(s.dirs),
+		IdleSwap:    duration(now.IdleSwap), CheckpointAfterIdle: duration(now.CheckpointAfterIdle), BinRetention: duration(now.BinRetention),
 		KeepAllCheckpoints: duration(max(0, now.KeepAll)), KeepHourlyCheckpoints: duration(now.KeepHourly), KeepDailyCheckpoints: duration(now.KeepDaily),
 		CheckpointBudgetMB: now.CheckpointBudget >> 20, MaxInMemoryMB: now.MaxInMemory >> 20, MinFreeMemoryMB: now.MinFreeMemory >> 20,
 	}
@@ -110,6 +111,7 @@ var rules = map[string]rule{
 	"bin_retention":           span(time.Hour, long, func(s *machine.Settings) *time.Duration { return &s.BinRetention }),
 	"max_in_memory_mb":        mebibytes(0, func(s *machine.Settings) *int64 { return &s.MaxInMemory }),
 	"min_free_memory_mb":      mebibytes(64, func(s *machine.Settings) *int64 { return &s.MinFreeMemory }),
+	updateCheckKey:            dailyOrOff,
 }
 
 // span is a duration between low and high.

@@ -10,7 +10,7 @@ import (
 	"github.com/forevervm/desktop/backend/api"
 )
 
-var defaults = api.Settings{IdleSwap: "10m", CheckpointAfterIdle: "2s", KeepAllCheckpoints: "1d", KeepHourlyCheckpoints: "7d", KeepDailyCheckpoints: "90d", BinRetention: "7d", MinFreeMemoryMB: 512}
+var defaults = api.Settings{IdleSwap: "10m", CheckpointAfterIdle: "2s", KeepAllCheckpoints: "1d", KeepHourlyCheckpoints: "7d", KeepDailyCheckpoints: "90d", BinRetention: "7d", MinFreeMemoryMB: 512, UpdateCheck: "daily"}
 
 // What is in the file holds, what is wrong in it is told, and a change holds at once and for good.
 func TestSettings(t *testing.T) {
@@ -59,6 +59,7 @@ func TestSettings(t *testing.T) {
 		`{"idle_swap": "99999999d"}`:                  "idle_swap must be a time",
 		`{"min_free_memory_mb": 1}`:                   "64 or more",
 		`{"max_in_memory_mb": "4096"}`:                "a whole number of MiB",
+		`{"update_check": "hourly"}`:                  "daily",
 		`{"max_in_memory_mb": 1e300}`:                 "a whole number of MiB",
 		`{"port": 1}`:                                 "port",
 		`[]`:                                          "",

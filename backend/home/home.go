@@ -3,6 +3,7 @@
 package home
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -89,6 +90,22 @@ func makeDir(dir string) error {
 	return ownAlone(dir, info)
 }
 
+// Remove deletes everything that was ever kept. Other programs' files in the same folders stay: the official command line has its settings in the
+// folder of ours.
+func (d Dirs) Remove() error {
+	failures := []error{os.RemoveAll(d.Data), os.RemoveAll(d.Run)}
+	for _, file := range []string{d.TokenFile(), d.TokenFile() + ".lock", d.SettingsFile()} {
+		if err := os.Remove(file); !errors.Is(err, os.ErrNotExist) {
+			failures = append(failures, err)
+		}
+	}
+	_ = os.Remove(d.Config) // if nothing else is in it
+	if together := filepath.Dir(d.Data); together == filepath.Dir(d.Config) {
+		_ = os.Remove(together)
+	}
+	return errors.Join(failures...)
+}
+
 // TokenFile holds the local token.
 func (d Dirs) TokenFile() string { return filepath.Join(d.Config, "token") }
 
@@ -109,6 +126,9 @@ func (d Dirs) DatabaseFile() string { return filepath.Join(d.Data, "forevervm.db
 
 // MachinesDir holds a folder for each machine.
 func (d Dirs) MachinesDir() string { return filepath.Join(d.Data, "machines") }
+
+// UpdatesDir holds what is known of newer releases, and what was downloaded of them.
+func (d Dirs) UpdatesDir() string { return filepath.Join(d.Data, "updates") }
 
 // AppsDir holds what is kept about the AI apps that are connected: what was put into their files, and backups of those.
 func (d Dirs) AppsDir() string { return filepath.Join(d.Data, "apps") }

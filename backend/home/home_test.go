@@ -275,3 +275,31 @@ func TestTheLauncherFollowsTheProgram(t *testing.T) {
 		t.Errorf("%s is gone", program)
 	}
 }
+
+// Removing takes everything of ours, and nothing of others.
+func TestRemove(t *testing.T) {
+	dirs := resolve(t)
+	for _, keep := range []bool{false, true} {
+		if _, err := dirs.EnsureToken(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := dirs.WriteSettings(home.Settings{}); err != nil {
+			t.Fatal(err)
+		}
+		theirs := filepath.Join(dirs.Config, "config.json")
+		if keep {
+			if err := os.WriteFile(theirs, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := dirs.Remove(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(theirs); keep != (err == nil) {
+			t.Errorf("a file of another program: %v", err)
+		}
+		if _, err := os.Stat(dirs.Root); keep != (err == nil) {
+			t.Errorf("the folder: %v", err)
+		}
+	}
+}

@@ -21,6 +21,7 @@ type Config struct {
 	Machines Machines
 	Apps     Apps // nil where nothing is known of AI apps
 	Settings Settings
+	Updates  Updates
 	Token    string // id.secret; every request but those for /health and the page's files carries it
 	Account  string // what /v1/whoami answers
 	Version  string

@@ -344,10 +344,11 @@ func (a *app) connectCommand() *cobra.Command {
 func (a *app) disconnectCommand() *cobra.Command {
 	return a.onApps("disconnect [APP…]", "Take the connection out of AI apps again",
 		"Take the entry out of AI apps' settings again. Where nothing else has changed in them since, they are what they were, to the byte.",
-		false, func(state aiapps.State) bool {
-			return state == aiapps.Connected || state == aiapps.Outdated || state == aiapps.Wiped
-		},
-		(*aiapps.Manager).Disconnect)
+		false, hasConnection, (*aiapps.Manager).Disconnect)
+}
+
+func hasConnection(state aiapps.State) bool {
+	return state == aiapps.Connected || state == aiapps.Outdated || state == aiapps.Wiped
 }
 
 func (a *app) repairCommand() *cobra.Command {

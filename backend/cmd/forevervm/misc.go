@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -62,17 +63,21 @@ func (a *app) versionCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			document := struct {
 				Version string `json:"version"`
+				Commit  string `json:"commit,omitempty"` // absent, as is its date, where it was not built in a checkout
+				Date    string `json:"date,omitempty"`
 				Daemon  string `json:"daemon,omitempty"` // absent when none runs
 				Go      string `json:"go"`
 				System  string `json:"system"`
-			}{Version: version.Version, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
+			}{Version: version.Version, Commit: version.Commit, Date: version.Date, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
 			if c, err := connect.Running(cmd.Context(), a.connection()); err == nil && c != nil {
 				defer c.Close()
 				// A daemon that does not answer is doctor's to explain.
 				document.Daemon, _ = c.Health(cmd.Context())
 			}
 			return a.print(document, func(w io.Writer) {
-				fmt.Fprintf(w, "forevervm %s (%s, %s)\n", document.Version, document.Go, document.System)
+				about := []string{document.Commit, document.Date, document.Go, document.System}
+				about = slices.DeleteFunc(about, func(part string) bool { return part == "" })
+				fmt.Fprintf(w, "forevervm %s (%s)\n", document.Version, strings.Join(about, ", "))
 				if document.Daemon != "" {
 					fmt.Fprintf(w, "daemon %s\n", document.Daemon)
 				}

@@ -119,6 +119,7 @@ func (a *app) root() *cobra.Command {
 		a.whoamiCommand(), a.machineCommand(), a.replCommand(), a.execCommand(), a.exportCommand(),
 		a.appsCommand(), a.connectCommand(), a.disconnectCommand(), a.repairCommand(), a.installCommand(),
 		a.searchCommand(), a.settingsCommand(), a.doctorCommand(), a.checkpointsStoreCommand(), a.enginesCommand(), a.versionCommand(),
+		a.updateCommand(), a.stopCommand(), a.uninstallCommand(), a.manualCommand(),
 	)
 	return root
 }

@@ -67,5 +67,6 @@ func writeSettings(w io.Writer, s api.Settings) {
 	fmt.Fprintf(table, "bin_retention\t%s\ta machine stays in the bin for this long\n", s.BinRetention)
 	fmt.Fprintf(table, "max_in_memory_mb\t%d\tMiB of all machines; beyond it idle ones leave memory (0: no limit)\n", s.MaxInMemoryMB)
 	fmt.Fprintf(table, "min_free_memory_mb\t%d\tMiB of the computer's memory to leave free\n", s.MinFreeMemoryMB)
+	fmt.Fprintf(table, "update_check\t%s\twhether newer releases are looked for by themselves: daily or off\n", s.UpdateCheck)
 	table.Flush()
 }

@@ -99,6 +99,64 @@ export interface paths {
     patch: operations['changeSettings'];
     trace?: never;
   };
+  '/api/update': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** What is known of newer releases */
+    get: operations['getUpdate'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/update/look': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Looks for a newer release now
+     * @description Where that cannot be told, or the answer is not to be believed, the error is UpdateFailed, and says why.
+     */
+    post: operations['lookForUpdate'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/update/install': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Begins to download and install what is newer
+     * @description Only ever on the person's word. `GET /api/update` tells how far it is. Where that takes the administrator's rights the system asks
+     *     the person. The daemon saves the machines and ends when the new version is there; that goes on with them.
+     */
+    post: operations['installUpdate'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/open': {
     parameters: {
       query?: never;
@@ -911,6 +969,11 @@ export interface components {
       max_in_memory_mb: number;
       /** @description MiB of the computer's memory to leave free, by moving idle machines out of it; default 512 */
       min_free_memory_mb: number;
+      /**
+       * @description Whether newer releases are looked for by themselves; default daily
+       * @enum {string}
+       */
+      update_check: 'daily' | 'off';
     };
     /** @description Absent ones stay as they are; null returns one to its default. */
     SettingsChange: {
@@ -923,6 +986,33 @@ export interface components {
       bin_retention?: string | null;
       max_in_memory_mb?: number | null;
       min_free_memory_mb?: number | null;
+      /** @enum {string|null} */
+      update_check?: 'daily' | 'off' | null;
+    };
+    Update: {
+      /** @description The one that runs */
+      version: string;
+      /**
+       * Format: date-time
+       * @description When it was last looked for newer ones, with success
+       */
+      looked_at?: string;
+      newer?: components['schemas']['Release'];
+      /** @description It is downloaded or installed at this moment */
+      busy: boolean;
+      /** @description What went wrong last, a sentence */
+      problem?: string;
+    };
+    Release: {
+      version: string;
+      /** @description What is new, plain text */
+      notes: string;
+      /** @description Bytes to download; 0: there is no package for this computer */
+      size: number;
+      /** @description Of them that are here, while it is downloaded */
+      bytes: number;
+      /** @description It is here whole, and can be installed */
+      ready: boolean;
     };
     App: {
       /** @example claude */
@@ -1574,6 +1664,69 @@ export interface operations {
         };
         content: {
           'application/json': components['schemas']['Settings'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  getUpdate: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description What is known */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Update'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  lookForUpdate: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description What is known then */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Update'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  installUpdate: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description It has begun */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Update'];
         };
       };
       default: components['responses']['Error'];

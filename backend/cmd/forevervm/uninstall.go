@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/forevervm/desktop/backend/aiapps"
+	"github.com/forevervm/desktop/backend/connect"
+	"github.com/forevervm/desktop/backend/home"
+)
+
+func (a *app) stopCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "stop", Short: "Save all machines and end the daemon, until something needs it again", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ran, err := connect.Stop(cmd.Context(), a.connection())
+			if err != nil {
+				return err
+			}
+			return a.print(struct {
+				Ran bool `json:"ran"`
+			}{ran}, func(w io.Writer) {
+				if !ran {
+					fmt.Fprintln(w, "No daemon runs.")
+				}
+			})
+		},
+	}
+}
+
+// uninstallCommand does what an installer cannot know of. Windows' calls it.
+func (a *app) uninstallCommand() *cobra.Command {
+	var agreed, data bool
+	cmd := &cobra.Command{
+		Use: "uninstall", Short: "Disconnect AI apps and end the daemon, before ForeverVM is removed", Args: cobra.NoArgs,
+		Long: "Get ready to be removed: AI apps are disconnected and the daemon is ended, with every machine saved. The program itself is removed in\n" +
+			"the way of your system. Machines stay for a later ForeverVM, unless you say --data.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !agreed {
+				question := "Disconnect AI apps and end the daemon?"
+				if data {
+					question = "Disconnect AI apps, end the daemon, and delete all machines for ever, with everything that is in them?"
+				}
+				if a.json || !a.atTerminal() {
+					return errors.New("nobody can be asked here: say --yes")
+				}
+				if !a.agrees("%s", question) {
+					return nil
+				}
+			}
+			// Whatever fails with the apps, the daemon must not go on running a program that is about to go.
+			disconnected := a.disconnectAll()
+			if _, err := connect.Stop(cmd.Context(), a.connection()); err != nil {
+				return errors.Join(disconnected, err)
+			}
+			if !data {
+				return disconnected
+			}
+			dirs, err := home.Resolve(a.home)
+			if err != nil {
+				return err
+			}
+			return errors.Join(disconnected, dirs.Remove())
+		},
+	}
+	cmd.Flags().BoolVar(&agreed, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&data, "data", false, "delete all machines and settings, too")
+	return cmd
+}
+
+// disconnectAll takes the connection out of all apps that have it.
+func (a *app) disconnectAll() error {
+	desk, err := a.desk()
+	if err != nil {
+		return err
+	}
+	apps, err := desk.Status()
+	if err != nil {
+		return err
+	}
+	var connected []string
+	for _, one := range apps {
+		if hasConnection(one.State) {
+			connected = append(connected, one.App.ID)
+		}
+	}
+	if len(connected) == 0 && !a.json {
+		return nil
+	}
+	return a.changeApps(desk, connected, aiapps.Options{}, (*aiapps.Manager).Disconnect)
+}
