@@ -6,7 +6,8 @@ TOOLS := build/cache/tools
 export PATH := $(CURDIR)/$(TOOLS):$(PATH)
 # Grows with every commit: a front end replaces the daemon of an older build.
 VERSION := 0.1.$(shell git rev-list --count HEAD 2>/dev/null || echo 0)
-GO_BUILD := go build -trimpath -ldflags '-X github.com/forevervm/desktop/backend/version.Version=$(VERSION)'
+# Without the tables for debuggers, which are a third of a program.
+GO_BUILD = go build -trimpath -ldflags '-s -w $(shell build/release/stamps $(VERSION))'
 
 GO_FILES := go.mod $(wildcard go.sum) main.go $(shell find backend app -name '*.go') frontend/embed.go
 PAGE := frontend/dist/index.html
@@ -19,7 +20,7 @@ MCPB_FILES := $(filter-out build/mcpb/node_modules,$(wildcard build/mcpb/*))
 IMAGE_FILES := build/image/build build/image/compile.py $(wildcard build/image/keyring/*.asc build/image/requirements*.lock) \
 	$(shell find backend/runner/forevervm_runner -name __pycache__ -prune -o -print 2>/dev/null)
 
-.PHONY: run test lint bench soak build image image-ml docker-image mcpb
+.PHONY: run test lint bench soak build image image-ml docker-image mcpb dist dist-test version
 .DELETE_ON_ERROR:
 
 # make itself starts again below, because what `build` finds depends on what deps has installed.
@@ -50,6 +51,7 @@ test:
 	wait $$docker; docker=$$?; cat build/cache/docker-tests.log; [ $$others = 0 ] && [ $$docker = 0 ]
 
 lint: $(TOOLS)/golangci-lint $(NODE_MODULES) $(PAGE)
+	go -C build/release tool actionlint
 	$(TOOLS)/golangci-lint run ./app/... ./backend/... ./frontend/...
 	GOOS=windows go vet ./app/... ./backend/...
 	GOOS=darwin CGO_ENABLED=0 go vet ./backend/...
@@ -72,6 +74,24 @@ mcpb: $(MCPB_MODULES)
 	build/mcpb/build $(VERSION) build/dist/forevervm-linux.mcpb linux amd64 arm64
 	build/mcpb/build $(VERSION) build/dist/forevervm-darwin.mcpb darwin amd64 arm64
 	build/mcpb/build $(VERSION) build/dist/forevervm-windows.mcpb windows amd64
+
+version:
+	@echo $(VERSION)
+
+# Installers, in build/dist. The programs are linked anew, as they say which commit they are of.
+dist: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
+dist:
+	build/deps dist
+	rm -f $(PROGRAMS) $(BIN)/forevervm-desktop $(BIN)/forevervm.mcpb
+	rm -rf build/dist
+	$(MAKE) build mcpb
+	build/linux/package $(VERSION)
+	build/release/finish $(VERSION)
+
+# They are installed, used, upgraded and removed: the deb in a fresh Debian. As root.
+dist-test:
+	build/deps dist
+	build/linux/test $(VERSION)
 
 # The sandbox image for Docker as one OCI archive; more folders with the parts for other processors by PARTS.
 docker-image: build
