@@ -149,6 +149,9 @@ func TestConnectThenDisconnectGivesTheVeryBytes(t *testing.T) {
 				t.Errorf("the difference shows a secret:\n%s", planned.Difference)
 			}
 		}
+		if !strings.HasSuffix(planned.Difference, "\n") {
+			t.Errorf("the difference ends within a line:\n%q", planned.Difference)
+		}
 		done := d.do(d.Connect, id, aiapps.Options{Replace: true})
 		if done.Difference != planned.Difference || done.Action != planned.Action || done.Difference == "" {
 			t.Errorf("planned %+v, done %+v", planned, done)

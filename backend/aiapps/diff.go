@@ -2,6 +2,7 @@ package aiapps
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/forevervm/desktop/backend/aiapps/configfile"
@@ -72,7 +73,7 @@ func difference(before, after []byte, own string) string {
 
 // unchanged takes lines that go and come back as the same for context.
 func unchanged(diff string) string {
-	lines := splitLines(diff)
+	lines := slices.Collect(strings.Lines(diff))
 	gone, came := -1, -1
 	for i, line := range lines {
 		if strings.HasPrefix(line, "- ") && gone < 0 {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"syscall"
 
 	"github.com/forevervm/desktop/backend/aiapps/configfile"
@@ -50,7 +51,8 @@ func (m *Manager) explain(app App, path string, err error) error {
 	case errors.As(err, &broken):
 		message = fmt.Sprintf("%s's settings in %s are broken, so they were left alone: %s. Mend that, or restore a backup, and try again.", app.Name, path, broken)
 	case errors.Is(err, configfile.ErrNoWay):
-		message = fmt.Sprintf("Nothing was changed in %s: %v. Add the entry by hand.", path, err)
+		message = fmt.Sprintf("Nothing was changed in %s: %v. Add the entry, or take it out, by hand; its command is %s.",
+			path, err, strings.Join(append([]string{m.config.Server.Program}, m.config.Server.Args...), " "))
 	case errors.Is(err, safefile.ErrChanged):
 		message = fmt.Sprintf("Nothing was changed: %s keeps writing to %s. Quit it and try again.", app.Name, path)
 	case errors.Is(err, safefile.ErrRefused):

@@ -138,49 +138,42 @@ func TestAnAppOfAnotherHomeDoesNotCount(t *testing.T) {
 	t.Setenv("HOME", c.user)
 }
 
-func TestAnAppThatTakesTheEntryOutWhenItStarts(t *testing.T) {
-	c := newClaude(t, `
-trap 'exit 0' TERM
-echo x >>started
-[ $(wc -l <started) = 1 ] || printf '{"mcpServers": {}}' >$HOME/.config/Claude/claude_desktop_config.json
-while :; do sleep 0.05; done
-`)
-	report, err := c.Connect("claude", aiapps.Options{Restart: true})
-	if !errors.Is(err, aiapps.ErrFile) || !strings.Contains(err.Error(), "took the entry out") || !report.Restarted {
-		t.Errorf("%+v, %v", report, err)
-	}
-	if status, err := c.Status("claude"); err != nil || status[0].State != aiapps.Wiped {
-		t.Errorf("%+v, %v", status, err)
-	}
-}
-
-func TestAnAppThatIsGoneWhenItIsToStartAgain(t *testing.T) {
-	c := newClaude(t, `
-trap 'mv $HOME/claude-desktop $HOME/away; exit 0' TERM
-echo x >>started
-while :; do sleep 0.05; done
-`)
-	report, err := c.Connect("claude", aiapps.Options{Restart: true})
-	if !errors.Is(err, aiapps.ErrRuns) || !strings.Contains(err.Error(), "Start it yourself") || len(report.Changes) != 1 {
-		t.Errorf("%+v, %v", report, err)
-	}
-	if status, err := c.Status("claude"); err != nil || status[0].State != aiapps.Connected || status[0].Running {
-		t.Errorf("%+v, %v", status, err)
-	}
-}
-
-// An app that does not end when asked is not killed, and nothing is changed under it.
-func TestAnAppThatDoesNotQuit(t *testing.T) {
-	c := newClaude(t, `
-trap 'echo asked >asked' TERM
-echo x >>started
-while :; do sleep 0.05; done
-`)
-	report, err := c.Connect("claude", aiapps.Options{Restart: true})
-	if !errors.Is(err, aiapps.ErrRuns) || !strings.Contains(err.Error(), "did not quit when asked") || len(report.Changes) != 0 {
-		t.Errorf("%+v, %v", report, err)
-	}
-	if status, err := c.Status("claude"); err != nil || status[0].State != aiapps.NotConnected || !status[0].Running || c.said("asked") == "" {
-		t.Errorf("%+v, %v", status, err)
+// Whatever an app does that is asked to quit, nothing is lost, and the person is told.
+func TestAnAppThatCannotBeQuitForAChange(t *testing.T) {
+	for name, c := range map[string]struct {
+		trap, start string // what it does when it is asked to end, and when it starts
+		kind        error
+		says        string
+		changes     int
+		restarted   bool
+		state       aiapps.State
+		running     bool
+	}{
+		"it takes the entry out when it starts": {
+			"exit 0", `[ $(wc -l <started) = 1 ] || printf '{"mcpServers": {}}' >$HOME/.config/Claude/claude_desktop_config.json`,
+			aiapps.ErrFile, "took the entry out", 1, true, aiapps.Wiped, true,
+		},
+		"it is gone when it is to start again": {
+			"mv $HOME/claude-desktop $HOME/away; exit 0", "",
+			aiapps.ErrRuns, "Start it yourself", 1, false, aiapps.Connected, false,
+		},
+		"it does not end": { // it is not killed, and nothing is changed under it
+			":", "",
+			aiapps.ErrRuns, "did not quit when asked", 0, false, aiapps.NotConnected, true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := newClaude(t, "trap 'echo asked >asked; "+c.trap+"' TERM\necho x >>started\n"+c.start+"\nwhile :; do sleep 0.05; done\n")
+			report, err := app.Connect("claude", aiapps.Options{Restart: true})
+			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) || len(report.Changes) != c.changes || report.Restarted != c.restarted {
+				t.Errorf("%+v, %v", report, err)
+			}
+			if app.said("asked") == "" {
+				t.Error("it was not asked")
+			}
+			if status, err := app.Status("claude"); err != nil || status[0].State != c.state || status[0].Running != c.running {
+				t.Errorf("%+v, %v", status, err)
+			}
+		})
 	}
 }

@@ -67,6 +67,17 @@ func (e *BrokenError) Is(target error) bool { return target == ErrBroken }
 // ErrNoWay says that a file is well, but is written in a way that cannot be changed without touching other entries.
 var ErrNoWay = errors.New("the list of servers is written in a way that ForeverVM cannot change without touching the rest of the file")
 
+// ErrShared is an ErrNoWay: what would change is written with YAML's anchors or aliases, and may stand for something elsewhere.
+var ErrShared error = shared{}
+
+type shared struct{}
+
+func (shared) Error() string {
+	return "the list of servers is written with YAML's anchors and aliases (& and *), so that a change in it could change other places of the file"
+}
+
+func (shared) Is(target error) bool { return target == ErrNoWay }
+
 // Servers returns what is listed, in the file's order; a name that is there twice comes once, as apps see it.
 func (l List) Servers(data []byte) ([]Server, error) {
 	doc, err := l.parse(data)
@@ -189,6 +200,9 @@ func position(data []byte, offset int) (line, column int) {
 
 // first returns the first candidate that changes nothing but the entry and pleases check.
 func (l List) first(doc document, candidates [][]byte, name string, check func([]Server) bool) ([]byte, error) {
+	if y, ok := doc.(*yamlDocument); ok && y.shares(name) {
+		return nil, ErrShared
+	}
 	want := l.rest(doc.root(), name)
 	for _, candidate := range candidates {
 		changed, err := l.parse(candidate)

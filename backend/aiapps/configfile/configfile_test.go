@@ -2,6 +2,7 @@ package configfile_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -126,11 +127,49 @@ func TestSameBut(t *testing.T) {
 	}
 }
 
-// A file that holds a list in a form that has no place for an entry is left alone, with a word.
-func TestNoWay(t *testing.T) {
-	_, err := yamlList.Set([]byte("x: &x {a: {}}\nextensions: *x\n"), "me", entry)
-	if !errors.Is(err, configfile.ErrNoWay) && !errors.Is(err, configfile.ErrBroken) {
-		t.Error(err)
+// Where YAML's anchors and aliases make one place of a file stand for others, the list is read, and not changed where that could reach them.
+func TestShared(t *testing.T) {
+	for text, may := range map[string]struct{ set, remove bool }{
+		"x: &x {a: {}}\nextensions: *x\n":                            {},
+		"x: &x\n  me: {cmd: x}\nextensions: *x\n":                    {},
+		"extensions: &x {a: {}}\nx: *x\n":                            {},
+		"extensions: &x\n  me: {cmd: x}\nx: *x\n":                    {},
+		"extensions:\n  me: &m {cmd: x}\n  other: *m\n":              {},
+		"extensions:\n  other: &m {cmd: x}\n  me: *m\n":              {},
+		"d: &d {timeout: 1}\nextensions:\n  me:\n    <<: *d\n":       {},
+		"extensions:\n  me:\n    args: &a [x]\nx: *a\n":              {},
+		"extensions:\n  a: &a {cmd: x}\n  b: *a\n  me: {cmd: x}\n":   {true, true},
+		"d: &d {timeout: 1}\nextensions:\n  a:\n    <<: *d\n":        {true, true},
+		"x: &x [1]\ny: *x\n":                                         {true, true},
+		"x: &x {a: {cmd: y}}\nextensions:\n  <<: *x\n  me: {cmd: x}": {true, true},
+	} {
+		if _, err := yamlList.Servers([]byte(text)); err != nil {
+			t.Errorf("%q is not read: %v", text, err)
+		}
+		_, err := yamlList.Set([]byte(text), "me", entry)
+		if may.set && err != nil || !may.set && !(errors.Is(err, configfile.ErrShared) && errors.Is(err, configfile.ErrNoWay)) {
+			t.Errorf("%q: set: %v", text, err)
+		}
+		if !strings.Contains(text, "me:") {
+			continue
+		}
+		if _, err := yamlList.Remove([]byte(text), "me"); may.remove && err != nil || !may.remove && !errors.Is(err, configfile.ErrShared) {
+			t.Errorf("%q: remove: %v", text, err)
+		}
+	}
+	servers, err := yamlList.Servers([]byte("x: &x {a: {cmd: y}}\nextensions: *x\n"))
+	if err != nil || len(servers) != 1 || servers[0].Entry.Text("cmd") != "y" {
+		t.Errorf("%+v, %v", servers, err)
+	}
+	for _, bomb := range []string{"a: &a [*a]\n", "a: &a [x, x, x, x, x, x, x, x, x]\n" + func() (lines string) {
+		for c := 'b'; c < 'k'; c++ {
+			lines += fmt.Sprintf("%c: &%[1]c [%s]\n", c, strings.TrimSuffix(strings.Repeat("*"+string(c-1)+", ", 9), ", "))
+		}
+		return lines
+	}()} {
+		if _, err := yamlList.Set([]byte(bomb), "me", entry); !errors.Is(err, configfile.ErrBroken) {
+			t.Errorf("%.20q: %v", bomb, err)
+		}
 	}
 }
 

@@ -105,8 +105,8 @@ func yamlTree(node *yaml.Node) any {
 			array = append(array, yamlTree(element))
 		}
 		return array
-	case yaml.AliasNode:
-		return Raw("*" + node.Value)
+	case yaml.AliasNode: // the parser has refused those that do not end, or make far too much of little
+		return yamlTree(node.Alias)
 	}
 	switch node.ShortTag() {
 	case "!!str":
@@ -162,6 +162,23 @@ func (d *yamlDocument) holder() (key, value *yaml.Node) {
 	return nil, nil
 }
 
+// shares says whether the list, or the entry of this name in it, stands for something elsewhere, or something elsewhere for it.
+func (d *yamlDocument) shares(name string) bool {
+	_, list := d.holder()
+	if list == nil {
+		return false
+	}
+	if list.Kind == yaml.AliasNode || list.Anchor != "" {
+		return true
+	}
+	_, key, value, _ := d.place(name)
+	return key != nil && (hasAnchors(key) || hasAnchors(value))
+}
+
+func hasAnchors(node *yaml.Node) bool {
+	return node.Kind == yaml.AliasNode || node.Anchor != "" || slices.ContainsFunc(node.Content, hasAnchors)
+}
+
 func (d *yamlDocument) insert(name string, entry Object) [][]byte {
 	newline := lineBreak(d.data)
 	key, value := d.holder()
@@ -181,8 +198,6 @@ func (d *yamlDocument) insert(name string, entry Object) [][]byte {
 		return [][]byte{d.appended(text), spliced(d.data, splice{at, at, text})}
 	case key == nil:
 		return [][]byte{d.intoFlow(d.node, quoteIfNeeded(d.key())+": "+d.flow(d.inList(name, entry)))}
-	case value.Kind == yaml.AliasNode:
-		return nil
 	case len(value.Content) > 0 && value.Style&yaml.FlowStyle == 0:
 		first := d.lineStart(value.Content[0].Line)
 		indent := value.Content[0].Column - 1
