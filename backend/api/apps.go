@@ -19,7 +19,7 @@ type App struct {
 type AppSeen struct {
 	At      time.Time `json:"at"` // the last time
 	Version string    `json:"version,omitempty"`
-	Calls   int       `json:"calls"` // pieces of code it has run that are still in the history
+	Calls   int       `json:"calls"` // of tools
 }
 
 // ClientUse is a program that uses machines, by the name that it gives itself.
@@ -27,7 +27,12 @@ type ClientUse struct {
 	Name    string    `json:"name"`
 	Version string    `json:"version,omitempty"`
 	SeenAt  time.Time `json:"seen_at"`
-	Calls   int       `json:"calls"` // pieces of code it has run that are still in the history
+	Calls   int       `json:"calls"` // of tools, over MCP
+}
+
+// Hello is the body of POST /api/clients.
+type Hello struct {
+	Calls int `json:"calls,omitempty"` // of tools, since the last time that some were told of
 }
 
 // ChangeApp is the body of POST /api/apps/{id}/connect, …/disconnect and …/repair.

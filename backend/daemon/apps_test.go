@@ -87,6 +87,16 @@ func (c *caller) appCalls(t *testing.T) {
 	if app := cursor(); app.State != "connected" || app.Seen == nil || app.Seen.Version != "1.9" || app.Seen.Calls != 0 {
 		t.Errorf("%+v, seen %+v", app, app.Seen)
 	}
+	called := func(calls int) answer {
+		return c.send("POST", "/api/clients", api.Hello{Calls: calls}, func(r *http.Request) { r.Header.Set("X-Forevervm-Client", "cursor-vscode/1.9") })
+	}
+	for range 2 {
+		called(3)
+	}
+	c.fails(called(-1), 400, "Invalid")
+	if app := cursor(); app.Seen.Calls != 6 {
+		t.Errorf("it has called %d tools", app.Seen.Calls)
+	}
 	clients := as[api.List[api.ClientUse]](c, c.send("GET", "/api/clients", nil)).Items
 	if len(clients) == 0 || clients[0].Name != "cursor-vscode" || clients[0].SeenAt.IsZero() {
 		t.Errorf("%+v", clients)

@@ -7,14 +7,16 @@ import (
 
 // ClientUse is what is known of a program that uses machines.
 type ClientUse struct {
-	Client       Client
-	SeenAt       time.Time // when it last said hello or sent an instruction
-	Instructions int       // of its, that are still on record
+	Client Client
+	SeenAt time.Time // when it last said hello or sent an instruction
+	Calls  int       // of tools, over MCP
 }
 
-// Hello notes that a program is there, before it has sent any instruction.
-func (s *Service) Hello(ctx context.Context, client Client) error {
-	return s.store.Write(ctx, func(w Writer) error { return w.PutClient(ClientUse{Client: client, SeenAt: time.Now()}) })
+// Hello notes that a program is there, and that it has called so many more tools.
+func (s *Service) Hello(ctx context.Context, client Client, calls int) error {
+	return s.store.Write(ctx, func(w Writer) error {
+		return w.PutClient(ClientUse{Client: client, SeenAt: time.Now(), Calls: calls})
+	})
 }
 
 // Clients returns all programs that were ever seen, the last seen first.

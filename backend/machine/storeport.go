@@ -78,7 +78,7 @@ type Writer interface {
 	AddGarbage(g Garbage) error
 	RemoveGarbage(g Garbage) error
 
-	// PutClient notes when a program was last seen; how many instructions it has sent is counted, not kept.
+	// PutClient notes when a program was last seen, and adds to its calls.
 	PutClient(c ClientUse) error
 
 	// CopyHistory copies instructions up to and including last, with their items and index, from one machine to

@@ -8,12 +8,10 @@ package mcpserver
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log"
 	"log/slog"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -48,8 +46,8 @@ type Machines interface {
 	GetFile(ctx context.Context, name, path string) (io.ReadCloser, int64, error)
 	PutFile(ctx context.Context, name, path string, content io.Reader) error
 
-	// Hello tells that the calling program is there.
-	Hello(ctx context.Context) error
+	// Hello tells that the calling program is there, and has called so many more tools.
+	Hello(ctx context.Context, calls int) error
 }
 
 // Options are what may be said of a server; zero fields mean the default.
@@ -76,7 +74,7 @@ type Server struct {
 	// closing ends with Close: calls over HTTP outlive their connection, not the server.
 	closing context.Context
 	close   context.CancelFunc
-	hellos  sync.WaitGroup // that are on their way
+	heard   heard
 }
 
 // New returns a server. machines gives each call what it works on, told which program calls; it is asked only when
@@ -98,13 +96,14 @@ func New(machines func(clientName, clientVersion string) Machines, opts Options)
 	s.closing, s.close = context.WithCancel(context.Background())
 	hooks := &server.Hooks{}
 	hooks.AddAfterListResources(s.listTranscripts)
+	s.heard = heard{tell: s.tell, all: map[program]*untold{}}
 	hooks.AddAfterInitialize(func(_ context.Context, _ any, request *mcp.InitializeRequest, _ *mcp.InitializeResult) {
-		s.hello(request.Params.ClientInfo)
+		s.heard.of(programOf(request.Params.ClientInfo), 0)
 	})
 	// Since 2026-07-28 the protocol has no initialize: clients discover the server, or list its tools at once, and say each time who they are.
 	helloAgain := func(ctx context.Context) {
 		if request := server.RequestProtocolInfoFromContext(ctx); request != nil && request.ClientInfo != nil {
-			s.hello(*request.ClientInfo)
+			s.heard.of(programOf(*request.ClientInfo), 0)
 		}
 	}
 	hooks.AddAfterDiscover(func(ctx context.Context, _ any, _ *mcp.DiscoverRequest, _ *mcp.DiscoverResult) { helloAgain(ctx) })
@@ -180,7 +179,7 @@ const lastHello = time.Second
 // Close ends what still waits, without interrupting it: the machines go on, or are saved by the daemon.
 func (s *Server) Close() {
 	defer time.AfterFunc(lastHello, s.close).Stop()
-	s.hellos.Wait()
+	s.heard.end()
 	s.close()
 	s.sse.CloseSessions()
 	if err := s.streamable.Shutdown(context.Background()); err != nil {
@@ -191,9 +190,10 @@ func (s *Server) Close() {
 // lastAnswer is how long after AnswerWithin a call may take to put its answer together.
 const lastAnswer = 4 * time.Second
 
-// untilClosed lets no call outlive the server, nor its client's patience.
+// untilClosed counts the calls, and lets none outlive the server, nor its client's patience.
 func (s *Server) untilClosed(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 	return func(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		s.heard.of(caller(ctx), 1)
 		ctx, cancel := context.WithTimeout(ctx, s.opts.AnswerWithin+lastAnswer)
 		defer cancel()
 		defer context.AfterFunc(s.closing, cancel)()
@@ -201,18 +201,19 @@ func (s *Server) untilClosed(next server.ToolHandlerFunc) server.ToolHandlerFunc
 	}
 }
 
-// hello tells the daemon which program has connected, so that people see that it worked. The program does not wait for it, and
-// a server that cannot be told is no concern of its.
-func (s *Server) hello(info mcp.Implementation) {
-	s.hellos.Go(func() {
-		if err := s.machines(knownAs(info), info.Version).Hello(s.closing); err != nil && s.closing.Err() == nil && !errors.Is(err, client.ErrUnsupported) {
-			s.opts.Logger.Warn("the daemon was not told which program has connected", "err", err)
-		}
-	})
-}
-
 // of returns the machines as the calling program may see them.
 func (s *Server) of(ctx context.Context) Machines {
+	by := caller(ctx)
+	return s.machines(by.name, by.version)
+}
+
+// program is one that calls, as people know it.
+type program struct{ name, version string }
+
+func programOf(info mcp.Implementation) program { return program{knownAs(info), info.Version} }
+
+// caller is the program that calls.
+func caller(ctx context.Context) program {
 	var info mcp.Implementation
 	if session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo); ok {
 		info = session.GetClientInfo()
@@ -220,7 +221,7 @@ func (s *Server) of(ctx context.Context) Machines {
 	if request := server.RequestProtocolInfoFromContext(ctx); request != nil && request.ClientInfo != nil {
 		info = *request.ClientInfo
 	}
-	return s.machines(knownAs(info), info.Version)
+	return programOf(info)
 }
 
 // knownAs is the name by which people know a program.

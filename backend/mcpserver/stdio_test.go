@@ -129,6 +129,28 @@ func TestTheDaemonHearsWhoConnectsWithoutInitialize(t *testing.T) {
 	}
 }
 
+// Every call of a tool counts, and no other request: those that fail as well, and those on which a program leaves at once.
+func TestCallsAreCounted(t *testing.T) {
+	known := daemon(t)
+	a := start(t)
+	a.wait(a.send("initialize", map[string]any{
+		"protocolVersion": "2025-06-18", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "busy app", "version": "1"},
+	}), new(any))
+	answers := make([]<-chan json.RawMessage, 50)
+	for i := range answers {
+		answers[i] = a.send("tools/call", map[string]any{"name": "list-python-repls", "arguments": map[string]any{"limit": i}}) // 0 is not allowed
+	}
+	a.wait(a.send("tools/list", map[string]any{}), new(any))
+	for _, answer := range answers {
+		a.wait(answer, new(any))
+	}
+	a.quit()
+	all, err := known.Clients(t.Context())
+	if err != nil || !slices.ContainsFunc(all, func(c api.ClientUse) bool { return c.Name == "busy app" && c.Calls == len(answers) }) {
+		t.Errorf("known are %+v, %v", all, err)
+	}
+}
+
 // The daemon is killed between two calls, and in the middle of one: work goes on, and nothing runs twice.
 func TestWorkGoesOnWhenTheDaemonIsKilled(t *testing.T) {
 	a := start(t)

@@ -29,13 +29,23 @@ func (s *Server) apps() (Apps, error) {
 	return s.config.Apps, nil
 }
 
-// hello is what the bridge of an AI app says when the app has connected, under the app's name.
+// hello is what the bridge of an AI app says when the app has connected and when it has called tools, under the app's name.
 func (s *Server) hello(w http.ResponseWriter, r *http.Request) error {
-	if err := s.config.Machines.Hello(r.Context(), clientOf(r)); err != nil {
+	var body api.Hello
+	if err := readJSON(w, r, &body); err != nil {
+		return err
+	}
+	if body.Calls < 0 || body.Calls > mostCalls {
+		return invalid("calls is between 0 and %d.", mostCalls)
+	}
+	if err := s.config.Machines.Hello(r.Context(), clientOf(r), body.Calls); err != nil {
 		return err
 	}
 	return noContent(w)
 }
+
+// mostCalls is how many calls may be told of at once.
+const mostCalls = 1_000_000
 
 func (s *Server) listClients(w http.ResponseWriter, r *http.Request) error {
 	clients, err := s.clients(r.Context())
@@ -55,7 +65,7 @@ func (s *Server) clients(ctx context.Context) ([]api.ClientUse, error) {
 }
 
 func clientJSON(c machine.ClientUse) api.ClientUse {
-	return api.ClientUse{Name: c.Client.Name, Version: c.Client.Version, SeenAt: c.SeenAt.UTC(), Calls: c.Instructions}
+	return api.ClientUse{Name: c.Client.Name, Version: c.Client.Version, SeenAt: c.SeenAt.UTC(), Calls: c.Calls}
 }
 
 func (s *Server) listApps(w http.ResponseWriter, r *http.Request) error {

@@ -63,8 +63,8 @@ type Machines interface {
 	WriteFile(ctx context.Context, name, path string, offset int64, truncate bool, data []byte) error
 	ListFiles(ctx context.Context, name, path string) ([]machine.FileEntry, error)
 
-	// Hello notes that a program is there; Clients returns all that were ever seen, the last seen first.
-	Hello(ctx context.Context, client machine.Client) error
+	// Hello notes that a program is there, and has called so many more tools; Clients returns all that were ever seen, the last seen first.
+	Hello(ctx context.Context, client machine.Client, calls int) error
 	Clients(ctx context.Context) ([]machine.ClientUse, error)
 
 	// Subscribe delivers events after the given position ("" for from now on). When the position is too old

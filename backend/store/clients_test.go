@@ -17,19 +17,18 @@ func TestClients(t *testing.T) {
 		in.Client, in.QueuedAt = machine.Client{Name: name, Version: version}, at(queued)
 		return in
 	}
-	hello := func(name, version string, seen int) machine.ClientUse {
-		return machine.ClientUse{Client: machine.Client{Name: name, Version: version}, SeenAt: at(seen)}
+	hello := func(name, version string, seen, calls int) machine.ClientUse {
+		return machine.ClientUse{Client: machine.Client{Name: name, Version: version}, SeenAt: at(seen), Calls: calls}
 	}
 	write(t, s, func(w machine.Writer) error {
 		return errors.Join(
 			w.PutMachine(record("a", "one")),
 			w.AddInstruction(by(0, "Zed", "1", 10)), w.AddInstruction(by(1, "Zed", "2", 20)), w.AddInstruction(by(2, "page", "", 15)),
-			w.PutClient(hello("Claude Desktop", "1.0", 5)), w.PutClient(hello("Claude Desktop", "1.1", 30)), w.PutClient(hello("Claude Desktop", "1.0", 29)),
-			w.PutClient(hello("Zed", "0", 1)),
+			w.PutClient(hello("Claude Desktop", "1.0", 5, 0)), w.PutClient(hello("Claude Desktop", "1.1", 30, 3)), w.PutClient(hello("Claude Desktop", "1.0", 29, 4)),
+			w.PutClient(hello("Zed", "0", 1, 1)),
 		)
 	})
-	want := []machine.ClientUse{hello("Claude Desktop", "1.1", 30), hello("Zed", "2", 20), hello("page", "", 15)}
-	want[1].Instructions, want[2].Instructions = 2, 1
+	want := []machine.ClientUse{hello("Claude Desktop", "1.1", 30, 7), hello("Zed", "2", 20, 1), hello("page", "", 15, 0)}
 	all, err := s.Clients(t.Context())
 	ok(t, err)
 	if len(all) != len(want) {

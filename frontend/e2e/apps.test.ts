@@ -62,10 +62,12 @@ it('connects Claude Desktop after showing what will change, tests, repairs and d
     method: 'POST',
     headers: {
       authorization: `Bearer ${daemon.cli('token').trim()}`,
+      'content-type': 'application/json',
       'x-forevervm-client': 'Claude Desktop/1.2.3',
     },
+    body: JSON.stringify({ calls: 2 }),
   });
-  await claude.getByText('Heard from just now (version 1.2.3), 0 pieces of code run').waitFor();
+  await claude.getByText('Heard from just now (version 1.2.3), 2 tool calls').waitFor();
 
   // It writes back what it had in memory: that is seen too, and mended.
   writeFileSync(file, before);

@@ -104,8 +104,8 @@ export const words = {
     seen: (version: string, when: string, calls: string) =>
       `Heard from ${when}${version}, ${calls}`,
     version: 'version',
-    call: 'piece of code run',
-    calls: 'pieces of code run',
+    call: 'tool call',
+    calls: 'tool calls',
     test: 'Test',
     works: (ms: number) => `It works: what the app starts answered after ${Math.round(ms)} ms.`,
     backups: 'Earlier settings',

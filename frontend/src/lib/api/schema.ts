@@ -248,7 +248,7 @@ export interface paths {
     put?: never;
     /**
      * Notes that the program that asks is there
-     * @description The bridge of an AI app says it when the app has connected, under the app's name in `X-Forevervm-Client`.
+     * @description The bridge of an AI app says it when the app has connected and when it has called tools, under the app's name in `X-Forevervm-Client`.
      */
     post: operations['hello'];
     delete?: never;
@@ -1065,7 +1065,7 @@ export interface components {
       at: string;
       /** @description As the app says */
       version?: string;
-      /** @description Pieces of code that it has run and that are still in the history */
+      /** @description How many tools it has called */
       calls: number;
     };
     ClientUse: {
@@ -1074,8 +1074,12 @@ export interface components {
       version?: string;
       /** Format: date-time */
       seen_at: string;
-      /** @description Pieces of code that it has run and that are still in the history */
+      /** @description How many tools it has called, over MCP */
       calls: number;
+    };
+    Hello: {
+      /** @description Tools that it has called since the last time that some were told of */
+      calls?: number;
     };
     ChangeApp: {
       /** @description Another server of the same name may be replaced; disconnecting puts it back */
@@ -1862,7 +1866,11 @@ export interface operations {
       path?: never;
       cookie?: never;
     };
-    requestBody?: never;
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['Hello'];
+      };
+    };
     responses: {
       /** @description It is noted */
       204: {
