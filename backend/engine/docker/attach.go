@@ -1,19 +1,19 @@
 package docker
 
 import (
-	"bytes"
 	"io"
-	"sync"
 
 	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/pkg/stdcopy"
+
+	"github.com/forevervm/desktop/backend/tail"
 )
 
 // attached is a container's standard input and output as one connection. Standard error is kept apart.
 type attached struct {
 	conn   types.HijackedResponse
 	stdout *io.PipeReader
-	stderr tail
+	stderr tail.Tail
 	done   chan struct{} // closed when nothing more comes
 }
 
@@ -48,25 +48,4 @@ func (a *attached) alive() bool {
 	default:
 		return true
 	}
-}
-
-// tail keeps the last bytes that were written to it.
-type tail struct {
-	mu sync.Mutex
-	b  []byte
-}
-
-func (t *tail) Write(b []byte) (int, error) {
-	const most = 4096
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, b...)
-	t.b = t.b[max(0, len(t.b)-most):]
-	return len(b), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(bytes.ToValidUTF8(t.b, nil))
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
@@ -15,14 +14,8 @@ import (
 	"github.com/forevervm/desktop/backend/sandbox"
 )
 
-const (
-	// spareFor is how long after the last start a container is kept ready for the next: starts come in bursts, and it takes memory.
-	spareFor = 5 * time.Minute
-	// maxUseless is how many spares in a row may be of no use until no more are made: here it does not work.
-	maxUseless = 3
-	// sparePatience bounds the making of one.
-	sparePatience = time.Minute
-)
+// sparePatience bounds the making of a spare.
+const sparePatience = time.Minute
 
 // spareID stands for the machine of a container that is nobody's yet. It is no machine's id.
 const spareID machine.ID = "spare-"
@@ -33,8 +26,8 @@ const sparePath = machinePath + "/spare"
 // spares keeps one container that was made ahead, in which a sandbox waits for the next machine that comes into memory: making both is
 // most of what that takes. It holds nothing of anybody's.
 type spares struct {
-	e       *Engine
-	useless atomic.Int32 // spares in a row
+	e     *Engine
+	ahead local.Ahead
 
 	mu     sync.Mutex // guards what follows
 	next   *spare     // nil for none
@@ -93,13 +86,13 @@ func (s *spares) take(ctx context.Context, k kind) *Sandbox {
 func (s *spares) refill(k kind, p local.Parts, memory int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.useless.Load() >= maxUseless {
+	if s.closed || !s.ahead.Useful() {
 		return
 	}
 	if s.retire != nil {
 		s.retire.Stop()
 	}
-	s.retire = time.AfterFunc(spareFor, s.drop)
+	s.retire = time.AfterFunc(local.KeepAhead, s.drop)
 	if s.making != nil || s.next != nil && s.next.kind == k {
 		return
 	}
@@ -202,11 +195,9 @@ func (s *spares) dropLocked() {
 	s.next = nil
 }
 
-func (s *spares) worked() { s.useless.Store(0) }
-
 // failed notes that a spare was of no use.
 func (s *spares) failed() {
-	if s.useless.Add(1) >= maxUseless {
+	if !s.ahead.Failed() {
 		s.drop()
 	}
 }

@@ -100,7 +100,7 @@ func (e *Engine) launchSpare(ctx context.Context, k kind, s stay) (*Sandbox, err
 	}
 	switch {
 	case err == nil:
-		e.spares.worked()
+		e.spares.ahead.Worked()
 		return b, nil
 	case ctx.Err() != nil:
 		return nil, err

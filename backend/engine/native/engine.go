@@ -113,7 +113,7 @@ func (e *Engine) launch(ctx context.Context, cfg sandbox.Config, start protocol.
 		if sp := e.spares.take(cfg); sp != nil {
 			s, err := e.connect(ctx, sp.supervisor, cfg.Machine, start)
 			if err == nil || ctx.Err() != nil {
-				e.spares.worked()
+				e.spares.ahead.Worked()
 				return s, err
 			}
 			e.cfg.Log.Warn("a sandbox that was made ahead is of no use", "machine", filepath.Base(cfg.Machine), "error", err, "stderr", tailOf(sp.cfg.Spare))

@@ -8,14 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/sandbox"
 )
-
-// spareFor is how long after the last start a sandbox is kept ready for the next: starts come in bursts, and it takes memory.
-const spareFor = 5 * time.Minute
 
 // refillAfter is how long after a start has begun the next sandbox is made: at once, it would take processors from that start, and after its end
 // those of the next one that follows (measured on two processors, single starts and twenty one after another).
@@ -24,13 +21,10 @@ const refillAfter = 50 * time.Millisecond
 // scarce is how little memory, in bytes, the computer has left for other than what waits: machines are swapped out for it.
 const scarce = 512 << 20
 
-// maxUseless is how many spares in a row may be of no use until no more are made: here it does not work, as on a disk without hard links.
-const maxUseless = 3
-
 // spares keeps one sandbox that was made ahead, for the next machine that comes into memory.
 type spares struct {
-	e       *Engine
-	useless atomic.Int32 // spares in a row
+	e     *Engine
+	ahead local.Ahead
 
 	mu     sync.Mutex // guards what follows
 	next   *spare     // nil for none
@@ -75,7 +69,7 @@ func spareOf(cfg sandbox.Config, folder string) sandbox.Config {
 func (s *spares) refill(cfg sandbox.Config) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.useless.Load() >= maxUseless {
+	if s.closed || !s.ahead.Useful() {
 		return
 	}
 	if _, available := sandbox.HostMemory(); available >= 0 && available < scarce {
@@ -85,7 +79,7 @@ func (s *spares) refill(cfg sandbox.Config) {
 	if s.retire != nil {
 		s.retire.Stop()
 	}
-	s.retire = time.AfterFunc(spareFor, s.drop)
+	s.retire = time.AfterFunc(local.KeepAhead, s.drop)
 	if s.next != nil && s.next.cfg == spareOf(cfg, s.next.cfg.Spare) {
 		return
 	}
@@ -151,11 +145,9 @@ func (s *spares) dropLocked() {
 	s.next = nil
 }
 
-func (s *spares) worked() { s.useless.Store(0) }
-
 // failed notes that a spare was of no use where a sandbox made for the machine was.
 func (s *spares) failed() {
-	if s.useless.Add(1) >= maxUseless {
+	if !s.ahead.Failed() {
 		s.e.cfg.Log.Warn("no more sandboxes are made ahead: those that were did not work here")
 		s.drop()
 	}

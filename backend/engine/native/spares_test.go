@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/sandbox"
 	"github.com/forevervm/desktop/backend/sandbox/link"
@@ -190,7 +191,7 @@ func TestSandboxMadeAheadIsKilled(t *testing.T) {
 func TestSandboxesMadeAheadAreGivenUp(t *testing.T) {
 	e := newEngine(t, t.TempDir())
 	startNew(t, e, "first")
-	for i := range maxUseless {
+	for i := range local.MaxUseless {
 		s := theSpare(t, e)
 		var pid int
 		eventually(t, "it has a sandbox", func() bool {
