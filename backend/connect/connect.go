@@ -105,7 +105,15 @@ func Stop(ctx context.Context, opts Options) (ran bool, err error) {
 	if err != nil || found == nil {
 		return false, err
 	}
-	return true, f.retire(ctx, *found)
+	if err := f.retire(ctx, *found); err != nil {
+		return true, err
+	}
+	// It is no longer found from the moment that it ends, and holds its lock until all is saved.
+	ctx, cancel := context.WithTimeout(ctx, stopWithin)
+	defer cancel()
+	return true, until(ctx, func() (bool, error) { return !f.lockHeld(), nil }, func() error {
+		return fmt.Errorf("the ForeverVM daemon (process %d) has not saved its machines after %s; wait until it has ended", found.PID, stopWithin)
+	})
 }
 
 // finder finds the daemon of one home. The client calls it from one goroutine at a time.
