@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -167,6 +168,7 @@ describe('running code', () => {
     await step.getByText('line 99999', { exact: true }).waitFor();
     expect(await step.locator('.line').count()).toBeLessThanOrEqual(80);
     await step.getByRole('button', { name: 'Show everything' }).click();
+    const find = tab.page.getByRole('dialog').getByRole('searchbox', { name: 'Find' });
     const log = tab.page.getByRole('log');
     await tab.page.getByText('100,000 lines').waitFor();
     expect(await log.locator('.row').count()).toBeLessThan(120);
@@ -174,6 +176,11 @@ describe('running code', () => {
     await log.getByText('line 99999', { exact: true }).waitFor();
     await log.evaluate((e) => (e.scrollTop = e.scrollHeight / 2));
     await log.getByText('line 50000', { exact: true }).waitFor();
+    await find.fill('line 7777');
+    await log.getByText('line 7777', { exact: true }).waitFor();
+    await tab.page.getByText('1 of 11').waitFor();
+    await find.press('Shift+Enter');
+    await log.getByText('line 77779', { exact: true }).waitFor();
   });
 });
 
@@ -254,6 +261,47 @@ describe('a machine', () => {
     await expect.poll(() => tab.machines.count()).toBe(1);
   });
 
+  it('is made with what the person wants, found by what ran in it, exported and archived', async () => {
+    const { page } = tab;
+    await page.getByRole('button', { name: 'New machine with…' }).click();
+    await page.getByRole('menuitem', { name: 'New machine with…' }).click();
+    await page.getByLabel('Title').fill('Thesis');
+    await page.getByRole('textbox', { name: 'Tags' }).fill('kind=thesis');
+    await page.getByLabel('Memory limit').fill('many');
+    await page.getByRole('button', { name: 'Make it' }).click();
+    await page.getByText('a whole number of megabytes').waitFor();
+    await page.getByLabel('Memory limit').fill('512');
+    await page.getByRole('button', { name: 'Make it' }).click();
+    await page.getByRole('heading', { name: 'Thesis' }).waitFor();
+    await tab.runToEnd(1, 'unheard_of_word = 1');
+
+    await tab.newMachine();
+    await page.getByRole('searchbox').fill('unheard_of_word');
+    const hit = page.getByRole('region', { name: 'In the history' }).getByText('Thesis · Step 1');
+    await hit.click();
+    await page.getByRole('heading', { name: 'Thesis' }).waitFor();
+    await expect
+      .poll(() => tab.step(1).evaluate((step) => document.activeElement === step))
+      .toBe(true);
+    await page.getByRole('searchbox').fill('');
+
+    await page.getByRole('button', { name: 'More for this machine', exact: true }).click();
+    const [story] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('menuitem', { name: 'Export as a Jupyter notebook' }).click(),
+    ]);
+    expect(story.suggestedFilename()).toMatch(/\.ipynb$/);
+    expect(readFileSync(await story.path(), 'utf8')).toContain('unheard_of_word = 1');
+
+    await tab.menu('Archive');
+    await expect.poll(() => tab.machines.filter({ hasText: 'Thesis' }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Archived' }).click();
+    await expect.poll(() => tab.machines.count()).toBe(1);
+    await tab.menu('Back from the archive');
+    await page.getByRole('button', { name: 'All', exact: true }).click();
+    await tab.machines.filter({ hasText: 'Thesis' }).waitFor();
+  });
+
   it('is deleted, brought back by Undo, and removed for good from the bin', async () => {
     const { page } = tab;
     const name = await tab.newMachine();
@@ -267,6 +315,54 @@ describe('a machine', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Delete for good' }).click();
     await expect.poll(() => row.count()).toBe(0);
     expect(daemon.cli('machine', 'list')).not.toContain(name);
+  });
+});
+
+describe('the window', () => {
+  it('looks as the person wants, also after a reload, and keeps settings', async () => {
+    const { page } = tab;
+    const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const light = await paper();
+    await page.getByRole('button', { name: 'Settings' }).click();
+    const settings = page.getByRole('dialog');
+    await settings.getByLabel('Dark').check();
+    await expect.poll(paper).not.toBe(light);
+    await settings.getByLabel('High').check();
+    await expect.poll(paper).toBe('rgb(0, 0, 0)');
+    await page.reload();
+    await expect.poll(paper).toBe('rgb(0, 0, 0)');
+
+    await page.getByRole('button', { name: 'Settings' }).click();
+    await settings.getByRole('button', { name: 'Storage' }).click();
+    await settings.getByText(daemon.home).waitFor();
+    await settings.getByLabel('Put idle machines to sleep').fill('soon');
+    await settings.getByRole('button', { name: 'Save' }).click();
+    await settings.getByRole('alert').waitFor();
+    await settings.getByLabel('Put idle machines to sleep').fill('20m');
+    await settings.getByRole('button', { name: 'Save' }).click();
+    await settings.getByText('Saved.').waitFor();
+    expect(daemon.cli('settings')).toContain('20m');
+    await settings.getByRole('button', { name: 'Diagnostics' }).click();
+    await settings.getByRole('button', { name: 'Collect it' }).click();
+    const told = await settings.getByRole('textbox', { name: 'Diagnostics' }).inputValue();
+    expect(told).toContain('"idle_swap": "20m"');
+    expect(told).not.toContain(daemon.cli('token').trim());
+  });
+
+  it('finds machines and commands by the keyboard', async () => {
+    const { page } = tab;
+    const name = await tab.newMachine();
+    await tab.newMachine();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('option', { name: 'Settings' }).waitFor();
+    await page.keyboard.type(name);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox').fill('setti');
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog', { name: 'Settings' }).waitFor();
+    await page.keyboard.press('Escape');
   });
 });
 

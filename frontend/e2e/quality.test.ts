@@ -70,6 +70,18 @@ for (const dark of [false, true]) {
       await page.keyboard.press('Escape');
       await page.getByRole('dialog').waitFor({ state: 'detached' });
       await page.getByRole('button', { name: 'Hide the panel' }).click();
+      await page.getByRole('button', { name: 'Settings' }).click();
+      for (const name of ['Appearance', 'Storage', 'Engines', 'AI apps', 'Diagnostics']) {
+        await page.getByRole('dialog').getByRole('button', { name, exact: true }).click();
+        expect(await violations(tab)).toEqual([]);
+      }
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      await page.keyboard.press('Control+k');
+      await page.getByRole('combobox').waitFor();
+      expect(await violations(tab)).toEqual([]);
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
       await tab.menu('Name and tags');
       await page.getByRole('dialog').waitFor();
       expect(await violations(tab)).toEqual([]);
@@ -83,7 +95,7 @@ for (const dark of [false, true]) {
       await page.getByText('Connect Cursor?').waitFor();
       expect(await violations(tab)).toEqual([]);
       await tab.close();
-    });
+    }, 120_000);
   });
 }
 

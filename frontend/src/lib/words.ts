@@ -39,6 +39,66 @@ export const words = {
     purge: 'Delete for good',
     show: 'Show machines',
     hide: 'Hide machines',
+    which: 'Which machines',
+    shown: { all: 'All', awake: 'Awake', asleep: 'Asleep', archived: 'Archived' },
+    noneOfThese: 'There are none of these.',
+    history: 'In the history',
+    settings: 'Settings',
+    createWith: 'New machine with…',
+  },
+
+  create: {
+    title: 'New machine',
+    memory: 'Memory limit, in MB',
+    memoryHint: 'What Python may use; 2048 unless you say otherwise',
+    badMemory: 'The memory limit is a whole number of megabytes.',
+    engine: 'Where it runs',
+    confirm: 'Make it',
+  },
+
+  palette: {
+    title: 'Find a machine or a command',
+    placeholder: 'Type to find a machine or a command',
+    machines: 'Machines',
+    commands: 'Commands',
+  },
+
+  settings: {
+    title: 'Settings',
+    appearance: 'Appearance',
+    theme: 'Colours',
+    themes: { system: 'As the system has it', light: 'Light', dark: 'Dark' },
+    contrast: 'Contrast',
+    contrasts: { system: 'As the system has it', more: 'High' },
+    storage: 'Storage',
+    room: (used: string, free: string) =>
+      `Machines and their history take ${used}; ${free} are free on the disk.`,
+    folder: 'All of it is in',
+    fields: {
+      idle_swap: {
+        label: 'Put idle machines to sleep after',
+        hint: 'Such as 10m; they wake by themselves',
+      },
+      keep_all_checkpoints: {
+        label: 'Keep every checkpoint for',
+        hint: 'Such as 1d; 0s keeps only the latest of each machine',
+      },
+      keep_hourly_checkpoints: { label: 'Then one an hour, up to', hint: 'Such as 7d' },
+      keep_daily_checkpoints: { label: 'Then one a day, up to', hint: 'Such as 90d' },
+      bin_retention: { label: 'Empty the bin after', hint: 'Such as 7d' },
+    },
+    budget: 'Room for older checkpoints, in MB',
+    budgetHint: '0 means 10 GB, or a tenth of the free room where that is less',
+    badBudget: 'The room for checkpoints is a whole number of megabytes.',
+    saved: 'Saved.',
+    engines: 'Engines',
+    enginesText: 'An engine is where machines run.',
+    usual: 'used unless a machine says otherwise',
+    works: 'It works.',
+    diagnostics: 'Diagnostics',
+    diagnosticsText:
+      'For whoever helps you: versions, settings, how engines and AI apps stand. There is no code, no output, no password or token in it; look through it before you pass it on.',
+    collect: 'Collect it',
   },
 
   welcome: {
@@ -132,6 +192,18 @@ export const words = {
     sleep: 'Put to sleep',
     wake: 'Wake up',
     copy: 'New machine from here…',
+    archive: 'Archive',
+    unarchive: 'Back from the archive',
+    exports: {
+      ipynb: 'Export as a Jupyter notebook',
+      html: 'Export as a web page',
+      md: 'Export as Markdown',
+      py: 'Export the code',
+    },
+    sentenceCopy: 'Copy a sentence to go on with it',
+    sentence: (name: string, title: string) =>
+      `Go on in the ForeverVM machine ${name}${title === name ? '' : ` (“${title}”)`}: everything from before is still there. Look at its variables first.`,
+    sentenceCopied: 'Copied. Paste it to your AI app.',
     remove: 'Delete',
     removed: (name: string) => `${name} was moved to the bin.`,
     undo: 'Undo',
@@ -187,6 +259,9 @@ export const words = {
     between: (n: number) =>
       `… ${n.toLocaleString()} ${n === 1 ? 'line is' : 'lines are'} not shown here …`,
     lines: (n: number) => `${n.toLocaleString()} ${n === 1 ? 'line' : 'lines'}`,
+    saveTable: 'Save this table as CSV',
+    find: 'Find',
+    found: (n: number, of: number) => `${n.toLocaleString()} of ${of.toLocaleString()}`,
     picture: 'Picture made by this step',
     rich: 'Table or formatted output of this step',
     pictureFailed: 'The picture could not be loaded.',

@@ -16,6 +16,9 @@ import type {
   Page,
   Plot,
   Representation,
+  SearchHit,
+  Settings,
+  SettingsChange,
   Status,
   Table,
   TableQuery,
@@ -29,6 +32,21 @@ export class Api {
   constructor(readonly http: Http) {}
 
   status = () => this.http.json<Status>('/api/status');
+  settings = () => this.http.json<Settings>('/api/settings');
+  changeSettings = (json: SettingsChange) =>
+    this.http.json<Settings>('/api/settings', { method: 'PATCH', json });
+
+  /** Steps whose code or output has all of the words, newest first. */
+  async search(q: string, limit: number, signal: AbortSignal): Promise<SearchHit[]> {
+    const query = { q, limit };
+    return (await this.http.json<Page<SearchHit>>('/api/search', { query, signal })).items;
+  }
+
+  /** What happened in a machine, as a document. */
+  async story(name: string, format: string): Promise<Blob> {
+    return (await this.http.send(at(name, 'export'), { query: { format } })).blob();
+  }
+
   /** Starts what an engine needs, where that is installed and does not run; it may take minutes. */
   startEngine = (name: string) =>
     this.http.json<Engine>(`/api/engines/${encodeURIComponent(name)}/start`, { method: 'POST' });

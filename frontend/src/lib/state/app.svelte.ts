@@ -14,8 +14,9 @@ import type {
 } from '$lib/api/types';
 import { saveAs } from '$lib/save';
 import { title, words } from '$lib/words';
+import { Appearance } from './appearance.svelte';
 import { AiApps } from './aiapps.svelte';
-import { Machines } from './machines.svelte';
+import { ARCHIVED, Machines } from './machines.svelte';
 import { Timeline } from './timeline.svelte';
 import { Kept, isBoolean, isNumber, isString } from './kept.svelte';
 import { Toasts } from './toasts.svelte';
@@ -48,6 +49,10 @@ export class App {
     width: new Kept('side.width', 340, isNumber),
     tab: new Kept('side.tab', '', isString),
   };
+
+  readonly appearance = new Appearance();
+  settingsShown = $state(false);
+  paletteShown = $state(false);
 
   readonly vitals = new Vitals();
   readonly machines = new Machines();
@@ -178,6 +183,26 @@ export class App {
       const { status } = await this.api.ended(machine.name, seq);
       if (status !== 'ok') throw new Error(words.table.notSaved(seq));
       saveAs(file, await this.api.readFile(machine.name, file));
+      return true;
+    });
+  }
+
+  /** What happened, as a file. */
+  async export(machine: Machine, format: string): Promise<void> {
+    await this.try(async () => {
+      saveAs(`${machine.name}.${format}`, await this.api.story(machine.name, format));
+      return true;
+    });
+  }
+
+  /** Puts a machine out of sight, by a tag that other programs can set as well, or back. */
+  archive = (machine: Machine, away: boolean) =>
+    this.change(machine, { tags: { [ARCHIVED]: away ? 'true' : null } });
+
+  async copySentence(machine: Machine): Promise<void> {
+    await this.try(async () => {
+      await navigator.clipboard.writeText(words.machine.sentence(machine.name, title(machine)));
+      this.toasts.info(words.machine.sentenceCopied);
       return true;
     });
   }

@@ -2,9 +2,16 @@ import { SvelteMap } from 'svelte/reactivity';
 import type { Machine } from '$lib/api/types';
 import { matches } from './search';
 
+/** The tag of machines that are put away. */
+export const ARCHIVED = 'archived';
+
+export const SHOWN = ['all', 'awake', 'asleep', 'archived'] as const;
+
 /** All machines that are known, those in the bin too. */
 export class Machines {
   search = $state('');
+  /** Which of them the list shows. */
+  shown = $state<(typeof SHOWN)[number]>('all');
   /** What changed while a list is being loaded. */
   private changed: Set<string> | null = null;
   private readonly byId = new SvelteMap<string, Machine>();
@@ -17,8 +24,18 @@ export class Machines {
   /** Those not in the bin. */
   readonly alive = $derived(this.all.filter(({ state }) => state !== 'deleted'));
   readonly bin = $derived(this.all.filter(({ state }) => state === 'deleted'));
-  /** What the search leaves. */
-  readonly found = $derived(this.alive.filter((machine) => matches(machine, this.search)));
+  /** What the search and the choice leave. */
+  readonly found = $derived(
+    this.alive.filter((machine) => this.fits(machine) && matches(machine, this.search)),
+  );
+
+  private fits({ tags, state }: Machine): boolean {
+    const archived = ARCHIVED in tags;
+    if (this.shown === 'archived') return archived;
+    if (archived) return false;
+    if (this.shown === 'all') return true;
+    return (state === 'swapped') === (this.shown === 'asleep');
+  }
 
   get(id: string): Machine | undefined {
     return this.byId.get(id);

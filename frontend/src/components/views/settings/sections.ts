@@ -1,0 +1,29 @@
+import type { Component } from 'svelte';
+import type { App } from '$lib/state/app.svelte';
+import { words } from '$lib/words';
+import Appearance from './Appearance.svelte';
+import Connections from './Connections.svelte';
+import Diagnostics from './Diagnostics.svelte';
+import Engines from './Engines.svelte';
+import Storage from './Storage.svelte';
+
+export interface SectionProps {
+  app: App;
+  /** Closes the settings, for what goes on elsewhere. */
+  onclose(): void;
+}
+
+export interface Section {
+  readonly id: string;
+  readonly label: string;
+  readonly view: Component<SectionProps>;
+}
+
+/** The parts of the settings, in their order. */
+export const SECTIONS: readonly [Section, ...Section[]] = [
+  { id: 'appearance', label: words.settings.appearance, view: Appearance },
+  { id: 'storage', label: words.settings.storage, view: Storage },
+  { id: 'engines', label: words.settings.engines, view: Engines },
+  { id: 'apps', label: words.apps.title, view: Connections },
+  { id: 'diagnostics', label: words.settings.diagnostics, view: Diagnostics },
+];

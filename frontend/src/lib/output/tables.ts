@@ -1,0 +1,21 @@
+/** The first table in a machine's HTML as comma-separated values; null where there is none. The HTML is read and never shown. */
+export function tableAsCsv(html: string): string | null {
+  const table = new DOMParser().parseFromString(html, 'text/html').querySelector('table');
+  if (!table) return null;
+  const rows = [...table.rows].map((row) =>
+    [...row.cells].map((cell) => csvField(cell.textContent?.trim() ?? '')).join(','),
+  );
+  return `${rows.join('\r\n')}\r\n`;
+}
+
+/** A field that spreadsheets take for what it says: never for a formula, which a hostile table could bring along. */
+export function csvField(text: string): string {
+  const formula = /^[=+\-@\t\r]/.test(text) && !/^[+-]?[\d.,]+(?:[eE][+-]?\d+)?%?$/.test(text);
+  const safe = formula ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** Whether it is worth offering: a guess that costs nothing. */
+export function hasTable(html: string): boolean {
+  return /<table[\s>]/i.test(html);
+}
