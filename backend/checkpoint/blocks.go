@@ -40,6 +40,12 @@ func (f Folder) Whole(id string) bool {
 	return err == nil
 }
 
+// Kept says whether the checkpoint id is kept as blocks.
+func (f Folder) Kept(id string) bool {
+	_, err := f.loadRecipe(id)
+	return err == nil
+}
+
 // Keep keeps the files of the checkpoint id as blocks in the store, too, and returns its manifest with the size that it has without its folder.
 // near is the path of a checkpoint (as Folder.Path) that it has much in common with, or "". Where it is kept already, nothing happens.
 func (f Folder) Keep(ctx context.Context, id, near string, store *blocks.Store) (Manifest, error) {
@@ -59,7 +65,7 @@ func (f Folder) Keep(ctx context.Context, id, near string, store *blocks.Store) 
 			return m, err
 		}
 	}
-	m.Boot = ""
+	m.Boot, m.Digest, m.Sealed = "", "", "" // blocks are named by their content
 	meta, err := json.Marshal(m)
 	if err != nil {
 		return m, err
@@ -75,7 +81,37 @@ func (f Folder) Keep(ctx context.Context, id, near string, store *blocks.Store) 
 	return m, nil
 }
 
-// DropFolder removes the files of a checkpoint that is kept as blocks. Nobody may be using them.
+// Confirm reads all that the files of a checkpoint are made of which is kept as blocks, and fails where they could not be made of it again, each as long as
+// it is in the folder. Blocks that were read before, in the same piece of work, are not read again.
+func (f Folder) Confirm(ctx context.Context, id string, store *blocks.Store) error {
+	r, _, err := f.readRecipe(id)
+	if err != nil {
+		return err
+	}
+	if f.Whole(id) {
+		there := 0
+		for i := range r.Files {
+			info, err := os.Lstat(filepath.Join(f.Path(id), r.Files[i].Name))
+			if err == nil && info.Size() != r.Files[i].Size {
+				err = fmt.Errorf("%s has %d bytes, of which %d are kept as blocks", r.Files[i].Name, info.Size(), r.Files[i].Size)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		for _, name := range files {
+			if _, err := os.Lstat(filepath.Join(f.Path(id), name)); err == nil {
+				there++
+			}
+		}
+		if there != len(r.Files) {
+			return fmt.Errorf("of %d files %d are kept as blocks", there, len(r.Files))
+		}
+	}
+	return store.Verify(ctx, r)
+}
+
+// DropFolder removes the files of a checkpoint that is kept as blocks, which the caller has confirmed. Nobody may be using them.
 func (f Folder) DropFolder(id string) error {
 	if _, err := f.loadRecipe(id); err != nil {
 		return err
@@ -107,22 +143,19 @@ func (f Folder) Expand(ctx context.Context, id, dir string, store *blocks.Store)
 		return err
 	}
 	if err := store.Restore(ctx, r, to); err != nil {
-		if errors.Is(err, blocks.ErrDamaged) {
+		if errors.Is(err, blocks.ErrDamaged) || errors.Is(err, blocks.ErrVersion) {
 			err = fmt.Errorf("%w: checkpoint %s: %w", ErrUnusable, id, err)
 		}
 		return errors.Join(err, os.RemoveAll(to))
 	}
-	m.Size = 0
-	for i := range r.Files {
-		m.Size += r.Files[i].Size
-	}
+	m.Size = m.Whole
 	return m.write(to)
 }
 
 // copyRecipe gives the folder `to` a checkpoint of its own of the same blocks.
 func (f Folder) copyRecipe(ctx context.Context, m Manifest, to Folder, newID string, store *blocks.Store) (Manifest, error) {
 	old := m.ID
-	m.ID, m.Life, m.Boot, m.Size = newID, "", "", 0
+	m.ID, m.Life, m.Boot, m.Size, m.Digest, m.Sealed = newID, "", "", 0, "", ""
 	meta, err := json.Marshal(m)
 	if err != nil {
 		return m, err
@@ -131,7 +164,7 @@ func (f Folder) copyRecipe(ctx context.Context, m Manifest, to Folder, newID str
 		return m, err
 	}
 	_, err = store.Link(ctx, f.Recipe(old), to.Recipe(newID), meta)
-	if errors.Is(err, blocks.ErrDamaged) {
+	if errors.Is(err, blocks.ErrDamaged) || errors.Is(err, blocks.ErrVersion) {
 		err = fmt.Errorf("%w: checkpoint %s: %w", ErrUnusable, old, err)
 	}
 	return m, err
@@ -157,6 +190,9 @@ func (f Folder) readRecipe(id string) (blocks.Recipe, Manifest, error) {
 			err = fmt.Errorf("%w: it has the file %.100q", ErrUnusable, r.Files[i].Name)
 		}
 	}
-	m.Size = r.Stored
+	m.Size, m.Whole = r.Stored, 0
+	for i := range r.Files {
+		m.Whole += r.Files[i].Size
+	}
 	return r, m, err
 }

@@ -15,6 +15,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/forevervm/desktop/backend/checkpoint/blocks"
 )
 
 // Format is the version of the layout and of the manifest.
@@ -51,6 +53,13 @@ type Manifest struct {
 	// Boot names the run of the computer's system in which the files were written without being synced, and in which alone they can be relied
 	// on; "" for files that are synced.
 	Boot string `json:"boot,omitempty"`
+	// Digest is that of the files, computed some time after they were written, and Sealed the run of the system in which it was; "" for neither.
+	// See Folder.Seal.
+	Digest string `json:"digest,omitempty"`
+	Sealed string `json:"sealed,omitempty"`
+
+	// Whole is how many bytes all files but the manifest have, whatever form they are kept in. It is known where Size is, and stands in no file.
+	Whole int64 `json:"-"`
 }
 
 // Load reads and checks the manifest of the checkpoint in dir, whose name must be its id.
@@ -94,15 +103,18 @@ func Parse(b []byte) (Manifest, error) {
 		return m, fmt.Errorf("%w: manifest: %w", ErrUnusable, err)
 	}
 	switch {
+	case m.Format > Format:
+		return m, fmt.Errorf("%w: format %d: %w", ErrUnusable, m.Format, blocks.ErrVersion)
 	case m.Format != Format:
 		return m, fmt.Errorf("%w: format %d, this program knows %d", ErrUnusable, m.Format, Format)
 	case !ValidID(m.ID):
 		return m, fmt.Errorf("%w: the id %.64q", ErrUnusable, m.ID)
-	case len(m.Life) > 64 || len(m.Boot) > 64:
+	case len(m.Life) > 64 || len(m.Boot) > 64 || len(m.Digest) > 64 || len(m.Sealed) > 64:
 		return m, fmt.Errorf("%w: the life %.64q", ErrUnusable, m.Life)
 	case m.LastSeq < -1 || m.Size < 0 || m.Pause < 0 || m.RunningSeq != nil && *m.RunningSeq < 0:
 		return m, fmt.Errorf("%w: numbers out of bounds", ErrUnusable)
 	}
+	m.Whole = m.Size
 	return m, nil
 }
 

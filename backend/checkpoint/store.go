@@ -162,6 +162,7 @@ func (p *Pending) commit(m Manifest, sync func(file string) (size int64, err err
 		}
 		m.Size += n
 	}
+	m.Whole = m.Size
 	if err := m.write(p.Dir); err != nil {
 		return m, err
 	}
@@ -189,15 +190,20 @@ func (f Folder) Settle(id string) error {
 		return err
 	}
 	m.Boot = ""
-	temporary := f.Path(id) + manifestName + partial // rubbish after a crash
+	return errors.Join(f.replace(m), blocks.SyncDir(string(f)))
+}
+
+// replace puts another manifest in the place of a checkpoint's.
+func (f Folder) replace(m Manifest) error {
+	temporary := f.Path(m.ID) + manifestName + partial // rubbish after a crash
 	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	err = m.writeTo(temporary)
+	err := m.writeTo(temporary)
 	if err == nil {
-		err = os.Rename(temporary, filepath.Join(f.Path(id), manifestName))
+		err = os.Rename(temporary, filepath.Join(f.Path(m.ID), manifestName))
 	}
-	return errors.Join(err, blocks.SyncDir(f.Path(id)), blocks.SyncDir(string(f)))
+	return errors.Join(err, blocks.SyncDir(f.Path(m.ID)))
 }
 
 // Abort removes what was written.

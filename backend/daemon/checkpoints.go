@@ -6,20 +6,26 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/forevervm/desktop/backend/checkpoint"
 	"github.com/forevervm/desktop/backend/checkpoint/blocks"
 	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/home"
 )
 
-// CheckpointReport is what was found among the checkpoints that are kept as blocks.
+// CheckpointReport is what was found among the checkpoints.
 type CheckpointReport struct {
-	Checkpoints int   `json:"checkpoints"`
+	Whole       int   `json:"whole"`       // checkpoints that lie there as they were written
+	Checkpoints int   `json:"checkpoints"` // those that are kept as blocks
 	Packs       int   `json:"packs"`
 	Blocks      int   `json:"blocks"`
-	Bytes       int64 `json:"bytes"` // that all of them take
+	Bytes       int64 `json:"bytes"` // that all packs take
 	// Damage says in one sentence each what is not as it was written.
-	Damage []string         `json:"damage"`
-	Lost   []LostCheckpoint `json:"lost"`
+	Damage []string `json:"damage"`
+	// Left says in one sentence each what nothing can be told of: the system does not give it back, or a newer program made it.
+	Left []string `json:"left"`
+	// Aside are the files, by their paths, that damaged packs have become which were written anew as far as they are whole.
+	Aside []string         `json:"aside"`
+	Lost  []LostCheckpoint `json:"lost"`
 }
 
 // LostCheckpoint is one that cannot be restored any more.
@@ -31,32 +37,65 @@ type LostCheckpoint struct {
 }
 
 // CheckCheckpoints looks at the checkpoints under a home, as Config.Home names it, whether a daemon runs or not. With readData it reads every
-// byte of theirs; else only whether everything is there.
+// byte of theirs; else it looks only whether everything is there.
 func CheckCheckpoints(ctx context.Context, homeDir string, readData bool) (CheckpointReport, error) {
-	return inspect(homeDir, func(s *blocks.Store) (blocks.Report, error) { return s.Check(ctx, readData) })
-}
-
-// RepairCheckpoints is CheckCheckpoints that reads every byte, mends what can be mended, and sets aside what cannot.
-func RepairCheckpoints(ctx context.Context, homeDir string) (CheckpointReport, error) {
-	return inspect(homeDir, func(s *blocks.Store) (blocks.Report, error) { return s.Repair(ctx) })
-}
-
-func inspect(homeDir string, look func(*blocks.Store) (blocks.Report, error)) (CheckpointReport, error) {
 	dirs, err := home.Resolve(homeDir)
 	if err != nil {
 		return CheckpointReport{}, err
 	}
-	found, err := look(local.OpenBlocks(dirs.Data))
-	report := CheckpointReport{Checkpoints: found.Recipes, Packs: found.Packs, Blocks: found.Blocks, Bytes: found.Bytes, Damage: found.Damage, Lost: []LostCheckpoint{}}
-	if report.Damage == nil {
-		report.Damage = []string{}
+	return inspect(ctx, dirs, readData, func(s *blocks.Store) (blocks.Report, error) { return s.Check(ctx, readData) })
+}
+
+// RepairCheckpoints is CheckCheckpoints that reads every byte, mends what can be mended, and sets aside what cannot. It fails with ErrRuns while a daemon
+// runs, and none begins meanwhile: what machines may be returned to is not to change under it.
+func RepairCheckpoints(ctx context.Context, homeDir string) (CheckpointReport, error) {
+	dirs, err := home.Resolve(homeDir)
+	if err != nil {
+		return CheckpointReport{}, err
 	}
+	if err := dirs.Make(); err != nil {
+		return CheckpointReport{}, err
+	}
+	unlock, err := lock(ctx, dirs)
+	if err != nil {
+		return CheckpointReport{}, err
+	}
+	defer unlock()
+	return inspect(ctx, dirs, true, func(s *blocks.Store) (blocks.Report, error) { return s.Repair(ctx) })
+}
+
+func inspect(ctx context.Context, dirs home.Dirs, readData bool, look func(*blocks.Store) (blocks.Report, error)) (CheckpointReport, error) {
+	found, err := look(local.OpenBlocks(dirs.Data))
+	if err != nil {
+		return CheckpointReport{}, err
+	}
+	whole, changed, err := local.Whole(ctx, dirs.Data, readData)
+	report := CheckpointReport{
+		Whole: whole, Checkpoints: found.Recipes, Packs: found.Packs, Blocks: found.Blocks, Bytes: found.Bytes,
+		Damage: append([]string{}, found.Damage...), Left: append([]string{}, found.Left...), Aside: append([]string{}, found.Aside...), Lost: []LostCheckpoint{},
+	}
+	gone := map[string]string{} // by the checkpoint's path
 	for path, why := range found.Lost {
+		path = strings.TrimSuffix(path, filepath.Ext(path))
+		if folder := checkpoint.Folder(filepath.Dir(path)); changed[path] == nil && folder.Whole(filepath.Base(path)) {
+			report.Damage = append(report.Damage, why) // its files are there
+			continue
+		}
+		gone[path] = why
+	}
+	for path, why := range changed {
+		if _, lost := gone[path]; !lost && checkpoint.Folder(filepath.Dir(path)).Kept(filepath.Base(path)) {
+			report.Damage = append(report.Damage, why.Error()) // its blocks are there
+			continue
+		}
+		gone[path] = why.Error()
+	}
+	for path, why := range gone {
 		owner := filepath.Dir(filepath.Dir(path))
-		lost := LostCheckpoint{Checkpoint: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), Why: why}
+		lost := LostCheckpoint{Checkpoint: filepath.Base(path), Why: why}
 		if filepath.Base(filepath.Dir(owner)) == "machines" {
 			lost.Machine = filepath.Base(owner)
-			lost.Instead = nearest(owner, lost.Checkpoint, found.Lost)
+			lost.Instead = nearest(owner, lost.Checkpoint, gone)
 		}
 		report.Lost = append(report.Lost, lost)
 	}
@@ -75,9 +114,9 @@ func nearest(dir, to string, lost map[string]string) string {
 	}
 	before, after := "", ""
 	for _, m := range all { // oldest first
-		_, gone := lost[folder.Recipe(m.ID)]
+		_, gone := lost[folder.Path(m.ID)]
 		switch {
-		case gone && !folder.Whole(m.ID) || m.ID == to:
+		case gone || m.ID == to:
 		case m.ID < to:
 			before = m.ID
 		case after == "":

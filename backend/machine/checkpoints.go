@@ -40,7 +40,7 @@ func (e *entry) describe(ctx context.Context, info CheckpointInfo, kind Checkpoi
 	rec := CheckpointRecord{Checkpoint: Checkpoint{
 		ID: info.ID, Machine: e.id, Kind: kind, Label: label, CreatedAt: info.CreatedAt.UTC(), LastSeq: info.LastSeq,
 		RunningSeq: info.RunningSeq, Size: info.Size, Image: info.Image, Runtime: info.Runtime, Pause: info.Pause,
-	}, Mark: mark, Lost: lost}
+	}, Mark: mark, Lost: lost, Whole: info.Whole}
 	if info.CreatedAt.IsZero() {
 		rec.CreatedAt = time.Now().UTC()
 	}
@@ -194,7 +194,7 @@ func (e *entry) keep(ctx context.Context, kind CheckpointKind, label string) (Ch
 		x = e.sess
 		e.mu.Unlock()
 	}
-	return e.checkpoint(ctx, x, kind, label)
+	return e.checkpoint(ctx, x, kind, label, true)
 }
 
 // mayKeep says whether one more checkpoint may be kept by hand.

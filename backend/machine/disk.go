@@ -103,8 +103,8 @@ func (e *entry) roomToSave(ctx context.Context) error {
 	e.mu.Unlock()
 	need := int64(leastSave)
 	if base != "" {
-		if c, err := e.s.store.Checkpoint(ctx, base); err == nil && !c.Shrunk {
-			need = c.Size
+		if c, err := e.s.store.Checkpoint(ctx, base); err == nil && c.Whole > 0 {
+			need = c.Whole
 		}
 	}
 	if free >= need {

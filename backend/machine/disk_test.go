@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -134,6 +135,34 @@ func TestNothingNewOnADiskThatIsNearlyFull(t *testing.T) {
 			t.Errorf("a save for which there is none: %v", err)
 		}
 		w.inState("m", machine.Idle)
+		free.Store(100 << 30)
+	})
+}
+
+// What a save takes is told by the last one as it was written, not by what is left of it when it is shrunk.
+func TestASaveThatWouldFillTheDiskIsRefused(t *testing.T) {
+	inTimeWith(t, machine.Settings{IdleSwap: time.Hour}, func(w *world) {
+		w.close()
+		var free atomic.Int64
+		free.Store(100 << 30)
+		w.freeDisk = func() (int64, error) { return free.Load(), nil }
+		w.open()
+		w.engine.set(func() { w.engine.size = 200 << 20 })
+		w.used("m")
+		c, err := w.Checkpoint(w.ctx, "m", "")
+		w.ok(err)
+		w.pass(time.Minute)
+		if all := w.engine.allShrunk(); !slices.Contains(all, c.ID) {
+			t.Fatalf("shrunk are %q", all)
+		}
+		free.Store(150 << 20)
+		w.run("m", "print 1")
+		if err := w.Swap(w.ctx, "m"); !errors.Is(err, machine.ErrDiskFull) || !strings.Contains(err.Error(), "disk is full") {
+			t.Errorf("200 MB on 150: %v", err)
+		}
+		free.Store(250 << 20)
+		w.ok(w.Swap(w.ctx, "m"))
+		w.effects("m", "0 1")
 		free.Store(100 << 30)
 	})
 }

@@ -38,6 +38,7 @@ type script struct {
 	deaf        bool // instructions get lost on their way
 	ending      bool // sandboxes take no instructions any more, as they are about to end
 	saveErr     error
+	size        int64 // of checkpoints, where it is more than 1000 bytes
 	reclaimErr  error
 	startTakes  time.Duration
 	saveTakes   time.Duration // the machine stands still meanwhile
@@ -55,10 +56,12 @@ type script struct {
 	copyTakes   time.Duration
 	purged      []machine.ID
 	keepErr     error
-	keepTakes   time.Duration
-	shrunk      []string // checkpoints
-	room        int64    // that those take, which were deleted and not collected included
-	collected   int      // how often
+	keepTakes   time.Duration // where nobody awaits it
+	settleTakes time.Duration // where somebody does
+	sealed      []string      // checkpoints
+	shrunk      []string      // checkpoints
+	room        int64         // that those take, which were deleted and not collected included
+	collected   int           // how often
 	collectErr  error
 }
 
@@ -71,6 +74,7 @@ type memory struct {
 	unacked []machine.Frame
 	at      time.Time // when it was saved
 	life    string    // that it was saved in
+	size    int64     // of the checkpoint
 }
 
 type job struct {
@@ -217,13 +221,14 @@ func (s *script) put(owner machine.ID, m memory) machine.CheckpointInfo {
 	s.n++
 	id := fmt.Sprintf("c%06d", s.n)
 	m = m.copy()
-	m.at = time.Now()
+	m.at, m.size = time.Now(), s.size
 	s.checkpoints[id], s.owner[id] = m, owner
 	return m.info(id)
 }
 
 func (m memory) info(id string) machine.CheckpointInfo {
-	info := machine.CheckpointInfo{ID: id, CreatedAt: m.at, LastSeq: m.last, Size: 1000}
+	info := machine.CheckpointInfo{ID: id, CreatedAt: m.at, LastSeq: m.last, Size: max(m.size, 1000)}
+	info.Whole = info.Size
 	if m.running != nil {
 		seq := m.running.seq
 		info.RunningSeq = &seq
@@ -234,9 +239,12 @@ func (m memory) info(id string) machine.CheckpointInfo {
 	return info
 }
 
-func (s *script) Keep(ctx context.Context, _ machine.ID, checkpoint string) error {
+func (s *script) Keep(ctx context.Context, _ machine.ID, checkpoint string, awaited bool) error {
 	s.mu.Lock()
 	takes := s.keepTakes
+	if awaited {
+		takes = s.settleTakes
+	}
 	s.mu.Unlock()
 	if err := stand(ctx, takes); err != nil {
 		return err
@@ -247,6 +255,13 @@ func (s *script) Keep(ctx context.Context, _ machine.ID, checkpoint string) erro
 		return fmt.Errorf("no checkpoint %s", checkpoint)
 	}
 	return s.keepErr
+}
+
+func (s *script) Seal(_ context.Context, _ machine.ID, checkpoint string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sealed = append(s.sealed, checkpoint)
+	return nil
 }
 
 func (s *script) Shrink(_ context.Context, _ machine.ID, checkpoint string) (int64, error) {
@@ -265,6 +280,13 @@ func (s *script) allShrunk() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.shrunk)
+}
+
+// allSealed lists those that were sealed, in order.
+func (s *script) allSealed() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.sealed)
 }
 
 // collections is how often what nobody needs was collected.

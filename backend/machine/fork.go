@@ -121,7 +121,7 @@ func (e *entry) forkSource(ctx context.Context, checkpoint string) (CheckpointRe
 	if unused || x == nil {
 		return CheckpointRecord{Checkpoint: Checkpoint{LastSeq: -1}}, nil
 	}
-	return e.checkpoint(ctx, x, CheckpointAuto, "")
+	return e.checkpoint(ctx, x, CheckpointAuto, "", true)
 }
 
 // presentFor is how long a checkpoint of an idle machine passes for its present state; threads may go on in it.
@@ -161,7 +161,7 @@ func (e *entry) copyInto(ctx context.Context, engine Engine, rec *MachineRecord,
 		if err != nil {
 			return saveError(err)
 		}
-		c.ID, c.Machine, c.Size, c.Clone = info.ID, rec.ID, info.Size, true
+		c.ID, c.Machine, c.Size, c.Whole, c.Clone = info.ID, rec.ID, info.Size, info.Whole, true
 		c.Kind, c.Label, c.CreatedAt = CheckpointAuto, "", time.Now().UTC()
 		rec.Base = c.ID
 		if c.RunningSeq == nil {

@@ -19,8 +19,11 @@ type Engine interface {
 	Reclaim(ctx context.Context, id ID, life string, known []string) (*CheckpointInfo, error)
 	// CopyCheckpoint gives machine `to` its own copy of a checkpoint of machine `from`, crash-safe, and returns it.
 	CopyCheckpoint(ctx context.Context, from ID, checkpoint string, to ID) (CheckpointInfo, error)
-	// Keep makes a checkpoint that Sandbox.Checkpoint returned survive a power cut.
-	Keep(ctx context.Context, id ID, checkpoint string) error
+	// Keep makes a checkpoint that Sandbox.Checkpoint returned survive a power cut: soon where somebody awaits it, else with little written.
+	Keep(ctx context.Context, id ID, checkpoint string, awaited bool) error
+	// Seal has the engine find out, from then on, when a checkpoint's bytes have changed that is kept as it was written. It reads all of them. What is
+	// sealed already, or shrunk, stays as it is.
+	Seal(ctx context.Context, id ID, checkpoint string) error
 	// Shrink keeps a checkpoint in the form that takes least room, and returns how many bytes it takes then, beyond what others have in common
 	// with it. It can be used as before, only that starting from it takes longer. What is shrunk already stays as it is.
 	Shrink(ctx context.Context, id ID, checkpoint string) (size int64, err error)
@@ -170,6 +173,7 @@ type CheckpointInfo struct {
 	LastSeq    int
 	RunningSeq *int
 	Size       int64
+	Whole      int64 // what Size was before it was shrunk
 	Image      string
 	Runtime    string
 	Pause      time.Duration // how long the machine stood still

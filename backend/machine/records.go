@@ -71,6 +71,8 @@ type CheckpointRecord struct {
 	Clone bool
 	// Shrunk says that it was kept in the form that takes least room; see Engine.Shrink.
 	Shrunk bool
+	// Whole is how many bytes it has when it is not shrunk; 0 where that is not known.
+	Whole int64
 	// Mark is set when an instruction was not over for us; it may have ended in the checkpoint already.
 	Mark *Mark
 	// Lost are the instructions up to LastSeq whose effect is not in it, because of earlier rewinds.

@@ -53,7 +53,7 @@ func (e *entry) autoSave(x *session) {
 	if !due {
 		return
 	}
-	if _, err := e.checkpoint(ctx, x, CheckpointAuto, ""); err != nil {
+	if _, err := e.checkpoint(ctx, x, CheckpointAuto, "", false); err != nil {
 		e.saveFailed(x, err)
 	}
 }
@@ -68,7 +68,7 @@ func (e *entry) saveIfChanged(ctx context.Context) error {
 		if !due {
 			return CheckpointRecord{}, nil
 		}
-		return e.checkpoint(ctx, x, CheckpointAuto, "")
+		return e.checkpoint(ctx, x, CheckpointAuto, "", false)
 	})
 	return err
 }
@@ -281,9 +281,9 @@ func (e *entry) mark() *Mark {
 
 // checkpoint saves a machine that stays in memory. While it stands still no output is acknowledged and no instruction begins, so that
 // the checkpoint holds everything after the mark and a fork of it loses and doubles nothing; then it goes on, and the checkpoint is kept and
-// recorded beside that. op is held, and ctx is the service's: what is made when nobody waits for it any more would be neither
+// recorded beside that, at once where somebody awaits it. op is held, and ctx is the service's: what is made when nobody waits for it any more would be neither
 // recorded nor deleted.
-func (e *entry) checkpoint(ctx context.Context, x *session, kind CheckpointKind, label string) (CheckpointRecord, error) {
+func (e *entry) checkpoint(ctx context.Context, x *session, kind CheckpointKind, label string, awaited bool) (CheckpointRecord, error) {
 	if err := e.roomToSave(ctx); err != nil {
 		e.s.health.failed(err)
 		return CheckpointRecord{}, err
@@ -312,7 +312,7 @@ func (e *entry) checkpoint(ctx context.Context, x *session, kind CheckpointKind,
 	}
 	engine, err := e.s.engineOf(e.engine)
 	if err == nil {
-		err = engine.Keep(saveCtx, e.id, info.ID)
+		err = engine.Keep(saveCtx, e.id, info.ID, awaited)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

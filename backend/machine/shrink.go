@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -26,6 +27,9 @@ func (e *entry) shrinkAll() {
 			return
 		}
 		id, err := e.shrinkNext(e.s.ctx, failed)
+		if id == "" && err == nil {
+			e.seal(e.s.ctx)
+		}
 		leave()
 		switch {
 		case e.s.ctx.Err() != nil:
@@ -103,6 +107,28 @@ func (e *entry) readies(c *CheckpointRecord) bool {
 		return false
 	}
 	return e.needs(&e.rec, c.ID)
+}
+
+// seal has the checkpoints sealed that a machine comes back from which is not in memory: it may lie there for years.
+func (e *entry) seal(ctx context.Context) {
+	engine, err := e.s.engineOf(e.engine)
+	if err != nil {
+		return
+	}
+	e.mu.Lock()
+	ready := []string{e.rec.Base, e.rec.Fallback}
+	if e.sess != nil || e.gone || e.state == Deleted {
+		ready = nil
+	}
+	e.mu.Unlock()
+	for _, id := range slices.Compact(ready) {
+		if id == "" {
+			continue
+		}
+		if err := engine.Seal(ctx, e.id, id); err != nil && ctx.Err() == nil {
+			e.log().Warn("a bit of a checkpoint that flips would not be noticed", "checkpoint", id, "err", err)
+		}
+	}
 }
 
 // collect gives back the room of shrunk checkpoints that are gone, when nobody waits for a machine. What cannot be done now is tried again when

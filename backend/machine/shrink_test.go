@@ -31,6 +31,9 @@ func TestOlderCheckpointsAreShrunk(t *testing.T) {
 		w.pass(time.Minute)
 		shrunk("swapped", true, first.ID)
 		shrunk("swapped", false, base())
+		if sealed := w.engine.allSealed(); !slices.Equal(sealed, []string{base()}) {
+			t.Errorf("sealed are %q, and it wakes from %s", sealed, base())
+		}
 		w.run("m", "print 1")
 		second, err := w.Checkpoint(w.ctx, "m", "second")
 		w.ok(err)
@@ -62,6 +65,24 @@ func TestOlderCheckpointsAreShrunk(t *testing.T) {
 		if w.engine.collections() == before {
 			t.Error("nothing was collected")
 		}
+	})
+}
+
+// Who asks for a checkpoint or a fork does not wait for what makes automatic ones small.
+func TestWhatIsAwaitedIsKeptSoon(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.used("m")
+		w.engine.set(func() { w.engine.keepTakes, w.engine.settleTakes = time.Hour, time.Second })
+		start := time.Now()
+		_, err := w.Checkpoint(w.ctx, "m", "by hand")
+		w.ok(err)
+		w.run("m", "print 1")
+		_, err = w.Fork(w.ctx, "m", "", machine.CreateOptions{Name: "f"})
+		w.ok(err)
+		if d := time.Since(start); d > 5*time.Second {
+			t.Errorf("it took %v", d)
+		}
+		w.engine.set(func() { w.engine.keepTakes = 0 })
 	})
 }
 

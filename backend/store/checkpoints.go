@@ -7,14 +7,14 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-const checkpointColumns = "id, machine, kind, label, created_at, last_seq, running_seq, size, image, runtime, clone, mark, lost, pause, shrunk"
+const checkpointColumns = "id, machine, kind, label, created_at, last_seq, running_seq, size, image, runtime, clone, mark, lost, pause, shrunk, whole"
 
 func scanCheckpoint(r scanner) (machine.CheckpointRecord, error) {
 	var c machine.CheckpointRecord
 	var created int64
 	var mark *string
 	var lost string
-	err := r.Scan(&c.ID, &c.Machine, &c.Kind, &c.Label, &created, &c.LastSeq, &c.RunningSeq, &c.Size, &c.Image, &c.Runtime, &c.Clone, &mark, &lost, &c.Pause, &c.Shrunk)
+	err := r.Scan(&c.ID, &c.Machine, &c.Kind, &c.Label, &created, &c.LastSeq, &c.RunningSeq, &c.Size, &c.Image, &c.Runtime, &c.Clone, &mark, &lost, &c.Pause, &c.Shrunk, &c.Whole)
 	if err != nil {
 		return c, err
 	}
@@ -54,9 +54,9 @@ func (w writer) PutCheckpoint(c machine.CheckpointRecord) error {
 	if err != nil {
 		return err
 	}
-	return w.s.exec(`INSERT INTO checkpoints (`+checkpointColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	return w.s.exec(`INSERT INTO checkpoints (`+checkpointColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, label = excluded.label, size = excluded.size, shrunk = excluded.shrunk`,
-		c.ID, c.Machine, c.Kind, c.Label, nano(c.CreatedAt), c.LastSeq, c.RunningSeq, c.Size, c.Image, c.Runtime, c.Clone, mark, lost, int64(c.Pause), c.Shrunk)
+		c.ID, c.Machine, c.Kind, c.Label, nano(c.CreatedAt), c.LastSeq, c.RunningSeq, c.Size, c.Image, c.Runtime, c.Clone, mark, lost, int64(c.Pause), c.Shrunk, c.Whole)
 }
 
 // RemoveCheckpoint forgets one.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -22,6 +23,10 @@ type Report struct {
 	Bytes   int64 `json:"bytes"` // of all packs
 	// Damage says in one sentence each what is not as it was written.
 	Damage []string `json:"damage"`
+	// Left says in one sentence each what cannot be told anything of: the system does not give it back, or a newer program made it.
+	Left []string `json:"left"`
+	// Aside are the files, by their paths, that damaged packs have become. What was whole of them is in others. They may go.
+	Aside []string `json:"aside"`
 	// Lost are the recipes that cannot be restored because of that, by their paths, and why.
 	Lost map[string]string `json:"lost"`
 }
@@ -41,9 +46,8 @@ func (s *Store) Check(ctx context.Context, readData bool) (Report, error) {
 	return r, err
 }
 
-// check returns the packs that are not as they were, true for those that have to be rewritten, false for those that cannot be read at all. The lock
-// is held.
-func (s *Store) check(ctx context.Context, readData bool, r *Report) (bad map[string]bool, err error) {
+// check returns the names of the packs that are not as they were. The lock is held.
+func (s *Store) check(ctx context.Context, readData bool, r *Report) (bad []string, err error) {
 	paths, err := s.recipes()
 	if err != nil {
 		return nil, err
@@ -53,14 +57,16 @@ func (s *Store) check(ctx context.Context, readData bool, r *Report) (bad map[st
 	}
 	s.mu.Lock()
 	packs := slices.SortedFunc(maps.Values(s.packs), func(a, b *pack) int { return strings.Compare(a.name, b.name) })
-	bad = map[string]bool{}
 	for name, why := range s.broken {
-		bad[name] = errors.Is(why, ErrDamaged)
+		if stays(why) {
+			r.Left = append(r.Left, why.Error())
+			continue
+		}
+		bad = append(bad, name)
 		r.Damage = append(r.Damage, why.Error())
 	}
-	r.Packs, r.Blocks = len(packs)+len(bad), len(s.index)
+	r.Packs, r.Blocks = len(packs)+len(s.broken), s.index.blocks
 	s.mu.Unlock()
-	slices.Sort(r.Damage)
 	damagedBlocks := map[ID]error{}
 	for _, p := range packs {
 		r.Bytes += p.size
@@ -70,12 +76,18 @@ func (s *Store) check(ctx context.Context, readData bool, r *Report) (bad map[st
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := s.readPack(p, damagedBlocks, bad); err != nil {
+		found := len(r.Damage)
+		switch err := s.readPack(p, damagedBlocks, r); {
+		case err == nil:
+		case stays(err):
+			r.Left = append(r.Left, err.Error())
+			continue
+		default:
 			return nil, err
 		}
-	}
-	for _, why := range damagedBlocks {
-		r.Damage = append(r.Damage, why.Error())
+		if len(r.Damage) > found {
+			bad = append(bad, p.name)
+		}
 	}
 	for _, path := range paths {
 		if err := ctx.Err(); err != nil {
@@ -85,6 +97,8 @@ func (s *Store) check(ctx context.Context, readData bool, r *Report) (bad map[st
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			continue // deleted meanwhile
+		case err != nil && stays(err):
+			r.Left = append(r.Left, fmt.Sprintf("%s: %v", path, err))
 		case errors.Is(err, ErrDamaged):
 			r.Lost[path] = err.Error()
 		case err != nil:
@@ -92,32 +106,39 @@ func (s *Store) check(ctx context.Context, readData bool, r *Report) (bad map[st
 		}
 		r.Recipes++
 	}
+	slices.Sort(r.Damage)
+	slices.Sort(r.Left)
 	return bad, nil
 }
 
-// readPack reads every block of a pack.
-func (s *Store) readPack(p *pack, blocks map[ID]error, bad map[string]bool) error {
-	f, err := os.Open(p.path)
+// readPack reads every byte of a pack, and adds to what is damaged.
+func (s *Store) readPack(p *pack, blocks map[ID]error, r *Report) error {
+	f, err := s.disk.Open(p.path)
 	if err != nil {
-		return err
+		return refused("the pack "+p.name, err)
 	}
 	defer f.Close()
+	stored := make([]byte, len(packMagic))
+	if err := p.readAt(f, stored, 0); err != nil {
+		return err
+	}
+	if string(stored) != packMagic {
+		r.Damage = append(r.Damage, damaged("the pack %s does not begin as a pack does", p.name).Error())
+	}
 	d := decoders.Get().(*zstd.Decoder)
 	defer decoders.Put(d)
-	var stored, raw []byte
+	var raw []byte
 	for i := range p.entries {
 		e := &p.entries[i]
 		stored = append(stored[:0], make([]byte, headerSize+int(e.stored))...)
-		_, err := f.ReadAt(stored, int64(e.offset))
-		if err == nil && string(stored[:headerSize]) != string(e.header()) {
-			err = damaged("the head of block %s has changed", e.id)
+		if err := p.readAt(f, stored, int64(e.offset)); err != nil {
+			return err
 		}
-		if err == nil {
-			raw, err = e.unpack(d, stored[headerSize:], raw[:0])
-		}
-		if err != nil {
-			bad[p.name] = true
+		if raw, err = e.unpack(d, stored[headerSize:], raw[:0]); err != nil {
 			blocks[e.id] = fmt.Errorf("the pack %s: %w", p.name, err)
+			r.Damage = append(r.Damage, blocks[e.id].Error())
+		} else if string(stored[:headerSize]) != string(e.header()) {
+			r.Damage = append(r.Damage, damaged("the head of block %s in the pack %s has changed", e.id, p.name).Error())
 		}
 	}
 	return nil
@@ -138,7 +159,7 @@ func (s *Store) checkRecipe(path string, damagedBlocks map[ID]error) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.Name, err)
 		}
-		for j, id := range chain[0].list {
+		for j, id := range chain.list {
 			if id == zero {
 				continue
 			}
@@ -160,10 +181,10 @@ func (s *Store) checkRecipe(path string, damagedBlocks map[ID]error) error {
 // lostSuffix is the end of the names that recipes get which cannot be restored.
 const lostSuffix = ".lost"
 
-// Repair reads every byte, writes packs anew that are damaged, with whatever of them is whole, and sets those recipes aside, under another name, that
-// cannot be restored any more. It returns what it found. Nobody else uses the store meanwhile. What is put afterwards
-// and has something in common with what was lost is stored anew. While there are packs that the system does not let it read, it leaves those as they
-// are, and sets no recipe aside.
+// Repair reads every byte, writes packs anew that are damaged, with whatever of them is whole, and sets them and those recipes aside, under other names,
+// that cannot be restored any more. It returns what it found. Nobody else uses the store meanwhile. What is put afterwards
+// and has something in common with what was lost is stored anew. What the system does not let it read, and what a newer program made, it leaves as it
+// is, and sets no recipe aside then.
 func (s *Store) Repair(ctx context.Context) (Report, error) {
 	r := Report{Lost: map[string]string{}}
 	if _, err := os.Stat(s.dir); errors.Is(err, fs.ErrNotExist) {
@@ -183,26 +204,25 @@ func (s *Store) Repair(ctx context.Context) (Report, error) {
 	if err != nil {
 		return r, err
 	}
-	unreadable := false
-	for name, mend := range bad {
-		if !mend { // it may be readable again
-			unreadable = true
-			continue
-		}
-		if err := s.salvage(ctx, name); err != nil {
+	repaired := Report{Lost: map[string]string{}, Damage: r.Damage, Left: r.Left}
+	for _, name := range bad {
+		aside, err := s.salvage(ctx, name)
+		switch {
+		case err == nil:
+			repaired.Aside = append(repaired.Aside, aside)
+		case stays(err):
+			repaired.Left = append(repaired.Left, err.Error())
+		default:
 			return r, err
 		}
 	}
-	s.mu.Lock()
-	s.index = nil // it has places in packs that are gone
-	s.mu.Unlock()
-	repaired := Report{Lost: map[string]string{}}
-	if _, err := s.check(ctx, false, &repaired); err != nil {
+	found := Report{Lost: repaired.Lost}
+	if _, err := s.check(ctx, false, &found); err != nil {
 		return r, err
 	}
-	repaired.Damage = r.Damage
+	repaired.Recipes, repaired.Packs, repaired.Blocks, repaired.Bytes = found.Recipes, found.Packs, found.Blocks, found.Bytes
 	r = repaired
-	if unreadable { // what it has may be all that they lack
+	if len(r.Left) > 0 { // what that has may be all that they lack
 		return r, nil
 	}
 	for path := range r.Lost {
@@ -216,14 +236,18 @@ func (s *Store) Repair(ctx context.Context) (Report, error) {
 	return r, nil
 }
 
-// salvage writes a pack anew, as far as it is whole, and its index with it.
-func (s *Store) salvage(ctx context.Context, name string) error {
+// salvage writes a pack anew, as far as it is whole, and its index with it; the old one gets another name, which it returns.
+func (s *Store) salvage(ctx context.Context, name string) (aside string, err error) {
 	path := filepath.Join(s.dir, name+packSuffix)
-	f, err := os.Open(path)
+	f, err := s.disk.Open(path)
 	if err != nil {
-		return err
+		return "", refused("the pack "+name, err)
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", refused("the pack "+name, err)
+	}
 	w := packer{disk: s.disk, dir: s.dir}
 	defer w.abort()
 	d := decoders.Get().(*zstd.Decoder)
@@ -244,27 +268,29 @@ func (s *Store) salvage(ctx context.Context, name string) error {
 		for i := range p.entries {
 			e := p.entries[i]
 			stored := make([]byte, e.stored)
-			if _, err := f.ReadAt(stored, int64(e.offset)+int64(headerSize)); err != nil {
-				continue
+			err := p.readAt(f, stored, int64(e.offset)+int64(headerSize))
+			if err == nil {
+				_, err = e.unpack(d, stored, nil)
 			}
-			if _, err := e.unpack(d, stored, nil); err != nil {
-				continue
+			if err == nil {
+				err = keep(e, stored)
 			}
-			if err := keep(e, stored); err != nil {
-				return err
+			if err != nil && (stays(err) || !errors.Is(err, ErrDamaged)) {
+				return "", err
 			}
 		}
-	} else if err := scan(f, d, keep); err != nil && !errors.Is(err, ErrDamaged) {
-		return err
+	} else if err := scan(io.NewSectionReader(f, 0, min(info.Size(), maxPack)), d, keep); err != nil && (stays(err) || !errors.Is(err, ErrDamaged)) {
+		return "", fmt.Errorf("the pack %s: %w", name, err)
 	}
 	if err := w.finish(); err != nil {
-		return err
+		return "", err
 	}
 	if err := s.disk.SyncDir(s.dir); err != nil {
-		return err
+		return "", err
 	}
-	if err := s.disk.Remove(path); err != nil {
-		return err
+	aside = strings.TrimSuffix(path, packSuffix) + asideSuffix
+	if err := s.disk.Rename(path, aside); err != nil {
+		return "", err
 	}
-	return s.disk.SyncDir(s.dir)
+	return aside, s.disk.SyncDir(s.dir)
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +19,8 @@ import (
 const (
 	// batch is how many bytes of packs are rewritten before the old ones are deleted: as much as a collection takes on top, at most.
 	batch = 64 << 20
+	// files is how many packs are deleted in one go, at most: others wait for that.
+	files = 32
 	// small and many: of packs that are smaller than that, in bytes, so many are not left.
 	small = 1 << 20
 	many  = 64
@@ -36,21 +40,19 @@ func (s *Store) Collect(ctx context.Context) (freed int64, err error) {
 		return 0, err
 	}
 	defer alone.Close()
-	c := collection{s: s, ctx: ctx, seen: map[string]state{}, live: map[ID]bool{}}
-	for more := true; more; {
+	c := collection{s: s, ctx: ctx, seen: map[string]state{}, live: map[string]bits{}}
+	for {
 		n, err := c.batch()
 		freed += n
-		if err != nil {
+		if err != nil || len(c.candidates) == 0 {
 			return freed, err
 		}
-		more = len(c.victims) > 0
 	}
-	return freed, nil
 }
 
 // collector is a lock that is held by who deletes packs.
 func (s *Store) collector() *flock.Flock {
-	return flock.New(filepath.Join(s.dir, "collecting"), flock.SetPermissions(0o600))
+	return s.flock("collecting")
 }
 
 // collection is a Collect under way.
@@ -58,13 +60,15 @@ type collection struct {
 	s   *Store
 	ctx context.Context
 
-	seen    map[string]state // recipes that are in live, by path
-	live    map[ID]bool      // blocks that are needed
-	skipped map[string]bool  // packs that stay though not all of them is needed
+	seen map[string]state // recipes that are in live, by path
+	live map[string]bits  // the entries that are needed, by the pack's name; of a block in several packs, those in one
 
-	victims []*pack     // packs to go, of this batch
-	moved   map[ID]bool // what of them lies elsewhere now
-	grown   int64       // by so many bytes
+	chosen     bool
+	candidates []*pack // packs that are to go and have not been in a batch yet
+
+	victims []*pack         // packs to go, of this batch
+	moved   map[ID]struct{} // what of them lies elsewhere now
+	grown   int64           // by so many bytes
 }
 
 // state tells a file from another that takes its name.
@@ -96,7 +100,10 @@ func (c *collection) prepare() error {
 	if err := c.mark(); err != nil {
 		return err
 	}
-	c.choose()
+	if !c.chosen {
+		c.choose()
+	}
+	c.next()
 	return c.rewrite()
 }
 
@@ -147,6 +154,19 @@ func (c *collection) mark() error {
 	return nil
 }
 
+// need marks blocks.
+func (c *collection) need(ids list) {
+	c.s.each(ids, func(_ *ID, at place) {
+		if at.pack == nil {
+			return
+		}
+		if c.live[at.pack.name] == nil {
+			c.live[at.pack.name] = newBits(len(at.pack.entries))
+		}
+		c.live[at.pack.name].set(int(at.at))
+	})
+}
+
 // markList marks what a list names. Where its base is among those that are marked anyway, that is only what it does not copy from there.
 func (c *collection) markList(id ID, units int, direct map[ID]int) error {
 	at, ok := c.s.find(id)
@@ -155,7 +175,7 @@ func (c *collection) markList(id ID, units int, direct map[ID]int) error {
 	}
 	d := decoders.Get().(*zstd.Decoder)
 	defer decoders.Put(d)
-	b, err := at.pack.read(d, at.at)
+	b, err := at.pack.read(c.s.disk, d, at.at)
 	if err != nil {
 		return err
 	}
@@ -164,65 +184,71 @@ func (c *collection) markList(id ID, units int, direct map[ID]int) error {
 		return err
 	}
 	if _, both := direct[head.base]; both && head.depth > 0 {
-		c.live[id] = true
-		return literals(head, steps, func(id ID) { c.live[id] = true })
+		named := list{id}
+		if err := literals(head, steps, func(id ID) { named = append(named, id) }); err != nil {
+			return err
+		}
+		c.need(named)
+		return nil
 	}
 	chain, err := c.s.chain(id, units)
 	if err != nil {
 		return err
 	}
-	for i := range chain {
-		c.live[chain[i].id] = true
-	}
-	for _, id := range chain[0].list {
-		c.live[id] = true
-	}
+	c.need(chain.ids)
+	c.need(chain.list)
 	return nil
 }
 
-// choose takes packs that hold what nobody needs, or of which there are many small ones, for this batch.
+// choose finds the packs that hold what nobody needs, or are too many small ones; first those that give room without taking any.
 //
 // All that is not needed goes, however little of a pack it is: who deletes a machine wants it to be gone.
 func (c *collection) choose() {
-	s := c.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c.victims, c.moved, c.grown = nil, map[ID]bool{}, 0
+	c.chosen = true
+	c.s.mu.Lock()
+	packs := slices.Collect(maps.Values(c.s.packs))
+	c.s.mu.Unlock()
 	smalls := 0
-	for name, p := range s.packs {
+	for _, p := range packs {
 		if p.size < small {
 			smalls++
 		}
-		if !c.skipped[name] && c.needed(p) == 0 {
-			c.victims = append(c.victims, p)
+	}
+	var mixed []*pack
+	for _, p := range packs {
+		switch n := len(c.needed(p)); {
+		case n == 0:
+			c.candidates = append(c.candidates, p)
+		case n < len(p.entries) || smalls > many && p.size < small:
+			mixed = append(mixed, p)
 		}
 	}
-	if len(c.victims) > 0 { // first what gives room without taking any
-		return
-	}
-	var size int64
-	for name, p := range s.packs {
-		if size >= batch || c.skipped[name] || !(smalls > many && p.size < small) && c.needed(p) == len(p.entries) {
-			continue
-		}
+	c.candidates = append(c.candidates, mixed...)
+}
+
+// next takes as many of the candidates as one batch may be.
+func (c *collection) next() {
+	c.victims, c.moved, c.grown = nil, map[ID]struct{}{}, 0
+	var taken int64 // by rewriting
+	for len(c.candidates) > 0 && taken < batch && len(c.victims) < files {
+		p := c.candidates[0]
+		c.candidates = c.candidates[1:]
 		c.victims = append(c.victims, p)
-		size += p.size
-	}
-}
-
-// needed is how many blocks of a pack are needed and lie in no other. s.mu is held.
-func (c *collection) needed(p *pack) (n int) {
-	for i := range p.entries {
-		if !c.dead(p, i) {
-			n++
+		if len(c.live[p.name]) > 0 {
+			taken += p.size
 		}
 	}
-	return n
 }
 
-func (c *collection) dead(p *pack, at int) bool {
-	id := p.entries[at].id
-	return !c.live[id] || c.s.index[id] != place{p, int32(at)}
+// needed are the entries of a pack that are to be copied.
+func (c *collection) needed(p *pack) (all []int) {
+	live := c.live[p.name]
+	for i := range p.entries {
+		if live.has(i) {
+			all = append(all, i)
+		}
+	}
+	return all
 }
 
 // rewrite copies what is needed of the victims. One that is damaged is none any more.
@@ -236,7 +262,6 @@ func (c *collection) rewrite() error {
 		}
 		err := c.copy(p, &w)
 		if errors.Is(err, ErrDamaged) || errors.Is(err, fs.ErrNotExist) {
-			c.skip(p)
 			continue
 		}
 		if err != nil {
@@ -252,29 +277,15 @@ func (c *collection) rewrite() error {
 	return c.s.disk.SyncDir(c.s.dir)
 }
 
-func (c *collection) skip(p *pack) {
-	if c.skipped == nil {
-		c.skipped = map[string]bool{}
-	}
-	c.skipped[p.name] = true
-}
-
 // copy copies what is needed of a pack. What has changed since it was written is not passed on.
 func (c *collection) copy(p *pack, w *packer) error {
-	c.s.mu.Lock()
-	var needed []int
-	for i := range p.entries {
-		if !c.dead(p, i) {
-			needed = append(needed, i)
-		}
-	}
-	c.s.mu.Unlock()
+	needed := c.needed(p)
 	if len(needed) == 0 {
 		return nil
 	}
-	f, err := os.Open(p.path)
+	f, err := c.s.disk.Open(p.path)
 	if err != nil {
-		return err
+		return refused("the pack "+p.name, err)
 	}
 	defer f.Close()
 	d := decoders.Get().(*zstd.Decoder)
@@ -283,8 +294,8 @@ func (c *collection) copy(p *pack, w *packer) error {
 	for _, i := range needed {
 		e := &p.entries[i]
 		stored = append(stored[:0], make([]byte, e.stored)...)
-		if _, err := f.ReadAt(stored, int64(e.offset)+int64(headerSize)); err != nil {
-			return damaged("the pack %s: %v", p.name, err)
+		if err := p.readAt(f, stored, int64(e.offset)+int64(headerSize)); err != nil {
+			return err
 		}
 		if raw, err = e.unpack(d, stored, raw[:0]); err != nil {
 			return fmt.Errorf("the pack %s: %w", p.name, err)
@@ -292,7 +303,7 @@ func (c *collection) copy(p *pack, w *packer) error {
 		if err := w.add(e.id, e.how, int(e.raw), stored); err != nil {
 			return err
 		}
-		c.moved[e.id] = true
+		c.moved[e.id] = struct{}{}
 	}
 	return nil
 }
@@ -308,7 +319,6 @@ func (c *collection) drop() (freed int64, err error) {
 	freed = -c.grown
 	for _, p := range c.victims {
 		if c.neededStill(p) {
-			c.skip(p)
 			continue
 		}
 		if err := c.s.disk.Remove(p.path); err != nil {
@@ -319,18 +329,10 @@ func (c *collection) drop() (freed int64, err error) {
 	return freed, c.s.disk.SyncDir(c.s.dir)
 }
 
-// neededStill says whether a block of a pack is needed that lies in no pack that stays.
+// neededStill says whether something of a pack is needed that was not copied: somebody has put it again since.
 func (c *collection) neededStill(p *pack) bool {
-	going := map[string]bool{}
-	for _, v := range c.victims {
-		going[v.name] = true
-	}
-	for i := range p.entries {
-		id := p.entries[i].id
-		if !c.live[id] || c.moved[id] {
-			continue
-		}
-		if at, ok := c.s.find(id); !ok || going[at.pack.name] {
+	for _, i := range c.needed(p) {
+		if _, moved := c.moved[p.entries[i].id]; !moved {
 			return true
 		}
 	}

@@ -102,7 +102,7 @@ func FuzzPack(f *testing.F) {
 		}
 		if err == nil {
 			for i := range p.entries {
-				if b, err := p.read(d, int32(i)); err == nil && idOf(b) != p.entries[i].id {
+				if b, err := p.read(osDisk{}, d, int32(i)); err == nil && idOf(b) != p.entries[i].id {
 					t.Fatalf("block %d is another", i)
 				}
 			}

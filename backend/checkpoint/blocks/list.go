@@ -1,6 +1,9 @@
 package blocks
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // list names the blocks of a file, in order; zero stands for one of zeros alone, which is not stored.
 type list []ID
@@ -93,6 +96,9 @@ func encodeList(l list, depth int, baseID ID, base list) []byte {
 
 // parseListHead reads the beginning of a stored list of exactly so many units, and returns the steps.
 func parseListHead(b []byte, units int) (h listHead, steps []byte, err error) {
+	if len(b) > 0 && b[0] > listVersion {
+		return h, nil, fmt.Errorf("a list of blocks: %w", ErrVersion)
+	}
 	if len(b) < 2 || b[0] != listVersion || b[1] > maxDepth {
 		return h, nil, damaged("a list of blocks is none")
 	}
@@ -117,7 +123,7 @@ const maxUnits = 1 << 24
 
 // parseSteps makes the list of h from its steps and its base.
 func parseSteps(h listHead, b []byte, base list) (list, error) {
-	l := make(list, 0, min(h.units, len(b)+len(base)+1<<20)) // whatever is claimed
+	l := make(list, 0, min(h.units, len(b)/len(ID{})+len(base)+1<<10)) // whatever is claimed
 	for len(b) > 0 {
 		v, size := binary.Uvarint(b)
 		n := v >> 2

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -15,8 +14,10 @@ import (
 
 // How a pack is laid out; see FORMAT.md.
 const (
-	packMagic  = "FVMPACK\x01"
-	indexMagic = "FVMINDX\x01"
+	packMagic  = packMark + "\x01"
+	indexMagic = indexMark + "\x01"
+	packMark   = "FVMPACK" // and the version
+	indexMark  = "FVMINDX" // and the version
 	entrySize  = len(ID{}) + 1 + 3*4
 	headerSize = len(ID{}) + 1 + 2*4 // before a block's bytes
 	footerSize = 4 + len(ID{}) + len(indexMagic)
@@ -59,6 +60,10 @@ type pack struct {
 	path    string
 	size    int64
 	entries []entry // in the order in which they lie
+
+	number int  // in the index
+	twins  int  // how many of the entries the index finds in other packs
+	sound  bits // entries that Verify has read
 }
 
 func damaged(what string, args ...any) error {
@@ -70,34 +75,66 @@ func openPack(d disk, dir, name string) (*pack, error) {
 	p := &pack{name: name, path: filepath.Join(dir, name+packSuffix)}
 	f, err := d.Open(p.path)
 	if err != nil {
-		return nil, err
+		return nil, refused("the pack "+name, err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, err
+		return nil, refused("the pack "+name, err)
 	}
 	p.size = info.Size()
-	if p.size < int64(len(packMagic)+footerSize) || p.size > maxPack {
+	if p.size < int64(len(packMagic)) {
 		return nil, damaged("the pack %s has %d bytes", name, p.size)
 	}
-	footer := make([]byte, footerSize)
-	if _, err := f.ReadAt(footer, p.size-int64(footerSize)); err != nil {
+	head := make([]byte, len(packMagic))
+	footer := make([]byte, min(int64(footerSize), p.size))
+	if err := p.readAt(f, head, 0); err != nil {
 		return nil, err
+	}
+	if err := p.readAt(f, footer, p.size-int64(len(footer))); err != nil {
+		return nil, err
+	}
+	if newer(head, footer) {
+		return nil, fmt.Errorf("the pack %s: %w", name, ErrVersion)
+	}
+	if len(footer) < footerSize || p.size > maxPack {
+		return nil, damaged("the pack %s has %d bytes", name, p.size)
 	}
 	count := int64(binary.LittleEndian.Uint32(footer))
 	start := p.size - int64(footerSize) - count*int64(entrySize)
-	if !bytes.HasSuffix(footer, []byte(indexMagic)) || start < int64(len(packMagic)) {
+	if !bytes.HasSuffix(footer, []byte(indexMagic)) || start < int64(len(packMagic))+count*int64(headerSize) {
 		return nil, damaged("the pack %s has no index", name)
 	}
 	index := make([]byte, count*int64(entrySize))
-	if _, err := f.ReadAt(index, start); err != nil {
+	if err := p.readAt(f, index, start); err != nil {
 		return nil, err
 	}
 	if p.entries, err = parseIndex(index, footer, start); err != nil {
 		return nil, fmt.Errorf("the pack %s: %w", name, err)
 	}
 	return p, nil
+}
+
+// newer says whether a pack with these first and last bytes is of a later version: its beginning says so, and its end does not gainsay it, as it would
+// where a bit has flipped in the one of a pack of ours.
+func newer(head, footer []byte) bool {
+	at := len(packMark)
+	if string(head[:at]) != packMark || head[at] <= Version {
+		return false
+	}
+	end := footer[len(footer)-len(indexMagic):]
+	return string(end[:len(indexMark)]) != indexMark || end[len(indexMark)] == head[at]
+}
+
+// readAt reads a part of the pack's file. What lies behind its end is gone; what the system does not give back is not.
+func (p *pack) readAt(f io.ReaderAt, b []byte, offset int64) error {
+	switch _, err := f.ReadAt(b, offset); {
+	case errors.Is(err, io.EOF):
+		return damaged("the pack %s is cut off", p.name)
+	case err != nil:
+		return refused("the pack "+p.name, err)
+	}
+	return nil
 }
 
 // parseIndex reads an index whose blocks end before end.
@@ -130,6 +167,10 @@ func (e *entry) unpack(d *zstd.Decoder, stored, b []byte) ([]byte, error) {
 	if e.how == plain {
 		b = append(b, stored...)
 	} else {
+		var head zstd.Header
+		if err := head.Decode(stored); err != nil || head.HasFCS && head.FrameContentSize != uint64(e.raw) { // before anything is made for it
+			return nil, damaged("block %s cannot be read", e.id)
+		}
 		var err error
 		if b, err = d.DecodeAll(stored, b); err != nil {
 			return nil, damaged("block %s cannot be read: %v", e.id, err)
@@ -158,16 +199,16 @@ func newEncoder() *zstd.Encoder {
 }
 
 // read reads one block.
-func (p *pack) read(d *zstd.Decoder, at int32) ([]byte, error) {
-	f, err := os.Open(p.path)
+func (p *pack) read(disk disk, d *zstd.Decoder, at int32) ([]byte, error) {
+	f, err := disk.Open(p.path)
 	if err != nil {
-		return nil, err
+		return nil, refused("the pack "+p.name, err)
 	}
 	defer f.Close()
 	e := &p.entries[at]
 	stored := make([]byte, e.stored)
-	if _, err := f.ReadAt(stored, int64(e.offset)+int64(headerSize)); err != nil {
-		return nil, damaged("the pack %s: %v", p.name, err)
+	if err := p.readAt(f, stored, int64(e.offset)+int64(headerSize)); err != nil {
+		return nil, err
 	}
 	b, err := e.unpack(d, stored, nil)
 	if err != nil {
@@ -277,16 +318,21 @@ func (w *packer) abort() {
 }
 
 // scan reads a pack's blocks one by one without its index, as far as they are whole, and gives each to found, whose bytes are as stored and
-// only good for the call.
+// only good for the call. Where the system does not give them back, it fails.
 func scan(r io.Reader, d *zstd.Decoder, found func(e entry, stored []byte) error) error {
 	magic := make([]byte, len(packMagic))
-	if _, err := io.ReadFull(r, magic); err != nil || string(magic) != packMagic {
+	if _, err := io.ReadFull(r, magic); cutOff(err) || err == nil && string(magic[:len(packMark)]) != packMark {
 		return damaged("it does not begin as a pack does")
+	} else if err != nil {
+		return refused("it", err)
 	}
 	header, next := make([]byte, headerSize), int64(len(packMagic))
 	var stored, raw []byte
 	for {
-		n, _ := io.ReadFull(r, header)
+		n, err := io.ReadFull(r, header)
+		if err != nil && !cutOff(err) {
+			return refused("it", err)
+		}
 		e := entry{offset: uint32(next), how: header[len(ID{})]}
 		copy(e.id[:], header)
 		e.raw, e.stored = binary.LittleEndian.Uint32(header[len(ID{})+1:]), binary.LittleEndian.Uint32(header[len(ID{})+5:])
@@ -294,11 +340,13 @@ func scan(r io.Reader, d *zstd.Decoder, found func(e entry, stored []byte) error
 			return nil // its end, its index, or damage, behind which nothing can be found
 		}
 		stored = append(stored[:0], make([]byte, e.stored)...)
-		if n, _ := io.ReadFull(r, stored); n < len(stored) {
+		switch _, err := io.ReadFull(r, stored); {
+		case cutOff(err):
 			return nil
+		case err != nil:
+			return refused("it", err)
 		}
 		next = e.end()
-		var err error
 		if raw, err = e.unpack(d, stored, raw[:0]); err != nil {
 			continue
 		}
@@ -307,3 +355,6 @@ func scan(r io.Reader, d *zstd.Decoder, found func(e entry, stored []byte) error
 		}
 	}
 }
+
+// cutOff says whether reading came to a file's end too early.
+func cutOff(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }

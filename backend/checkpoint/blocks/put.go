@@ -29,7 +29,7 @@ func (s *Store) Put(ctx context.Context, dir string, names []string, near, recip
 	defer w.pack.abort()
 	if near != "" {
 		w.near, err = ReadRecipe(near)
-		if err != nil && !errors.Is(err, ErrDamaged) && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil && !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrVersion) && !errors.Is(err, fs.ErrNotExist) {
 			return Recipe{}, err
 		}
 	}
@@ -144,21 +144,23 @@ func (w *putting) list(f File, l list) (ID, error) {
 	whole := encodeList(l, 0, zero, nil)
 	best := whole
 	for i := range w.near.Files {
-		if n := &w.near.Files[i]; n.Name == f.Name && n.Size > 0 {
-			chain, err := w.s.chain(n.List, n.units())
-			if err != nil {
-				break // it is damaged: this one is not to be
-			}
-			if slices.Equal(chain[0].list, l) {
-				return n.List, nil
-			}
-			nearest := &chain[0]
-			if nearest.head.depth == maxDepth {
-				nearest = &chain[len(chain)-1]
-			}
-			if b := encodeList(l, nearest.head.depth+1, nearest.id, nearest.list); len(b) < len(whole)/2 {
-				best = b
-			}
+		n := &w.near.Files[i]
+		if n.Name != f.Name || n.Size == 0 {
+			continue
+		}
+		c, err := w.s.chain(n.List, n.units())
+		if err != nil {
+			break // it is damaged: this one is not to be
+		}
+		if slices.Equal(c.list, l) {
+			return n.List, nil
+		}
+		base, baseList, depth := n.List, c.list, len(c.ids)
+		if depth > maxDepth {
+			base, baseList, depth = c.ids[len(c.ids)-1], c.end, 1
+		}
+		if b := encodeList(l, depth, base, baseList); len(b) < len(whole)/2 {
+			best = b
 		}
 	}
 	id := idOf(best)
@@ -166,52 +168,4 @@ func (w *putting) list(f File, l list) (ID, error) {
 		return id, nil
 	}
 	return id, w.add(id, best)
-}
-
-// link is a stored list in a chain of bases.
-type link struct {
-	id   ID
-	head listHead
-	list list
-}
-
-// chain reads a list of so many units, and what it is based on: its base second, and so on.
-func (s *Store) chain(id ID, units int) ([]link, error) {
-	var chain []link
-	var steps [][]byte
-	d := decoders.Get().(*zstd.Decoder)
-	defer decoders.Put(d)
-	for next := id; ; {
-		at, ok := s.find(next)
-		if !ok {
-			return nil, damaged("the list %s is missing", next)
-		}
-		b, err := at.pack.read(d, at.at)
-		if err != nil {
-			return nil, err
-		}
-		head, rest, err := parseListHead(b, units)
-		if err != nil {
-			return nil, err
-		}
-		if len(chain) > 0 && head.depth != chain[len(chain)-1].head.depth-1 {
-			return nil, damaged("the list %s is not as deep as those say that are based on it", next)
-		}
-		chain, steps = append(chain, link{id: next, head: head}), append(steps, rest)
-		if head.depth == 0 {
-			break
-		}
-		next, units = head.base, -1
-	}
-	for i := len(chain) - 1; i >= 0; i-- {
-		var base list
-		if i+1 < len(chain) {
-			base = chain[i+1].list
-		}
-		var err error
-		if chain[i].list, err = parseSteps(chain[i].head, steps[i], base); err != nil {
-			return nil, err
-		}
-	}
-	return chain, nil
 }

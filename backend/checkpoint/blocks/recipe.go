@@ -49,16 +49,16 @@ func (id *ID) UnmarshalText(b []byte) error {
 	return err
 }
 
-// ReadRecipe reads a recipe's file. What is damaged is ErrDamaged.
+// ReadRecipe reads a recipe's file. What is damaged is ErrDamaged, what a newer program wrote ErrVersion.
 func ReadRecipe(path string) (Recipe, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return Recipe{}, err
+		return Recipe{}, refused("the recipe "+path, err)
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxRecipe+1))
 	if err != nil {
-		return Recipe{}, err
+		return Recipe{}, refused("the recipe "+path, err)
 	}
 	r, err := ParseRecipe(b)
 	if err != nil {
@@ -75,11 +75,14 @@ func ParseRecipe(b []byte) (Recipe, error) {
 	if len(b) > maxRecipe || !ok || string(sum) != hex.EncodeToString(id[:])+"\n" {
 		return r, damaged("the recipe has changed")
 	}
-	if err := json.Unmarshal(text, &r); err != nil {
+	if err := json.Unmarshal(text, &r); err != nil && r.Version <= Version {
 		return r, damaged("the recipe is none: %v", err)
 	}
-	if r.Version != Version {
-		return r, fmt.Errorf("%w: the recipe is of version %d, this program knows %d", ErrDamaged, r.Version, Version)
+	switch {
+	case r.Version > Version:
+		return Recipe{}, fmt.Errorf("the recipe: %w", ErrVersion)
+	case r.Version != Version:
+		return r, damaged("the recipe is of version %d", r.Version)
 	}
 	names := map[string]bool{}
 	for i := range r.Files {

@@ -39,18 +39,39 @@ func TestPackIsKnownOnce(t *testing.T) {
 	}
 }
 
-// ill is a disk of which one file cannot be read.
+// ill is a disk of which one file cannot be read, from a place in it on.
 type ill struct {
 	osDisk
 	path string
+	from int64 // 0 for a file that cannot even be opened
 	err  error
 }
 
 func (d *ill) Open(path string) (input, error) {
-	if path == d.path {
-		return nil, &os.PathError{Op: "read", Path: path, Err: d.err}
+	if path == d.path && d.from == 0 {
+		return nil, &os.PathError{Op: "open", Path: path, Err: d.err}
 	}
-	return d.osDisk.Open(path)
+	f, err := d.osDisk.Open(path)
+	if path == d.path && err == nil {
+		f = illFile{f, d}
+	}
+	return f, err
+}
+
+type illFile struct {
+	input
+	disk *ill
+}
+
+func (f illFile) ReadAt(b []byte, offset int64) (int, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if end := offset + int64(len(b)); end > f.disk.from && end < info.Size()-int64(footerSize+entrySize) {
+		return 0, &os.PathError{Op: "read", Path: f.disk.path, Err: f.disk.err}
+	}
+	return f.input.ReadAt(b, offset)
 }
 
 // A pack that the disk does not give back concerns those that need it, and nobody else; a repair leaves it for the day on which it does. That we have
@@ -78,9 +99,20 @@ func TestUnreadablePack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := w.open().Repair(t.Context()); err != nil || len(r.Damage) != 1 || len(r.Lost) != 1 {
+	if r, err := w.open().Repair(t.Context()); err != nil || len(r.Damage) != 0 || len(r.Left) != 1 || len(r.Lost) != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
+	d.from = int64(len(packMagic)) + 10 // its index can be read
+	if err := w.restored(w.open(), first); !errors.Is(err, ErrDamaged) || !errors.Is(err, syscall.EIO) {
+		t.Errorf("restored from what can be read in part: %v", err)
+	}
+	if r, err := w.open().Repair(t.Context()); err != nil || len(r.Damage) != 0 || len(r.Left) == 0 || len(r.Aside) != 0 {
+		t.Errorf("read in part: %+v, %v", r, err)
+	}
+	if now, _ := w.packs(); !slices.Contains(now, packs[0]) {
+		t.Error("the pack is gone")
+	}
+	d.from = 0
 	d.err = syscall.EMFILE
 	if err := w.restored(w.open(), second); !errors.Is(err, syscall.EMFILE) || errors.Is(err, ErrDamaged) {
 		t.Errorf("without files left: %v", err)

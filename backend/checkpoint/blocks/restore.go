@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -65,13 +66,15 @@ func (s *Store) restoreFile(ctx context.Context, f *File, path string) (err erro
 	if err != nil {
 		return err
 	}
+	chain.end = nil                              // it may be large
 	if err := out.Truncate(f.Size); err != nil { // what is not written are zeros
 		return err
 	}
-	return s.writeAll(ctx, chain[0].list, f.Size, out)
+	return s.writeAll(ctx, chain.list, f.Size, out, runtime.GOMAXPROCS(0))
 }
 
-// Verify reads everything that the files of a recipe are made of, and fails with ErrDamaged where they could not be restored.
+// Verify reads everything that the files of a recipe are made of, and fails with ErrDamaged where they could not be restored. What it has read is not
+// read again as long as the index stays in memory, so that one after another of files that have most in common costs little. It works on one processor.
 func (s *Store) Verify(ctx context.Context, r Recipe) error {
 	release, err := s.share(ctx)
 	if err != nil {
@@ -88,7 +91,7 @@ func (s *Store) Verify(ctx context.Context, r Recipe) error {
 		}
 		chain, err := s.chain(f.List, f.units())
 		if err == nil {
-			err = s.writeAll(ctx, chain[0].list, f.Size, nowhere{})
+			err = s.verify(ctx, chain.list, f.Size)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.Name, s.explain(err))
@@ -97,35 +100,72 @@ func (s *Store) Verify(ctx context.Context, r Recipe) error {
 	return nil
 }
 
+func (s *Store) verify(ctx context.Context, l list, size int64) error {
+	left := slices.Clone(l)
+	s.each(left, func(id *ID, at place) {
+		if at.pack != nil && at.pack.sound.has(int(at.at)) {
+			*id = zero
+		}
+	})
+	if err := s.writeAll(ctx, left, size, nowhere{}, 1); err != nil {
+		return err
+	}
+	s.each(left, func(_ *ID, at place) {
+		if at.pack == nil {
+			return
+		}
+		if at.pack.sound == nil {
+			at.pack.sound = newBits(len(at.pack.entries))
+		}
+		at.pack.sound.set(int(at.at))
+	})
+	return nil
+}
+
+// each tells where the blocks of a list lie, all but those of zeros, with mu held for some at a time.
+func (s *Store) each(l list, tell func(id *ID, at place)) {
+	for some := range slices.Chunk(l, aFew) {
+		s.mu.Lock()
+		for i := range some {
+			if some[i] != zero {
+				tell(&some[i], s.index.find(some[i]))
+			}
+		}
+		s.mu.Unlock()
+	}
+}
+
 type nowhere struct{}
 
 func (nowhere) WriteAt(b []byte, _ int64) (int, error) { return len(b), nil }
 
-// writeAll writes the blocks of l, a file of size bytes.
-func (s *Store) writeAll(ctx context.Context, l list, size int64, out io.WriterAt) error {
+// writeAll writes the blocks of l, a file of size bytes, on so many processors; on one, it is the caller's own goroutine that does.
+func (s *Store) writeAll(ctx context.Context, l list, size int64, out io.WriterAt, processors int) error {
 	var next atomic.Int64
 	var failed atomic.Pointer[error]
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), (len(l)+piece-1)/piece) {
-		workers.Go(func() {
-			w := restoring{s: s, out: out, size: size, decoder: decoders.Get().(*zstd.Decoder)}
-			defer w.done()
-			for failed.Load() == nil {
-				from := int(next.Add(piece)) - piece
-				if from >= len(l) {
-					return
-				}
-				err := ctx.Err()
-				if err == nil {
-					err = w.piece(l, from, min(from+piece, len(l)))
-				}
-				if err != nil {
-					failed.CompareAndSwap(nil, &err)
-				}
+	work := func() {
+		w := restoring{s: s, out: out, size: size, decoder: decoders.Get().(*zstd.Decoder)}
+		defer w.done()
+		for failed.Load() == nil {
+			from := int(next.Add(piece)) - piece
+			if from >= len(l) {
+				return
 			}
-		})
+			err := ctx.Err()
+			if err == nil {
+				err = w.piece(l, from, min(from+piece, len(l)))
+			}
+			if err != nil {
+				failed.CompareAndSwap(nil, &err)
+			}
+		}
 	}
-	workers.Wait()
+	var others sync.WaitGroup
+	for range min(processors, (len(l)+piece-1)/piece) - 1 {
+		others.Go(work)
+	}
+	work()
+	others.Wait()
 	return *cmp.Or(failed.Load(), new(error))
 }
 
@@ -137,7 +177,7 @@ type restoring struct {
 	decoder *zstd.Decoder
 
 	name   string // of pack
-	pack   *os.File
+	pack   input
 	stored []byte
 	raw    []byte
 }
@@ -167,7 +207,7 @@ func (w *restoring) piece(l list, from, to int) error {
 			n++
 		}
 		if err := w.run(first, n, int64(i)*Unit); err != nil {
-			return fmt.Errorf("the pack %s: %w", first.pack.name, err)
+			return err
 		}
 		i += n
 	}
@@ -181,9 +221,9 @@ func (w *restoring) run(first place, n int, offset int64) error {
 			w.pack.Close()
 		}
 		var err error
-		if w.pack, err = os.Open(first.pack.path); err != nil {
-			w.name = ""
-			return err
+		if w.pack, err = w.s.disk.Open(first.pack.path); err != nil {
+			w.name, w.pack = "", nil
+			return refused("the pack "+first.pack.name, err)
 		}
 		w.name = first.pack.name
 	}
@@ -193,18 +233,18 @@ func (w *restoring) run(first place, n int, offset int64) error {
 		w.stored = make([]byte, need)
 	}
 	w.stored = w.stored[:entries[n-1].end()-start]
-	if _, err := w.pack.ReadAt(w.stored, start); err != nil {
-		return damaged("it cannot be read: %v", err)
+	if err := first.pack.readAt(w.pack, w.stored, start); err != nil {
+		return err
 	}
 	w.raw = w.raw[:0]
 	for i := range entries {
 		e := &entries[i]
 		if int(e.raw) != Unit && offset+int64(len(w.raw))+int64(e.raw) != w.size {
-			return damaged("block %s has another size than its place", e.id)
+			return damaged("block %s in the pack %s has another size than its place", e.id, first.pack.name)
 		}
 		var err error
 		if w.raw, err = e.unpack(w.decoder, w.stored[int64(e.offset)-start+int64(headerSize):][:e.stored], w.raw); err != nil {
-			return err
+			return fmt.Errorf("the pack %s: %w", first.pack.name, err)
 		}
 	}
 	_, err := w.out.WriteAt(w.raw, offset)

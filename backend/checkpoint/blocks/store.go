@@ -12,7 +12,6 @@
 package blocks
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -20,14 +19,12 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/gofrs/flock"
 	"lukechampine.com/blake3"
 )
 
@@ -42,11 +39,40 @@ func idOf(b []byte) ID { return blake3.Sum256(b) }
 
 func (id ID) String() string { return hex.EncodeToString(id[:8]) }
 
-// ErrDamaged marks what cannot be given back as it was put: bytes have changed, or are gone.
-var ErrDamaged = errors.New("damaged")
+var (
+	// ErrDamaged marks what cannot be given back as it was put: bytes have changed, or are gone.
+	ErrDamaged = errors.New("damaged")
+	// ErrVersion marks what a newer program has written. It is whole as far as can be told, and stays as it is.
+	ErrVersion = errors.New("made by a newer ForeverVM")
+)
 
-// errUnreadable marks a pack that the system does not let us read, which may pass: nothing of it is taken for lost.
-var errUnreadable = errors.New("unreadable")
+// unreadable is the error of a file that the system does not give back, which may pass. Who wants it takes it for damaged; who repairs leaves
+// it alone.
+type unreadable struct {
+	what string
+	err  error
+}
+
+func (u *unreadable) Error() string   { return fmt.Sprintf("%s cannot be read: %v", u.what, u.err) }
+func (u *unreadable) Unwrap() error   { return u.err }
+func (u *unreadable) Is(e error) bool { return e == ErrDamaged }
+
+// refused makes of why a file could not be opened or read what it means for the file: that we are short of something ourselves, or that it is not
+// there, is no fault of it.
+func refused(what string, err error) error {
+	for _, ours := range []error{fs.ErrNotExist, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
+		if errors.Is(err, ours) {
+			return err
+		}
+	}
+	return &unreadable{what, err}
+}
+
+// stays says whether an error is of a file that is to stay as it is: another day, or another program, may read it.
+func stays(err error) bool {
+	var u *unreadable
+	return errors.Is(err, ErrVersion) || errors.As(err, &u)
+}
 
 // Store is a folder of packs. All methods may be called from any goroutine.
 type Store struct {
@@ -54,21 +80,15 @@ type Store struct {
 	recipes func() ([]string, error)
 	disk    disk
 
-	mu     sync.Mutex // guards what follows
-	index  map[ID]place
-	packs  map[string]*pack // by name
+	mu     sync.Mutex       // guards what follows
+	index  *index           // nil until it is needed
+	packs  map[string]*pack // those in the index, by name
 	broken map[string]error // packs whose index cannot be read, and why
 	forget *time.Timer      // drops the index when nobody has used it for a while
 	used   int              // by how many it is in use
 }
 
-// place is where a block lies.
-type place struct {
-	pack *pack
-	at   int32 // in pack.entries
-}
-
-// keepIndex is how long the index stays in memory after its last use: it takes some 80 bytes a block.
+// keepIndex is how long the index stays in memory after its last use: it takes some 70 bytes a block.
 const keepIndex = time.Minute
 
 // Open returns the store in the folder dir, which is made when something is put. recipes tells where every recipe lies that refers to
@@ -78,47 +98,12 @@ func Open(dir string, recipes func() ([]string, error)) *Store {
 }
 
 const (
-	lockName   = "lock"
 	packSuffix = ".pack"
+	// asideSuffix is the end of the names of packs that were damaged, and have been written anew.
+	asideSuffix = packSuffix + ".damaged"
 	// unfinished is the end of names of what is being written; it is rubbish unless its writer, who holds the lock, is alive.
 	unfinished = ".partial"
-	// lockPoll is how often a lock that another holds is tried.
-	lockPoll = 2 * time.Millisecond
 )
-
-// share takes the lock together with others. What is there then stays there until release.
-func (s *Store) share(ctx context.Context) (release func(), err error) {
-	return s.lock(ctx, (*flock.Flock).TryRLockContext)
-}
-
-// own takes the lock for itself.
-func (s *Store) own(ctx context.Context) (release func(), err error) {
-	return s.lock(ctx, (*flock.Flock).TryLockContext)
-}
-
-func (s *Store) lock(ctx context.Context, try func(*flock.Flock, context.Context, time.Duration) (bool, error)) (func(), error) {
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return nil, err
-	}
-	lock := flock.New(filepath.Join(s.dir, lockName), flock.SetPermissions(0o600))
-	if _, err := try(lock, ctx, lockPoll); err != nil {
-		return nil, fmt.Errorf("wait for the store of blocks: %w", err)
-	}
-	s.mu.Lock()
-	s.used++
-	if s.forget != nil {
-		s.forget.Stop()
-	}
-	s.mu.Unlock()
-	return func() {
-		lock.Close()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.used--; s.used == 0 {
-			s.forget = time.AfterFunc(keepIndex, s.drop)
-		}
-	}, nil
-}
 
 // drop lets go of the index.
 func (s *Store) drop() {
@@ -143,15 +128,17 @@ func (s *Store) refresh() error {
 			there[name] = true
 		}
 	}
-	for name := range s.packs {
+	if s.index == nil {
+		s.index, s.packs = newIndex(), map[string]*pack{}
+	}
+	var gone []*pack // somebody has collected
+	for name, p := range s.packs {
 		if !there[name] {
-			s.index = nil // somebody has collected
-			break
+			gone = append(gone, p)
+			delete(s.packs, name)
 		}
 	}
-	if s.index == nil {
-		s.index, s.packs = map[ID]place{}, map[string]*pack{}
-	}
+	s.index.remove(gone, s.packs)
 	s.broken = map[string]error{}
 	for _, name := range slices.Sorted(maps.Keys(there)) {
 		if s.packs[name] != nil {
@@ -160,12 +147,10 @@ func (s *Store) refresh() error {
 		p, err := openPack(s.disk, s.dir, name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOMEM): // it is not the pack's
-			return err
-		case errors.Is(err, ErrDamaged):
+		case errors.Is(err, ErrDamaged), errors.Is(err, ErrVersion): // it concerns those alone who need something of it
 			s.broken[name] = err
-		case err != nil: // it concerns those alone who need something of it
-			s.broken[name] = fmt.Errorf("%w: the pack %s cannot be read: %w", errUnreadable, name, err)
+		case err != nil:
+			return err
 		default:
 			s.add(p)
 		}
@@ -179,19 +164,15 @@ func (s *Store) add(p *pack) {
 		return
 	}
 	s.packs[p.name] = p
-	for i := range p.entries {
-		if _, twice := s.index[p.entries[i].id]; !twice {
-			s.index[p.entries[i].id] = place{p, int32(i)}
-		}
-	}
+	s.index.add(p)
 }
 
 // find says where a block lies.
 func (s *Store) find(id ID) (place, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p, ok := s.index[id]
-	return p, ok
+	p := s.index.find(id)
+	return p, p.pack != nil
 }
 
 // findAll is find for many; of those that are not there, the pack is nil.
@@ -201,13 +182,13 @@ func (s *Store) findAll(ids []ID) []place {
 	all := make([]place, len(ids))
 	for i, id := range ids {
 		if id != zero {
-			all[i] = s.index[id]
+			all[i] = s.index.find(id)
 		}
 	}
 	return all
 }
 
-// Used is how many bytes the packs take.
+// Used is how many bytes the store takes, without packs that were set aside because they are damaged.
 func (s *Store) Used() (int64, error) {
 	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -215,6 +196,9 @@ func (s *Store) Used() (int64, error) {
 	}
 	var used int64
 	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), asideSuffix) {
+			continue
+		}
 		if info, err := e.Info(); err == nil { // else it is gone
 			used += info.Size()
 		}

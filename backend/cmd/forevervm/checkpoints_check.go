@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/forevervm/desktop/backend/connect"
 	"github.com/forevervm/desktop/backend/daemon"
 )
 
@@ -30,8 +31,22 @@ func (a *app) checkpointsStoreCommand() *cobra.Command {
 	check.Flags().BoolVar(&readData, "read-data", false, "read every byte, which finds what the disk has changed, and takes a while")
 	repair := &cobra.Command{
 		Use: "repair", Short: "Mend damaged files, and set aside what cannot be restored", Args: cobra.NoArgs,
-		Long: "Reads every byte, writes damaged files anew with what is whole of them, and sets checkpoints aside that cannot be restored any more.\nMachines that run are not disturbed, but wait while it works.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Long: "Reads every byte, writes damaged files anew with what is whole of them, and sets checkpoints aside that cannot be restored any more.\n" +
+			"Where ForeverVM runs it is ended for that, which saves every machine, and started again afterwards.",
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			ran, err := connect.Stop(cmd.Context(), a.connection())
+			if err != nil {
+				return err
+			}
+			if ran {
+				defer func() {
+					client, again := connect.Daemon(cmd.Context(), a.connection())
+					if again == nil {
+						client.Close()
+					}
+					err = errors.Join(err, again)
+				}()
+			}
 			report, err := daemon.RepairCheckpoints(cmd.Context(), a.home)
 			if err != nil {
 				return err
@@ -46,9 +61,15 @@ func (a *app) checkpointsStoreCommand() *cobra.Command {
 // printReport says what was found, and fails where something is lost, or is to be done.
 func (a *app) printReport(r daemon.CheckpointReport, do string) error {
 	err := a.print(r, func(w io.Writer) {
-		fmt.Fprintf(w, "%d checkpoints, %d blocks in %d files, %s\n", r.Checkpoints, r.Blocks, r.Packs, bytesText(r.Bytes))
+		fmt.Fprintf(w, "%d checkpoints in %d blocks in %d files, %s; %d checkpoints as they were written\n", r.Checkpoints, r.Blocks, r.Packs, bytesText(r.Bytes), r.Whole)
 		for _, sentence := range r.Damage {
 			fmt.Fprintln(w, printable(sentence))
+		}
+		for _, sentence := range r.Left {
+			fmt.Fprintln(w, "Left as it is:", printable(sentence))
+		}
+		for _, path := range r.Aside {
+			fmt.Fprintf(w, "What was damaged is kept as %s. It may hold what machines held: delete it once nothing is missed.\n", printable(path))
 		}
 		for _, lost := range r.Lost {
 			owner := "the template"
@@ -68,6 +89,8 @@ func (a *app) printReport(r daemon.CheckpointReport, do string) error {
 		return fmt.Errorf("%d checkpoints cannot be restored. %s", len(r.Lost), do)
 	case len(r.Damage) > 0 && do != "":
 		return errors.New("files of checkpoints are damaged. " + do)
+	case len(r.Left) > 0:
+		return errors.New("not all could be checked. What a newer ForeverVM made needs that one; what cannot be read may be readable when the disk is well again")
 	}
 	return nil
 }

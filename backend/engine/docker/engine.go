@@ -255,8 +255,13 @@ func (e *Engine) DeleteCheckpoint(_ context.Context, id machine.ID, checkpointID
 }
 
 // Keep makes a checkpoint survive a power cut.
-func (e *Engine) Keep(ctx context.Context, id machine.ID, checkpointID string) error {
-	return e.store.Keep(ctx, id, checkpointID)
+func (e *Engine) Keep(ctx context.Context, id machine.ID, checkpointID string, awaited bool) error {
+	return e.store.Keep(ctx, id, checkpointID, awaited)
+}
+
+// Seal notes what the files of a checkpoint are.
+func (e *Engine) Seal(ctx context.Context, id machine.ID, checkpointID string) error {
+	return e.store.Seal(ctx, id, checkpointID)
 }
 
 // Shrink keeps a checkpoint as blocks alone.

@@ -276,8 +276,8 @@ var checkpointTests = []test{
 		one := m.checkpoint()
 		m.value("x = 'later'")
 		two := m.checkpoint()
-		for range 2 {
-			if err := s.Engine.Keep(m.ctx(), m.id, two.ID); err != nil {
+		for _, awaited := range []bool{false, true} {
+			if err := s.Engine.Keep(m.ctx(), m.id, two.ID, awaited); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -298,6 +298,14 @@ var checkpointTests = []test{
 		back := s.start(t, machine.StartSpec{ID: m.id, Checkpoint: one.ID, Acked: m.acks()})
 		back.expect(survived(true), "[]")
 		three := back.stop()
+		if three.Whole != three.Size || three.Whole < 1<<20 {
+			t.Errorf("a whole checkpoint of %d bytes has %d", three.Size, three.Whole)
+		}
+		for range 2 {
+			if err := s.Engine.Seal(m.ctx(), m.id, three.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if three.ID <= two.ID {
 			t.Errorf("checkpoint %s after %s", three.ID, two.ID)
 		}
@@ -305,6 +313,9 @@ var checkpointTests = []test{
 		copied, err := s.Engine.CopyCheckpoint(m.ctx(), m.id, two.ID, to)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if copied.Whole != two.Whole {
+			t.Errorf("whole, one has %d bytes, and its copy %d", two.Whole, copied.Whole)
 		}
 		// The fork has what it needs when all else is gone.
 		if err := s.Engine.Purge(m.ctx(), m.id); err != nil {

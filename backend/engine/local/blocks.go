@@ -21,6 +21,22 @@ func OpenBlocks(data string) *blocks.Store {
 
 // recipes tells where all recipes lie. What cannot be read is an error: what it refers to would be taken for garbage.
 func recipes(data string) (all []string, err error) {
+	folders, err := folders(data)
+	if err != nil {
+		return nil, err
+	}
+	for _, folder := range folders {
+		found, err := folder.Recipes()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// folders are those of all machines and templates.
+func folders(data string) (all []checkpoint.Folder, err error) {
 	for _, owners := range []string{"machines", "templates"} {
 		entries, err := os.ReadDir(filepath.Join(data, owners))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -30,11 +46,7 @@ func recipes(data string) (all []string, err error) {
 			if !e.IsDir() || strings.HasSuffix(e.Name(), removed) {
 				continue
 			}
-			found, err := Checkpoints(filepath.Join(data, owners, e.Name())).Recipes()
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, found...)
+			all = append(all, Checkpoints(filepath.Join(data, owners, e.Name())))
 		}
 	}
 	return all, nil
@@ -75,7 +87,11 @@ func (s *Store) Open(ctx context.Context, id machine.ID, name string, p Parts) (
 	if err := p.Fits(m); err != nil {
 		return "", nil, err
 	}
-	if folder.Whole(name) {
+	whole, err := s.ready(ctx, folder, name)
+	if err != nil {
+		return "", nil, explain(ctx, err)
+	}
+	if whole {
 		return folder.Path(name), g.using.RUnlock, nil
 	}
 	restoring := filepath.Join(s.Machine(id), restoringName)
@@ -93,6 +109,85 @@ func (s *Store) Open(ctx context.Context, id machine.ID, name string, p Parts) (
 	}, nil
 }
 
+// comparedUpTo bounds, in bytes, the files that are compared with their digest before they are used: beyond it, that takes longer than people wait for
+// without wondering.
+const comparedUpTo = 512 << 20
+
+// ready says whether the files of a checkpoint can be started from. Where the disk may have changed them since they were sealed they are compared;
+// those that have changed are of no use, and its blocks count, where it is kept as such, too.
+func (s *Store) ready(ctx context.Context, folder checkpoint.Folder, name string) (bool, error) {
+	if !folder.Whole(name) {
+		return false, nil
+	}
+	m, err := checkpoint.Load(folder.Path(name))
+	if err != nil {
+		return false, err
+	}
+	if !m.Aged() || m.Size > comparedUpTo {
+		return true, nil
+	}
+	err = folder.Compare(ctx, name)
+	if err == nil || ctx.Err() != nil {
+		return err == nil, err
+	}
+	s.cfg.Log.Error("the files of a checkpoint are damaged", "checkpoint", folder.Path(name), "error", err)
+	if folder.Kept(name) {
+		err = nil
+	}
+	return false, err
+}
+
+// Seal is machine.Engine's.
+func (s *Store) Seal(ctx context.Context, id machine.ID, name string) error {
+	if err := ValidID(id); err != nil {
+		return err
+	}
+	g := s.guard(id)
+	g.changing.Lock()
+	defer g.changing.Unlock()
+	folder := Checkpoints(s.Machine(id))
+	if !folder.Whole(name) { // it is kept as blocks, or gone
+		return nil
+	}
+	if err := beside(func() error { return folder.Seal(ctx, name) }); err != nil {
+		return explain(ctx, err)
+	}
+	return nil
+}
+
+// Whole are the checkpoints under a data folder whose files are there as they were written, and with readData those of them that have changed since they
+// were sealed, and why.
+func Whole(ctx context.Context, data string, readData bool) (n int, lost map[string]error, err error) {
+	lost = map[string]error{}
+	folders, err := folders(data)
+	if err != nil {
+		return 0, nil, err
+	}
+	for _, folder := range folders {
+		all, err := folder.List()
+		if err != nil {
+			return n, lost, err
+		}
+		for _, m := range all {
+			if !folder.Whole(m.ID) {
+				continue
+			}
+			n++
+			if !readData {
+				continue
+			}
+			err := folder.Compare(ctx, m.ID)
+			switch {
+			case ctx.Err() != nil:
+				return n, lost, ctx.Err()
+			case err != nil && folder.Whole(m.ID): // else it was deleted meanwhile
+				lost[folder.Path(m.ID)] = err
+			}
+		}
+	}
+	return n, lost, nil
+}
+
 func damaged(err error) error {
 	return Unusable("The saved state of this machine is missing or damaged. An earlier checkpoint may still work.", err)
 }
@@ -106,7 +201,14 @@ func (s *Store) Shrink(ctx context.Context, id machine.ID, name string) (size in
 	g.changing.Lock()
 	defer g.changing.Unlock()
 	folder := Checkpoints(s.Machine(id))
-	m, err := s.keep(ctx, folder, name)
+	var m checkpoint.Manifest
+	err = beside(func() error {
+		var err error
+		if m, err = s.keep(ctx, folder, name); err == nil {
+			err = folder.Confirm(ctx, name, s.blocks)
+		}
+		return err
+	})
 	if err == nil {
 		g.using.Lock()
 		err = folder.DropFolder(name)
@@ -119,7 +221,7 @@ func (s *Store) Shrink(ctx context.Context, id machine.ID, name string) (size in
 }
 
 // Keep is machine.Engine's.
-func (s *Store) Keep(ctx context.Context, id machine.ID, name string) error {
+func (s *Store) Keep(ctx context.Context, id machine.ID, name string, awaited bool) error {
 	if err := ValidID(id); err != nil {
 		return err
 	}
@@ -128,8 +230,15 @@ func (s *Store) Keep(ctx context.Context, id machine.ID, name string) error {
 	defer g.changing.Unlock()
 	folder := Checkpoints(s.Machine(id))
 	m, err := folder.Load(name)
-	if err == nil && m.Boot != "" {
-		_, err = s.keep(ctx, folder, name)
+	switch {
+	case err != nil || m.Boot == "":
+	case awaited: // looking at all of the files takes longer than bringing them to the disk
+		err = folder.Settle(name)
+	default:
+		err = beside(func() error {
+			_, err := s.keep(ctx, folder, name)
+			return err
+		})
 		if err != nil && ctx.Err() == nil && !errors.Is(Describe(err), machine.ErrDiskFull) {
 			// The files are good, whatever is wrong with the store of blocks.
 			s.cfg.Log.Warn("a checkpoint is not kept as blocks, but as it is", "machine", id, "checkpoint", name, "error", err)
@@ -182,7 +291,12 @@ func (s *Store) keepTemplate(ctx context.Context, m checkpoint.Manifest) string 
 
 // Collect is machine.Engine's.
 func (s *Store) Collect(ctx context.Context) error {
-	freed, err := s.blocks.Collect(ctx)
+	var freed int64
+	err := beside(func() error {
+		var err error
+		freed, err = s.blocks.Collect(ctx)
+		return err
+	})
 	if err != nil {
 		return Describe(err)
 	}

@@ -7,9 +7,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/forevervm/desktop/backend/checkpoint"
+	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/sandbox"
 )
 
 func TestDigestsAreRemembered(t *testing.T) {
@@ -134,7 +137,7 @@ func TestKeepWithoutBlocks(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(data, "blocks"), nil, 0o600); err != nil { // where the store's folder would be
 		t.Fatal(err)
 	}
-	if err := s.Keep(t.Context(), "m", id); err != nil {
+	if err := s.Keep(t.Context(), "m", id, false); err != nil {
 		t.Fatal(err)
 	}
 	m, err := checkpoint.Load(folder.Path(id))
@@ -143,5 +146,154 @@ func TestKeepWithoutBlocks(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(string(folder)); err != nil || len(entries) != 1 {
 		t.Errorf("left are %v, %v", entries, err)
+	}
+}
+
+// saved makes a checkpoint of a machine, with one file of data.
+func saved(t *testing.T, folder checkpoint.Folder, p Parts) string {
+	t.Helper()
+	id, err := folder.NewID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pending, err := folder.Begin(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(pending.Dir, "pages.img"), []byte("pages"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pending.Commit(checkpoint.Manifest{Spec: sandbox.SpecDigest(), Image: p.ImageDigest, Runtime: p.RuntimeDigest}); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// flip changes a file as a disk may.
+func flip(t *testing.T, path string) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)/2] ^= 1
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A bit of a whole checkpoint that has flipped while the computer was off is not brought into memory in silence: the blocks count where there are
+// any, else it says so. A check finds it at any time.
+func TestWhatTheDiskChangedIsNotRestored(t *testing.T) {
+	data := t.TempDir()
+	s := NewStore(Config{Data: data, Images: data, Log: slog.New(slog.DiscardHandler)})
+	folder := Checkpoints(s.Machine("m"))
+	p := Parts{ImageDigest: "i", RuntimeDigest: "r"}
+	open := func(id string) (string, error) {
+		dir, done, err := s.Open(t.Context(), "m", id, p)
+		if err == nil {
+			done()
+		}
+		return dir, err
+	}
+	id := saved(t, folder, p)
+	if err := s.Seal(t.Context(), "m", id); err != nil {
+		t.Fatal(err)
+	}
+	manifest := filepath.Join(folder.Path(id), "manifest.json")
+	sealed, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	earlier := regexp.MustCompile(`"sealed": "[^"]*"`).ReplaceAll(sealed, []byte(`"sealed": "an earlier one"`))
+	if err := os.WriteFile(manifest, earlier, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if dir, err := open(id); err != nil || dir != folder.Path(id) {
+		t.Errorf("opened in %s, %v", dir, err)
+	}
+	if _, err := folder.Keep(t.Context(), id, "", s.blocks); err != nil {
+		t.Fatal(err)
+	}
+	flip(t, filepath.Join(folder.Path(id), "pages.img"))
+	if dir, err := open(id); err != nil || dir == folder.Path(id) {
+		t.Errorf("with blocks, opened in %s, %v", dir, err)
+	}
+	if err := os.Remove(folder.Recipe(id)); err != nil {
+		t.Fatal(err)
+	}
+	if dir, err := open(id); !errors.Is(err, machine.ErrCheckpointUnusable) {
+		t.Errorf("without blocks, opened in %s, %v", dir, err)
+	}
+	if n, lost, err := Whole(t.Context(), data, true); err != nil || n != 1 || lost[folder.Path(id)] == nil {
+		t.Errorf("of %d are lost %v, %v", n, lost, err)
+	}
+	if n, lost, err := Whole(t.Context(), data, false); err != nil || n != 1 || len(lost) != 0 {
+		t.Errorf("without reading, of %d are lost %v, %v", n, lost, err)
+	}
+}
+
+// The files of a checkpoint stay where its blocks cannot be read back.
+func TestWhatCannotBeRestoredIsNotDropped(t *testing.T) {
+	data := t.TempDir()
+	log := slog.New(slog.DiscardHandler)
+	s := NewStore(Config{Data: data, Images: data, Log: log})
+	folder := Checkpoints(s.Machine("m"))
+	id := saved(t, folder, Parts{})
+	if _, err := folder.Keep(t.Context(), id, "", s.blocks); err != nil {
+		t.Fatal(err)
+	}
+	packs, _ := filepath.Glob(filepath.Join(data, "blocks", "*.pack"))
+	if len(packs) != 1 {
+		t.Fatalf("the packs are %q", packs)
+	}
+	b, err := os.ReadFile(packs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[8+41+2] ^= 1 // of the first block
+	if err := os.WriteFile(packs[0], b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = NewStore(Config{Data: data, Images: data, Log: log})
+	if _, err := s.Shrink(t.Context(), "m", id); err == nil {
+		t.Error("it is said to be kept as blocks")
+	}
+	if b, err := os.ReadFile(filepath.Join(folder.Path(id), "pages.img")); err != nil || string(b) != "pages" {
+		t.Errorf("its files are gone: %q, %v", b, err)
+	}
+}
+
+// Who waits for a checkpoint gets its files on the disk; its blocks are made later.
+func TestAwaitedCheckpointsAreNotLookedThrough(t *testing.T) {
+	data := t.TempDir()
+	s := NewStore(Config{Data: data, Images: data, Log: slog.New(slog.DiscardHandler)})
+	folder := Checkpoints(s.Machine("m"))
+	for awaited, kept := range map[bool]bool{true: false, false: true} {
+		id, err := folder.NewID()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := folder.Begin(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(p.Dir, "pages.img"), []byte("pages"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		m, err := p.CommitUnsynced(checkpoint.Manifest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Boot == "" {
+			t.Skip("everything is synced here")
+		}
+		if err := s.Keep(t.Context(), "m", id, awaited); err != nil {
+			t.Fatal(err)
+		}
+		m, err = checkpoint.Load(folder.Path(id))
+		if err != nil || (m.Boot == "") != awaited || folder.Kept(id) != kept {
+			t.Errorf("awaited: %v; kept as blocks: %v; %+v, %v", awaited, folder.Kept(id), m, err)
+		}
 	}
 }

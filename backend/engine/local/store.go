@@ -81,7 +81,7 @@ func (s *Store) Reclaim(ctx context.Context, id machine.ID, life string, known [
 	if newest == nil {
 		return nil, nil
 	}
-	if err := s.Keep(ctx, id, newest.ID); err != nil {
+	if err := s.Keep(ctx, id, newest.ID, true); err != nil {
 		return nil, err
 	}
 	info := link.Info(*newest)

@@ -44,7 +44,10 @@ func (*Engine) CopyCheckpoint(context.Context, machine.ID, string, machine.ID) (
 }
 
 // Keep fails.
-func (*Engine) Keep(context.Context, machine.ID, string) error { return unavailable() }
+func (*Engine) Keep(context.Context, machine.ID, string, bool) error { return unavailable() }
+
+// Seal fails.
+func (*Engine) Seal(context.Context, machine.ID, string) error { return unavailable() }
 
 // Shrink fails.
 func (*Engine) Shrink(context.Context, machine.ID, string) (int64, error) { return 0, unavailable() }

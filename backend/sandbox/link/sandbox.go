@@ -260,6 +260,6 @@ func ended(f protocol.Frame) machine.Cause {
 func Info(m checkpoint.Manifest) machine.CheckpointInfo {
 	return machine.CheckpointInfo{
 		ID: m.ID, CreatedAt: m.CreatedAt, LastSeq: m.LastSeq, RunningSeq: m.RunningSeq,
-		Size: m.Size, Image: m.Image, Runtime: m.Runtime, Pause: m.Pause,
+		Size: m.Size, Whole: m.Whole, Image: m.Image, Runtime: m.Runtime, Pause: m.Pause,
 	}
 }
