@@ -61,10 +61,11 @@ bench: build
 	build/allow-namespaces
 	go run ./backend/e2e/bench
 
-# The long runs: a hundred rounds of kill -9, and fuzzing of what reads untrusted bytes.
+# The long runs: a hundred rounds of kill -9, a thousand instructions over a bad network, and fuzzing of what reads untrusted bytes.
 soak: build
 	build/allow-namespaces
 	FOREVERVM_ROUNDS=100 go test -count 1 -timeout 60m -run TestKillNine -v ./backend/e2e
+	FOREVERVM_INSTRUCTIONS=1000 CI=true go test -count 1 -timeout 60m -run TestHostedMachines -v ./backend/hosted
 	build/fuzz 2m
 
 build: $(BIN)/runsc image $(PROGRAMS) $(BIN)/forevervm-desktop $(BIN)/forevervm.mcpb

@@ -2,6 +2,7 @@ package api
 
 // Settings are what the person may set, as it holds now. Durations are written like "20m", "1h30m" or "7d".
 type Settings struct {
+	NewMachines           string `json:"new_machines"`            // local or hosted: where machines are made where nobody names an engine
 	IdleSwap              string `json:"idle_swap"`               // an idle machine leaves memory after this
 	CheckpointAfterIdle   string `json:"checkpoint_after_idle"`   // a changed machine is saved once idle for this long
 	KeepAllCheckpoints    string `json:"keep_all_checkpoints"`    // every automatic checkpoint is kept for this long; 0s: only a machine's latest is

@@ -7,10 +7,12 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Endpoint says where a server is.
@@ -32,6 +34,8 @@ type Options struct {
 	// Locate finds the server, starting it if need be. It is called before the first request when New was given
 	// no address, and whenever the server could not be reached; failed is then where it was not. Nil: the address never changes.
 	Locate func(ctx context.Context, failed *Endpoint) (Endpoint, error)
+
+	patience time.Duration // tests have less of it; 0 for patience
 }
 
 // Client talks to one server.
@@ -42,8 +46,9 @@ type Client struct {
 
 // link is what the copies of a client (As) share.
 type link struct {
-	http   *http.Client
-	locate func(ctx context.Context, failed *Endpoint) (Endpoint, error)
+	http     *http.Client
+	patience time.Duration // how long a call that may safely be sent again keeps trying
+	locate   func(ctx context.Context, failed *Endpoint) (Endpoint, error)
 
 	// locating is held while the server is being searched for, so that many failing calls cause one search.
 	locating sync.Mutex
@@ -56,10 +61,14 @@ type link struct {
 
 // New returns a client of the server at baseURL; it sends nothing yet. With Options.Locate, baseURL and token may be empty.
 func New(baseURL, token string, opts Options) *Client {
-	l := &link{http: opts.HTTPClient, locate: opts.Locate}
-	if l.http == nil {
-		l.http = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+	l := &link{http: &http.Client{}, patience: cmp.Or(opts.patience, patience), locate: opts.Locate}
+	if opts.HTTPClient != nil {
+		*l.http = *opts.HTTPClient
+	} else {
+		l.http.Transport = http.DefaultTransport.(*http.Transport).Clone()
 	}
+	// No ForeverVM server redirects. Who does stands in between, and must not be followed with what was asked.
+	l.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if baseURL != "" {
 		l.endpoint = &Endpoint{URL: strings.TrimRight(baseURL, "/"), Token: token}
 	}

@@ -7,9 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -29,7 +33,12 @@ type request struct {
 	body   io.Reader // the body; sent again only if it can seek
 	// repeatable says that sending it twice does no harm, so that it may be sent again after a broken connection.
 	repeatable bool
+	// within is how long the answer may take, its body included, each time that it is sent; 0 for as long as the context allows.
+	within time.Duration
 }
+
+// prompt is how long a server may take to answer what does not wait for code to run.
+const prompt = 30 * time.Second
 
 // path joins parts under /api/machines, escaping each.
 func machinePath(parts ...string) string {
@@ -42,38 +51,47 @@ func machinePath(parts ...string) string {
 	return b.String()
 }
 
+// answersLost is how many answers to one request may break off on their way before that is an error.
+const answersLost = 4
+
 // call sends a request and decodes the JSON answer into out (nil: ignored). It returns the answer's headers.
 func (c *Client) call(ctx context.Context, r request, out any) (http.Header, error) {
-	resp, err := c.send(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	if out == nil {
-		_, err = io.Copy(io.Discard, resp.Body)
-	} else {
-		err = json.NewDecoder(resp.Body).Decode(out)
-	}
-	if err == nil {
-		return resp.Header, nil
-	}
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		return nil, fmt.Errorf("%s %s: the server's answer is not JSON: %w", r.method, r.path, err)
-	}
-	// The answer broke off on its way: the same as a connection that broke before it.
-	if ctx.Err() == nil && r.repeatable && r.body == nil {
-		if resp, err = c.send(ctx, r); err == nil {
-			defer resp.Body.Close()
-			if out != nil {
-				err = json.NewDecoder(resp.Body).Decode(out)
-			}
+	for lost := 0; ; lost++ {
+		resp, err := c.send(ctx, r)
+		if err != nil {
+			return nil, err
 		}
+		err = receive(resp, out)
 		if err == nil {
 			return resp.Header, nil
 		}
+		if r.repeatable && errors.Is(err, ErrIntercepted) {
+			return nil, err
+		}
+		// What came is no answer, or only a part of one: the same as a connection that broke before it.
+		if ctx.Err() != nil || !r.repeatable || r.body != nil || lost == answersLost {
+			return nil, c.dropped(ctx, r, err)
+		}
+		if err := pause(ctx, jittered(firstBackoff<<lost)); err != nil {
+			return nil, err
+		}
 	}
-	return nil, c.dropped(ctx, r, err)
+}
+
+// receive reads an answer and closes it.
+func receive(resp *http.Response, out any) error {
+	defer resp.Body.Close()
+	if out == nil {
+		_, err := io.Copy(io.Discard, resp.Body)
+		return err
+	}
+	if isPage(resp) {
+		return errPage
+	}
+	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+		return fmt.Errorf("the answer is not the JSON that it should be: %w", err)
+	}
+	return nil
 }
 
 // send sends a request until it was answered or may not be sent again. The caller closes the body of the answer,
@@ -86,7 +104,7 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 			return nil, fmt.Errorf("%s %s: encode the request: %w", r.method, r.path, err)
 		}
 	}
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(c.link.patience)
 	var lost error // what broke a connection on which the request may have reached the server
 	for backoff := firstBackoff; ; backoff = min(2*backoff, lastBackoff) {
 		endpoint, err := c.link.current(ctx)
@@ -96,14 +114,22 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 		if c.link.isWireOnly() && underAPI(r.path) {
 			return nil, unsupported(endpoint.URL)
 		}
-		resp, err := c.try(ctx, endpoint, r, payload)
+		resp, sent, err := c.try(ctx, endpoint, r, payload)
 		if err == nil {
-			return c.answered(endpoint, r, resp)
+			resp, err = c.answered(endpoint, r, resp)
+			wait, again := c.again(r, err, backoff)
+			if !again || time.Now().Add(wait).After(deadline) || !rewind(r.body) {
+				return resp, errors.Join(err, lost)
+			}
+			if err := pause(ctx, wait); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if !neverSent(err) {
+		if sent {
 			broke := c.dropped(ctx, r, err)
 			if !r.repeatable || !rewind(r.body) {
 				return nil, broke
@@ -112,20 +138,33 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 				lost = broke
 			}
 		}
-		if time.Now().After(deadline) || !c.link.hasWorked() && c.link.locate == nil {
+		if time.Now().After(deadline) || isTLS(err) || !c.link.hasWorked() && c.link.locate == nil {
 			return nil, errors.Join(lost, unreachable(endpoint, err))
 		}
 		if _, err := c.link.relocate(ctx, &endpoint); err != nil {
 			return nil, errors.Join(lost, err)
 		}
-		if err := pause(ctx, backoff); err != nil {
+		if err := pause(ctx, jittered(backoff)); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// try sends a request once.
-func (c *Client) try(ctx context.Context, to Endpoint, r request, payload []byte) (*http.Response, error) {
+// again says whether, and after how long, a request may be sent again that was refused: by a server that takes no more for now, or by what
+// stands before a server that is not there.
+func (c *Client) again(r request, err error, backoff time.Duration) (wait time.Duration, ok bool) {
+	var said *Error
+	if !errors.As(err, &said) || !said.Is(ErrLimited) && !(r.repeatable && said.fromGateway()) {
+		return 0, false
+	}
+	return max(jittered(backoff), said.RetryAfter), true
+}
+
+// jittered spreads what many clients would do at once: from half of a time to all of it.
+func jittered(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
+
+// try sends a request once. With an error, sent says whether any of it may have reached the server.
+func (c *Client) try(ctx context.Context, to Endpoint, r request, payload []byte) (_ *http.Response, sent bool, _ error) {
 	body := r.body
 	if payload != nil {
 		body = bytes.NewReader(payload)
@@ -137,9 +176,17 @@ func (c *Client) try(ctx context.Context, to Endpoint, r request, payload []byte
 	if len(r.query) > 0 {
 		address += "?" + r.query.Encode()
 	}
+	cancel := func() {}
+	if r.within > 0 {
+		ctx, cancel = context.WithTimeout(ctx, r.within)
+	}
+	// A connection that could not be made, or was not trusted, is never got.
+	var connected atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
 	req, err := http.NewRequestWithContext(ctx, r.method, address, body)
 	if err != nil {
-		return nil, err
+		cancel()
+		return nil, false, err
 	}
 	if payload != nil {
 		req.ContentLength = int64(len(payload))
@@ -147,7 +194,25 @@ func (c *Client) try(ctx context.Context, to Endpoint, r request, payload []byte
 		req.Header.Set("Content-Type", "application/json")
 	}
 	c.identify(req.Header, to)
-	return c.link.http.Do(req)
+	resp, err := c.link.http.Do(req)
+	if err != nil {
+		cancel()
+		return nil, connected.Load(), err
+	}
+	resp.Body = &limitedBody{resp.Body, cancel}
+	return resp, true, nil
+}
+
+// limitedBody ends the time limit of an answer once it is closed.
+type limitedBody struct {
+	io.ReadCloser
+	cancel func()
+}
+
+// Close closes the body.
+func (b *limitedBody) Close() error {
+	defer b.cancel()
+	return b.ReadCloser.Close()
 }
 
 // identify adds the token and the program's name.
@@ -186,6 +251,9 @@ func (c *Client) answered(from Endpoint, r request, resp *http.Response) (*http.
 		c.link.mu.Unlock()
 		return nil, unsupported(from.URL)
 	}
+	if said.fromGateway() && !r.repeatable {
+		return nil, &droppedError{what: r.method + " " + r.path, cause: said}
+	}
 	return nil, said
 }
 
@@ -209,12 +277,31 @@ type droppedError struct {
 }
 
 func (e *droppedError) Error() string {
-	return fmt.Sprintf("the connection to the daemon broke during %s, so it is not known whether it took effect; look before trying again (%v)", e.what, e.cause)
+	return fmt.Sprintf("the connection to the server broke during %s, so it is not known whether it took effect; look before trying again (%v)", e.what, e.cause)
 }
 
-func (e *droppedError) Unwrap() []error { return []error{ErrDropped, e.cause} }
+func (e *droppedError) Unwrap() []error {
+	kinds := []error{ErrDropped, e.cause}
+	if errors.Is(e.cause, context.DeadlineExceeded) {
+		kinds = append(kinds, ErrSlow)
+	}
+	return kinds
+}
 
+// unreachable is the error of a request that did not get to the server.
 func unreachable(at Endpoint, cause error) error {
+	var op *net.OpError
+	var name *net.DNSError
+	switch {
+	case isTLS(cause):
+		return fmt.Errorf("%w: who answers at %s cannot show that it is ForeverVM, so it was told nothing; another program or the network may be listening in (%w)", ErrUntrusted, at.URL, cause)
+	case errors.As(cause, &op) && op.Op == "proxyconnect":
+		return fmt.Errorf("%w: the proxy that this computer is set to use (HTTPS_PROXY) does not lead to %s (%w)", ErrUnavailable, at.URL, cause)
+	case errors.As(cause, &name):
+		return fmt.Errorf("%w: this computer does not find %s; it may be offline (%w)", ErrUnavailable, at.URL, cause)
+	case errors.Is(cause, context.DeadlineExceeded):
+		return fmt.Errorf("%w: the ForeverVM server at %s does not answer (%w: %w)", ErrUnavailable, at.URL, ErrSlow, cause)
+	}
 	return fmt.Errorf("%w: no ForeverVM server answers at %s; is it running? (%w)", ErrUnavailable, at.URL, cause)
 }
 

@@ -17,8 +17,10 @@ import (
 
 	"github.com/forevervm/desktop/backend/aiapps"
 	"github.com/forevervm/desktop/backend/client"
+	"github.com/forevervm/desktop/backend/credentials"
 	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/home"
+	"github.com/forevervm/desktop/backend/hosted"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/mcpserver"
 	"github.com/forevervm/desktop/backend/server"
@@ -97,6 +99,7 @@ func (d *daemon) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	accounts := credentials.Open(d.dirs) // before anything is started, which would get a token of the environment
 	records, err := store.Open(ctx, d.dirs.DatabaseFile())
 	if err != nil {
 		return err
@@ -124,21 +127,28 @@ func (d *daemon) run(ctx context.Context) error {
 		defer cancel()
 		return machines.Close(patience)
 	})
+	policies := d.settings(machines)
+	all := hosted.New(ctx, hosted.Config{
+		Local: machines, Credentials: accounts, Folder: filepath.Join(d.dirs.Data, "hosted"), Token: token, Preferred: policies.hosted,
+		Open:    func(ctx context.Context, path string) (hosted.Records, error) { return store.Open(ctx, path) },
+		Version: version.Version, Logger: d.log,
+	})
+	defer d.close("the hosted machines", all.Close)
 	listener, address, err := d.listen()
 	if err != nil {
 		return err
 	}
-	return d.serve(ctx, machines, listener, address, token)
+	return d.serve(ctx, all, policies, listener, address, token)
 }
 
 // serve answers requests until the daemon is to end.
-func (d *daemon) serve(ctx context.Context, machines *machine.Service, listener net.Listener, address address, token string) error {
+func (d *daemon) serve(ctx context.Context, machines *hosted.Machines, policies *settings, listener net.Listener, address address, token string) error {
 	mcp := d.mcp(address.url, token)
 	updates := d.updates(ctx)
 	httpServer := server.New(server.Config{
-		Machines: machines, Apps: d.apps(), Token: token, Account: "local", Version: version.Version, Home: d.dirs.Data, MCP: mcp.Handler(),
+		Machines: machines, Hosted: machines, Apps: d.apps(), Token: token, Account: "local", Version: version.Version, Home: d.dirs.Data, MCP: mcp.Handler(),
 		Page: frontend.Dist, Host: address.host, Logger: d.log, Shutdown: d.stop,
-		Settings: &settings{dirs: d.dirs, machines: machines}, Updates: updates,
+		Settings: policies, Updates: updates,
 	})
 	// Written before the first request is answered (the port is open already): whoever is answered finds this daemon in the
 	// file, not its predecessor at the same port.

@@ -8,26 +8,52 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/forevervm/desktop/backend/api"
 	"github.com/forevervm/desktop/backend/home"
+	"github.com/forevervm/desktop/backend/hosted"
 	"github.com/forevervm/desktop/backend/machine"
 )
 
 // settings are the policies that the person may set: in the settings file, or with PATCH /api/settings, which changes the
 // file and holds at once.
 type settings struct {
-	dirs     home.Dirs
-	machines *machine.Service
-	mu       sync.Mutex // held while the file is changed
+	dirs      home.Dirs
+	machines  *machine.Service
+	elsewhere atomic.Bool // new machines are made by the hosted service
+	mu        sync.Mutex  // held while the file is changed
 }
+
+func (d *daemon) settings(machines *machine.Service) *settings {
+	s := &settings{dirs: d.dirs, machines: machines}
+	file, err := d.dirs.ReadSettings()
+	if err == nil { // else policies has told of it
+		s.elsewhere.Store(isHosted(file[newMachines]))
+	}
+	return s
+}
+
+// newMachines is where machines are made where nobody names an engine.
+const newMachines = "new_machines"
+
+// isHosted reads the value of that setting.
+func isHosted(value json.RawMessage) bool { return string(value) == `"hosted"` }
+
+// hosted says whether machines are made by the hosted service where nobody names an engine.
+func (s *settings) hosted() bool { return s.elsewhere.Load() }
 
 // Settings returns what holds now.
 func (s *settings) Settings() api.Settings {
 	now := s.machines.Settings()
+	where := "local"
+	if s.hosted() {
+		where = hosted.Name
+	}
 	return api.Settings{
 		UpdateCheck: updateCheck(s.dirs),
+		NewMachines: where,
 		IdleSwap:    duration(now.IdleSwap), CheckpointAfterIdle: duration(now.CheckpointAfterIdle), BinRetention: duration(now.BinRetention),
 		KeepAllCheckpoints: duration(max(0, now.KeepAll)), KeepHourlyCheckpoints: duration(now.KeepHourly), KeepDailyCheckpoints: duration(now.KeepDaily),
 		CheckpointBudgetMB: now.CheckpointBudget >> 20, MaxInMemoryMB: now.MaxInMemory >> 20, MinFreeMemoryMB: now.MinFreeMemory >> 20,
@@ -61,6 +87,7 @@ func (s *settings) ChangeSettings(changes map[string]json.RawMessage) (api.Setti
 	}
 	policies, _ := policiesOf(file)
 	s.machines.SetSettings(policies)
+	s.elsewhere.Store(isHosted(file[newMachines]))
 	return s.Settings(), nil
 }
 
@@ -112,6 +139,12 @@ var rules = map[string]rule{
 	"max_in_memory_mb":        mebibytes(0, func(s *machine.Settings) *int64 { return &s.MaxInMemory }),
 	"min_free_memory_mb":      mebibytes(64, func(s *machine.Settings) *int64 { return &s.MinFreeMemory }),
 	updateCheckKey:            dailyOrOff,
+	newMachines: func(value json.RawMessage, _ *machine.Settings) error { // no policy of the machines here
+		if string(value) != `"local"` && !isHosted(value) {
+			return errors.New(`"local" or "hosted"`)
+		}
+		return nil
+	},
 }
 
 // span is a duration between low and high.

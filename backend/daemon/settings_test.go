@@ -10,7 +10,7 @@ import (
 	"github.com/forevervm/desktop/backend/api"
 )
 
-var defaults = api.Settings{IdleSwap: "10m", CheckpointAfterIdle: "2s", KeepAllCheckpoints: "1d", KeepHourlyCheckpoints: "7d", KeepDailyCheckpoints: "90d", BinRetention: "7d", MinFreeMemoryMB: 512, UpdateCheck: "daily"}
+var defaults = api.Settings{NewMachines: "local", IdleSwap: "10m", CheckpointAfterIdle: "2s", KeepAllCheckpoints: "1d", KeepHourlyCheckpoints: "7d", KeepDailyCheckpoints: "90d", BinRetention: "7d", MinFreeMemoryMB: 512, UpdateCheck: "daily"}
 
 // What is in the file holds, what is wrong in it is told, and a change holds at once and for good.
 func TestSettings(t *testing.T) {
@@ -61,6 +61,7 @@ func TestSettings(t *testing.T) {
 		`{"max_in_memory_mb": "4096"}`:                "a whole number of MiB",
 		`{"update_check": "hourly"}`:                  "daily",
 		`{"max_in_memory_mb": 1e300}`:                 "a whole number of MiB",
+		`{"new_machines": "moon"}`:                    `"local" or "hosted"`,
 		`{"port": 1}`:                                 "port",
 		`[]`:                                          "",
 	} {

@@ -50,6 +50,9 @@ func newHub() *hub {
 	return &hub{epoch: strconv.FormatUint(randomBits(), 36), subs: map[*subscriber]struct{}{}}
 }
 
+// Announce tells subscribers of something that happened to a machine that is not this service's own. It never blocks.
+func (s *Service) Announce(ev Event) { s.hub.publish(ev) }
+
 // publish never blocks.
 func (h *hub) publish(ev Event) {
 	ev.Item, ev.Instruction = ev.Item.slim(), ev.Instruction.slim()

@@ -151,10 +151,14 @@ const (
 func (s *Service) List(_ context.Context, f Filter) (Page[Machine], error) {
 	var all []Machine
 	for _, e := range s.entries() {
-		if m := e.machine(); f.matches(m) {
-			all = append(all, m)
-		}
+		all = append(all, e.machine())
 	}
+	return Choose(all, f)
+}
+
+// Choose returns the page of these machines that a filter asks for, newest first. all is changed.
+func Choose(all []Machine, f Filter) (Page[Machine], error) {
+	all = slices.DeleteFunc(all, func(m Machine) bool { return !f.matches(m) })
 	slices.SortFunc(all, func(a, b Machine) int { return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.ID, b.ID)) })
 	if f.Cursor != "" {
 		at, id, err := parseCursor(f.Cursor)

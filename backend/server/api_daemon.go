@@ -86,6 +86,10 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 			if event.ID != "" {
 				after = event.ID
 			}
+			if event.Status != nil { // the domain's, without what Machines know beside it
+				now := s.config.Machines.Status(ctx)
+				event.Status = &now
+			}
 			if err := send(s.eventJSON(event)); err != nil {
 				return err
 			}

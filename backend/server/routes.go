@@ -40,6 +40,13 @@ func (s *Server) routes() []route {
 		{pattern: "GET /api/clients", handle: s.listClients},
 		{pattern: "POST /api/clients", handle: s.hello},
 
+		{pattern: "GET /api/hosted", handle: s.getHosted},
+		{pattern: "POST /api/hosted/login", handle: s.hostedLogin},
+		{pattern: "POST /api/hosted/use", handle: s.hostedUse},
+		{pattern: "POST /api/hosted/logout", handle: s.hostedLogout},
+		{pattern: "POST /api/hosted/signup", handle: s.hostedSignup},
+		{pattern: "DELETE /api/hosted/official", handle: s.removeOfficial},
+
 		{pattern: "GET /api/apps", handle: s.listApps},
 		{pattern: "POST /api/apps/{id}/connect", handle: s.onApp(Apps.Connect)},
 		{pattern: "POST /api/apps/{id}/disconnect", handle: s.onApp(Apps.Disconnect)},

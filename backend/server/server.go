@@ -20,6 +20,7 @@ import (
 type Config struct {
 	Machines Machines
 	Apps     Apps // nil where nothing is known of AI apps
+	Hosted   Hosted
 	Settings Settings
 	Updates  Updates
 	Token    string // id.secret; every request but those for /health and the page's files carries it

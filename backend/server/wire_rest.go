@@ -111,6 +111,9 @@ func (s *Server) wireStreamResult(w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	out := newLines(w)
+	if err := out.flush(); err != nil { // that the instruction is there is told before it says anything
+		return err
+	}
 	return s.relay(r.Context(), name, seq, relayTo{
 		send: func(m wire.FromServer) error {
 			line, err := wire.Encode(m)

@@ -33,30 +33,6 @@ func (a *app) tokenCommand() *cobra.Command {
 	}
 }
 
-func (a *app) whoamiCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "whoami", Short: "Say which account is used", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.connect(cmd.Context())
-			if err != nil {
-				return err
-			}
-			who, err := c.Wire().Whoami(cmd.Context())
-			if err != nil {
-				return err
-			}
-			at, err := c.Endpoint(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return a.print(struct {
-				Account string `json:"account"`
-				Server  string `json:"server"`
-			}{who.Account, at.URL}, func(w io.Writer) { fmt.Fprintf(w, "%s at %s\n", printable(who.Account), at.URL) })
-		},
-	}
-}
-
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the versions of this program and of the daemon that runs", Args: cobra.NoArgs,

@@ -1,4 +1,4 @@
-//go:build !windows
+//go:build linux
 
 package main
 
@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +20,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/forevervm/desktop/backend/connect/connecttest"
+	"github.com/forevervm/desktop/backend/credentials/keyringtest"
+	"github.com/forevervm/desktop/backend/wire"
 )
 
 func TestMain(m *testing.M) { os.Exit(connecttest.Main(m)) }
@@ -32,6 +36,8 @@ func TestScripts(t *testing.T) {
 			folder := filepath.Join(env.WorkDir, ".home")
 			env.Setenv("FOREVERVM_HOME", folder)
 			env.Setenv("FOREVERVM_BASE_URL", "")
+			env.Setenv("FOREVERVM_TOKEN", "")
+			env.Setenv(keyringtest.Variable, "unix:path=/none") // a script that wants a keyring says so
 			env.Setenv("PATH", bin+string(filepath.ListSeparator)+env.Getenv("PATH"))
 			env.Defer(func() {
 				if err := connecttest.End(folder); err != nil {
@@ -46,6 +52,8 @@ func TestScripts(t *testing.T) {
 			"json":        onlyJSON,
 			"waitrunning": waitRunning(t),
 			"waitblocks":  waitBlocks(t),
+			"keyring":     keyring(t),
+			"service":     service(t),
 		},
 	})
 }
@@ -124,6 +132,46 @@ func waitRunning(t *testing.T) func(*testscript.TestScript, bool, []string) {
 			ts.Check(ts.Exec("forevervm", "--json", "machine", "list", "--state", "running"))
 			return strings.Contains(ts.ReadFile("stdout"), `"`+args[0]+`"`)
 		})
+	}
+}
+
+// keyring gives the script a keyring of its own: keyring.
+func keyring(t *testing.T) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, _ bool, _ []string) {
+		k, err := keyringtest.Start()
+		ts.Check(err)
+		ts.Defer(func() {
+			if err := k.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		ts.Setenv(keyringtest.Variable, k.Address)
+	}
+}
+
+// service starts what stands in for the hosted service, a daemon over another home: service. Its address is in $SERVICE, its token in $SERVICE_TOKEN and in
+// the file token. What it does not do, giving accounts, does another at $SIGNUP: it knows the person who asks for the account "taken".
+func service(t *testing.T) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, _ bool, _ []string) {
+		d := connecttest.Start(t, connecttest.Home(t))
+		ts.Setenv("SERVICE", d.URL)
+		ts.Setenv("SERVICE_TOKEN", d.Token)
+		ts.Check(os.WriteFile(ts.MkAbs("token"), []byte(d.Token+"\n"), 0o600))
+		signup := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var asked wire.Signup
+			if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || r.Method+" "+r.URL.Path != "POST /internal/signup" || asked.Email != "ada@example.com" {
+				w.WriteHeader(http.StatusBadRequest)
+				return
+			}
+			if asked.AccountName == "taken" {
+				w.WriteHeader(http.StatusConflict)
+				_, _ = io.WriteString(w, `{"code": "AccountNameAlreadyExists", "id": null}`)
+				return
+			}
+			_, _ = io.WriteString(w, "{}")
+		}))
+		ts.Defer(signup.Close)
+		ts.Setenv("SIGNUP", signup.URL)
 	}
 }
 

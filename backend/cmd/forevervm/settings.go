@@ -58,6 +58,7 @@ func settingValue(typed string) any {
 func writeSettings(w io.Writer, s api.Settings) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NAME\tVALUE\tMEANING")
+	fmt.Fprintf(table, "new_machines\t%s\twhere new machines are made: local, or hosted (after `forevervm login`)\n", s.NewMachines)
 	fmt.Fprintf(table, "idle_swap\t%s\tan idle machine leaves memory after this\n", s.IdleSwap)
 	fmt.Fprintf(table, "checkpoint_after_idle\t%s\ta changed machine is saved once idle for this long\n", s.CheckpointAfterIdle)
 	fmt.Fprintf(table, "keep_all_checkpoints\t%s\tevery automatic checkpoint is kept for this long (0s: only a machine's latest is)\n", s.KeepAllCheckpoints)

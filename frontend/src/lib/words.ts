@@ -176,6 +176,39 @@ export const words = {
     back: 'Back',
   },
 
+  hosted: {
+    title: 'Hosted service',
+    text: 'With a ForeverVM account, machines that run at the hosted service are in the same list as those on this computer. You need none for machines on this computer.',
+    sent: 'What you or an AI app runs on a hosted machine is sent to the service: the code, and what it is given. Nothing of the machines on this computer is.',
+    account: 'Account',
+    accountName: 'Name of the account',
+    nameHint: '3 to 16 letters, digits, underscores and hyphens.',
+    server: 'Service',
+    otherServer: 'Another address of the service',
+    token: 'Token',
+    tokenHint: 'It came by e-mail. It is kept in the keyring of your computer, and nowhere else.',
+    email: 'E-mail address',
+    signIn: 'Sign in',
+    signOut: 'Sign out',
+    signUp: 'Get an account',
+    signedUp: (email: string) => `Done. The token is on its way to ${email}; sign in with it here.`,
+    noAccount: 'I have no account',
+    haveToken: 'I have a token',
+    fromEnvironment:
+      'The variable FOREVERVM_TOKEN, where ForeverVM is started, says who is signed in.',
+    official: (path: string, token: string) =>
+      `The official command line keeps a token (${token}) in ${path}, where every program can read it.`,
+    takeOver: 'Sign in with it',
+    removeText: (path: string) =>
+      `The token is in the keyring now. It still is in ${path}, too, where every program can read it.`,
+    remove: 'Delete that file',
+    others: 'Other accounts whose tokens are kept',
+    use: 'Use',
+    machine: 'Hosted',
+    machineHint:
+      'It runs at the hosted service. Only what is sent from this computer is shown here.',
+  },
+
   machine: {
     empty: 'Nothing has run here yet',
     emptyText: 'Write Python below and press Shift+Enter, or let your AI app use this machine.',

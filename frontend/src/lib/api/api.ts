@@ -8,6 +8,10 @@ import type {
   Checkpoint,
   Completions,
   Engine,
+  Hosted,
+  HostedAccount,
+  HostedLogin,
+  HostedSignup,
   Instruction,
   Item,
   Machine,
@@ -195,6 +199,24 @@ export class Api {
 
   restoreApp = (id: string, backup: string) =>
     this.http.json<AppReport>(ofApp(id, 'restore'), { method: 'POST', json: { backup } });
+
+  hosted = () => this.http.json<Hosted>('/api/hosted');
+
+  signIn = (json: HostedLogin) =>
+    this.http.json<Hosted>('/api/hosted/login', { method: 'POST', json });
+
+  useAccount = (json: HostedAccount) =>
+    this.http.json<Hosted>('/api/hosted/use', { method: 'POST', json });
+
+  signOut = () => this.http.json<Hosted>('/api/hosted/logout', { method: 'POST' });
+
+  async signUp(json: HostedSignup): Promise<void> {
+    await this.http.send('/api/hosted/signup', { method: 'POST', json });
+  }
+
+  async removeOfficial(): Promise<void> {
+    await this.http.send('/api/hosted/official', { method: 'DELETE' });
+  }
 
   private act(name: string, what: 'restore' | 'swap' | 'wake'): Promise<Machine> {
     return this.http.json<Machine>(at(name, what), { method: 'POST' });

@@ -157,6 +157,118 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/hosted': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Who is signed in at the hosted service */
+    get: operations['getHosted'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/hosted/login': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Signs in with a token, or with the one that the official command line keeps
+     * @description The service is asked whose token it is; then it is put into the operating system's keyring, and nowhere else. The account's machines are from
+     *     then on in the list, their engine is `hosted`. Where there is no keyring, or it is locked or denied, the error says so and nobody is signed in.
+     */
+    post: operations['hostedLogin'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/hosted/use': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Uses another account whose token is kept, or tries again with the same */
+    post: operations['hostedUse'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/hosted/logout': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Signs out
+     * @description The token leaves the keyring, and the account's machines the list; they go on at the service. What went through this computer stays on record.
+     */
+    post: operations['hostedLogout'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/hosted/signup': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Asks the hosted service for an account
+     * @description It sends a token by e-mail, to sign in with.
+     */
+    post: operations['hostedSignup'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/hosted/official': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    /** Removes the file in which the official command line keeps the token that is used */
+    delete: operations['removeOfficial'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/open': {
     parameters: {
       query?: never;
@@ -949,8 +1061,56 @@ export interface components {
        */
       proof?: string;
     };
+    Hosted: {
+      signed_in: boolean;
+      /**
+       * @description Of the account, or the usual one
+       * @example https://api.forevervm.com
+       */
+      server: string;
+      /** @description As the service calls it */
+      account?: string;
+      /** @description `fvm_…` and its last four characters, to tell tokens apart */
+      token?: string;
+      /** @description A sentence: why the machines there cannot be used now */
+      problem?: string;
+      /** @description FOREVERVM_TOKEN decides who is signed in; signing in and out is not possible */
+      from_environment: boolean;
+      /** @description All whose tokens are kept */
+      accounts: components['schemas']['HostedAccount'][];
+      /** @description A token that the official command line keeps, in clear */
+      official?: {
+        path: string;
+        server: string;
+        /** @description As above */
+        token: string;
+      };
+    };
+    HostedAccount: {
+      server: string;
+      account: string;
+    };
+    /** @description A token, or `official` for the one that the official command line keeps. */
+    HostedLogin: {
+      /** @description The usual one where absent */
+      server?: string;
+      token?: string;
+      official?: boolean;
+    };
+    HostedSignup: {
+      /** @description The usual one where absent */
+      server?: string;
+      email: string;
+      /** @description 3 to 16 letters, digits, underscores and hyphens */
+      account: string;
+    };
     /** @description Times are written like "20m", "1h30m" or "7d". */
     Settings: {
+      /**
+       * @description Where machines are made where nobody names an engine; default local
+       * @enum {string}
+       */
+      new_machines: 'local' | 'hosted';
       /** @description An idle machine leaves memory after this; 1s to 3650d, default 10m */
       idle_swap: string;
       /** @description A changed machine is saved once idle for this long; 100ms to 1d, default 2s */
@@ -977,6 +1137,8 @@ export interface components {
     };
     /** @description Absent ones stay as they are; null returns one to its default. */
     SettingsChange: {
+      /** @enum {string|null} */
+      new_machines?: 'local' | 'hosted' | null;
       idle_swap?: string | null;
       checkpoint_after_idle?: string | null;
       keep_all_checkpoints?: string | null;
@@ -1732,6 +1894,140 @@ export interface operations {
         content: {
           'application/json': components['schemas']['Update'];
         };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  getHosted: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Who is signed in; never the token */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Hosted'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  hostedLogin: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['HostedLogin'];
+      };
+    };
+    responses: {
+      /** @description Who is signed in */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Hosted'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  hostedUse: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['HostedAccount'];
+      };
+    };
+    responses: {
+      /** @description Who is signed in */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Hosted'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  hostedLogout: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Nobody is signed in any more */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Hosted'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  hostedSignup: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['HostedSignup'];
+      };
+    };
+    responses: {
+      /** @description The e-mail is on its way */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  removeOfficial: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description There is no such file any more */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
       };
       default: components['responses']['Error'];
     };

@@ -32,6 +32,10 @@ export type AppOffer = Schemas['AppOffer'];
 export type AppBackup = Schemas['AppBackup'];
 export type AppTest = Schemas['AppTest'];
 export type ChangeApp = Schemas['ChangeApp'];
+export type Hosted = Schemas['Hosted'];
+export type HostedAccount = Schemas['HostedAccount'];
+export type HostedLogin = Schemas['HostedLogin'];
+export type HostedSignup = Schemas['HostedSignup'];
 export type ErrorBody = Schemas['Error'];
 
 /** Whether nothing more will happen to an instruction. */

@@ -16,6 +16,7 @@ import { saveAs } from '$lib/save';
 import { title, words } from '$lib/words';
 import { Appearance } from './appearance.svelte';
 import { AiApps } from './aiapps.svelte';
+import { HostedAccounts } from './hosted.svelte';
 import { ARCHIVED, Machines } from './machines.svelte';
 import { Timeline } from './timeline.svelte';
 import { Kept, isBoolean, isNumber, isString } from './kept.svelte';
@@ -39,6 +40,8 @@ export class App {
   now = $state(Date.now());
   /** Whether the AI apps are shown. */
   appsShown = $state(false);
+  /** Whether the account of the hosted service is shown. */
+  hostedShown = $state(false);
 
   /** A step that the person wants to see; who shows it takes the wish back. */
   wanted = $state.raw<number | null>(null);
@@ -57,6 +60,7 @@ export class App {
   readonly vitals = new Vitals();
   readonly machines = new Machines();
   readonly aiApps = new AiApps(() => this.api);
+  readonly hosted = new HostedAccounts(() => this.api);
   readonly toasts = new Toasts();
   readonly selected = $derived(
     this.selectedId === null ? undefined : this.machines.get(this.selectedId),
