@@ -510,6 +510,14 @@ func (m *Machines) Variables(ctx context.Context, name string) ([]machine.Variab
 	return m.Service.Variables(ctx, name)
 }
 
+// Table reads a page of a table in a machine.
+func (m *Machines) Table(ctx context.Context, name string, q machine.TableQuery) (machine.Table, error) {
+	if m.remote(ctx, name) != nil {
+		return machine.Table{}, errInside()
+	}
+	return m.Service.Table(ctx, name, q)
+}
+
 // ReadFile reads a file in a machine.
 func (m *Machines) ReadFile(ctx context.Context, name, path string, offset int64, length int) (machine.FileChunk, error) {
 	if m.remote(ctx, name) != nil {
