@@ -38,7 +38,7 @@ type request struct {
 }
 
 // prompt is how long a server may take to answer what does not wait for code to run.
-const prompt = 30 * time.Second
+const prompt = time.Minute
 
 // path joins parts under /api/machines, escaping each.
 func machinePath(parts ...string) string {

@@ -33,7 +33,7 @@ func (w Wire) Signup(ctx context.Context, s wire.Signup) error {
 // New makes a machine and returns its name.
 func (w Wire) New(ctx context.Context, n wire.NewMachine) (string, error) {
 	var out wire.NewMachineResponse
-	_, err := w.c.call(ctx, request{method: http.MethodPost, path: "/v1/machine/new", json: n, within: 2 * prompt}, &out)
+	_, err := w.c.call(ctx, request{method: http.MethodPost, path: "/v1/machine/new", json: n, within: prompt}, &out)
 	return out.MachineName, err
 }
 

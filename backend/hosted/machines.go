@@ -220,6 +220,21 @@ func (m *Machines) Instructions(ctx context.Context, name string, q machine.Inst
 	return r.s.records.Instructions(ctx, r.rec.ID, q)
 }
 
+const mostPlots = 200
+
+// Plots returns a page of what was drawn, as far as it went through this computer.
+func (m *Machines) Plots(ctx context.Context, name string, q machine.PlotQuery) (machine.Page[machine.Plot], error) {
+	r := m.remote(ctx, name)
+	if r == nil {
+		return m.Service.Plots(ctx, name, q)
+	}
+	if q.Limit <= 0 {
+		q.Limit = usualPage
+	}
+	q.Limit = min(q.Limit, mostPlots)
+	return r.s.records.Plots(ctx, r.rec.ID, q)
+}
+
 const pageItems = 1000
 
 // Items returns recorded output.
@@ -458,6 +473,14 @@ func (m *Machines) Checkpoints(ctx context.Context, name string) ([]machine.Chec
 		return nil, nil
 	}
 	return m.Service.Checkpoints(ctx, name)
+}
+
+// KeepCheckpoint has one kept.
+func (m *Machines) KeepCheckpoint(ctx context.Context, name, id, label string) (machine.Checkpoint, error) {
+	if m.remote(ctx, name) != nil {
+		return machine.Checkpoint{}, errCheckpoints()
+	}
+	return m.Service.KeepCheckpoint(ctx, name, id, label)
 }
 
 // DeleteCheckpoint removes one.

@@ -96,10 +96,6 @@ func unavailable(err error) error {
 	return &machine.Error{Kind: machine.ErrUnavailable, Message: sentence(err.Error()), Cause: err}
 }
 
-func noMachine(name string) error {
-	return &machine.Error{Kind: machine.ErrNotFound, Message: fmt.Sprintf("There is no machine called %q.", name)}
-}
-
 // cannot refuses what the service has no call for.
 func cannot(what string) error {
 	return &machine.Error{Kind: machine.ErrConflict, Message: "The hosted service cannot " + what + ". Machines on this computer can."}

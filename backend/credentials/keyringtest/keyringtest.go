@@ -131,7 +131,7 @@ func (k *Keyring) onBus(do func(*dbus.Conn) error) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }() // nothing of it is needed any more
 	return do(conn)
 }
 
