@@ -29,6 +29,11 @@ const (
 	stopWithin   = 60 * time.Second // one that was asked to end must be gone: it checkpoints every machine first
 	healthWithin = 2 * time.Second
 	lookEvery    = 20 * time.Millisecond
+
+	soon      = time.Minute // a daemon that ends within this time of its start may do so again
+	freely    = 2           // starts in such a row that wait for nothing: somebody may have ended the daemon on purpose
+	firstWait = time.Second
+	lastWait  = 30 * time.Second
 )
 
 // Options are what may be said of a connection; zero fields mean the default.
@@ -118,8 +123,9 @@ func Stop(ctx context.Context, opts Options) (ran bool, err error) {
 
 // finder finds the daemon of one home. The client calls it from one goroutine at a time.
 type finder struct {
-	dirs home.Dirs
-	opts Options
+	dirs   home.Dirs
+	opts   Options
+	starts starts
 }
 
 // proved is an HTTP client that speaks to this home's daemon alone. Every connection has to show it, not only a daemon's

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/gofrs/flock"
 
@@ -23,6 +24,9 @@ func (f *finder) start(ctx context.Context) (*home.Daemon, error) {
 		return nil, err
 	}
 	if err := f.dirs.Make(); err != nil {
+		return nil, err
+	}
+	if err := f.holdBack(ctx); err != nil {
 		return nil, err
 	}
 	complaint, err := os.CreateTemp(f.dirs.Run, "start-*.err")
@@ -68,6 +72,44 @@ func (f *finder) start(ctx context.Context) (*home.Daemon, error) {
 		ours.end()
 	}
 	return found, err
+}
+
+// starts are those of one finder, which holds back when the daemons that it starts do not live.
+type starts struct {
+	last time.Time
+	row  int // starts, each of them soon after the one before
+}
+
+// wait notes a start at a time and returns how long it must be held back.
+func (s *starts) wait(now time.Time) time.Duration {
+	if s.last.IsZero() || now.Sub(s.last) >= soon {
+		s.row = 0
+	} else {
+		s.row++
+	}
+	wait := time.Duration(0)
+	if s.row > freely {
+		wait = min(firstWait<<min(s.row-freely-1, 10), lastWait)
+	}
+	s.last = now.Add(wait)
+	return wait
+}
+
+// holdBack waits before a daemon is started whose predecessors ended soon after their start, and tells.
+func (f *finder) holdBack(ctx context.Context) error {
+	wait := f.starts.wait(time.Now())
+	if wait == 0 {
+		return nil
+	}
+	f.notice(fmt.Sprintf("The ForeverVM daemon keeps ending soon after its start. It is started again in %s. Why it ends may be in its log, %s.", wait, f.dirs.LogFile()))
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
 }
 
 // why is what a daemon that could not start has said.
