@@ -271,16 +271,17 @@ type List[T any] struct {
 }
 
 // Event is one line of GET /api/events (newline-delimited JSON). `after=ID` resumes; a type of "reset" means that the
-// position is unknown and everything must be loaded again. "ping" lines keep the connection alive.
+// position is unknown and everything must be loaded again. "ping" lines keep the connection alive. `type=` chooses among the others.
 type Event struct {
 	ID          string       `json:"id,omitempty"`
-	Type        string       `json:"type"` // machine, purged, instruction, item, checkpoint, status, reset, ping
+	Type        string       `json:"type"` // machine, purged, instruction, item, checkpoint, status, client, reset, ping
 	Machine     *Machine     `json:"machine,omitempty"`
 	Name        string       `json:"name,omitempty"` // of the machine, for item, checkpoint and purged
 	Seq         int          `json:"seq,omitempty"`
 	Instruction *Instruction `json:"instruction,omitempty"`
 	Item        *Item        `json:"item,omitempty"`
 	Status      *Status      `json:"status,omitempty"`
+	Client      *Client      `json:"client,omitempty"` // a program that has said that it is there
 }
 
 // StreamMessage is one line of GET …/instructions/{seq}/stream: items, then the finished instruction; the body ends.

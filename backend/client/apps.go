@@ -14,6 +14,13 @@ func (c *Client) Hello(ctx context.Context, calls int) error {
 	return err
 }
 
+// Apps returns all AI apps that are known, and how they stand.
+func (c *Client) Apps(ctx context.Context) ([]api.App, error) {
+	var out api.List[api.App]
+	_, err := c.call(ctx, request{method: http.MethodGet, path: "/api/apps", repeatable: true}, &out)
+	return out.Items, err
+}
+
 // Clients returns all programs that were ever seen, the last seen first.
 func (c *Client) Clients(ctx context.Context) ([]api.ClientUse, error) {
 	var out api.List[api.ClientUse]

@@ -64,12 +64,13 @@ func (c *Client) Follow(ctx context.Context, name string, seq, from int, yield f
 
 // Events calls yield with everything that happens after the given position ("" for from now on), until ctx ends or
 // yield returns an error, which it then returns. It reconnects by itself and resumes where it was; an event of type
-// "reset" says that what was missed is unknown, so that everything has to be loaded again.
-func (c *Client) Events(ctx context.Context, after string, yield func(api.Event) error) error {
+// "reset" says that what was missed is unknown, so that everything has to be loaded again. With types, only events of these and
+// resets come.
+func (c *Client) Events(ctx context.Context, after string, yield func(api.Event) error, types ...string) error {
 	for {
-		var values url.Values
+		values := url.Values{"type": types}
 		if after != "" {
-			values = url.Values{"after": {after}}
+			values.Set("after", after)
 		}
 		err := c.stream(ctx, request{method: http.MethodGet, path: "/api/events", query: values, repeatable: true}, func(line []byte) error {
 			var e api.Event

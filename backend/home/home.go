@@ -112,6 +112,9 @@ func (d Dirs) TokenFile() string { return filepath.Join(d.Config, "token") }
 // SettingsFile holds the settings.
 func (d Dirs) SettingsFile() string { return filepath.Join(d.Config, "settings.json") }
 
+// WindowFile holds what the window remembers.
+func (d Dirs) WindowFile() string { return filepath.Join(d.Config, "window.json") }
+
 // DaemonFile is where a running daemon says where it is.
 func (d Dirs) DaemonFile() string { return filepath.Join(d.Run, "daemon.json") }
 

@@ -12,11 +12,15 @@ type ClientUse struct {
 	Calls  int       // of tools, over MCP
 }
 
-// Hello notes that a program is there, and that it has called so many more tools.
+// Hello notes that a program is there, and that it has called so many more tools, and tells.
 func (s *Service) Hello(ctx context.Context, client Client, calls int) error {
-	return s.store.Write(ctx, func(w Writer) error {
+	err := s.store.Write(ctx, func(w Writer) error {
 		return w.PutClient(ClientUse{Client: client, SeenAt: time.Now(), Calls: calls})
 	})
+	if err == nil {
+		s.hub.publish(Event{Type: EventClient, Client: &client})
+	}
+	return err
 }
 
 // Clients returns all programs that were ever seen, the last seen first.

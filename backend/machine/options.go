@@ -140,6 +140,7 @@ const (
 	EventItem        EventType = "item"        // Item of Machine/Seq came
 	EventCheckpoint  EventType = "checkpoint"  // checkpoints of Machine changed
 	EventStatus      EventType = "status"      // Status changed: engines, disk, memory
+	EventClient      EventType = "client"      // Client said that it is there
 	EventReset       EventType = "reset"       // the position is unknown: reload
 )
 
@@ -152,6 +153,7 @@ type Event struct {
 	Seq         int
 	Item        *Item
 	Status      *Status
+	Client      *Client
 }
 
 // Status is the state of the whole.

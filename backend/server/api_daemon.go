@@ -3,6 +3,7 @@ package server
 import (
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/forevervm/desktop/backend/api"
@@ -51,7 +52,7 @@ const pingEvery = 15 * time.Second
 // events sends what happens until the client goes.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	after := r.URL.Query().Get("after")
+	after, wanted := r.URL.Query().Get("after"), r.URL.Query()["type"]
 	coming := s.config.Machines.Subscribe(ctx, after)
 	out := newLines(w)
 	if err := out.flush(); err != nil {
@@ -90,8 +91,10 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 				now := s.config.Machines.Status(ctx)
 				event.Status = &now
 			}
-			if err := send(s.eventJSON(event)); err != nil {
-				return err
+			if len(wanted) == 0 || event.Type == machine.EventReset || slices.Contains(wanted, string(event.Type)) {
+				if err := send(s.eventJSON(event)); err != nil {
+					return err
+				}
 			}
 			if len(coming) > 0 {
 				continue // send them together

@@ -124,6 +124,11 @@ func (s *Server) eventJSON(e machine.Event) api.Event {
 			out.Status = &status
 		}
 		return out
+	case machine.EventClient:
+		if e.Client != nil {
+			out.Client = &api.Client{Name: e.Client.Name, Version: e.Client.Version}
+		}
+		return out
 	}
 	out.Name = name
 	if e.Instruction != nil {

@@ -1606,7 +1606,15 @@ export interface components {
       id?: string;
       /** @enum {string} */
       type:
-        'machine' | 'purged' | 'instruction' | 'item' | 'checkpoint' | 'status' | 'reset' | 'ping';
+        | 'machine'
+        | 'purged'
+        | 'instruction'
+        | 'item'
+        | 'checkpoint'
+        | 'status'
+        | 'client'
+        | 'reset'
+        | 'ping';
       machine?: components['schemas']['Machine'];
       /** @description The machine's, for item, checkpoint, instruction and purged */
       name?: string;
@@ -1615,6 +1623,8 @@ export interface components {
       instruction?: components['schemas']['Instruction'];
       item?: components['schemas']['Item'];
       status?: components['schemas']['Status'];
+      /** @description A program that has said that it is there */
+      client?: components['schemas']['Client'];
     };
     StreamMessage: {
       item?: components['schemas']['Item'];
@@ -2083,6 +2093,8 @@ export interface operations {
       query?: {
         /** @description The id of the last event seen */
         after?: string;
+        /** @description Only these types, and `reset` and `ping`; absent means all */
+        type?: string[];
       };
       header?: never;
       path?: never;
