@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	aead.dev/minisign v0.3.0
+	fyne.io/systray v1.12.2
 	github.com/DeRuina/timberjack v1.4.9
 	github.com/adrg/xdg v0.5.3
 	github.com/coder/websocket v1.8.15

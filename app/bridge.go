@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/forevervm/desktop/app/autostart"
+	"github.com/forevervm/desktop/app/overview"
 	"github.com/forevervm/desktop/backend/client"
 )
 
@@ -15,8 +15,10 @@ const findWithin = 90 * time.Second
 
 // Bridge is what the page can ask of the window.
 type Bridge struct {
-	daemon *client.Client
-	window *window
+	daemon  *client.Client
+	window  *window
+	login   autostart.Entry
+	changed func() // the tray shows whether the program starts at login, too
 }
 
 // Connection says where the daemon is and what opens it; frontend/src/lib/api/connection.ts reads it.
@@ -28,18 +30,18 @@ type Connection struct {
 // Connection finds the daemon, which answers when it returns; one that is not there is started. The page asks again
 // whenever it has lost the daemon. The error is a sentence for the person.
 func (b *Bridge) Connection() (Connection, error) {
-	window := b.window.ctx.Load()
+	window := b.window.context()
 	if window == nil {
-		return Connection{}, errors.New("The window is not ready yet.")
+		return Connection{}, errNoWindow
 	}
-	ctx, cancel := context.WithTimeout(*window, findWithin)
+	ctx, cancel := context.WithTimeout(window, findWithin)
 	defer cancel()
 	return find(ctx, b.daemon)
 }
 
 func find(ctx context.Context, daemon *client.Client) (Connection, error) {
-	// Asking for its health finds a daemon that has moved, and starts one that has gone.
-	if _, err := daemon.Health(ctx); err != nil {
+	// Asking for its state finds a daemon that has moved, and starts one that has gone, however long that takes.
+	if _, err := daemon.Status(ctx); err != nil {
 		return Connection{}, errors.New(sentence(err))
 	}
 	at, err := daemon.Endpoint(ctx)
@@ -49,13 +51,23 @@ func find(ctx context.Context, daemon *client.Client) (Connection, error) {
 	return Connection{URL: at.URL, Token: at.Token}, nil
 }
 
-// sentence writes an error as one: Go's begin small and end without a full stop.
-func sentence(err error) string {
-	text := err.Error()
-	first, size := utf8.DecodeRuneInString(text)
-	text = string(unicode.ToUpper(first)) + text[size:]
-	if last, _ := utf8.DecodeLastRuneInString(text); unicode.IsPunct(last) && last != ')' && last != '`' {
-		return text
+// StartsAtLogin says whether the program is started when the person logs in.
+func (b *Bridge) StartsAtLogin() (bool, error) {
+	on, err := b.login.On()
+	if err != nil {
+		return false, errors.New(sentence(err))
 	}
-	return text + "."
+	return on, nil
 }
+
+// StartAtLogin has the program started when the person logs in, or no longer.
+func (b *Bridge) StartAtLogin(on bool) error {
+	defer b.changed()
+	if err := b.login.Set(on); err != nil {
+		return errors.New(sentence(err))
+	}
+	return nil
+}
+
+// sentence writes an error as one.
+func sentence(err error) string { return overview.Sentence(err.Error()) }

@@ -10,6 +10,8 @@ export interface Connection {
 /** What the desktop window offers to the page (app.Bridge in Go). */
 interface Bridge {
   Connection(): Promise<Connection>;
+  StartsAtLogin(): Promise<boolean>;
+  StartAtLogin(on: boolean): Promise<void>;
 }
 
 declare global {
@@ -62,6 +64,16 @@ export async function connect(): Promise<Connection | null> {
   }
   sessionStorage.setItem(TOKEN_KEY, known);
   return { url: '', token: known };
+}
+
+/** Whether the window's program is started when the person logs in; only in the window. */
+export async function startsAtLogin(): Promise<boolean> {
+  return (await bridge()?.StartsAtLogin()) ?? false;
+}
+
+/** Has the window's program started when the person logs in, or no longer. */
+export async function startAtLogin(on: boolean): Promise<void> {
+  await bridge()?.StartAtLogin(on);
 }
 
 /** Forgets a token that the daemon refused. */

@@ -1,5 +1,5 @@
 import { Api } from '$lib/api/api';
-import { clientName, connect, forget, type Connection } from '$lib/api/connection';
+import { clientName, connect, forget, inWindow, type Connection } from '$lib/api/connection';
 import { followEvents } from '$lib/api/events';
 import { ApiError, Http } from '$lib/api/http';
 import { Stranger } from '$lib/api/proof';
@@ -12,6 +12,7 @@ import type {
   Status,
   Variable,
 } from '$lib/api/types';
+import { EXAMPLE } from '$lib/example';
 import { saveAs } from '$lib/save';
 import { title, words } from '$lib/words';
 import { Appearance } from './appearance.svelte';
@@ -34,6 +35,8 @@ export class App {
   online = $state(true);
   /** While the daemon is away: whether something else answers in its place. */
   stranger = $state(false);
+  /** While the daemon is away: why the window cannot bring it back, for the person. */
+  trouble = $state('');
   status = $state.raw<Status | null>(null);
   selectedId = $state<string | null>(null);
   timeline = $state.raw<Timeline | null>(null);
@@ -126,6 +129,7 @@ export class App {
       if (connection) return connection;
     } catch (reason) {
       this.stranger = reason instanceof Stranger;
+      if (inWindow() && reason instanceof Error) this.trouble = reason.message;
       throw reason;
     }
     throw new ApiError(401, 'Unauthorized', words.locked.title);
@@ -168,6 +172,12 @@ export class App {
       this.select(machine.id);
       return machine;
     });
+  }
+
+  /** Makes a machine that draws a chart. */
+  async runExample(): Promise<void> {
+    const machine = await this.create({ title: EXAMPLE.title });
+    if (machine) await this.run(machine, EXAMPLE.code);
   }
 
   async run(machine: Machine, code: string): Promise<boolean> {
@@ -319,6 +329,7 @@ export class App {
     }
     this.online = true;
     this.stranger = false;
+    this.trouble = '';
     if (resumed) void this.timeline?.retry();
     else void this.loadAll();
   }

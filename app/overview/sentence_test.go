@@ -1,9 +1,6 @@
-package app
+package overview
 
-import (
-	"errors"
-	"testing"
-)
+import "testing"
 
 func TestSentence(t *testing.T) {
 	for given, want := range map[string]string{
@@ -12,8 +9,8 @@ func TestSentence(t *testing.T) {
 		"nothing runs (see the log)":    "Nothing runs (see the log).",
 		"öffnen ging nicht; try again!": "Öffnen ging nicht; try again!",
 	} {
-		if got := sentence(errors.New(given)); got != want {
-			t.Errorf("sentence(%q) = %q, want %q", given, got, want)
+		if got := Sentence(given); got != want {
+			t.Errorf("Sentence(%q) = %q, want %q", given, got, want)
 		}
 	}
 }

@@ -1,0 +1,212 @@
+// Package overview follows the daemon and keeps what a person sees at a glance: whether anything runs, what, and whether
+// something needs them. It also says what is worth telling them when they look elsewhere.
+package overview
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/forevervm/desktop/backend/api"
+)
+
+// Mood is the state of the whole, as an icon shows it.
+type Mood int
+
+// The moods, the most urgent last.
+const (
+	Idle      Mood = iota // nothing runs
+	Running               // code runs in a machine
+	Attention             // something needs the person; View.Concern says what
+)
+
+// View is what there is to see now.
+type View struct {
+	Mood    Mood
+	Concern string    // a sentence, where the mood is Attention
+	Running []Machine // those in which code runs, by their labels
+	Awake   []string  // names of the machines in memory
+	Apps    []string  // names of the AI apps that are connected
+}
+
+// Machine is one that is shown.
+type Machine struct {
+	Name  string
+	Label string // what people call it: its title, or its name; one short line
+}
+
+// Notice is something worth telling the person.
+type Notice struct {
+	Title, Body string
+	Machine     string // the name of the one that it is about; "" for none
+}
+
+// long is how long an instruction must have run for its end to be worth a word.
+const long = time.Minute
+
+// known is what the daemon has told so far. It is no more than a fold over its events.
+type known struct {
+	since    time.Time // what ended earlier is no news
+	status   api.Status
+	machines map[string]api.Machine // by ID, without the bin
+	apps     []api.App
+	told     map[string]string // the notice of each machine that the person was told or that is old, by ID
+	ended    map[string]int    // the last instruction of each machine whose end was told, by the machine's name
+	unread   string            // a sentence about a machine that the person has not looked after since
+	trouble  string            // why the daemon cannot be followed; "" where it is
+}
+
+// load takes over the whole state.
+func (k *known) load(status api.Status, machines []api.Machine, apps []api.App) {
+	k.status, k.apps, k.trouble = status, apps, ""
+	k.machines, k.told, k.ended = map[string]api.Machine{}, map[string]string{}, map[string]int{}
+	for _, m := range machines {
+		k.machines[m.ID], k.told[m.ID] = m, m.Notice
+	}
+}
+
+// machine takes over a machine's new state. A machine that was taken out of memory, say for what it took of it, or could not
+// come back, carries a sentence that says why; that is news.
+func (k *known) machine(m api.Machine) (news []Notice) {
+	if m.State == "deleted" {
+		k.purged(m.ID)
+		return nil
+	}
+	k.machines[m.ID] = m
+	switch told := k.told[m.ID]; {
+	case m.Notice == "":
+		delete(k.told, m.ID)
+	case m.State == "swapped" && m.Notice != told:
+		k.told[m.ID] = m.Notice
+		k.unread = label(m) + ": " + m.Notice
+		news = append(news, Notice{Title: label(m), Body: m.Notice, Machine: m.Name})
+	}
+	return news
+}
+
+func (k *known) purged(id string) {
+	delete(k.machines, id)
+	delete(k.told, id)
+}
+
+// instruction says whether an instruction's new state is news: that it ended, after long.
+func (k *known) instruction(in api.Instruction) (news []Notice) {
+	ended := in.Status == "ok" || in.Status == "error"
+	if !ended || in.RolledBack || in.EndedAt == nil || in.EndedAt.Before(k.since) || time.Duration(in.RuntimeMS)*time.Millisecond < long {
+		return nil
+	}
+	if last, told := k.ended[in.Machine]; told && in.Seq <= last {
+		return nil
+	}
+	k.ended[in.Machine] = in.Seq
+	title := in.Machine
+	for _, m := range k.machines {
+		if m.Name == in.Machine {
+			title = label(m)
+		}
+	}
+	body := "The code has finished after " + spoken(time.Duration(in.RuntimeMS)*time.Millisecond) + "."
+	if in.Status == "error" {
+		body = "The code has stopped after " + spoken(time.Duration(in.RuntimeMS)*time.Millisecond) + ", with an error."
+	}
+	return []Notice{{Title: title, Body: body, Machine: in.Machine}}
+}
+
+// heard takes over how the AI apps stand, after a program said that it is there.
+func (k *known) heard(apps []api.App) (news []Notice) {
+	for _, app := range apps {
+		before := slices.IndexFunc(k.apps, func(a api.App) bool { return a.ID == app.ID && a.Seen != nil })
+		if app.Seen != nil && before < 0 {
+			news = append(news, Notice{Title: app.Name + " is connected", Body: "It can now run Python in machines on this computer. What it does is shown in ForeverVM."})
+		}
+	}
+	k.apps = apps
+	return news
+}
+
+// view is what there is to see.
+func (k *known) view() View {
+	var v View
+	for _, m := range k.machines {
+		if m.State == "running" {
+			v.Running = append(v.Running, Machine{Name: m.Name, Label: label(m)})
+		}
+		if m.State != "swapped" {
+			v.Awake = append(v.Awake, m.Name)
+		}
+	}
+	slices.SortFunc(v.Running, func(a, b Machine) int {
+		return cmp.Or(cmp.Compare(strings.ToLower(a.Label), strings.ToLower(b.Label)), cmp.Compare(a.Name, b.Name))
+	})
+	slices.Sort(v.Awake)
+	for _, app := range k.apps {
+		if app.State == "connected" || app.State == "extension" {
+			v.Apps = append(v.Apps, app.Name)
+		}
+	}
+	v.Concern = k.concern()
+	switch {
+	case v.Concern != "":
+		v.Mood = Attention
+	case len(v.Running) > 0:
+		v.Mood = Running
+	}
+	return v
+}
+
+func (k *known) concern() string {
+	if k.trouble != "" {
+		return k.trouble
+	}
+	for _, engine := range k.status.Engines {
+		if engine.Default && len(engine.Problems) > 0 {
+			return engine.Problems[0].What
+		}
+	}
+	if len(k.status.Warnings) > 0 {
+		return k.status.Warnings[0]
+	}
+	return k.unread
+}
+
+// maxLabel is how many characters of a title are shown where there is one line for it.
+const maxLabel = 48
+
+// label is what people call a machine. Titles come from AI apps: one line, no characters that control or reverse what follows.
+func label(m api.Machine) string {
+	clean := strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) {
+			return ' '
+		}
+		return r
+	}, m.Title)), " ")
+	if clean == "" {
+		return m.Name
+	}
+	if letters := []rune(clean); len(letters) > maxLabel {
+		return strings.TrimSpace(string(letters[:maxLabel-1])) + "…"
+	}
+	return clean
+}
+
+// spoken is a duration of at least a minute in words.
+func spoken(d time.Duration) string {
+	count := func(n int, one string) string {
+		if n == 1 {
+			return "1 " + one
+		}
+		return strconv.Itoa(n) + " " + one + "s"
+	}
+	minutes := int(d.Round(time.Minute) / time.Minute)
+	if minutes < 60 {
+		return count(minutes, "minute")
+	}
+	words := count(minutes/60, "hour")
+	if minutes%60 > 0 {
+		words += " and " + count(minutes%60, "minute")
+	}
+	return words
+}

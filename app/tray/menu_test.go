@@ -1,0 +1,32 @@
+package tray
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/forevervm/desktop/app/overview"
+)
+
+func TestTheMenuSaysWhatGoesOn(t *testing.T) {
+	idle := Of(overview.View{}, false)
+	if idle.Status != "Nothing is running" || idle.Tooltip != "ForeverVM: nothing is running" || idle.CanPause || idle.Apps != "Connect an AI app…" {
+		t.Errorf("idle: %+v", idle)
+	}
+	view := overview.View{Mood: overview.Running, Apps: []string{"Claude Desktop", "Zed"}}
+	for i := range MaxRunning + 3 {
+		m := overview.Machine{Name: fmt.Sprint("m", i), Label: fmt.Sprint("Machine ", i)}
+		view.Running, view.Awake = append(view.Running, m), append(view.Awake, m.Name)
+	}
+	menu := Of(view, true)
+	if menu.Status != "11 machines are running" || len(menu.Running) != MaxRunning || menu.More != "and 3 more" || !menu.CanPause || !menu.AtLogin {
+		t.Errorf("running: %+v", menu)
+	}
+	if menu.Running[0] != (Line{Text: "Machine 0", Machine: "m0"}) || menu.Apps != "AI apps: Claude Desktop, Zed" {
+		t.Errorf("running: %+v", menu)
+	}
+	view.Concern = strings.Repeat("The disk is full. ", 20)
+	if menu := Of(view, true); len([]rune(menu.Status)) > maxLine || !strings.HasPrefix(menu.Status, "The disk is full.") || menu.Tooltip != "ForeverVM needs attention" {
+		t.Errorf("with a concern: %+v", menu)
+	}
+}
