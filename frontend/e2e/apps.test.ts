@@ -36,6 +36,8 @@ afterEach(async () => {
 
 it('connects Claude Desktop after showing what will change, tests, repairs and disconnects it', async () => {
   const { page } = tab;
+  await page.getByRole('button', { name: 'Next' }).click();
+  await page.getByRole('button', { name: 'Next' }).click();
   await page.getByRole('button', { name: 'Connect an AI app' }).click();
   const dialog = page.getByRole('dialog');
   const claude = dialog.getByRole('listitem').filter({ hasText: 'Claude Desktop' });

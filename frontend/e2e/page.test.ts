@@ -34,7 +34,13 @@ describe('opening', () => {
   it('greets the first visitor, and the example draws a chart and a table', async () => {
     const { page } = tab;
     await page.getByText('Your AI can run code here, safely').waitFor();
-    await page.getByRole('button', { name: 'Run the example' }).click();
+    // Return leads on, as the way forward has the focus.
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Where machines run' }).waitFor();
+    await page.getByText('It works, and new machines run in it.').waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Ask your AI app' }).waitFor();
+    await page.keyboard.press('Enter');
     const step = tab.step(1);
     await step.getByText('730 days, from 01 January 2024').waitFor();
     const chart = step.getByRole('img', { name: 'Picture made by this step' });
