@@ -119,7 +119,10 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 			resp, err = c.answered(endpoint, r, resp)
 			wait, again := c.again(r, err, backoff)
 			if !again || time.Now().Add(wait).After(deadline) || !rewind(r.body) {
-				return resp, errors.Join(err, lost)
+				if err != nil {
+					err = errors.Join(err, lost)
+				}
+				return resp, err
 			}
 			if err := pause(ctx, wait); err != nil {
 				return nil, err
