@@ -24,6 +24,7 @@ type Machine struct {
 	RunningSeq   *int              `json:"running_seq,omitempty"`
 	Queued       int               `json:"queued"`
 	Stats        *Stats            `json:"stats,omitempty"`
+	Network      NetworkPolicy     `json:"network"`
 }
 
 // Parent says which machine a fork came from.
@@ -60,6 +61,7 @@ type MachineChange struct {
 	Tags      map[string]*string `json:"tags,omitempty"`
 	MemoryMB  *int               `json:"memory_mb,omitempty"`
 	ExpiresAt *OptionalTime      `json:"expires_at,omitempty"`
+	Network   *NetworkChange     `json:"network,omitempty"`
 }
 
 // OptionalTime is a time or null, told apart from absent by its pointer.
@@ -274,14 +276,15 @@ type List[T any] struct {
 // position is unknown and everything must be loaded again. "ping" lines keep the connection alive. `type=` chooses among the others.
 type Event struct {
 	ID          string       `json:"id,omitempty"`
-	Type        string       `json:"type"` // machine, purged, instruction, item, checkpoint, status, client, reset, ping
+	Type        string       `json:"type"` // machine, purged, instruction, item, checkpoint, connection, status, client, reset, ping
 	Machine     *Machine     `json:"machine,omitempty"`
-	Name        string       `json:"name,omitempty"` // of the machine, for item, checkpoint and purged
+	Name        string       `json:"name,omitempty"` // of the machine, for item, checkpoint, connection and purged
 	Seq         int          `json:"seq,omitempty"`
 	Instruction *Instruction `json:"instruction,omitempty"`
 	Item        *Item        `json:"item,omitempty"`
 	Status      *Status      `json:"status,omitempty"`
 	Client      *Client      `json:"client,omitempty"` // a program that has said that it is there
+	Connection  *Connection  `json:"connection,omitempty"`
 }
 
 // StreamMessage is one line of GET …/instructions/{seq}/stream: items, then the finished instruction; the body ends.

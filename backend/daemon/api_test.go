@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/url"
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -56,7 +58,7 @@ func (c *caller) daemonCalls() {
 	if engine := as[api.Engine](c, c.send("POST", "/api/engines/native/start", nil)); engine.Name != "native" || len(engine.Problems) != 0 {
 		c.t.Errorf("an engine that works is started as %+v", engine)
 	}
-	if now := as[api.Settings](c, c.send("GET", "/api/settings", nil)); as[api.Settings](c, c.send("PATCH", "/api/settings", now)) != now {
+	if now := as[api.Settings](c, c.send("GET", "/api/settings", nil)); !reflect.DeepEqual(as[api.Settings](c, c.send("PATCH", "/api/settings", now)), now) {
 		c.t.Error("setting what holds changes it")
 	}
 	code := as[api.OpenCode](c, c.send("POST", "/api/open", nil))
@@ -340,6 +342,38 @@ func (c *caller) checkpointCalls(t *testing.T) {
 	c.fails(c.send("DELETE", path+"/checkpoints/00000000-0000000000000000", nil), 404, "CheckpointNotFound")
 }
 
+// networkCalls has a machine ask whether it may reach an address, and says no.
+func (c *caller) networkCalls(name string) {
+	path := "/api/machines/" + name
+	ask, standard := "ask", "default"
+	c.send("PATCH", path, api.MachineChange{Network: &api.NetworkChange{Mode: &ask, Hosts: &[]string{"*.example.com"}}})
+	if now := as[api.Network](c, c.send("GET", path+"/network", nil)); now.Policy.Mode != "ask" || now.Effective.Hosts[0] != "*.example.com" {
+		c.t.Errorf("%+v", now)
+	}
+	in := as[api.Instruction](c, c.send("POST", path+"/instructions", api.Execute{Code: "import socket\nsocket.create_connection(('203.0.113.250', 9))"}))
+	var asking api.Connection
+	for deadline := time.Now().Add(25 * time.Second); asking.State != "asking"; time.Sleep(10 * time.Millisecond) {
+		if list := as[api.List[api.Connection]](c, c.send("GET", path+"/connections?limit=5", nil)).Items; len(list) > 0 {
+			asking = list[0]
+		}
+		if time.Now().After(deadline) {
+			c.t.Fatalf("nobody is asked: %+v", asking)
+		}
+	}
+	if asking.Host != "203.0.113.250" || asking.Port != 9 || asking.Seq == nil || *asking.Seq != in.Seq {
+		c.t.Errorf("%+v", asking)
+	}
+	answer := path + "/connections/" + strconv.FormatInt(asking.ID, 10) + "/answer"
+	if a := c.send("POST", answer, api.Answer{Answer: "deny"}); a.StatusCode != 204 {
+		c.t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	if in := c.wait(name, in.Seq); in.ErrorName != "PermissionError" || !strings.Contains(in.Error, "A person has denied this machine 203.0.113.250.") {
+		c.t.Errorf("the machine is told %+v", in)
+	}
+	c.fails(c.send("POST", answer, api.Answer{Answer: "once"}), 409, "Conflict")
+	c.send("PATCH", path, api.MachineChange{Network: &api.NetworkChange{Mode: &standard, Hosts: &[]string{}}})
+}
+
 func (c *caller) insideCalls(t *testing.T) {
 	c.t = t
 	name := c.machine()
@@ -366,6 +400,8 @@ func (c *caller) insideCalls(t *testing.T) {
 	}
 	c.fails(c.send("POST", path+"/table", api.TableQuery{Variable: "numbers"}), 400, "Invalid")
 	c.fails(c.send("POST", path+"/table", api.TableQuery{Variable: "frame", Filters: []api.TableFilter{{Test: "is"}}}), 400, "Invalid")
+
+	c.networkCalls(name)
 
 	large := bytes.Repeat([]byte("0123456789abcdef"), 300_000) // several pieces
 	file := path + "/files/content?path=" + url.QueryEscape("data/großes Blatt.csv")

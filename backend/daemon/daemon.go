@@ -18,6 +18,7 @@ import (
 	"github.com/forevervm/desktop/backend/aiapps"
 	"github.com/forevervm/desktop/backend/client"
 	"github.com/forevervm/desktop/backend/credentials"
+	"github.com/forevervm/desktop/backend/egress"
 	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/home"
 	"github.com/forevervm/desktop/backend/hosted"
@@ -113,7 +114,11 @@ func (d *daemon) run(ctx context.Context) error {
 		defer d.close("the engine "+name, engine.Close)
 	}
 	defer d.prepare(ctx, engines, standard)()
+	network := egress.New(egress.Config{Logger: d.log})
+	defer d.close("the network", network.Close)
+	policies := d.settings()
 	machines, err := machine.New(ctx, machine.Config{
+		Network: network, Approve: policies.approve,
 		Engines: engines, DefaultEngine: standard, Store: records, Settings: d.policies(),
 		OutputDir: filepath.Join(d.dirs.Data, "output"), Logger: d.log,
 		FreeMemory: freeMemory, FreeDisk: func() (int64, error) { return freeDisk(d.dirs.Data) },
@@ -127,7 +132,7 @@ func (d *daemon) run(ctx context.Context) error {
 		defer cancel()
 		return machines.Close(patience)
 	})
-	policies := d.settings(machines)
+	policies.machines = machines
 	all := hosted.New(ctx, hosted.Config{
 		Local: machines, Credentials: accounts, Folder: filepath.Join(d.dirs.Data, "hosted"), Token: token, Preferred: policies.hosted,
 		Open:    func(ctx context.Context, path string) (hosted.Records, error) { return store.Open(ctx, path) },

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,8 +27,9 @@ type settings struct {
 	mu        sync.Mutex  // held while the file is changed
 }
 
-func (d *daemon) settings(machines *machine.Service) *settings {
-	s := &settings{dirs: d.dirs, machines: machines}
+// settings reads where new machines are made; its machines are set when there are any.
+func (d *daemon) settings() *settings {
+	s := &settings{dirs: d.dirs}
 	file, err := d.dirs.ReadSettings()
 	if err == nil { // else policies has told of it
 		s.elsewhere.Store(isHosted(file[newMachines]))
@@ -57,7 +59,29 @@ func (s *settings) Settings() api.Settings {
 		IdleSwap:    duration(now.IdleSwap), CheckpointAfterIdle: duration(now.CheckpointAfterIdle), BinRetention: duration(now.BinRetention),
 		KeepAllCheckpoints: duration(max(0, now.KeepAll)), KeepHourlyCheckpoints: duration(now.KeepHourly), KeepDailyCheckpoints: duration(now.KeepDaily),
 		CheckpointBudgetMB: now.CheckpointBudget >> 20, MaxInMemoryMB: now.MaxInMemory >> 20, MinFreeMemoryMB: now.MinFreeMemory >> 20,
+		Network: string(now.Network.Mode), NetworkHosts: listOf(now.Network.Hosts), NetworkApproved: listOf(now.Network.Approved),
 	}
+}
+
+// listOf is a list as JSON has it: none is empty.
+func listOf(hosts []string) []string {
+	if hosts == nil {
+		return []string{}
+	}
+	return hosts
+}
+
+// approve adds a host to those that are approved of for all machines.
+func (s *settings) approve(host string) error {
+	hosts := s.machines.Settings().Network.Approved
+	if slices.Contains(hosts, host) {
+		return nil
+	}
+	value, err := json.Marshal(append(slices.Clone(hosts), host))
+	if err == nil {
+		_, err = s.ChangeSettings(map[string]json.RawMessage{"network_approved": value})
+	}
+	return err
 }
 
 // ChangeSettings sets some of them, all or nothing; null returns one to its default. The error is one of package machine's.
@@ -137,6 +161,9 @@ var rules = map[string]rule{
 	"checkpoint_budget_mb":    mebibytes(0, func(s *machine.Settings) *int64 { return &s.CheckpointBudget }),
 	"bin_retention":           span(time.Hour, long, func(s *machine.Settings) *time.Duration { return &s.BinRetention }),
 	"max_in_memory_mb":        mebibytes(0, func(s *machine.Settings) *int64 { return &s.MaxInMemory }),
+	"network":                 networkMode,
+	"network_hosts":           hosts(func(s *machine.Settings) *[]string { return &s.Network.Hosts }),
+	"network_approved":        hosts(func(s *machine.Settings) *[]string { return &s.Network.Approved }),
 	"min_free_memory_mb":      mebibytes(64, func(s *machine.Settings) *int64 { return &s.MinFreeMemory }),
 	updateCheckKey:            dailyOrOff,
 	newMachines: func(value json.RawMessage, _ *machine.Settings) error { // no policy of the machines here
@@ -183,6 +210,32 @@ func mebibytes(low int64, field func(*machine.Settings) *int64) rule {
 			return fmt.Errorf("a whole number of MiB, %d or more", low)
 		}
 		*field(into) = n << 20
+		return nil
+	}
+}
+
+// networkMode is what machines may reach.
+func networkMode(value json.RawMessage, into *machine.Settings) error {
+	var mode machine.NetworkMode
+	if json.Unmarshal(value, &mode) != nil || mode == machine.NetworkDefault || machine.CheckNetworkPolicy(machine.NetworkPolicy{Mode: mode}) != nil {
+		return errors.New("off, ask, public or list")
+	}
+	into.Network.Mode = mode
+	return nil
+}
+
+// hosts is a list of hosts.
+func hosts(field func(*machine.Settings) *[]string) rule {
+	return func(value json.RawMessage, into *machine.Settings) error {
+		var list []string
+		err := json.Unmarshal(value, &list)
+		if err == nil {
+			err = machine.CheckNetworkPolicy(machine.NetworkPolicy{Hosts: list})
+		}
+		if err != nil {
+			return fmt.Errorf("a list of hosts such as %q, %q or %q", "example.com", "*.example.com", "192.168.1.5")
+		}
+		*field(into) = list
 		return nil
 	}
 }

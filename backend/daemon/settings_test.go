@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/forevervm/desktop/backend/api"
 )
 
-var defaults = api.Settings{NewMachines: "local", IdleSwap: "10m", CheckpointAfterIdle: "2s", KeepAllCheckpoints: "1d", KeepHourlyCheckpoints: "7d", KeepDailyCheckpoints: "90d", BinRetention: "7d", MinFreeMemoryMB: 512, UpdateCheck: "daily"}
+var defaults = api.Settings{NewMachines: "local", IdleSwap: "10m", CheckpointAfterIdle: "2s", KeepAllCheckpoints: "1d", KeepHourlyCheckpoints: "7d", KeepDailyCheckpoints: "90d", BinRetention: "7d", MinFreeMemoryMB: 512, UpdateCheck: "daily", Network: "public", NetworkHosts: []string{}, NetworkApproved: []string{}}
 
 // What is in the file holds, what is wrong in it is told, and a change holds at once and for good.
 func TestSettings(t *testing.T) {
@@ -34,7 +35,7 @@ func TestSettings(t *testing.T) {
 	}
 	want := defaults
 	want.IdleSwap, want.MaxInMemoryMB = "1h30m", 4096
-	if got := settings(); got != want {
+	if got := settings(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	if log := read(t, d.dirs.LogFile()); !strings.Contains(log, "bin_retention must be a time between 1h and 3650d") {
@@ -44,7 +45,7 @@ func TestSettings(t *testing.T) {
 	name := as[api.Machine](c, c.send("POST", "/api/machines", nil)).Name
 	c.run(name, "1")
 	want.IdleSwap, want.BinRetention = "1s", "30d"
-	if got := as[api.Settings](c, c.send("PATCH", "/api/settings", map[string]any{"idle_swap": "1s", "bin_retention": "30d"})); got != want {
+	if got := as[api.Settings](c, c.send("PATCH", "/api/settings", map[string]any{"idle_swap": "1s", "bin_retention": "30d"})); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	until(t, "the machine, which was idle already, to leave memory", func() bool {
@@ -71,7 +72,7 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%s: %s", change, a.body)
 		}
 	}
-	if got := settings(); got != want {
+	if got := settings(); !reflect.DeepEqual(got, want) {
 		t.Errorf("something that was refused took effect: %+v", got)
 	}
 
@@ -84,10 +85,10 @@ func TestSettings(t *testing.T) {
 	}
 	d = start(t, folder)
 	c.d = d
-	if got := settings(); got != want {
+	if got := settings(); !reflect.DeepEqual(got, want) {
 		t.Errorf("after a restart %+v, want %+v", got, want)
 	}
-	if got := as[api.Settings](c, c.send("PATCH", "/api/settings", map[string]any{"idle_swap": nil, "bin_retention": nil, "max_in_memory_mb": nil})); got != defaults {
+	if got := as[api.Settings](c, c.send("PATCH", "/api/settings", map[string]any{"idle_swap": nil, "bin_retention": nil, "max_in_memory_mb": nil})); !reflect.DeepEqual(got, defaults) {
 		t.Errorf("%+v, want %+v", got, defaults)
 	}
 
@@ -102,7 +103,7 @@ func TestSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.d = start(t, folder)
-	if got := settings(); got != defaults || read(t, file) != "{" {
+	if got := settings(); !reflect.DeepEqual(got, defaults) || read(t, file) != "{" {
 		t.Errorf("%+v; the file: %s", got, read(t, file))
 	}
 }

@@ -113,7 +113,7 @@ func (m *Machines) List(ctx context.Context, f machine.Filter) (machine.Page[mac
 // Update changes a machine of this computer.
 func (m *Machines) Update(ctx context.Context, name string, c machine.Change) (machine.Machine, error) {
 	if m.remote(ctx, name) != nil {
-		return machine.Machine{}, cannot("change a machine's name, title, tags or limits later")
+		return machine.Machine{}, cannot("change a machine's name, title, tags, limits or network later")
 	}
 	if s := m.current(); s != nil && c.Name != nil && s.named(*c.Name) != nil {
 		return machine.Machine{}, &machine.Error{Kind: machine.ErrNameTaken, Message: "A hosted machine is called " + *c.Name + ". Choose another name."}
@@ -563,4 +563,28 @@ func (m *Machines) ListFiles(ctx context.Context, name, path string) ([]machine.
 		return nil, errInside()
 	}
 	return m.Service.ListFiles(ctx, name, path)
+}
+
+// Network says what a machine of this computer may reach.
+func (m *Machines) Network(ctx context.Context, name string) (machine.NetworkState, error) {
+	if m.remote(ctx, name) != nil {
+		return machine.NetworkState{}, errNetwork()
+	}
+	return m.Service.Network(ctx, name)
+}
+
+// Connections lists those of a machine of this computer.
+func (m *Machines) Connections(ctx context.Context, name string, q machine.ConnectionQuery) ([]machine.Connection, error) {
+	if m.remote(ctx, name) != nil {
+		return nil, errNetwork()
+	}
+	return m.Service.Connections(ctx, name, q)
+}
+
+// Answer says whether a machine of this computer may reach what it asks about.
+func (m *Machines) Answer(ctx context.Context, name string, connection int64, answer machine.Answer) error {
+	if m.remote(ctx, name) != nil {
+		return errNetwork()
+	}
+	return m.Service.Answer(ctx, name, connection, answer)
 }

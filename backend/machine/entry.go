@@ -44,6 +44,8 @@ type entry struct {
 	recent    []Item        // run's latest items, for those who follow it
 	recentSeq int           // the instruction that recent is of
 	changed   chan struct{} // closed, and replaced, when an instruction got on
+
+	traffic traffic // has a lock of its own
 }
 
 func newEntry(s *Service, rec MachineRecord) *entry {

@@ -27,6 +27,8 @@ import (
 //	die           ends the sandbox
 //	background    prints once it is over
 type script struct {
+	specs map[machine.ID]machine.StartSpec // the last ones; guarded by mu
+
 	mu          sync.Mutex
 	checkpoints map[string]memory
 	n           int
@@ -84,7 +86,7 @@ type job struct {
 }
 
 func newScript() *script {
-	return &script{checkpoints: map[string]memory{}, boxes: map[machine.ID]*box{}, owner: map[string]machine.ID{}}
+	return &script{checkpoints: map[string]memory{}, boxes: map[machine.ID]*box{}, owner: map[string]machine.ID{}, specs: map[machine.ID]machine.StartSpec{}}
 }
 
 func (s *script) Name() string { return "script" }
@@ -103,6 +105,7 @@ func (s *script) Start(ctx context.Context, spec machine.StartSpec) (machine.San
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.starts++
+	s.specs[spec.ID] = spec
 	if s.startErr != nil {
 		return nil, s.startErr
 	}

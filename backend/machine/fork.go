@@ -100,6 +100,9 @@ func inherit(opts CreateOptions, parent Machine) CreateOptions {
 	if opts.Image == "" {
 		opts.Image = parent.Image
 	}
+	if opts.Network.Mode == NetworkDefault && len(opts.Network.Hosts) == 0 {
+		opts.Network = parent.Network // or a fork would be a way around it
+	}
 	return opts
 }
 

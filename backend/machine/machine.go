@@ -56,6 +56,9 @@ type Machine struct {
 	ExpiresAt    *time.Time // moves to the bin then; nil for never
 	DeletedAt    *time.Time // when it was moved to the bin; nil when it is not there
 
+	// Network is what the machine may reach, as far as the settings do not say.
+	Network NetworkPolicy
+
 	// Parent is the machine this one was forked from and the last instruction it shares with it; nil for none.
 	Parent *Parent
 

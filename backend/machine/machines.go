@@ -80,7 +80,7 @@ func (s *Service) newRecord(opts CreateOptions) (MachineRecord, error) {
 	rec := MachineRecord{Machine: Machine{
 		ID: newID(), Name: opts.Name, Title: opts.Title, Tags: maps.Clone(opts.Tags),
 		Engine: cmp.Or(opts.Engine, s.defaultEngine), Image: cmp.Or(opts.Image, "base"), MemoryMB: cmp.Or(opts.MemoryMB, defaultMemoryMB),
-		CreatedAt: now, LastActiveAt: now, ExpiresAt: opts.ExpiresAt,
+		CreatedAt: now, LastActiveAt: now, ExpiresAt: opts.ExpiresAt, Network: opts.Network,
 	}}
 	if rec.Name == "" {
 		rec.Name = s.unusedName()
@@ -97,6 +97,7 @@ func (s *Service) newRecord(opts CreateOptions) (MachineRecord, error) {
 		checkMemory(rec.MemoryMB),
 		checkImage(rec.Image),
 		checkExpiry(rec.ExpiresAt, now),
+		rec.Network.check(),
 	)
 }
 
@@ -253,6 +254,9 @@ func (s *Service) Update(ctx context.Context, name string, c Change) (Machine, e
 	if c.MemoryMB != nil {
 		e.tooLarge = nil // under another limit it is another try
 	}
+	if c.Network != nil {
+		e.traffic.forgetAnswers()
+	}
 	s.mu.Lock()
 	s.names[next.Name] = next.ID
 	s.mu.Unlock()
@@ -346,11 +350,14 @@ func (s *Service) apply(c Change, rec *MachineRecord) error {
 	if c.MemoryMB != nil {
 		rec.MemoryMB = *c.MemoryMB
 	}
+	if c.Network != nil {
+		rec.Network = c.Network.on(rec.Network)
+	}
 	if c.ExpiresAt != nil {
 		rec.ExpiresAt = *c.ExpiresAt
 		if err := checkExpiry(rec.ExpiresAt, time.Now()); err != nil {
 			return err
 		}
 	}
-	return firstError(checkText("A title", rec.Title, maxTitle), checkTags(rec.Tags), checkMemory(rec.MemoryMB))
+	return firstError(checkText("A title", rec.Title, maxTitle), checkTags(rec.Tags), checkMemory(rec.MemoryMB), rec.Network.check())
 }

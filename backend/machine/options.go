@@ -16,6 +16,7 @@ type CreateOptions struct {
 	Engine    string
 	Image     string // default "base"
 	ExpiresAt *time.Time
+	Network   NetworkPolicy
 }
 
 // Change is what may be changed of a machine; nil fields stay.
@@ -25,6 +26,7 @@ type Change struct {
 	Tags      map[string]*string // a nil value removes the tag
 	MemoryMB  *int               // at once, when in memory
 	ExpiresAt **time.Time        // a pointer to nil: never
+	Network   *NetworkChange     // at once; connections that are open stay, but where it is off they end when they next carry something
 }
 
 // ExecuteOptions are an instruction to be.
@@ -141,6 +143,7 @@ const (
 	EventCheckpoint  EventType = "checkpoint"  // checkpoints of Machine changed
 	EventStatus      EventType = "status"      // Status changed: engines, disk, memory
 	EventClient      EventType = "client"      // Client said that it is there
+	EventConnection  EventType = "connection"  // Connection of Machine (ID and Name only) is new or got on
 	EventReset       EventType = "reset"       // the position is unknown: reload
 )
 
@@ -154,6 +157,7 @@ type Event struct {
 	Item        *Item
 	Status      *Status
 	Client      *Client
+	Connection  *Connection
 }
 
 // Status is the state of the whole.

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"net"
 	"time"
 )
 
@@ -88,6 +89,13 @@ type StartSpec struct {
 	Clone bool
 	// Acked is what the domain holds of instructions that the restored runner may still speak of; of what is not said here it sends all again.
 	Acked []Ack
+	// Env is what the machine's environment gets, and Authorities are the certificate authorities, in PEM, that its programs trust; empty for
+	// those of its image.
+	Env         map[string]string
+	Authorities []byte
+	// Connect takes each connection that code in the machine opens to the proxy on its loopback; it returns when that is over. The connection is
+	// its own, and untrusted. Nil where the machine has no network.
+	Connect func(net.Conn)
 }
 
 // Ack names the last frame of an instruction that is stored for good.

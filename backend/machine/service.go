@@ -25,6 +25,7 @@ type Settings struct {
 	MaxInMemory         int64         // bytes of all sandboxes; beyond it idle machines leave memory; 0 for no such limit
 	MinFreeMemory       int64         // bytes of the computer's memory to leave free; default 512 MiB, needs Config.FreeMemory
 	MinFreeDisk         int64         // bytes; below it a warning is given and overflow files stop growing; default 1 GiB
+	Network             NetworkPolicy // of machines that have none of their own; default public
 	Output              OutputLimits  // default 1 MiB head and tail, 32 MiB of displays, 1,000 items, 256 MiB file
 }
 
@@ -38,6 +39,7 @@ func (s Settings) withDefaults() Settings {
 	s.InterruptGrace = cmp.Or(s.InterruptGrace, 5*time.Second)
 	s.MinFreeMemory = cmp.Or(s.MinFreeMemory, 512<<20)
 	s.MinFreeDisk = cmp.Or(s.MinFreeDisk, 1<<30)
+	s.Network.Mode = cmp.Or(s.Network.Mode, NetworkPublic)
 	o := &s.Output
 	o.Head = cmp.Or(o.Head, 1<<20)
 	o.Tail = cmp.Or(o.Tail, 1<<20)
@@ -79,6 +81,10 @@ type Config struct {
 	FreeDisk func() (int64, error)
 	// ShrunkUsed tells how many bytes all shrunk checkpoints take, which have most of it in common; nil where that is not known.
 	ShrunkUsed func() (int64, error)
+	// Network carries the machines' connections; nil for none: machines have no network then. The service does not close it.
+	Network Network
+	// Approve keeps a host that a person has approved of for all machines in the settings; nil where that cannot be kept.
+	Approve func(host string) error
 }
 
 // Service is the domain: it owns every machine. It implements server.Machines, where its methods are described.
@@ -93,6 +99,9 @@ type Service struct {
 	freeMemory    func() (int64, error)
 	freeDisk      func() (int64, error)
 	shrunkUsed    func() (int64, error)
+	network       Network
+	approve       func(host string) error
+	connections   atomic.Int64 // the ID of the last one
 	started       time.Time
 
 	hub     *hub
@@ -136,9 +145,11 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	s := &Service{
 		engines: cfg.Engines, defaultEngine: cfg.DefaultEngine, store: cfg.Store,
 		outputDir: cfg.OutputDir, log: log, freeMemory: cfg.FreeMemory, freeDisk: cfg.FreeDisk, shrunkUsed: cfg.ShrunkUsed,
+		network: cfg.Network, approve: cfg.Approve,
 		started: time.Now().UTC(), hub: newHub(), starts: newGate(max(2, runtime.NumCPU())), saves: newGate(savesAtOnce),
 		nudge: make(chan struct{}, 1), machines: map[ID]*entry{}, names: map[string]ID{},
 	}
+	s.connections.Store(s.started.UnixMicro()) // so that they count up over all runs of the daemon
 	settings := cfg.Settings.withDefaults()
 	s.set.Store(&settings)
 	s.reserve.path = filepath.Join(cfg.OutputDir, "reserve")

@@ -23,6 +23,9 @@ type tb interface {
 
 // world is a service on a scripted engine and a real database, in time that is not real.
 type world struct {
+	network machine.Network
+	approve func(string) error
+
 	t      tb
 	ctx    context.Context
 	dir    string
@@ -71,6 +74,7 @@ func (w *world) open() {
 	w.Service, err = machine.New(w.ctx, machine.Config{
 		Engines: map[string]machine.Engine{"script": w.engine}, DefaultEngine: "script", Store: records,
 		OutputDir: filepath.Join(w.dir, "output"), Settings: w.settings, FreeDisk: w.freeDisk, FreeMemory: w.freeMem, ShrunkUsed: w.engine.shrunkUsed,
+		Network: w.network, Approve: w.approve,
 	})
 	if err != nil {
 		w.t.Fatal(err)

@@ -39,6 +39,9 @@ type Store interface {
 	// the present one.
 	Search(ctx context.Context, q SearchQuery, id ID) (Page[SearchHit], error)
 
+	// Connections returns those of a machine that are over, newest first; q.Limit is set.
+	Connections(ctx context.Context, id ID, q ConnectionQuery) ([]Connection, error)
+
 	// Clients returns all programs that were ever seen, the last seen first.
 	Clients(ctx context.Context) ([]ClientUse, error)
 
@@ -77,6 +80,9 @@ type Writer interface {
 	RemoveCheckpoint(checkpoint string) error
 	AddGarbage(g Garbage) error
 	RemoveGarbage(g Garbage) error
+
+	// AddConnection adds one that is over. Of each machine KeptConnections are kept, or a few more.
+	AddConnection(id ID, c Connection) error
 
 	// PutClient notes when a program was last seen, and adds to its calls.
 	PutClient(c ClientUse) error

@@ -246,6 +246,10 @@ func (e *entry) spec(ctx context.Context) (StartSpec, CheckpointRecord, error) {
 		return spec, base, fmt.Errorf("read checkpoint %s: %w", e.rec.Base, err)
 	}
 	spec.Clone = e.rec.Base == "" || base.Clone
+	if network := e.s.network; network != nil {
+		spec.Env, spec.Authorities = network.Belongings()
+		spec.Connect = e.carry
+	}
 	if e.run != nil && e.run.LastFrame >= 0 { // of others the runner may still tell an end that nobody has heard
 		spec.Acked = []Ack{{e.run.Seq, e.run.LastFrame}}
 	}

@@ -23,7 +23,7 @@ const (
 
 func (s *Server) addFileTools() {
 	s.tool("install-packages", hints{title: "Install Python packages", destructive: true, repeatable: true, outside: true},
-		`Installs Python packages into a REPL with pip. Many are already there (numpy, pandas, scipy, scikit-learn, matplotlib, seaborn, plotly, duckdb, pyarrow, openpyxl, pillow, sympy, statsmodels, networkx, beautifulsoup4, lxml, requests, httpx): try to import first. Needs network access, which the user may not have allowed.`,
+		`Installs Python packages into a REPL with pip. Many are already there (numpy, pandas, scipy, scikit-learn, matplotlib, seaborn, plotly, duckdb, pyarrow, openpyxl, pillow, sympy, statsmodels, networkx, beautifulsoup4, lxml, requests, httpx): try to import first. Needs network access, which the user can restrict. What is installed stays in the REPL.`,
 		s.install, replID(),
 		mcp.WithArray("packages", mcp.Required(), mcp.MinItems(1), mcp.MaxItems(50), mcp.WithStringItems(), mcp.Description(`Requirements as pip takes them: ["polars", "pandas>=2.2"]`)),
 		mcp.WithOutputSchema[outcome]())
@@ -56,7 +56,7 @@ func (s *Server) install(ctx context.Context, call mcp.CallToolRequest) (*mcp.Ca
 	}
 	// The magic itself only notes how pip ended.
 	code := fmt.Sprintf(`%%pip install --disable-pip-version-check --no-input %s
-if _exit_code != 0: raise RuntimeError("pip could not install %s: its output says why. Where the REPL has no network, only what is already there, or a file in it, can be installed.")`,
+if _exit_code != 0: raise RuntimeError("pip could not install %s: its output says why. Where the user lets the REPL have no network, only what is already there, or a file in it, can be installed.")`,
 		strings.Join(quoted, " "), strings.Join(packages, ", "))
 	return s.run(ctx, call, call.GetString("replId", ""), code, s.opts.InstructionLimit)
 }

@@ -34,6 +34,7 @@ type supervisor struct {
 	memory *os.File // the control group's limit
 	link   *daemonLink
 	runner *runner
+	way    *wayOut
 	runsc  runsc
 	box    *outbox
 	acks   *acks
@@ -86,8 +87,12 @@ func Inner(stage string, cfg Config) int {
 	if err != nil {
 		return failed(err)
 	}
+	way, err := newWayOut()
+	if err != nil {
+		return failed(err)
+	}
 	s := &supervisor{
-		cfg: cfg, memory: os.NewFile(memoryFD, "memory"), runner: r, box: box, acks: newAcks(),
+		cfg: cfg, memory: os.NewFile(memoryFD, "memory"), runner: r, way: way, box: box, acks: newAcks(),
 		orders:       make(chan order, 256),
 		placed:       make(chan struct{}),
 		saving:       make(chan struct{}, 1),
@@ -149,6 +154,7 @@ func (s *supervisor) run(stdin, stdout *os.File) error {
 	s.background(func() { s.serveOrders(ctx) })
 	s.background(func() { s.serveControl(ctx) })
 	s.background(func() { s.serveStreams(ctx) })
+	s.background(func() { s.way.serve(ctx, s.link.openOutside) })
 	s.background(func() { s.watch(ctx) })
 	e := s.awaitEnd(terminate)
 	s.runsc.kill()
@@ -176,9 +182,10 @@ func (s *supervisor) launch(ctx context.Context, stdin, stdout *os.File) error {
 		return err
 	}
 	s.background(func() { _, _ = io.Copy(&s.stderr, errors) })
-	err = s.bring(ctx, stdio{stdin, stdout, stderr})
+	err = s.bring(ctx, stdio{stdin, stdout, stderr, []*os.File{s.way.r, s.way.w}})
 	stdout.Close()
 	stderr.Close()
+	s.way.launched()
 	if err != nil {
 		return err
 	}
@@ -283,7 +290,7 @@ func (s *supervisor) begin(ctx context.Context, q protocol.Request, launched <-c
 	}
 	ready, err := s.runner.resume(ctx, rest, protocol.Resume{
 		Acked: q.Start.Acked, Reseed: s.place.restored != "", ReseedPython: q.Start.Clone,
-		LimitBytes: limit, Env: map[string]string{}, Formats: []string{"png"}, Hostname: q.Start.Name,
+		LimitBytes: limit, Env: q.Start.Env, Formats: []string{"png"}, Hostname: q.Start.Name, WayOut: s.way.nonce,
 	})
 	if errors.Is(err, errEnded) {
 		<-s.sandboxEnded

@@ -253,7 +253,7 @@ func (s *supervisor) serveStream(ctx context.Context, stream net.Conn) {
 	}
 	switch q.Type {
 	case protocol.TypeComplete, protocol.TypeInspect, protocol.TypeVariables, protocol.TypeTable,
-		protocol.TypeReadFile, protocol.TypeWriteFile, protocol.TypeListFiles:
+		protocol.TypeReadFile, protocol.TypeWriteFile, protocol.TypeListFiles, protocol.TypeTrust:
 	default:
 		writeReply(stream, failure(&told{protocol.KindInvalid, "The supervisor knows no question " + q.Type + "."}), nil)
 		return

@@ -107,9 +107,10 @@ func (s *supervisor) alive() error {
 // freeze has runsc write the sandbox into dir. Requests wait meanwhile; one that is partly in the pipe is completed from dir after
 // a restore.
 func (s *supervisor) freeze(ctx context.Context, dir string) (m checkpoint.Manifest, err error) {
-	release := s.runner.in.hold()
+	release, open := s.runner.in.hold(), s.way.to.hold()
 	settled := s.runner.in.settle(settlePatience)
 	defer func() {
+		open()
 		release()
 		if !settled {
 			// gVisor has taken what was in the pipe into a buffer of its own, and wakes its reader only when more comes.

@@ -80,7 +80,7 @@ func (s *Server) changeMachine(w http.ResponseWriter, r *http.Request) error {
 	if err := readJSON(w, r, &body); err != nil {
 		return err
 	}
-	change := machine.Change{Name: body.Name, Title: body.Title, Tags: body.Tags, MemoryMB: body.MemoryMB}
+	change := machine.Change{Name: body.Name, Title: body.Title, Tags: body.Tags, MemoryMB: body.MemoryMB, Network: networkChange(body.Network)}
 	if body.ExpiresAt != nil {
 		change.ExpiresAt = &body.ExpiresAt.Time
 	}

@@ -18,6 +18,7 @@ func machineJSON(m machine.Machine) api.Machine {
 		ID: string(m.ID), Name: m.Name, Title: m.Title, Tags: m.Tags, Engine: m.Engine, Image: m.Image, MemoryMB: m.MemoryMB,
 		State: string(m.State), Notice: m.Notice, CreatedAt: m.CreatedAt.UTC(), LastActiveAt: m.LastActiveAt.UTC(),
 		ExpiresAt: utc(m.ExpiresAt), DeletedAt: utc(m.DeletedAt), NextSeq: m.NextSeq, RunningSeq: m.RunningSeq, Queued: m.Queued,
+		Network: networkJSON(m.Network),
 	}
 	if out.Tags == nil {
 		out.Tags = map[string]string{}
@@ -135,6 +136,10 @@ func (s *Server) eventJSON(e machine.Event) api.Event {
 		in := instructionJSON(name, *e.Instruction)
 		out.Instruction = &in
 		out.Seq = in.Seq
+	}
+	if e.Connection != nil {
+		c := connectionJSON(*e.Connection)
+		out.Connection = &c
 	}
 	if e.Item != nil {
 		item := itemJSON(name, e.Seq, *e.Item)

@@ -63,6 +63,12 @@ type Machines interface {
 	WriteFile(ctx context.Context, name, path string, offset int64, truncate bool, data []byte) error
 	ListFiles(ctx context.Context, name, path string) ([]machine.FileEntry, error)
 
+	Network(ctx context.Context, name string) (machine.NetworkState, error)
+	// Connections returns those that are not over, and of the others those on record, newest first.
+	Connections(ctx context.Context, name string, q machine.ConnectionQuery) ([]machine.Connection, error)
+	// Answer answers the question about a connection that waits for one.
+	Answer(ctx context.Context, name string, connection int64, answer machine.Answer) error
+
 	// Hello notes that a program is there, and has called so many more tools; Clients returns all that were ever seen, the last seen first.
 	Hello(ctx context.Context, client machine.Client, calls int) error
 	Clients(ctx context.Context) ([]machine.ClientUse, error)

@@ -85,6 +85,10 @@ func (s *Server) routes() []route {
 		{pattern: "POST /api/machines/{name}/rewind", handle: s.rewind},
 		{pattern: "POST /api/machines/{name}/fork", handle: s.fork},
 
+		{pattern: "GET /api/machines/{name}/network", handle: s.getNetwork},
+		{pattern: "GET /api/machines/{name}/connections", handle: s.listConnections},
+		{pattern: "POST /api/machines/{name}/connections/{id}/answer", handle: s.answerConnection},
+
 		{pattern: "POST /api/machines/{name}/complete", handle: s.complete},
 		{pattern: "POST /api/machines/{name}/inspect", handle: s.inspect},
 		{pattern: "GET /api/machines/{name}/variables", handle: s.listVariables},

@@ -33,17 +33,17 @@ func (s *Store) Machines(ctx context.Context) ([]machine.MachineRecord, error) {
 	}
 	var all []machine.MachineRecord
 	err = s.each(ctx, `SELECT id, title, tags, engine, image, memory_mb, notice, created_at, expires_at, deleted_at,
-		parent, live, life, touched, base, fallback, next_notice,
+		parent, live, life, touched, base, fallback, next_notice, network,
 		coalesce((SELECT max(seq) FROM instructions WHERE machine = m.id), -1) + 1,
 		max(last_active_at, coalesce((SELECT max(queued_at, coalesce(ended_at, 0)) FROM instructions WHERE machine = m.id ORDER BY seq DESC LIMIT 1), 0))
 		FROM machines m ORDER BY created_at, id`, nil, func(r scanner) (bool, error) {
 		var m machine.MachineRecord
-		var tags string
+		var tags, network string
 		var parent *string
 		var created, active int64
 		var expires, deleted *int64
 		err := r.Scan(&m.ID, &m.Title, &tags, &m.Engine, &m.Image, &m.MemoryMB, &m.Notice, &created, &expires, &deleted,
-			&parent, &m.Live, &m.Life, &m.Touched, &m.Base, &m.Fallback, &m.NextNotice, &m.NextSeq, &active)
+			&parent, &m.Live, &m.Life, &m.Touched, &m.Base, &m.Fallback, &m.NextNotice, &network, &m.NextSeq, &active)
 		if err != nil {
 			return false, err
 		}
@@ -52,6 +52,11 @@ func (s *Store) Machines(ctx context.Context) ([]machine.MachineRecord, error) {
 		m.ExpiresAt, m.DeletedAt = fromNanoPtr(expires), fromNanoPtr(deleted)
 		if err := json.Unmarshal([]byte(tags), &m.Tags); err != nil {
 			return false, fmt.Errorf("tags of machine %s: %w", m.ID, err)
+		}
+		if network != "" {
+			if err := json.Unmarshal([]byte(network), &m.Network); err != nil {
+				return false, fmt.Errorf("network policy of machine %s: %w", m.ID, err)
+			}
 		}
 		if parent != nil {
 			if err := json.Unmarshal([]byte(*parent), &m.Parent); err != nil {
@@ -70,6 +75,12 @@ func (w writer) PutMachine(m machine.MachineRecord) error {
 	if err != nil {
 		return err
 	}
+	network := ""
+	if n := m.Network; n.Mode != machine.NetworkDefault || len(n.Hosts)+len(n.Approved) > 0 {
+		if network, err = toJSON(n); err != nil {
+			return err
+		}
+	}
 	var parent any
 	if m.Parent != nil {
 		if parent, err = toJSON(m.Parent); err != nil {
@@ -77,14 +88,14 @@ func (w writer) PutMachine(m machine.MachineRecord) error {
 		}
 	}
 	err = w.s.exec(`INSERT INTO machines (id, name, title, tags, engine, image, memory_mb, notice, created_at, last_active_at,
-		expires_at, deleted_at, parent, live, life, touched, base, fallback, next_notice)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		expires_at, deleted_at, parent, live, life, touched, base, fallback, next_notice, network)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET name = excluded.name, title = excluded.title, tags = excluded.tags,
 		memory_mb = excluded.memory_mb, notice = excluded.notice, last_active_at = excluded.last_active_at,
 		expires_at = excluded.expires_at, deleted_at = excluded.deleted_at, live = excluded.live, life = excluded.life, touched = excluded.touched,
-		base = excluded.base, fallback = excluded.fallback, next_notice = excluded.next_notice`,
+		base = excluded.base, fallback = excluded.fallback, next_notice = excluded.next_notice, network = excluded.network`,
 		m.ID, m.Name, m.Title, tags, m.Engine, m.Image, m.MemoryMB, m.Notice, nano(m.CreatedAt), nano(m.LastActiveAt),
-		nanoPtr(m.ExpiresAt), nanoPtr(m.DeletedAt), parent, m.Live, m.Life, m.Touched, m.Base, m.Fallback, m.NextNotice)
+		nanoPtr(m.ExpiresAt), nanoPtr(m.DeletedAt), parent, m.Live, m.Life, m.Touched, m.Base, m.Fallback, m.NextNotice, network)
 	if err != nil {
 		return err
 	}

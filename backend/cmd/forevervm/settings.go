@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -34,7 +35,7 @@ func (a *app) settingsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			now, err := c.ChangeSettings(cmd.Context(), map[string]any{args[0]: settingValue(args[1])})
+			now, err := c.ChangeSettings(cmd.Context(), map[string]any{args[0]: settingValue(args[0], args[1])})
 			if err != nil {
 				return err
 			}
@@ -44,10 +45,13 @@ func (a *app) settingsCommand() *cobra.Command {
 	return group
 }
 
-// settingValue is a value as it was typed, for JSON.
-func settingValue(typed string) any {
+// settingValue is a value as it was typed, for JSON. Lists are written with commas.
+func settingValue(name, typed string) any {
 	if typed == "default" {
 		return nil
+	}
+	if strings.HasSuffix(name, "_hosts") || strings.HasSuffix(name, "_approved") {
+		return strings.FieldsFunc(typed, func(r rune) bool { return r == ',' || r == ' ' })
 	}
 	if n, err := strconv.ParseInt(typed, 10, 64); err == nil {
 		return n
@@ -69,5 +73,8 @@ func writeSettings(w io.Writer, s api.Settings) {
 	fmt.Fprintf(table, "max_in_memory_mb\t%d\tMiB of all machines; beyond it idle ones leave memory (0: no limit)\n", s.MaxInMemoryMB)
 	fmt.Fprintf(table, "min_free_memory_mb\t%d\tMiB of the computer's memory to leave free\n", s.MinFreeMemoryMB)
 	fmt.Fprintf(table, "update_check\t%s\twhether newer releases are looked for by themselves: daily or off\n", s.UpdateCheck)
+	fmt.Fprintf(table, "network\t%s\twhat machines may reach that have no policy of their own: off, ask, public, list\n", s.Network)
+	fmt.Fprintf(table, "network_hosts\t%s\thosts named for these machines, with commas in between\n", strings.Join(s.NetworkHosts, ","))
+	fmt.Fprintf(table, "network_approved\t%s\tpublic hosts that were approved of for all machines when one asked\n", strings.Join(s.NetworkApproved, ","))
 	table.Flush()
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/docker/docker/api/types/volume"
 	"go.uber.org/goleak"
 
+	"github.com/forevervm/desktop/backend/egress/egresstest"
 	"github.com/forevervm/desktop/backend/engine/docker/dockertest"
 	"github.com/forevervm/desktop/backend/engine/enginetest"
 	"github.com/forevervm/desktop/backend/machine"
@@ -58,6 +59,7 @@ func TestConformance(t *testing.T) {
 			Engine:     e,
 			Disconnect: func(s machine.Sandbox) { s.(*Sandbox).Disconnect() },
 			Processes:  func(t testing.TB, id machine.ID) map[string]int { return processes(t, e, id) },
+			Outside:    egresstest.Undialled,
 			Leftovers:  func(t testing.TB) []string { return leftovers(t, e) },
 		}
 	})

@@ -123,7 +123,8 @@ func (e *Engine) start(ctx context.Context, d *daemon, spec machine.StartSpec, p
 	folder := local.Checkpoints(e.store.Machine(spec.ID))
 	s := stay{
 		id: spec.ID, name: spec.Name, parts: parts, folder: folder, memory: int64(spec.MemoryMB) << 20,
-		start: protocol.Start{Name: spec.Name, LimitBytes: int64(spec.MemoryMB) << 20, Life: spec.Life, Clone: spec.Clone || spec.Checkpoint == ""},
+		start:       protocol.Start{Name: spec.Name, LimitBytes: int64(spec.MemoryMB) << 20, Life: spec.Life, Clone: spec.Clone || spec.Checkpoint == "", Env: spec.Env},
+		authorities: spec.Authorities, connect: spec.Connect,
 	}
 	for _, a := range spec.Acked {
 		s.start.Acked = append(s.start.Acked, [2]int{a.Seq, a.Index})

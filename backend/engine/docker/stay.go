@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -32,6 +33,9 @@ type stay struct {
 	restore  string            // folder of the checkpoint to begin with, named by its id
 	template templateCopy      // where restore is empty; the zero value starts afresh
 	start    protocol.Start
+
+	authorities []byte         // see machine.StartSpec
+	connect     func(net.Conn) // see machine.StartSpec
 }
 
 // Sandbox is one machine in memory, in a container.
@@ -205,8 +209,10 @@ func (b *Sandbox) connect(ctx context.Context) error {
 	b.e.running.Add(1)
 	var err error
 	b.Sandbox, err = link.Connect(ctx, b.attached, link.Options{
-		Start: b.stay.start,
-		Kill:  b.kill,
+		Start:       b.stay.start,
+		Authorities: b.stay.authorities,
+		Connect:     b.stay.connect,
+		Kill:        b.kill,
 		Wait: func() {
 			defer b.e.running.Done()
 			b.seeOff()

@@ -211,68 +211,8 @@ var escapeTests = []test{
 			`, os.Getpid(), pids["supervisor"], pids["sandbox"]), "0")
 		}
 	}},
-	{"Network", func(t *testing.T, s Subject) {
-		var targets, datagrams []string
-		var came, packets []*atomic.Int32
-		for _, address := range ownAddresses(t) {
-			port, n := listen(t, address)
-			targets = append(targets, net.JoinHostPort(address, port))
-			came = append(came, n)
-			port, n = listenUDP(t, address)
-			datagrams = append(datagrams, net.JoinHostPort(address, port))
-			packets = append(packets, n)
-		}
-		t.Logf("canaries sing at %q", targets)
-		name := canary(t)
-		visitors := listenUnix(t, name)
-		m := s.fresh(t)
-		m.value("targets, datagrams = " + pythonList(targets) + ", " + pythonList(datagrams))
-		m.expect(`
-			import socket, time
-			reached = []
-			start = time.monotonic()
-			for host, port in [tuple(t.rsplit(":", 1)) for t in targets] + [("169.254.169.254", 80), ("10.0.0.1", 53), ("172.17.0.1", 80),
-					("192.168.0.1", 80), ("192.168.1.1", 80), ("1.1.1.1", 443), ("host.docker.internal", 80), ("0.0.0.0", int(targets[0].rsplit(":", 1)[1]))]:
-				try:
-					socket.create_connection((host, int(port)), timeout=5).close()
-					reached.append(host)
-				except OSError: pass
-			for family, kind, proto in ((socket.AF_INET, socket.SOCK_RAW, 1), (socket.AF_PACKET, socket.SOCK_RAW, 0x300)):
-				try: socket.socket(family, kind, proto); reached.append(str(family))
-				except OSError: pass
-			try: socket.getaddrinfo("example.org", 80); reached.append("dns")
-			except OSError: pass
-			try: socket.create_connection(("::1", int(targets[0].rsplit(":", 1)[1])), timeout=5); reached.append("::1")
-			except OSError: pass
-			reached
-		`, "[]")
-		m.expect("time.monotonic() - start < 20", "True")
-		m.expect(`
-			reached = []
-			udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-			for host, port in (d.rsplit(":", 1) for d in datagrams):
-				try: udp.sendto(b"x", (host, int(port)))
-				except OSError: pass
-			for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET):
-				try: socket.socket(socket.AF_UNIX, kind).connect("\0`+name+`"); reached.append("unix")
-				except OSError: pass
-			reached
-		`, "[]")
-		for i, n := range packets {
-			if got := n.Load(); got != 1 {
-				t.Errorf("%s got %d packets from inside", datagrams[i], got-1)
-			}
-		}
-		if got := visitors.Load(); got != 1 {
-			t.Errorf("the socket without a file was reached %d times from inside", got-1)
-		}
-		for i, n := range came {
-			if got := n.Load(); got != 1 { // the one that the canary sang with
-				t.Errorf("%s was reached %d times from inside", targets[i], got-1)
-			}
-		}
-		m.expect("server = socket.create_server(('127.0.0.1', 0)); c = socket.create_connection(server.getsockname()); 'loopback works'", "'loopback works'")
-	}},
+	{"Network", func(t *testing.T, s Subject) { testNoWayAround(t, s, nil, `("1.1.1.1", 443)`) }},
+	{"NetworkWithPolicy", func(t *testing.T, s Subject) { testNoWayAround(t, s, s.Outside(t), "") }},
 	{"OutsideSocketsFailCleanly", func(t *testing.T, s Subject) {
 		m := s.fresh(t)
 		m.value("import socket; udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); tcp = socket.socket(); tcp.settimeout(5)")
@@ -350,4 +290,69 @@ func pythonList(list []string) string {
 		quoted[i] = fmt.Sprintf("%q", s)
 	}
 	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+// testNoWayAround tries whether a machine reaches anything of this computer's, or of the networks that it is in, past or by what
+// answers its connections.
+func testNoWayAround(t *testing.T, s Subject, connect func(net.Conn), public string) {
+	var targets, datagrams []string
+	var came, packets []*atomic.Int32
+	for _, address := range ownAddresses(t) {
+		port, n := listen(t, address)
+		targets = append(targets, net.JoinHostPort(address, port))
+		came = append(came, n)
+		port, n = listenUDP(t, address)
+		datagrams = append(datagrams, net.JoinHostPort(address, port))
+		packets = append(packets, n)
+	}
+	t.Logf("canaries sing at %q", targets)
+	name := canary(t)
+	visitors := listenUnix(t, name)
+	m := s.start(t, machine.StartSpec{ID: s.newID(t), Env: outsideEnv, Connect: connect})
+	m.value("targets, datagrams = " + pythonList(targets) + ", " + pythonList(datagrams))
+	m.expect(`
+		import _socket, socket, time
+		reached = []
+		start = time.monotonic()
+		for host, port in [tuple(t.rsplit(":", 1)) for t in targets] + [("169.254.169.254", 80), ("10.0.0.1", 53), ("172.17.0.1", 80),
+				("192.168.0.1", 80), ("192.168.1.1", 80), ("host.docker.internal", 80), ("0.0.0.0", int(targets[0].rsplit(":", 1)[1]))] + [`+public+`]:
+			try:
+				socket.create_connection((host, int(port)), timeout=5).close()
+				reached.append(host)
+			except OSError: pass
+		for family, kind, proto in ((socket.AF_INET, socket.SOCK_RAW, 1), (socket.AF_PACKET, socket.SOCK_RAW, 0x300)):
+			try: socket.socket(family, kind, proto); reached.append(str(family))
+			except OSError: pass
+		try: _socket.getaddrinfo("example.org", 80); reached.append("dns")
+		except OSError: pass
+		try: socket.create_connection(("::1", int(targets[0].rsplit(":", 1)[1])), timeout=5); reached.append("::1")
+		except OSError: pass
+		reached
+	`, "[]")
+	m.expect("time.monotonic() - start < 20", "True")
+	m.expect(`
+		reached = []
+		udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+		for host, port in (d.rsplit(":", 1) for d in datagrams):
+			try: udp.sendto(b"x", (host, int(port)))
+			except OSError: pass
+		for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET):
+			try: socket.socket(socket.AF_UNIX, kind).connect("\0`+name+`"); reached.append("unix")
+			except OSError: pass
+		reached
+	`, "[]")
+	for i, n := range packets {
+		if got := n.Load(); got != 1 {
+			t.Errorf("%s got %d packets from inside", datagrams[i], got-1)
+		}
+	}
+	if got := visitors.Load(); got != 1 {
+		t.Errorf("the socket without a file was reached %d times from inside", got-1)
+	}
+	for i, n := range came {
+		if got := n.Load(); got != 1 { // the one that the canary sang with
+			t.Errorf("%s was reached %d times from inside", targets[i], got-1)
+		}
+	}
+	m.expect("server = socket.create_server(('127.0.0.1', 0)); c = socket.create_connection(server.getsockname()); 'loopback works'", "'loopback works'")
 }

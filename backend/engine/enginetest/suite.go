@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"net"
 	"testing"
 	"time"
 
@@ -25,6 +26,8 @@ type Subject struct {
 	// Processes tells the process ids of a machine in memory by their part, such as "supervisor" or "sandbox"; nil for
 	// engines whose processes are not ours.
 	Processes func(t testing.TB, id machine.ID) map[string]int
+	// Outside makes what answers a machine's connections under the default policy, and fails the test when it dials.
+	Outside func(t *testing.T) func(net.Conn)
 	// Leftovers tells what is left of machines that are not in memory, one line each: processes, mounts, folders, control
 	// groups. It waits a moment for what is just vanishing.
 	Leftovers func(t testing.TB) []string
@@ -41,7 +44,7 @@ func Run(t *testing.T, newSubject func(t *testing.T) Subject) {
 		tests []test
 	}{
 		{"Life", lifeTests}, {"Checkpoint", checkpointTests}, {"Running", runningTests}, {"Limits", limitTests},
-		{"Files", fileTests}, {"Hostile", hostileTests}, {"Escape", escapeTests}, {"Death", deathTests}, {"Many", manyTests},
+		{"Files", fileTests}, {"Network", networkTests}, {"Hostile", hostileTests}, {"Escape", escapeTests}, {"Death", deathTests}, {"Many", manyTests},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, one := range group.tests {

@@ -78,21 +78,26 @@ func (e *Engine) Start(ctx context.Context, spec machine.StartSpec) (machine.San
 	for i, a := range spec.Acked {
 		acked[i] = [2]int{a.Seq, a.Index}
 	}
-	start := protocol.Start{Name: spec.Name, LimitBytes: limit, Acked: acked, Clone: spec.Clone || spec.Checkpoint == "", Life: spec.Life, Unsynced: true}
-	if spec.Checkpoint == "" {
-		return e.launchNew(ctx, parts, cfg, start)
+	opts := link.Options{
+		Start: protocol.Start{
+			Name: spec.Name, LimitBytes: limit, Acked: acked, Clone: spec.Clone || spec.Checkpoint == "", Life: spec.Life, Unsynced: true, Env: spec.Env,
+		},
+		Authorities: spec.Authorities, Connect: spec.Connect,
 	}
-	return e.launch(ctx, cfg, start)
+	if spec.Checkpoint == "" {
+		return e.launchNew(ctx, parts, cfg, opts)
+	}
+	return e.launch(ctx, cfg, opts)
 }
 
 // launchNew is launch from the template. One that cannot be restored is made anew, once.
-func (e *Engine) launchNew(ctx context.Context, p local.Parts, cfg sandbox.Config, start protocol.Start) (machine.Sandbox, error) {
+func (e *Engine) launchNew(ctx context.Context, p local.Parts, cfg sandbox.Config, opts link.Options) (machine.Sandbox, error) {
 	for again := false; ; again = true {
 		var err error
 		if cfg.Restore, err = e.template(ctx, p); err != nil {
 			return nil, err
 		}
-		s, err := e.launch(ctx, cfg, start)
+		s, err := e.launch(ctx, cfg, opts)
 		if again || !errors.Is(err, machine.ErrCheckpointUnusable) {
 			return s, err
 		}
@@ -104,14 +109,14 @@ func (e *Engine) launchNew(ctx context.Context, p local.Parts, cfg sandbox.Confi
 }
 
 // launch brings a machine into memory: in the sandbox that was made ahead where there is one, else in one of its own.
-func (e *Engine) launch(ctx context.Context, cfg sandbox.Config, start protocol.Start) (*link.Sandbox, error) {
+func (e *Engine) launch(ctx context.Context, cfg sandbox.Config, opts link.Options) (*link.Sandbox, error) {
 	if err := os.MkdirAll(cfg.Machine, 0o700); err != nil {
 		return nil, local.Describe(err)
 	}
 	if cfg.Restore != "" {
 		time.AfterFunc(refillAfter, func() { e.spares.refill(cfg) })
 		if sp := e.spares.take(cfg); sp != nil {
-			s, err := e.connect(ctx, sp.supervisor, cfg.Machine, start)
+			s, err := e.connect(ctx, sp.supervisor, cfg.Machine, opts)
 			if err == nil || ctx.Err() != nil {
 				e.spares.ahead.Worked()
 				return s, err
@@ -122,26 +127,26 @@ func (e *Engine) launch(ctx context.Context, cfg sandbox.Config, start protocol.
 				return nil, err
 			}
 			// The checkpoint may be to blame as well: a sandbox of its own tells.
-			if s, err = e.alone(ctx, cfg, start); err == nil {
+			if s, err = e.alone(ctx, cfg, opts); err == nil {
 				e.spares.failed()
 			}
 			return s, err
 		}
 	}
-	return e.alone(ctx, cfg, start)
+	return e.alone(ctx, cfg, opts)
 }
 
 // alone brings a machine into memory in a sandbox that is made for it.
-func (e *Engine) alone(ctx context.Context, cfg sandbox.Config, start protocol.Start) (*link.Sandbox, error) {
+func (e *Engine) alone(ctx context.Context, cfg sandbox.Config, opts link.Options) (*link.Sandbox, error) {
 	p, err := e.spawn(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return e.connect(ctx, p, cfg.Machine, start)
+	return e.connect(ctx, p, cfg.Machine, opts)
 }
 
 // connect waits until a supervisor has its machine in memory.
-func (e *Engine) connect(ctx context.Context, p *supervisor, machineDir string, start protocol.Start) (*link.Sandbox, error) {
+func (e *Engine) connect(ctx context.Context, p *supervisor, machineDir string, opts link.Options) (*link.Sandbox, error) {
 	wait := func() {
 		defer e.running.Done()
 		<-p.ended
@@ -156,7 +161,8 @@ func (e *Engine) connect(ctx context.Context, p *supervisor, machineDir string, 
 		}
 	}
 	e.running.Add(1)
-	return link.Connect(ctx, p.pipes, link.Options{Start: start, Kill: p.kill, Wait: wait})
+	opts.Kill, opts.Wait = p.kill, wait
+	return link.Connect(ctx, p.pipes, opts)
 }
 
 // tailOf reads the end of what a supervisor wrote to its stderr.

@@ -23,6 +23,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
+	"github.com/forevervm/desktop/backend/egress/egresstest"
 	"github.com/forevervm/desktop/backend/engine/enginetest"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/sandbox/cgroup"
@@ -80,11 +81,11 @@ func TestMetadataAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Whoever is not root is in a name space of users, where unshare may make one.
-	cmd := exec.CommandContext(t.Context(), "unshare", "--user", "--map-root-user", "--net", program, "-test.v", "-test.run", "^TestConformance$/^Escape$/^Network$")
+	cmd := exec.CommandContext(t.Context(), "unshare", "--user", "--map-root-user", "--net", program, "-test.v", "-test.run", "^TestConformance$/^Escape$/^Network")
 	cmd.Env = append(os.Environ(), ownNetwork+"="+address)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "--- PASS: TestConformance/Escape/Network") || !strings.Contains(string(out), address) {
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestConformance/Escape/NetworkWithPolicy") || !strings.Contains(string(out), address) {
 		t.Errorf("%v:\n%s", err, out)
 	}
 }
@@ -97,6 +98,7 @@ func TestConformance(t *testing.T) {
 			Engine:     seen,
 			Disconnect: func(s machine.Sandbox) { s.(*link.Sandbox).Disconnect() },
 			Processes:  func(t testing.TB, id machine.ID) map[string]int { return processes(t, e.store.Machine(id)) },
+			Outside:    egresstest.Undialled,
 			Leftovers:  seen.leftovers,
 		}
 	})

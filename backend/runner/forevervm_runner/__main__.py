@@ -8,6 +8,7 @@ import socket
 import sys
 from typing import NoReturn
 
+from . import outside
 from .capture import Capture
 from .channel import Channel
 from .descriptors import hidden
@@ -17,21 +18,27 @@ from .window import Window
 
 
 def main() -> int:
+    reachable = outside.given()
     wire = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3), fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3)
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     os.dup2(null, 0)
     os.dup2(null, 1)
+    way_out = outside.start(close=(*wire, null)) if reachable else None
     captures = [Capture("stdout"), Capture("stderr")]
     window = Window()
     (work, works_end), (side, sides_end) = socket.socketpair(), socket.socketpair()
     worker_pid = os.fork()
     if worker_pid == 0:
+        if way_out is not None:
+            _reach_out()
         for fd in (*wire, captures[0].fd, captures[1].fd, work.detach(), side.detach()):
             os.close(fd)
+        if way_out is not None:
+            way_out.control.close()
         _worker(null, captures, window, works_end, sides_end)
     works_end.close()
     sides_end.close()
-    return _relay(Relay(*wire, captures, WorkerProcess(worker_pid, Channel(work), Channel(side), window)))
+    return _relay(Relay(*wire, captures, WorkerProcess(worker_pid, Channel(work), Channel(side), window), way_out))
 
 
 def _relay(relay: Relay) -> int:
@@ -42,6 +49,15 @@ def _relay(relay: Relay) -> int:
     with contextlib.suppress(OSError):
         os.killpg(relay.worker.pid, signal.SIGKILL)
     os._exit(status)
+
+
+def _reach_out() -> None:
+    """Here and in every Python that is started from here, sockets reach the outside."""
+    from . import reach
+
+    reach.install()
+    here = os.path.dirname(os.path.abspath(__file__))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [f"{here}/site", os.environ.get("PYTHONPATH")]))
 
 
 def _worker(null: int, captures: list[Capture], window: Window, work: socket.socket, side: socket.socket) -> NoReturn:

@@ -22,6 +22,7 @@ from .files import FileThread
 from .frames import BadFrame, Header, Message, nested, wire_frame
 from .instructions import Instruction, Instructions
 from .outbox import Outbox
+from .outside import WayOut
 from .questions import Question, Questions
 from .window import Window
 from .wire import Closed, Wire
@@ -46,7 +47,7 @@ QUESTIONS = {
     "limit": ANSWER_SECONDS,
     "table": TABLE_SECONDS,
 }
-FILE_REQUESTS = ("read_file", "write_file", "list_files")
+FILE_REQUESTS = ("read_file", "write_file", "list_files", "trust")
 BUSY = "busy: Python is occupied; ask again when the running instruction lets go."
 
 _READABLE = select.POLLIN | select.POLLHUP | select.POLLERR
@@ -67,8 +68,13 @@ class WorkerProcess:
 class Relay:
     """See the module."""
 
-    def __init__(self, read_fd: int, write_fd: int, captures: list[Capture], worker: WorkerProcess) -> None:
+    def __init__(
+        self, read_fd: int, write_fd: int, captures: list[Capture], worker: WorkerProcess, way_out: WayOut | None
+    ) -> None:
         self.worker = worker
+        self._way_out = way_out
+        # The digest of the certificate authorities that were put into the machine; empty for those of its image.
+        self._trusts = ""
         self._wire = Wire(read_fd, write_fd)
         self._captures = captures
         self._outbox = Outbox()
@@ -164,6 +170,8 @@ class Relay:
         elif kind == "cancel":
             self._instructions.cancel(int(header["seq"]))
         elif kind == "resume":
+            if self._way_out is not None and (nonce := header.get("way_out")):
+                self._way_out.begin(str(nonce))
             self._resume = header
             self._begin_resume()
         elif kind in QUESTIONS:
@@ -223,6 +231,7 @@ class Relay:
             "last_seq": doing.last_seq,
             "running": doing.running_seq,
             "queued": doing.queued,
+            "trusts": self._trusts,
         }
         if sync is not None:
             ready["sync"] = sync
@@ -285,13 +294,18 @@ class Relay:
             processes.send_signal(worker, processes.NUDGE)
             self._signal_started(instruction, signal.SIGTERM if times == 2 else signal.SIGKILL)
 
+    @property
+    def _ours(self) -> set[int]:
+        """The processes that are not the user's."""
+        return {self.worker.pid, os.getpid()} | ({self._way_out.pid} if self._way_out is not None else set())
+
     def _signal_started(self, instruction: Instruction, number: int) -> None:
         """Signals the processes that the instruction has started."""
         worker = self.worker.pid
         if number == signal.SIGINT and not _many():
             return processes.send_signal(processes.descendants(worker) - instruction.others, number)
         with processes.stopped(worker):  # it is the leader of their group
-            started = processes.running() - {worker, os.getpid()} if _many() else processes.descendants(worker)
+            started = processes.running() - self._ours if _many() else processes.descendants(worker)
             processes.send_signal(started - instruction.others, number)
 
     # -- the worker's side ----------------------------------------------------------------------------------
@@ -391,6 +405,7 @@ class Relay:
         if status is not None:
             self._die(status)
         for header, payload in self._files.replies():
+            self._trusts = header.get("trusts", self._trusts)
             self._reply(header["id"], header.get("result"), payload, header.get("error"))
 
     def _lost(self) -> None:

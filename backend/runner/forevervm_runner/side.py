@@ -35,6 +35,8 @@ class Side:
         self.baseline_bytes = 0
         # The formats of figures where an instruction does not say.
         self.formats = ["png"]
+        # What the environment was given.
+        self._given: dict[str, str] = {}
         self._answers: dict[str, Callable[[Header, str], Header]] = {
             "complete": self._complete,
             "inspect": self._inspect,
@@ -120,6 +122,13 @@ class Side:
             with contextlib.suppress(Exception):
                 reseed.reseed_python()
         with contextlib.suppress(Exception):
-            os.environ.update(header["env"])
+            self._give(header["env"])
         self.formats = [name for name in header["formats"] if name in FORMATS] or ["png"]
         return self._limit(header, "")
+
+    def _give(self, env: dict[str, str]) -> None:
+        """Sets variables. What the user's code has made of them is left alone."""
+        for name, value in env.items():
+            if os.environ.get(name) == self._given.get(name):
+                os.environ[name] = value
+        self._given = dict(env)

@@ -22,6 +22,10 @@ import (
 // Options are what Connect needs beside the connection.
 type Options struct {
 	Start protocol.Start
+	// Authorities are the certificate authorities, in PEM, that the machine is to trust; empty for those of its image.
+	Authorities []byte
+	// Connect takes each connection of the machine's to the outside and returns when it is over; nil refuses them.
+	Connect func(net.Conn)
 	// Kill ends the supervisor and its sandbox at once. It is called at most once, by Kill or when the link breaks.
 	Kill func()
 	// Wait returns when nothing of the supervisor is left. It is called once.
@@ -78,6 +82,7 @@ func Connect(ctx context.Context, conn io.ReadWriteCloser, opts Options) (*Sandb
 		if frames, err = s.open(protocol.TypeFrames); err == nil {
 			go s.listen(control)
 			go s.follow(frames)
+			go s.takeConnections()
 			err = s.start(ctx)
 			if err == nil {
 				return s, nil
@@ -113,6 +118,9 @@ func (s *Sandbox) start(ctx context.Context) error {
 	ready, err := protocol.ParseReady(protocol.Frame{Type: protocol.TypeReady, Header: reply.Result})
 	if err != nil {
 		return fmt.Errorf("the supervisor's answer: %w", err)
+	}
+	if err := s.trust(ctx, ready.Trusts); err != nil {
+		return err
 	}
 	s.ready = machine.Ready{Python: plain(ready.Python, maxVersion), LastSeq: ready.LastSeq, Running: ready.Running, Queued: ready.Queued}
 	return nil

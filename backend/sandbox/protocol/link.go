@@ -16,6 +16,7 @@ const (
 	TypeDiscard    = "discard"
 	TypeStats      = "stats"
 	TypeEnded      = "ended"
+	TypeConnect    = "connect" // opens, from the supervisor's side, the stream of a connection to the outside
 )
 
 // Types of requests to the runner.
@@ -33,6 +34,7 @@ const (
 	TypeWriteFile = "write_file"
 	TypeListFiles = "list_files"
 	TypeLimit     = "limit"
+	TypeTrust     = "trust"
 )
 
 // MaxFileChunk bounds how much of a file one request moves, in bytes.
@@ -57,6 +59,8 @@ type Request struct {
 	LimitBytes *int64 `json:"limit_bytes,omitempty"`
 	// Checkpoint is the id of one that the daemon has carried away.
 	Checkpoint string `json:"checkpoint,omitempty"`
+	// Digest names the payload.
+	Digest string `json:"digest,omitempty"`
 
 	Start *Start `json:"start,omitempty"`
 }
@@ -75,6 +79,8 @@ type Start struct {
 	Unsynced bool `json:"unsynced,omitempty"`
 	// After is the id of the machine's newest checkpoint, where the supervisor cannot see it: new ones are numbered on from there.
 	After string `json:"after,omitempty"`
+	// Env is what the machine's environment gets, unless its code has changed it.
+	Env map[string]string `json:"env,omitempty"`
 }
 
 // Reply answers the request with the same ID. Error is a sentence for a person, Kind one of the Kind constants.

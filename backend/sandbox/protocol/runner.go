@@ -42,6 +42,7 @@ type Resume struct {
 	Formats      []string          `json:"formats"`
 	Hostname     string            `json:"hostname"`
 	Sync         string            `json:"sync,omitempty"`
+	WayOut       string            `json:"way_out,omitempty"`
 }
 
 // Ready is the runner's answer to Resume.
@@ -53,6 +54,8 @@ type Ready struct {
 	Running  *int   `json:"running"`
 	Queued   []int  `json:"queued"`
 	Sync     string `json:"sync"`
+	// Trusts is the digest of the certificate authorities that the machine was given; empty where it has those of its image.
+	Trusts string `json:"trusts"`
 }
 
 // ParseReady reads and checks a ready frame.
@@ -61,7 +64,7 @@ func ParseReady(f Frame) (Ready, error) {
 	if err := f.Decode(&r); err != nil {
 		return Ready{}, err
 	}
-	if len(r.Python) > maxShort || r.LastSeq < -1 || r.LastSeq > MaxSeq || len(r.Queued) > maxQueued || r.Baseline < 0 {
+	if len(r.Python) > maxShort || len(r.Trusts) > maxShort || r.LastSeq < -1 || r.LastSeq > MaxSeq || len(r.Queued) > maxQueued || r.Baseline < 0 {
 		return Ready{}, violation("a ready frame out of bounds")
 	}
 	if r.Running != nil && !validSeq(*r.Running) {

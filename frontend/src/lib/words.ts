@@ -103,7 +103,7 @@ export const words = {
 
   welcome: {
     title: 'Your AI can run code here, safely',
-    text: 'A machine is a sandbox on your own computer. Code that runs in it cannot see your files or your network. What it computes stays there for as long as you want, and you can watch every step.',
+    text: 'A machine is a sandbox on your own computer. Code that runs in it cannot see your files or your network, only the public internet. What it computes stays there for as long as you want, and you can watch every step.',
     ask: 'Ask your AI app',
     askText:
       'Once Claude Desktop or another AI app is connected, ask it to analyse something. The machine it makes appears at the left, and you see its work live.',

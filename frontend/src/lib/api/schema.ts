@@ -957,6 +957,76 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/machines/{name}/network': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    /**
+     * What the machine may reach
+     * @description It is changed with PATCH /api/machines/{name}.
+     */
+    get: operations['getNetwork'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/machines/{name}/connections': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Connections of the machine to the outside, newest first
+     * @description Those that are open or wait for an answer, and of those that are over the last few thousand. Events tell of each as it gets on.
+     */
+    get: operations['listConnections'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/machines/{name}/connections/{id}/answer': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+        id: number;
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Answer the question whether a host may be reached
+     * @description All connections of the machine that wait for the same host have the answer. One that does not wait any more is a Conflict.
+     */
+    post: operations['answerConnection'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/machines/{name}/variables': {
     parameters: {
       query?: never;
@@ -1134,6 +1204,15 @@ export interface components {
        * @enum {string}
        */
       update_check: 'daily' | 'off';
+      /**
+       * @description What machines may reach that have no policy of their own; default public
+       * @enum {string}
+       */
+      network: 'off' | 'ask' | 'public' | 'list';
+      /** @description Named by hand, for these machines: names, *.names, addresses and ranges, each perhaps with :port */
+      network_hosts: string[];
+      /** @description Public hosts that were approved of for all machines when one asked */
+      network_approved: string[];
     };
     /** @description Absent ones stay as they are; null returns one to its default. */
     SettingsChange: {
@@ -1150,6 +1229,10 @@ export interface components {
       min_free_memory_mb?: number | null;
       /** @enum {string|null} */
       update_check?: 'daily' | 'off' | null;
+      /** @enum {string|null} */
+      network?: 'off' | 'ask' | 'public' | 'list' | null;
+      network_hosts?: string[] | null;
+      network_approved?: string[] | null;
     };
     Update: {
       /** @description The one that runs */
@@ -1335,6 +1418,69 @@ export interface components {
       running_seq?: number;
       queued: number;
       stats?: components['schemas']['Stats'];
+      network: components['schemas']['NetworkPolicy'];
+    };
+    /**
+     * @description What a machine may reach. Whatever it is, addresses of the computer and of the networks that it is in (loopback, private, link-local
+     *     and the like) are reached only where they are named in `hosts` without a wildcard, by name or by address.
+     */
+    NetworkPolicy: {
+      /**
+       * @description default: what the settings say; ask: a person, about each new host
+       * @enum {string}
+       */
+      mode: 'default' | 'off' | 'ask' | 'public' | 'list';
+      /** @description Named by hand: names, *.names, addresses and ranges, each perhaps with :port */
+      hosts?: string[];
+      /** @description Public hosts that a person has approved of when asked */
+      approved?: string[];
+    };
+    /** @description Absent fields stay as they are. Connections that are open stay; where the mode is off, they end when they next carry something. */
+    NetworkChange: {
+      /** @enum {string} */
+      mode?: 'default' | 'off' | 'ask' | 'public' | 'list';
+      hosts?: string[];
+      approved?: string[];
+    };
+    Network: {
+      policy: components['schemas']['NetworkPolicy'];
+      effective: components['schemas']['NetworkPolicy'];
+      /** @description The proxy that this computer needs. It resolves names, so the addresses behind them are not checked */
+      upstream?: string;
+    };
+    Connection: {
+      /** @description Counts up with time */
+      id: number;
+      host: string;
+      port: number;
+      /** @description That was dialled; absent where a proxy of this computer resolves names */
+      address?: string;
+      /** @description The instruction that ran */
+      seq?: number;
+      /**
+       * @description asking: it waits for an answer
+       * @enum {string}
+       */
+      state: 'asking' | 'open' | 'closed' | 'denied' | 'failed';
+      /** @description Why it was denied, or failed */
+      reason?: string;
+      /** Format: date-time */
+      started_at: string;
+      /** Format: date-time */
+      ended_at?: string;
+      sent_bytes: number;
+      received_bytes: number;
+    };
+    ConnectionList: {
+      items: components['schemas']['Connection'][];
+      next?: string;
+    };
+    Answer: {
+      /**
+       * @description once: while the present instruction runs; machine: always, for this machine; always: for all machines
+       * @enum {string}
+       */
+      answer: 'once' | 'machine' | 'always' | 'deny';
     };
     Parent: {
       id: string;
@@ -1377,6 +1523,7 @@ export interface components {
        * @description null means never
        */
       expires_at?: string | null;
+      network?: components['schemas']['NetworkChange'];
     };
     Execute: {
       code: string;
@@ -1611,12 +1758,13 @@ export interface components {
         | 'instruction'
         | 'item'
         | 'checkpoint'
+        | 'connection'
         | 'status'
         | 'client'
         | 'reset'
         | 'ping';
       machine?: components['schemas']['Machine'];
-      /** @description The machine's, for item, checkpoint, instruction and purged */
+      /** @description The machine's, for item, checkpoint, connection, instruction and purged */
       name?: string;
       /** @description Of the instruction that the item belongs to; absent means 0 */
       seq?: number;
@@ -1625,6 +1773,7 @@ export interface components {
       status?: components['schemas']['Status'];
       /** @description A program that has said that it is there */
       client?: components['schemas']['Client'];
+      connection?: components['schemas']['Connection'];
     };
     StreamMessage: {
       item?: components['schemas']['Item'];
@@ -3063,6 +3212,84 @@ export interface operations {
         content: {
           'application/json': components['schemas']['Inspection'];
         };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  getNetwork: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Its own policy and what follows from it */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Network'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  listConnections: {
+    parameters: {
+      query?: {
+        cursor?: string;
+        limit?: number;
+      };
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ConnectionList'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  answerConnection: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['Answer'];
+      };
+    };
+    responses: {
+      /** @description It is answered */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
       };
       default: components['responses']['Error'];
     };

@@ -1,0 +1,171 @@
+package egress
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// bufferSize is how much is carried at once, one way, in bytes.
+const bufferSize = 64 << 10
+
+var buffers = sync.Pool{New: func() any { b := make([]byte, bufferSize); return &b }}
+
+// guest is a connection from inside a machine.
+type guest struct {
+	net.Conn
+	ctx   context.Context
+	in    *bufio.Reader // what has been looked at already comes from here first
+	visit machine.Visit
+
+	once   sync.Once
+	closed chan struct{}
+}
+
+func newGuest(ctx context.Context, conn net.Conn, visit machine.Visit) *guest {
+	return &guest{Conn: conn, ctx: ctx, in: bufio.NewReaderSize(conn, 4<<10), visit: visit, closed: make(chan struct{})}
+}
+
+func (g *guest) Read(b []byte) (int, error) {
+	if g.in.Buffered() > 0 {
+		return g.in.Read(b)
+	}
+	return g.Conn.Read(b)
+}
+
+// Close ends the connection.
+func (g *guest) Close() error {
+	g.once.Do(func() { close(g.closed) })
+	return g.Conn.Close()
+}
+
+// CloseWrite says that nothing more follows, where the connection can say that.
+func (g *guest) CloseWrite() error { return closeWrite(g.Conn) }
+
+// counted is a connection to the outside whose bytes count.
+type counted struct {
+	net.Conn
+	proxy *Proxy
+	visit machine.Visit
+
+	sent, received atomic.Int64
+	cut            atomic.Pointer[refusal] // why it was ended
+	told           atomic.Int64            // when, in Unix nanoseconds
+	tell           sync.Mutex              // one after another, and none after the last
+	record         machine.Connection
+	over           bool
+}
+
+// tellEvery is how often it is told how far a connection has come.
+const tellEvery = time.Second
+
+func newCounted(p *Proxy, v *guest, record machine.Connection, conn net.Conn) *counted {
+	c := &counted{Conn: conn, proxy: p, visit: v.visit, record: record}
+	c.told.Store(time.Now().UnixNano())
+	v.visit.Tell(record)
+	return c
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.received.Add(int64(n))
+	if spent := c.count(n); spent != nil {
+		return n, spent
+	}
+	return n, err
+}
+
+func (c *counted) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	c.sent.Add(int64(n))
+	if spent := c.count(n); spent != nil {
+		return n, spent
+	}
+	return n, err
+}
+
+// count counts n bytes more, and fails when they are too many, or the network was taken away.
+func (c *counted) count(n int) error {
+	if !c.proxy.limits.move(c.visit.Machine, n) {
+		return c.end(c.proxy.errVolume())
+	}
+	now, last := time.Now().UnixNano(), c.told.Load()
+	if now-last >= int64(tellEvery) && c.told.CompareAndSwap(last, now) {
+		if c.visit.Policy().Mode == machine.NetworkOff {
+			return c.end(denied("This machine has no network any more."))
+		}
+		c.report(false)
+	}
+	return nil
+}
+
+func (c *counted) end(why *refusal) error {
+	c.cut.Store(why)
+	return why
+}
+
+func (c *counted) report(last bool) {
+	c.tell.Lock()
+	defer c.tell.Unlock()
+	if c.over {
+		return
+	}
+	c.over = last
+	c.record.Sent, c.record.Received = c.sent.Load(), c.received.Load()
+	if last {
+		now := time.Now().UTC()
+		c.record.State, c.record.EndedAt = machine.ConnectionClosed, &now
+		if why := c.cut.Load(); why != nil {
+			c.record.Reason = why.reason
+		}
+	}
+	c.visit.Tell(c.record)
+}
+
+// Close ends the connection, and tells of it.
+func (c *counted) Close() error {
+	err := c.Conn.Close()
+	c.report(true)
+	return err
+}
+
+// CloseWrite says that nothing more follows.
+func (c *counted) CloseWrite() error { return closeWrite(c.Conn) }
+
+func closeWrite(conn net.Conn) error {
+	if half, ok := conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return conn.Close()
+}
+
+// splice carries bytes both ways until both are done, and closes both.
+func splice(inside, outside net.Conn) {
+	var wg sync.WaitGroup
+	oneWay := func(to, from net.Conn) {
+		b := buffers.Get().(*[]byte)
+		defer buffers.Put(b)
+		_, err := io.CopyBuffer(onlyWriter{to}, onlyReader{from}, *b)
+		if err != nil || closeWrite(to) != nil {
+			to.Close()
+			from.Close()
+		}
+	}
+	wg.Go(func() { oneWay(outside, inside) })
+	oneWay(inside, outside)
+	wg.Wait()
+	inside.Close()
+	outside.Close()
+}
+
+// Nothing but reading and writing: shortcuts of the system would not count.
+type (
+	onlyReader struct{ io.Reader }
+	onlyWriter struct{ io.Writer }
+)

@@ -1,0 +1,223 @@
+package enginetest
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+var networkTests = []test{{"WayOut", testWayOut}, {"WayOutIsBounded", testWayOutIsBounded}}
+
+// outside answers the connections of a machine: what is asked of it for the host "echo" comes back, "zeros" sends for ever, and
+// "silent" never reads.
+type outside struct {
+	asked   atomic.Int64
+	open    atomic.Int64
+	silence chan struct{}
+	once    sync.Once
+}
+
+func newOutside(t *testing.T) *outside {
+	o := &outside{silence: make(chan struct{})}
+	t.Cleanup(o.end)
+	return o
+}
+
+func (o *outside) end() { o.once.Do(func() { close(o.silence) }) }
+
+func (o *outside) connect(conn net.Conn) {
+	o.asked.Add(1)
+	o.open.Add(1)
+	defer o.open.Add(-1)
+	defer conn.Close()
+	in := bufio.NewReader(conn)
+	r, err := http.ReadRequest(in)
+	if err != nil {
+		return
+	}
+	if r.Method != http.MethodConnect {
+		body := "you asked for " + r.URL.String()
+		fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", len(body), body)
+		return
+	}
+	host, _, _ := strings.Cut(r.Host, ":")
+	if host == "denied" {
+		_, _ = io.WriteString(conn, "HTTP/1.1 403 ForeverVM: not for you\r\nContent-Length: 0\r\n\r\n")
+		return
+	}
+	if _, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
+		return
+	}
+	switch host {
+	case "echo":
+		_, _ = io.Copy(conn, in)
+	case "zeros":
+		for b := make([]byte, 64<<10); err == nil; {
+			_, err = conn.Write(b)
+		}
+	case "silent":
+		<-o.silence
+	}
+}
+
+// outsideEnv is what the environment of a machine with a network has.
+var outsideEnv = map[string]string{"HTTP_PROXY": "http://127.0.0.1:3128", "http_proxy": "http://127.0.0.1:3128", "ANSWER": "42"}
+
+const reachOut = `
+	import os, socket, threading, time, urllib.request
+
+	def connect(host):
+	    s = socket.create_connection((host, 1))  # no library of ours is asked for
+	    s.settimeout(60)
+	    return s
+
+	def echo(n):
+	    data, s = os.urandom(n), connect("echo")
+	    def send():
+	        s.sendall(data)
+	        s.shutdown(socket.SHUT_WR)
+	    thread = threading.Thread(target=send)
+	    thread.start()
+	    back = bytearray()
+	    while part := s.recv(1 << 16):
+	        back += part
+	    thread.join()
+	    s.close()
+	    return bytes(back) == data
+
+	def plain():
+	    return urllib.request.urlopen("http://some.where/x", timeout=60).read()
+`
+
+// The way out carries bytes both ways, is new after waking and in a fork, and what the machine trusts and finds in its environment comes along.
+func testWayOut(t *testing.T, s Subject) {
+	o := newOutside(t)
+	authorities := []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+	spec := machine.StartSpec{ID: s.newID(t), Env: outsideEnv, Authorities: authorities, Connect: o.connect}
+	m := s.start(t, spec)
+	m.value(reachOut)
+	m.expect(`plain()`, "b'you asked for http://some.where/x'")
+	m.expect(`echo(2_000_000)`, "True")
+	m.expect(`open("/etc/ssl/certs/ca-certificates.crt").read().count("BEGIN")`, "1")
+	m.expect(`os.environ["ANSWER"]; os.environ.pop("ANSWER")`, "'42'")
+	m.expect(`
+		import subprocess, sys
+		try:
+		    connect("denied")
+		except PermissionError as e:
+		    why = str(e)
+		why, subprocess.run([sys.executable, "-c", "import socket; socket.create_connection(('denied', 1))"], capture_output=True, text=True).stderr.count("not for you")`,
+		`('[Errno 13] ForeverVM: not for you', 1)`)
+	m.expect(`
+		import asyncio
+		async def ask():
+		    r, w = await asyncio.open_connection("echo", 7)
+		    w.write(b"hello"); w.write_eof()
+		    back = await r.read()
+		    w.close()
+		    return back
+		await asyncio.gather(ask(), ask())`, `[b'hello', b'hello']`)
+	// Downloads that nobody reads, and one that is read, delay nothing.
+	m.value(`
+		idle = [connect("zeros") for _ in range(3)]
+		busy, stop, got = connect("zeros"), threading.Event(), 0
+		def read():
+		    global got
+		    while not stop.is_set() and (part := busy.recv(1 << 16)):
+		        got += len(part)
+		        time.sleep(0.02)
+		threading.Thread(target=read, daemon=True).start()`)
+	m.expect(`echo(100_000)`, "True")
+	kept, err := m.box.Checkpoint(m.ctx())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.expect(`
+		before, deadline = got, time.monotonic() + 60
+		while got == before and time.monotonic() < deadline:
+		    time.sleep(0.01)
+		got > before`, "True") // what is open goes on where the machine goes on
+	info, err := m.box.Stop(m.ctx())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cause := m.awaitEnd(); cause.Kind != machine.EndedStopped {
+		t.Fatalf("it ended: %+v", cause)
+	}
+	fork := spec
+	fork.ID, fork.Clone = s.newID(t), true
+	copied, err := s.Engine.CopyCheckpoint(t.Context(), m.id, kept.ID, fork.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fork.Checkpoint = copied.ID
+	spec.Checkpoint, spec.Acked = info.ID, m.acks()
+	fork.Acked = m.acks()
+	for what, spec := range map[string]machine.StartSpec{"woken": spec, "fork": fork} {
+		t.Run(what, func(t *testing.T) {
+			back := s.start(t, spec)
+			back.expect(`
+				def over(s):
+				    try:
+				        while s.recv(1 << 20):
+				            pass
+				        return "ended"
+				    except ConnectionResetError:
+				        return "reset"
+				stop.set()
+				{over(s) for s in idle}`, `{'reset'}`)
+			back.expect(`echo(1_000_000)`, "True")
+			back.expect(`plain()`, "b'you asked for http://some.where/x'")
+			back.expect(`"ANSWER" in os.environ, "HTTP_PROXY" in os.environ`, "(False, True)") // the code took it away
+		})
+	}
+}
+
+// Code that opens what it can, or speaks nonsense where only the relay should speak, costs the outside little and ends nobody but itself.
+func testWayOutIsBounded(t *testing.T, s Subject) {
+	o := newOutside(t)
+	m := s.start(t, machine.StartSpec{ID: s.newID(t), Env: outsideEnv, Connect: o.connect})
+	m.value(reachOut)
+	m.expect(`
+		many = []
+		for _ in range(100):
+		    s = socket.socket()
+		    s.settimeout(60)
+		    s.connect(("127.0.0.1", 3128))
+		    s.sendall(b"CONNECT silent:1 HTTP/1.1\r\n\r\n")
+		    many.append(s)
+		len(many)`, "100")
+	if n := o.open.Load(); n > 128 {
+		t.Errorf("%d connections are open outside", n)
+	}
+	m.value(`for s in many: s.close()`)
+	o.end()
+	m.expect(`echo(10)`, "True")
+	m.value(`
+		import pathlib
+		mine = [p for p in pathlib.Path("/proc").iterdir() if p.name.isdigit() and p.name != "1" and (p / "fd/4").exists()
+		        and os.readlink(p / "fd/4").startswith(("pipe", "host"))]
+		for p in mine:
+		    try:
+		        with open(p / "fd/4", "wb", buffering=0) as out:
+		            out.write(os.urandom(1 << 16))
+		    except OSError:
+		        pass`)
+	m.expect(`1 + 1`, "2")
+	deadline := time.Now().Add(patience)
+	for o.open.Load() > 0 && time.Now().Before(deadline) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if n := o.open.Load(); n > 0 {
+		t.Errorf("%d connections stay open outside", n)
+	}
+}

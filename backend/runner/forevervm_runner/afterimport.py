@@ -1,0 +1,39 @@
+"""Does something to a module as soon as it is imported, so that nobody pays for it who does not need the module."""
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+
+class _Finder:
+    def __init__(self, name: str, then: Callable[[Any], None]) -> None:
+        self._name, self._then = name, then
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != self._name:
+            return None
+        sys.meta_path.remove(self)
+        for finder in list(sys.meta_path):
+            spec = finder.find_spec(name, path, target)
+            if spec is not None and spec.loader is not None:
+                load, then = spec.loader.exec_module, self._then
+
+                def execute(module: ModuleType) -> None:
+                    load(module)
+                    then(module)
+
+                spec.loader.exec_module = execute  # type: ignore[method-assign]
+                return spec
+        return None
+
+
+def do(name: str, then: Callable[[Any], None]) -> None:
+    """Calls `then` with the module of that name, now or when it is imported."""
+    if name in sys.modules:
+        then(sys.modules[name])
+    else:
+        sys.meta_path.insert(0, _Finder(name, then))
