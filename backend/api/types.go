@@ -25,6 +25,7 @@ type Machine struct {
 	Queued       int               `json:"queued"`
 	Stats        *Stats            `json:"stats,omitempty"`
 	Network      NetworkPolicy     `json:"network"`
+	Disk         *Disk             `json:"disk,omitempty"` // as it was last looked at; absent where that has not happened
 }
 
 // Parent says which machine a fork came from.
@@ -39,6 +40,12 @@ type Stats struct {
 	MemoryBytes int64   `json:"memory_bytes"`
 	UsedBytes   int64   `json:"used_bytes"` // of memory_mb
 	CPUSeconds  float64 `json:"cpu_seconds"`
+}
+
+// Disk is the room for what a machine has written.
+type Disk struct {
+	UsedBytes int64 `json:"used_bytes"`
+	SizeBytes int64 `json:"size_bytes"` // the most that it may take
 }
 
 // NewMachine is the body of POST /api/machines and, its zero fields taken from the parent, of …/fork.
@@ -251,10 +258,18 @@ type TableRow struct {
 
 // File is one name in a folder of a machine.
 type File struct {
-	Name     string    `json:"name"`
-	Dir      bool      `json:"dir"`
-	Size     int64     `json:"size"`
-	Modified time.Time `json:"modified"`
+	Name     string     `json:"name"`
+	Kind     string     `json:"kind"` // file, folder, link, other
+	Dir      bool       `json:"dir"`  // it is a folder
+	Size     int64      `json:"size"`
+	Modified *time.Time `json:"modified,omitempty"` // absent where what the machine says makes no sense
+}
+
+// FileList is a folder of a machine.
+type FileList struct {
+	Items []File `json:"items"`
+	Path  string `json:"path"`           // of the folder, absolute
+	More  bool   `json:"more,omitempty"` // there are more than are told
 }
 
 // SearchHit is an instruction found.
@@ -298,6 +313,7 @@ type Status struct {
 	Version   string    `json:"version"`
 	PID       int       `json:"pid"`
 	Home      string    `json:"home"`
+	Folder    string    `json:"folder,omitempty"` // the person's folder: what lies there, machines find in their inbox
 	StartedAt time.Time `json:"started_at"`
 	Engines   []Engine  `json:"engines"`
 	InMemory  int       `json:"in_memory"`

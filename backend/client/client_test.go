@@ -181,9 +181,10 @@ func TestFilesAndWhatIsInside(t *testing.T) {
 	if err := c.PutFile(ctx, name, "a folder/ü.txt", strings.NewReader(content)); err != nil {
 		t.Fatal(err)
 	}
-	files, err := c.ListFiles(ctx, name, "a folder")
+	list, err := c.ListFiles(ctx, name, "a folder")
+	files := list.Items
 	if err != nil || len(files) != 1 || files[0].Name != "ü.txt" || files[0].Size != int64(len(content)) {
-		t.Fatalf("listed %+v, %v", files, err)
+		t.Fatalf("listed %+v, %v", list, err)
 	}
 	body, _, err := c.GetFile(ctx, name, "a folder/ü.txt")
 	if err != nil {

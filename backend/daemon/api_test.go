@@ -421,13 +421,28 @@ func (c *caller) insideCalls(t *testing.T) {
 			t.Errorf("%q came back as %q", content, back.body)
 		}
 	}
-	listed := as[api.List[api.File]](c, c.send("GET", path+"/files?path=data", nil))
-	if len(listed.Items) != 1 || listed.Items[0].Name != "großes Blatt.csv" || listed.Items[0].Dir {
+	listed := as[api.FileList](c, c.send("GET", path+"/files?path=data", nil))
+	if len(listed.Items) != 1 || listed.Items[0].Name != "großes Blatt.csv" || listed.Items[0].Kind != "file" || listed.Items[0].Dir || listed.Path != "/root/data" {
 		t.Errorf("%+v", listed)
 	}
-	if home := as[api.List[api.File]](c, c.send("GET", path+"/files", nil)); len(home.Items) == 0 {
+	if home := as[api.FileList](c, c.send("GET", path+"/files", nil)); len(home.Items) == 0 || home.Path != "/root" {
 		t.Errorf("%+v", home)
 	}
+	if a := c.send("POST", path+"/files/folder?path=new/folder", nil); a.StatusCode != 204 {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	if found := as[api.File](c, c.send("GET", path+"/files/stat?path=new/folder", nil)); found.Name != "folder" || !found.Dir || found.Modified == nil {
+		t.Errorf("%+v", found)
+	}
+	if a := c.send("DELETE", path+"/files?path=new", nil); a.StatusCode != 204 {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	c.fails(c.send("GET", path+"/files/stat?path=new", nil), 400, "Invalid")
+	c.fails(c.send("DELETE", path+"/files", nil), 400, "Invalid")
+	until(t, "the use of the disk to be told", func() bool {
+		m := as[api.Machine](c, c.send("GET", path, nil))
+		return m.Disk != nil && m.Disk.UsedBytes > 0 && m.Disk.SizeBytes > m.Disk.UsedBytes
+	})
 	c.fails(c.send("GET", path+"/files/content", nil), 400, "Invalid")
 	if a := c.send("GET", path+"/files/content?path=missing.txt", nil); a.StatusCode < 400 || a.StatusCode >= 500 {
 		t.Errorf("a file that is not there: %d %s", a.StatusCode, a.body)

@@ -20,6 +20,7 @@ import (
 	"github.com/forevervm/desktop/backend/credentials"
 	"github.com/forevervm/desktop/backend/egress"
 	"github.com/forevervm/desktop/backend/engine/local"
+	"github.com/forevervm/desktop/backend/exchange"
 	"github.com/forevervm/desktop/backend/home"
 	"github.com/forevervm/desktop/backend/hosted"
 	"github.com/forevervm/desktop/backend/machine"
@@ -117,12 +118,19 @@ func (d *daemon) run(ctx context.Context) error {
 	network := egress.New(egress.Config{Logger: d.log})
 	defer d.close("the network", network.Close)
 	policies := d.settings()
+	folder, err := exchange.New(d.dirs.Folder(), d.dirs.ExchangeDir(), d.log)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(d.dirs.Folder(), 0o700); err != nil {
+		d.warn("The folder for files that machines are to see cannot be made: " + err.Error() + ".")
+	}
 	machines, err := machine.New(ctx, machine.Config{
 		Network: network, Approve: policies.approve,
 		Engines: engines, DefaultEngine: standard, Store: records, Settings: d.policies(),
 		OutputDir: filepath.Join(d.dirs.Data, "output"), Logger: d.log,
 		FreeMemory: freeMemory, FreeDisk: func() (int64, error) { return freeDisk(d.dirs.Data) },
-		ShrunkUsed: local.OpenBlocks(d.dirs.Data).Used,
+		ShrunkUsed: local.OpenBlocks(d.dirs.Data).Used, Exchange: folder,
 	})
 	if err != nil {
 		return err
@@ -151,7 +159,7 @@ func (d *daemon) serve(ctx context.Context, machines *hosted.Machines, policies 
 	mcp := d.mcp(address.url, token)
 	updates := d.updates(ctx)
 	httpServer := server.New(server.Config{
-		Machines: machines, Hosted: machines, Apps: d.apps(), Token: token, Account: "local", Version: version.Version, Home: d.dirs.Data, MCP: mcp.Handler(),
+		Machines: machines, Hosted: machines, Apps: d.apps(), Token: token, Account: "local", Version: version.Version, Home: d.dirs.Data, Folder: d.dirs.Folder(), MCP: mcp.Handler(),
 		Page: frontend.Dist, Host: address.host, Logger: d.log, Shutdown: d.stop,
 		Settings: policies, Updates: updates,
 	})

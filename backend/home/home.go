@@ -91,7 +91,7 @@ func makeDir(dir string) error {
 }
 
 // Remove deletes everything that was ever kept. Other programs' files in the same folders stay: the official command line has its settings in the
-// folder of ours.
+// folder of ours. So does what the person has in theirs.
 func (d Dirs) Remove() error {
 	failures := []error{os.RemoveAll(d.Data), os.RemoveAll(d.Run)}
 	for _, file := range []string{d.TokenFile(), d.TokenFile() + ".lock", d.SettingsFile()} {
@@ -99,7 +99,8 @@ func (d Dirs) Remove() error {
 			failures = append(failures, err)
 		}
 	}
-	_ = os.Remove(d.Config) // if nothing else is in it
+	_ = os.Remove(d.Config)   // if nothing else is in it
+	_ = os.Remove(d.Folder()) // nor in the person's own: what lies there is theirs
 	if together := filepath.Dir(d.Data); together == filepath.Dir(d.Config) {
 		_ = os.Remove(together)
 	}
@@ -132,6 +133,21 @@ func (d Dirs) MachinesDir() string { return filepath.Join(d.Data, "machines") }
 
 // UpdatesDir holds what is known of newer releases, and what was downloaded of them.
 func (d Dirs) UpdatesDir() string { return filepath.Join(d.Data, "updates") }
+
+// ExchangeDir holds what is remembered of the files that went between the person's folder and each machine.
+func (d Dirs) ExchangeDir() string { return filepath.Join(d.Data, "exchange") }
+
+// Folder is the person's own folder of ForeverVM, in their documents: what they put there, machines find in their inbox.
+func (d Dirs) Folder() string {
+	const name = "ForeverVM"
+	if d.Root != "" {
+		return filepath.Join(d.Root, name)
+	}
+	if info, err := os.Stat(xdg.UserDirs.Documents); err == nil && info.IsDir() {
+		return filepath.Join(xdg.UserDirs.Documents, name)
+	}
+	return filepath.Join(xdg.Home, name)
+}
 
 // AppsDir holds what is kept about the AI apps that are connected: what was put into their files, and backups of those.
 func (d Dirs) AppsDir() string { return filepath.Join(d.Data, "apps") }

@@ -541,26 +541,26 @@ func (m *Machines) Table(ctx context.Context, name string, q machine.TableQuery)
 	return m.Service.Table(ctx, name, q)
 }
 
-// ReadFile reads a file in a machine.
-func (m *Machines) ReadFile(ctx context.Context, name, path string, offset int64, length int) (machine.FileChunk, error) {
+// OpenFile begins to read a file in a machine.
+func (m *Machines) OpenFile(ctx context.Context, name, path string) (*machine.Download, error) {
 	if m.remote(ctx, name) != nil {
-		return machine.FileChunk{}, errInside()
+		return nil, errInside()
 	}
-	return m.Service.ReadFile(ctx, name, path, offset, length)
+	return m.Service.OpenFile(ctx, name, path)
 }
 
-// WriteFile writes one.
-func (m *Machines) WriteFile(ctx context.Context, name, path string, offset int64, truncate bool, data []byte) error {
+// PutFile writes one.
+func (m *Machines) PutFile(ctx context.Context, name, path string, content io.Reader) (size int64, err error) {
 	if m.remote(ctx, name) != nil {
-		return errInside()
+		return 0, errInside()
 	}
-	return m.Service.WriteFile(ctx, name, path, offset, truncate, data)
+	return m.Service.PutFile(ctx, name, path, content)
 }
 
 // ListFiles lists a folder.
-func (m *Machines) ListFiles(ctx context.Context, name, path string) ([]machine.FileEntry, error) {
+func (m *Machines) ListFiles(ctx context.Context, name, path string) (machine.FileList, error) {
 	if m.remote(ctx, name) != nil {
-		return nil, errInside()
+		return machine.FileList{}, errInside()
 	}
 	return m.Service.ListFiles(ctx, name, path)
 }
@@ -587,4 +587,28 @@ func (m *Machines) Answer(ctx context.Context, name string, connection int64, an
 		return errNetwork()
 	}
 	return m.Service.Answer(ctx, name, connection, answer)
+}
+
+// StatFile tells what is at a path.
+func (m *Machines) StatFile(ctx context.Context, name, path string) (machine.FileEntry, error) {
+	if m.remote(ctx, name) != nil {
+		return machine.FileEntry{}, errInside()
+	}
+	return m.Service.StatFile(ctx, name, path)
+}
+
+// RemoveFile deletes a file or a folder.
+func (m *Machines) RemoveFile(ctx context.Context, name, path string) error {
+	if m.remote(ctx, name) != nil {
+		return errInside()
+	}
+	return m.Service.RemoveFile(ctx, name, path)
+}
+
+// MakeFolder makes a folder.
+func (m *Machines) MakeFolder(ctx context.Context, name, path string) error {
+	if m.remote(ctx, name) != nil {
+		return errInside()
+	}
+	return m.Service.MakeFolder(ctx, name, path)
 }

@@ -198,6 +198,9 @@ func (e *entry) purge(ctx context.Context) error {
 	e.mu.Unlock()
 
 	s.forget(e)
+	if s.exchange != nil {
+		s.exchange.Forget(rec.ID)
+	}
 	if x != nil {
 		x.box.Kill()
 		select {

@@ -24,7 +24,7 @@ func TestWhatIsToldIsFlushed(t *testing.T) {
 		synctest.Wait()
 		w.engine.box(m.ID).poke("release")
 		w.wait("m", 1)
-		w.ok(w.WriteFile(w.ctx, "m", "/root/f", 0, true, []byte("x")))
+		w.put("m", "/root/f", "x")
 		w.ok(w.Swap(w.ctx, "m"))
 		w.engine.set(func() { w.engine.startErr = errors.New("there is no room for it") })
 		w.run("m", "print 3")

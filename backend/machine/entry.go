@@ -33,6 +33,7 @@ type entry struct {
 	out       output             // how run's output is kept
 	sess      *session           // the stay in memory; nil when there is none
 	stats     *Stats
+	disk      *Disk         // as it was when looked at last, also after the machine left memory
 	hungry    bool          // close to its memory limit
 	paused    bool          // a person swapped it while an instruction ran: it does not wake by itself
 	rousing   bool          // a goroutine is about to bring it into memory
@@ -174,6 +175,10 @@ func (e *entry) snapshot() Machine {
 	if e.stats != nil {
 		st := *e.stats
 		m.Memory = &st
+	}
+	if e.disk != nil {
+		disk := *e.disk
+		m.Disk = &disk
 	}
 	if m.Notice == "" && e.hungry {
 		m.Notice = "This machine is close to its memory limit. Free what is not needed any more, or raise the limit."

@@ -401,12 +401,29 @@ func (b *box) Variables(context.Context, int) ([]machine.Variable, error) { retu
 func (b *box) ReadFile(context.Context, string, int64, int) (machine.FileChunk, error) {
 	return machine.FileChunk{}, nil
 }
-func (b *box) WriteFile(ctx context.Context, _ string, _ int64, _ bool, _ []byte) error {
+func (b *box) WriteFile(ctx context.Context, p machine.FilePiece) error {
 	b.s.mu.Lock()
 	takes := b.s.writeTakes
 	b.s.mu.Unlock()
-	return stand(ctx, takes)
+	if err := stand(ctx, takes); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.dead {
+		return &machine.Error{Kind: machine.ErrConflict, Message: "The machine is no longer in memory."}
+	}
+	b.mem.done = append(b.mem.done, fmt.Sprintf("%s+%d", p.Path, p.Offset))
+	return nil
 }
-func (b *box) ListFiles(context.Context, string, int) ([]machine.FileEntry, error) {
-	return nil, nil
+func (b *box) ListFiles(context.Context, string, int) (machine.FileList, error) {
+	return machine.FileList{}, nil
+}
+func (b *box) StatFile(context.Context, string) (machine.FileEntry, error) {
+	return machine.FileEntry{}, nil
+}
+func (b *box) RemoveFile(context.Context, string) error { return nil }
+func (b *box) MakeFolder(context.Context, string) error { return nil }
+func (b *box) Disk(context.Context) (machine.Disk, error) {
+	return machine.Disk{Used: 1 << 20, Size: 5 << 30}, nil
 }

@@ -9,8 +9,6 @@ import (
 
 const (
 	maxVariables = 1000
-	maxFiles     = 1000
-	maxChunk     = 4 << 20 // bytes of a file at a time
 
 	maxTableRows    = 200
 	maxTableColumns = 50
@@ -96,56 +94,6 @@ func (s *Service) Table(ctx context.Context, name string, q TableQuery) (t Table
 	q.Columns = min(cmp.Or(q.Columns, maxTableColumns), maxTableColumns)
 	err = s.inside(ctx, name, func(b Sandbox) error { t, err = b.Table(ctx, q); return err })
 	return t, err
-}
-
-// ReadFile reads a part of a file, at most 4 MiB.
-func (s *Service) ReadFile(ctx context.Context, name, path string, offset int64, length int) (c FileChunk, err error) {
-	if offset < 0 || length < 0 {
-		return c, invalid("A file can only be read forwards.")
-	}
-	err = s.inside(ctx, name, func(b Sandbox) error { c, err = b.ReadFile(ctx, path, offset, min(length, maxChunk)); return err })
-	return c, err
-}
-
-// WriteFile writes a part of a file, at most 4 MiB. It is part of the machine's state and saved like it.
-func (s *Service) WriteFile(ctx context.Context, name, path string, offset int64, truncate bool, data []byte) error {
-	if offset < 0 || len(data) > maxChunk {
-		return invalid("A file is written in parts of at most 4 MiB.")
-	}
-	e, err := s.find(name)
-	if err != nil {
-		return err
-	}
-	return e.inBox(ctx, func(b Sandbox) error {
-		e.mu.Lock()
-		err := error(nil)
-		if !e.rec.Touched {
-			err = e.saveSync(ctx, func(m *MachineRecord) { m.Touched = true })
-		}
-		if e.sess != nil {
-			e.sess.version++
-		}
-		e.mu.Unlock()
-		if err != nil {
-			return err
-		}
-		err = b.WriteFile(ctx, path, offset, truncate, data)
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		if e.sess != nil { // a checkpoint made meanwhile may hold half of it
-			e.sess.version++
-		}
-		if err == nil && !e.rec.Touched {
-			err = e.saveSync(ctx, func(m *MachineRecord) { m.Touched = true })
-		}
-		return err
-	})
-}
-
-// ListFiles lists a folder of a machine.
-func (s *Service) ListFiles(ctx context.Context, name, path string) (f []FileEntry, err error) {
-	err = s.inside(ctx, name, func(b Sandbox) error { f, err = b.ListFiles(ctx, path, maxFiles); return err })
-	return f, err
 }
 
 // Subscribe delivers events after a position.

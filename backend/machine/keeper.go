@@ -90,19 +90,46 @@ func (e *entry) pollStats(ctx context.Context) {
 	if err != nil {
 		return
 	}
+	disk := e.weigh(ctx, x)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.sess != x {
 		return
 	}
+	weighed := disk != nil && (e.disk == nil || *e.disk != *disk)
+	if weighed {
+		e.disk = disk
+	}
 	// A warning comes at 90 % and goes below 85 %, so that it does not flicker.
 	limit := int64(e.rec.MemoryMB) << 20
 	hungry := st.UsedBytes*10 >= limit*9 || e.hungry && st.UsedBytes*20 >= limit*17
-	changed := e.stats == nil || *e.stats != st || hungry != e.hungry
+	changed := e.stats == nil || *e.stats != st || hungry != e.hungry || weighed
 	e.stats, e.hungry = &st, hungry
 	if changed {
 		e.publish()
 	}
+}
+
+// weighEvery is how often the disk of a machine is looked at while something runs there, which asks its runner.
+const weighEvery = 15 * time.Second
+
+// weigh tells how full the machine's disk is, where that may have changed; nil for no news.
+func (e *entry) weigh(ctx context.Context, x *session) *Disk {
+	e.mu.Lock()
+	due := x.weighed != x.version || e.state == Running && time.Since(x.weighedAt) > weighEvery
+	version := x.version
+	e.mu.Unlock()
+	if !due {
+		return nil
+	}
+	disk, err := x.box.Disk(ctx)
+	if err != nil {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	x.weighed, x.weighedAt = version, time.Now()
+	return &disk
 }
 
 // relieve frees memory by moving idle machines to the disk, least recently used first.

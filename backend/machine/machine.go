@@ -66,6 +66,7 @@ type Machine struct {
 	RunningSeq *int   // the instruction that runs
 	Queued     int    // instructions waiting
 	Memory     *Stats // live figures; nil when not in memory
+	Disk       *Disk  // as it was last looked at; nil when not known
 }
 
 // Parent says where a fork came from.

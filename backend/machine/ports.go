@@ -136,15 +136,40 @@ type Sandbox interface {
 	Variables(ctx context.Context, limit int) ([]Variable, error)
 	// Table reads a page of a table. What the machine cannot give in a second it refuses.
 	Table(ctx context.Context, q TableQuery) (Table, error)
+	Files
+}
+
+// Files are a machine's files. Relative paths are under its home. What they tell comes from inside, and may be made up.
+type Files interface {
 	ReadFile(ctx context.Context, path string, offset int64, length int) (FileChunk, error)
-	WriteFile(ctx context.Context, path string, offset int64, truncate bool, data []byte) error
-	ListFiles(ctx context.Context, path string, limit int) ([]FileEntry, error)
+	WriteFile(ctx context.Context, piece FilePiece) error
+	ListFiles(ctx context.Context, path string, limit int) (FileList, error)
+	// StatFile follows links.
+	StatFile(ctx context.Context, path string) (FileEntry, error)
+	// RemoveFile removes a file, or a folder with all that is in it.
+	RemoveFile(ctx context.Context, path string) error
+	// MakeFolder makes those above it, too; one that is there is no error.
+	MakeFolder(ctx context.Context, path string) error
+	Disk(ctx context.Context) (Disk, error)
 }
 
 // Disconnecter is a Sandbox that can be let go of as if this process had died: its supervisor saves the machine by itself, and
 // Reclaim finds that. The service does so with what it could not save in time when it ends.
 type Disconnecter interface {
 	Disconnect()
+}
+
+// Exchange carries files between the person's folder and machines: what lies there into their inboxes, and what they put into their outboxes
+// back there. Its methods may be called from any goroutine.
+type Exchange interface {
+	// Concerns says whether code that runs in a machine may look into its inbox, or has something to do with its outbox. It is quick.
+	Concerns(id ID, code string) bool
+	// Fill makes a machine's inbox what the person's folder holds. notice is a sentence for the person where something could not be brought.
+	Fill(ctx context.Context, id ID, files Files) (notice string, err error)
+	// Collect brings what is new in the outbox of a machine with that name to the person's folder; notice as with Fill.
+	Collect(ctx context.Context, id ID, name string, files Files) (notice string, err error)
+	// Forget drops what is known of a machine that is no more. What it has brought stays the person's.
+	Forget(id ID)
 }
 
 // Ready is the runner's answer to being started or restored.
@@ -288,14 +313,51 @@ type TableColumn struct {
 // FileChunk is a part of a file.
 type FileChunk struct {
 	Data []byte
-	Size int64
+	Size int64 // of the whole file
 	EOF  bool
+	// Version is another one when the file has changed.
+	Version int64
 }
+
+// FilePiece is a part of a file that is sent into a machine. The file lies unseen beside its place until the last piece brings it there, whole.
+type FilePiece struct {
+	Path   string
+	Part   string // names this sending: 32 hexadecimal digits
+	Offset int64  // where Data begins; there is no gap before it
+	Data   []byte // at most 4 MiB; the same piece may be sent twice
+	Last   bool
+
+	Modified time.Time // of the whole file, with Last; zero for now
+	ReadOnly bool      // with Last
+}
+
+// FileKind is what a name in a folder stands for.
+type FileKind string
+
+const (
+	FilePlain  FileKind = "file"
+	FileFolder FileKind = "folder"
+	FileLink   FileKind = "link"
+	FileOther  FileKind = "other" // a pipe, a socket, a device
+)
 
 // FileEntry is one name in a folder.
 type FileEntry struct {
 	Name     string
-	Dir      bool
+	Kind     FileKind
 	Size     int64
-	Modified time.Time
+	Modified time.Time // zero where that makes no sense
+}
+
+// FileList is what is in a folder.
+type FileList struct {
+	Path    string // of the folder, absolute
+	Entries []FileEntry
+	More    bool // there are more than were asked for
+}
+
+// Disk is the room for what a machine has written, in bytes.
+type Disk struct {
+	Used int64
+	Size int64 // the most that it may take
 }

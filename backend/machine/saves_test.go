@@ -3,6 +3,7 @@ package machine_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -317,13 +318,31 @@ func TestAFileWrittenDuringASaveIsSavedAgain(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.used("m")
 		w.engine.set(func() { w.engine.writeTakes = 10 * time.Second })
-		w.ok(w.WriteFile(w.ctx, "m", "/root/f", 0, true, []byte("x"))) // saved in its middle, after 2 s of rest
+		w.put("m", "/root/f", "x") // saved in its middle, after 2 s of rest
 		w.pass(3 * time.Second)
 		w.engine.set(func() {
 			if w.engine.n != 2 {
 				t.Errorf("saved %d times", w.engine.n)
 			}
 		})
+	})
+}
+
+func TestATransferOutlivesSwaps(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		w.engine.set(func() { w.engine.writeTakes = 10 * time.Second })
+		sent := make(chan error, 1)
+		go func() {
+			_, err := w.PutFile(w.ctx, "m", "f", strings.NewReader(strings.Repeat("x", 2<<20)))
+			sent <- err
+		}()
+		for range 2 { // the first in the first piece, of a machine that nothing else has happened to
+			w.pass(9 * time.Second)
+			w.ok(w.Swap(w.ctx, "m"))
+		}
+		w.ok(<-sent)
+		w.effects("m", "f+0 f+1048576 f+2097152")
 	})
 }
 

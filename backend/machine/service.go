@@ -85,6 +85,8 @@ type Config struct {
 	Network Network
 	// Approve keeps a host that a person has approved of for all machines in the settings; nil where that cannot be kept.
 	Approve func(host string) error
+	// Exchange carries files between the person's folder and machines; nil for none.
+	Exchange Exchange
 }
 
 // Service is the domain: it owns every machine. It implements server.Machines, where its methods are described.
@@ -102,6 +104,7 @@ type Service struct {
 	network       Network
 	approve       func(host string) error
 	connections   atomic.Int64 // the ID of the last one
+	exchange      Exchange
 	started       time.Time
 
 	hub     *hub
@@ -145,7 +148,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	s := &Service{
 		engines: cfg.Engines, defaultEngine: cfg.DefaultEngine, store: cfg.Store,
 		outputDir: cfg.OutputDir, log: log, freeMemory: cfg.FreeMemory, freeDisk: cfg.FreeDisk, shrunkUsed: cfg.ShrunkUsed,
-		network: cfg.Network, approve: cfg.Approve,
+		network: cfg.Network, approve: cfg.Approve, exchange: cfg.Exchange,
 		started: time.Now().UTC(), hub: newHub(), starts: newGate(max(2, runtime.NumCPU())), saves: newGate(savesAtOnce),
 		nudge: make(chan struct{}, 1), machines: map[ID]*entry{}, names: map[string]ID{},
 	}

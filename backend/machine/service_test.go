@@ -36,6 +36,7 @@ type world struct {
 	wrap     func(machine.Store) machine.Store
 	freeDisk func() (int64, error)
 	freeMem  func() (int64, error)
+	exchange machine.Exchange
 }
 
 // inTime runs a test in a bubble of its own time.
@@ -74,7 +75,7 @@ func (w *world) open() {
 	w.Service, err = machine.New(w.ctx, machine.Config{
 		Engines: map[string]machine.Engine{"script": w.engine}, DefaultEngine: "script", Store: records,
 		OutputDir: filepath.Join(w.dir, "output"), Settings: w.settings, FreeDisk: w.freeDisk, FreeMemory: w.freeMem, ShrunkUsed: w.engine.shrunkUsed,
-		Network: w.network, Approve: w.approve,
+		Network: w.network, Approve: w.approve, Exchange: w.exchange,
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -194,6 +195,13 @@ func (w *world) inState(name string, want machine.State) machine.Machine {
 func (w *world) pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
+}
+
+// put writes a file into a machine.
+func (w *world) put(name, path, content string) {
+	w.t.Helper()
+	_, err := w.PutFile(w.ctx, name, path, strings.NewReader(content))
+	w.ok(err)
 }
 
 func (w *world) ok(err error) {

@@ -33,12 +33,17 @@ type session struct {
 
 	memoryMB int // the limit that the sandbox has
 
+	weighed   int       // the version when its disk was last looked at
+	weighedAt time.Time // and when that was
+
 	saving bool      // the sandbox is being saved, and stands still
 	frozen time.Time // since when
 	saves  int       // counts them
 
 	holding bool        // acknowledgements are held back while a checkpoint is made
 	held    map[int]int // by instruction, the highest index held back
+
+	filling context.CancelFunc // ends the filling of the inbox, while the running instruction waits for it; else nil
 
 	late lateBudget // for output that comes while nothing runs
 
@@ -147,7 +152,9 @@ func (x *session) order(give func(context.Context) error) error {
 // hand gives an instruction to the sandbox, without waiting for it. mu is held.
 func (x *session) hand(seq int, code string, formats []string) {
 	x.handed = seq
+	fill := x.fill(seq, code)
 	x.e.s.spawn(func() {
+		fill()
 		err := x.order(func(ctx context.Context) error { return x.box.Execute(ctx, seq, code, formats) })
 		if err == nil || x.e.s.ctx.Err() != nil || errors.Is(err, ErrConflict) { // the sandbox is ending, and reap tells why
 			return
@@ -190,7 +197,7 @@ func (x *session) watchTimeout() {
 	x.limit.stop()
 	x.limit = nil
 	in := x.e.run
-	if in == nil || in.Timeout <= 0 || in.ResumedAt == nil {
+	if in == nil || in.Timeout <= 0 || in.ResumedAt == nil || x.filling != nil {
 		return
 	}
 	seq := in.Seq
@@ -251,6 +258,9 @@ func (x *session) stopRun(why stopReason) {
 		return
 	}
 	x.stop = why
+	if x.filling != nil {
+		x.filling()
+	}
 	seq := x.e.run.Seq
 	over := x.over
 	why2 := &end{errNameInterrupt, fmt.Sprintf("instruction %d did not stop when it was interrupted", seq)}

@@ -249,6 +249,7 @@ func (t *take) tell() {
 	x.version++ // a checkpoint made meanwhile holds its beginning only
 	e.publishInstruction(&done)
 	e.tell()
+	x.fetch(done.Code)
 	if e.state != Running { // being saved for a swap: what waits goes on after waking
 		return
 	}

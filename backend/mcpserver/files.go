@@ -13,12 +13,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/forevervm/desktop/backend/api"
 )
 
 const (
-	maxPut  = 32 << 20 // bytes of one file put in by a model
-	maxText = 128 << 10
-	maxBlob = 512 << 10 // of a binary file in one reply, before base64
+	maxPut    = 32 << 20 // bytes of one file put in by a model
+	maxText   = 128 << 10
+	maxListed = 500
+	maxBlob   = 512 << 10 // of a binary file in one reply, before base64
 )
 
 func (s *Server) addFileTools() {
@@ -27,6 +30,22 @@ func (s *Server) addFileTools() {
 		s.install, replID(),
 		mcp.WithArray("packages", mcp.Required(), mcp.MinItems(1), mcp.MaxItems(50), mcp.WithStringItems(), mcp.Description(`Requirements as pip takes them: ["polars", "pandas>=2.2"]`)),
 		mcp.WithOutputSchema[outcome]())
+
+	s.tool("list-files", hints{title: "List files", readOnly: true, repeatable: true},
+		`Lists a folder of a REPL: the files that the user has put into their ForeverVM folder are in inbox, what goes back to the user in outbox.`,
+		s.listFiles, replID(),
+		mcp.WithString("path", mcp.Description("Relative to the REPL's home folder /root, or absolute; the home folder when left out")),
+		mcp.WithOutputSchema[api.FileList]())
+
+	s.tool("delete-file", hints{title: "Delete a file", destructive: true, repeatable: true},
+		`Deletes a file of a REPL, or a folder with everything in it. It never touches the user's own files.`,
+		s.deleteFile, replID(),
+		mcp.WithString("path", mcp.Required(), mcp.Description("Relative to the REPL's home folder, or absolute")))
+
+	s.tool("make-folder", hints{title: "Make a folder", repeatable: true},
+		`Makes a folder in a REPL, and those above it. put-file makes the folders that it needs by itself.`,
+		s.makeFolder, replID(),
+		mcp.WithString("path", mcp.Required(), mcp.Description("Relative to the REPL's home folder, or absolute")))
 
 	s.tool("put-file", hints{title: "Put a file into a REPL", destructive: true, repeatable: true},
 		`Writes a file into a REPL's file system, replacing what was there. Use it to hand over data that the user gave you in the conversation; for data that code can make or change, run code instead.`,
@@ -77,6 +96,48 @@ func (s *Server) putFile(ctx context.Context, call mcp.CallToolRequest) (*mcp.Ca
 		return failure(err, name), nil
 	}
 	return mcp.NewToolResultText(fmt.Sprintf("%d bytes were written to %s in %s.", len(content), where, name)), nil
+}
+
+func (s *Server) listFiles(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	name := call.GetString("replId", "")
+	list, err := s.of(ctx).ListFiles(ctx, name, call.GetString("path", ""))
+	if err != nil {
+		return failure(err, name), nil
+	}
+	if len(list.Items) > maxListed {
+		list.Items, list.More = list.Items[:maxListed], true
+	}
+	lines := make([]string, 0, len(list.Items)+1)
+	for _, f := range list.Items {
+		line := fmt.Sprintf("%q, %s", f.Name, f.Kind)
+		if f.Kind == "file" {
+			line += fmt.Sprintf(", %d bytes", f.Size)
+		}
+		lines = append(lines, line)
+	}
+	if len(lines) == 0 {
+		lines = append(lines, "The folder is empty.")
+	}
+	if list.More {
+		lines = append(lines, "There are more: look with code.")
+	}
+	return mcp.NewToolResultStructured(list, list.Path+":\n"+strings.Join(lines, "\n")), nil
+}
+
+func (s *Server) deleteFile(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	name, where := call.GetString("replId", ""), call.GetString("path", "")
+	if err := s.of(ctx).RemoveFile(ctx, name, where); err != nil {
+		return failure(err, name), nil
+	}
+	return mcp.NewToolResultText(fmt.Sprintf("%s was deleted in %s.", where, name)), nil
+}
+
+func (s *Server) makeFolder(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	name, where := call.GetString("replId", ""), call.GetString("path", "")
+	if err := s.of(ctx).MakeFolder(ctx, name, where); err != nil {
+		return failure(err, name), nil
+	}
+	return mcp.NewToolResultText(fmt.Sprintf("The folder %s is in %s.", where, name)), nil
 }
 
 func (s *Server) getFile(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {

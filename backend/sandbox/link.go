@@ -253,7 +253,8 @@ func (s *supervisor) serveStream(ctx context.Context, stream net.Conn) {
 	}
 	switch q.Type {
 	case protocol.TypeComplete, protocol.TypeInspect, protocol.TypeVariables, protocol.TypeTable,
-		protocol.TypeReadFile, protocol.TypeWriteFile, protocol.TypeListFiles, protocol.TypeTrust:
+		protocol.TypeReadFile, protocol.TypeWriteFile, protocol.TypeListFiles, protocol.TypeStatFile,
+		protocol.TypeRemove, protocol.TypeFolder, protocol.TypeDisk, protocol.TypeTrust:
 	default:
 		writeReply(stream, failure(&told{protocol.KindInvalid, "The supervisor knows no question " + q.Type + "."}), nil)
 		return

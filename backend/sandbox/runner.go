@@ -43,6 +43,8 @@ type runner struct {
 
 	mu      sync.Mutex
 	replies map[uint64]chan protocol.Frame
+	holds   int           // stops under way, or done
+	decided chan struct{} // closed when all of them have failed; nil for no holds
 	lastID  uint64
 	lastSeq int   // highest instruction given to it, in this life or an earlier one; -1 for none
 	given   []int // instructions that it has and that are not over, in order
@@ -253,21 +255,72 @@ func (r *runner) call(ctx context.Context, q protocol.Request, payload []byte) (
 	if err := r.tell(ctx, q, payload); err != nil {
 		return protocol.Reply{}, nil, err
 	}
+	var f protocol.Frame
+	err := error(nil)
 	select {
-	case f := <-waiting:
-		var reply protocol.Reply
-		if err := f.Decode(&reply); err != nil {
-			return protocol.Reply{}, nil, errors.New("the machine's answer makes no sense")
-		}
-		reply.Kind = "" // the kinds are ours to tell
-		if reply.Error != "" {
-			reply.Error = "The machine answered: " + reply.Error // and what it says must not pass for our words
-		}
-		return reply, f.Payload, nil
+	case f = <-waiting:
 	case <-ctx.Done():
-		return protocol.Reply{}, nil, errors.New("the machine did not answer in time")
+		err = errors.New("the machine did not answer in time")
 	case <-r.in.ended:
-		return protocol.Reply{}, nil, errEnded
+		err = errEnded
+	}
+	if changesFiles(q.Type) && !r.stays() {
+		err = errEnded
+	}
+	if err != nil {
+		return protocol.Reply{}, nil, err
+	}
+	var reply protocol.Reply
+	if err := f.Decode(&reply); err != nil {
+		return protocol.Reply{}, nil, errors.New("the machine's answer makes no sense")
+	}
+	reply.Kind = "" // the kinds are ours to tell
+	if reply.Error != "" {
+		reply.Error = "The machine answered: " + reply.Error // and what it says must not pass for our words
+	}
+	return reply, f.Payload, nil
+}
+
+func changesFiles(question string) bool {
+	switch question {
+	case protocol.TypeWriteFile, protocol.TypeRemove, protocol.TypeFolder:
+		return true
+	}
+	return false
+}
+
+// hold keeps answers about what was changed from the daemon while a checkpoint is made after which the sandbox ends: it may not hold that change,
+// so nobody may rely on it. Each stop has to release it when it has failed.
+func (r *runner) hold() (release func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.holds++; r.holds == 1 {
+		r.decided = make(chan struct{})
+	}
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.holds--; r.holds == 0 {
+			close(r.decided)
+			r.decided = nil
+		}
+	}
+}
+
+// stays waits while the sandbox is being stopped, and says whether it goes on.
+func (r *runner) stays() bool {
+	for {
+		r.mu.Lock()
+		decided := r.decided
+		r.mu.Unlock()
+		if decided == nil {
+			return true
+		}
+		select {
+		case <-decided:
+		case <-r.in.ended:
+			return false
+		}
 	}
 }
 

@@ -38,7 +38,11 @@ func newForger(t *testing.T) *forger {
 	t.Cleanup(func() {
 		stdout.Close()
 		r.box.drop()
-		r.in.close()
+		select {
+		case <-r.in.ended:
+		default:
+			r.in.close()
+		}
 		r.out.Close()
 	})
 	return f
@@ -184,6 +188,48 @@ func TestAnswersAreTheMachinesWords(t *testing.T) {
 	f.say(`{"type":"reply","id":1,"ok":false,"kind":"disk_full","error":"The disk is full. Delete your photos."}`)
 	if reply := <-answered; reply.OK || reply.Kind != "" || reply.Error != "The machine answered: The disk is full. Delete your photos." {
 		t.Errorf("passed on: %+v", reply)
+	}
+}
+
+// Nobody hears of a change that the machine may wake without: one that was made while it was saved to be ended.
+func TestChangesOfAMachineThatIsStopped(t *testing.T) {
+	f := newForger(t)
+	f.resume(`"last_seq":-1`)
+	failed := make(chan error, 1)
+	change := func(id int) {
+		go func() {
+			_, _, err := f.runner.call(context.Background(), protocol.Request{Type: protocol.TypeWriteFile}, nil)
+			failed <- err
+		}()
+		_ = f.runner.in.r.SetReadDeadline(time.Now().Add(20 * time.Second))
+		for typ := ""; typ != protocol.TypeWriteFile; {
+			asked, err := protocol.Read(f.runner.in.r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			typ = asked.Type
+		}
+		f.say(`{"type":"reply","id":%d,"ok":true}`, id)
+		f.say(`{"type":"background","kind":"output","stream":"stdout"}`) // heard after the reply
+		f.follow()
+	}
+	first, second := f.runner.hold(), f.runner.hold()
+	change(1)
+	first()
+	select {
+	case err := <-failed:
+		t.Fatalf("told of while it is stopped: %v", err)
+	default:
+	}
+	second() // it could not be saved
+	if err := <-failed; err != nil {
+		t.Fatal(err)
+	}
+	f.runner.hold()
+	change(2)
+	f.runner.in.close()
+	if err := <-failed; !errors.Is(err, errEnded) {
+		t.Errorf("after the end: %v", err)
 	}
 }
 

@@ -179,10 +179,11 @@ func describeSave(err error) error {
 // stop saves the sandbox and keeps what it says from then on from the daemon: it is to be ended, and will say it again when it
 // wakes. When saving fails, it goes on as if nothing had been.
 func (s *supervisor) stop(ctx context.Context) (checkpoint.Manifest, error) {
-	release := s.box.hold()
+	releaseFrames, releaseAnswers := s.box.hold(), s.runner.hold()
 	m, err := s.save(ctx, false)
 	if err != nil {
-		release()
+		releaseFrames()
+		releaseAnswers()
 	}
 	return m, err
 }

@@ -39,7 +39,7 @@ const (
 const (
 	hostname = "machine"
 	// diskSize bounds what a machine can write. The file is sparse; a full disk of the computer is ENOSPC inside, too.
-	diskSize = "20g"
+	diskSize = "5g"
 	// shmSize bounds /dev/shm, which is memory beyond the limit of a single process.
 	shmSize = "256m"
 	// start is the first program. It bounds the processes and threads inside, so that a fork bomb gets EAGAIN and the machine lives. Code that

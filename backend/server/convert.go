@@ -29,6 +29,9 @@ func machineJSON(m machine.Machine) api.Machine {
 	if m.Memory != nil {
 		out.Stats = &api.Stats{MemoryBytes: m.Memory.MemoryBytes, UsedBytes: m.Memory.UsedBytes, CPUSeconds: m.Memory.CPUSeconds}
 	}
+	if m.Disk != nil {
+		out.Disk = &api.Disk{UsedBytes: m.Disk.Used, SizeBytes: m.Disk.Size}
+	}
 	return out
 }
 
@@ -95,7 +98,7 @@ func engineJSON(e machine.EngineStatus) api.Engine {
 
 func (s *Server) statusJSON(status machine.Status) api.Status {
 	out := api.Status{
-		Version: s.config.Version, PID: pid, Home: s.config.Home, StartedAt: status.StartedAt.UTC(), Engines: []api.Engine{},
+		Version: s.config.Version, PID: pid, Home: s.config.Home, Folder: s.config.Folder, StartedAt: status.StartedAt.UTC(), Engines: []api.Engine{},
 		InMemory: status.InMemory, Running: status.Running, Total: status.Total, Memory: status.Memory,
 		DiskFree: status.DiskFree, DiskUsed: status.DiskUsed, Warnings: status.Warnings,
 	}

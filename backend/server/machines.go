@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"io"
 
 	"github.com/forevervm/desktop/backend/machine"
 )
@@ -59,9 +60,14 @@ type Machines interface {
 	Variables(ctx context.Context, name string) ([]machine.Variable, error)
 	// Table reads a page of a variable that is a table.
 	Table(ctx context.Context, name string, q machine.TableQuery) (machine.Table, error)
-	ReadFile(ctx context.Context, name, path string, offset int64, length int) (machine.FileChunk, error)
-	WriteFile(ctx context.Context, name, path string, offset int64, truncate bool, data []byte) error
-	ListFiles(ctx context.Context, name, path string) ([]machine.FileEntry, error)
+	// OpenFile begins to read a file, one state of it.
+	OpenFile(ctx context.Context, name, path string) (*machine.Download, error)
+	// PutFile writes a file, which is seen when it is whole.
+	PutFile(ctx context.Context, name, path string, content io.Reader) (size int64, err error)
+	ListFiles(ctx context.Context, name, path string) (machine.FileList, error)
+	StatFile(ctx context.Context, name, path string) (machine.FileEntry, error)
+	RemoveFile(ctx context.Context, name, path string) error
+	MakeFolder(ctx context.Context, name, path string) error
 
 	Network(ctx context.Context, name string) (machine.NetworkState, error)
 	// Connections returns those that are not over, and of the others those on record, newest first.

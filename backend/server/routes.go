@@ -94,6 +94,9 @@ func (s *Server) routes() []route {
 		{pattern: "GET /api/machines/{name}/variables", handle: s.listVariables},
 		{pattern: "POST /api/machines/{name}/table", handle: s.readTable},
 		{pattern: "GET /api/machines/{name}/files", handle: s.listFiles},
+		{pattern: "DELETE /api/machines/{name}/files", handle: s.removeFile},
+		{pattern: "GET /api/machines/{name}/files/stat", handle: s.statFile},
+		{pattern: "POST /api/machines/{name}/files/folder", handle: s.makeFolder},
 		{pattern: "GET /api/machines/{name}/files/content", handle: s.readFile},
 		{pattern: "PUT /api/machines/{name}/files/content", handle: s.writeFile},
 

@@ -27,6 +27,7 @@ type Config struct {
 	Account  string // what /v1/whoami answers
 	Version  string
 	Home     string       // where the files are, for /api/status
+	Folder   string       // the person's folder for files, for /api/status; "" for none
 	MCP      http.Handler // at /mcp, /sse and /message; nil for none
 	Page     fs.FS        // index.html at its top; nil for none
 	Host     string       // the name or address that was asked to be listened on, beside the loopback ones; may be ""

@@ -13,13 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/forevervm/desktop/backend/api"
 	"github.com/forevervm/desktop/backend/client"
 )
 
 func (a *app) filesCommand() *cobra.Command {
 	group := &cobra.Command{Use: "files", Short: "Look at a machine's files, and copy them out and in"}
-	group.AddCommand(a.filesListCommand(), a.filesGetCommand(), a.filesPutCommand())
+	group.AddCommand(a.filesListCommand(), a.filesGetCommand(), a.filesPutCommand(), a.filesRemoveCommand(), a.filesFolderCommand())
 	return group
 }
 
@@ -35,20 +34,26 @@ func (a *app) filesListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			files, err := c.ListFiles(cmd.Context(), args[0], where)
+			list, err := c.ListFiles(cmd.Context(), args[0], where)
 			if err != nil {
 				return err
 			}
-			return a.print(api.List[api.File]{Items: files}, func(w io.Writer) {
+			return a.print(list, func(w io.Writer) {
 				table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-				for _, f := range files {
-					name, size := printable(f.Name), bytesText(f.Size)
+				for _, f := range list.Items {
+					name, size, changed := printable(f.Name), bytesText(f.Size), "-"
 					if f.Dir {
 						name, size = name+"/", "-"
 					}
-					fmt.Fprintf(table, "%s\t%s\t%s\n", size, f.Modified.Local().Format(time.DateTime), name)
+					if f.Modified != nil {
+						changed = f.Modified.Local().Format(time.DateTime)
+					}
+					fmt.Fprintf(table, "%s\t%s\t%s\n", size, changed, name)
 				}
 				table.Flush()
+				if list.More {
+					fmt.Fprintln(w, "There are more files than are listed here.")
+				}
 			})
 		},
 	}
@@ -97,20 +102,12 @@ func (a *app) filesGetCommand() *cobra.Command {
 
 // writeWhole writes a file all at once: what breaks off half-way leaves what was there.
 func writeWhole(local string, content io.Reader) (n int64, err error) {
-	temp, err := os.CreateTemp(filepath.Dir(local), "."+filepath.Base(local)+".*")
+	root, err := os.OpenRoot(filepath.Dir(local))
 	if err != nil {
 		return 0, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(temp.Name()))
-		}
-	}()
-	n, err = io.Copy(temp, content)
-	if err = errors.Join(err, temp.Close()); err != nil {
-		return n, err
-	}
-	return n, os.Rename(temp.Name(), local)
+	defer root.Close()
+	return writeIn(root, filepath.Base(local), content)
 }
 
 func (a *app) filesPutCommand() *cobra.Command {

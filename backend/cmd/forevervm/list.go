@@ -142,13 +142,16 @@ func writeMachines(w io.Writer, machines []api.Machine) {
 		return
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "NAME\tSTATE\tMEMORY\tRUN\tLAST USED\tTAGS\tTITLE")
+	fmt.Fprintln(table, "NAME\tSTATE\tMEMORY\tDISK\tRUN\tLAST USED\tTAGS\tTITLE")
 	for _, m := range machines {
-		memory := "-"
+		memory, disk := "-", "-"
 		if m.Stats != nil {
 			memory = bytesText(m.Stats.MemoryBytes)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", m.Name, m.State, memory, m.NextSeq, ago(m.LastActiveAt), describeTags(m.Tags), printable(m.Title))
+		if m.Disk != nil {
+			disk = bytesText(m.Disk.UsedBytes)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", m.Name, m.State, memory, disk, m.NextSeq, ago(m.LastActiveAt), describeTags(m.Tags), printable(m.Title))
 	}
 	table.Flush()
 }

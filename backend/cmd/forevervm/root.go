@@ -117,7 +117,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.serveCommand(), a.mcpCommand(), a.tokenCommand(), a.openCommand(),
 		a.signupCommand(), a.loginCommand(), a.logoutCommand(), a.whoamiCommand(),
-		a.machineCommand(), a.replCommand(), a.execCommand(), a.exportCommand(),
+		a.machineCommand(), a.replCommand(), a.execCommand(), a.exportCommand(), a.copyCommand(),
 		a.appsCommand(), a.connectCommand(), a.disconnectCommand(), a.repairCommand(), a.installCommand(),
 		a.searchCommand(), a.settingsCommand(), a.doctorCommand(), a.checkpointsStoreCommand(), a.enginesCommand(), a.versionCommand(),
 		a.updateCommand(), a.stopCommand(), a.uninstallCommand(), a.manualCommand(),

@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"io"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -28,8 +30,9 @@ var fileTests = []test{
 		if got := m.get("/root/inbox/deep/data.bin"); !bytes.Equal(got, want) {
 			t.Errorf("%d bytes came back, not the %d that were sent", len(got), len(want))
 		}
-		entries, err := m.box.ListFiles(m.ctx(), "inbox/deep", 10)
-		if err != nil || len(entries) != 1 || entries[0].Name != "data.bin" || entries[0].Dir || entries[0].Size != int64(len(want)) ||
+		list, err := m.box.ListFiles(m.ctx(), "inbox/deep", 10)
+		entries := list.Entries
+		if err != nil || len(entries) != 1 || entries[0].Name != "data.bin" || entries[0].Kind != machine.FilePlain || entries[0].Size != int64(len(want)) ||
 			time.Since(entries[0].Modified).Abs() > time.Hour {
 			t.Errorf("listed as %+v, %v", entries, err)
 		}
@@ -56,9 +59,96 @@ var fileTests = []test{
 		if _, err := m.box.ReadFile(m.ctx(), "fifo", 0, 100); err == nil {
 			t.Error("a pipe can be read")
 		}
-		if err := m.box.WriteFile(m.ctx(), "/proc/version", 0, true, []byte("x")); err == nil {
+		if _, err := machine.Send(m.ctx(), m.box, machine.FilePiece{Path: "/proc/version"}, strings.NewReader("x")); err == nil {
 			t.Error("/proc can be written")
 		}
+		for _, path := range []string{"", "/", "/root", "no/such/file"} {
+			if err := m.box.RemoveFile(m.ctx(), path); err == nil {
+				t.Errorf("%q can be deleted", path)
+			}
+		}
+	}},
+	{"WholeOrNotAtAll", func(t *testing.T, s Subject) {
+		m := s.fresh(t)
+		m.put("half/x", []byte("before"))
+		const part = "0123456789abcdef0123456789abcdef"
+		send := func(m *session, offset int64, data string, last bool) error {
+			return m.box.WriteFile(m.ctx(), machine.FilePiece{Path: "half/x", Part: part, Offset: offset, Data: []byte(data), Last: last, Modified: time.Unix(1e9, 5)})
+		}
+		if err := send(m, 0, "01234", false); err != nil {
+			t.Fatal(err)
+		}
+		seen := func(m *session, want string) {
+			t.Helper()
+			if got := string(m.get("half/x")); got != want {
+				t.Errorf("half-way it reads %q", got)
+			}
+			if list, err := m.box.ListFiles(m.ctx(), "half", 10); err != nil || len(list.Entries) != 1 || list.Path != "/root/half" {
+				t.Errorf("half-way it lists %+v, %v", list, err)
+			}
+		}
+		seen(m, "before")
+		early := m.checkpoint()
+		if err := send(m, 5, "56789", false); err != nil {
+			t.Fatal(err)
+		}
+		info := m.stop()
+		// It goes on where it was, in the next stay in memory.
+		back := s.start(t, machine.StartSpec{ID: m.id, Checkpoint: info.ID, Acked: m.acks()})
+		seen(back, "before")
+		if err := send(back, 10, "!", true); err != nil {
+			t.Fatal(err)
+		}
+		seen(back, "0123456789!")
+		if found, err := back.box.StatFile(back.ctx(), "half/x"); err != nil || !found.Modified.Equal(time.Unix(1e9, 5)) || found.Size != 11 {
+			t.Errorf("it is %+v, %v", found, err)
+		}
+		back.end()
+		// In an earlier state there is a hole, and nobody takes what is behind it for the whole.
+		past := s.start(t, machine.StartSpec{ID: m.id, Checkpoint: early.ID, Acked: m.acks()})
+		if err := send(past, 10, "!", true); !errors.Is(err, machine.ErrInvalid) || !strings.Contains(err.Error(), "Send the file again") {
+			t.Errorf("behind a hole: %v", err)
+		}
+		seen(past, "before")
+	}},
+	{"FoldersAndRoom", func(t *testing.T, s Subject) {
+		m := s.fresh(t)
+		if err := m.box.MakeFolder(m.ctx(), "a/b"); err != nil {
+			t.Fatal(err)
+		}
+		m.put("a/b/f", []byte("x"))
+		m.value("import os; os.symlink('/usr', '/root/a/out'); os.symlink('b', '/root/a/in')")
+		if found, err := m.box.StatFile(m.ctx(), "a/in"); err != nil || found.Kind != machine.FileFolder {
+			t.Errorf("a link to a folder is %+v, %v", found, err)
+		}
+		if err := m.box.RemoveFile(m.ctx(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		m.expect("os.path.exists('/root/a'), os.path.exists('/usr/bin')", "(False, True)")
+		before, err := m.box.Disk(m.ctx())
+		if err != nil || before.Size < 4<<30 || before.Size > 6<<30 || before.Used > 1<<30 {
+			t.Fatalf("the room is %+v, %v", before, err)
+		}
+		m.put("big", make([]byte, 20<<20))
+		if after, err := m.box.Disk(m.ctx()); err != nil || after.Used-before.Used < 15<<20 || after.Used-before.Used > 40<<20 {
+			t.Errorf("after 20 MiB the room is %+v, before %+v, %v", after, before, err)
+		}
+		// The rest of the room is taken without writing it, and then there is no more.
+		m.expect(`
+			import errno, os
+			room = os.statvfs("/root")
+			with open("/root/full", "wb") as f: os.posix_fallocate(f.fileno(), 0, room.f_bavail * room.f_frsize - (1 << 20))
+			try:
+				with open("/root/more", "wb") as f:
+					for _ in range(8): f.write(b"x" * (1 << 20))
+			except OSError as e: caught = errno.errorcode[e.errno], e.strerror
+			os.path.exists("/root/more") and os.remove("/root/more")
+			caught
+		`, "('ENOSPC', 'No space left on device')")
+		if _, err := machine.Send(m.ctx(), m.box, machine.FilePiece{Path: "sent"}, bytes.NewReader(make([]byte, 8<<20))); err == nil || !strings.Contains(err.Error(), "disk is full") {
+			t.Errorf("a file is sent to a full disk: %v", err)
+		}
+		m.expect("os.remove('/root/full'); open('/root/small', 'w').write('works')", "5")
 	}},
 	{"DelayNothing", func(t *testing.T, s Subject) {
 		m := s.fresh(t)
@@ -94,32 +184,24 @@ var fileTests = []test{
 	}},
 }
 
-// put writes a file in chunks.
+// put writes a file.
 func (s *session) put(path string, data []byte) {
 	s.t.Helper()
-	for offset := 0; ; {
-		n := min(len(data)-offset, 4<<20)
-		if err := s.box.WriteFile(s.ctx(), path, int64(offset), offset == 0, data[offset:offset+n]); err != nil {
-			s.t.Fatalf("write %s: %v", path, err)
-		}
-		if offset += n; offset >= len(data) {
-			return
-		}
+	if _, err := machine.Send(s.ctx(), s.box, machine.FilePiece{Path: path}, bytes.NewReader(data)); err != nil {
+		s.t.Fatalf("write %s: %v", path, err)
 	}
 }
 
-// get reads a file in chunks.
+// get reads a file.
 func (s *session) get(path string) []byte {
 	s.t.Helper()
-	var all []byte
-	for {
-		chunk, err := s.box.ReadFile(s.ctx(), path, int64(len(all)), 4<<20)
-		if err != nil {
-			s.t.Fatalf("read %s: %v", path, err)
-		}
-		all = append(all, chunk.Data...)
-		if chunk.EOF || len(chunk.Data) == 0 {
-			return all
-		}
+	content, err := machine.Open(s.ctx(), s.box, path)
+	if err != nil {
+		s.t.Fatalf("read %s: %v", path, err)
 	}
+	all, err := io.ReadAll(content)
+	if err != nil {
+		s.t.Fatalf("read %s: %v", path, err)
+	}
+	return all
 }

@@ -8,6 +8,7 @@ from types import TracebackType
 import IPython
 
 from .bounded import cut, plain_str
+from .elsewhere import advice
 
 TRACEBACK_LIMIT = 256 << 10
 NAME_LIMIT = 200
@@ -33,6 +34,8 @@ class Failure:
                 return
             told = _TracebackException(_type(error), error, _users_part(error.__traceback__), compact=True)
             _clean(told)
+            if said := advice(self.evalue):
+                told.__notes__ = [*(told.__notes__ or ()), said]
             self.plain = _text(told, False)
             self.ansi = _text(told, True) if _COLOURS else self.plain
         except Exception:

@@ -1,10 +1,15 @@
 """File requests, answered by the relay: they work while the user's code runs, whatever it does."""
 
+import collections
 import contextlib
+import errno
 import os
 import queue
+import re
+import shutil
 import stat
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +22,12 @@ READ_LIMIT = 4 << 20
 ENTRY_LIMIT = 10_000
 # A listing must fit into a header; what is not ASCII takes six bytes there.
 _LISTING_BYTES = 900 << 10
+# A file that is on its way lies beside its place under such a name, which no listing tells. What is left of one that
+# broke off goes when the next one comes into that folder.
+_PART = re.compile(r"\.forevervm-[0-9a-f]{32}\.part")
+_PART_SECONDS = 3600.0
+# Those that came to their place last. Whoever did not hear of it, as the machine was saved right then, sends the end again.
+_placed: collections.deque[tuple[str, str]] = collections.deque(maxlen=256)
 
 Answer = tuple[Any, bytes]
 
@@ -33,12 +44,25 @@ def answer(header: Header, payload: bytes) -> Answer:
             case "read_file":
                 return _read(path, _count(header, "offset", 0), _count(header, "length", READ_LIMIT))
             case "write_file":
-                return _write(path, _count(header, "offset", 0), bool(header.get("truncate")), payload), b""
+                return _write(path, header, payload), b""
+            case "stat_file":
+                return _entry(os.path.basename(path) or "/", os.stat(path)), b""
+            case "remove_file":
+                return _remove(path), b""
+            case "make_folder":
+                os.makedirs(path, exist_ok=True)
+                return {"path": path}, b""
+            case "disk":
+                return _disk(path), b""
             case "trust":
                 return _replace(path, payload), b""
             case _:
                 return _list(path, _count(header, "limit", 1000)), b""
     except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise FileTrouble(
+                "The machine's disk is full. Delete files in it that are no longer needed, and try again."
+            ) from None
         raise FileTrouble(f"{path}: {os.strerror(error.errno or 0)}") from None
 
 
@@ -75,27 +99,89 @@ def _read(path: str, offset: int, length: int) -> Answer:
             parts.append(part)
             offset += len(part)
             want -= len(part)
-        return {"size": info.st_size, "eof": offset >= info.st_size}, b"".join(parts)
+        told = {"size": info.st_size, "eof": offset >= info.st_size, "changed": info.st_mtime_ns}
+        return told, b"".join(parts)
     finally:
         os.close(fd)
 
 
-def _write(path: str, offset: int, truncate: bool, data: bytes) -> Any:
-    os.makedirs(os.path.dirname(path) or "/", exist_ok=True)
+def _write(path: str, header: Header, data: bytes) -> Any:
+    """Adds a piece to a file on its way. The last one brings it to its place, all at once."""
+    offset, part = _count(header, "offset", 0), f".forevervm-{header.get('part')}.part"
+    if not _PART.fullmatch(part):
+        raise FileTrouble("A file that is written needs a part.")
+    if header.get("last") and (path, part) in _placed:
+        return {"path": path, "size": offset + len(data)}
     if os.path.isdir(path):
         raise FileTrouble(f"{path} is a folder.")
-    fd, _ = _open_regular(path, os.O_WRONLY | os.O_CREAT)
+    folder = os.path.dirname(path) or "/"
+    if offset == 0:
+        os.makedirs(folder, exist_ok=True)
+        _sweep(folder)
+    temp = os.path.join(folder, part)
     try:
-        if truncate:
-            os.ftruncate(fd, offset)
+        fd, info = _open_regular(temp, os.O_WRONLY | os.O_NOFOLLOW | (os.O_CREAT if offset == 0 else 0))
+    except FileNotFoundError:
+        raise FileTrouble(_LOST) from None
+    try:
+        if info.st_size < offset:
+            raise FileTrouble(_LOST)
+        end = offset + len(data)
         view = memoryview(data)
         while view:
             written = os.pwrite(fd, view, offset)
             offset += written
             view = view[written:]
-        return {"path": path, "size": os.fstat(fd).st_size}
+        if info.st_size > end:
+            os.ftruncate(fd, end)  # of a piece that came twice
+        if header.get("last"):
+            _finish(fd, path, header)
+            os.rename(temp, path)
+            _placed.append((path, part))
+        return {"path": path, "size": end}
     finally:
         os.close(fd)
+
+
+_LOST = "The beginning of this file is gone: the machine went back to an earlier state meanwhile. Send the file again."
+
+
+def _finish(fd: int, path: str, header: Header) -> None:
+    """Gives a whole file the mode and the time that it is to have."""
+    mode = 0o444 if header.get("read_only") else 0o644
+    with contextlib.suppress(OSError):
+        before = os.lstat(path)
+        if stat.S_ISREG(before.st_mode) and not header.get("read_only"):
+            mode = stat.S_IMODE(before.st_mode)
+    os.fchmod(fd, mode)
+    if changed := _count(header, "changed", 0):
+        os.utime(fd, ns=(changed, changed))
+
+
+def _sweep(folder: str) -> None:
+    """Removes what broke off long ago."""
+    old = time.time() - _PART_SECONDS
+    with os.scandir(folder) as found:
+        left = [entry.path for entry in found if _PART.fullmatch(entry.name)]
+    for path in left:
+        with contextlib.suppress(OSError):
+            if os.lstat(path).st_mtime < old:
+                os.unlink(path)
+
+
+def _remove(path: str) -> Any:
+    if path in ("/", HOME):
+        raise FileTrouble(f"{path} cannot be deleted.")
+    if stat.S_ISDIR(os.lstat(path).st_mode):
+        shutil.rmtree(path)
+    else:
+        os.unlink(path)
+    return {"path": path}
+
+
+def _disk(path: str) -> Any:
+    room = os.statvfs(path)
+    return {"size": room.f_blocks * room.f_frsize, "free": room.f_bavail * room.f_frsize}
 
 
 def _replace(path: str, data: bytes) -> Any:
@@ -116,28 +202,25 @@ def _kind(mode: int) -> str:
     return "file" if stat.S_ISREG(mode) else "other"
 
 
+def _entry(name: str, info: os.stat_result) -> dict[str, Any]:
+    # Names are bytes; one that is not UTF-8 is shown with replacement characters.
+    shown = os.fsencode(name).decode("utf-8", "replace")
+    return {"name": shown, "type": _kind(info.st_mode), "size": info.st_size, "changed": info.st_mtime_ns}
+
+
 def _list(path: str, limit: int) -> Any:
     entries: list[dict[str, Any]] = []
     more, room, limit = False, _LISTING_BYTES, min(limit, ENTRY_LIMIT)
     with os.scandir(path) as found:
         for entry in found:
+            if _PART.fullmatch(entry.name):
+                continue
             room -= 6 * len(entry.name) + 120
             if len(entries) >= limit or room < 0:
                 more = True
                 break
-            try:
-                info = entry.stat(follow_symlinks=False)
-            except OSError:
-                continue
-            entries.append(
-                {
-                    # Names are bytes; one that is not UTF-8 is shown with replacement characters.
-                    "name": os.fsencode(entry.name).decode("utf-8", "replace"),
-                    "type": _kind(info.st_mode),
-                    "size": info.st_size,
-                    "modified": info.st_mtime,
-                }
-            )
+            with contextlib.suppress(OSError):
+                entries.append(_entry(entry.name, entry.stat(follow_symlinks=False)))
     entries.sort(key=lambda entry: entry["name"])
     return {"path": path, "entries": entries, "more": more}
 

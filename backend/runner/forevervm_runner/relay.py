@@ -47,7 +47,7 @@ QUESTIONS = {
     "limit": ANSWER_SECONDS,
     "table": TABLE_SECONDS,
 }
-FILE_REQUESTS = ("read_file", "write_file", "list_files", "trust")
+FILE_REQUESTS = ("read_file", "write_file", "list_files", "stat_file", "remove_file", "make_folder", "disk", "trust")
 BUSY = "busy: Python is occupied; ask again when the running instruction lets go."
 
 _READABLE = select.POLLIN | select.POLLHUP | select.POLLERR

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/forevervm/desktop/backend/machine"
@@ -15,7 +14,6 @@ import (
 const (
 	maxMatches   = 2000
 	maxVariables = 2000
-	maxEntries   = 10_000
 	maxName      = 4 << 10
 	maxText      = 1 << 20
 	maxCell      = 1 << 10
@@ -226,32 +224,6 @@ func (p *tablePage) domain(q machine.TableQuery) (machine.Table, error) {
 		}
 	}
 	return t, nil
-}
-
-// ListFiles lists a folder, at most limit names.
-func (s *Sandbox) ListFiles(ctx context.Context, path string, limit int) ([]machine.FileEntry, error) {
-	var answer struct {
-		Entries []struct {
-			Name     string  `json:"name"`
-			Type     string  `json:"type"`
-			Size     int64   `json:"size"`
-			Modified float64 `json:"modified"`
-		} `json:"entries"`
-	}
-	limit = min(limit, maxEntries)
-	if err := s.question(ctx, protocol.Request{Type: protocol.TypeListFiles, Path: path, Limit: limit}, "", &answer); err != nil {
-		return nil, err
-	}
-	list := make([]machine.FileEntry, 0, min(len(answer.Entries), limit))
-	for _, e := range answer.Entries[:min(len(answer.Entries), limit)] {
-		entry := machine.FileEntry{Name: clip(e.Name, maxName), Dir: e.Type == "folder", Size: max(e.Size, 0)}
-		// A time outside what RFC 3339 can say would break whoever writes it down.
-		if e.Modified > 0 && e.Modified < 253402300799 {
-			entry.Modified = time.UnixMilli(int64(e.Modified * 1000)).UTC()
-		}
-		list = append(list, entry)
-	}
-	return list, nil
 }
 
 // question asks the runner and reads its answer.

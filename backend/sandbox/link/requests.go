@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net"
 	"time"
 
@@ -230,29 +229,6 @@ func (s *Sandbox) Stats(ctx context.Context) (machine.Stats, error) {
 		return machine.Stats{}, err
 	}
 	return machine.Stats{MemoryBytes: stats.MemoryBytes, UsedBytes: stats.UsedBytes, CPUSeconds: stats.CPUSeconds}, nil
-}
-
-// ReadFile reads a part of a file, at most protocol.MaxFileChunk bytes.
-func (s *Sandbox) ReadFile(ctx context.Context, path string, offset int64, length int) (machine.FileChunk, error) {
-	q := protocol.Request{Type: protocol.TypeReadFile, Path: path, Offset: offset, Length: min(length, protocol.MaxFileChunk)}
-	reply, data, err := s.ask(ctx, q, nil)
-	if err != nil {
-		return machine.FileChunk{}, err
-	}
-	var file protocol.File
-	if err := json.Unmarshal(reply.Result, &file); err != nil {
-		return machine.FileChunk{}, nonsense(err)
-	}
-	if file.Size < 0 || len(data) > q.Length {
-		return machine.FileChunk{}, nonsense(io.ErrShortBuffer)
-	}
-	return machine.FileChunk{Data: data, Size: file.Size, EOF: file.EOF}, nil
-}
-
-// WriteFile writes at the offset, making parent folders.
-func (s *Sandbox) WriteFile(ctx context.Context, path string, offset int64, truncate bool, data []byte) error {
-	_, _, err := s.ask(ctx, protocol.Request{Type: protocol.TypeWriteFile, Path: path, Offset: offset, Truncate: truncate}, data)
-	return err
 }
 
 func nonsense(err error) error {

@@ -33,6 +33,10 @@ const (
 	TypeReadFile  = "read_file"
 	TypeWriteFile = "write_file"
 	TypeListFiles = "list_files"
+	TypeStatFile  = "stat_file"
+	TypeRemove    = "remove_file"
+	TypeFolder    = "make_folder"
+	TypeDisk      = "disk"
 	TypeLimit     = "limit"
 	TypeTrust     = "trust"
 )
@@ -43,18 +47,22 @@ const MaxFileChunk = 4 << 20
 // Request is any request of the link and, but for Start's fields, any to the runner. Which fields mean something
 // follows from Type.
 type Request struct {
-	Type     string   `json:"type"`
-	ID       uint64   `json:"id,omitempty"`
-	Seq      int      `json:"seq"`
-	Index    int      `json:"index"`
-	Formats  []string `json:"formats,omitempty"`
-	Cursor   int      `json:"cursor"`
-	Detail   int      `json:"detail,omitempty"`
-	Limit    int      `json:"limit"`
-	Path     string   `json:"path,omitempty"`
-	Offset   int64    `json:"offset,omitempty"`
-	Length   int      `json:"length"`
-	Truncate bool     `json:"truncate,omitempty"`
+	Type    string   `json:"type"`
+	ID      uint64   `json:"id,omitempty"`
+	Seq     int      `json:"seq"`
+	Index   int      `json:"index"`
+	Formats []string `json:"formats,omitempty"`
+	Cursor  int      `json:"cursor"`
+	Detail  int      `json:"detail,omitempty"`
+	Limit   int      `json:"limit"`
+	Path    string   `json:"path,omitempty"`
+	Offset  int64    `json:"offset,omitempty"`
+	Length  int      `json:"length"`
+	// Part names a file that is on its way, in pieces; Last ends it. Changed is then its time in nanoseconds since 1970, 0 for now.
+	Part     string `json:"part,omitempty"`
+	Last     bool   `json:"last,omitempty"`
+	Changed  int64  `json:"changed,omitempty"`
+	ReadOnly bool   `json:"read_only,omitempty"`
 	// LimitBytes is the machine's own memory limit; null takes it away.
 	LimitBytes *int64 `json:"limit_bytes,omitempty"`
 	// Checkpoint is the id of one that the daemon has carried away.
@@ -128,6 +136,21 @@ type Ended struct {
 
 // File is the result of read_file.
 type File struct {
+	Size    int64 `json:"size"`
+	EOF     bool  `json:"eof"`
+	Changed int64 `json:"changed"`
+}
+
+// Entry is the result of stat_file, and one of list_files.
+type Entry struct {
+	Name    string `json:"name"`
+	Type    string `json:"type"`
+	Size    int64  `json:"size"`
+	Changed int64  `json:"changed"`
+}
+
+// Disk is the result of disk.
+type Disk struct {
 	Size int64 `json:"size"`
-	EOF  bool  `json:"eof"`
+	Free int64 `json:"free"`
 }

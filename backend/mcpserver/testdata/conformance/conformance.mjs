@@ -54,14 +54,15 @@ await check("tools are described", async () => {
   assert.match(client.getInstructions(), /Draw with matplotlib[^]* plotly figure does not come back as an image/);
   const { tools } = await client.listTools();
   assert.deepEqual(tools.map((tool) => tool.name).sort(), [
-    "checkpoint-python-repl", "create-python-repl", "delete-python-repl", "fork-python-repl", "get-file", "install-packages",
-    "interrupt-python-repl", "list-checkpoints", "list-python-repls", "put-file", "read-output", "rewind-python-repl", "run-python-in-repl",
+    "checkpoint-python-repl", "create-python-repl", "delete-file", "delete-python-repl", "fork-python-repl", "get-file", "install-packages",
+    "interrupt-python-repl", "list-checkpoints", "list-files", "list-python-repls", "make-folder", "put-file", "read-output", "rewind-python-repl", "run-python-in-repl",
   ]);
   // Apps let what only reads run without asking, and warn of what destroys or reaches outside.
   const hints = {
     "checkpoint-python-repl": [], "create-python-repl": [], "delete-python-repl": ["destructive", "idempotent"], "fork-python-repl": [],
     "get-file": ["readOnly", "idempotent"], "install-packages": ["destructive", "idempotent", "openWorld"], "interrupt-python-repl": ["destructive", "idempotent"],
     "list-checkpoints": ["readOnly", "idempotent"], "list-python-repls": ["readOnly", "idempotent"], "put-file": ["destructive", "idempotent"],
+    "delete-file": ["destructive", "idempotent"], "list-files": ["readOnly", "idempotent"], "make-folder": ["idempotent"],
     "read-output": ["readOnly", "idempotent"], "rewind-python-repl": ["destructive", "idempotent"], "run-python-in-repl": ["destructive"],
   };
   for (const tool of tools) {
@@ -270,6 +271,12 @@ await check("files", async () => {
   const offset = Number(/offset (\d+)/.exec(part.content[1].text)[1]);
   assert.equal(offset, text(part).length);
   assert.equal((await call("get-file", { replId: repl, path: "no/such/file" })).isError, true);
+  await call("make-folder", { replId: repl, path: "data/deep" });
+  const listed = (await call("list-files", { replId: repl, path: "data" })).structuredContent;
+  assert.deepEqual(listed.items.map((file) => [file.name, file.kind]), [["deep", "folder"], ["in.csv", "file"]]);
+  await call("delete-file", { replId: repl, path: "data/deep" });
+  assert.equal((await call("list-files", { replId: repl, path: "data" })).structuredContent.items.length, 1);
+  assert.equal((await call("delete-file", { replId: repl, path: "/" })).isError, true);
 });
 
 await check("packages are refused when they are none", async () => {

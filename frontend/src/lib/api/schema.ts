@@ -1084,6 +1084,53 @@ export interface paths {
     get: operations['listFiles'];
     put?: never;
     post?: never;
+    /** Deletes a file, or a folder with all that is in it */
+    delete: operations['removeFile'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/machines/{name}/files/stat': {
+    parameters: {
+      query: {
+        /** @description In the machine; relative to its home, /root, or absolute */
+        path: components['parameters']['Path'];
+      };
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    /** What is at a path of the machine; links are followed */
+    get: operations['statFile'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/machines/{name}/files/folder': {
+    parameters: {
+      query: {
+        /** @description In the machine; relative to its home, /root, or absolute */
+        path: components['parameters']['Path'];
+      };
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Makes a folder, and those above it */
+    post: operations['makeFolder'];
     delete?: never;
     options?: never;
     head?: never;
@@ -1093,8 +1140,8 @@ export interface paths {
   '/api/machines/{name}/files/content': {
     parameters: {
       query: {
-        /** @description Relative to the machine's home */
-        path: string;
+        /** @description In the machine; relative to its home, /root, or absolute */
+        path: components['parameters']['Path'];
       };
       header?: never;
       path: {
@@ -1103,11 +1150,15 @@ export interface paths {
       };
       cookie?: never;
     };
-    /** A file out of the machine */
+    /**
+     * A file out of the machine
+     * @description The answer breaks off where the file is changed meanwhile. The machine may leave memory and come back.
+     */
     get: operations['readFile'];
     /**
      * A file into the machine
-     * @description At most 4 GiB; what was there is replaced.
+     * @description At most 4 GiB. It appears, in place of what was there, when it is whole. The machine may leave memory and come back meanwhile; where it
+     *     returns to an earlier checkpoint, this fails.
      */
     put: operations['writeFile'];
     post?: never;
@@ -1481,6 +1532,7 @@ export interface components {
        * @enum {string}
        */
       answer: 'once' | 'machine' | 'always' | 'deny';
+      disk?: components['schemas']['Disk'];
     };
     Parent: {
       id: string;
@@ -1493,6 +1545,12 @@ export interface components {
       /** @description Of the machine's own limit */
       used_bytes: number;
       cpu_seconds: number;
+    };
+    /** @description The room for what the machine has written, as it was last looked at */
+    Disk: {
+      used_bytes: number;
+      /** @description The most that it may take */
+      size_bytes: number;
     };
     /** @description Whatever is absent takes its default, or for a fork what the parent has. */
     NewMachine: {
@@ -1701,10 +1759,16 @@ export interface components {
     };
     File: {
       name: string;
+      /** @enum {string} */
+      kind: 'file' | 'folder' | 'link' | 'other';
+      /** @description It is a folder */
       dir: boolean;
       size: number;
-      /** Format: date-time */
-      modified: string;
+      /**
+       * Format: date-time
+       * @description Absent where what the machine says makes no sense
+       */
+      modified?: string;
     };
     SearchHit: {
       machine: string;
@@ -1742,7 +1806,10 @@ export interface components {
     };
     FileList: {
       items: components['schemas']['File'][];
-      next?: string;
+      /** @description Of the folder, absolute */
+      path: string;
+      /** @description There are more than are told */
+      more?: boolean;
     };
     SearchHitList: {
       items: components['schemas']['SearchHit'][];
@@ -1783,6 +1850,8 @@ export interface components {
       version: string;
       pid: number;
       home: string;
+      /** @description The person's folder for files: what lies there, machines find in their inbox */
+      folder?: string;
       /** Format: date-time */
       started_at: string;
       engines: components['schemas']['Engine'][];
@@ -1844,6 +1913,8 @@ export interface components {
   parameters: {
     /** @description A machine's name, or an old one */
     Name: string;
+    /** @description In the machine; relative to its home, /root, or absolute */
+    Path: string;
     /** @description The sequence number */
     Seq: number;
     /** @description An AI app, such as claude */
@@ -3373,11 +3444,88 @@ export interface operations {
       default: components['responses']['Error'];
     };
   };
+  removeFile: {
+    parameters: {
+      query: {
+        /** @description In the machine; relative to its home, /root, or absolute */
+        path: components['parameters']['Path'];
+      };
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Deleted */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  statFile: {
+    parameters: {
+      query: {
+        /** @description In the machine; relative to its home, /root, or absolute */
+        path: components['parameters']['Path'];
+      };
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description What is there */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['File'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  makeFolder: {
+    parameters: {
+      query: {
+        /** @description In the machine; relative to its home, /root, or absolute */
+        path: components['parameters']['Path'];
+      };
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description It is there */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      default: components['responses']['Error'];
+    };
+  };
   readFile: {
     parameters: {
       query: {
-        /** @description Relative to the machine's home */
-        path: string;
+        /** @description In the machine; relative to its home, /root, or absolute */
+        path: components['parameters']['Path'];
       };
       header?: never;
       path: {
@@ -3403,8 +3551,8 @@ export interface operations {
   writeFile: {
     parameters: {
       query: {
-        /** @description Relative to the machine's home */
-        path: string;
+        /** @description In the machine; relative to its home, /root, or absolute */
+        path: components['parameters']['Path'];
       };
       header?: never;
       path: {

@@ -1,0 +1,190 @@
+package exchange
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// Collect brings what is new in a machine's outbox to the folder Results of the person's, under the machine's name. What the person has changed
+// there since is left to them: the new one then gets a number. Nothing is ever removed there.
+func (f *Folder) Collect(ctx context.Context, id machine.ID, name string, files machine.Files) (notice string, err error) {
+	p := f.peer(id)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	there, err := inside(ctx, files, Outbox)
+	if err != nil {
+		return "", err
+	}
+	fresh := slices.Sorted(maps.Keys(there))
+	fresh = slices.DeleteFunc(fresh, func(n string) bool { return p.note.Brought[n].From == there[n] })
+	if len(fresh) == 0 {
+		return "", nil
+	}
+	folder, err := f.results(name)
+	if err != nil {
+		return "", err
+	}
+	defer folder.Close()
+	room := maxResults - weigh(folder)
+	var odd, tooMuch []string
+	for i, n := range fresh {
+		switch local, err := filepath.Localize(n); {
+		case err != nil || passing(path.Base(n)):
+			odd = append(odd, n)
+		case there[n].Size > room, i >= maxNames:
+			tooMuch = append(tooMuch, n)
+		default:
+			b, err := f.bring(ctx, folder, n, local, p.note.Brought[n], room, files)
+			if errors.Is(err, errTooMuch) { // it has grown since it was listed
+				tooMuch = append(tooMuch, n)
+				continue
+			}
+			var gone *machine.Error
+			if errors.As(err, &gone) && errors.Is(err, machine.ErrInvalid) {
+				continue // it has just gone, or cannot be read
+			}
+			if err != nil {
+				return "", errors.Join(err, f.keep(id, p))
+			}
+			room -= b.Here.Size
+			p.note.Brought[n] = b
+		}
+	}
+	for n := range p.note.Brought {
+		if _, ok := there[n]; !ok && len(p.note.Brought) > 2*maxNames {
+			delete(p.note.Brought, n)
+		}
+	}
+	notice = both(
+		left("The outbox keeps", "5 GB and 2,000 files of one machine are brought to your folder at most.", tooMuch),
+		left("The outbox keeps", "files with such names are not brought to your folder.", odd),
+	)
+	return notice, f.keep(id, p)
+}
+
+// results is the machine's folder in Results, made where it is missing.
+func (f *Folder) results(name string) (*os.Root, error) {
+	local, err := filepath.Localize(name)
+	if err != nil {
+		return nil, fmt.Errorf("%q cannot be the name of a folder here", name)
+	}
+	if err := os.MkdirAll(f.path, 0o700); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(f.path)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	dir := filepath.Join(Results, local)
+	if err := root.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	return root.OpenRoot(dir)
+}
+
+// weigh is how many bytes lie in a folder.
+func weigh(root *os.Root) (n int64) {
+	_ = fs.WalkDir(root.FS(), ".", func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			if info, err := e.Info(); err == nil {
+				n += info.Size()
+			}
+		}
+		return nil
+	})
+	return n
+}
+
+var errTooMuch = errors.New("there is no room for this file")
+
+// bring copies one file out of a machine to local in the folder to, all at once. It may take room bytes.
+func (f *Folder) bring(ctx context.Context, to *os.Root, name, local string, before brought, room int64, files machine.Files) (b brought, err error) {
+	content, err := machine.Open(ctx, files, path.Join(Outbox, name))
+	if err != nil {
+		return b, err
+	}
+	if content.Size > room {
+		return b, errTooMuch
+	}
+	found, err := files.StatFile(ctx, path.Join(Outbox, name))
+	if err != nil {
+		return b, err
+	}
+	dir := filepath.Dir(local)
+	if err := to.MkdirAll(dir, 0o700); err != nil {
+		return b, err
+	}
+	temp := filepath.Join(dir, ".forevervm-"+strings.ToLower(rand.Text())+".part")
+	file, err := to.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return b, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, to.Remove(temp))
+		}
+	}()
+	n, err := io.Copy(file, io.LimitReader(content, content.Size))
+	if err == nil && n < content.Size {
+		err = io.ErrUnexpectedEOF
+	}
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return b, err
+	}
+	from, at := mark{Size: content.Size}, time.Now()
+	if !found.Modified.IsZero() {
+		at = found.Modified
+		from.Modified = at.UnixNano()
+	}
+	if err := to.Chtimes(temp, at, at); err != nil {
+		return b, err
+	}
+	if local, err = place(to, local, before); err != nil {
+		return b, err
+	}
+	if err := to.Rename(temp, local); err != nil {
+		return b, err
+	}
+	info, err := to.Lstat(local)
+	if err != nil {
+		return b, err
+	}
+	return brought{From: from, Name: filepath.ToSlash(local), Here: markOf(info)}, nil
+}
+
+// place is where a file goes: to its own name where there is nothing but what we brought there ourselves, else to a name beside it.
+func place(to *os.Root, local string, before brought) (string, error) {
+	ext := filepath.Ext(local)
+	stem := strings.TrimSuffix(local, ext)
+	for n, try := 2, local; n < 1000; n++ {
+		info, err := to.Lstat(try)
+		if errors.Is(err, fs.ErrNotExist) {
+			return try, nil
+		}
+		if err != nil {
+			return "", err
+		}
+		if info.Mode().IsRegular() && filepath.ToSlash(try) == before.Name && markOf(info) == before.Here {
+			return try, nil
+		}
+		try = fmt.Sprintf("%s (%d)%s", stem, n, ext)
+	}
+	return "", fmt.Errorf("there are too many files named %s", filepath.Base(local))
+}

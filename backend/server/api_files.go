@@ -1,0 +1,102 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"path"
+	"strconv"
+
+	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// maxFile is how many bytes a file that is sent into a machine may have.
+const maxFile = 4 << 30
+
+func filePath(r *http.Request) string { return r.URL.Query().Get("path") }
+
+func fileJSON(f machine.FileEntry) api.File {
+	out := api.File{Name: f.Name, Kind: string(f.Kind), Dir: f.Kind == machine.FileFolder, Size: f.Size}
+	if !f.Modified.IsZero() {
+		out.Modified = utc(&f.Modified)
+	}
+	return out
+}
+
+func (s *Server) listFiles(w http.ResponseWriter, r *http.Request) error {
+	folder := filePath(r)
+	if folder == "" {
+		folder = "."
+	}
+	found, err := s.config.Machines.ListFiles(r.Context(), r.PathValue("name"), folder)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, api.FileList{Items: list(found.Entries, "", fileJSON).Items, Path: found.Path, More: found.More})
+}
+
+func (s *Server) statFile(w http.ResponseWriter, r *http.Request) error {
+	found, err := s.config.Machines.StatFile(r.Context(), r.PathValue("name"), filePath(r))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, fileJSON(found))
+}
+
+func (s *Server) removeFile(w http.ResponseWriter, r *http.Request) error {
+	if err := s.config.Machines.RemoveFile(r.Context(), r.PathValue("name"), filePath(r)); err != nil {
+		return err
+	}
+	return noContent(w)
+}
+
+func (s *Server) makeFolder(w http.ResponseWriter, r *http.Request) error {
+	if err := s.config.Machines.MakeFolder(r.Context(), r.PathValue("name"), filePath(r)); err != nil {
+		return err
+	}
+	return noContent(w)
+}
+
+// readFile sends a file. One that changes meanwhile breaks the answer off, so that nobody takes a mixture for the whole.
+func (s *Server) readFile(w http.ResponseWriter, r *http.Request) error {
+	name := filePath(r)
+	content, err := s.config.Machines.OpenFile(r.Context(), r.PathValue("name"), name)
+	if err != nil {
+		return err
+	}
+	attachment(w, path.Base(name), "application/octet-stream")
+	w.Header().Set("Content-Length", strconv.FormatInt(content.Size, 10))
+	_, err = io.Copy(w, content)
+	return err
+}
+
+// writeFile writes a body into a file.
+func (s *Server) writeFile(w http.ResponseWriter, r *http.Request) error {
+	body := &body{from: http.MaxBytesReader(w, r.Body, maxFile)}
+	_, err := s.config.Machines.PutFile(r.Context(), r.PathValue("name"), filePath(r), body)
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(body.err, &tooLarge):
+		return body.err
+	case body.err != nil:
+		return invalid("The file did not arrive whole, so nothing was written: %v.", body.err)
+	case err != nil:
+		return err
+	}
+	return noContent(w)
+}
+
+// body keeps the error of a request's body, as it is the sender's and not the machine's.
+type body struct {
+	from io.Reader
+	err  error
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.from.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.err = err
+	}
+	return n, err
+}
