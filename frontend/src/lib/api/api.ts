@@ -8,6 +8,8 @@ import type {
   Checkpoint,
   Completions,
   Engine,
+  FileEntry,
+  FileList,
   Hosted,
   HostedAccount,
   HostedLogin,
@@ -181,6 +183,33 @@ export class Api {
       json: { code, cursor },
       signal,
     });
+
+  listFiles = (name: string, path: string, signal: AbortSignal) =>
+    this.http.json<FileList>(at(name, 'files'), { query: { path }, signal });
+
+  statFile = (name: string, path: string) =>
+    this.http.json<FileEntry>(at(name, 'files', 'stat'), { query: { path } });
+
+  /** A file's bytes, unread. */
+  openFile = (name: string, path: string, signal: AbortSignal) =>
+    this.http.send(at(name, 'files', 'content'), { query: { path }, signal });
+
+  /** Sends a file; `onsent` is told how many bytes have gone. */
+  writeFile = (
+    name: string,
+    path: string,
+    file: Blob,
+    onsent: (bytes: number) => void,
+    signal: AbortSignal,
+  ) => this.http.upload(at(name, 'files', 'content'), { path }, file, onsent, signal);
+
+  async removeFile(name: string, path: string): Promise<void> {
+    await this.http.send(at(name, 'files'), { method: 'DELETE', query: { path } });
+  }
+
+  async makeFolder(name: string, path: string): Promise<void> {
+    await this.http.send(at(name, 'files', 'folder'), { method: 'POST', query: { path } });
+  }
 
   async listApps(): Promise<AiApp[]> {
     return (await this.http.json<Page<AiApp>>('/api/apps')).items;

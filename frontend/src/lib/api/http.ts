@@ -71,6 +71,40 @@ export class Http {
     return response;
   }
 
+  /** PUTs a body, and tells how much of it has gone, which fetch cannot. */
+  async upload(
+    path: string,
+    query: Record<string, string>,
+    body: Blob,
+    onsent: (bytes: number) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (this.closed) throw new Unreachable();
+    const request = new XMLHttpRequest();
+    request.open('PUT', this.connection.url + path + queryString(query));
+    request.setRequestHeader('Authorization', `Bearer ${this.connection.token}`);
+    request.setRequestHeader('X-Forevervm-Client', this.client);
+    request.setRequestHeader('Content-Type', 'application/octet-stream');
+    request.upload.onprogress = ({ loaded }) => onsent(loaded);
+    const ended = new Promise<void>((resolve, reject) => {
+      request.onload = () => resolve();
+      request.onerror = () => reject(new Unreachable());
+      request.onabort = () => reject(new DOMException('', 'AbortError'));
+    });
+    const abort = (): void => request.abort();
+    signal.addEventListener('abort', abort);
+    try {
+      if (signal.aborted) throw new DOMException('', 'AbortError');
+      request.send(body);
+      await ended;
+    } finally {
+      signal.removeEventListener('abort', abort);
+    }
+    if (request.status < 200 || request.status > 299) {
+      throw await refusal(new Response(request.responseText, { status: request.status }));
+    }
+  }
+
   async json<T>(path: string, options: RequestOptions = {}): Promise<T> {
     const response = await this.send(path, options);
     return (await response.json()) as T;

@@ -36,6 +36,8 @@ export type Hosted = Schemas['Hosted'];
 export type HostedAccount = Schemas['HostedAccount'];
 export type HostedLogin = Schemas['HostedLogin'];
 export type HostedSignup = Schemas['HostedSignup'];
+export type FileEntry = Schemas['File'];
+export type FileList = Schemas['FileList'];
 export type ErrorBody = Schemas['Error'];
 
 /** Whether nothing more will happen to an instruction. */

@@ -6,6 +6,7 @@ import { words } from '$lib/words';
 import type { Asking } from '../MachineDialogs.svelte';
 import About from './About.svelte';
 import Checkpoints from './Checkpoints.svelte';
+import Files from './Files.svelte';
 import Plots from './Plots.svelte';
 import Variables from './Variables.svelte';
 
@@ -29,6 +30,7 @@ export interface SideTab {
 export const TABS: readonly [SideTab, ...SideTab[]] = [
   { id: 'plots', label: words.side.plots, view: Plots },
   { id: 'variables', label: words.side.variables, view: Variables },
+  { id: 'files', label: words.files.title, view: Files },
   { id: 'checkpoints', label: words.side.checkpoints, view: Checkpoints },
   { id: 'about', label: words.side.about, view: About },
 ];

@@ -1,0 +1,123 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser, Locator } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { launch, Tab } from './browser';
+import { Daemon } from './daemon';
+
+const daemon = new Daemon();
+let browser: Browser;
+let tab: Tab;
+
+beforeAll(async () => {
+  [browser] = await Promise.all([launch(), daemon.start()]);
+});
+
+afterAll(async () => {
+  await browser.close();
+  await daemon.close();
+});
+
+beforeEach(async () => {
+  tab = await Tab.open(browser, daemon);
+  await tab.page.setViewportSize({ width: 1400, height: 800 });
+});
+
+afterEach(async () => {
+  expect(tab.errors).toEqual([]);
+  await tab.close();
+});
+
+async function panel(): Promise<Locator> {
+  await tab.side('Files');
+  return tab.page.getByRole('region', { name: 'Files', exact: true });
+}
+
+it('shows, takes, gives and deletes files', async () => {
+  const { page } = tab;
+  const name = await tab.newMachine();
+  await tab.runToEnd(
+    1,
+    `import os, matplotlib.pyplot as plt
+os.makedirs("data/deep", exist_ok=True)
+open("data/sales.csv", "w").write('day,"revenue, EUR"\\n' + "\\n".join(f"2025-01-{i:02},{i * 97}" for i in range(1, 29)))
+open("data/notes.txt", "w").write("<b>not bold</b> ü\\n" * 3)
+open("data/raw.bin", "wb").write(bytes(range(256)))
+plt.figure(figsize=(4, 3)); plt.plot([1, 3, 2]); plt.savefig("data/plot.png"); plt.close()`,
+  );
+  const files = await panel();
+  await files.getByRole('button', { name: 'data' }).first().click();
+  await files.getByText('sales.csv').waitFor();
+  await files.getByText(/of 5\.\d GB used/).waitFor();
+  if (process.env.PICTURES)
+    await page.screenshot({ path: join(process.env.PICTURES, 'files.png') });
+
+  await files.getByText('sales.csv').click();
+  await files.getByRole('columnheader', { name: 'revenue, EUR' }).waitFor();
+  expect(await files.getByRole('cell', { name: '2716' }).count()).toBe(1);
+  if (process.env.PICTURES)
+    await page.screenshot({ path: join(process.env.PICTURES, 'table.png') });
+  await files.getByRole('button', { name: 'Back to the list' }).click();
+  await files.getByText('notes.txt').click();
+  await files.getByText('<b>not bold</b> ü').waitFor();
+  await files.getByRole('button', { name: 'Back to the list' }).click();
+  await files.getByText('plot.png').click();
+  const picture = files.getByRole('img', { name: 'The picture plot.png' });
+  await expect
+    .poll(() => picture.evaluate((img: HTMLImageElement) => img.naturalWidth))
+    .toBeGreaterThan(300);
+  await files.getByRole('button', { name: 'Back to the list' }).click();
+  await files.getByText('raw.bin').click();
+  await files.getByText('This kind of file is not shown here').waitFor();
+  const downloading = page.waitForEvent('download');
+  await files.getByRole('button', { name: 'Save raw.bin on this computer' }).click();
+  const saved = await (await downloading).path();
+  expect(readFileSync(saved)).toEqual(Buffer.from([...Array(256).keys()]));
+  await files.getByRole('button', { name: 'Back to the list' }).click();
+
+  const up = join(daemon.home, 'up');
+  mkdirSync(up, { recursive: true });
+  writeFileSync(join(up, 'größer.bin'), Buffer.alloc(3 << 20, 7));
+  await files.locator('input[type=file]').setInputFiles(join(up, 'größer.bin'));
+  await files.getByText('größer.bin').last().waitFor();
+  await files.getByText(/^3\.1 MB \d/).waitFor();
+  const dropped = await page.evaluateHandle(() => {
+    const data = new DataTransfer();
+    data.items.add(new File(['dropped words'], 'dropped.txt'));
+    return data;
+  });
+  await files.dispatchEvent('dragenter', { dataTransfer: dropped });
+  await files.getByText('Drop files to put them here').waitFor();
+  if (process.env.PICTURES) await page.screenshot({ path: join(process.env.PICTURES, 'drop.png') });
+  await files.dispatchEvent('drop', { dataTransfer: dropped });
+  await files.getByText('dropped.txt').last().waitFor();
+  const read = await tab.runToEnd(
+    2,
+    `open("data/dropped.txt").read(), os.path.getsize("data/größer.bin")`,
+  );
+  await read.getByText("('dropped words', 3145728)").waitFor();
+
+  await files.getByRole('button', { name: 'New folder' }).click();
+  await page.getByRole('textbox', { name: 'What is it called?' }).fill('results');
+  await page.getByRole('button', { name: 'Make it' }).click();
+  await files.getByText('results', { exact: true }).waitFor();
+  await files.getByRole('button', { name: 'Delete dropped.txt' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
+  await expect.poll(() => files.getByText('dropped.txt').count()).toBe(0);
+  // What code makes appears by itself.
+  await tab.runToEnd(3, 'open("data/later.txt", "w").close()');
+  await files.getByText('later.txt').waitFor();
+  expect(daemon.cli('machine', 'files', 'ls', name, 'data')).toContain('results/');
+});
+
+it('brings what lies in the folder of the person', async () => {
+  mkdirSync(join(daemon.home, 'ForeverVM'), { recursive: true });
+  writeFileSync(join(daemon.home, 'ForeverVM', 'sales.csv'), 'a,b\n1,2\n');
+  await tab.newMachine();
+  const read = await tab.runToEnd(1, 'open("inbox/sales.csv").read()');
+  await read.getByText("'a,b\\n1,2\\n'").waitFor();
+  const files = await panel();
+  await files.getByText(join(daemon.home, 'ForeverVM')).waitFor();
+  await files.getByRole('button', { name: 'inbox' }).first().click();
+  await files.getByText('sales.csv').waitFor();
+});

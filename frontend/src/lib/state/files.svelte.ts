@@ -1,0 +1,234 @@
+import type { Api } from '$lib/api/api';
+import type { FileEntry, Machine } from '$lib/api/types';
+import { imageType, join, parseTable, previewOf, readsAsText } from '$lib/files';
+import { words } from '$lib/words';
+
+export const HOME = '/root';
+const TEXT_BYTES = 256 << 10;
+const IMAGE_BYTES = 20 << 20;
+const ROWS = 200;
+const COLUMNS = 50;
+
+/** A file on its way into the machine. */
+export interface Sending {
+  readonly id: number;
+  readonly name: string;
+  readonly size: number;
+  sent: number;
+  readonly stop: AbortController;
+}
+
+export type Shown =
+  | { kind: 'text'; text: string; cut: boolean }
+  | { kind: 'table'; rows: string[][]; cut: boolean }
+  | { kind: 'image'; address: string }
+  | { kind: 'none' };
+
+/** A folder of a machine, as the page shows it, and what goes in and out. */
+export class Files {
+  path = $state(HOME);
+  list = $state.raw<readonly FileEntry[]>([]);
+  more = $state(false);
+  state = $state<'loading' | 'ready' | 'failed'>('loading');
+  problem = $state('');
+  /** Whether the machine was asked at all: one that sleeps is woken by that. */
+  looked = $state(false);
+  sending = $state<Sending[]>([]);
+  /** The file that is looked at. */
+  viewed = $state.raw<FileEntry | null>(null);
+  shown = $state.raw<Shown | null>(null);
+
+  private nextId = 0;
+  private readonly stop = new AbortController();
+  private look = new AbortController();
+
+  constructor(
+    private readonly api: Api,
+    private readonly machine: () => Machine,
+    private readonly tell: (reason: unknown) => void,
+  ) {}
+
+  close(): void {
+    this.stop.abort();
+    this.unview();
+    for (const one of this.sending) one.stop.abort();
+  }
+
+  async open(path: string): Promise<void> {
+    this.unview();
+    if (path !== this.path) {
+      this.state = 'loading';
+      this.list = [];
+    }
+    this.path = path;
+    await this.refresh();
+  }
+
+  async refresh(): Promise<void> {
+    const asked = this.path;
+    this.looked = true;
+    try {
+      const found = await this.api.listFiles(this.machine().name, asked, this.stop.signal);
+      if (asked !== this.path) return;
+      this.list = [...found.items].sort(
+        (a, b) => Number(b.dir) - Number(a.dir) || a.name.localeCompare(b.name),
+      );
+      this.more = found.more ?? false;
+      this.state = 'ready';
+    } catch (reason) {
+      if (this.stop.signal.aborted || asked !== this.path) return;
+      this.problem = reason instanceof Error ? reason.message : String(reason);
+      this.state = 'failed';
+    }
+  }
+
+  /** Sends files into the folder that is shown, one after another. */
+  async send(files: readonly File[]): Promise<void> {
+    const folder = this.path;
+    const mine = files.map((file) => {
+      this.nextId += 1;
+      const one: Sending = {
+        id: this.nextId,
+        name: file.name,
+        size: file.size,
+        sent: 0,
+        stop: new AbortController(),
+      };
+      return { file, one };
+    });
+    this.sending.push(...mine.map(({ one }) => one));
+    for (const { file, one } of mine) {
+      const row = this.sending.find(({ id }) => id === one.id);
+      if (!row) continue;
+      try {
+        await this.api.writeFile(
+          this.machine().name,
+          join(folder, file.name),
+          file,
+          (sent) => (row.sent = sent),
+          one.stop.signal,
+        );
+      } catch (reason) {
+        if (!one.stop.signal.aborted) this.tell(reason);
+      }
+      this.sending = this.sending.filter(({ id }) => id !== one.id);
+      if (this.path === folder && !this.stop.signal.aborted) await this.refresh();
+    }
+  }
+
+  cancel(one: Sending): void {
+    one.stop.abort();
+    this.sending = this.sending.filter(({ id }) => id !== one.id);
+  }
+
+  async makeFolder(name: string): Promise<boolean> {
+    return this.change(() => this.api.makeFolder(this.machine().name, join(this.path, name)));
+  }
+
+  async remove(entry: FileEntry): Promise<void> {
+    if (this.viewed?.name === entry.name) this.unview();
+    await this.change(() => this.api.removeFile(this.machine().name, join(this.path, entry.name)));
+  }
+
+  private async change(act: () => Promise<void>): Promise<boolean> {
+    try {
+      await act();
+    } catch (reason) {
+      this.tell(reason);
+      return false;
+    }
+    await this.refresh();
+    return true;
+  }
+
+  async download(entry: FileEntry): Promise<void> {
+    try {
+      const response = await this.read(entry, this.stop.signal);
+      const address = URL.createObjectURL(await response.blob());
+      const link = document.createElement('a');
+      link.href = address;
+      link.download = entry.name;
+      link.click();
+      URL.revokeObjectURL(address);
+    } catch (reason) {
+      if (!this.stop.signal.aborted) this.tell(reason);
+    }
+  }
+
+  /** Looks at a file: its beginning, or a picture whole. */
+  async view(entry: FileEntry): Promise<void> {
+    this.unview();
+    this.viewed = entry;
+    this.look = new AbortController();
+    const { signal } = this.look;
+    try {
+      const shown = await this.preview(entry, signal);
+      if (signal.aborted) {
+        if (shown.kind === 'image') URL.revokeObjectURL(shown.address);
+        return;
+      }
+      this.shown = shown;
+    } catch (reason) {
+      if (signal.aborted) return;
+      this.viewed = null;
+      this.tell(reason);
+    }
+  }
+
+  unview(): void {
+    this.look.abort();
+    if (this.shown?.kind === 'image') URL.revokeObjectURL(this.shown.address);
+    this.viewed = null;
+    this.shown = null;
+  }
+
+  private async preview(entry: FileEntry, signal: AbortSignal): Promise<Shown> {
+    const kind = previewOf(entry.name);
+    if (kind === 'none' || (kind === 'image' && entry.size > IMAGE_BYTES)) return { kind: 'none' };
+    const response = await this.read(entry, signal);
+    if (kind === 'image') {
+      const bytes = await response.arrayBuffer();
+      const blob = new Blob([bytes], { type: imageType(entry.name) });
+      return { kind: 'image', address: URL.createObjectURL(blob) };
+    }
+    const { bytes, cut } = await beginning(response, TEXT_BYTES);
+    if (!readsAsText(bytes)) return { kind: 'none' };
+    const text = new TextDecoder().decode(bytes, { stream: true });
+    if (kind === 'text') return { kind: 'text', text, cut };
+    const rows = parseTable(text, ROWS + 1, COLUMNS);
+    return { kind: 'table', rows: rows.slice(0, ROWS), cut: cut || rows.length > ROWS };
+  }
+
+  private read(entry: FileEntry, signal: AbortSignal): Promise<Response> {
+    return this.api.openFile(this.machine().name, join(this.path, entry.name), signal);
+  }
+}
+
+/** The first bytes of an answer; the rest is not fetched. */
+async function beginning(
+  response: Response,
+  most: number,
+): Promise<{ bytes: Uint8Array; cut: boolean }> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  const reader = response.body?.getReader();
+  while (reader && size <= most) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    parts.push(value);
+    size += value.length;
+  }
+  if (size > most) await reader?.cancel();
+  const bytes = new Uint8Array(Math.min(size, most));
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part.subarray(0, bytes.length - at), at);
+    at = Math.min(at + part.length, bytes.length);
+  }
+  return { bytes, cut: size > most };
+}
+
+/** What a name stands for, to a screen reader. */
+export function kindWord(entry: FileEntry): string {
+  return entry.dir ? words.files.folder : words.files.kinds[entry.kind];
+}
