@@ -1470,6 +1470,7 @@ export interface components {
       queued: number;
       stats?: components['schemas']['Stats'];
       network: components['schemas']['NetworkPolicy'];
+      disk?: components['schemas']['Disk'];
     };
     /**
      * @description What a machine may reach. Whatever it is, addresses of the computer and of the networks that it is in (loopback, private, link-local
@@ -1532,7 +1533,6 @@ export interface components {
        * @enum {string}
        */
       answer: 'once' | 'machine' | 'always' | 'deny';
-      disk?: components['schemas']['Disk'];
     };
     Parent: {
       id: string;
