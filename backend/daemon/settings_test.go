@@ -62,7 +62,7 @@ func TestSettings(t *testing.T) {
 		`{"max_in_memory_mb": "4096"}`:                "a whole number of MiB",
 		`{"update_check": "hourly"}`:                  "daily",
 		`{"max_in_memory_mb": 1e300}`:                 "a whole number of MiB",
-		`{"new_machines": "moon"}`:                    `"local" or "hosted"`,
+		`{"new_machines": "moon"}`:                    `\"local\" or \"hosted\"`,
 		`{"port": 1}`:                                 "port",
 		`[]`:                                          "",
 	} {
