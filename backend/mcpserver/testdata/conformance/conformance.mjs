@@ -296,7 +296,7 @@ await check("a package that cannot be had is a failure", async () => {
     result = await call("read-output", { replId: repl, seq: result.structuredContent.seq });
   }
   assert.equal(result.isError, true);
-  assert.match(result.structuredContent.error, /pip could not install no-such-package: its output says why\. Where the REPL has no network/);
+  assert.match(result.structuredContent.error, /pip could not install no-such-package: its output says why\. Where the user lets the REPL have no network/);
 });
 
 await check("errors are sentences that say what to do", async () => {
