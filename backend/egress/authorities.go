@@ -92,7 +92,8 @@ func (p *Proxy) readAuthorities() []byte {
 			p.log.Warn("certificate authorities cannot be read", "file", file, "err", err)
 			continue
 		}
-		for block := (*pem.Block)(nil); ; {
+		for {
+			var block *pem.Block
 			if block, rest = pem.Decode(rest); block == nil {
 				break
 			}

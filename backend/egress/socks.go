@@ -32,7 +32,7 @@ func (p *Proxy) serveSOCKS(v *guest) {
 	_ = v.SetReadDeadline(time.Time{})
 	if code != socksGranted {
 		if code != socksNoMethod {
-			replySOCKS(v, code)
+			_ = replySOCKS(v, code)
 		}
 		return
 	}
@@ -42,7 +42,7 @@ func (p *Proxy) serveSOCKS(v *guest) {
 		if asRefusal(err).denied {
 			code = socksDenied
 		}
-		replySOCKS(v, code)
+		_ = replySOCKS(v, code)
 		return
 	}
 	defer outside.Close()

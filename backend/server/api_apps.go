@@ -88,23 +88,33 @@ func (s *Server) listApps(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, api.List[api.App]{Items: apps})
 }
 
-// onApp changes the settings of one app.
-func (s *Server) onApp(change func(Apps, string, aiapps.Options) (aiapps.Report, error)) func(http.ResponseWriter, *http.Request) error {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		var body api.ChangeApp
-		if err := readJSON(w, r, &body); err != nil {
-			return err
-		}
-		apps, err := s.apps()
-		if err != nil {
-			return err
-		}
-		report, err := change(apps, r.PathValue("id"), aiapps.Options{Replace: body.Replace, DryRun: body.DryRun, Restart: body.Restart})
-		if err != nil {
-			return appFailure(err)
-		}
-		return writeJSON(w, http.StatusOK, report.Document())
+func (s *Server) connectApp(w http.ResponseWriter, r *http.Request) error {
+	return s.changeApp(w, r, Apps.Connect)
+}
+
+func (s *Server) disconnectApp(w http.ResponseWriter, r *http.Request) error {
+	return s.changeApp(w, r, Apps.Disconnect)
+}
+
+func (s *Server) repairApp(w http.ResponseWriter, r *http.Request) error {
+	return s.changeApp(w, r, Apps.Repair)
+}
+
+// changeApp changes the settings of one app.
+func (s *Server) changeApp(w http.ResponseWriter, r *http.Request, change func(Apps, string, aiapps.Options) (aiapps.Report, error)) error {
+	var body api.ChangeApp
+	if err := readJSON(w, r, &body); err != nil {
+		return err
 	}
+	apps, err := s.apps()
+	if err != nil {
+		return err
+	}
+	report, err := change(apps, r.PathValue("id"), aiapps.Options{Replace: body.Replace, DryRun: body.DryRun, Restart: body.Restart})
+	if err != nil {
+		return appFailure(err)
+	}
+	return writeJSON(w, http.StatusOK, report.Document())
 }
 
 func (s *Server) offerApp(w http.ResponseWriter, r *http.Request) error {

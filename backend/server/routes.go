@@ -48,9 +48,9 @@ func (s *Server) routes() []route {
 		{pattern: "DELETE /api/hosted/official", handle: s.removeOfficial},
 
 		{pattern: "GET /api/apps", handle: s.listApps},
-		{pattern: "POST /api/apps/{id}/connect", handle: s.onApp(Apps.Connect)},
-		{pattern: "POST /api/apps/{id}/disconnect", handle: s.onApp(Apps.Disconnect)},
-		{pattern: "POST /api/apps/{id}/repair", handle: s.onApp(Apps.Repair)},
+		{pattern: "POST /api/apps/{id}/connect", handle: s.connectApp},
+		{pattern: "POST /api/apps/{id}/disconnect", handle: s.disconnectApp},
+		{pattern: "POST /api/apps/{id}/repair", handle: s.repairApp},
 		{pattern: "POST /api/apps/{id}/offer", handle: s.offerApp},
 		{pattern: "POST /api/apps/{id}/test", handle: s.testApp},
 		{pattern: "GET /api/apps/{id}/backups", handle: s.listAppBackups},
