@@ -231,7 +231,10 @@ func (r *remembering) leftovers(t testing.TB) []string {
 		for name := range r.groups {
 			groups, _ := filepath.Glob("/sys/fs/cgroup/*/" + name)
 			nested, _ := filepath.Glob("/sys/fs/cgroup/*/*/*/" + name)
-			left = append(left, append(groups, nested...)...)
+			if groups = append(groups, nested...); len(groups) == 0 {
+				delete(r.groups, name) // for good, unless it is started again
+			}
+			left = append(left, groups...)
 		}
 		r.mu.Unlock()
 		if len(left) == 0 || time.Now().After(deadline) {
