@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -25,6 +26,7 @@ type repl struct {
 	LastActiveAt time.Time         `json:"lastActiveAt"`
 	Tags         map[string]string `json:"tags,omitempty"`
 	ForkOf       string            `json:"forkOf,omitempty"`
+	Hosted       bool              `json:"hosted,omitempty" jsonschema_description:"It runs at the hosted service, where there are no checkpoints, forks, files from outside and deleting"`
 	Notice       string            `json:"notice,omitempty"`
 }
 
@@ -34,7 +36,7 @@ type repls struct {
 }
 
 func describeMachine(m api.Machine) repl {
-	r := repl{ReplID: m.Name, Title: m.Title, State: m.State, Instructions: m.NextSeq, CreatedAt: m.CreatedAt, LastActiveAt: m.LastActiveAt, Tags: m.Tags, Notice: m.Notice}
+	r := repl{ReplID: m.Name, Title: m.Title, State: m.State, Instructions: m.NextSeq, CreatedAt: m.CreatedAt, LastActiveAt: m.LastActiveAt, Tags: m.Tags, Hosted: m.Engine == hosted, Notice: m.Notice}
 	if m.Parent != nil {
 		r.ForkOf = m.Parent.Name
 	}
@@ -51,7 +53,12 @@ func structured(v any) *mcp.CallToolResult {
 }
 
 func (s *Server) create(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	made, err := s.of(ctx).CreateMachine(ctx, api.NewMachine{Title: call.GetString("title", ""), MemoryMB: call.GetInt("memoryMb", 0)})
+	m, wanted := s.of(ctx), api.NewMachine{Title: call.GetString("title", ""), MemoryMB: call.GetInt("memoryMb", 0)}
+	made, err := m.CreateMachine(ctx, wanted)
+	if errors.Is(err, client.ErrUnsupported) && wanted.Title != "" { // a title is for a list that such a server does not have
+		wanted.Title = ""
+		made, err = m.CreateMachine(ctx, wanted)
+	}
 	if err != nil {
 		return failure(err, ""), nil
 	}
@@ -99,29 +106,29 @@ func (s *Server) interrupt(ctx context.Context, call mcp.CallToolRequest) (*mcp.
 }
 
 func (s *Server) addCheckpointTools() {
-	s.tool("checkpoint-python-repl", hints{title: "Make a checkpoint"},
+	s.tool("checkpoint-python-repl", hints{title: "Make a checkpoint", here: true},
 		`Saves a REPL's whole state (variables, running code, files) under an id that rewind-python-repl and fork-python-repl take. Takes a fraction of a second. Use it before something risky.`,
 		s.checkpoint, replID(),
 		mcp.WithString("label", mcp.MaxLength(200), mcp.Description("What the state is, in a few words: \"data cleaned\"")),
 		mcp.WithOutputSchema[checkpoint]())
 
-	s.tool("list-checkpoints", hints{title: "List checkpoints", readOnly: true, repeatable: true},
+	s.tool("list-checkpoints", hints{title: "List checkpoints", readOnly: true, repeatable: true, here: true},
 		`Lists a REPL's checkpoints, newest first.`,
 		s.checkpoints, replID(), mcp.WithOutputSchema[checkpoints]())
 
-	s.tool("rewind-python-repl", hints{title: "Rewind to a checkpoint", destructive: true, repeatable: true},
+	s.tool("rewind-python-repl", hints{title: "Rewind to a checkpoint", destructive: true, repeatable: true, here: true},
 		`Returns a REPL to one of its checkpoints: variables and files are as they were then, what came later is undone. To try something without losing the present state, use fork-python-repl instead.`,
 		s.rewind, replID(),
 		mcp.WithString("checkpointId", mcp.Required(), mcp.Description("From checkpoint-python-repl or list-checkpoints")))
 
-	s.tool("fork-python-repl", hints{title: "Fork a REPL"},
+	s.tool("fork-python-repl", hints{title: "Fork a REPL", here: true},
 		`Makes a new REPL that starts with a copy of another's whole state, present or at a checkpoint, and returns the new replId. The original stays as it is. Use it to try alternatives side by side.`,
 		s.fork, replID(),
 		mcp.WithString("checkpointId", mcp.Description("The state to start from; the present one when left out")),
 		mcp.WithString("title", mcp.MaxLength(200), mcp.Description("What the new one is for, in a few words")),
 		mcp.WithOutputSchema[made]())
 
-	s.tool("delete-python-repl", hints{title: "Move a REPL to the bin", destructive: true, repeatable: true},
+	s.tool("delete-python-repl", hints{title: "Move a REPL to the bin", destructive: true, repeatable: true, here: true},
 		`Moves a REPL to the bin, from where the user can restore it. Only when the user asks for it: an idle REPL costs nothing.`,
 		s.delete, replID())
 }

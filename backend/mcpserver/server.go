@@ -49,6 +49,7 @@ type Machines interface {
 	RemoveFile(ctx context.Context, name, path string) error
 	MakeFolder(ctx context.Context, name, path string) error
 
+	Status(ctx context.Context) (api.Status, error)
 	// Hello tells that the calling program is there, and has called so many more tools.
 	Hello(ctx context.Context, calls int) error
 }
@@ -73,6 +74,7 @@ type Server struct {
 	streamable *server.StreamableHTTPServer
 	sse        *server.SSEServer
 	pictured   pictured
+	here       map[string]bool // by the name of a tool; written by New only
 
 	// closing ends with Close: calls over HTTP outlive their connection, not the server.
 	closing context.Context
@@ -95,7 +97,7 @@ func New(machines func(clientName, clientVersion string) Machines, opts Options)
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{machines: machines, opts: opts}
+	s := &Server{machines: machines, opts: opts, here: map[string]bool{}}
 	s.closing, s.close = context.WithCancel(context.Background())
 	hooks := &server.Hooks{}
 	hooks.AddAfterListResources(s.listTranscripts)
@@ -110,7 +112,10 @@ func New(machines func(clientName, clientVersion string) Machines, opts Options)
 		}
 	}
 	hooks.AddAfterDiscover(func(ctx context.Context, _ any, _ *mcp.DiscoverRequest, _ *mcp.DiscoverResult) { helloAgain(ctx) })
-	hooks.AddAfterListTools(func(ctx context.Context, _ any, _ *mcp.ListToolsRequest, _ *mcp.ListToolsResult) { helloAgain(ctx) })
+	hooks.AddAfterListTools(func(ctx context.Context, _ any, _ *mcp.ListToolsRequest, list *mcp.ListToolsResult) {
+		helloAgain(ctx)
+		s.leaveOut(ctx, list)
+	})
 	s.mcp = server.NewMCPServer("forevervm", opts.Version,
 		server.WithTitle("ForeverVM"),
 		server.WithInstructions(instructions),

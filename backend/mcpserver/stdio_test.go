@@ -258,7 +258,7 @@ func TestABrokenConnectionInterruptsNothing(t *testing.T) {
 	}
 }
 
-// A server that speaks only the public protocol serves the two tools of old, and says so of the others.
+// A server that speaks only the public protocol serves the tools that it has calls for. The others are not offered, and who calls one is told why.
 func TestAServerWithOnlyTheWire(t *testing.T) {
 	at, err := daemon(t).Endpoint(t.Context())
 	if err != nil {
@@ -279,7 +279,17 @@ func TestAServerWithOnlyTheWire(t *testing.T) {
 	defer hosted.Close()
 	a := start(t, connect.BaseURLVariable+"="+hosted.URL, connect.TokenVariable+"="+at.Token)
 	a.initialize()
-	repl := a.create()
+	var list struct{ Tools []struct{ Name string } }
+	a.wait(a.send("tools/list", map[string]any{}), &list)
+	offered := []string{}
+	for _, tool := range list.Tools {
+		offered = append(offered, tool.Name)
+	}
+	slices.Sort(offered)
+	if want := []string{"create-python-repl", "install-packages", "interrupt-python-repl", "list-python-repls", "read-output", "run-python-in-repl"}; !slices.Equal(offered, want) {
+		t.Errorf("it is offered %v, want %v", offered, want)
+	}
+	repl := a.call("create-python-repl", map[string]any{"title": "Primes"}).Content[0].Text // titles are not known there
 	if got := a.run(repl, "6 * 7").value(); got != "42" {
 		t.Errorf("6 * 7 is %s", got)
 	}

@@ -12,6 +12,8 @@ import (
 type hints struct {
 	title                                      string
 	readOnly, destructive, repeatable, outside bool
+	// here says that it does what only machines of this computer can: the hosted service has no call for it.
+	here bool
 }
 
 // tool adds one tool.
@@ -26,6 +28,7 @@ func (s *Server) tool(name string, h hints, description string, handler server.T
 		mcp.WithOpenWorldHintAnnotation(h.outside),
 	}, opts...)
 	tool := mcp.NewTool(name, opts...)
+	s.here[name] = h.here
 	s.mcp.AddTool(tool, checked(tool, handler))
 }
 
