@@ -127,6 +127,9 @@ func (k *known) heard(apps []api.App) (news []Notice) {
 	return news
 }
 
+// hosted is the engine of machines that are the service's to move out of memory.
+const hosted = "hosted"
+
 // view is what there is to see.
 func (k *known) view() View {
 	var v View
@@ -134,7 +137,7 @@ func (k *known) view() View {
 		if m.State == "running" {
 			v.Running = append(v.Running, Machine{Name: m.Name, Label: label(m)})
 		}
-		if m.State != "swapped" {
+		if m.State != "swapped" && m.Engine != hosted {
 			v.Awake = append(v.Awake, m.Name)
 		}
 	}

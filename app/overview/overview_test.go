@@ -23,6 +23,7 @@ func TestTheMoodIsTheMostUrgent(t *testing.T) {
 	k.machine(api.Machine{ID: "2", Name: "z", Title: "Sales", State: "running"})
 	k.machine(api.Machine{ID: "3", Name: "a", Title: "thesis", State: "running"})
 	k.machine(api.Machine{ID: "4", Name: "b", State: "idle"})
+	k.machine(api.Machine{ID: "5", Name: "far", Engine: "hosted", State: "idle"}) // nobody here takes it out of memory
 	v := k.view()
 	if v.Mood != Running || !slices.Equal(v.Running, []Machine{{"z", "Sales"}, {"a", "thesis"}}) || !slices.Equal(v.Awake, []string{"a", "b", "z"}) {
 		t.Errorf("two run, one waits: %+v", v)

@@ -14,6 +14,10 @@ export class Daemon {
   /** The home folder of the person whose AI apps it sees. */
   readonly user = join(this.home, 'user');
   url = '';
+
+  /** With variables that only the daemon itself gets. */
+  constructor(private readonly extra: NodeJS.ProcessEnv = {}) {}
+
   private process: ChildProcess | null = null;
 
   /** Starts it, or starts it again: at the same address, with the same token. */
@@ -23,6 +27,7 @@ export class Daemon {
         ...this.env,
         ...{ HOME: this.user, XDG_CONFIG_HOME: '', CODEX_HOME: '', DISPLAY: ':0' },
         PATH: `${this.opener()}:${process.env.PATH}`,
+        ...this.extra,
       },
       stdio: ['ignore', 'pipe', 'inherit'],
     });

@@ -226,6 +226,7 @@ export const words = {
     machine: 'Hosted',
     machineHint:
       'It runs at the hosted service. Only what is sent from this computer is shown here.',
+    less: 'It runs at the hosted service, which has no checkpoints, copies, files and variables to show. Machines on this computer have them.',
   },
 
   machine: {

@@ -1,5 +1,6 @@
 import type { Component } from 'svelte';
 import type { Machine } from '$lib/api/types';
+import { isHosted } from '$lib/hosted';
 import type { App } from '$lib/state/app.svelte';
 import type { Timeline } from '$lib/state/timeline.svelte';
 import { words } from '$lib/words';
@@ -24,13 +25,19 @@ export interface SideTab {
   readonly id: string;
   readonly label: string;
   readonly view: Component<TabProps>;
+  /** It shows what can only be seen of machines on this computer. */
+  readonly local?: boolean;
 }
 
-/** The tabs of the panel at the right, in their order. A tab is there while it is shown: what it loads, it loads anew. */
-export const TABS: readonly [SideTab, ...SideTab[]] = [
+const TABS: readonly SideTab[] = [
   { id: 'plots', label: words.side.plots, view: Plots },
-  { id: 'variables', label: words.side.variables, view: Variables },
-  { id: 'files', label: words.files.title, view: Files },
-  { id: 'checkpoints', label: words.side.checkpoints, view: Checkpoints },
+  { id: 'variables', label: words.side.variables, view: Variables, local: true },
+  { id: 'files', label: words.files.title, view: Files, local: true },
+  { id: 'checkpoints', label: words.side.checkpoints, view: Checkpoints, local: true },
   { id: 'about', label: words.side.about, view: About },
 ];
+
+/** The tabs of a machine's panel at the right, in their order. A tab is there while it is shown: what it loads, it loads anew. */
+export function tabsOf(machine: Machine): readonly SideTab[] {
+  return isHosted(machine) ? TABS.filter(({ local }) => !local) : TABS;
+}
