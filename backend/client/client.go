@@ -50,8 +50,8 @@ type link struct {
 	patience time.Duration // how long a call that may safely be sent again keeps trying
 	locate   func(ctx context.Context, failed *Endpoint) (Endpoint, error)
 
-	// locating is held while the server is being searched for, so that many failing calls cause one search.
-	locating sync.Mutex
+	// locating is full while the server is being searched for, so that many failing calls cause one search.
+	locating chan struct{}
 
 	mu       sync.Mutex
 	endpoint *Endpoint // nil before the first location
@@ -61,11 +61,13 @@ type link struct {
 
 // New returns a client of the server at baseURL; it sends nothing yet. With Options.Locate, baseURL and token may be empty.
 func New(baseURL, token string, opts Options) *Client {
-	l := &link{http: &http.Client{}, patience: cmp.Or(opts.patience, patience), locate: opts.Locate}
+	l := &link{http: &http.Client{}, patience: cmp.Or(opts.patience, patience), locate: opts.Locate, locating: make(chan struct{}, 1)}
 	if opts.HTTPClient != nil {
 		*l.http = *opts.HTTPClient
 	} else {
-		l.http.Transport = http.DefaultTransport.(*http.Transport).Clone()
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.OnProxyConnectResponse = Proxied
+		l.http.Transport = transport
 	}
 	// No ForeverVM server redirects. Who does stands in between, and must not be followed with what was asked.
 	l.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -102,8 +104,12 @@ func (l *link) current(ctx context.Context) (Endpoint, error) {
 
 // relocate searches for the server after it was not at failed. When another call has found it since, that is the answer.
 func (l *link) relocate(ctx context.Context, failed *Endpoint) (Endpoint, error) {
-	l.locating.Lock()
-	defer l.locating.Unlock()
+	select {
+	case l.locating <- struct{}{}:
+		defer func() { <-l.locating }()
+	case <-ctx.Done():
+		return Endpoint{}, ctx.Err()
+	}
 	l.mu.Lock()
 	known := l.endpoint
 	l.mu.Unlock()

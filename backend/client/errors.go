@@ -39,6 +39,8 @@ var (
 	ErrLimited = errors.New("too many requests")
 	// ErrServer: the server, or what stands before it, failed.
 	ErrServer = errors.New("server failed")
+	// ErrProxy: the proxy that this computer is set to use does not lead to the server.
+	ErrProxy = errors.New("proxy failed")
 	// ErrUntrusted: the connection is not safe, so that nothing was sent on it.
 	ErrUntrusted = errors.New("connection not safe")
 	// ErrIntercepted: somebody else answered, such as the sign-in page of a hotel's network, or a proxy.

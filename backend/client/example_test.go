@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -112,4 +113,41 @@ func ExampleClient_Wire() {
 	// Output:
 	// stdout hello
 	// 2
+}
+
+// Where a connection breaks, nothing is lost, and nothing is sent twice by itself.
+func ExampleUnknownError() {
+	ctx := context.Background()
+	local, err := connect.Daemon(ctx, connect.Options{Name: "example"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer local.Close()
+	w := local.Wire()
+	name, err := w.New(ctx, wire.NewMachine{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	repl, err := w.Repl(ctx, name)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer repl.Close()
+	seq, result, err := repl.Exec(ctx, wire.Instruction{Code: "'charged'"}, func(wire.Chunk) error { return nil })
+	if lost, ok := errors.AsType[*client.UnknownError](err); ok {
+		fmt.Println("it may run, as instruction", lost.Seq, lost.Exists) // a person, or other code on the machine, has to look
+		return
+	}
+	if err != nil && seq >= 0 { // it was taken: its result waits there
+		result, err = w.Result(ctx, name, seq)
+	}
+	if err != nil {
+		fmt.Println("it does not run:", err)
+		return
+	}
+	fmt.Println(*result.Value, repl.Missed())
+	// Output: 'charged' 0
 }

@@ -23,6 +23,8 @@ type Repl struct {
 	socket  *socket // may be broken
 	request int64   // the last request id
 	next    int     // the number that the next instruction gets if nobody else uses the machine; -1 where that is not known
+	seen    int     // the number after the last that is known of; -1 for none
+	missed  int     // see Missed
 }
 
 // UnknownError says that an instruction was sent on a connection that broke before the server said that it took it. It may run, or not; it is
@@ -66,9 +68,9 @@ func (w Wire) Unknown(ctx context.Context, machine string, next int, cause error
 
 // Repl opens a socket to a machine; "" makes a new one. The caller closes it. Closing does not stop what runs.
 func (w Wire) Repl(ctx context.Context, machine string) (*Repl, error) {
-	r := &Repl{w: w, machine: machine, next: -1}
+	r := &Repl{w: w, machine: machine, next: -1, seen: -1}
 	if machine == "" {
-		r.next = 0
+		r.next, r.seen = 0, 0
 	}
 	if err := r.open(ctx); err != nil {
 		return nil, err
@@ -147,6 +149,21 @@ func (w Wire) dial(ctx context.Context, at Endpoint, machine string) (_ *socket,
 	return nil, true, fmt.Errorf("%w: %w", ErrDropped, err)
 }
 
+// took notes the number that the machine gave an instruction; negative where it did not take it.
+func (r *Repl) took(seq int) {
+	if seq < 0 {
+		return
+	}
+	if r.seen >= 0 {
+		r.missed = max(0, seq-r.seen)
+	}
+	r.next, r.seen = max(r.next, seq+1), max(r.seen, seq+1)
+}
+
+// Missed is how many instructions the machine took just before the last one that this conversation knows nothing of: other programs sent them, or
+// they are its own, lost on their way or doubled by something there. Of what came before its first instruction on a machine that was there it is 0.
+func (r *Repl) Missed() int { return r.missed }
+
 // Machine is the name of the machine at the other end.
 func (r *Repl) Machine() string { return r.machine }
 
@@ -160,7 +177,7 @@ func (r *Repl) Exec(ctx context.Context, in wire.Instruction, yield func(wire.Ch
 		}
 	}
 	r.request++
-	seq = -1
+	r.missed, seq = 0, -1
 	received, line := false, 0
 	lost := r.socket.send(ctx, wire.ExecMessage{Type: wire.TypeExec, Instruction: in, RequestID: r.request})
 	for lost == nil {
@@ -170,9 +187,9 @@ func (r *Repl) Exec(ctx context.Context, in wire.Instruction, yield func(wire.Ch
 		}
 		switch m := message.(type) {
 		case wire.ExecReceived:
-			if m.RequestID == r.request {
+			if m.RequestID == r.request && !received { // a second one is of a copy, which counts as missed
 				seq, received = m.Seq, true
-				r.next = max(r.next, seq+1)
+				r.took(seq)
 			}
 		case wire.Output:
 			if m.InstructionID != seq || m.Chunk.Seq < line {

@@ -291,6 +291,17 @@ func (e *droppedError) Unwrap() []error {
 	return kinds
 }
 
+// Proxied is for http.Transport.OnProxyConnectResponse, so that a proxy which refuses, say because it wants a password, is told from a server that does.
+func Proxied(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response) error {
+	if resp.StatusCode == http.StatusOK {
+		return nil
+	}
+	return &net.OpError{Op: proxyConnect, Net: "tcp", Err: fmt.Errorf("it answered %s", resp.Status)}
+}
+
+// proxyConnect is what net/http calls connecting to a proxy, in its errors.
+const proxyConnect = "proxyconnect"
+
 // unreachable is the error of a request that did not get to the server.
 func unreachable(at Endpoint, cause error) error {
 	var op *net.OpError
@@ -298,8 +309,8 @@ func unreachable(at Endpoint, cause error) error {
 	switch {
 	case isTLS(cause):
 		return fmt.Errorf("%w: who answers at %s cannot show that it is ForeverVM, so it was told nothing; another program or the network may be listening in (%w)", ErrUntrusted, at.URL, cause)
-	case errors.As(cause, &op) && op.Op == "proxyconnect":
-		return fmt.Errorf("%w: the proxy that this computer is set to use (HTTPS_PROXY) does not lead to %s (%w)", ErrUnavailable, at.URL, cause)
+	case errors.As(cause, &op) && op.Op == proxyConnect:
+		return fmt.Errorf("%w: the proxy that this computer is set to use (HTTPS_PROXY) does not lead to %s (%w: %w)", ErrUnavailable, at.URL, ErrProxy, cause)
 	case errors.As(cause, &name):
 		return fmt.Errorf("%w: this computer does not find %s; it may be offline (%w)", ErrUnavailable, at.URL, cause)
 	case errors.Is(cause, context.DeadlineExceeded):

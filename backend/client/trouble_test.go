@@ -140,14 +140,19 @@ func TestSlowServer(t *testing.T) {
 	}
 }
 
-// A proxy that is not there is named as what is wrong.
+// A proxy that is not there, or lets nobody through, is named as what is wrong.
 func TestNoProxy(t *testing.T) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
 	nowhere := httptest.NewServer(http.NotFoundHandler())
 	nowhere.Close()
-	transport.Proxy = func(*http.Request) (*url.URL, error) { return url.Parse(nowhere.URL) }
-	_, err := New("https://example.invalid", "a.b", Options{HTTPClient: &http.Client{Transport: transport}}).Wire().Exec(t.Context(), "m", wire.Exec{})
-	if !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrDropped) || !strings.Contains(err.Error(), "proxy") {
-		t.Errorf("%v", err)
+	locked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusProxyAuthRequired) }))
+	defer locked.Close()
+	for _, address := range []string{nowhere.URL, locked.URL} {
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.OnProxyConnectResponse = Proxied
+		transport.Proxy = func(*http.Request) (*url.URL, error) { return url.Parse(address) }
+		_, err := New("https://example.invalid", "a.b", Options{HTTPClient: &http.Client{Transport: transport}}).Wire().Exec(t.Context(), "m", wire.Exec{})
+		if !errors.Is(err, ErrProxy) || !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrDropped) || !strings.Contains(err.Error(), "proxy") {
+			t.Errorf("%v", err)
+		}
 	}
 }

@@ -106,6 +106,24 @@ func TestAccountsInARealKeyring(t *testing.T) {
 	}
 }
 
+// Where the system lets programs not speak to the keyring, that is said.
+func TestDenied(t *testing.T) {
+	keyring, err := keyringtest.StartDenying()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := keyring.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	t.Setenv(keyringtest.Variable, keyring.Address)
+	t.Setenv(credentials.TokenVariable, "")
+	folder := t.TempDir()
+	explains(t, open(t, folder).Keep(credentials.Account{Server: credentials.DefaultServer, Name: "ada"}, parse(t, secretText)), credentials.ErrDenied, "does not let")
+	nowhere(t, folder, secretText)
+}
+
 // Where there is not even a bus, as on a server, the same is said.
 func TestNoBus(t *testing.T) {
 	t.Setenv(keyringtest.Variable, "unix:path="+filepath.Join(t.TempDir(), "none"))

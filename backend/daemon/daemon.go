@@ -78,6 +78,9 @@ func Run(ctx context.Context, config Config) (err error) {
 		}
 		log.Info("the daemon ends")
 	}()
+	if err := leaveNoCore(); err != nil {
+		log.Warn("a crash may leave a copy of the memory", "err", err)
+	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(enoughMemory))
 	}

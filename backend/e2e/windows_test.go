@@ -3,10 +3,12 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -63,6 +65,12 @@ func underWine(t *testing.T) *windows {
 // of Windows does not.
 func (w *windows) must(name string, args ...string) string {
 	w.t.Helper()
+	return w.fed("", name, args...)
+}
+
+// fed is must for a program that reads its input.
+func (w *windows) fed(input, name string, args ...string) string {
+	w.t.Helper()
 	said, err := os.CreateTemp(w.t.TempDir(), "said")
 	if err != nil {
 		w.t.Fatal(err)
@@ -72,6 +80,9 @@ func (w *windows) must(name string, args ...string) string {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = cache(w.t, "node"), w.env, said, said
+	if input != "" {
+		cmd.Stdin = strings.NewReader(input)
+	}
 	failure := cmd.Run()
 	text, err := os.ReadFile(said.Name())
 	if err := errors.Join(err, failure); err != nil {
@@ -256,5 +267,73 @@ func TestTheExtensionOnWindows(t *testing.T) {
 	w.forevervm("machine", "new", "--name", "mine")
 	if said := extension("mine"); !strings.Contains(said, "Docker is not installed.") {
 		t.Errorf("it said %q", said)
+	}
+}
+
+// Windows' build keeps the token of a hosted account in Windows' credential store, from where the next daemon has it, and in no file.
+func TestWindowsBuildKeepsTheToken(t *testing.T) {
+	w := underWine(t)
+	nodeProject(t) // whose folder programs are started in
+	service := serve(t, newHome(t))
+	data := w.folder("AppData/Local/ForeverVM")
+	t.Cleanup(func() { w.endDaemon(data) })
+	says := func(want, said string) {
+		t.Helper()
+		if !strings.Contains(said, want) {
+			t.Errorf("it says %q, want %q", said, want)
+		}
+	}
+	says("Logged in as local", w.fed(service.token+"\n", "wine", w.program, "login", "--api-base-url", service.url))
+	w.endDaemon(data)
+	w.holdsNot(service.token)
+	says("Logged in to "+service.url+" as local", w.forevervm("whoami"))
+	var far struct{ Name string }
+	if err := json.Unmarshal([]byte(w.forevervm("machine", "new", "--engine", "hosted", "--json")), &far); err != nil {
+		t.Fatal(err)
+	}
+	says("42", w.forevervm("exec", far.Name, "6 * 7"))
+	w.endDaemon(data)
+	w.holdsNot(service.token)
+	says("Successfully logged out", w.forevervm("logout"))
+	says("Not currently logged in", w.forevervm("logout"))
+}
+
+// holdsNot looks for a text in every file of this Windows that may change: the person's and the registry.
+func (w *windows) holdsNot(text string) {
+	w.t.Helper()
+	var wide []byte // as Windows writes it
+	for _, c := range []byte(text) {
+		wide = append(wide, c, 0)
+	}
+	prefix := cache(w.t, "wine")
+	looked := 0
+	look := func(path string) {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			w.t.Error(err)
+		}
+		looked++
+		if bytes.Contains(content, []byte(text)) || bytes.Contains(content, wide) {
+			w.t.Errorf("%s holds the token", path)
+		}
+	}
+	registry, err := filepath.Glob(filepath.Join(prefix, "*.reg"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, path := range registry {
+		look(path)
+	}
+	err = filepath.WalkDir(w.home, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			look(path)
+		}
+		return err
+	})
+	if err != nil {
+		w.t.Error(err)
+	}
+	if len(registry) == 0 || looked == len(registry) {
+		w.t.Errorf("%d files were looked at, %d of the registry", looked, len(registry))
 	}
 }

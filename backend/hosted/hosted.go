@@ -69,6 +69,7 @@ func New(ctx context.Context, config Config) *Machines {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone() // with the proxy that the environment names
+	transport.OnProxyConnectResponse = client.Proxied
 	transport.MaxIdleConnsPerHost = 32
 	transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second} // a connection that died is noticed
 	m := &Machines{Service: config.Local, config: config, http: &http.Client{Transport: transport}}

@@ -6,20 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/forevervm/desktop/backend/client"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/wire"
-)
-
-// What is kept of one instruction's output; more of it is counted and dropped.
-const (
-	maxItems  = 5_000
-	maxOutput = 8 << 20
-	maxMerged = 64 << 10 // of lines that come together, in one item
 )
 
 // remote is one machine of the service.
@@ -31,11 +23,12 @@ type remote struct {
 
 	mu      sync.Mutex // guards what follows
 	rec     machine.MachineRecord
-	gone    bool          // the service no longer lists it
-	inside  bool          // it is in memory there
-	pending bool          // something runs or waits there, whoever sent it
-	open    []int         // instructions of ours that are not over, in order
-	changed chan struct{} // closed, and replaced, when an instruction got on
+	gone    bool                 // the service no longer lists it
+	inside  bool                 // it is in memory there
+	pending bool                 // something runs or waits there, whoever sent it
+	open    []int                // instructions of ours that are not over, in order
+	latest  *machine.Instruction // the one that got on last, as whoever waits for it is told; nil for none. What it points to stays as it is
+	changed chan struct{}        // closed, and replaced, when an instruction got on
 }
 
 func newRemote(s *session, rec machine.MachineRecord) *remote {
@@ -184,9 +177,9 @@ func (r *remote) execute(ctx context.Context, opts machine.ExecuteOptions) (mach
 		Status: machine.StatusRunning, QueuedAt: queued, StartedAt: &queued,
 	}}
 	if missed := in.Seq - next; missed > 0 && next > 0 {
-		in.Notice = fmt.Sprintf("Before this, %d instructions ran on this machine that were sent from elsewhere, so they are not shown here.", missed)
+		in.Notice = fmt.Sprintf("Before this, %d instructions ran on this machine that are not shown here: they were sent from elsewhere, or from here while a connection broke.", missed)
 		if missed == 1 {
-			in.Notice = "Before this, an instruction ran on this machine that was sent from elsewhere, so it is not shown here."
+			in.Notice = "Before this, an instruction ran on this machine that is not shown here: it was sent from elsewhere, or from here while a connection broke."
 		}
 	}
 	if err := r.record(ctx, in); err != nil {
@@ -203,11 +196,14 @@ func (r *remote) execute(ctx context.Context, opts machine.ExecuteOptions) (mach
 // noLimit is the time that an instruction gets which may take as long as it likes: the service has no word for that.
 const noLimit = 24 * time.Hour
 
-// record puts an instruction that the service has on record, and follows it.
+// record puts an instruction that the service has on record, and follows it. The service is asked for what comes of it meanwhile.
 func (r *remote) record(ctx context.Context, in machine.InstructionRecord) error {
+	begun := &writing{done: make(chan struct{})}
+	r.s.spawn(func() { r.follow(in, begun) })
+	defer close(begun.done)
 	// Without waiting for the disk: a power cut may take the record, which then counts as sent from elsewhere. What it did is the service's.
-	if err := r.s.records.Write(ctx, func(w machine.Writer) error { return w.AddInstruction(in) }); err != nil {
-		return err
+	if begun.err = r.s.records.Write(ctx, func(w machine.Writer) error { return w.AddInstruction(in) }); begun.err != nil {
+		return begun.err
 	}
 	shown := r.shown()
 	r.mu.Lock()
@@ -215,13 +211,27 @@ func (r *remote) record(ctx context.Context, in machine.InstructionRecord) error
 	r.rec.LastActiveAt = in.QueuedAt
 	r.open = append(r.open, in.Seq)
 	slices.Sort(r.open)
+	r.latest = &in.Instruction
 	m := r.snapshot(shown)
 	r.tell()
 	r.mu.Unlock()
 	r.s.m.Announce(machine.Event{Type: machine.EventInstruction, Machine: &m, Seq: in.Seq, Instruction: &in.Instruction})
 	r.s.m.Announce(machine.Event{Type: machine.EventMachine, Machine: &m})
-	r.s.spawn(func() { r.follow(in.Seq) })
 	return nil
+}
+
+// writing is a record on its way to the disk; nil is one that is there.
+type writing struct {
+	done chan struct{}
+	err  error // set before done is closed
+}
+
+func (w *writing) wait() error {
+	if w == nil {
+		return nil
+	}
+	<-w.done
+	return w.err
 }
 
 // adopt puts an instruction on record that was sent from elsewhere, if the service has one of that number: somebody asks for it here.
@@ -247,228 +257,4 @@ func (r *remote) adopt(ctx context.Context, seq int) error {
 		Machine: r.rec.ID, Seq: seq, Client: machine.Client{Name: "elsewhere"}, Status: machine.StatusRunning, QueuedAt: now, StartedAt: &now,
 		Notice: "This was sent from elsewhere, so its code is not known here.",
 	}})
-}
-
-const (
-	followAgain = 200 * time.Millisecond // doubles while the service does not answer
-	followMost  = 30 * time.Second
-	notThere    = 3 // so often the service must say that there is no such instruction until that is believed
-)
-
-// follow records what an instruction puts out and how it ends, for as long as the session lasts; the next one goes on.
-func (r *remote) follow(seq int) {
-	in, err := r.s.records.Instruction(r.s.ctx, r.rec.ID, seq)
-	missing := 0
-	for wait := followAgain; err == nil; wait = min(2*wait, followMost) {
-		before := in.LastFrame
-		var result wire.ExecResult
-		if result, err = r.stream(&in); err == nil {
-			err = r.finish(in, result)
-			break
-		}
-		if r.s.ctx.Err() != nil {
-			return
-		}
-		if errors.Is(err, errRecords) {
-			break
-		}
-		if in.LastFrame != before {
-			wait = followAgain
-		}
-		if errors.Is(err, client.ErrNotFound) {
-			if missing++; missing == notThere {
-				text := "The hosted service no longer knows this instruction, so it is not known how it ended."
-				err = r.finish(in, wire.ExecResult{Error: &text})
-				break
-			}
-		} else {
-			missing = 0
-			r.s.m.config.Logger.Debug("an instruction of a hosted machine is followed anew", "machine", r.name, "seq", seq, "err", err)
-		}
-		err = pause(r.s.ctx, wait)
-	}
-	if err != nil && r.s.ctx.Err() == nil {
-		r.s.m.config.Logger.Error("an instruction of a hosted machine cannot be recorded", "machine", r.name, "seq", seq, "err", err)
-	}
-}
-
-// errRecords is an error of our own disk, not of the service.
-var errRecords = errors.New("the record cannot be written")
-
-// stream records output as it comes, from where the record ends, and returns how the instruction ended. Lines that come together are written together.
-func (r *remote) stream(in *machine.InstructionRecord) (result wire.ExecResult, err error) {
-	ctx, cancel := context.WithCancel(r.s.ctx)
-	defer cancel()
-	lines := make(chan wire.Chunk, 256)
-	var ended error
-	go func() {
-		defer close(lines)
-		result, ended = r.s.wire.StreamResultFrom(ctx, r.name, in.Seq, in.LastFrame+1, func(c wire.Chunk) error {
-			select {
-			case lines <- c:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		})
-	}()
-	for line := range lines {
-		batch := []wire.Chunk{line}
-		for more := true; more && len(batch) < cap(lines); {
-			select {
-			case line, ok := <-lines:
-				if more = ok; ok {
-					batch = append(batch, line)
-				}
-			default:
-				more = false
-			}
-		}
-		if err == nil {
-			if err = r.output(in, batch); err != nil {
-				cancel()
-			}
-		}
-	}
-	if err != nil {
-		return result, fmt.Errorf("%w: %w", errRecords, err)
-	}
-	return result, ended
-}
-
-// output records lines.
-func (r *remote) output(in *machine.InstructionRecord, lines []wire.Chunk) error {
-	now := time.Now().UTC()
-	next := *in
-	var items []machine.StoredItem
-	for _, line := range lines {
-		text := strings.ToValidUTF8(line.Data, "\uFFFD") + "\n"
-		stream := "stdout"
-		if line.Stream == "stderr" {
-			stream = line.Stream
-		}
-		next.LastFrame = line.Seq
-		next.OutputBytes += int64(len(text))
-		if next.Items >= maxItems || next.OutputBytes-next.OutputDropped > maxOutput {
-			next.OutputDropped += int64(len(text))
-			continue
-		}
-		if n := len(items); n > 0 && items[n-1].Stream == stream && len(items[n-1].Text)+len(text) <= maxMerged {
-			items[n-1].Text, items[n-1].Frame = append(items[n-1].Text, text...), line.Seq
-			continue
-		}
-		items = append(items, machine.StoredItem{Frame: line.Seq, Item: machine.Item{
-			Index: next.Items, Kind: machine.ItemOutput, At: now, Stream: stream, Text: []byte(text),
-		}})
-		next.Items++
-	}
-	next.HeadEnd = next.Items
-	err := r.s.records.Write(r.s.ctx, func(w machine.Writer) error {
-		if err := w.AddItems(r.rec.ID, next.Seq, items); err != nil {
-			return err
-		}
-		return w.PutInstruction(next)
-	})
-	if err != nil {
-		return err
-	}
-	*in = next
-	shown := r.shown()
-	r.mu.Lock()
-	m := r.snapshot(shown)
-	r.tell()
-	r.mu.Unlock()
-	for i := range items {
-		r.s.m.Announce(machine.Event{Type: machine.EventItem, Machine: &m, Seq: next.Seq, Item: &items[i].Item})
-	}
-	return nil
-}
-
-// finish records how an instruction ended.
-func (r *remote) finish(in machine.InstructionRecord, result wire.ExecResult) error {
-	now := time.Now().UTC()
-	in.EndedAt, in.Status = &now, machine.StatusOK
-	in.Runtime = time.Duration(max(0, result.RuntimeMS)) * time.Millisecond
-	in.Value, in.Data = result.Value, forms(result.Data)
-	if result.Notice != "" {
-		in.Notice = strings.TrimSpace(in.Notice + " " + result.Notice)
-	}
-	if result.Error != nil {
-		in.Status, in.Error, in.ErrorName, in.Value = machine.StatusError, *result.Error, errorName(*result.Error), nil
-	}
-	text, err := r.searchable(in)
-	if err == nil {
-		err = r.s.records.Write(r.s.ctx, func(w machine.Writer) error {
-			if err := w.PutInstruction(in); err != nil {
-				return err
-			}
-			return w.Index(in.Instruction, text)
-		})
-	}
-	shown := r.shown()
-	r.mu.Lock()
-	r.open = slices.DeleteFunc(r.open, func(seq int) bool { return seq == in.Seq })
-	r.rec.LastActiveAt, r.inside, r.pending = now, true, len(r.open) > 0
-	m := r.snapshot(shown)
-	r.tell()
-	r.mu.Unlock()
-	r.s.m.Announce(machine.Event{Type: machine.EventInstruction, Machine: &m, Seq: in.Seq, Instruction: &in.Instruction})
-	r.s.m.Announce(machine.Event{Type: machine.EventMachine, Machine: &m})
-	return err
-}
-
-// searchable is the beginning of an instruction's output.
-func (r *remote) searchable(in machine.InstructionRecord) (string, error) {
-	const enough, page = 64 << 10, 50
-	var text strings.Builder
-	if in.Items > 0 {
-		found, err := r.s.records.Items(r.s.ctx, r.rec.ID, in.Seq, 0, page)
-		if err != nil {
-			return "", err
-		}
-		for _, item := range found.Items {
-			if text.Len() < enough {
-				text.Write(item.Text)
-			}
-		}
-	}
-	return text.String(), nil
-}
-
-// forms are the rich forms of a value as the domain keeps them.
-func forms(data *wire.Data) []machine.Representation {
-	if data.Empty() {
-		return nil
-	}
-	var out []machine.Representation
-	for _, form := range []machine.Representation{
-		{MIME: "image/png", Data: data.PNG},
-		{MIME: "image/svg+xml", Data: []byte(data.SVG)},
-		{MIME: "text/html", Data: []byte(data.HTML)},
-		{MIME: "text/markdown", Data: []byte(data.Markdown)},
-		{MIME: "text/latex", Data: []byte(data.LaTeX)},
-		{MIME: "application/json", Data: data.JSON},
-		{MIME: "application/vnd.plotly.v1+json", Data: data.Plotly},
-	} {
-		if len(form.Data) > 0 {
-			out = append(out, form)
-		}
-	}
-	return out
-}
-
-// errorName is the exception's class: what stands before the colon of a traceback's last line.
-func errorName(text string) string {
-	if strings.Contains(text, "Timed out") {
-		return "Timeout"
-	}
-	last := strings.TrimSpace(text)
-	last = last[strings.LastIndexByte(last, '\n')+1:]
-	name, _, _ := strings.Cut(last, ":")
-	if name == "" || len(name) > 80 || strings.ContainsFunc(name, func(c rune) bool {
-		return c != '.' && c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
-	}) {
-		return "Error"
-	}
-	return name
 }

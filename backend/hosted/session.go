@@ -42,6 +42,8 @@ type session struct {
 	cancel context.CancelFunc
 	group  sync.WaitGroup
 	nudge  chan struct{} // has the list refreshed
+	// settling is held for reading while something is written that somebody was told already; see settled.
+	settling sync.RWMutex
 
 	mu       sync.Mutex // guards what follows
 	machines map[string]*remote
@@ -100,7 +102,7 @@ func (s *session) begin() {
 	for _, r := range s.remotes() {
 		r.publish()
 		for _, seq := range r.unfinished() {
-			s.spawn(func() { r.follow(seq) })
+			s.spawn(func() { r.resume(seq) })
 		}
 	}
 	s.spawn(s.keepList)
@@ -112,6 +114,12 @@ func (s *session) close() error {
 	s.mu.Unlock()
 	s.group.Wait()
 	return s.records.Close()
+}
+
+// settled waits until what anybody was told is on record.
+func (s *session) settled() {
+	s.settling.Lock()
+	defer s.settling.Unlock()
 }
 
 // spawn starts a goroutine that close waits for; it must end soon after s.ctx does. In a session that has ended, nothing starts.

@@ -43,11 +43,19 @@ const config = `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Config
   <listen>unix:path=%s</listen>
   <auth>EXTERNAL</auth>
   <policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy>
+  %s
 </busconfig>
 `
 
 // Start starts a bus and, on it, a keyring that is unlocked. The caller ends it with Close.
-func Start() (_ *Keyring, err error) {
+func Start() (*Keyring, error) { return start("") }
+
+// StartDenying starts one that no program may speak to. The caller ends it with Close.
+func StartDenying() (*Keyring, error) {
+	return start(`<policy context="mandatory"><deny send_destination="` + name + `"/></policy>`)
+}
+
+func start(policy string) (_ *Keyring, err error) {
 	k := &Keyring{}
 	if k.folder, err = os.MkdirTemp("", "keyring-"); err != nil {
 		return nil, err
@@ -60,7 +68,7 @@ func Start() (_ *Keyring, err error) {
 	socket := filepath.Join(k.folder, "bus")
 	k.Address = "unix:path=" + socket
 	file := filepath.Join(k.folder, "bus.conf")
-	if err := os.WriteFile(file, fmt.Appendf(nil, config, socket), 0o600); err != nil {
+	if err := os.WriteFile(file, fmt.Appendf(nil, config, socket, policy), 0o600); err != nil {
 		return nil, err
 	}
 	k.bus = exec.Command("dbus-daemon", "--config-file="+file, "--nofork", "--nopidfile")

@@ -63,7 +63,7 @@ func foreverVM(d *daemon, record map[string][]float64) error {
 			begin := time.Now()
 			if socket == nil {
 				var err error
-				if socket, err = dial(ctx, d); err != nil {
+				if socket, err = dial(ctx, d, "new"); err != nil {
 					return err
 				}
 				defer socket.CloseNow() //nolint:errcheck // measured by now
@@ -79,8 +79,9 @@ func foreverVM(d *daemon, record map[string][]float64) error {
 	return nil
 }
 
-func dial(ctx context.Context, d *daemon) (*websocket.Conn, error) {
-	socket, _, err := websocket.Dial(ctx, strings.Replace(d.url, "http", "ws", 1)+"/v1/machine/new/repl", //nolint:bodyclose // the library's
+// dial opens a socket to a machine, or to a new one.
+func dial(ctx context.Context, d *daemon, machine string) (*websocket.Conn, error) {
+	socket, _, err := websocket.Dial(ctx, strings.Replace(d.url, "http", "ws", 1)+"/v1/machine/"+machine+"/repl", //nolint:bodyclose // the library's
 		&websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + d.token}}})
 	if err != nil {
 		return nil, err

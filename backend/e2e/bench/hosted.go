@@ -3,13 +3,17 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/coder/websocket"
 )
 
-// throughDaemon measures what it costs to reach a machine of the hosted service through this computer's daemon. Another daemon is the service, so the
-// network takes no time.
+// throughDaemon measures what it costs to reach a machine of the hosted service through this computer's daemon, in the two ways in which the SDKs
+// run code. Another daemon is the service, so the network takes no time. Both ways take turns, on a machine each.
 func throughDaemon(out *tabwriter.Writer, bin string) error {
 	service, err := start(bin)
 	if err != nil {
@@ -22,27 +26,78 @@ func throughDaemon(out *tabwriter.Writer, bin string) error {
 	}
 	defer computer.stop()
 	computer.engine = "hosted"
-	name, err := computer.create()
+	far, err := computer.create()
 	for until := time.Now().Add(time.Minute); err != nil && time.Now().Before(until); time.Sleep(50 * time.Millisecond) { // it is still signing in
-		name, err = computer.create()
+		far, err = computer.create()
 	}
 	if err != nil {
 		return err
 	}
-	var direct, through []float64
-	for i := range 320 {
-		for d, times := range map[*daemon]*[]float64{service: &direct, computer: &through} {
-			began := time.Now()
-			if err := d.exec(name, "1"); err != nil {
-				return err
-			}
-			if i >= 20 { // the first ones open connections
-				*times = append(*times, since(began))
+	near, err := service.create()
+	if err != nil {
+		return err
+	}
+	ends := [2]end{{d: service, machine: near}, {d: computer, machine: far}}
+	for i := range ends {
+		if err := ends[i].dial(); err != nil {
+			return err
+		}
+		defer ends[i].socket.CloseNow() //nolint:errcheck // measured by then
+	}
+	fmt.Fprintln(out, "a trivial instruction on a hosted machine, medians\tasked of the service itself\tthrough the daemon, more\taim")
+	for _, way := range []struct {
+		name string
+		run  func(*end) error
+	}{{"two calls", (*end).calls}, {"a message on a socket", (*end).message}} {
+		var times [2][]float64
+		for i := range 520 {
+			for which := range ends {
+				began := time.Now()
+				if err := way.run(&ends[which]); err != nil {
+					return err
+				}
+				if i >= 20 { // the first ones open connections
+					times[which] = append(times[which], since(began))
+				}
 			}
 		}
+		direct, through := median(times[0]), median(times[1])
+		fmt.Fprintf(out, "%s\t%.2f ms\t%.2f ms\t≤ 1 ms\n", way.name, direct*1000, (through-direct)*1000)
 	}
-	fmt.Fprintln(out, "hosted, by way of this computer\tmedian\taim")
-	fmt.Fprintf(out, "a trivial instruction, asked of the service itself\t%s\t\n", ms(median(direct)))
-	fmt.Fprintf(out, "the same through the daemon, more\t%s\t1.0 ms\n", ms(median(through)-median(direct)))
 	return nil
 }
+
+// end is a machine at the end of one way to it.
+type end struct {
+	d       *daemon
+	machine string
+	socket  *websocket.Conn
+}
+
+func (e *end) dial() (err error) {
+	e.socket, err = dial(context.Background(), e.d, e.machine)
+	return err
+}
+
+// calls has code run and waits for its result.
+func (e *end) calls() error {
+	var taken struct {
+		Seq int `json:"instruction_seq"`
+	}
+	path := "/v1/machine/" + e.machine + "/exec"
+	if err := e.d.call("POST", path, map[string]any{"instruction": map[string]any{"code": "1", "timeout_seconds": 600}}, &taken); err != nil {
+		return err
+	}
+	var said struct {
+		Result struct{ Value, Error *string }
+	}
+	if err := e.d.call("GET", fmt.Sprintf("%s/%d/result", path, taken.Seq), nil, &said); err != nil {
+		return err
+	}
+	if said.Result.Value == nil || strings.TrimSpace(*said.Result.Value) != "1" {
+		return fmt.Errorf("the result is %+v", said.Result)
+	}
+	return nil
+}
+
+func (e *end) message() error { return runCode(context.Background(), e.socket, "1") }

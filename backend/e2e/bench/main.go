@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 )
@@ -39,20 +40,27 @@ func measure(bin, cache string, rounds int, only string) error {
 	if err != nil {
 		return err
 	}
-	root, err := jupyter(bin, cache)
-	if err != nil {
-		return err
-	}
+	root := sync.OnceValues(func() (string, error) { return jupyter(bin, cache) })
 	for _, part := range []struct {
 		name    string
 		measure func(*tabwriter.Writer) error
 	}{
 		{"jupyter", func(out *tabwriter.Writer) error {
+			root, err := root()
+			if err != nil {
+				return err
+			}
 			return native(bin, func(d *daemon) error { return compare(out, d, root, rounds) })
 		}},
 		{"alone", func(out *tabwriter.Writer) error { return native(bin, func(d *daemon) error { return alone(out, d) }) }},
 		{"hosted", func(out *tabwriter.Writer) error { return throughDaemon(out, bin) }},
-		{"docker", func(out *tabwriter.Writer) error { return inDocker(out, bin, root, rounds) }},
+		{"docker", func(out *tabwriter.Writer) error {
+			root, err := root()
+			if err != nil {
+				return err
+			}
+			return inDocker(out, bin, root, rounds)
+		}},
 	} {
 		if only != "" && only != part.name {
 			continue

@@ -1,0 +1,292 @@
+package hosted
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// Execute sends an instruction, here or to the service.
+func (m *Machines) Execute(ctx context.Context, name string, opts machine.ExecuteOptions) (machine.Instruction, bool, error) {
+	if r := m.remote(ctx, name); r != nil {
+		return r.execute(ctx, opts)
+	}
+	return m.Service.Execute(ctx, name, opts)
+}
+
+// Instruction returns an instruction as it is now.
+func (m *Machines) Instruction(ctx context.Context, name string, seq int) (machine.Instruction, error) {
+	r := m.remote(ctx, name)
+	if r == nil {
+		return m.Service.Instruction(ctx, name, seq)
+	}
+	return r.instruction(ctx, seq)
+}
+
+// instruction returns one that is on record, putting it there if it was sent from elsewhere.
+func (r *remote) instruction(ctx context.Context, seq int) (machine.Instruction, error) {
+	r.mu.Lock()
+	latest := r.latest
+	r.mu.Unlock()
+	if latest != nil && latest.Seq == seq {
+		return *latest, nil
+	}
+	in, err := r.s.records.Instruction(ctx, r.rec.ID, seq)
+	if errors.Is(err, machine.ErrNotFound) {
+		if err = r.adopt(ctx, seq); err == nil {
+			in, err = r.s.records.Instruction(ctx, r.rec.ID, seq)
+		}
+	}
+	return in.Instruction, err
+}
+
+// Wait returns an instruction once it is over.
+func (m *Machines) Wait(ctx context.Context, name string, seq int) (machine.Instruction, error) {
+	r := m.remote(ctx, name)
+	if r == nil {
+		return m.Service.Wait(ctx, name, seq)
+	}
+	for {
+		changed := r.next()
+		in, err := r.instruction(ctx, seq)
+		if err != nil || in.Status.Done() {
+			return in, err
+		}
+		if err := r.await(ctx, changed); err != nil {
+			return in, err
+		}
+	}
+}
+
+// next is closed when something gets on.
+func (r *remote) next() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed
+}
+
+// await waits for something to get on.
+func (r *remote) await(ctx context.Context, changed <-chan struct{}) error {
+	select {
+	case <-changed:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-r.s.ctx.Done():
+		return &machine.Error{Kind: machine.ErrUnavailable, Message: "Somebody signed out of the hosted service, or ForeverVM is being stopped. The instruction goes on there."}
+	}
+}
+
+const (
+	usualPage  = 50
+	mostOnPage = 500
+)
+
+// Instructions returns a page of what went through this computer.
+func (m *Machines) Instructions(ctx context.Context, name string, q machine.InstructionQuery) (machine.Page[machine.Instruction], error) {
+	r := m.remote(ctx, name)
+	if r == nil {
+		return m.Service.Instructions(ctx, name, q)
+	}
+	if q.Limit <= 0 {
+		q.Limit = usualPage
+	}
+	q.Limit = min(q.Limit, mostOnPage)
+	r.s.settled()
+	return r.s.records.Instructions(ctx, r.rec.ID, q)
+}
+
+const mostPlots = 200
+
+// Plots returns a page of what was drawn, as far as it went through this computer.
+func (m *Machines) Plots(ctx context.Context, name string, q machine.PlotQuery) (machine.Page[machine.Plot], error) {
+	r := m.remote(ctx, name)
+	if r == nil {
+		return m.Service.Plots(ctx, name, q)
+	}
+	if q.Limit <= 0 {
+		q.Limit = usualPage
+	}
+	q.Limit = min(q.Limit, mostPlots)
+	r.s.settled()
+	return r.s.records.Plots(ctx, r.rec.ID, q)
+}
+
+const pageItems = 1000
+
+// Items returns recorded output.
+func (m *Machines) Items(ctx context.Context, name string, seq, from, limit int) ([]machine.Item, error) {
+	r := m.remote(ctx, name)
+	if r == nil {
+		return m.Service.Items(ctx, name, seq, from, limit)
+	}
+	if limit <= 0 || limit > pageItems {
+		limit = pageItems
+	}
+	page, err := r.s.records.Items(ctx, r.rec.ID, seq, max(0, from), limit)
+	return page.Items, err
+}
+
+// Follow yields output until the instruction is over.
+func (m *Machines) Follow(ctx context.Context, name string, seq, from int, yield func(machine.Item) error) (machine.Instruction, error) {
+	r := m.remote(ctx, name)
+	if r == nil {
+		return m.Service.Follow(ctx, name, seq, from, yield)
+	}
+	for from = max(0, from); ; {
+		changed := r.next()
+		in, err := r.instruction(ctx, seq)
+		if err != nil {
+			return machine.Instruction{}, err
+		}
+		switch {
+		case from < in.Items:
+			page, err := r.s.records.Items(ctx, r.rec.ID, seq, from, pageItems)
+			if err != nil {
+				return machine.Instruction{}, err
+			}
+			from = in.Items
+			for _, item := range page.Items {
+				if err := yield(item); err != nil {
+					return machine.Instruction{}, err
+				}
+				from = item.Index + 1
+			}
+		case in.Status.Done():
+			return in, nil
+		default:
+			if err := r.await(ctx, changed); err != nil {
+				return machine.Instruction{}, err
+			}
+		}
+	}
+}
+
+// Output returns the text of the recorded output.
+func (m *Machines) Output(ctx context.Context, name string, seq int) (machine.OutputReader, error) {
+	r := m.remote(ctx, name)
+	if r == nil {
+		return m.Service.Output(ctx, name, seq)
+	}
+	in, err := r.instruction(ctx, seq)
+	if err != nil {
+		return nil, err
+	}
+	reader, writer := io.Pipe()
+	out := &outputReader{PipeReader: reader, size: in.OutputBytes - in.OutputDropped}
+	r.s.spawn(func() {
+		var err error
+		for from := 0; err == nil && from < in.Items; {
+			var items []machine.Item
+			if items, err = m.Items(ctx, name, seq, from, 0); err == nil && len(items) == 0 {
+				break
+			}
+			for _, item := range items {
+				if err == nil {
+					_, err = writer.Write(item.Text)
+				}
+				from = item.Index + 1
+			}
+		}
+		writer.CloseWithError(err)
+	})
+	return out, nil
+}
+
+type outputReader struct {
+	*io.PipeReader
+	size int64
+}
+
+// Size is how many bytes there are.
+func (o *outputReader) Size() int64 { return o.size }
+
+// Interrupt stops what runs, and cancels what waits: the service cannot do the one without the other. It does so with an instruction that does nothing.
+func (m *Machines) Interrupt(ctx context.Context, name string) error {
+	r := m.remote(ctx, name)
+	if r == nil {
+		return m.Service.Interrupt(ctx, name)
+	}
+	r.mu.Lock()
+	busy := len(r.open) > 0 || r.pending
+	r.mu.Unlock()
+	if !busy {
+		return nil
+	}
+	_, _, err := r.execute(ctx, machine.ExecuteOptions{
+		Code: "None  # stops what runs", Timeout: time.Minute, Interrupt: true, Client: machine.Client{Name: "ForeverVM"},
+	})
+	return err
+}
+
+// InterruptInstruction stops an instruction if it is the one that runs.
+func (m *Machines) InterruptInstruction(ctx context.Context, name string, seq int) error {
+	r := m.remote(ctx, name)
+	if r == nil {
+		return m.Service.InterruptInstruction(ctx, name, seq)
+	}
+	if open := r.unfinished(); !slices.Contains(open, seq) || open[0] != seq {
+		return nil
+	}
+	return m.Interrupt(ctx, name)
+}
+
+// Cancel takes a waiting instruction out of the queue of a machine of this computer.
+func (m *Machines) Cancel(ctx context.Context, name string, seq int) error {
+	if m.remote(ctx, name) != nil {
+		return cannot("take back one instruction that waits; stopping the machine cancels all that wait")
+	}
+	return m.Service.Cancel(ctx, name, seq)
+}
+
+// searchRest begins the cursors of the part of a search that is about hosted machines, which comes after the other.
+const searchRest = "hosted:"
+
+// Search looks in what ran here, and then in what went to the service from here.
+func (m *Machines) Search(ctx context.Context, q machine.SearchQuery) (machine.Page[machine.SearchHit], error) {
+	s := m.current()
+	cursor, rest := strings.CutPrefix(q.Cursor, searchRest)
+	var page machine.Page[machine.SearchHit]
+	r := (*remote)(nil)
+	if q.Machine != "" {
+		r = m.remote(ctx, q.Machine)
+	}
+	if !rest && r == nil {
+		var err error
+		if page, err = m.Service.Search(ctx, q); err != nil || page.Next != "" || s == nil || q.Machine != "" {
+			return page, err
+		}
+		cursor = ""
+	}
+	if s == nil {
+		return page, nil
+	}
+	id := machine.ID("")
+	if r != nil {
+		id = r.rec.ID
+	}
+	if q.Limit <= 0 {
+		q.Limit = usualPage
+	}
+	q.Cursor, q.Limit = cursor, min(q.Limit, mostOnPage)
+	s.settled()
+	found, err := s.records.Search(ctx, q, id)
+	if err != nil {
+		return page, err
+	}
+	for _, hit := range found.Items {
+		if r := s.named(hit.MachineName); r != nil {
+			hit.MachineName = r.shown()
+			page.Items = append(page.Items, hit)
+		}
+	}
+	if found.Next != "" {
+		page.Next = searchRest + found.Next
+	}
+	return page, nil
+}
