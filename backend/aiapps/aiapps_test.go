@@ -2,6 +2,7 @@ package aiapps_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -144,11 +145,7 @@ func TestConnectThenDisconnectGivesTheVeryBytes(t *testing.T) {
 		if got := d.read(path); got != string(data) {
 			t.Fatalf("a dry run changed the file:\n%s", got)
 		}
-		for _, shown := range []string{"SECRET", "ghp_", "password"} {
-			if strings.Contains(planned.Difference, shown) {
-				t.Errorf("the difference shows a secret:\n%s", planned.Difference)
-			}
-		}
+		showsNoSecret(t, planned.Difference)
 		if !strings.HasSuffix(planned.Difference, "\n") {
 			t.Errorf("the difference ends within a line:\n%q", planned.Difference)
 		}
@@ -169,7 +166,7 @@ func TestConnectThenDisconnectGivesTheVeryBytes(t *testing.T) {
 			t.Errorf("connecting twice is not as connecting once: %+v", again)
 		}
 
-		d.do(d.Disconnect, id, aiapps.Options{})
+		showsNoSecret(t, d.do(d.Disconnect, id, aiapps.Options{}).Difference)
 		got := d.read(path)
 		if !hadOurs(t) {
 			if got != string(data) {
@@ -183,6 +180,15 @@ func TestConnectThenDisconnectGivesTheVeryBytes(t *testing.T) {
 			t.Errorf("more than the entry has gone:\n%s", got)
 		}
 	})
+}
+
+func showsNoSecret(t *testing.T, difference string) {
+	t.Helper()
+	for _, shown := range []string{"SECRET", "ghp_", "password"} {
+		if strings.Contains(difference, shown) {
+			t.Errorf("the difference shows a secret:\n%s", difference)
+		}
+	}
 }
 
 // nameIn is the name of the entry that starts this program.
@@ -365,7 +371,7 @@ func TestOurOwnOlderEntries(t *testing.T) {
 			d := newDesk(t, "linux")
 			path := d.file(id, data)
 			d.want(id, aiapps.Outdated)
-			if change := d.do(d.Repair, id, aiapps.Options{}); change.Action != aiapps.Updated {
+			if change := d.do(d.Repair, id, aiapps.Options{}); change.Action != aiapps.Updated || !strings.Contains(change.Difference, server.Program) {
 				t.Errorf("%+v", change)
 			}
 			d.want(id, aiapps.Connected)
@@ -664,5 +670,74 @@ func TestUnknownApps(t *testing.T) {
 	d := newDesk(t, "linux")
 	if _, err := d.Connect("clod", aiapps.Options{}); !errors.Is(err, aiapps.ErrUnknown) || !strings.Contains(err.Error(), "claude-code") {
 		t.Error(err)
+	}
+}
+
+// What another program writes between our reading and our writing is not lost: all is done again on what it has written.
+func TestAnEditWhileConnecting(t *testing.T) {
+	for _, test := range []struct {
+		edits int
+		state aiapps.State
+		says  string
+	}{{1, aiapps.Connected, ""}, {1000, aiapps.NotConnected, "Claude Desktop keeps writing to "}} {
+		d := newDesk(t, "linux")
+		path := d.file("claude", []byte("{}"))
+		edits := 0
+		edit := func() string { return fmt.Sprintf(`{"theirs": %d}`, edits) }
+		d.Manager = aiapps.New(aiapps.Config{Computer: computer("linux", d.home), Server: server, Folder: d.folder, Now: func() time.Time {
+			if edits < test.edits { // the file was read, and is not written yet
+				edits++
+				d.write(path, []byte(edit()))
+			}
+			return time.Now()
+		}})
+		_, err := d.Connect("claude", aiapps.Options{})
+		if test.says == "" && err != nil || test.says != "" && (!errors.Is(err, aiapps.ErrFile) || !strings.Contains(err.Error(), test.says+path)) {
+			t.Errorf("after %d edits: %v", edits, err)
+		}
+		d.want("claude", test.state)
+		if _, err := d.Disconnect("claude", aiapps.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := d.read(path); got != edit() {
+			t.Errorf("after %d edits it is %s", edits, got)
+		}
+	}
+}
+
+// A file of the person's own that the app's place links to is changed there, and the link stays.
+func TestThroughASymbolicLink(t *testing.T) {
+	const before = "{\n\t\"mcpServers\": {}\n}"
+	d := newDesk(t, "linux")
+	path, real := d.path("claude"), filepath.Join(t.TempDir(), "dotfiles.json")
+	d.write(real, []byte(before))
+	if err := os.Symlink(real, path); err != nil {
+		t.Fatal(err)
+	}
+	d.do(d.Connect, "claude", aiapps.Options{})
+	d.want("claude", aiapps.Connected)
+	if got := d.read(real); !strings.Contains(got, server.Program) {
+		t.Errorf("it is %s", got)
+	}
+	d.do(d.Disconnect, "claude", aiapps.Options{})
+	if to, err := os.Readlink(path); err != nil || to != real || d.read(real) != before {
+		t.Errorf("it leads to %q, %v, where there is\n%s", to, err, d.read(real))
+	}
+}
+
+// A state file that has grown for years.
+func TestAHugeFile(t *testing.T) {
+	var projects []string
+	for i := range 5_000 {
+		projects = append(projects, fmt.Sprintf("    \"/home/ann/src/%d\": {\n      \"history\": [{ \"display\": \"what does { mean? \\u00e4\" }],\n      \"mcpServers\": {}\n    }", i))
+	}
+	data := "{\n  \"projects\": {\n" + strings.Join(projects, ",\n") + "\n  },\n  \"mcpServers\": { \"other\": { \"command\": \"y\" } }\n}\n"
+	d := newDesk(t, "linux")
+	path := d.file("claude-code", []byte(data))
+	d.do(d.Connect, "claude-code", aiapps.Options{})
+	d.want("claude-code", aiapps.Connected)
+	d.do(d.Disconnect, "claude-code", aiapps.Options{})
+	if d.read(path) != data {
+		t.Error("it is not what it was")
 	}
 }

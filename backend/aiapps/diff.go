@@ -18,10 +18,7 @@ func difference(before, after []byte, own string) string {
 	if change.Removed == "" && change.Inserted == "" {
 		return ""
 	}
-	ours := map[string]bool{}
-	for line := range strings.Lines(own) {
-		ours[bare(line)] = true
-	}
+	ours := ourLines(before, after, own)
 	show := func(line string) string {
 		line = strings.TrimRight(line, "\r\n")
 		if ours[bare(line)] {
@@ -45,11 +42,13 @@ func difference(before, after []byte, own string) string {
 	for _, line := range headLines[max(0, len(headLines)-contextLines):] {
 		out.WriteString("  " + redact(strings.TrimRight(line, "\r\n")) + "\n")
 	}
-	write := func(sign, middle string) {
-		if !strings.Contains(middle, "\n") && !(blank(startOfLine) && blank(endOfLine)) {
+	// Where only a piece of a line changes, as of a file that is all one line, the piece is shown; but a line of ours is shown as a whole.
+	inLine := !(blank(startOfLine) && blank(endOfLine)) && !ours[bare(startOfLine+change.Inserted+endOfLine)]
+	write := func(sign, middle, other string) {
+		if inLine && !strings.Contains(middle, "\n") {
 			switch {
 			case strings.TrimSpace(middle) == "":
-			case ours[bare(middle)]:
+			case bare(middle) == bare(own) && (blank(other) || !strings.Contains(middle, other)): // else a comment of theirs is amid it
 				out.WriteString(sign + " …" + middle + "…\n")
 			default:
 				out.WriteString(sign + " …\n")
@@ -63,12 +62,30 @@ func difference(before, after []byte, own string) string {
 			}
 		}
 	}
-	write("-", change.Removed)
-	write("+", change.Inserted)
+	write("-", change.Removed, change.Inserted)
+	write("+", change.Inserted, change.Removed)
 	for _, line := range tailLines[:min(contextLines, len(tailLines))] {
 		out.WriteString("  " + redact(strings.TrimRight(line, "\r\n")) + "\n")
 	}
 	return unchanged(out.String())
+}
+
+// ourLines are the lines of own that only one of the texts has, or one has more of. The others are somebody else's, and stand amid what was put in.
+func ourLines(before, after []byte, own string) map[string]bool {
+	more := map[string]int{}
+	for line := range strings.Lines(string(after)) {
+		more[bare(line)]++
+	}
+	for line := range strings.Lines(string(before)) {
+		more[bare(line)]--
+	}
+	ours := map[string]bool{}
+	for line := range strings.Lines(own) {
+		if line = bare(line); more[line] != 0 {
+			ours[line] = true
+		}
+	}
+	return ours
 }
 
 // unchanged takes lines that go and come back as the same for context.

@@ -3,8 +3,11 @@ package aiapps_test
 import (
 	"bytes"
 	"errors"
+	"math/bits"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -120,6 +123,47 @@ func TestAnyFileCanBeChangedAndChangedBack(t *testing.T) {
 		}
 		if left, err := list.Servers(removed); err != nil || !had && len(left) != len(servers) {
 			t.Fatalf("without the entry: %v, %v\n%s", left, err, removed)
+		}
+	})
+}
+
+var (
+	aValue   = regexp.MustCompile(`([:=] ?)"[^"\\\n]*"`)
+	aComment = regexp.MustCompile(`((?://|#) )[^\n]*|(/\* )[^*\n]*`)
+	asAKey   = regexp.MustCompile(`SECRET[^\n]*?["']?\s*[:=]`) // keys are shown
+)
+
+// Whatever a file looks like: what a dry run shows of it hides what others have in it.
+func TestNoDryRunShowsWhatIsOthers(t *testing.T) {
+	files, names := readCorpus(t)
+	names = slices.DeleteFunc(names, func(name string) bool { return strings.Contains(name, "ours-") })
+	rapid.Check(t, func(rt *rapid.T) {
+		app, data := mutant(rt, files, names)
+		which := rapid.Uint64().Draw(rt, "which") // values are replaced
+		hide := func(what *regexp.Regexp, with string) {
+			data = what.ReplaceAllFunc(data, func(text []byte) []byte {
+				if which = bits.RotateLeft64(which, 1); which&1 == 0 {
+					return text
+				}
+				return what.ReplaceAll(text, []byte(with))
+			})
+		}
+		hide(aValue, `$1"SECRET"`)
+		hide(aComment, "${1}${2}SECRET")
+		d := newDesk(t, "linux")
+		path := d.file(app.ID, data)
+		shown := func(report aiapps.Report, err error) {
+			for _, change := range report.Changes {
+				for line := range strings.Lines(change.Difference) {
+					if strings.Contains(line, "SECRET") && !asAKey.MatchString(line) {
+						rt.Fatalf("of\n%s\nit shows\n%s", d.read(path), change.Difference)
+					}
+				}
+			}
+		}
+		shown(d.Connect(app.ID, aiapps.Options{Replace: true, DryRun: true}))
+		if _, err := d.Connect(app.ID, aiapps.Options{Replace: true}); err == nil {
+			shown(d.Disconnect(app.ID, aiapps.Options{DryRun: true}))
 		}
 	})
 }

@@ -186,17 +186,7 @@ func (d *tomlDocument) insert(name string, entry Object) [][]byte {
 		}
 		return [][]byte{spliced(d.data, splice{list.inline, to, text})}
 	}
-	var text strings.Builder
-	for i, key := range append(slices.Clone(d.list.Keys), name) {
-		if i > 0 {
-			text.WriteByte('.')
-		}
-		text.WriteString(tomlKey(key))
-	}
-	lines := "[" + text.String() + "]" + newline
-	for _, member := range entry {
-		lines += tomlKey(member.Key) + " = " + tomlValue(member.Value) + newline
-	}
+	lines := d.table(name, entry, newline)
 	tail := string(d.data[d.mark:])
 	switch blank := newline + newline; {
 	case strings.TrimSpace(tail) == "", strings.HasSuffix(tail, blank):
@@ -208,8 +198,25 @@ func (d *tomlDocument) insert(name string, entry Object) [][]byte {
 	return [][]byte{spliced(d.data, splice{len(d.data), len(d.data), lines})}
 }
 
+// table writes an entry as a table of its own.
+func (d *tomlDocument) table(name string, entry Object, newline string) string {
+	var keys []string
+	for _, key := range append(slices.Clone(d.list.Keys), name) {
+		keys = append(keys, tomlKey(key))
+	}
+	lines := "[" + strings.Join(keys, ".") + "]" + newline
+	for _, member := range entry {
+		lines += tomlKey(member.Key) + " = " + tomlValue(member.Value) + newline
+	}
+	return lines
+}
+
 func (d *tomlDocument) replace(name string, entry Object) [][]byte {
 	var candidates [][]byte
+	if pieces := d.pieces(name); len(pieces) > 0 { // where its first line was, if that begins a table
+		pieces[0].text = d.table(name, entry, lineBreak(d.data))
+		candidates = append(candidates, spliced(d.data, pieces...))
+	}
 	for _, without := range d.remove(name) {
 		if doc, err := d.list.parse(without); err == nil {
 			candidates = append(candidates, doc.insert(name, entry)...)
@@ -236,12 +243,7 @@ func (d *tomlDocument) remove(name string) [][]byte {
 		}
 		return [][]byte{spliced(d.data, pieces...)}
 	}
-	var pieces []splice
-	for _, part := range d.parts {
-		if d.own(part, name) {
-			pieces = append(pieces, splice{part.from, part.to, ""})
-		}
-	}
+	pieces := d.pieces(name)
 	if len(pieces) == 0 {
 		return nil
 	}
@@ -259,6 +261,16 @@ func (d *tomlDocument) remove(name string) [][]byte {
 		trimmed = bytes.TrimSuffix(bytes.TrimSuffix(plain, []byte(newline)), []byte(newline))
 	}
 	return [][]byte{trimmed, plain}
+}
+
+// pieces are the lines of the entry of this name, which may stand apart, as removed.
+func (d *tomlDocument) pieces(name string) (all []splice) {
+	for _, part := range d.parts {
+		if d.own(part, name) {
+			all = append(all, splice{part.from, part.to, ""})
+		}
+	}
+	return all
 }
 
 var bareTOML = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
