@@ -131,7 +131,7 @@ func (m *Manager) Restore(id, backup string) (Report, error) {
 	}
 	unlock, err := m.lock()
 	if err != nil {
-		return Report{}, err
+		return Report{}, m.explain(app, m.config.Folder, err)
 	}
 	defer unlock()
 	path := m.backupPath(app, backup)

@@ -90,7 +90,7 @@ func (m *Manager) onEveryFile(id string, options Options, editOf func(App) edit)
 	}
 	unlock, err := m.lock()
 	if err != nil {
-		return Report{}, err
+		return Report{}, m.explain(app, m.config.Folder, err)
 	}
 	defer unlock()
 	everyFile := func(dryRun bool) (changes []Change, err error) {
@@ -217,7 +217,7 @@ func (m *Manager) changeOnce(app App, path string, change edit, dryRun bool) (Ch
 	}
 	if file.Exists {
 		if err := m.backUp(app, path, file.Data); err != nil {
-			return Change{}, &Error{Kind: ErrFile, Cause: err, Message: fmt.Sprintf("Nothing was changed: %s could not be backed up first (%v).", path, cause(err))}
+			return Change{}, m.explain(app, m.config.Folder, err)
 		}
 	}
 	intent := next.record
@@ -228,7 +228,7 @@ func (m *Manager) changeOnce(app App, path string, change edit, dryRun bool) (Ch
 	}
 	if intent != nil {
 		if err := m.record(path, intent); err != nil {
-			return Change{}, err
+			return Change{}, m.explain(app, m.config.Folder, err)
 		}
 	}
 	if m.byTool(app, file, next) {

@@ -39,6 +39,10 @@ func notInstalled(app App) error {
 	return &Error{Kind: ErrNotInstalled, Message: fmt.Sprintf("%s was not found on this computer. If it is here, start it once, so that it makes its folder, and try again.", app.Name)}
 }
 
+func hasTheExtension(app App) error {
+	return &Error{Kind: ErrMustAsk, Message: fmt.Sprintf("%s has ForeverVM as an extension already, and needs no entry in its settings. To have the entry instead, remove the extension there first.", app.Name)}
+}
+
 // explain makes a sentence of what went wrong with a file. Whatever it is, the file is as it was.
 func (m *Manager) explain(app App, path string, err error) error {
 	var told *Error
@@ -58,7 +62,7 @@ func (m *Manager) explain(app App, path string, err error) error {
 	case errors.Is(err, safefile.ErrRefused):
 		message = fmt.Sprintf("Nothing was changed: %v.", err)
 	case errors.Is(err, fs.ErrPermission):
-		message = fmt.Sprintf("Nothing was changed: you are not allowed to write to %s, or to its folder. Allow it, or ask whoever looks after this computer.", path)
+		message = fmt.Sprintf("Nothing was changed: you are not allowed to read and write %s and its folder. Allow it, or ask whoever looks after this computer.", path)
 	case errors.Is(err, syscall.ENOSPC):
 		message = fmt.Sprintf("Nothing was changed: the disk of %s is full. Make room and try again.", path)
 	case errors.Is(err, syscall.EROFS):

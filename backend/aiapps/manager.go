@@ -54,7 +54,7 @@ func (m *Manager) lock() (unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	if _, err := lock.TryLockContext(ctx, 10*time.Millisecond); err != nil {
-		return nil, fmt.Errorf("another ForeverVM is changing an app's settings and does not come to an end: %w", err)
+		return nil, &Error{Kind: ErrFile, Cause: err, Message: "Nothing was changed: another ForeverVM is changing an app's settings and does not come to an end. Wait, or end it, and try again."}
 	}
 	return func() { _ = lock.Unlock() }, nil
 }
