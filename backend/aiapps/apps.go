@@ -86,7 +86,8 @@ var Apps = []App{
 			windows: {"{localappdata}/AnthropicClaude/claude.exe"},
 		},
 		Processes: map[string][]string{
-			linux: {"claude-desktop"}, darwin: {"Claude"},
+			linux:  {"claude-desktop", "claude-desktop/electron"}, // others build it for Linux as a script that starts Electron
+			darwin: {"Claude"},
 			// Claude Code's program has the same name.
 			windows: {"AnthropicClaude/claude.exe", "Claude_*/claude.exe"},
 		},
@@ -110,14 +111,14 @@ var Apps = []App{
 	{
 		ID: "vscode", Name: "VS Code",
 		Files:     codeLike("Code", "mcp.json"),
-		Processes: map[string][]string{linux: {"code"}, darwin: {"Code", "Visual Studio Code"}, windows: {"Code.exe"}},
+		Processes: map[string][]string{linux: {"code"}, darwin: {"Code", "Visual Studio Code", "Visual Studio Code.app/Electron"}, windows: {"Code.exe"}},
 		List:      configfile.List{Format: configfile.JSONC, Keys: []string{"servers"}}, Entry: typed,
 		Clients: []string{"visual studio code"}, Link: codeLink("vscode"), After: reload,
 	},
 	{
 		ID: "vscode-insiders", Name: "VS Code Insiders",
 		Files:     codeLike("Code - Insiders", "mcp.json"),
-		Processes: map[string][]string{linux: {"code-insiders"}, darwin: {"Code - Insiders"}, windows: {"Code - Insiders.exe"}},
+		Processes: map[string][]string{linux: {"code-insiders"}, darwin: {"Code - Insiders", "Visual Studio Code - Insiders.app/Electron"}, windows: {"Code - Insiders.exe"}},
 		List:      configfile.List{Format: configfile.JSONC, Keys: []string{"servers"}}, Entry: typed,
 		Clients: []string{"visual studio code - insiders"}, Link: codeLink("vscode-insiders"), After: reload,
 	},
@@ -197,8 +198,9 @@ var Apps = []App{
 	},
 	{
 		ID: "kiro", Name: "Kiro",
-		Files: everywhere("~/.kiro//settings/mcp.json"),
-		List:  configfile.List{Format: configfile.JSONC, Keys: []string{"mcpServers"}}, Entry: stdio,
+		Files:     everywhere("~/.kiro//settings/mcp.json"),
+		Processes: map[string][]string{linux: {"kiro"}, darwin: {"Kiro"}, windows: {"Kiro.exe"}},
+		List:      configfile.List{Format: configfile.JSONC, Keys: []string{"mcpServers"}}, Entry: stdio,
 		Clients: []string{"kiro*"}, After: reload,
 	},
 	{

@@ -36,14 +36,27 @@ func ThisComputer() (Computer, error) {
 	}
 	return Computer{
 		System: runtime.GOOS, Home: home, Env: os.Getenv, Programs: programsOf(home), Quit: quit, Open: opener.Open,
-		Find: func(name string) string {
-			path, err := exec.LookPath(name)
-			if err != nil {
-				return ""
-			}
-			return path
-		},
+		Find: func(name string) string { return find(name, home) },
 	}, nil
+}
+
+// programFolders are where a person's terminal finds programs, too, but a program that was started by the desktop may not: such as the daemon.
+var programFolders = []string{"~/.local/bin", "~/bin", "~/.claude/local", "~/.npm-global/bin", "~/.bun/bin", "~/.opencode/bin", "/usr/local/bin", "/opt/homebrew/bin"}
+
+// find is Computer.Find.
+func find(name, home string) string {
+	if path, err := exec.LookPath(name); err == nil {
+		return path
+	}
+	for _, folder := range programFolders {
+		if rest, ok := strings.CutPrefix(folder, "~"); ok {
+			folder = home + rest
+		}
+		if path, err := exec.LookPath(filepath.Join(filepath.FromSlash(folder), name)); err == nil {
+			return path
+		}
+	}
+	return ""
 }
 
 // env is an environment variable that names a folder, or what holds without it.

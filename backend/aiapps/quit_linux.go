@@ -17,16 +17,18 @@ const quitWithin = 10 * time.Second
 
 // quit is Computer.Quit.
 func quit(running []Program) (again func() error, err error) {
-	first, err := firstOf(running)
+	heads := headsOf(running)
+	if len(heads) == 0 {
+		return nil, os.ErrProcessDone
+	}
+	start, err := asItWasStarted(heads[0])
 	if err != nil {
 		return nil, err
 	}
-	start, err := asItWasStarted(first)
-	if err != nil {
-		return nil, err
-	}
-	if err := first.SendSignal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return nil, err
+	for _, head := range heads {
+		if err := head.SendSignal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return nil, err
+		}
 	}
 	if err := ended(running, quitWithin); err != nil {
 		return nil, err
@@ -40,22 +42,27 @@ func quit(running []Program) (again func() error, err error) {
 	}, nil
 }
 
-// firstOf is the program that has started the others: apps consist of many.
-func firstOf(running []Program) (*process.Process, error) {
+// headsOf are the programs that are to be asked to end, the one first that has started all: apps consist of many, which end with the one whose program they are. A
+// script that starts another program does not take that along.
+func headsOf(running []Program) []*process.Process {
+	var first, rest []*process.Process
 	for _, one := range running {
-		first, err := process.NewProcess(int32(one.PID))
+		head, err := process.NewProcess(int32(one.PID))
 		if err != nil {
 			continue // it has just ended
 		}
-		parent, err := first.Ppid()
+		parent, err := head.Ppid()
 		if err != nil {
 			continue
 		}
-		if !slices.ContainsFunc(running, func(other Program) bool { return other.PID == int(parent) }) {
-			return first, nil
+		switch at := slices.IndexFunc(running, func(other Program) bool { return other.PID == int(parent) }); {
+		case at < 0:
+			first = append(first, head)
+		case running[at].Path != one.Path:
+			rest = append(rest, head)
 		}
 	}
-	return nil, os.ErrProcessDone
+	return append(first, rest...)
 }
 
 // asItWasStarted starts a program again: the same file, arguments, folder and environment, with its display. An AppImage's own file is gone with it, and

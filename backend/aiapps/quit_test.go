@@ -24,6 +24,12 @@ type claude struct {
 
 func newClaude(t *testing.T, script string) *claude {
 	t.Helper()
+	return newClaudeBy(t, script, "")
+}
+
+// newClaudeBy has it started by a launcher, where that is not "".
+func newClaudeBy(t *testing.T, script, launcher string) *claude {
+	t.Helper()
 	c := &claude{t: t, user: t.TempDir()}
 	c.config = filepath.Join(c.user, ".config", "Claude", "claude_desktop_config.json")
 	if err := errors.Join(os.MkdirAll(filepath.Dir(c.config), 0o755), os.WriteFile(c.config, []byte("{}"), 0o600)); err != nil {
@@ -35,6 +41,13 @@ func newClaude(t *testing.T, script string) *claude {
 		t.Fatal(err)
 	}
 	program := filepath.Join(c.user, "claude-desktop")
+	if launcher != "" {
+		by := program
+		program = filepath.Join(c.user, "lib", "claude-desktop", "electron")
+		if err := errors.Join(os.MkdirAll(filepath.Dir(program), 0o755), os.WriteFile(by, []byte(launcher), 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := errors.Join(os.WriteFile(program, shell, 0o755), os.WriteFile(filepath.Join(c.user, "script"), []byte(script), 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +65,7 @@ func newClaude(t *testing.T, script string) *claude {
 			}
 		}
 	})
-	cmd := exec.Command(program, "script", "as it was", "started")
+	cmd := exec.Command(filepath.Join(c.user, "claude-desktop"), "script", "as it was", "started")
 	cmd.Env = append(os.Environ(), "DISPLAY=:77")
 	cmd.Dir = c.user
 	if err := cmd.Start(); err != nil {
@@ -125,6 +138,23 @@ func TestClaudeDesktopIsQuitForAChangeAndStartedAgain(t *testing.T) {
 	// Where there is nothing to change it stays.
 	if report, err := c.Connect("claude", aiapps.Options{Restart: true}); err != nil || report.Restarted || c.programs()[0].PID != after[0].PID {
 		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// What others build of it for Linux is a script that starts Electron. Asking the script alone to end would leave that running, to undo the change later.
+func TestAClaudeDesktopThatAScriptStarts(t *testing.T) {
+	c := newClaudeBy(t, writesBack, "#!/bin/sh\n$HOME/lib/claude-desktop/electron \"$@\"\nexit\n")
+	report, err := c.Connect("claude", aiapps.Options{Restart: true})
+	if err != nil || !report.Restarted {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	connecttest.Eventually(t, "it was started again", func() bool { return strings.Count(c.said("started"), "\n") == 2 })
+	was := "as it was started|" + c.user + "|:77|"
+	if got, want := c.said("started"), was+"0\n"+was+"1\n"; got != want {
+		t.Errorf("it was started with\n%swant\n%s", got, want)
+	}
+	if status, err := c.Status("claude"); err != nil || status[0].State != aiapps.Connected || !status[0].Running {
+		t.Errorf("%+v, %v", status, err)
 	}
 }
 

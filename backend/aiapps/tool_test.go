@@ -3,6 +3,7 @@
 package aiapps_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -116,5 +117,33 @@ touch done
 	d.want("claude-code", aiapps.Connected)
 	if got := d.read(path); !strings.Contains(got, `"z"`) {
 		t.Errorf("it is %s", got)
+	}
+}
+
+// The daemon, which the desktop may have started, finds what the person's terminal does.
+func TestProgramsOfAPersonsOwnAreFound(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("PATH", "/usr/bin:/bin")
+	computer, err := aiapps.ThisComputer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = "a-program-of-this-test"
+	if found := computer.Find(name); found != "" {
+		t.Errorf("found %q", found)
+	}
+	program := filepath.Join(home, ".local", "bin", name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(program), 0o755), os.WriteFile(program, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if found := computer.Find(name); found != "" {
+		t.Errorf("found what cannot be started: %q", found)
+	}
+	if err := os.Chmod(program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if found := computer.Find(name); found != program {
+		t.Errorf("found %q", found)
 	}
 }
