@@ -10,7 +10,7 @@ import (
 // Connect puts the entry into every file of an app, or brings it up to date.
 func (m *Manager) Connect(id string, options Options) (Report, error) {
 	if app, ok := Find(id); ok && m.config.Computer.hasExtension(app) {
-		return Report{}, &Error{Kind: ErrMustAsk, Message: fmt.Sprintf("%s has ForeverVM as an extension already, and needs no entry in its settings. To have the entry instead, remove the extension there first.", app.Name)}
+		return Report{}, hasTheExtension(app)
 	}
 	return m.onEveryFile(id, options, func(app App) edit {
 		return func(now current) (outcome, error) { return m.connect(app, now, options.Replace) }
@@ -24,6 +24,9 @@ func (m *Manager) Repair(id string, options Options) (Report, error) {
 			found, err := m.entries(app, now.data)
 			if err != nil {
 				return outcome{}, err
+			}
+			if found.ours == nil && m.config.Computer.hasExtension(app) {
+				return outcome{}, hasTheExtension(app)
 			}
 			if found.ours == nil && now.record == nil {
 				return outcome{}, &Error{Kind: ErrNotConnected, Message: fmt.Sprintf("%s was not connected, so there is nothing to repair; `forevervm connect %s` connects it.", app.Name, app.ID)}

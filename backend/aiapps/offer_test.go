@@ -114,7 +114,23 @@ func TestTheExtensionIsSeen(t *testing.T) {
 	d.want("claude", aiapps.NotConnected)
 	add("local.mcpb.forevervm.forevervm", "forevervm")
 	d.want("claude", aiapps.Extension)
-	if _, err := d.Connect("claude", aiapps.Options{}); !errors.Is(err, aiapps.ErrMustAsk) || !strings.Contains(err.Error(), "extension") || d.read(path) != "{}" {
-		t.Error(err)
+	refused := func(change func(string, aiapps.Options) (aiapps.Report, error)) {
+		t.Helper()
+		if _, err := change("claude", aiapps.Options{}); !errors.Is(err, aiapps.ErrMustAsk) || !strings.Contains(err.Error(), "extension") || d.read(path) != "{}" {
+			t.Error(err)
+		}
 	}
+	refused(d.Connect)
+
+	// Whoever had an entry that the app has lost needs it no longer.
+	extension := filepath.Join(filepath.Dir(path), "Claude Extensions", "local.mcpb.forevervm.forevervm")
+	if err := os.RemoveAll(extension); err != nil {
+		t.Fatal(err)
+	}
+	d.do(d.Connect, "claude", aiapps.Options{})
+	d.write(path, []byte("{}"))
+	d.want("claude", aiapps.Wiped)
+	add("local.mcpb.forevervm.forevervm", "forevervm")
+	d.want("claude", aiapps.Extension)
+	refused(d.Repair)
 }

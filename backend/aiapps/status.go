@@ -17,7 +17,7 @@ const (
 	Outdated     State = "outdated"      // the entry is ours, but starts another program, or is switched off
 	Taken        State = "taken"         // another server has the entry's name
 	Official     State = "official"      // the entry starts the official server, which runs code elsewhere
-	Extension    State = "extension"     // there is no entry, but the app has our extension
+	Extension    State = "extension"     // there is no entry, or no longer, but the app has our extension
 	NotConnected State = "not connected" // there is no entry
 	Connected    State = "connected"
 )
@@ -73,7 +73,7 @@ func (m *Manager) Status(ids ...string) ([]AppStatus, error) {
 				status.State = state
 			}
 		}
-		if status.State == NotConnected && m.config.Computer.hasExtension(app) {
+		if (status.State == NotConnected || status.State == Wiped) && m.config.Computer.hasExtension(app) {
 			status.State = Extension
 		}
 		all = append(all, status)

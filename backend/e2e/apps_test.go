@@ -60,8 +60,12 @@ func TestAIAppsRunPython(t *testing.T) {
 	for id := range aiApps {
 		forevervm("connect", id)
 	}
+	token := strings.TrimSpace(forevervm("token"))
 	for id, app := range aiApps {
 		file := filepath.Join(user, app.folder, app.file)
+		if text, err := os.ReadFile(file); err != nil || token == "" || strings.Contains(string(text), token) {
+			t.Errorf("%s: the token is in %s (%v)", id, file, err)
+		}
 		if out := run(t, dir, env, "node", "ai-app.mjs", id, app.client, file, made.Name); strings.TrimSpace(out) != "fine" {
 			t.Errorf("%s said %q", id, out)
 		}
