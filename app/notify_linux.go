@@ -20,12 +20,12 @@ const (
 // read as markup.
 type notifier struct {
 	mu    sync.Mutex
-	bus   *dbus.Conn // nil where there is none
-	shown map[uint32]string
+	bus   *dbus.Conn        // nil where there is none
+	shown map[uint32]string // the addresses that they lead to
 }
 
-// start makes the notifier ready; clicked is called with the machine of a notice that was clicked.
-func (n *notifier) start(_ context.Context, clicked func(machine string)) {
+// start makes the notifier ready; clicked is called with the address of a notice that was clicked.
+func (n *notifier) start(_ context.Context, clicked func(address string)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	bus, err := sessionBus()
@@ -47,11 +47,11 @@ func (n *notifier) start(_ context.Context, clicked func(machine string)) {
 			}
 			id, _ := signal.Body[0].(uint32)
 			n.mu.Lock()
-			machine, ours := n.shown[id]
+			address, ours := n.shown[id]
 			delete(n.shown, id)
 			n.mu.Unlock()
 			if ours && signal.Name == notifications+".ActionInvoked" {
-				clicked(machine)
+				clicked(address)
 			}
 		}
 	}()
@@ -79,7 +79,7 @@ func (n *notifier) send(notice overview.Notice) error {
 	err := desktop.CallWithContext(ctx, notifications+".Notify", 0, name, uint32(0), entry, notice.Title, body,
 		[]string{"default", "Open"}, map[string]dbus.Variant{"desktop-entry": dbus.MakeVariant(entry)}, int32(-1)).Store(&id)
 	if err == nil {
-		n.shown[id] = notice.Machine
+		n.shown[id] = notice.Address()
 	}
 	return err
 }

@@ -19,8 +19,8 @@ type notifier struct {
 	sent   int
 }
 
-// start makes the notifier ready; clicked is called with the machine of a notice that was clicked.
-func (n *notifier) start(window context.Context, clicked func(machine string)) {
+// start makes the notifier ready; clicked is called with the address of a notice that was clicked.
+func (n *notifier) start(window context.Context, clicked func(address string)) {
 	if !runtime.IsNotificationAvailable(window) || runtime.InitializeNotifications(window) != nil {
 		return
 	}
@@ -29,8 +29,8 @@ func (n *notifier) start(window context.Context, clicked func(machine string)) {
 	}
 	runtime.OnNotificationResponse(window, func(result runtime.NotificationResult) {
 		if result.Error == nil {
-			machine, _ := result.Response.UserInfo["machine"].(string)
-			clicked(machine)
+			address, _ := result.Response.UserInfo["address"].(string)
+			clicked(address)
 		}
 	})
 	n.mu.Lock()
@@ -47,7 +47,7 @@ func (n *notifier) send(notice overview.Notice) error {
 	}
 	n.sent++
 	return runtime.SendNotification(n.window, runtime.NotificationOptions{
-		ID: program + "-" + strconv.Itoa(n.sent), Title: notice.Title, Body: notice.Body, Data: map[string]any{"machine": notice.Machine},
+		ID: program + "-" + strconv.Itoa(n.sent), Title: notice.Title, Body: notice.Body, Data: map[string]any{"address": notice.Address()},
 	})
 }
 

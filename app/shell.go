@@ -75,7 +75,7 @@ func newShell(dirs home.Dirs, w wish) (*shell, error) {
 		}
 	}
 	s.tray = newTray(trayActions{
-		open: s.raise, openMachine: s.openMachine, opened: s.refresh, pause: s.pause, apps: func() { s.goTo("#/apps") },
+		open: s.raise, openMachine: s.openMachine, opened: s.refresh, pause: s.pause, apps: func() { s.goTo(overview.AppsAddress) },
 		atLogin: s.toggleLogin, quit: s.quit,
 	})
 	return s, nil
@@ -96,7 +96,7 @@ func (s *shell) run(page fs.FS) error {
 		}
 	})
 	if s.wish.Machine != "" {
-		s.window.goTo("#/machine/" + s.wish.Machine)
+		s.window.goTo(overview.MachineAddress(s.wish.Machine))
 	}
 	return s.window.show(&options.App{
 		Title:         name,
@@ -171,9 +171,9 @@ func (s *shell) showWithoutTray(ctx context.Context) {
 	}
 }
 
-// tellNews shows the system's notifications. A click on one opens the machine that it is about.
+// tellNews shows the system's notifications. A click on one opens what it is about.
 func (s *shell) tellNews(ctx, window context.Context) {
-	s.notifier.start(window, s.openMachine)
+	s.notifier.start(window, s.goTo)
 	defer s.notifier.close()
 	for {
 		select {
@@ -229,14 +229,14 @@ func (s *shell) raise() {
 
 // openMachine shows a machine, or only the window where the name is empty.
 func (s *shell) openMachine(name string) {
-	if name != "" {
-		s.window.goTo("#/machine/" + name)
-	}
-	s.raise()
+	s.goTo(overview.MachineAddress(name))
 }
 
+// goTo shows one of the page's addresses, or only the window where it is empty.
 func (s *shell) goTo(address string) {
-	s.window.goTo(address)
+	if address != "" {
+		s.window.goTo(address)
+	}
 	s.raise()
 }
 

@@ -42,6 +42,26 @@ type Machine struct {
 type Notice struct {
 	Title, Body string
 	Machine     string // the name of the one that it is about; "" for none
+	Apps        bool   // it is about the AI apps
+}
+
+// AppsAddress is where the page shows the AI apps.
+const AppsAddress = "#/apps"
+
+// MachineAddress is where the page shows a machine, by its name; "" for none.
+func MachineAddress(name string) string {
+	if name == "" {
+		return ""
+	}
+	return "#/machine/" + name
+}
+
+// Address is where the page shows what the notice is about; "" for nowhere.
+func (n Notice) Address() string {
+	if n.Apps {
+		return AppsAddress
+	}
+	return MachineAddress(n.Machine)
 }
 
 // long is how long an instruction must have run for its end to be worth a word.
@@ -115,11 +135,18 @@ func (k *known) instruction(in api.Instruction) (news []Notice) {
 	return []Notice{{Title: title, Body: body, Machine: in.Machine}}
 }
 
-// heard takes over how the AI apps stand, after a program said that it is there.
+// heard takes over how the AI apps stand now. One that says for the first time that it is there is news, and so is one that has lost its connection: some write
+// their settings anew from what they had in memory.
 func (k *known) heard(apps []api.App) (news []Notice) {
 	for _, app := range apps {
-		before := slices.IndexFunc(k.apps, func(a api.App) bool { return a.ID == app.ID && a.Seen != nil })
-		if app.Seen != nil && before < 0 {
+		was := func(fits func(api.App) bool) bool {
+			return slices.ContainsFunc(k.apps, func(before api.App) bool { return before.ID == app.ID && fits(before) })
+		}
+		if app.State == "wiped" && was(func(before api.App) bool { return before.State != "wiped" }) {
+			k.unread = app.Name + " has lost its connection."
+			news = append(news, Notice{Title: app.Name + " has lost its connection", Body: "It wrote its settings anew, without ForeverVM. Open ForeverVM to repair that.", Apps: true})
+		}
+		if app.Seen != nil && !was(func(before api.App) bool { return before.Seen != nil }) {
 			news = append(news, Notice{Title: app.Name + " is connected", Body: "It can now run Python in machines on this computer. What it does is shown in ForeverVM."})
 		}
 	}

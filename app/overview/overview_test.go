@@ -62,6 +62,9 @@ func TestAMachineThatWasTakenOutOfMemoryIsNewsOnce(t *testing.T) {
 	if len(news) != 1 || news[0] != (Notice{Title: "Sales", Body: why, Machine: "b"}) {
 		t.Errorf("news: %+v", news)
 	}
+	if at := news[0].Address(); at != "#/machine/b" {
+		t.Errorf("it leads to %q", at)
+	}
 	if again := k.machine(m); len(again) > 0 {
 		t.Errorf("told twice: %+v", again)
 	}
@@ -119,6 +122,31 @@ func TestAnAppIsNewsWhenItIsFirstHeardFrom(t *testing.T) {
 	}
 	if v := k.view(); !slices.Equal(v.Apps, []string{"Claude Desktop", "Zed"}) {
 		t.Errorf("connected: %q", v.Apps)
+	}
+}
+
+func TestAnAppThatLosesItsConnectionIsNewsOnce(t *testing.T) {
+	k := loaded()
+	as := func(state string) []api.App { return []api.App{{ID: "claude", Name: "Claude Desktop", State: state}} }
+	k.apps = as("connected")
+	news := k.heard(as("wiped"))
+	if len(news) != 1 || news[0].Title != "Claude Desktop has lost its connection" || !strings.Contains(news[0].Body, "repair") || news[0].Address() != "#/apps" {
+		t.Errorf("news: %+v", news)
+	}
+	if again := k.heard(as("wiped")); len(again) > 0 {
+		t.Errorf("told twice: %+v", again)
+	}
+	if v := k.view(); v.Mood != Attention || v.Concern != "Claude Desktop has lost its connection." || len(v.Apps) > 0 {
+		t.Errorf("it needs no attention: %+v", v)
+	}
+	k.heard(as("connected"))
+	if news := k.heard(as("wiped")); len(news) != 1 {
+		t.Errorf("a second time is news again, but: %+v", news)
+	}
+	k = loaded()
+	k.load(k.status, nil, as("wiped"))
+	if news := k.heard(as("wiped")); len(news) > 0 {
+		t.Errorf("what was so before is told: %+v", news)
 	}
 }
 
