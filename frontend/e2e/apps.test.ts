@@ -74,8 +74,11 @@ it('connects Claude Desktop after showing what will change, tests, repairs and d
   // It writes back what it had in memory: that is seen too, and mended.
   writeFileSync(file, before);
   await claude.getByText('It has lost its connection').waitFor();
+  await claude.getByText('It works').waitFor({ state: 'detached' });
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: 'AI apps: one has lost its connection' }).click();
+  await claude.getByRole('button', { name: 'Install as an extension: Claude Desktop' }).waitFor();
+  await claude.getByText('an extension is not lost that way').waitFor();
   await claude.getByRole('button', { name: 'Repair: Claude Desktop' }).click();
   await dialog.getByRole('button', { name: 'Repair', exact: true }).click();
   await claude.getByText('Connected', { exact: true }).waitFor();

@@ -176,6 +176,7 @@ export const words = {
       'It sees the change only when it starts, and may undo it when it quits. What you have typed there and not sent is lost.',
     restarted: (name: string) => `${name} was quit and started again.`,
     offer: { link: 'Let it ask me', extension: 'Install as an extension' },
+    extensionStays: 'Should that happen again: an extension is not lost that way.',
     linkOpened: (name: string) => `${name} asks you now whether to add ForeverVM.`,
     extensionOpened: (name: string, file: string) =>
       `${name} asks you now whether to install the extension. If another program opens it, drag the file ${file} into the page of extensions in ${name}'s settings.`,

@@ -1,5 +1,5 @@
 import type { Api } from '$lib/api/api';
-import type { AiApp, AppBackup, AppReport } from '$lib/api/types';
+import type { AiApp, AppBackup, AppReport, AppState } from '$lib/api/types';
 import { words } from '$lib/words';
 
 export type Verb = 'connect' | 'disconnect' | 'repair';
@@ -23,6 +23,8 @@ export class AiApps {
   told = $state.raw<{ readonly id: string; readonly text: string; readonly bad: boolean } | null>(
     null,
   );
+  /** How that app stood then: once it stands otherwise, what was said is of the past. */
+  private toldOf: AppState | undefined;
   busy = $state(false);
   /** Whether an app that runs is quit for a change and started again: the person's choice. */
   restart = $state(true);
@@ -40,6 +42,7 @@ export class AiApps {
     try {
       this.list = await this.api().listApps();
       this.problem = '';
+      if (!this.busy && this.told && this.stateOf(this.told.id) !== this.toldOf) this.told = null;
     } catch (reason) {
       this.problem = sentence(reason);
     }
@@ -113,9 +116,14 @@ export class AiApps {
     } catch (reason) {
       this.told = { id: app.id, text: sentence(reason), bad: true };
     } finally {
-      this.busy = false;
       await this.load();
+      this.toldOf = this.stateOf(app.id);
+      this.busy = false;
     }
+  }
+
+  private stateOf(id: string): AppState | undefined {
+    return this.list?.find((app) => app.id === id)?.state;
   }
 }
 
