@@ -40,9 +40,13 @@ func underWine(t *testing.T) *windows {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	// Beside it is what machines in Docker need.
+	// Beside it is what machines in Docker need: links, which lead elsewhere where this checkout was moved.
 	for _, part := range []string{"supervisor", "runsc", "image"} {
-		if err := os.Symlink(program(t, part), filepath.Join(filepath.Dir(w.program), part)); err != nil && !errors.Is(err, os.ErrExist) {
+		link := filepath.Join(filepath.Dir(w.program), part)
+		if err := os.Remove(link); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(program(t, part), link); err != nil {
 			t.Fatal(err)
 		}
 	}
