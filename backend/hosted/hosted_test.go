@@ -393,7 +393,7 @@ func TestHostedMachines(t *testing.T) {
 					t.Errorf("by %s, instruction %d ran although it was said not to", by, i)
 				}
 			}
-			if silent != 0 {
+			if silent > 0 { // fewer are no harm: one that was stopped before it noted that it ran counts as missed
 				t.Errorf("by %s, of %d that ran unknown or twice it was not told (%d missed)", by, silent, missed)
 			}
 			if len(answered) < number/2 || between.spoilt.Load() == 0 {
