@@ -5,6 +5,7 @@ type Settings struct {
 	NewMachines           string   `json:"new_machines"`            // local or hosted: where machines are made where nobody names an engine
 	IdleSwap              string   `json:"idle_swap"`               // an idle machine leaves memory after this
 	CheckpointAfterIdle   string   `json:"checkpoint_after_idle"`   // a changed machine is saved once idle for this long
+	CheckpointEvery       string   `json:"checkpoint_every"`        // at most one automatic checkpoint in this time; "each": after each piece of work; "manual": none while it is in memory
 	KeepAllCheckpoints    string   `json:"keep_all_checkpoints"`    // every automatic checkpoint is kept for this long; 0s: only a machine's latest is
 	KeepHourlyCheckpoints string   `json:"keep_hourly_checkpoints"` // and then one an hour, up to this age
 	KeepDailyCheckpoints  string   `json:"keep_daily_checkpoints"`  // and then one a day, up to this age

@@ -56,7 +56,7 @@ func (s *settings) Settings() api.Settings {
 	return api.Settings{
 		UpdateCheck: updateCheck(s.dirs),
 		NewMachines: where,
-		IdleSwap:    duration(now.IdleSwap), CheckpointAfterIdle: duration(now.CheckpointAfterIdle), BinRetention: duration(now.BinRetention),
+		IdleSwap:    duration(now.IdleSwap), CheckpointAfterIdle: duration(now.CheckpointAfterIdle), CheckpointEvery: pace(now.CheckpointEvery), BinRetention: duration(now.BinRetention),
 		KeepAllCheckpoints: duration(max(0, now.KeepAll)), KeepHourlyCheckpoints: duration(now.KeepHourly), KeepDailyCheckpoints: duration(now.KeepDaily),
 		CheckpointBudgetMB: now.CheckpointBudget >> 20, MaxInMemoryMB: now.MaxInMemory >> 20, MinFreeMemoryMB: now.MinFreeMemory >> 20,
 		Network: string(now.Network.Mode), NetworkHosts: listOf(now.Network.Hosts), NetworkApproved: listOf(now.Network.Approved),
@@ -155,6 +155,7 @@ const (
 var rules = map[string]rule{
 	"idle_swap":               span(time.Second, long, func(s *machine.Settings) *time.Duration { return &s.IdleSwap }),
 	"checkpoint_after_idle":   span(100*time.Millisecond, day, func(s *machine.Settings) *time.Duration { return &s.CheckpointAfterIdle }),
+	"checkpoint_every":        paced,
 	"keep_all_checkpoints":    spanOrNever(long, func(s *machine.Settings) *time.Duration { return &s.KeepAll }),
 	"keep_hourly_checkpoints": span(time.Hour, long, func(s *machine.Settings) *time.Duration { return &s.KeepHourly }),
 	"keep_daily_checkpoints":  span(day, long, func(s *machine.Settings) *time.Duration { return &s.KeepDaily }),
@@ -200,6 +201,37 @@ func spanOrNever(high time.Duration, field func(*machine.Settings) *time.Duratio
 		}
 		return err
 	}
+}
+
+// How often automatic checkpoints are made, where it is no time.
+const (
+	paceEach   = "each"
+	paceManual = "manual"
+)
+
+// paced is how often automatic checkpoints are made: at most once in a time, or a word, which the domain writes as 0 and a negative time.
+func paced(value json.RawMessage, into *machine.Settings) error {
+	switch string(value) {
+	case `"` + paceEach + `"`:
+		into.CheckpointEvery = 0
+	case `"` + paceManual + `"`:
+		into.CheckpointEvery = -1
+	default:
+		if err := span(time.Second, day, func(s *machine.Settings) *time.Duration { return &s.CheckpointEvery })(value, into); err != nil {
+			return fmt.Errorf("%q, %q, or %w", paceEach, paceManual, err)
+		}
+	}
+	return nil
+}
+
+func pace(every time.Duration) string {
+	switch {
+	case every == 0:
+		return paceEach
+	case every < 0:
+		return paceManual
+	}
+	return duration(every)
 }
 
 // mebibytes is a whole number of MiB, at least low.

@@ -58,6 +58,37 @@ func (e *entry) autoSave(x *session) {
 	}
 }
 
+// burstSave is how long a machine goes without a checkpoint where one instruction follows on another, so that it is never idle.
+const burstSave = 2 * time.Second
+
+// saveBetween checkpoints a machine between two instructions, where it has not been for a while and more is waiting. It waits for nobody: the next
+// instruction is held up for as long as the machine stands still, and no longer. mu is held.
+func (e *entry) saveBetween(x *session) {
+	every := e.s.set.Load().CheckpointEvery
+	if len(e.queue) == 0 || x.version == x.clean || every < 0 || time.Since(x.savedAt) < max(every, burstSave) || !e.free() || e.s.health.diskLow() {
+		return
+	}
+	select {
+	case e.op <- struct{}{}:
+	default: // something else happens to it
+		return
+	}
+	if !e.s.enter() {
+		e.unlockOp()
+		return
+	}
+	begun := x.hold()
+	go func() {
+		defer e.s.group.Done()
+		defer e.unlockOp()
+		ctx, cancel := context.WithTimeout(e.s.ctx, saveTimeout)
+		defer cancel()
+		if _, err := e.checkpointHeld(ctx, x, begun, CheckpointAuto, "", false); err != nil {
+			e.saveFailed(x, err)
+		}
+	}()
+}
+
 // saveIfChanged checkpoints the machine when there is something new to save.
 func (e *entry) saveIfChanged(ctx context.Context) error {
 	_, err := under(ctx, e, func(ctx context.Context) (CheckpointRecord, error) {
@@ -289,23 +320,43 @@ func (e *entry) checkpoint(ctx context.Context, x *session, kind CheckpointKind,
 		return CheckpointRecord{}, err
 	}
 	e.mu.Lock()
-	version, mark := x.version, e.mark()
+	begun := x.hold()
+	e.mu.Unlock()
+	return e.checkpointHeld(ctx, x, begun, kind, label, awaited)
+}
+
+// held is what is known of a machine when it is held to be saved.
+type held struct {
+	version int
+	mark    *Mark
+}
+
+// hold begins a checkpoint: what the machine says from now on is not acknowledged, and nothing begins on it. mu is held.
+func (x *session) hold() held {
 	x.holding, x.held = true, map[int]int{}
 	x.freeze()
-	e.mu.Unlock()
+	return held{x.version, x.e.mark()}
+}
 
-	saveCtx, cancel := context.WithTimeout(ctx, saveTimeout)
-	defer cancel()
-	info, err := x.box.Checkpoint(saveCtx)
-
-	e.mu.Lock()
+// release is the end of hold. mu is held.
+func (x *session) release() {
 	x.holding = false
 	for seq, index := range x.held {
 		x.box.Ack(seq, index)
 	}
 	x.held = nil
 	x.thaw()
-	e.kick()
+	x.e.kick()
+}
+
+// checkpointHeld is checkpoint of a machine that is held for it.
+func (e *entry) checkpointHeld(ctx context.Context, x *session, begun held, kind CheckpointKind, label string, awaited bool) (CheckpointRecord, error) {
+	saveCtx, cancel := context.WithTimeout(ctx, saveTimeout)
+	defer cancel()
+	info, err := x.box.Checkpoint(saveCtx)
+
+	e.mu.Lock()
+	x.release()
 	e.mu.Unlock()
 	if err != nil {
 		return CheckpointRecord{}, saveError(err)
@@ -318,8 +369,8 @@ func (e *entry) checkpoint(ctx context.Context, x *session, kind CheckpointKind,
 	defer e.mu.Unlock()
 	var rec CheckpointRecord
 	if err == nil {
-		touched := e.rec.Touched && x.version != version // it may have been after the save
-		rec, err = e.record(ctx, info, kind, label, mark, func(m *MachineRecord) { m.Touched = touched })
+		touched := e.rec.Touched && x.version != begun.version // it may have been after the save
+		rec, err = e.record(ctx, info, kind, label, begun.mark, func(m *MachineRecord) { m.Touched = touched })
 	}
 	if err != nil {
 		// Nobody knows of it, so nobody else would delete it.
@@ -327,7 +378,7 @@ func (e *entry) checkpoint(ctx context.Context, x *session, kind CheckpointKind,
 		e.s.spawn(func() { e.drop(info.ID) })
 		return rec, err
 	}
-	x.clean = version
+	x.clean = begun.version
 	x.shed.stop()
 	x.shed = e.s.after(shedAfter, func() {
 		e.mu.Lock()

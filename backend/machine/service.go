@@ -16,6 +16,7 @@ import (
 type Settings struct {
 	IdleSwap            time.Duration // an idle machine leaves memory after this; default 10 minutes
 	CheckpointAfterIdle time.Duration // a changed machine is saved once idle for this long; default 2 s
+	CheckpointEvery     time.Duration // at most one automatic checkpoint in this time; 0: after each piece of work; negative: only when it leaves memory
 	KeepAll             time.Duration // every automatic checkpoint is kept for this long; default 24 hours; negative: only the latest is
 	KeepHourly          time.Duration // and then one an hour, up to this age; default 7 days
 	KeepDaily           time.Duration // and then one a day, up to this age; default 90 days

@@ -35,6 +35,7 @@ type session struct {
 
 	weighed   int       // the version when its disk was last looked at
 	weighedAt time.Time // and when that was
+	savedAt   time.Time // when it was saved last, or else came into memory
 
 	saving bool      // the sandbox is being saved, and stands still
 	frozen time.Time // since when
@@ -118,8 +119,8 @@ func (x *session) rest() {
 	if !x.alive() {
 		return
 	}
-	if x.version != x.clean {
-		x.autosave = s.after(s.set.Load().CheckpointAfterIdle, func() { e.autoSave(x) })
+	if set := s.set.Load(); x.version != x.clean && set.CheckpointEvery >= 0 {
+		x.autosave = s.after(max(set.CheckpointAfterIdle, time.Until(x.savedAt.Add(set.CheckpointEvery))), func() { e.autoSave(x) })
 	}
 	x.autoswap = s.after(s.set.Load().IdleSwap, func() { e.autoSwap(x) })
 }
@@ -213,6 +214,7 @@ func (x *session) watchTimeout() {
 // freeze notes that a save begins: the machine stands still, and so does the time of what runs in it. mu is held.
 func (x *session) freeze() {
 	x.saving, x.frozen = true, time.Now()
+	x.savedAt = x.frozen
 	x.saves++
 	x.limit.stop()
 	x.limit = nil

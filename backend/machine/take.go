@@ -254,6 +254,7 @@ func (t *take) tell() {
 		return
 	}
 	e.setState(Idle)
+	e.saveBetween(x)
 	e.kick() // not while a checkpoint is made: that would be neither in it nor after it
 	if e.run == nil {
 		x.rest()

@@ -65,6 +65,7 @@ func writeSettings(w io.Writer, s api.Settings) {
 	fmt.Fprintf(table, "new_machines\t%s\twhere new machines are made: local, or hosted (after `forevervm login`)\n", s.NewMachines)
 	fmt.Fprintf(table, "idle_swap\t%s\tan idle machine leaves memory after this\n", s.IdleSwap)
 	fmt.Fprintf(table, "checkpoint_after_idle\t%s\ta changed machine is saved once idle for this long\n", s.CheckpointAfterIdle)
+	fmt.Fprintf(table, "checkpoint_every\t%s\thow often a machine that works is saved by itself: each (after each piece of work), a time (at most once in it), manual (only when it leaves memory)\n", s.CheckpointEvery)
 	fmt.Fprintf(table, "keep_all_checkpoints\t%s\tevery automatic checkpoint is kept for this long (0s: only a machine's latest is)\n", s.KeepAllCheckpoints)
 	fmt.Fprintf(table, "keep_hourly_checkpoints\t%s\tand then one an hour, up to this age\n", s.KeepHourlyCheckpoints)
 	fmt.Fprintf(table, "keep_daily_checkpoints\t%s\tand then one a day, up to this age\n", s.KeepDailyCheckpoints)

@@ -1236,6 +1236,8 @@ export interface components {
       idle_swap: string;
       /** @description A changed machine is saved once idle for this long; 100ms to 1d, default 2s */
       checkpoint_after_idle: string;
+      /** @description How often a machine that works is saved by itself: each (after each piece of work, and every two seconds where one instruction follows on another; default), at most once in a time from 1s to 1d, or manual (only when it leaves memory) */
+      checkpoint_every: string;
       /** @description Every automatic checkpoint is kept for this long; 0s to 3650d, default 1d; 0s: only a machine's latest is kept */
       keep_all_checkpoints: string;
       /** @description And then one an hour, up to this age; 1h to 3650d, default 7d */
@@ -1271,6 +1273,7 @@ export interface components {
       new_machines?: 'local' | 'hosted' | null;
       idle_swap?: string | null;
       checkpoint_after_idle?: string | null;
+      checkpoint_every?: string | null;
       keep_all_checkpoints?: string | null;
       keep_hourly_checkpoints?: string | null;
       keep_daily_checkpoints?: string | null;
