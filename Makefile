@@ -31,10 +31,10 @@ run:
 	$(BIN)/forevervm-desktop
 
 # Of tests that fill memory and kill processes on a shared computer, a few that fail are tried once more, and the summary names them. Those of
-# Docker mostly wait: they run beside the others and give way to them; what they said comes last. The race detector leaves the compression alone, which is
-# not ours: with it each save takes many times as long.
+# Docker mostly wait: they run beside the others and give way to them; what they said comes last. The race detector leaves the compression and the
+# database alone, which are not ours: with it they take ten times as long.
 GOTESTSUM := $(TOOLS)/gotestsum --format pkgname --hide-summary output --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-abort-on-data-race
-GOTEST_FLAGS := -race '-gcflags=github.com/klauspost/compress/...=-race=false' -p 2 -timeout 25m
+GOTEST_FLAGS := -race $(foreach path,github.com/klauspost/compress modernc.org,'-gcflags=$(path)/...=-race=false') -p 2 -timeout 25m
 # Only root can start a Docker: the tests that do run as root, and are compiled by who calls.
 AS_ROOT := $(if $(filter 0,$(shell id -u))$(FOREVERVM_TEST_DOCKER),,-exec 'sudo -n --preserve-env env PATH=$(PATH):/usr/sbin:/sbin')
 test:
