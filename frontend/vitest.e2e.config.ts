@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['e2e/**/*.test.ts'],
+    exclude: ['e2e/docker.test.ts'], // see vitest.docker.config.ts
     fileParallelism: false,
     testTimeout: 60_000,
     expect: { poll: { timeout: 10_000 } },

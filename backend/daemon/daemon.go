@@ -110,14 +110,13 @@ func (d *daemon) run(ctx context.Context) error {
 		return err
 	}
 	defer d.close("the database", records.Close)
-	engines, standard, err := d.engines(ctx)
+	engines, err := d.engines()
 	if err != nil {
 		return err
 	}
 	for name, engine := range engines {
 		defer d.close("the engine "+name, engine.Close)
 	}
-	defer d.prepare(ctx, engines, standard)()
 	network := egress.New(egress.Config{Logger: d.log})
 	defer d.close("the network", network.Close)
 	policies := d.settings()
@@ -130,7 +129,7 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	machines, err := machine.New(ctx, machine.Config{
 		Network: network, Approve: policies.approve,
-		Engines: engines, DefaultEngine: standard, Store: records, Settings: d.policies(),
+		Engines: engines, DefaultEngine: ofSystem(), Store: records, Settings: d.policies(),
 		OutputDir: filepath.Join(d.dirs.Data, "output"), Logger: d.log,
 		FreeMemory: freeMemory, FreeDisk: func() (int64, error) { return freeDisk(d.dirs.Data) },
 		ShrunkUsed: local.OpenBlocks(d.dirs.Data).Used, Exchange: folder,
@@ -138,6 +137,7 @@ func (d *daemon) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer d.prepare(ctx, engines, machines.Status(ctx).Engines)()
 	defer d.close("the machines", func() error {
 		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveWithin)
 		defer cancel()

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/forevervm/desktop/backend/engine/docker"
@@ -13,32 +14,24 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// engines are those of this computer, and the name of the one that new machines get. One that cannot work here is among
-// them all the same: its Check says what is missing.
-func (d *daemon) engines(ctx context.Context) (engines map[string]machine.Engine, standard string, err error) {
+// engines are those of this computer. One that cannot work here is among them all the same: its Check says what is missing.
+func (d *daemon) engines() (map[string]machine.Engine, error) {
 	executable, err := d.executable()
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	bin := filepath.Dir(executable)
 	supervisor, runsc, images := filepath.Join(bin, "supervisor"), filepath.Join(bin, "runsc"), filepath.Join(bin, "image")
-	engines = map[string]machine.Engine{
+	return map[string]machine.Engine{
 		native.Name: native.New(native.Config{Supervisor: supervisor, Runsc: runsc, Images: images, Data: d.dirs.Data, Log: d.log}),
 		docker.Name: docker.New(docker.Config{
 			Supervisor: supervisor, Runsc: runsc, Images: images, Data: d.dirs.Data, Registry: os.Getenv("FOREVERVM_REGISTRY"), Log: d.log,
 		}),
-	}
-	return engines, standardOf(ctx, engines), nil
+	}, nil
 }
 
-// standardOf chooses the engine of new machines: the native one where it works, else Docker. Where neither does, what is wrong with the one that
-// belongs to this system is what a person should hear of.
-func standardOf(ctx context.Context, engines map[string]machine.Engine) string {
-	for _, name := range []string{native.Name, docker.Name} {
-		if len(engines[name].Check(ctx)) == 0 {
-			return name
-		}
-	}
+// ofSystem is the engine that belongs to this system. What is wrong with it is what a person should hear of where none works.
+func ofSystem() string {
 	if runtime.GOOS == "linux" {
 		return native.Name
 	}
@@ -47,7 +40,7 @@ func standardOf(ctx context.Context, engines map[string]machine.Engine) string {
 
 // prepare lets the engines get ready, in the background; the function it returns waits for that. Each clears away what its last daemon left, and that of new
 // machines makes ahead of time what the first one would have to wait for.
-func (d *daemon) prepare(ctx context.Context, engines map[string]machine.Engine, standard string) (wait func()) {
+func (d *daemon) prepare(ctx context.Context, engines map[string]machine.Engine, now []machine.EngineStatus) (wait func()) {
 	var all sync.WaitGroup
 	for name, engine := range engines {
 		all.Go(func() {
@@ -57,7 +50,7 @@ func (d *daemon) prepare(ctx context.Context, engines map[string]machine.Engine,
 				}
 			}
 			able, ok := engine.(interface{ Prepare(context.Context) error })
-			if !ok || name != standard {
+			if !ok || !slices.ContainsFunc(now, func(e machine.EngineStatus) bool { return e.Name == name && e.Default }) {
 				return
 			}
 			if err := able.Prepare(ctx); err != nil && ctx.Err() == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ type health struct {
 	diskFree  int64      // -1 when not known
 	diskUsed  int64
 	engines   []EngineStatus
+	standard  string                // the engine of new machines
 	news      map[string]EngineNews // by the engine's name
 	diskFull  time.Time             // when a write last failed for want of room
 	low       bool
@@ -161,11 +163,30 @@ func (s *Service) hear(engine string, news EngineNews) {
 	})
 }
 
-// checkEngines asks every engine whether it works here.
+// standardEngine is the engine of new machines.
+func (s *Service) standardEngine() string {
+	s.health.mu.Lock()
+	defer s.health.mu.Unlock()
+	return s.health.standard
+}
+
+// checkEngines asks every engine whether it works here, and chooses that of new machines.
 func (s *Service) checkEngines() {
 	var all []EngineStatus
 	for name, engine := range s.engines {
-		all = append(all, EngineStatus{Name: name, Default: name == s.defaultEngine, Problems: engine.Check(s.ctx)})
+		all = append(all, EngineStatus{Name: name, Problems: engine.Check(s.ctx)})
+	}
+	standard := s.defaultEngine
+	works := func(name string) bool {
+		return slices.ContainsFunc(all, func(e EngineStatus) bool { return e.Name == name && len(e.Problems) == 0 })
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.engines)) {
+		if !works(standard) && works(name) {
+			standard = name
+		}
+	}
+	for i := range all {
+		all[i].Default = all[i].Name == standard
 	}
 	slices.SortFunc(all, func(a, b EngineStatus) int {
 		if a.Default != b.Default {
@@ -180,8 +201,10 @@ func (s *Service) checkEngines() {
 		return 1
 	})
 	s.health.mu.Lock()
-	same := slices.EqualFunc(all, s.health.engines, func(a, b EngineStatus) bool { return a.Name == b.Name && slices.Equal(a.Problems, b.Problems) })
-	s.health.engines = all
+	same := slices.EqualFunc(all, s.health.engines, func(a, b EngineStatus) bool {
+		return a.Name == b.Name && a.Default == b.Default && slices.Equal(a.Problems, b.Problems)
+	})
+	s.health.engines, s.health.standard = all, standard
 	s.health.mu.Unlock()
 	if !same {
 		st := s.Status(s.ctx)

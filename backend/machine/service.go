@@ -70,7 +70,8 @@ func (s *Service) SetSettings(settings Settings) {
 
 // Config is what a Service is made of. Time comes from package time; tests inject theirs with testing/synctest.
 type Config struct {
-	Engines       map[string]Engine // by name; the service does not close them
+	Engines map[string]Engine // by name; the service does not close them
+	// DefaultEngine is that of new machines while it works, or while none does. Otherwise it is another that works.
 	DefaultEngine string
 	Store         Store // the service does not close it
 	Settings      Settings

@@ -15,14 +15,18 @@ export class Daemon {
   readonly user = join(this.home, 'user');
   url = '';
 
-  /** With variables that only the daemon itself gets. */
-  constructor(private readonly extra: NodeJS.ProcessEnv = {}) {}
+  /** With variables that only the daemon itself gets, and a command before its own that makes its surroundings. */
+  constructor(
+    private readonly extra: NodeJS.ProcessEnv = {},
+    private readonly surroundings: string[] = [],
+  ) {}
 
   private process: ChildProcess | null = null;
 
   /** Starts it, or starts it again: at the same address, with the same token. */
   async start(): Promise<void> {
-    const started = spawn(join(programs, 'forevervm'), ['serve'], {
+    const [command = '', ...args] = [...this.surroundings, join(programs, 'forevervm'), 'serve'];
+    const started = spawn(command, args, {
       env: {
         ...this.env,
         ...{ HOME: this.user, XDG_CONFIG_HOME: '', CODEX_HOME: '', DISPLAY: ':0' },

@@ -91,7 +91,7 @@ func installDocker() string {
 	const then = " It is found by itself within a minute once it runs."
 	switch runtime.GOOS {
 	case "linux":
-		return "If machines are to run in Docker: 1. Install Docker Engine, which is free, as https://docs.docker.com/engine/install says. " +
+		return "1. Install Docker Engine, which is free, as https://docs.docker.com/engine/install says. " +
 			"2. Run `sudo usermod -aG docker $USER`, log out and in again." + then
 	case "darwin":
 		return "1. Install Docker Desktop (https://docs.docker.com/desktop/; free for people and small companies, paid for others) or OrbStack " +

@@ -545,6 +545,7 @@ export const words = {
     memory: (size: string) => `${size} of memory`,
     offline: 'Connecting again…',
     details: 'What this means',
+    notes: 'Some limits do not hold here',
   },
 
   locked: {
