@@ -44,6 +44,10 @@ it('starts Docker Desktop, shows how far the image is, and tells what holds less
     .getByText(/user name spaces/)
     .first()
     .waitFor();
+  await dialog.getByRole('button', { name: 'Use the hosted service' }).click();
+  await dialog.getByText(/With a ForeverVM account/).waitFor();
+  await page.keyboard.press('Escape');
+  await footer.getByRole('button').click();
   await dialog.getByRole('button', { name: 'Start it, or look again' }).click();
   await footer.getByText('Starting Docker Desktop').waitFor();
   const listens = join(daemon.user, '.docker/desktop/docker.sock');

@@ -19,41 +19,54 @@ type desktop struct {
 	start []string // the command that starts it, and returns
 }
 
+const (
+	dockerDesktop = "Docker Desktop"
+	orbStack      = "OrbStack"
+)
+
 // startPatience bounds how long one may take until it answers: a virtual computer starts in it.
 const startPatience = 3 * time.Minute
 
-// installedDesktop tells which there is, the likeliest first.
-func installedDesktop(ctx context.Context) (desktop, bool) {
-	switch runtime.GOOS {
-	case "darwin":
-		for _, name := range []string{"Docker", "OrbStack"} {
-			if isDir("/Applications/" + name + ".app") {
-				return desktop{strings.ReplaceAll(name, "Docker", "Docker Desktop"), []string{"open", "-g", "-a", name}}, true
-			}
-		}
-	case "windows":
-		program := filepath.Join(os.Getenv("ProgramFiles"), "Docker", "Docker", "Docker Desktop.exe")
-		if _, err := os.Stat(program); err == nil {
-			return desktop{"Docker Desktop", []string{"cmd", "/c", "start", "", program}}, true
-		}
-	default:
-		const unit = "docker-desktop.service"
-		if exec.CommandContext(ctx, "systemctl", "--user", "cat", unit).Run() == nil {
-			return desktop{"Docker Desktop", []string{"systemctl", "--user", "start", unit}}, true
+// installedDesktop is the one of that name.
+func installedDesktop(ctx context.Context, name string) (desktop, bool) {
+	for _, d := range installedDesktops(ctx) {
+		if d.name == name {
+			return d, true
 		}
 	}
 	return desktop{}, false
 }
 
+// installedDesktops tells which there are, the likeliest first.
+func installedDesktops(ctx context.Context) (all []desktop) {
+	switch runtime.GOOS {
+	case "darwin":
+		for _, name := range []string{"Docker", orbStack} {
+			if isDir("/Applications/" + name + ".app") {
+				all = append(all, desktop{strings.ReplaceAll(name, "Docker", dockerDesktop), []string{"open", "-g", "-a", name}})
+			}
+		}
+	case "windows":
+		program := filepath.Join(os.Getenv("ProgramFiles"), "Docker", "Docker", "Docker Desktop.exe")
+		if _, err := os.Stat(program); err == nil {
+			all = append(all, desktop{dockerDesktop, []string{"cmd", "/c", "start", "", program}})
+		}
+	default:
+		const unit = "docker-desktop.service"
+		if exec.CommandContext(ctx, "systemctl", "--user", "cat", unit).Run() == nil {
+			all = append(all, desktop{dockerDesktop, []string{"systemctl", "--user", "start", unit}})
+		}
+	}
+	return all
+}
+
 // StartUp starts the Docker that is installed as an application, where there is one and no other answers, and waits until it does.
 func (e *Engine) StartUp(ctx context.Context) error {
-	if _, problem := e.probe(ctx); problem == nil || problem.rank > rankAbsent {
+	_, problem := e.probe(ctx)
+	if problem == nil || problem.start == nil {
 		return nil // it answers, or something is wrong that starting it does not mend
 	}
-	found, ok := installedDesktop(ctx)
-	if !ok {
-		return nil
-	}
+	found := problem.start
 	e.cfg.Log.Info("starting Docker", "command", found.start)
 	defer e.news.busy(nil)
 	what := "Starting " + found.name

@@ -4,6 +4,7 @@ package docker
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,13 +13,29 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// Docker Desktop that is installed and stopped is started on request. Its systemd unit cannot be had for a test: in its place, a command of that name
-// brings a real Docker to the place where Docker Desktop listens.
+// Docker Desktop that is installed and stopped is started on request: also where it is the chosen one, as it makes itself, and has left its socket behind. Its systemd
+// unit cannot be had for a test: in its place, a command of that name brings a real Docker to the place where Docker Desktop listens.
 func TestDesktopIsStarted(t *testing.T) {
+	if _, err := os.Stat("/var/run/docker.sock"); err == nil {
+		t.Skip("here a Docker runs already, and nothing is to be started")
+	}
+	for _, chosen := range []bool{false, true} {
+		t.Run(fmt.Sprintf("chosen %v", chosen), func(t *testing.T) { desktopIsStarted(t, chosen) })
+	}
+}
+
+func desktopIsStarted(t *testing.T, chosen bool) {
 	home := noDocker(t)
 	bin := t.TempDir()
 	t.Setenv("PATH", bin+":/usr/bin:/bin")
 	socket := filepath.Join(home, ".docker", "desktop", "docker.sock")
+	if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if chosen {
+		choose(t, filepath.Join(home, ".docker"), "desktop-linux", "unix://"+socket)
+		leaveSocket(t, socket)
+	}
 	systemctl := func(start string) {
 		t.Helper()
 		script := "#!/bin/sh\n[ \"$1\" = --user ] || exit 9\ncase \"$2 $3\" in\n'cat docker-desktop.service') ;;\n'start docker-desktop.service') " + start + " ;;\n*) exit 9 ;;\nesac\n"
@@ -27,9 +44,6 @@ func TestDesktopIsStarted(t *testing.T) {
 		}
 	}
 	e := newEngineOn(t, Config{Data: t.TempDir()})
-	if _, err := os.Stat("/var/run/docker.sock"); err == nil {
-		t.Skip("here a Docker runs already, and nothing is to be started")
-	}
 	systemctl("echo no; exit 1")
 	_, p := e.find(t.Context())
 	if p == nil || !strings.Contains(p.What, "Docker Desktop is installed, but does not run") || !strings.Contains(p.Do, "forevervm engines start docker") {
@@ -38,7 +52,7 @@ func TestDesktopIsStarted(t *testing.T) {
 	if err := e.StartUp(t.Context()); !errors.Is(err, machine.ErrUnavailable) || !strings.Contains(err.Error(), "Start it yourself") {
 		t.Errorf("where it fails: %v", err)
 	}
-	systemctl("mkdir -p " + filepath.Dir(socket) + " && ln -s " + strings.TrimPrefix(dockerd.Host, "unix://") + " " + socket)
+	systemctl("ln -sf " + strings.TrimPrefix(dockerd.Host, "unix://") + " " + socket)
 	var news []machine.EngineNews
 	e.Tell(func(n machine.EngineNews) { news = append(news, n) })
 	if err := e.StartUp(t.Context()); err != nil {

@@ -247,12 +247,27 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
+// ownerOf names what listens at a place where people's Dockers do; empty for another.
+func ownerOf(host string) string {
+	home, _ := os.UserHomeDir()
+	for _, c := range known(home) {
+		switch {
+		case c.host != host:
+		case c.what == "Docker" && runtime.GOOS != "linux": // it has this place, too
+			return dockerDesktop
+		default:
+			return c.what
+		}
+	}
+	return ""
+}
+
 // known are the sockets of what people install.
 func known(home string) []candidate {
 	if runtime.GOOS == "windows" {
 		return []candidate{
 			{host: "npipe:////./pipe/docker_engine", what: "Docker"},
-			{host: "npipe:////./pipe/dockerDesktopLinuxEngine", what: "Docker Desktop"},
+			{host: "npipe:////./pipe/dockerDesktopLinuxEngine", what: dockerDesktop},
 			{host: "npipe:////./pipe/podman-machine-default", what: "Podman"},
 		}
 	}
@@ -262,9 +277,9 @@ func known(home string) []candidate {
 	}
 	if home != "" {
 		for _, c := range []candidate{
-			{host: ".docker/run/docker.sock", what: "Docker Desktop"},
-			{host: ".docker/desktop/docker.sock", what: "Docker Desktop"},
-			{host: ".orbstack/run/docker.sock", what: "OrbStack"},
+			{host: ".docker/run/docker.sock", what: dockerDesktop},
+			{host: ".docker/desktop/docker.sock", what: dockerDesktop},
+			{host: ".orbstack/run/docker.sock", what: orbStack},
 			{host: ".colima/default/docker.sock", what: "Colima"},
 			{host: ".rd/docker.sock", what: "Rancher Desktop"},
 			{host: ".local/share/containers/podman/machine/podman.sock", what: "Podman"},

@@ -48,25 +48,15 @@ func TestCandidates(t *testing.T) {
 		}
 	}
 
-	sum := sha256.Sum256([]byte("colima"))
-	id := hex.EncodeToString(sum[:])
-	write := func(content string, path ...string) {
-		t.Helper()
-		file := filepath.Join(append([]string{home, ".docker"}, path...)...)
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(`{"currentContext":"colima"}`, "config.json")
-	write(`{"Name":"colima","Endpoints":{"docker":{"Host":"unix:///colima.sock"}}}`, "contexts", "meta", id, "meta.json")
+	folder := filepath.Join(home, ".docker")
+	certificates := choose(t, folder, "colima", "unix:///colima.sock")
 	if got := hosts(); got != "unix:///colima.sock" {
 		t.Errorf("with a context in use: %s", got)
 	}
-	write("x", "contexts", "tls", id, "docker", "ca.pem")
-	if c := e.candidates()[0]; c.tls != filepath.Join(home, ".docker", "contexts", "tls", id, "docker") {
+	if err := os.MkdirAll(certificates, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if c := e.candidates()[0]; c.tls != certificates {
 		t.Errorf("the context's certificates: %+v", c)
 	}
 	t.Setenv("DOCKER_CONTEXT", "default")
@@ -82,6 +72,36 @@ func TestCandidates(t *testing.T) {
 	if c := New(Config{Host: "unix:///given"}).candidates(); len(c) != 1 || c[0].host != "unix:///given" {
 		t.Errorf("with an address that was given: %+v", c)
 	}
+}
+
+// choose makes a context of Docker's the one in use, in that folder of settings. It returns where the context's certificates would be.
+func choose(t *testing.T, config, name, host string) (certificates string) {
+	t.Helper()
+	sum := sha256.Sum256([]byte(name))
+	id := hex.EncodeToString(sum[:])
+	for path, content := range map[string]string{
+		"config.json":                        fmt.Sprintf(`{"currentContext":%q}`, name),
+		"contexts/meta/" + id + "/meta.json": fmt.Sprintf(`{"Name":%q,"Endpoints":{"docker":{"Host":%q}}}`, name, host),
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(config, path)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(config, path), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(config, "contexts", "tls", id, "docker")
+}
+
+// leaveSocket makes a socket that nobody listens on any more, as a Docker that crashed leaves it.
+func leaveSocket(t *testing.T, path string) {
+	t.Helper()
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.SetUnlinkOnClose(false)
+	l.Close()
 }
 
 // What is wrong is said in one sentence, what to do in another.
@@ -110,14 +130,8 @@ func TestWhatIsWrong(t *testing.T) {
 	dir := t.TempDir()
 	expect("nothing there", check("unix://"+dir+"/none.sock"), "does not run", "Start it")
 
-	// A socket that nobody listens on any more, as a Docker that crashed leaves it.
 	left := filepath.Join(dir, "left.sock")
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: left, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.SetUnlinkOnClose(false)
-	l.Close()
+	leaveSocket(t, left)
 	expect("left behind", check("unix://"+left), "does not answer", "Start it")
 
 	expect("too old", check(pretend(t, "1.40", "linux")), "too old", "19.03", "20.10")

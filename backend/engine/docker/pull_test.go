@@ -84,14 +84,18 @@ func TestPulled(t *testing.T) {
 				}
 			}
 			fail.Store(c.failures)
-			var loaded bool
+			var loaded, pulled bool
 			e.Tell(func(n machine.EngineNews) {
 				loaded = loaded || n.Busy != nil && strings.HasPrefix(n.Busy.What, "Loading")
+				pulled = pulled || n.Busy != nil && strings.HasPrefix(n.Busy.What, "Pulling") && n.Busy.Total > 0 && n.Busy.Done <= n.Busy.Total
 			})
 			m := start(t, e, newID(t, e), "")
 			m.Kill()
 			m.awaitEnd()
 			e.Tell(nil)
+			if pulled == c.empty {
+				t.Errorf("told of how far the pulling is: %v", pulled)
+			}
 			if want := c.other || c.empty; loaded != want || manifests.Load() == 0 {
 				t.Errorf("loaded from here: %v; the registry was asked %d times", loaded, manifests.Load())
 			}

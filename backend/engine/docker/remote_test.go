@@ -6,10 +6,8 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/hex"
 	"encoding/pem"
 	"fmt"
 	"math/big"
@@ -67,24 +65,8 @@ func TestOverTLS(t *testing.T) {
 	for _, name := range []string{"DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH"} {
 		t.Setenv(name, "")
 	}
-	sum := sha256.Sum256([]byte("far"))
-	id := hex.EncodeToString(sum[:])
-	config := filepath.Join(home, ".docker")
-	for path, content := range map[string]string{
-		"config.json":                           `{"currentContext":"far"}`,
-		"contexts/meta/" + id + "/meta.json":    `{"Name":"far","Endpoints":{"docker":{"Host":"` + address + `"}}}`,
-		"contexts/tls/" + id + "/docker/ca.pem": "", "contexts/tls/" + id + "/docker/cert.pem": "", "contexts/tls/" + id + "/docker/key.pem": "",
-	} {
-		b := []byte(content)
-		if content == "" {
-			b, _ = os.ReadFile(filepath.Join(certs, filepath.Base(path)))
-		}
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(config, path)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(config, path), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.CopyFS(choose(t, filepath.Join(home, ".docker"), "far", address), os.DirFS(certs)); err != nil {
+		t.Fatal(err)
 	}
 	live(t, remoteEngine(t))
 }

@@ -28,6 +28,7 @@ type problem struct {
 	machine.Problem
 	rank  int
 	cause error
+	start *desktop // starting it mends that; nil for nothing
 }
 
 const (
@@ -39,8 +40,9 @@ const (
 // explain makes sentences of why a place has no Docker that can be used.
 func explain(ctx context.Context, c candidate, err error) *problem {
 	said := func(rank int, what, do string) *problem {
-		return &problem{machine.Problem{What: what, Do: do}, rank, err}
+		return &problem{machine.Problem{What: what, Do: do}, rank, err, nil}
 	}
+	absent := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOENT)
 	switch {
 	case errors.Is(err, errTooOld):
 		return said(rankUnfit, c.what+" is too old ("+strings.TrimPrefix(err.Error(), errTooOld.Error()+": ")+").", "Update it to "+oldestRelease+" or newer.")
@@ -54,12 +56,18 @@ func explain(ctx context.Context, c candidate, err error) *problem {
 			do = "Run `sudo usermod -aG docker $USER`, log out and in again. (Who may use Docker can become root on this computer.)"
 		}
 		return said(rankUnfit, "You may not use "+c.what+" on this computer.", do)
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOENT):
-		if c.chosen {
+	case absent && !c.chosen:
+		return notInstalled(ctx)
+	case absent || errors.Is(err, syscall.ECONNREFUSED):
+		// Docker Desktop makes its own place the chosen one, and may leave its socket there.
+		if found, ok := installedDesktop(ctx, ownerOf(c.host)); ok {
+			return stopped(found, rankStopped, err)
+		}
+		if absent {
 			return said(rankStopped, c.what+" does not run.", "Start it, and try again.")
 		}
-		return notInstalled(ctx)
-	case errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, context.DeadlineExceeded) || client.IsErrConnectionFailed(err):
+		return said(rankStopped, c.what+" does not answer.", "Start it, and try again.")
+	case errors.Is(err, context.DeadlineExceeded) || client.IsErrConnectionFailed(err):
 		return said(rankStopped, c.what+" does not answer.", "Start it, and try again.")
 	default:
 		return said(rankStopped, fmt.Sprintf("%s cannot be used: %v.", c.what, err), "Make sure that `docker info` works, and try again.")
@@ -68,15 +76,20 @@ func explain(ctx context.Context, c candidate, err error) *problem {
 
 // notInstalled is what is wrong where nothing listens anywhere.
 func notInstalled(ctx context.Context) *problem {
-	if found, ok := installedDesktop(ctx); ok {
-		return &problem{machine.Problem{
-			What: found.name + " is installed, but does not run.", Do: "Have it started by `forevervm engines start docker`, or start it yourself.",
-		}, rankAbsent, nil}
+	if all := installedDesktops(ctx); len(all) > 0 {
+		return stopped(all[0], rankAbsent, nil)
 	}
 	if _, err := exec.LookPath("docker"); err == nil {
-		return &problem{machine.Problem{What: "Docker is installed, but does not run.", Do: startDocker()}, rankAbsent, nil}
+		return &problem{machine.Problem{What: "Docker is installed, but does not run.", Do: startDocker()}, rankAbsent, nil, nil}
 	}
-	return &problem{machine.Problem{What: "Docker is not installed.", Do: installDocker()}, rankAbsent, nil}
+	return &problem{machine.Problem{What: "Docker is not installed.", Do: installDocker()}, rankAbsent, nil, nil}
+}
+
+// stopped is what is wrong where there is a Docker that can be started.
+func stopped(d desktop, rank int, err error) *problem {
+	return &problem{machine.Problem{
+		What: d.name + " is installed, but does not run.", Do: "Have it started by `forevervm engines start docker`, or start it yourself.",
+	}, rank, err, &d}
 }
 
 func startDocker() string {

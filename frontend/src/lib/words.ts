@@ -540,6 +540,7 @@ export const words = {
       })[name] ?? name,
     noEngine: 'Machines cannot run yet',
     lookAgain: 'Start it, or look again',
+    hostedInstead: 'Use the hosted service',
     running: (n: number) => (n === 0 ? 'Nothing is running' : `${n} running`),
     awake: (n: number) => `${n} awake`,
     memory: (size: string) => `${size} of memory`,
