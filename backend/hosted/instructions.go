@@ -224,16 +224,32 @@ func (m *Machines) Interrupt(ctx context.Context, name string) error {
 	return err
 }
 
-// InterruptInstruction stops an instruction if it is the one that runs.
+// turnWithin is how long an instruction that is to be stopped may take to become the one that runs, as far as is known here: that the one before it is
+// over may still be on its way.
+const turnWithin = 10 * time.Second
+
+// InterruptInstruction stops an instruction if it is the one that runs; one that is over needs nothing. One that waits cannot be stopped alone.
 func (m *Machines) InterruptInstruction(ctx context.Context, name string, seq int) error {
 	r := m.remote(ctx, name)
 	if r == nil {
 		return m.Service.InterruptInstruction(ctx, name, seq)
 	}
-	if open := r.unfinished(); !slices.Contains(open, seq) || open[0] != seq {
-		return nil
+	turn, cancel := context.WithTimeout(ctx, turnWithin)
+	defer cancel()
+	for {
+		changed := r.next()
+		switch open := r.unfinished(); {
+		case !slices.Contains(open, seq):
+			return nil
+		case open[0] == seq:
+			return m.Interrupt(ctx, name)
+		}
+		if err := r.await(turn, changed); errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			return cannot("stop one instruction that waits for another; stopping the machine stops what runs, and cancels all that wait")
+		} else if err != nil {
+			return err
+		}
 	}
-	return m.Interrupt(ctx, name)
 }
 
 // Cancel takes a waiting instruction out of the queue of a machine of this computer.
