@@ -2,6 +2,7 @@ package machine_test
 
 import (
 	"context"
+	"flag"
 	"errors"
 	"fmt"
 	"os"
@@ -21,7 +22,14 @@ import (
 // the records say: the effects are those of the instructions that ended well, or of which is told that they got to their end after they had been
 // broken off, and that are not marked as rolled back, no more, no fewer, each once, in order. Every acknowledged instruction has its record, and
 // everyone who waits gets an answer.
+//
+// It takes a second a time with the race detector; `make soak` does it a thousand times.
 func TestWhateverHappensRecordAndEffectAgree(t *testing.T) {
+	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
+		if err := checks.Value.Set("30"); err != nil {
+			t.Fatal(err)
+		}
+	}
 	base := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
