@@ -2,8 +2,8 @@ package machine_test
 
 import (
 	"context"
-	"flag"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"slices"
