@@ -367,6 +367,8 @@ func ended(t *testing.T, cmd *exec.Cmd) int {
 		}
 		return 0
 	case <-time.After(connecttest.Patience):
+		_ = cmd.Process.Kill()
+		<-done // who cleans up waits for it, too
 		t.Fatal("the program does not end")
 		return -1
 	}
