@@ -32,12 +32,13 @@ run:
 
 # Of tests that fill memory and kill processes on a shared computer, a few that fail are tried once more, and the summary names them. Those of
 # Docker mostly wait: they run beside the others and give way to them; what they said comes last. The race detector leaves the compression alone, which is
-# not ours; and tests that start sandboxes by the hundred, or mostly wait for programs that were built, do without it: those of the domain and the daemon
-# run the same code with it.
+# not ours; and tests that start sandboxes by the hundred, or mostly wait for programs that were built, do without it: those of the daemon run the same code
+# with it. There is half an hour for all: how Docker's machines take hostile code, sudden deaths and limits is left to `make soak`.
 GOTESTSUM := $(TOOLS)/gotestsum --format pkgname --hide-summary output --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-abort-on-data-race
-GOTEST_FLAGS := -p 2 -timeout 25m
-RACE := -race '-gcflags=github.com/klauspost/compress/...=-race=false'
+GOTEST_FLAGS := -timeout 25m
+RACE := -race '-gcflags=github.com/klauspost/compress/...=-race=false' -p 2 -skip '^TestReal|^TestWhateverHappens'
 MANY_SANDBOXES := /engine/native|/e2e|/cmd/forevervm|/connect
+LONG_IN_DOCKER := ^TestConformance$$/^(Hostile|Death|Limits)$$
 # Only root can start a Docker: the tests that do run as root, and are compiled by who calls.
 AS_ROOT := $(if $(filter 0,$(shell id -u))$(FOREVERVM_TEST_DOCKER),,-exec 'sudo -n --preserve-env env PATH=$(PATH):/usr/sbin:/sbin')
 test:
@@ -50,10 +51,10 @@ test:
 	cd frontend && npm run --silent test:e2e
 	@mkdir -p build/cache
 	@[ -z "$(AS_ROOT)" ] || sudo -n true 2>/dev/null || { echo "The tests of machines in Docker start one, as root." && sudo true; }
-	@nice -n 5 $(GOTESTSUM) --packages './backend/engine/docker/...' -- $(GOTEST_FLAGS) $(AS_ROOT) >build/cache/docker-tests.log 2>&1 & docker=$$!; \
+	@nice -n 10 $(GOTESTSUM) --packages './backend/engine/docker/...' -- $(GOTEST_FLAGS) -skip '$(LONG_IN_DOCKER)' $(AS_ROOT) >build/cache/docker-tests.log 2>&1 & docker=$$!; \
 	all=$$(go list ./app/... ./backend/... ./frontend/... | grep -v /engine/docker); \
 	$(GOTESTSUM) --packages "$$(echo "$$all" | grep -vE '$(MANY_SANDBOXES)' | tr '\n' ' ')" -- $(RACE) $(GOTEST_FLAGS); raced=$$?; \
-	$(GOTESTSUM) --packages "$$(echo "$$all" | grep -E '$(MANY_SANDBOXES)' | tr '\n' ' ')" -- $(GOTEST_FLAGS); others=$$?; \
+	$(GOTESTSUM) --packages "$$(echo "$$all" | grep -E '$(MANY_SANDBOXES)|/backend/machine' | tr '\n' ' ')" -- -p 3 $(GOTEST_FLAGS); others=$$?; \
 	wait $$docker; docker=$$?; cat build/cache/docker-tests.log; [ $$raced = 0 ] && [ $$others = 0 ] && [ $$docker = 0 ]
 
 lint: $(TOOLS)/golangci-lint $(NODE_MODULES) $(PAGE)
@@ -70,6 +71,7 @@ bench: build
 # The long runs: a hundred rounds of kill -9, a thousand stories of a machine, a thousand instructions over a bad network, and fuzzing of what reads untrusted bytes.
 soak: build
 	build/allow-namespaces
+	CI=true go test -count 1 -timeout 60m $(AS_ROOT) ./backend/engine/docker
 	FOREVERVM_ROUNDS=100 go test -count 1 -timeout 60m -run TestKillNine -v ./backend/e2e
 	go test -count 1 -timeout 60m -run TestWhateverHappens ./backend/machine -rapid.checks 1000
 	FOREVERVM_INSTRUCTIONS=1000 CI=true go test -count 1 -timeout 60m -run TestHostedMachines -v ./backend/hosted
