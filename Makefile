@@ -37,7 +37,7 @@ run:
 GOTESTSUM := $(TOOLS)/gotestsum --format pkgname --hide-summary output --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-abort-on-data-race
 GOTEST_FLAGS := -timeout 25m
 RACE := -race '-gcflags=github.com/klauspost/compress/...=-race=false' -p 2 -skip '^TestReal|^TestWhateverHappens'
-MANY_SANDBOXES := /engine/native|/e2e|/cmd/forevervm|/connect
+MANY_SANDBOXES := /engine/native|/e2e|/cmd/forevervm|/connect|/mcpserver|/client|/desktop/app$$
 LONG_IN_DOCKER := ^TestConformance$$/^(Hostile|Death|Limits)$$
 # Only root can start a Docker: the tests that do run as root, and are compiled by who calls.
 AS_ROOT := $(if $(filter 0,$(shell id -u))$(FOREVERVM_TEST_DOCKER),,-exec 'sudo -n --preserve-env env PATH=$(PATH):/usr/sbin:/sbin')
