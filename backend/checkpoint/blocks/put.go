@@ -18,7 +18,7 @@ import (
 // Put keeps the files of those names in the folder dir, and writes what they are made of to the file recipe. near, which may be "" or gone, is
 // the recipe of files that have much in common with them. On an error nothing is kept. The files must not change meanwhile.
 //
-// It works on one processor and takes some MiB of memory, and 70 bytes for each block.
+// It works on one processor, stands back for who is in a rush, and takes some MiB of memory, and 70 bytes for each block.
 func (s *Store) Put(ctx context.Context, dir string, names []string, near, recipe string, meta json.RawMessage) (Recipe, error) {
 	release, err := s.share(ctx)
 	if err != nil {
@@ -98,6 +98,7 @@ func (w *putting) file(path string) (File, error) {
 	l := make(list, 0, f.units())
 	chunk := make([]byte, segment)
 	for done := int64(0); done < f.Size; {
+		w.s.rush.wait(w.ctx)
 		if err := w.ctx.Err(); err != nil {
 			return f, err
 		}

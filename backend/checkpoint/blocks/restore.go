@@ -70,11 +70,12 @@ func (s *Store) restoreFile(ctx context.Context, f *File, path string) (err erro
 	if err := out.Truncate(f.Size); err != nil { // what is not written are zeros
 		return err
 	}
-	return s.writeAll(ctx, chain.list, f.Size, out, runtime.GOMAXPROCS(0))
+	return s.writeAll(ctx, chain.list, f.Size, out, runtime.GOMAXPROCS(0), func(context.Context) {})
 }
 
 // Verify reads everything that the files of a recipe are made of, and fails with ErrDamaged where they could not be restored. What it has read is not
-// read again as long as the index stays in memory, so that one after another of files that have most in common costs little. It works on one processor.
+// read again as long as the index stays in memory, so that one after another of files that have most in common costs little. It works on one processor, and
+// stands back for who is in a rush.
 func (s *Store) Verify(ctx context.Context, r Recipe) error {
 	release, err := s.share(ctx)
 	if err != nil {
@@ -107,7 +108,7 @@ func (s *Store) verify(ctx context.Context, l list, size int64) error {
 			*id = zero
 		}
 	})
-	if err := s.writeAll(ctx, left, size, nowhere{}, 1); err != nil {
+	if err := s.writeAll(ctx, left, size, nowhere{}, 1, s.rush.wait); err != nil {
 		return err
 	}
 	s.each(left, func(_ *ID, at place) {
@@ -139,8 +140,9 @@ type nowhere struct{}
 
 func (nowhere) WriteAt(b []byte, _ int64) (int, error) { return len(b), nil }
 
-// writeAll writes the blocks of l, a file of size bytes, on so many processors; on one, it is the caller's own goroutine that does.
-func (s *Store) writeAll(ctx context.Context, l list, size int64, out io.WriterAt, processors int) error {
+// writeAll writes the blocks of l, a file of size bytes, on so many processors; on one, it is the caller's own goroutine that does. It calls wait before
+// each MiB.
+func (s *Store) writeAll(ctx context.Context, l list, size int64, out io.WriterAt, processors int, wait func(context.Context)) error {
 	var next atomic.Int64
 	var failed atomic.Pointer[error]
 	work := func() {
@@ -151,6 +153,7 @@ func (s *Store) writeAll(ctx context.Context, l list, size int64, out io.WriterA
 			if from >= len(l) {
 				return
 			}
+			wait(ctx)
 			err := ctx.Err()
 			if err == nil {
 				err = w.piece(l, from, min(from+piece, len(l)))

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"lukechampine.com/blake3"
+	"lukechampine.com/blake3/guts"
 )
 
 // Unit is how many bytes a block has, but for the last one of a file: a page, which is what a program changes of its memory at
@@ -35,7 +36,17 @@ const Unit = 4096
 // ID names a block: its BLAKE3.
 type ID [32]byte
 
-func idOf(b []byte) ID { return blake3.Sum256(b) }
+// idOf hashes a page by itself: Sum256 starts goroutines for anything above a kilobyte, which take longer than the page, and take it to a processor that
+// the caller may have left to others.
+func idOf(b []byte) ID {
+	if len(b) != Unit {
+		return blake3.Sum256(b)
+	}
+	root := guts.CompressEigentree(b, &guts.IV, 0, 0)
+	root.Flags |= guts.FlagRoot
+	sum := guts.WordsToBytes(guts.CompressNode(root))
+	return ID(sum[:len(ID{})])
+}
 
 func (id ID) String() string { return hex.EncodeToString(id[:8]) }
 
@@ -79,6 +90,7 @@ type Store struct {
 	dir     string
 	recipes func() ([]string, error)
 	disk    disk
+	rush    rush
 
 	mu     sync.Mutex       // guards what follows
 	index  *index           // nil until it is needed

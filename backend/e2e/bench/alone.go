@@ -265,6 +265,9 @@ func idleMemory(bin string) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
+	if err := d.rests(); err != nil {
+		return 0, err
+	}
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid))
 	if err != nil {
 		return 0, err
@@ -276,4 +279,25 @@ func idleMemory(bin string) (float64, error) {
 		}
 	}
 	return 0, fmt.Errorf("no VmRSS")
+}
+
+// rests waits until the daemon has nothing more to do: in a second it takes the processor for 20 ms at most.
+func (d *daemon) rests() error {
+	used := func() (ticks int, err error) {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", d.cmd.Process.Pid))
+		if err != nil {
+			return 0, err
+		}
+		var user, system int
+		_, after, _ := strings.Cut(string(b), ") ") // a name may have blanks
+		_, err = fmt.Sscanf(strings.Join(strings.Fields(after)[11:13], " "), "%d %d", &user, &system)
+		return user + system, err
+	}
+	for before := -10; ; time.Sleep(time.Second) {
+		now, err := used()
+		if err != nil || now-before <= 2 {
+			return err
+		}
+		before = now
+	}
 }

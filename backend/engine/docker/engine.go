@@ -87,6 +87,7 @@ func (e *Engine) Start(ctx context.Context, spec machine.StartSpec) (machine.San
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	defer e.store.Rush()()
 	parts, err := e.store.Parts(spec.Image)
 	if err != nil {
 		return nil, err

@@ -212,6 +212,7 @@ func (b *Sandbox) connect(ctx context.Context) error {
 		Start:       b.stay.start,
 		Authorities: b.stay.authorities,
 		Connect:     b.stay.connect,
+		Rush:        b.e.store.Rush,
 		Kill:        b.kill,
 		Wait: func() {
 			defer b.e.running.Done()

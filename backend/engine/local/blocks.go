@@ -192,6 +192,9 @@ func damaged(err error) error {
 	return Unusable("The saved state of this machine is missing or damaged. An earlier checkpoint may still work.", err)
 }
 
+// Rush says that a machine starts, or stands still: what nobody waits for stands back until done is called.
+func (s *Store) Rush() (done func()) { return s.blocks.Rush() }
+
 // Shrink is machine.Engine's.
 func (s *Store) Shrink(ctx context.Context, id machine.ID, name string) (size int64, err error) {
 	if err := ValidID(id); err != nil {

@@ -55,6 +55,7 @@ func (e *Engine) Start(ctx context.Context, spec machine.StartSpec) (machine.San
 	if err := local.ValidID(spec.ID); err != nil {
 		return nil, err
 	}
+	defer e.store.Rush()()
 	parts, err := e.store.Parts(spec.Image)
 	if err != nil {
 		return nil, err
@@ -82,7 +83,7 @@ func (e *Engine) Start(ctx context.Context, spec machine.StartSpec) (machine.San
 		Start: protocol.Start{
 			Name: spec.Name, LimitBytes: limit, Acked: acked, Clone: spec.Clone || spec.Checkpoint == "", Life: spec.Life, Unsynced: true, Env: spec.Env,
 		},
-		Authorities: spec.Authorities, Connect: spec.Connect,
+		Authorities: spec.Authorities, Connect: spec.Connect, Rush: e.store.Rush,
 	}
 	if spec.Checkpoint == "" {
 		return e.launchNew(ctx, parts, cfg, opts)

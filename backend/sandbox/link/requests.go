@@ -194,6 +194,9 @@ func (s *Sandbox) Stop(ctx context.Context) (machine.CheckpointInfo, error) {
 }
 
 func (s *Sandbox) save(ctx context.Context, how string) (machine.CheckpointInfo, error) {
+	if s.opts.Rush != nil {
+		defer s.opts.Rush()()
+	}
 	reply, err := s.request(ctx, protocol.Request{Type: how}, nil)
 	if err != nil {
 		return machine.CheckpointInfo{}, err

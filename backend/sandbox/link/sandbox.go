@@ -26,6 +26,8 @@ type Options struct {
 	Authorities []byte
 	// Connect takes each connection of the machine's to the outside and returns when it is over; nil refuses them.
 	Connect func(net.Conn)
+	// Rush, where there is one, is called when the machine is to be saved, for which it stands still, and what it returns when it has been.
+	Rush func() (done func())
 	// Kill ends the supervisor and its sandbox at once. It is called at most once, by Kill or when the link breaks.
 	Kill func()
 	// Wait returns when nothing of the supervisor is left. It is called once.
