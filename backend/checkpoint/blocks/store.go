@@ -36,13 +36,25 @@ const Unit = 4096
 // ID names a block: its BLAKE3.
 type ID [32]byte
 
+// atOnce is what the hash looks at in one go: of what lies behind a page it takes no notice.
+type atOnce = [guts.MaxSIMD * guts.ChunkSize]byte
+
 // idOf hashes a page by itself: Sum256 starts goroutines for anything above a kilobyte, which take longer than the page, and take it to a processor that
 // the caller may have left to others.
 func idOf(b []byte) ID {
-	if len(b) != Unit {
+	switch {
+	case len(b) != Unit:
 		return blake3.Sum256(b)
+	case cap(b) < len(atOnce{}):
+		var room atOnce
+		copy(room[:], b)
+		return idOfPage(&room)
 	}
-	root := guts.CompressEigentree(b, &guts.IV, 0, 0)
+	return idOfPage((*atOnce)(b[:len(atOnce{})]))
+}
+
+func idOfPage(b *atOnce) ID {
+	root := guts.CompressBuffer(b, Unit, &guts.IV, 0, 0)
 	root.Flags |= guts.FlagRoot
 	sum := guts.WordsToBytes(guts.CompressNode(root))
 	return ID(sum[:len(ID{})])
