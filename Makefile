@@ -6,8 +6,11 @@ TOOLS := build/cache/tools
 export PATH := $(CURDIR)/$(TOOLS):$(PATH)
 # Grows with every commit: a front end replaces the daemon of an older build.
 VERSION := 0.1.$(shell git rev-list --count HEAD 2>/dev/null || echo 0)
+# Programs, checks and tests are compiled in one way, so that most packages are compiled once; so, too, they do without C where they can.
+export GOFLAGS += -trimpath
+WITHOUT_C := CGO_ENABLED=0
 # Without the tables for debuggers, which are a third of a program.
-GO_BUILD = go build -trimpath -ldflags '-s -w $(shell build/release/stamps $(VERSION))'
+GO_BUILD = go build -ldflags '-s -w $(shell build/release/stamps $(VERSION))'
 
 GO_FILES := go.mod $(wildcard go.sum) main.go $(shell find backend app -name '*.go') frontend/embed.go
 PAGE := frontend/dist/index.html
@@ -51,17 +54,17 @@ test:
 	cd frontend && npm run --silent test:e2e
 	@mkdir -p build/cache
 	@[ -z "$(AS_ROOT)" ] || sudo -n true 2>/dev/null || { echo "The tests of machines in Docker start one, as root." && sudo true; }
-	@nice -n 10 $(GOTESTSUM) --packages './backend/engine/docker/...' -- $(GOTEST_FLAGS) -skip '$(LONG_IN_DOCKER)' $(AS_ROOT) >build/cache/docker-tests.log 2>&1 & docker=$$!; \
+	@$(WITHOUT_C) nice -n 10 $(GOTESTSUM) --packages './backend/engine/docker/...' -- $(GOTEST_FLAGS) -skip '$(LONG_IN_DOCKER)' $(AS_ROOT) >build/cache/docker-tests.log 2>&1 & docker=$$!; \
 	all=$$(go list ./app/... ./backend/... ./frontend/... | grep -v /engine/docker); \
 	$(GOTESTSUM) --packages "$$(echo "$$all" | grep -vE '$(MANY_SANDBOXES)' | tr '\n' ' ')" -- $(RACE) $(GOTEST_FLAGS); raced=$$?; \
-	$(GOTESTSUM) --packages "$$(echo "$$all" | grep -E '$(MANY_SANDBOXES)|/backend/machine' | tr '\n' ' ')" -- -p 3 $(GOTEST_FLAGS); others=$$?; \
+	$(WITHOUT_C) $(GOTESTSUM) --packages "$$(echo "$$all" | grep -E '$(MANY_SANDBOXES)|/backend/machine' | tr '\n' ' ')" -- -p 3 $(GOTEST_FLAGS); others=$$?; \
 	wait $$docker; docker=$$?; cat build/cache/docker-tests.log; [ $$raced = 0 ] && [ $$others = 0 ] && [ $$docker = 0 ]
 
 lint: $(TOOLS)/golangci-lint $(NODE_MODULES) $(PAGE)
 	go -C build/release tool actionlint
-	$(TOOLS)/golangci-lint run ./app/... ./backend/... ./frontend/...
-	GOOS=windows go vet ./app/... ./backend/...
-	GOOS=darwin CGO_ENABLED=0 go vet ./backend/...
+	$(WITHOUT_C) $(TOOLS)/golangci-lint run ./app/... ./backend/... ./frontend/...
+	GOOS=windows $(WITHOUT_C) go vet ./app/... ./backend/...
+	GOOS=darwin $(WITHOUT_C) go vet ./backend/...
 	cd frontend && npm run --silent lint
 
 bench: build
@@ -111,7 +114,7 @@ image: $(BIN)/image/base.json
 image-ml: $(BIN)/image/ml.json
 
 $(PROGRAMS): $(BIN)/%: $(GO_FILES) $(PAGE)
-	CGO_ENABLED=0 $(GO_BUILD) -o $@ ./backend/cmd/$*
+	$(WITHOUT_C) $(GO_BUILD) -o $@ ./backend/cmd/$*
 
 $(BIN)/forevervm-desktop: $(GO_FILES) $(PAGE)
 	$(GO_BUILD) -tags desktop,production,webkit2_41 -o $@ .

@@ -15,7 +15,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -26,11 +25,13 @@ import (
 // patience bounds every wait: long enough for a loaded CI machine, never reached when all is well.
 const patience = 3 * time.Minute
 
+// began is where the tests start: in this folder.
+var began, _ = os.Getwd()
+
 // repo is the checkout's root.
 func repo(t testing.TB) string {
 	t.Helper()
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..")
+	return filepath.Join(began, "..", "..")
 }
 
 // program is the path of a built program.

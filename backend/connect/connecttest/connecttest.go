@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -37,11 +36,25 @@ func Program(t testing.TB, name string) string {
 	return path
 }
 
+// began is where the tests of a package start: in its folder.
+var began, _ = os.Getwd()
+
+// checkout is the nearest folder above dir that has the module's go.mod; dir itself where there is none.
+func checkout(dir string) string {
+	for up := dir; ; up = filepath.Dir(up) {
+		if _, err := os.Stat(filepath.Join(up, "go.mod")); err == nil {
+			return up
+		}
+		if up == filepath.Dir(up) {
+			return dir
+		}
+	}
+}
+
 func program(name string) (string, error) {
 	dir := os.Getenv("FOREVERVM_BIN")
 	if dir == "" {
-		_, file, _, _ := runtime.Caller(0)
-		dir = filepath.Join(filepath.Dir(file), "..", "..", "..", "build", "bin")
+		dir = filepath.Join(checkout(began), "build", "bin")
 	}
 	path, err := filepath.Abs(filepath.Join(dir, name))
 	if err == nil {
