@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/forevervm/desktop/backend/systemproxy"
 )
 
 // Endpoint says where a server is.
@@ -66,6 +68,7 @@ func New(baseURL, token string, opts Options) *Client {
 		*l.http = *opts.HTTPClient
 	} else {
 		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.Proxy = systemproxy.For
 		transport.OnProxyConnectResponse = Proxied
 		l.http.Transport = transport
 	}

@@ -5,10 +5,13 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -300,6 +303,39 @@ func TestWindowsBuildKeepsTheToken(t *testing.T) {
 	w.holdsNot(service.token)
 	says("Successfully logged out", w.forevervm("logout"))
 	says("Not currently logged in", w.forevervm("logout"))
+}
+
+// Windows' build reaches the hosted service by the proxy that is set for all of Windows.
+func TestWindowsBuildUsesTheProxy(t *testing.T) {
+	w := underWine(t)
+	nodeProject(t) // whose folder programs are started in
+	data := w.folder("AppData/Local/ForeverVM")
+	t.Cleanup(func() { w.endDaemon(data) })
+	asked := make(chan string, 100)
+	proxy := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		asked <- r.Method + " " + r.Host
+		rw.WriteHeader(http.StatusForbidden)
+	}))
+	t.Cleanup(proxy.Close)
+	// Where Windows keeps it: a version, a count of changes, 3 for "directly, or by a proxy", and the proxy and what needs none, each after its length.
+	address := proxy.Listener.Addr().String()
+	settings := append([]byte{0x46, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, byte(len(address)), 0, 0, 0}, address...)
+	settings = append(settings, make([]byte, 4+4+32)...)
+	const key, name = `HKCU\Software\Microsoft\Windows\CurrentVersion\Internet Settings\Connections`, "DefaultConnectionSettings"
+	w.must("wine", "reg", "add", key, "/v", name, "/t", "REG_BINARY", "/d", hex.EncodeToString(settings), "/f")
+	t.Cleanup(func() { w.must("wine", "reg", "delete", key, "/v", name, "/f") })
+	said := w.fed("a.token\n", "sh", "-c", `wine "$0" login --api-base-url https://service.example; true`, w.program)
+	if !strings.Contains(said, "The proxy that this computer is set to use") {
+		t.Errorf("behind a proxy that refuses, it says %q", said)
+	}
+	select {
+	case what := <-asked:
+		if what != "CONNECT service.example:443" {
+			t.Errorf("the proxy was asked to %s", what)
+		}
+	default:
+		t.Error("the proxy was not asked")
+	}
 }
 
 // holdsNot looks for a text in every file of this Windows that may change: the person's and the registry.

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/systemproxy"
 )
 
 const (
@@ -82,7 +83,7 @@ func New(config Config) *Proxy {
 		p.config.Interfaces = net.InterfaceAddrs
 	}
 	if config.ProxyFor == nil {
-		p.config.ProxyFor = http.ProxyFromEnvironment
+		p.config.ProxyFor = systemproxy.For
 	}
 	if config.Getenv == nil {
 		p.config.Getenv = getenv

@@ -19,6 +19,7 @@ import (
 	"github.com/forevervm/desktop/backend/client"
 	"github.com/forevervm/desktop/backend/credentials"
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/systemproxy"
 	"github.com/forevervm/desktop/backend/wire"
 )
 
@@ -68,7 +69,8 @@ func New(ctx context.Context, config Config) *Machines {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone() // with the proxy that the environment names
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.Proxy = systemproxy.For
 	transport.OnProxyConnectResponse = client.Proxied
 	transport.MaxIdleConnsPerHost = 32
 	transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second} // a connection that died is noticed

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/forevervm/desktop/backend/systemproxy"
 )
 
 // ErrUnreachable says that the feed could not be asked: the computer may be offline.
@@ -38,6 +40,7 @@ func newFeed(address string) (*feed, error) {
 		return nil, fmt.Errorf("%q is no address of releases: it must begin with https://", address)
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.Proxy = systemproxy.For
 	transport.ResponseHeaderTimeout = lookWithin
 	client := &http.Client{Transport: transport, CheckRedirect: func(request *http.Request, via []*http.Request) error {
 		if !discreet(request.URL) || len(via) >= 10 {
