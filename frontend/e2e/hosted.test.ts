@@ -69,7 +69,7 @@ it('shows a hosted machine live, and nothing that the service cannot do', async 
   await page.getByRole('menuitem').click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Name', { exact: true }).waitFor();
-  await dialog.getByRole('combobox').selectOption('On forevervm.com');
+  await dialog.getByRole('combobox').selectOption('At the hosted service');
   await dialog.getByLabel('Name', { exact: true }).waitFor({ state: 'detached' });
   await dialog.getByRole('button', { name: 'Make it' }).click();
   await dialog.waitFor({ state: 'detached' });

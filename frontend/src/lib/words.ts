@@ -536,7 +536,7 @@ export const words = {
       ({
         native: 'On this computer',
         docker: 'On this computer, in Docker',
-        hosted: 'On forevervm.com',
+        hosted: 'At the hosted service',
       })[name] ?? name,
     noEngine: 'Machines cannot run yet',
     lookAgain: 'Start it, or look again',
