@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/$(TOOLS):$(PATH)
 # Grows with every commit: a front end replaces the daemon of an older build.
 VERSION := 0.1.$(shell git rev-list --count HEAD 2>/dev/null || echo 0)
 # Programs, checks and tests are compiled in one way, so that most packages are compiled once; so, too, they do without C where they can.
-export GOFLAGS += -trimpath
+export GOFLAGS += -trimpath -buildvcs=false
 WITHOUT_C := CGO_ENABLED=0
 # Without the tables for debuggers, which are a third of a program.
 GO_BUILD = go build -ldflags '-s -w $(shell build/release/stamps $(VERSION))'
