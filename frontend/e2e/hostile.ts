@@ -39,6 +39,35 @@ export function hostile(outside: string): [string, string][] {
       `<noscript><p title="</noscript><img src=x onerror='${own.replaceAll('"', '&quot;')}'>"></p></noscript><p>none</p>`,
     ),
     [
+      'application/vnd.plotly.v1+json',
+      JSON.stringify({
+        data: [
+          {
+            type: 'bar',
+            y: [1],
+            text: [`</script><script>${own}</script><img src=x onerror='${own}'>`],
+          },
+          { type: 'choropleth', locations: ['FRA'], z: [1], geo: 'geo' },
+          { type: 'scattermap', lat: [1], lon: [1] },
+        ],
+        layout: {
+          width: 1e9,
+          title: {
+            text: `<a href="javascript:${own}">script link</a> <a href="${outside}/figure">out</a>`,
+          },
+          images: [{ source: `${outside}/figure.png`, x: 0, y: 1, sizex: 1, sizey: 1 }],
+          map: { style: `${outside}/style.json` },
+          annotations: [
+            { text: `<a href="${outside}/annotation" target="_top">up</a>`, x: 0, y: 1 },
+          ],
+        },
+      }),
+    ],
+    [
+      'text/latex',
+      `$\\href{javascript:${own}}{x} \\includegraphics{${outside}/formula.png}$ <img src=x onerror='${own}'>`,
+    ],
+    [
       'text/markdown',
       `[link](javascript:alert(1)) ![picture](${outside}/markdown.png) <script>${own}</script> <img src=x onerror='${own}'>`,
     ],

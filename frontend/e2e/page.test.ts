@@ -113,16 +113,39 @@ describe('running code', () => {
     expect(colour).toBe('rgb(179, 38, 30)');
   });
 
-  it('says that it does not show an interactive figure, and has its data', async () => {
+  it('shows figures of Plotly, which answer to the mouse, and formulas', async () => {
+    await tab.newMachine();
+    const figure = await tab.runToEnd(
+      1,
+      'import plotly.express as px\npx.bar(x=["a", "b", "c"], y=[3, 1, 4], title="Three of them")',
+    );
+    const inside = figure.frameLocator('iframe');
+    await inside.getByText('Three of them').waitFor();
+    const bars = inside.locator('.bars .point');
+    expect(await bars.count()).toBe(3);
+    await bars.nth(2).hover();
+    await inside.locator('.hoverlayer').getByText('y=4').waitFor();
+    await expect
+      .poll(async () => (await figure.locator('iframe').boundingBox())?.height)
+      .toBeGreaterThan(400);
+
+    const formula = await tab.runToEnd(
+      2,
+      'import sympy\nx = sympy.symbols("x")\nsympy.Integral(x**2, x)',
+    );
+    await formula.frameLocator('iframe').locator('math msup').waitFor();
+  });
+
+  it('says that it does not show other interactive figures, and has their data', async () => {
     await tab.newMachine();
     const step = await tab.runToEnd(
       1,
-      'import plotly.graph_objects as go\ngo.Figure(go.Bar(y=[3, 1, 4]))',
+      'from IPython.display import display\ndisplay({"application/vnd.vegalite.v5+json": {"mark": "bar"}}, raw=True)',
     );
-    await step.getByText('Figures made with matplotlib are.').waitFor();
+    await step.getByText('Figures made with matplotlib and Plotly are.').waitFor();
     expect(await step.getByText('"bar"').count()).toBe(0);
     await step.getByText('The data of the figure').click();
-    await step.getByText('layout').first().waitFor();
+    await step.getByText('mark').first().waitFor();
   });
 
   it('says what went wrong before it says where', async () => {
@@ -474,7 +497,9 @@ describe('hostile output', () => {
         number += 1;
         const step = await tab.runToEnd(
           number,
-          `from IPython.display import display\ndisplay({${JSON.stringify(mime)}: ${JSON.stringify(output)}}, raw=True)`,
+          `import json\nfrom IPython.display import display\n` +
+            `output = ${JSON.stringify(output)}\n` +
+            `display({${JSON.stringify(mime)}: ${mime.endsWith('json') ? 'json.loads(output)' : 'output'}}, raw=True)`,
         );
         const shown = step.locator('.display iframe, .display img, .display p');
         await shown.first().waitFor();

@@ -337,7 +337,7 @@ export const words = {
     retry: 'Try again',
     cutLine: (n: number) => `… ${n.toLocaleString()} more characters`,
     interactive:
-      'This is an interactive figure, a kind that is not shown here. Figures made with matplotlib are.',
+      'This is an interactive figure, a kind that is not shown here. Figures made with matplotlib and Plotly are.',
     figureData: 'The data of the figure',
     notShown: 'This kind of output cannot be shown here.',
     tooMuch:

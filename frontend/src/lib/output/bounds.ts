@@ -25,6 +25,12 @@ export function showableMarkdown(markdown: string): boolean {
   return markdown.length <= MAX_MARKDOWN;
 }
 
+/** Whether a figure's data is small enough to be drawn: a million points take the browser seconds. */
+export function showableFigure(json: string): boolean {
+  return json.length <= MAX_FIGURE;
+}
+
+const MAX_FIGURE = 16 << 20;
 const MAX_LENGTH = 4 << 20;
 const MAX_TAGS = 60_000;
 const MAX_DEPTH = 256;

@@ -1,7 +1,19 @@
 /**
  * The only script that runs in a frame with a machine's HTML: it tells the page how high the content is. The page's and
- * the frame's policies allow it by its digest and nothing else. Imported by vite.config.ts: keep it free of imports.
+ * the frame's policies allow it by its digest, for a frame with a figure also Plotly and FIGURE_SCRIPT, and nothing else. Imported by vite.config.ts: keep it
+ * free of imports.
  */
 export const FRAME_SCRIPT =
   'const report=()=>parent.postMessage({forevervmHeight:document.documentElement.offsetHeight},"*");' +
   'new ResizeObserver(report).observe(document.documentElement);report();';
+
+/**
+ * Draws the figure that stands beside it, with Plotly, which the frame has run before. What is too large for any screen is cut down; a click on "download" could
+ * not save anything from within such a frame.
+ */
+export const FIGURE_SCRIPT =
+  'const figure=JSON.parse(document.getElementById("figure").textContent),layout=figure.layout||{};' +
+  'for(const[side,most]of[["width",4000],["height",4000]])if(!(layout[side]>0&&layout[side]<=most))delete layout[side];' +
+  'Plotly.newPlot("plot",figure.data||[],layout,' +
+  '{responsive:true,displaylogo:false,modeBarButtonsToRemove:["toImage"],plotlyServerURL:""})' +
+  '.then(()=>figure.frames&&Plotly.addFrames("plot",figure.frames));';

@@ -1,18 +1,33 @@
 import createPurify, { type Config, type DOMPurify } from 'dompurify';
 import { marked } from 'marked';
-import { FRAME_SCRIPT } from './frame-script';
+import { FIGURE_SCRIPT, FRAME_SCRIPT } from './frame-script';
 
-/** SHA-256 of FRAME_SCRIPT in base64, put in by vite.config.ts. */
+/** SHA-256 in base64 of FRAME_SCRIPT, and of Plotly and FIGURE_SCRIPT, as a policy has them, put in by vite.config.ts. */
 declare const __FRAME_SCRIPT_DIGEST__: string;
+declare const __FIGURE_SCRIPT_DIGESTS__: string;
 
 /**
  * HTML from a machine is hostile. It is cleaned, and shown only in a frame of its own that
  *  - has an origin of its own (no `allow-same-origin`): nothing in it can reach the page, its storage or the token;
- *  - loads nothing from anywhere and runs no script but FRAME_SCRIPT, by its policy and the inherited one of the page;
+ *  - loads nothing from anywhere and runs no script but ours, by its policy and the inherited one of the page;
  *  - cannot be led elsewhere (links lose their address; the page's `frame-src 'none'` refuses the rest).
  */
 export function frameDocument(html: string): string {
   return page(sanitize(html));
+}
+
+/**
+ * A document that draws an interactive figure of Plotly's, in a frame with the same bounds: of a machine's there is only data in it, which Plotly reads.
+ * That is code of five megabytes, which the page has only once a figure is seen.
+ */
+export async function figureDocument(figure: string): Promise<string> {
+  const { default: plotly } = await import('plotly.js-strict-dist-min/plotly-strict.min.js?raw');
+  const data = figure.replaceAll('<', '\\u003c'); // so that nothing ends the element that holds it
+  return page(
+    `<div id="plot"></div><script type="application/json" id="figure">${data}</script>` +
+      `<script>${plotly}</script><script>${FIGURE_SCRIPT}</script>`,
+    __FIGURE_SCRIPT_DIGESTS__,
+  );
 }
 
 /** Markdown becomes HTML first and is then treated alike. */
@@ -60,9 +75,9 @@ function makeCleaner(): DOMPurify {
   return purify;
 }
 
-function page(body: string): string {
+function page(body: string, scripts = ''): string {
   const policy =
-    `default-src 'none'; script-src 'sha256-${__FRAME_SCRIPT_DIGEST__}'; ` +
+    `default-src 'none'; script-src 'sha256-${__FRAME_SCRIPT_DIGEST__}' ${scripts}; ` +
     `img-src data: blob:; font-src data:; style-src 'unsafe-inline'`;
   return (
     `<!doctype html><html><head><meta charset="utf-8">` +
@@ -98,5 +113,7 @@ pre, code { font: 12.5px/1.5 ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu S
 :not(pre) > code { background: var(--head); border-radius: 4px; padding: 1px 4px; }
 pre { background: var(--stripe); border-radius: 6px; padding: 8px 12px; overflow-x: auto; }
 blockquote { border-left: 3px solid var(--line); padding-left: 12px; color: var(--soft); }
+math { font-size: 1.2em; } math[display="block"] { text-align: left; margin: 4px 0; }
+.temml-error { color: inherit !important; white-space: pre-wrap; }
 a { color: inherit; text-decoration: underline dotted; } img, svg { max-width: 100%; height: auto; }
 `;

@@ -2,15 +2,16 @@ import type { Representation } from '$lib/api/types';
 
 /** The ways in which something rich is shown. */
 export type RichKind =
-  'html' | 'svg' | 'image' | 'markdown' | 'latex' | 'interactive' | 'json' | 'text';
+  'html' | 'svg' | 'image' | 'markdown' | 'latex' | 'figure' | 'interactive' | 'json' | 'text';
 
 export interface Rich {
   readonly kind: RichKind;
   readonly representation: Representation;
 }
 
-/** The best form first. An interactive chart's own HTML only loads scripts from elsewhere, so its picture goes before it. */
+/** The best form first. An interactive chart's own HTML only loads scripts from elsewhere. */
 const ORDER: readonly [RegExp, RichKind][] = [
+  [/^application\/vnd\.plotly\.v1\+json$/, 'figure'],
   [/^text\/html$/, 'html'],
   [/^image\/svg\+xml$/, 'svg'],
   [/^image\/(png|jpeg|gif|webp)$/, 'image'],

@@ -22,13 +22,13 @@ describe('choose', () => {
   });
 
   it('takes the data of an interactive figure for what it is', () => {
-    expect(chosen('text/html', 'application/vnd.plotly.v1+json', 'text/plain')).toBe('interactive');
+    expect(chosen('text/html', 'application/vnd.plotly.v1+json', 'image/png')).toBe('figure');
     expect(chosen('application/vnd.vegalite.v5+json', 'text/plain')).toBe('interactive');
     expect(chosen('application/vnd.ms-excel')).toBeNull();
   });
 
   it("prefers a chart's picture to HTML that would load scripts from elsewhere", () => {
-    expect(chosen('application/vnd.plotly.v1+json', 'text/html', 'image/png')).toBe('image');
+    expect(chosen('application/vnd.bokehjs.v0+json', 'text/html', 'image/png')).toBe('image');
   });
 });
 
