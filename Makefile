@@ -36,12 +36,16 @@ run:
 # Of tests that fill memory and kill processes on a shared computer, a few that fail are tried once more, and the summary names them. Those of
 # Docker mostly wait: they run beside the others and give way to them; what they said comes last. The race detector leaves the compression alone, which is
 # not ours; and tests that start sandboxes by the hundred, or mostly wait for programs that were built, do without it: those of the daemon run the same code
-# with it. There is half an hour for all: how Docker's machines take hostile code, sudden deaths and limits is left to `make soak`.
+# with it, and are compiled for it while the page's tests wait for a browser. There is half an hour for all: how Docker's machines take hostile code, sudden
+# deaths and limits is left to `make soak`.
 GOTESTSUM := $(TOOLS)/gotestsum --format pkgname --hide-summary output --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-abort-on-data-race
 GOTEST_FLAGS := -timeout 25m
-RACE := -race '-gcflags=github.com/klauspost/compress/...=-race=false' -p 2 -skip '^TestReal|^TestWhateverHappens'
+RACE := -race '-gcflags=github.com/klauspost/compress/...=-race=false'
+REAL := ^TestReal|^TestWhateverHappens
 MANY_SANDBOXES := /engine/native|/e2e|/cmd/forevervm|/connect|/mcpserver|/client|/desktop/app$$
 LONG_IN_DOCKER := ^TestConformance$$/^(Hostile|Death|Limits)$$
+RACED = $(shell go list ./app/... ./backend/... ./frontend/... | grep -vE '/engine/docker|$(MANY_SANDBOXES)')
+UNRACED = $(shell go list ./app/... ./backend/... | grep -E '$(MANY_SANDBOXES)')
 # Only root can start a Docker: the tests that do run as root, and are compiled by who calls.
 AS_ROOT := $(if $(filter 0,$(shell id -u))$(FOREVERVM_TEST_DOCKER),,-exec 'sudo -n --preserve-env env PATH=$(PATH):/usr/sbin:/sbin')
 test:
@@ -51,20 +55,21 @@ test:
 	cd frontend && npm run --silent check && npm run --silent check:types && npm test --silent
 	build/image/check
 	backend/runner/test
-	cd frontend && npm run --silent test:e2e
+	@nice -n 19 go list -test -deps -export $(RACE) $(RACED) >/dev/null & cd frontend && npm run --silent test:e2e; passed=$$?; wait; exit $$passed
 	@mkdir -p build/cache
 	@[ -z "$(AS_ROOT)" ] || sudo -n true 2>/dev/null || { echo "The tests of machines in Docker start one, as root." && sudo true; }
 	@$(WITHOUT_C) nice -n 10 $(GOTESTSUM) --packages './backend/engine/docker/...' -- $(GOTEST_FLAGS) -skip '$(LONG_IN_DOCKER)' $(AS_ROOT) >build/cache/docker-tests.log 2>&1 & docker=$$!; \
-	all=$$(go list ./app/... ./backend/... ./frontend/... | grep -v /engine/docker); \
-	$(GOTESTSUM) --packages "$$(echo "$$all" | grep -vE '$(MANY_SANDBOXES)' | tr '\n' ' ')" -- $(RACE) $(GOTEST_FLAGS); raced=$$?; \
-	$(WITHOUT_C) $(GOTESTSUM) --packages "$$(echo "$$all" | grep -E '$(MANY_SANDBOXES)|/backend/machine' | tr '\n' ' ')" -- -p 3 $(GOTEST_FLAGS); others=$$?; \
-	wait $$docker; docker=$$?; cat build/cache/docker-tests.log; [ $$raced = 0 ] && [ $$others = 0 ] && [ $$docker = 0 ]
+	$(GOTESTSUM) --packages '$(RACED)' -- -p 2 -skip '$(REAL)' $(RACE) $(GOTEST_FLAGS); raced=$$?; \
+	$(WITHOUT_C) $(GOTESTSUM) --packages ./backend/machine -- -run '$(REAL)' $(GOTEST_FLAGS) & machines=$$!; \
+	$(WITHOUT_C) $(GOTESTSUM) --packages '$(UNRACED)' -- -p 3 $(GOTEST_FLAGS); others=$$?; \
+	wait $$machines; machines=$$?; wait $$docker; docker=$$?; \
+	cat build/cache/docker-tests.log; [ $$raced$$machines$$others$$docker = 0000 ]
 
-lint: $(TOOLS)/golangci-lint $(NODE_MODULES) $(PAGE)
+lint: $(TOOLS)/golangci-lint $(TOOLS)/typecheck $(NODE_MODULES) $(PAGE)
 	go -C build/release tool actionlint
 	$(WITHOUT_C) $(TOOLS)/golangci-lint run ./app/... ./backend/... ./frontend/...
-	GOOS=windows $(WITHOUT_C) go vet ./app/... ./backend/...
-	GOOS=darwin $(WITHOUT_C) go vet ./backend/...
+	GOOS=windows $(WITHOUT_C) $(TOOLS)/typecheck ./app/... ./backend/...
+	GOOS=darwin $(WITHOUT_C) $(TOOLS)/typecheck ./backend/...
 	cd frontend && npm run --silent lint
 
 bench: build
@@ -142,5 +147,5 @@ $(BIN)/runsc: build/runsc/build build/runsc/go.mod build/runsc/go.sum $(wildcard
 $(BIN)/image/%.json: $(IMAGE_FILES)
 	build/image/build --variant $*
 
-$(TOOLS)/%: build/tools/go.mod build/tools/go.sum
+$(TOOLS)/%: build/tools/go.mod build/tools/go.sum $(wildcard build/tools/*/*.go)
 	cd build/tools && go build -o ../cache/tools/ $$(go list tool | grep '/$*$$')
