@@ -41,7 +41,8 @@ run:
 GOTESTSUM := $(TOOLS)/gotestsum --format pkgname --hide-summary output --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-abort-on-data-race
 GOTEST_FLAGS := -timeout 25m
 RACE := -race '-gcflags=github.com/klauspost/compress/...=-race=false'
-REAL := ^TestReal|^TestWhateverHappens
+# Of machines: what runs in sandboxes, and what takes a minute with the race detector.
+REAL := ^TestReal|^TestWhateverHappens|^TestAnAutomaticCheckpointCanBeKept$$|^TestCheckpointsAreThinnedOutWithAge$$
 MANY_SANDBOXES := /engine/native|/e2e|/cmd/forevervm|/connect|/mcpserver|/client|/desktop/app$$
 LONG_IN_DOCKER := ^TestConformance$$/^(Hostile|Death|Limits)$$
 RACED = $(shell go list ./app/... ./backend/... ./frontend/... | grep -vE '/engine/docker|$(MANY_SANDBOXES)')
