@@ -123,7 +123,7 @@ describe('running code', () => {
     await inside.getByText('Three of them').waitFor();
     const bars = inside.locator('.bars .point');
     expect(await bars.count()).toBe(3);
-    await bars.nth(2).hover();
+    await bars.nth(2).hover({ force: true }); // a layer for dragging lies above
     await inside.locator('.hoverlayer').getByText('y=4').waitFor();
     await expect
       .poll(async () => (await figure.locator('iframe').boundingBox())?.height)
@@ -143,7 +143,7 @@ describe('running code', () => {
       'from IPython.display import display\ndisplay({"application/vnd.vegalite.v5+json": {"mark": "bar"}}, raw=True)',
     );
     await step.getByText('Figures made with matplotlib and Plotly are.').waitFor();
-    expect(await step.getByText('"bar"').count()).toBe(0);
+    expect(await step.locator('details[open]').count()).toBe(0);
     await step.getByText('The data of the figure').click();
     await step.getByText('mark').first().waitFor();
   });

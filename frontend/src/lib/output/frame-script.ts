@@ -9,11 +9,13 @@ export const FRAME_SCRIPT =
 
 /**
  * Draws the figure that stands beside it, with Plotly, which the frame has run before. What is too large for any screen is cut down; a click on "download" could
- * not save anything from within such a frame.
+ * not save anything from within such a frame. Nobody is told of maps that cannot be fetched but who looks at the figure.
  */
 export const FIGURE_SCRIPT =
+  'for(const kind of["error","unhandledrejection"])addEventListener(kind,(e)=>e.preventDefault());' +
   'const figure=JSON.parse(document.getElementById("figure").textContent),layout=figure.layout||{};' +
   'for(const[side,most]of[["width",4000],["height",4000]])if(!(layout[side]>0&&layout[side]<=most))delete layout[side];' +
   'Plotly.newPlot("plot",figure.data||[],layout,' +
   '{responsive:true,displaylogo:false,modeBarButtonsToRemove:["toImage"],plotlyServerURL:""})' +
-  '.then(()=>figure.frames&&Plotly.addFrames("plot",figure.frames));';
+  '.then(()=>figure.frames&&Plotly.addFrames("plot",figure.frames))' +
+  '.catch((e)=>{document.getElementById("plot").textContent=String(e&&e.message||e)});';
