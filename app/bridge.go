@@ -3,9 +3,12 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/forevervm/desktop/app/autostart"
+	"github.com/forevervm/desktop/app/downloads"
 	"github.com/forevervm/desktop/app/overview"
 	"github.com/forevervm/desktop/backend/client"
 )
@@ -19,6 +22,7 @@ type Bridge struct {
 	window  *window
 	login   autostart.Entry
 	changed func() // the tray shows whether the program starts at login, too
+	saving  *downloads.Downloads
 }
 
 // Connection says where the daemon is and what opens it; frontend/src/lib/api/connection.ts reads it.
@@ -67,6 +71,34 @@ func (b *Bridge) StartAtLogin(on bool) error {
 		return errors.New(sentence(err))
 	}
 	return nil
+}
+
+// SaveBegin begins a file that the page saves; see package downloads. The page sends it in parts, as what the bridge carries is in memory several times.
+func (b *Bridge) SaveBegin(name string) (id int, err error) {
+	id, err = b.saving.Begin(name)
+	return id, unsaved(err)
+}
+
+// SavePart adds to it; part is in base64.
+func (b *Bridge) SavePart(id int, part []byte) error { return unsaved(b.saving.Append(id, part)) }
+
+// SaveEnd returns the path of the file, which is there now.
+func (b *Bridge) SaveEnd(id int) (path string, err error) {
+	path, err = b.saving.Finish(id)
+	return path, unsaved(err)
+}
+
+// SaveCancel removes what was begun.
+func (b *Bridge) SaveCancel(id int) error { return unsaved(b.saving.Cancel(id)) }
+
+func unsaved(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.ENOSPC):
+		return errors.New("The file was not saved, as the disk is full. Free some room and save it again.")
+	}
+	return fmt.Errorf("The file was not saved: %w.", err)
 }
 
 // sentence writes an error as one.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"image"
@@ -451,6 +452,18 @@ func TestTheTrayAndTheWindow(t *testing.T) {
 	d.waitFor(mainWindow, true)
 	d.eventually("the machine of the link is shown", func() bool { count, _, _ := d.pixels(pictureColour, false); return count > 10_000 })
 	d.picture("machine")
+
+	// What the page saves lies in the person's folder for downloads.
+	page := d.screen()
+	d.run("xdotool", "key", "ctrl+k")
+	d.eventually("the palette is open", func() bool { return differing(page, d.screen()) > 5_000 })
+	d.run("xdotool", "type", "Jupyter")
+	d.run("xdotool", "key", "Return")
+	d.eventually("the notebook is saved", func() bool {
+		b, err := os.ReadFile(filepath.Join(d.user, "Downloads", drawn.Name+".ipynb"))
+		return err == nil && json.Valid(b)
+	})
+	d.picture("saved")
 	d.choose("Sales__figures")
 	d.eventually("the machine that was chosen is shown", func() bool { count, _, _ := d.pixels(pictureColour, false); return count == 0 })
 

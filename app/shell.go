@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/adrg/xdg"
 	"github.com/wailsapp/wails/v2/pkg/logger"
 	"github.com/wailsapp/wails/v2/pkg/options"
 	"github.com/wailsapp/wails/v2/pkg/options/assetserver"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/forevervm/desktop/app/autostart"
 	"github.com/forevervm/desktop/app/deeplink"
+	"github.com/forevervm/desktop/app/downloads"
 	"github.com/forevervm/desktop/app/icon"
 	"github.com/forevervm/desktop/app/overview"
 	"github.com/forevervm/desktop/app/tray"
@@ -98,6 +100,8 @@ func (s *shell) run(page fs.FS) error {
 	if s.wish.Machine != "" {
 		s.window.goTo(overview.MachineAddress(s.wish.Machine))
 	}
+	saving := downloads.Into(xdg.UserDirs.Download)
+	defer saving.Close() //nolint:errcheck // hidden parts of files stay behind at worst
 	return s.window.show(&options.App{
 		Title:         name,
 		Width:         1200,
@@ -109,7 +113,7 @@ func (s *shell) run(page fs.FS) error {
 		OnDomReady:    s.window.pageReady,
 		OnBeforeClose: func(context.Context) (prevent bool) { return s.beforeClose() },
 		AssetServer:   &assetserver.Options{Assets: page},
-		Bind:          []any{&Bridge{daemon: s.daemon, window: s.window, login: s.login, changed: s.refresh}},
+		Bind:          []any{&Bridge{daemon: s.daemon, window: s.window, login: s.login, changed: s.refresh, saving: saving}},
 		// On macOS Command-Q and the red button mean different things, and Wails tells them apart only so.
 		HideWindowOnClose:        goruntime.GOOS == "darwin",
 		SingleInstanceLock:       singleInstance(instance(s.dirs), s.obey),

@@ -350,6 +350,7 @@ export const words = {
     close: 'Close',
     copy: 'Copy',
     save: 'Save as a file',
+    savedTo: (path: string) => `Saved as ${path}`,
     partly:
       'This is too much to show at once: you see the beginning and the end. The file has it all.',
     between: (n: number) =>

@@ -12,6 +12,10 @@ interface Bridge {
   Connection(): Promise<Connection>;
   StartsAtLogin(): Promise<boolean>;
   StartAtLogin(on: boolean): Promise<void>;
+  SaveBegin(name: string): Promise<number>;
+  SavePart(id: number, base64: string): Promise<void>;
+  SaveEnd(id: number): Promise<string>;
+  SaveCancel(id: number): Promise<void>;
 }
 
 declare global {
@@ -74,6 +78,34 @@ export async function startsAtLogin(): Promise<boolean> {
 /** Has the window's program started when the person logs in, or no longer. */
 export async function startAtLogin(on: boolean): Promise<void> {
   await bridge()?.StartAtLogin(on);
+}
+
+/** How much of a file goes to the window at a time, in bytes: a multiple of three, so that the pieces' base64 needs no padding. */
+const PART = 3 << 18;
+
+/** Saves a file into the person's folder for downloads, and returns its path; only in the window, whose web view does not save by itself. */
+export async function saveInWindow(name: string, content: Blob): Promise<string> {
+  const window = bridge();
+  if (!window) throw new Error('There is no window.');
+  const id = await window.SaveBegin(name);
+  try {
+    for (let from = 0; from < content.size; from += PART) {
+      await window.SavePart(id, await base64(content.slice(from, from + PART)));
+    }
+    return await window.SaveEnd(id);
+  } catch (reason) {
+    await window.SaveCancel(id);
+    throw reason;
+  }
+}
+
+function base64(part: Blob): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(String(reader.result).replace(/^[^,]*,/, ''));
+    reader.onerror = () => reject(reader.error ?? new Error('It cannot be read.'));
+    reader.readAsDataURL(part);
+  });
 }
 
 /** Forgets a token that the daemon refused. */

@@ -13,7 +13,7 @@ import type {
   Variable,
 } from '$lib/api/types';
 import { EXAMPLE } from '$lib/example';
-import { saveAs } from '$lib/save';
+import { onSaved, saveAs } from '$lib/save';
 import { title, words } from '$lib/words';
 import { Appearance } from './appearance.svelte';
 import { AiApps } from './aiapps.svelte';
@@ -71,6 +71,13 @@ export class App {
 
   /** Code written but not run, by machine. */
   readonly drafts = new Map<string, string>();
+
+  constructor() {
+    onSaved({
+      saved: (path) => this.toasts.info(words.output.savedTo(path)),
+      failed: (reason) => this.toasts.error(reason),
+    });
+  }
 
   private current: Api | null = null;
   private stop = new AbortController();

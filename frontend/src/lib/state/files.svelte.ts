@@ -1,6 +1,7 @@
 import type { Api } from '$lib/api/api';
 import type { FileEntry, Machine } from '$lib/api/types';
 import { imageType, join, parseTable, previewOf, readsAsText } from '$lib/files';
+import { saveAs } from '$lib/save';
 import { words } from '$lib/words';
 
 export const HOME = '/root';
@@ -144,12 +145,7 @@ export class Files {
   async download(entry: FileEntry): Promise<void> {
     try {
       const response = await this.read(entry, this.stop.signal);
-      const address = URL.createObjectURL(await response.blob());
-      const link = document.createElement('a');
-      link.href = address;
-      link.download = entry.name;
-      link.click();
-      URL.revokeObjectURL(address);
+      saveAs(entry.name, await response.blob());
     } catch (reason) {
       if (!this.stop.signal.aborted) this.tell(reason);
     }
