@@ -36,8 +36,7 @@ run:
 # Of tests that fill memory and kill processes on a shared computer, a few that fail are tried once more, and the summary names them. Those of
 # Docker mostly wait: they run beside the others and give way to them; what they said comes last. The race detector leaves the compression alone, which is
 # not ours; and tests that start sandboxes by the hundred, or mostly wait for programs that were built, do without it: those of the daemon run the same code
-# with it, and are compiled for it while the page's tests wait for a browser. There is half an hour for all: how Docker's machines take hostile code, sudden
-# deaths and limits is left to `make soak`.
+# with it. There is half an hour for all: how Docker's machines take hostile code, sudden deaths and limits is left to `make soak`.
 GOTESTSUM := $(TOOLS)/gotestsum --format pkgname --hide-summary output --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-abort-on-data-race
 GOTEST_FLAGS := -timeout 25m
 RACE := -race '-gcflags=github.com/klauspost/compress/...=-race=false'
@@ -56,7 +55,7 @@ test:
 	cd frontend && npm run --silent check && npm run --silent check:types && npm test --silent
 	build/image/check
 	backend/runner/test
-	@nice -n 19 go list -test -deps -export $(RACE) $(RACED) >/dev/null & cd frontend && npm run --silent test:e2e; passed=$$?; wait; exit $$passed
+	cd frontend && npm run --silent test:e2e
 	@mkdir -p build/cache
 	@[ -z "$(AS_ROOT)" ] || sudo -n true 2>/dev/null || { echo "The tests of machines in Docker start one, as root." && sudo true; }
 	@$(WITHOUT_C) nice -n 10 $(GOTESTSUM) --packages './backend/engine/docker/...' -- $(GOTEST_FLAGS) -skip '$(LONG_IN_DOCKER)' $(AS_ROOT) >build/cache/docker-tests.log 2>&1 & docker=$$!; \

@@ -455,6 +455,11 @@ func TestTheTrayAndTheWindow(t *testing.T) {
 
 	// What the page saves lies in the person's folder for downloads.
 	page := d.screen()
+	d.eventually("the page is still", func() bool {
+		before := page
+		page = d.screen()
+		return differing(before, page) == 0
+	})
 	d.run("xdotool", "key", "ctrl+k")
 	d.eventually("the palette is open", func() bool { return differing(page, d.screen()) > 5_000 })
 	d.run("xdotool", "type", "Jupyter")

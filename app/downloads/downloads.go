@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"unicode"
@@ -78,7 +79,7 @@ func (d *Downloads) Finish(id int) (path string, err error) {
 			err = errors.Join(err, os.Remove(temporary))
 		}
 	}()
-	if err := errors.Join(f.Chmod(0o644), f.Close()); err != nil {
+	if err := f.Close(); err != nil {
 		return "", err
 	}
 	stem, ending := f.name, filepath.Ext(f.name)
@@ -96,7 +97,14 @@ func (d *Downloads) Finish(id int) (path string, err error) {
 		if err != nil {
 			return "", err
 		}
-		if err := errors.Join(taken.Close(), os.Rename(temporary, path)); err != nil {
+		info, err := taken.Stat() // who may read it is as the person has it for new files
+		if err == nil {
+			err = os.Chmod(temporary, info.Mode().Perm())
+		}
+		if err := errors.Join(err, taken.Close()); err != nil {
+			return "", errors.Join(err, os.Remove(path))
+		}
+		if err := os.Rename(temporary, path); err != nil {
 			return "", errors.Join(err, os.Remove(path))
 		}
 		return path, nil
@@ -135,6 +143,9 @@ func (d *Downloads) take(id int) *file {
 	return f
 }
 
+// device matches what Windows takes for one, whatever follows.
+var device = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com\d|lpt\d) *$`)
+
 // longest is how many bytes of a name are kept.
 const longest = 150
 
@@ -154,7 +165,10 @@ func plain(name string) (string, error) {
 		ending = ""
 	}
 	if len(name) > longest {
-		name = strings.ToValidUTF8(name[:longest-len(ending)], "") + ending
+		name = strings.TrimRight(strings.ToValidUTF8(name[:longest-len(ending)], "")+ending, ". ")
+	}
+	if stem, _, _ := strings.Cut(name, "."); device.MatchString(stem) {
+		name = "_" + name
 	}
 	return name, nil
 }

@@ -29,7 +29,7 @@ func TestSaving(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "Downloads")
 	d := Into(folder)
 	for name, want := range map[string]string{
-		"plot.png": "plot.png", "../../.bashrc": "_.._.bashrc", "a:b?.csv": "a_b_.csv", "…": "…", strings.Repeat("é", 200) + ".csv": strings.Repeat("é", 73) + ".csv",
+		"plot.png": "plot.png", "../../.bashrc": "_.._.bashrc", "a:b?.csv": "a_b_.csv", "…": "…", "nul.txt": "_nul.txt", strings.Repeat("é", 200) + ".csv": strings.Repeat("é", 73) + ".csv",
 	} {
 		if got := save(t, d, name, "a", "b"); got != filepath.Join(folder, want) {
 			t.Errorf("%q is saved as %s", name, got)
@@ -64,7 +64,7 @@ func TestSaving(t *testing.T) {
 		t.Error(err)
 	}
 	entries, err := os.ReadDir(folder)
-	if err != nil || len(entries) != 7 {
+	if err != nil || len(entries) != 8 {
 		t.Errorf("there are %v, %v", entries, err)
 	}
 }

@@ -309,7 +309,7 @@ func unreachable(at Endpoint, cause error) error {
 	switch {
 	case isTLS(cause):
 		return fmt.Errorf("%w: who answers at %s cannot show that it is ForeverVM, so it was told nothing; another program or the network may be listening in (%w)", ErrUntrusted, at.URL, cause)
-	case errors.As(cause, &op) && op.Op == proxyConnect:
+	case errors.As(cause, &op) && (op.Op == proxyConnect || strings.HasPrefix(op.Op, "socks ")):
 		return fmt.Errorf("%w: the proxy that this computer is set to use (by HTTPS_PROXY, or in the system's settings) does not lead to %s (%w: %w)", ErrUnavailable, at.URL, ErrProxy, cause)
 	case errors.As(cause, &name):
 		return fmt.Errorf("%w: this computer does not find %s; it may be offline (%w)", ErrUnavailable, at.URL, cause)

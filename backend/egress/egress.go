@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
-	"github.com/forevervm/desktop/backend/systemproxy"
 )
 
 const (
@@ -83,7 +82,7 @@ func New(config Config) *Proxy {
 		p.config.Interfaces = net.InterfaceAddrs
 	}
 	if config.ProxyFor == nil {
-		p.config.ProxyFor = systemproxy.For
+		p.config.ProxyFor = http.ProxyFromEnvironment
 	}
 	if config.Getenv == nil {
 		p.config.Getenv = getenv

@@ -29,6 +29,9 @@ func readScutil(printed string) scutil {
 			s.except = append(s.except, value)
 		}
 	}
+	if s.values["ExcludeSimpleHostnames"] == "1" {
+		s.except = append(s.except, "<local>")
+	}
 	return s
 }
 

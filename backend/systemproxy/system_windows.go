@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/mattn/go-ieproxy"
 )
@@ -42,5 +43,12 @@ func windows(address string) *url.URL {
 		}
 		return conf.Static.Protocols[""]
 	}
-	return byRules(of("http"), of("https"), strings.Split(conf.Static.NoProxy, ","), address)
+	except := strings.FieldsFunc(conf.Static.NoProxy, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+	if proxy := byRules(of("http"), of("https"), except, address); proxy != nil {
+		return proxy
+	}
+	if socks := conf.Static.Protocols["socks"]; socks != "" {
+		return byRules("socks5://"+socks, "socks5://"+socks, except, address)
+	}
+	return nil
 }

@@ -20,14 +20,23 @@ const (
 	asked = 2 * time.Second
 	// remembered is how long an answer holds: somebody may take their laptop from work to home.
 	remembered = 2 * time.Minute
+	// missed is how long it is taken for none, where the system did not answer.
+	missed = 10 * time.Second
 	// most is how many answers are remembered.
 	most = 1000
 )
 
 // For returns the proxy that leads to a request's address; nil for none. It is for http.Transport.Proxy, and may be called from any goroutine.
 func For(r *http.Request) (*url.URL, error) {
-	if e := httpproxy.FromEnvironment(); e.HTTPProxy != "" || e.HTTPSProxy != "" {
+	e := httpproxy.FromEnvironment()
+	if e.HTTPProxy != "" || e.HTTPSProxy != "" {
 		return e.ProxyFunc()(r.URL)
+	}
+	if e.NoProxy != "" {
+		e.HTTPProxy, e.HTTPSProxy = "any", "any"
+		if proxy, err := e.ProxyFunc()(r.URL); err != nil || proxy == nil {
+			return nil, err
+		}
 	}
 	if host := r.URL.Hostname(); host == "localhost" || strings.HasSuffix(host, ".localhost") || net.ParseIP(host).IsLoopback() {
 		return nil, nil
@@ -64,12 +73,16 @@ func (a *answers) proxyFor(ctx context.Context, address string) *url.URL {
 	if ctx.Err() != nil {
 		return nil // it is no answer
 	}
+	holds := remembered
+	if asking.Err() != nil {
+		holds = missed
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.given) >= most || a.given == nil {
 		a.given = map[string]answer{}
 	}
-	a.given[address] = answer{proxy, a.now().Add(remembered)}
+	a.given[address] = answer{proxy, a.now().Add(holds)}
 	return proxy
 }
 
@@ -112,7 +125,7 @@ func byRules(forHTTP, forHTTPS string, except []string, address string) *url.URL
 			if matched, err := path.Match(rule, host); err == nil && matched {
 				return nil
 			}
-		case isNetwork:
+		case isNetwork && !strings.Contains(network, ":"):
 			plain = append(plain, network+strings.Repeat(".0", max(0, 3-strings.Count(network, ".")))+"/"+length)
 		default:
 			plain = append(plain, rule)

@@ -8,7 +8,7 @@ import (
 )
 
 func TestPlainSettings(t *testing.T) {
-	except := []string{"*.corp.example", "10.0/8", "172.16.0.0/12", "192.168.*", "<local>", "exact.example", ".domain.example", ""}
+	except := []string{"*.corp.example", "10.0/8", "172.16.0.0/12", "192.168.*", "<local>", "exact.example", ".domain.example", "", "fd00::/8"}
 	for address, want := range map[string]string{
 		"https://service.example":     "http://secure:3129",
 		"http://service.example":      "http://plain:3128",
@@ -21,6 +21,7 @@ func TestPlainSettings(t *testing.T) {
 		"https://intranet":            "",
 		"https://exact.example":       "",
 		"https://sub.domain.example":  "",
+		"https://[fd00::1]":           "",
 		"https://[2001:db8::1]":       "http://secure:3129",
 	} {
 		got := ""
@@ -62,6 +63,7 @@ func TestSettingsOfMacOS(t *testing.T) {
   HTTPSEnable : 1
   HTTPSPort : 8443
   HTTPSProxy : proxy.corp.example
+  ExcludeSimpleHostnames : 1
   SOCKSEnable : 0
   __SCOPED__ : <dictionary> {
     en0 : <dictionary> {
@@ -76,6 +78,7 @@ func TestSettingsOfMacOS(t *testing.T) {
 		"https://service.example": "http://proxy.corp.example:8443",
 		"http://service.example":  "",
 		"https://printer.local":   "",
+		"https://printer":         "",
 		"https://169.254.1.1":     "",
 	} {
 		got := ""

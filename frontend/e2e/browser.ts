@@ -12,7 +12,11 @@ const finder = new URL('../../build/browser', import.meta.url).pathname;
 
 export function launch(): Promise<Browser> {
   const found = execFileSync(finder, { encoding: 'utf8' });
-  return chromium.launch({ executablePath: found.trim() });
+  // Files have names beyond ASCII, whatever language the computer is set to.
+  return chromium.launch({
+    executablePath: found.trim(),
+    env: { ...process.env, LC_ALL: 'C.UTF-8' },
+  });
 }
 
 /** The page, and what a test does with it in a person's words. */

@@ -118,9 +118,10 @@ export class Daemon {
 
 export const desktop = join(programs, 'forevervm-desktop');
 
+/** Whether a process runs; one that has ended is none, even where nobody has asked for its status, as in a container without an init. */
 function alive(pid: number): boolean {
   try {
-    return process.kill(pid, 0);
+    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
   } catch {
     return false;
   }

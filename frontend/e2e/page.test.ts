@@ -474,7 +474,7 @@ describe('the daemon', () => {
   });
 });
 
-describe('hostile output', () => {
+describe('hostile output', { retry: 0 }, () => {
   it('runs nothing, reaches nobody, leads nowhere', async () => {
     const { page } = tab;
     const reached: string[] = [];

@@ -3,6 +3,7 @@ package blocks
 import (
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,7 @@ func TestPutStandsBack(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "file"), make([]byte, 3*segment), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { decoders = sync.Pool{New: decoders.New} }) // what is made in a bubble must not be used outside
 	synctest.Test(t, func(t *testing.T) {
 		s := Open(filepath.Join(dir, "blocks"), func() ([]string, error) { return nil, nil })
 		put := func(recipe string) time.Duration {

@@ -293,11 +293,14 @@ func (d *daemon) rests() error {
 		_, err = fmt.Sscanf(strings.Join(strings.Fields(after)[11:13], " "), "%d %d", &user, &system)
 		return user + system, err
 	}
-	for before := -10; ; time.Sleep(time.Second) {
+	before := -10
+	for range 300 {
 		now, err := used()
 		if err != nil || now-before <= 2 {
 			return err
 		}
 		before = now
+		time.Sleep(time.Second)
 	}
+	return errors.New("the daemon has found no rest for five minutes")
 }

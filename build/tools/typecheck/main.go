@@ -10,6 +10,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/tools/go/packages"
@@ -54,7 +55,7 @@ func check(folder string, patterns []string) error {
 	packages.Visit(loaded, nil, func(p *packages.Package) {
 		for _, wrong := range p.Errors {
 			file, _, _ := strings.Cut(wrong.Pos, ":")
-			if text := wrong.Error(); (ours(file) || file == "" || file == "-") && !said[text] {
+			if text := wrong.Error(); (ours(file) || !filepath.IsAbs(file)) && !said[text] {
 				said[text] = true
 				fmt.Fprintln(os.Stderr, text)
 			}

@@ -339,6 +339,8 @@ export const words = {
     interactive:
       'This is an interactive figure, a kind that is not shown here. Figures made with matplotlib and Plotly are.',
     figureData: 'The data of the figure',
+    heldUp: 'This figure was not drawn to its end before, and may hold up the page.',
+    drawAnyway: 'Draw it all the same',
     notShown: 'This kind of output cannot be shown here.',
     tooMuch:
       'This table or page is too big to show without holding up the window. Ask for a smaller part of it, such as its first rows.',

@@ -94,7 +94,7 @@ export async function saveInWindow(name: string, content: Blob): Promise<string>
     }
     return await window.SaveEnd(id);
   } catch (reason) {
-    await window.SaveCancel(id);
+    await window.SaveCancel(id).catch(() => undefined);
     throw reason;
   }
 }

@@ -30,7 +30,7 @@ export function showableFigure(json: string): boolean {
   return json.length <= MAX_FIGURE;
 }
 
-const MAX_FIGURE = 16 << 20;
+export const MAX_FIGURE = 16 << 20;
 const MAX_LENGTH = 4 << 20;
 const MAX_TAGS = 60_000;
 const MAX_DEPTH = 256;

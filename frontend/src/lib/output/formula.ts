@@ -1,6 +1,6 @@
 /** What stands between marks of TeX's: `$$…$$` and `\[…\]` on lines of their own, `$…$` and `\(…\)` within one; environments need no marks. */
 const FORMULA =
-  /\$\$([\s\S]+?)\$\$|\\\[([\s\S]+?)\\\]|\\\(([\s\S]+?)\\\)|\$((?:\\.|[^$\\])+?)\$|(\\begin\{([a-z]+\*?)\}[\s\S]+?\\end\{\6\})/g;
+  /\$\$([\s\S]+?)\$\$|\\\[([\s\S]+?)\\\]|\\\(([\s\S]+?)\\\)|\$((?:\\.|[^$\\])+?)\$|(\\begin\{([a-zA-Z]+\*?)\}[\s\S]+?\\end\{\6\})/g;
 
 /** Formulas beyond it, in characters, are shown as they are written: drawing them takes the browser longer than anybody waits. */
 const MAX_LENGTH = 20_000;
@@ -41,5 +41,8 @@ async function drawing(): Promise<(tex: string, display: boolean) => string> {
 }
 
 function escaped(text: string): string {
-  return text.replace(/[&<>]/g, (c) => `&#${c.charCodeAt(0)};`).replaceAll('\n\n', '<p>');
+  return text
+    .replace(/[&<>$]/g, (c) => `&#${c.charCodeAt(0)};`)
+    .replaceAll('\\&#36;', '&#36;')
+    .replaceAll('\n\n', '<p>');
 }

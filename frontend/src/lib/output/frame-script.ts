@@ -13,9 +13,10 @@ export const FRAME_SCRIPT =
  */
 export const FIGURE_SCRIPT =
   'for(const kind of["error","unhandledrejection"])addEventListener(kind,(e)=>e.preventDefault());' +
-  'const figure=JSON.parse(document.getElementById("figure").textContent),layout=figure.layout||{};' +
-  'for(const[side,most]of[["width",4000],["height",4000]])if(!(layout[side]>0&&layout[side]<=most))delete layout[side];' +
-  'Plotly.newPlot("plot",figure.data||[],layout,' +
-  '{responsive:true,displaylogo:false,modeBarButtonsToRemove:["toImage"],plotlyServerURL:""})' +
-  '.then(()=>figure.frames&&Plotly.addFrames("plot",figure.frames))' +
-  '.catch((e)=>{document.getElementById("plot").textContent=String(e&&e.message||e)});';
+  '(async()=>{const figure=JSON.parse(document.getElementById("figure").textContent)||{},layout=figure.layout||{};' +
+  'for(const one of[layout,layout.template&&layout.template.layout])for(const[side,most]of[["width",4000],["height",4000]])' +
+  'if(one&&!(one[side]>0&&one[side]<=most))delete one[side];' +
+  'await Plotly.newPlot("plot",figure.data||[],layout,' +
+  '{responsive:true,displaylogo:false,modeBarButtonsToRemove:["toImage"],plotlyServerURL:""});' +
+  'if(figure.frames)await Plotly.addFrames("plot",figure.frames)})()' +
+  '.catch((e)=>{document.getElementById("plot").textContent="This figure cannot be drawn: "+(e&&e.message||e)});';

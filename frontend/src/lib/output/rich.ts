@@ -1,4 +1,5 @@
 import type { Representation } from '$lib/api/types';
+import { MAX_FIGURE } from './bounds';
 
 /** The ways in which something rich is shown. */
 export type RichKind =
@@ -32,7 +33,10 @@ export function choose(representations: readonly Representation[]): Rich | null 
   for (const [pattern, kind] of ORDER) {
     if (interactive && kind === 'html') continue;
     const representation = representations.find(
-      ({ mime, size }) => pattern.test(mime) && !(kind === 'svg' && png && size > MAX_SVG),
+      ({ mime, size }) =>
+        pattern.test(mime) &&
+        !(kind === 'svg' && png && size > MAX_SVG) &&
+        !(kind === 'figure' && png && size > MAX_FIGURE),
     );
     if (representation) return { kind, representation };
   }

@@ -1,0 +1,38 @@
+/**
+ * Figures whose drawing was begun. A machine's data can keep Plotly busy for ever, and the page with it, as a browser may run a frame on the page's own thread:
+ * what was not drawn before the page had to be loaded again is not begun again by itself.
+ */
+const KEY = 'forevervm.drawing';
+
+const unfinished = new Set(read());
+
+/** Whether a figure, named by the address of its data, held up the page when it was last drawn. */
+export function heldUp(figure: string): boolean {
+  return unfinished.has(figure);
+}
+
+export function begun(figure: string): void {
+  write([...new Set([...read(), figure])].slice(-20));
+}
+
+export function drawn(figure: string): void {
+  unfinished.delete(figure);
+  write(read().filter((other) => other !== figure));
+}
+
+function read(): string[] {
+  try {
+    const kept: unknown = JSON.parse(localStorage.getItem(KEY) ?? '[]');
+    return Array.isArray(kept) ? kept.filter((one) => typeof one === 'string') : [];
+  } catch {
+    return []; // a browser may keep nothing
+  }
+}
+
+function write(figures: string[]): void {
+  try {
+    localStorage.setItem(KEY, JSON.stringify(figures));
+  } catch {
+    // see above
+  }
+}
