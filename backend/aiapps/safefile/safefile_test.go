@@ -419,7 +419,7 @@ func openProgram(t *testing.T) []string {
 func TestDiskFullAndReadOnly(t *testing.T) {
 	for want, script := range map[string]string{
 		"disk full":      `mount -t tmpfs -o size=16k none "$0" && printf old >"$0/config.json" && ! head -c 64k /dev/zero 2>/dev/null >"$0/filler" && "$@"; cat "$0/config.json"; ls -A "$0"`,
-		"read-only disk": `mount -t tmpfs none "$0" && printf old >"$0/config.json" && mount -o remount,ro "$0" && "$@"; cat "$0/config.json"; ls -A "$0"`,
+		"read-only disk": `mount -t tmpfs none "$0" && printf old >"$0/config.json" && mount -o remount,bind,ro "$0" && "$@"; cat "$0/config.json"; ls -A "$0"`,
 	} {
 		folder := t.TempDir()
 		said, err := asChild(t, filepath.Join(folder, "config.json"), "unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, folder)
