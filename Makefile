@@ -45,7 +45,8 @@ REAL := ^TestReal|^TestWhateverHappens|^TestAnAutomaticCheckpointCanBeKept$$|^Te
 MANY_SANDBOXES := /engine/native|/e2e|/cmd/forevervm|/connect|/mcpserver|/client|/desktop/app$$
 LONG_IN_DOCKER := ^TestConformance$$/^(Hostile|Death|Limits)$$
 RACED = $(shell go list ./app/... ./backend/... ./frontend/... | grep -vE '/engine/docker|$(MANY_SANDBOXES)')
-UNRACED = $(shell go list ./app/... ./backend/... | grep -E '$(MANY_SANDBOXES)')
+# Backwards, as those that take longest are last in the alphabet: nothing else would run beside them in the end.
+UNRACED = $(shell go list ./app/... ./backend/... | grep -E '$(MANY_SANDBOXES)' | sort -r)
 # Only root can start a Docker: the tests that do run as root, and are compiled by who calls.
 AS_ROOT := $(if $(filter 0,$(shell id -u))$(FOREVERVM_TEST_DOCKER),,-exec 'sudo -n --preserve-env env PATH=$(PATH):/usr/sbin:/sbin')
 test:
