@@ -36,7 +36,8 @@ run:
 # Of tests that fill memory and kill processes on a shared computer, a few that fail are tried once more, and the summary names them. Those of
 # Docker mostly wait: they run beside the others and give way to them; what they said comes last. The race detector leaves the compression alone, which is
 # not ours; and tests that start sandboxes by the hundred, or mostly wait for programs that were built, do without it: those of the daemon run the same code
-# with it. There is half an hour for all: how Docker's machines take hostile code, sudden deaths and limits is left to `make soak`.
+# with it. There is half an hour for all: how Docker's machines take hostile code, sudden deaths and limits is left to `make soak`, and so is
+# the Rust SDK, whose libraries take minutes to compile.
 GOTESTSUM := $(TOOLS)/gotestsum --format pkgname --hide-summary output --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-abort-on-data-race
 GOTEST_FLAGS := -timeout 25m
 RACE := -race '-gcflags=github.com/klauspost/compress/...=-race=false'
@@ -62,7 +63,7 @@ test:
 	@$(WITHOUT_C) nice -n 10 $(GOTESTSUM) --packages './backend/engine/docker/...' -- $(GOTEST_FLAGS) -skip '$(LONG_IN_DOCKER)' $(AS_ROOT) >build/cache/docker-tests.log 2>&1 & docker=$$!; \
 	$(GOTESTSUM) --packages '$(RACED)' -- -p 2 -skip '$(REAL)' $(RACE) $(GOTEST_FLAGS); raced=$$?; \
 	$(WITHOUT_C) $(GOTESTSUM) --packages ./backend/machine -- -run '$(REAL)' $(GOTEST_FLAGS) & machines=$$!; \
-	$(WITHOUT_C) $(GOTESTSUM) --packages '$(UNRACED)' -- -p 3 $(GOTEST_FLAGS); others=$$?; \
+	$(WITHOUT_C) $(GOTESTSUM) --packages '$(UNRACED)' -- -p 3 -skip '^TestRustSDK$$' $(GOTEST_FLAGS); others=$$?; \
 	wait $$machines; machines=$$?; wait $$docker; docker=$$?; \
 	cat build/cache/docker-tests.log; [ $$raced$$machines$$others$$docker = 0000 ]
 
@@ -77,10 +78,11 @@ bench: build
 	build/allow-namespaces
 	go run ./backend/e2e/bench
 
-# The long runs: a hundred rounds of kill -9, a thousand stories of a machine, a thousand instructions over a bad network, and fuzzing of what reads untrusted bytes.
+# The long runs: Docker's whole conformance, the Rust SDK, a hundred rounds of kill -9, a thousand stories of a machine, a thousand instructions over a bad network, and fuzzing of what reads untrusted bytes.
 soak: build
 	build/allow-namespaces
 	CI=true go test -count 1 -timeout 60m $(AS_ROOT) ./backend/engine/docker
+	CI=true go test -count 1 -timeout 60m -run TestRustSDK -v ./backend/e2e
 	FOREVERVM_ROUNDS=100 go test -count 1 -timeout 60m -run TestKillNine -v ./backend/e2e
 	go test -count 1 -timeout 60m -run TestWhateverHappens ./backend/machine -rapid.checks 1000
 	FOREVERVM_INSTRUCTIONS=1000 CI=true go test -count 1 -timeout 60m -run TestHostedMachines -v ./backend/hosted
