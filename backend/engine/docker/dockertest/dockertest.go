@@ -145,7 +145,8 @@ func (d *Daemon) Stop() error {
 		}
 	}
 	// One that crashed leaves the mount of its data.
-	_ = syscall.Unmount(filepath.Join(d.dir, "data"), syscall.MNT_DETACH)
+	for syscall.Unmount(filepath.Join(d.dir, "data"), syscall.MNT_DETACH) == nil { // one for each time that it was started, where the system shares mounts
+	}
 	if left := d.mounts(); len(left) > 0 {
 		return fmt.Errorf("dockerd left mounts behind: %q", left)
 	}
