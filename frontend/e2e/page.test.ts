@@ -136,6 +136,33 @@ describe('running code', () => {
     await formula.frameLocator('iframe').locator('math msup').waitFor();
   });
 
+  it('does not draw a figure again by itself that held up the page', async () => {
+    const { page } = tab;
+    await tab.newMachine();
+    const kept = () => page.evaluate(() => localStorage.getItem('forevervm.drawing'));
+    await page.evaluate(() => {
+      const set = Storage.prototype.setItem.bind(localStorage);
+      localStorage.setItem('begun', '');
+      Storage.prototype.setItem = (key, value) => {
+        if (key === 'forevervm.drawing' && value !== '[]') set('begun', value);
+        set(key, value);
+      };
+    });
+    const step = await tab.runToEnd(1, 'import plotly.express as px\npx.bar(y=[3, 1, 4])');
+    const bars = step.frameLocator('iframe').locator('.bars .point');
+    await bars.first().waitFor();
+    await expect.poll(kept).toBe('[]');
+    // What a page leaves that was ended while it drew.
+    await page.evaluate(() =>
+      localStorage.setItem('forevervm.drawing', localStorage.getItem('begun') ?? ''),
+    );
+    await page.reload();
+    await step.getByText('may hold up the page').waitFor();
+    await step.getByRole('button', { name: 'Draw it all the same' }).click();
+    await bars.first().waitFor();
+    await expect.poll(kept).toBe('[]');
+  });
+
   it('says that it does not show other interactive figures, and has their data', async () => {
     await tab.newMachine();
     const step = await tab.runToEnd(

@@ -5,6 +5,11 @@
 const KEY = 'forevervm.drawing';
 
 const unfinished = new Set(read());
+/** Those of this page. */
+const open = new Set<string>();
+
+// A page that hangs is ended without a word; who leaves one that works has seen nothing wrong with it.
+if (typeof window !== 'undefined') addEventListener('pagehide', () => open.forEach(drawn));
 
 /** Whether a figure, named by the address of its data, held up the page when it was last drawn. */
 export function heldUp(figure: string): boolean {
@@ -12,10 +17,13 @@ export function heldUp(figure: string): boolean {
 }
 
 export function begun(figure: string): void {
+  open.add(figure);
   write([...new Set([...read(), figure])].slice(-20));
 }
 
+/** Says that it was drawn, or that nobody looks at it any more. */
 export function drawn(figure: string): void {
+  if (!open.delete(figure)) return;
   unfinished.delete(figure);
   write(read().filter((other) => other !== figure));
 }
