@@ -177,6 +177,7 @@ func (d *daemon) serve(ctx context.Context, machines *hosted.Machines, policies 
 	var watches sync.WaitGroup
 	watches.Go(func() { watchSystem(serving, d.log, machines.CheckpointAll) })
 	watches.Go(func() { updates.watch(serving) })
+	watches.Go(func() { giveBack(serving) })
 
 	if err == nil {
 		d.log.Info("the daemon answers", "url", address.url)

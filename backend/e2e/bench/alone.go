@@ -268,6 +268,7 @@ func idleMemory(bin string) (float64, error) {
 	if err := d.rests(); err != nil {
 		return 0, err
 	}
+	time.Sleep(15 * time.Second) // it looks every 5 s whether it rests, and gives memory back then
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid))
 	if err != nil {
 		return 0, err
