@@ -38,7 +38,7 @@ run:
 # not ours; and tests that start sandboxes by the hundred, or mostly wait for programs that were built, do without it: those of the daemon run the same code
 # with it. There is half an hour for all: how Docker's machines take hostile code, sudden deaths and limits is left to `make soak`, and so is
 # the Rust SDK, whose libraries take minutes to compile.
-GOTESTSUM := $(TOOLS)/gotestsum --format pkgname --hide-summary output --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-abort-on-data-race
+GOTESTSUM := $(TOOLS)/gotestsum --format pkgname --hide-summary skipped --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-abort-on-data-race
 GOTEST_FLAGS := -timeout 25m
 RACE := -race '-gcflags=github.com/klauspost/compress/...=-race=false'
 # Of machines: what runs in sandboxes, and what takes a minute with the race detector.
@@ -99,7 +99,8 @@ mcpb: $(MCPB_MODULES)
 version:
 	@echo $(VERSION)
 
-# Installers, in build/dist. The programs are linked anew, as they say which commit they are of.
+# Installers, in build/dist; those for macOS are made on a Mac (.github/workflows/release.yml), and are a rehearsal elsewhere. The programs are linked anew, as they
+# say which commit they are of.
 dist: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
 dist:
 	build/deps dist
@@ -107,12 +108,18 @@ dist:
 	rm -rf build/dist
 	$(MAKE) build mcpb
 	build/linux/package $(VERSION)
+	build/windows/package $(VERSION)
 	build/release/finish $(VERSION)
+	build/macos/package $(VERSION) amd64 build/dist/rehearsal
+	PARTS=none build/macos/package $(VERSION) arm64 build/dist/rehearsal
 
-# They are installed, used, upgraded and removed: the deb in a fresh Debian. As root.
+# They are installed, used, upgraded and removed: the deb in a fresh Debian, as root; the MSI under Wine. The DMGs are opened.
 dist-test:
 	build/deps dist
 	build/linux/test $(VERSION)
+	build/windows/test $(VERSION)
+	build/macos/test $(VERSION) amd64 build/dist/rehearsal
+	build/macos/test $(VERSION) arm64 build/dist/rehearsal
 
 # The sandbox image for Docker as one OCI archive; more folders with the parts for other processors by PARTS.
 docker-image: build

@@ -3,8 +3,6 @@
 package app
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,7 +15,7 @@ import (
 
 const (
 	name    = "ForeverVM"
-	program = "forevervm-desktop"
+	program = home.Window
 	// entry is the name of the desktop entry and the icon, in a package and without one.
 	entry = "forevervm"
 	// hiddenFlag starts the program without showing its window, at login.
@@ -48,7 +46,7 @@ func Run(page fs.FS) int {
 	if err := display(); err != nil {
 		return inBrowser(s.daemon, os.Stdout, err)
 	}
-	first, release, err := claim(instance(dirs), wish, s.obey)
+	first, release, err := claim(dirs.Instance(), wish, s.obey)
 	if err != nil {
 		return fail(sentence(err))
 	}
@@ -85,12 +83,6 @@ func parse(args []string) (wish, error) {
 		}
 	}
 	return w, nil
-}
-
-// instance names this user's window: another home is another window.
-func instance(dirs home.Dirs) string {
-	digest := sha256.Sum256([]byte(dirs.Data))
-	return hex.EncodeToString(digest[:8])
 }
 
 func fail(sentence string) int {

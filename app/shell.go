@@ -69,12 +69,9 @@ func newShell(dirs home.Dirs, w wish) (*shell, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.login = autostart.Entry{ID: program, Name: name, Command: []string{self, hiddenFlag}}
-	if dirs.Root != "" { // another home is another program to start
-		s.login.ID += "-" + instance(dirs)
-		if goruntime.GOOS == "linux" {
-			s.login.Command = append([]string{"/usr/bin/env", home.Variable + "=" + dirs.Root}, s.login.Command...)
-		}
+	s.login = autostart.Entry{ID: dirs.LoginEntry(), Name: name, Command: []string{self, hiddenFlag}}
+	if dirs.Root != "" && goruntime.GOOS == "linux" {
+		s.login.Command = append([]string{"/usr/bin/env", home.Variable + "=" + dirs.Root}, s.login.Command...)
 	}
 	s.tray = newTray(trayActions{
 		open: s.raise, openMachine: s.openMachine, opened: s.refresh, pause: s.pause, apps: func() { s.goTo(overview.AppsAddress) },
@@ -116,7 +113,7 @@ func (s *shell) run(page fs.FS) error {
 		Bind:          []any{&Bridge{daemon: s.daemon, window: s.window, login: s.login, changed: s.refresh, saving: saving}},
 		// On macOS Command-Q and the red button mean different things, and Wails tells them apart only so.
 		HideWindowOnClose:        goruntime.GOOS == "darwin",
-		SingleInstanceLock:       singleInstance(instance(s.dirs), s.obey),
+		SingleInstanceLock:       singleInstance(s.dirs.Instance(), s.obey),
 		EnableDefaultContextMenu: true,
 		DragAndDrop:              &options.DragAndDrop{DisableWebViewDrop: true},
 		LogLevelProduction:       logger.ERROR,

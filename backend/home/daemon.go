@@ -44,7 +44,7 @@ func (d Dirs) RemoveDaemon(daemon Daemon) error {
 	if now.PID != daemon.PID {
 		return nil
 	}
-	if err := os.Remove(d.DaemonFile()); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := remove(d.DaemonFile()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return nil

@@ -3,6 +3,8 @@
 package home
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -61,6 +63,23 @@ func under(root string) Dirs {
 		Data:   filepath.Join(root, "data"),
 		Run:    filepath.Join(root, "run"),
 	}
+}
+
+// Window is the name of the program with the window.
+const Window = "forevervm-desktop"
+
+// Instance names this home among others on this computer, in 16 letters and digits.
+func (d Dirs) Instance() string {
+	digest := sha256.Sum256([]byte(d.Data))
+	return hex.EncodeToString(digest[:8])
+}
+
+// LoginEntry is the id under which the window may be started at login: with another home it is another program to start.
+func (d Dirs) LoginEntry() string {
+	if d.Root == "" {
+		return Window
+	}
+	return Window + "-" + d.Instance()
 }
 
 // Make creates the folders, for the user alone.

@@ -3,6 +3,8 @@
 package home
 
 import (
+	"os"
+
 	"github.com/google/renameio/v2"
 )
 
@@ -10,3 +12,6 @@ import (
 func WritePrivate(path string, data []byte) error {
 	return renameio.WriteFile(path, data, 0o600, renameio.IgnoreUmask())
 }
+
+// remove takes a file away.
+func remove(path string) error { return os.Remove(path) }

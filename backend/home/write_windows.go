@@ -1,9 +1,11 @@
 package home
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/windows"
 )
@@ -33,7 +35,21 @@ func WritePrivate(path string, data []byte) (err error) {
 	if err := temp.Close(); err != nil {
 		return err
 	}
-	return os.Rename(temp.Name(), path)
+	return patiently(func() error { return os.Rename(temp.Name(), path) })
+}
+
+// remove takes a file away.
+func remove(path string) error { return patiently(func() error { return os.Remove(path) }) }
+
+// patiently does what Windows refuses while any program, a virus scanner say, has the file open, if only to read it.
+func patiently(do func() error) error {
+	for end := time.Now().Add(2 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		err := do()
+		if err == nil || time.Now().After(end) ||
+			!errors.Is(err, windows.ERROR_SHARING_VIOLATION) && !errors.Is(err, windows.ERROR_ACCESS_DENIED) {
+			return err
+		}
+	}
 }
 
 // restrictToUser gives a file an access list that names the present user alone.

@@ -6,11 +6,10 @@ go 1.26.0
 tool (
 	github.com/goreleaser/nfpm/v2/cmd/nfpm
 	github.com/rhysd/actionlint/cmd/actionlint
+	github.com/tc-hib/go-winres
 )
 
-require (
-	github.com/CycloneDX/cyclonedx-go v0.12.0
-)
+require github.com/CycloneDX/cyclonedx-go v0.12.0
 
 require (
 	dario.cat/mergo v1.0.2 // indirect
@@ -72,6 +71,7 @@ require (
 	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect
 	github.com/tc-hib/go-winres v0.3.3 // indirect
+	github.com/tc-hib/winres v0.2.1 // indirect
 	github.com/ulikunitz/xz v0.5.15 // indirect
 	github.com/urfave/cli/v2 v2.25.7 // indirect
 	github.com/wk8/go-ordered-map/v2 v2.1.8 // indirect

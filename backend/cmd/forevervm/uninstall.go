@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/forevervm/desktop/app/autostart"
 	"github.com/forevervm/desktop/backend/aiapps"
 	"github.com/forevervm/desktop/backend/connect"
 	"github.com/forevervm/desktop/backend/home"
@@ -36,8 +37,8 @@ func (a *app) uninstallCommand() *cobra.Command {
 	var agreed, data bool
 	cmd := &cobra.Command{
 		Use: "uninstall", Short: "Disconnect AI apps and end the daemon, before ForeverVM is removed", Args: cobra.NoArgs,
-		Long: "Get ready to be removed: AI apps are disconnected and the daemon is ended, with every machine saved. The program itself is removed in\n" +
-			"the way of your system. Machines stay for a later ForeverVM, unless you say --data.",
+		Long: "Get ready to be removed: AI apps are disconnected, the window no longer starts at login, and the daemon is ended, with every machine\n" +
+			"saved. The program itself is removed in the way of your system. Machines stay for a later ForeverVM, unless you say --data.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !agreed {
 				question := "Disconnect AI apps and end the daemon?"
@@ -51,19 +52,19 @@ func (a *app) uninstallCommand() *cobra.Command {
 					return nil
 				}
 			}
-			// Whatever fails with the apps, the daemon must not go on running a program that is about to go.
-			disconnected := a.disconnectAll()
-			if _, err := connect.Stop(cmd.Context(), a.connection()); err != nil {
-				return errors.Join(disconnected, err)
-			}
-			if !data {
-				return disconnected
-			}
 			dirs, err := home.Resolve(a.home)
 			if err != nil {
 				return err
 			}
-			return errors.Join(disconnected, dirs.Remove())
+			// Whatever fails before, the daemon must not go on running a program that is about to go.
+			undone := errors.Join(a.disconnectAll(), autostart.Entry{ID: dirs.LoginEntry()}.Set(false))
+			if _, err := connect.Stop(cmd.Context(), a.connection()); err != nil {
+				return errors.Join(undone, err)
+			}
+			if !data {
+				return undone
+			}
+			return errors.Join(undone, dirs.Remove())
 		},
 	}
 	cmd.Flags().BoolVar(&agreed, "yes", false, "do not ask")
