@@ -95,7 +95,7 @@ func TestHostedMachines(t *testing.T) {
 			t.Errorf("it is offered %v", tools)
 		}
 	})
-	local, err := c.CreateMachine(ctx, api.NewMachine{Name: "mine"})
+	local, err := c.CreateMachine(ctx, api.NewMachine{Name: "mine", Engine: "auto"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,10 +34,18 @@ func (m *Machines) remote(ctx context.Context, name string) *remote {
 // maxTitle bounds a title, in bytes.
 const maxTitle = 200
 
-// Create makes a machine here, or at the service where that is asked for, or preferred.
+// Create makes a machine here, or at the service where that is asked for, or preferred; with the engine "auto" also where none works here. Without a word nothing
+// is sent away only because nothing works here.
 func (m *Machines) Create(ctx context.Context, opts machine.CreateOptions) (machine.Machine, error) {
 	s := m.current()
-	if opts.Engine != Name && (opts.Engine != "" && opts.Engine != "auto" || !m.config.Preferred()) {
+	there := opts.Engine == Name
+	switch opts.Engine {
+	case "":
+		there = m.config.Preferred()
+	case "auto":
+		there = m.config.Preferred() || s != nil && !m.worksHere(ctx)
+	}
+	if !there {
 		if s != nil && opts.Name != "" && s.named(opts.Name) != nil {
 			return machine.Machine{}, &machine.Error{Kind: machine.ErrNameTaken, Message: "A hosted machine is called " + opts.Name + ". Choose another name."}
 		}
@@ -142,6 +150,11 @@ func (m *Machines) StartEngine(ctx context.Context, name string) (machine.Engine
 		return machine.EngineStatus{}, &machine.Error{Kind: machine.ErrConflict, Message: "The hosted service does not run on this computer, so there is nothing to start."}
 	}
 	return m.Service.StartEngine(ctx, name)
+}
+
+// worksHere says whether any machine can run on this computer.
+func (m *Machines) worksHere(ctx context.Context) bool {
+	return slices.ContainsFunc(m.Service.Status(ctx).Engines, func(e machine.EngineStatus) bool { return len(e.Problems) == 0 })
 }
 
 // Status adds the service to the engines while somebody is, or should be, signed in.

@@ -86,7 +86,7 @@ func (f *machineFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.made.Name, "name", "", "name instead of one that is made up")
 	flags.StringVar(&f.made.Title, "title", "", "what it is for")
 	flags.IntVar(&f.made.MemoryMB, "memory-mb", 0, "how much memory Python may use, in MiB (default 2048)")
-	flags.StringVar(&f.made.Engine, "engine", "", "where it runs: native, docker, or auto for the first of these that works here (default auto)")
+	flags.StringVar(&f.made.Engine, "engine", "", "where it runs: native, docker, hosted, or auto for the first of these that works; where none is named, new_machines of the settings says")
 	flags.StringVar(&f.made.Image, "image", "", "what is installed: base, or ml for torch and transformers (default base)")
 }
 
