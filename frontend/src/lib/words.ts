@@ -365,6 +365,7 @@ export const words = {
     rich: 'Table or formatted output of this step',
     pictureFailed: 'The picture could not be loaded.',
     enlarge: 'Enlarge the picture',
+    figureWaits: 'This figure is drawn when it comes into view.',
   },
 
   editor: {

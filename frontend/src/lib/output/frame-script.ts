@@ -1,10 +1,11 @@
 /**
- * The only script that runs in a frame with a machine's HTML: it tells the page how high the content is. The page's and
+ * The only script that runs in a frame with a machine's HTML: it tells the page how high the content is, of a figure once there is any. The page's and
  * the frame's policies allow it by its digest, for a frame with a figure also Plotly and FIGURE_SCRIPT, and nothing else. Imported by vite.config.ts: keep it
  * free of imports.
  */
 export const FRAME_SCRIPT =
-  'const report=()=>parent.postMessage({forevervmHeight:document.documentElement.offsetHeight},"*");' +
+  'const report=()=>document.querySelector("#plot:empty")||' +
+  'parent.postMessage({forevervmHeight:document.documentElement.offsetHeight},"*");' +
   'new ResizeObserver(report).observe(document.documentElement);report();';
 
 /**
