@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Browser } from 'playwright-core';
+import type { Browser, Locator } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { launch, Tab } from './browser';
 import { Daemon } from './daemon';
@@ -74,6 +74,52 @@ it('collects the plots, leads back to their steps, saves and copies them', async
   await page.getByText('The picture was copied.').waitFor();
   const copied = await page.evaluate(async () => (await navigator.clipboard.read())[0]?.types);
   expect(copied).toContain('image/png');
+});
+
+it('saves an interactive figure as a picture, and takes nothing else for one', async () => {
+  const { page } = tab;
+  await tab.newMachine();
+  const step = await tab.runToEnd(
+    1,
+    'import plotly.express as px\npx.bar(y=[3, 1, 4], title="To be saved")',
+  );
+  const plots = await tab.side('Plots');
+  const saved = async (button: Locator): Promise<[string, Buffer]> => {
+    const [file] = await Promise.all([page.waitForEvent('download'), button.click()]);
+    return [file.suggestedFilename(), readFileSync(await file.path())];
+  };
+  for (const [place, png, svg, name] of [
+    [plots, 'PNG', 'SVG', /-1\.\w+$/],
+    [step, 'Save this figure as PNG', 'Save this figure as SVG', /^figure\.\w+$/],
+  ] as const) {
+    await place.frameLocator('iframe').getByText('To be saved').waitFor();
+    const [pngName, picture] = await saved(place.getByRole('button', { name: png }));
+    expect([picture.subarray(1, 4).toString(), pngName.endsWith('.png')]).toEqual(['PNG', true]);
+    expect(picture.readUInt32BE(20)).toBe(900); // twice as sharp as it is high
+    const [svgName, drawing] = await saved(place.getByRole('button', { name: svg }));
+    expect(drawing.toString()).toMatch(/^<svg[^]*To be saved[^]*<\/svg>$/);
+    expect([pngName, svgName]).toEqual([expect.stringMatching(name), expect.stringMatching(name)]);
+  }
+  await tab.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  await plots.getByRole('button', { name: 'Copy the picture' }).click();
+  await page.getByText('The picture was copied.').waitFor();
+
+  // A frame that is not ours any more.
+  const downloads: string[] = [];
+  page.on('download', (file) => downloads.push(file.suggestedFilename()));
+  const answers = async (toImage: string): Promise<void> => {
+    await step.frameLocator('iframe').locator('html').evaluate(`Plotly.toImage = ${toImage}`);
+    await step.getByRole('button', { name: 'Save this figure as SVG' }).click();
+  };
+  const alert = step.getByRole('alert');
+  await answers('async () => "<html><script>top.pwned = 1</script></html>"');
+  await alert.getByText('none that can be saved').waitFor();
+  await answers('async () => "<svg>" + " ".repeat(100 << 20) + "</svg>"');
+  await alert.getByText('too large').waitFor();
+  await answers('() => new Promise(() => undefined)');
+  await alert.getByText('no picture within 20 seconds').waitFor({ timeout: 30_000 });
+  expect(downloads).toEqual([]);
+  expect(await page.evaluate(() => 'pwned' in window)).toBe(false);
 });
 
 it('tells the variables after each step, and does not wake a machine for them', async () => {

@@ -366,6 +366,10 @@ export const words = {
     pictureFailed: 'The picture could not be loaded.',
     enlarge: 'Enlarge the picture',
     figureWaits: 'This figure is drawn when it comes into view.',
+    saveFigure: (format: string) => `Save this figure as ${format.toUpperCase()}`,
+    noPicture: 'There is no picture of this figure yet, or none that can be saved.',
+    hugePicture: 'The picture of this figure is too large to be saved.',
+    slowPicture: 'The figure gave no picture within 20 seconds. It may hold too much.',
   },
 
   editor: {

@@ -10,7 +10,7 @@ export const FRAME_SCRIPT =
 
 /**
  * Draws the figure that stands beside it, with Plotly, which the frame has run before. What is too large for any screen is cut down; a click on "download" could
- * not save anything from within such a frame. Nobody is told of maps that cannot be fetched but who looks at the figure.
+ * not save anything from within such a frame, so the page asks for a picture (see picture.ts). Nobody is told of maps that cannot be fetched but who looks at the figure.
  */
 export const FIGURE_SCRIPT =
   'for(const kind of["error","unhandledrejection"])addEventListener(kind,(e)=>e.preventDefault());' +
@@ -20,4 +20,9 @@ export const FIGURE_SCRIPT =
   'await Plotly.newPlot("plot",figure.data||[],layout,' +
   '{responsive:true,displaylogo:false,modeBarButtonsToRemove:["toImage"],plotlyServerURL:""});' +
   'if(figure.frames)await Plotly.addFrames("plot",figure.frames)})()' +
-  '.catch((e)=>{document.getElementById("plot").textContent="This figure cannot be drawn: "+(e&&e.message||e)});';
+  '.catch((e)=>{document.getElementById("plot").textContent="This figure cannot be drawn: "+(e&&e.message||e)});' +
+  'addEventListener("message",async({source,data})=>{if(source!==parent||!data||!data.forevervmPicture)return;' +
+  'const{forevervmPicture,format}=data,png=format==="png";let picture;' +
+  'try{const made=await Plotly.toImage("plot",{format,width:null,height:null,scale:png?2:1,imageDataOnly:true});' +
+  'picture=new Blob([png?Uint8Array.from(atob(made),(c)=>c.charCodeAt(0)):made])}catch{}' +
+  'parent.postMessage({forevervmPicture,picture},"*")});';
