@@ -56,6 +56,12 @@ for (const dark of [false, true]) {
         4,
         'plot = __import__("matplotlib.pyplot").pyplot.plot([1])\ndf = pd.DataFrame({"x": [1]})',
       );
+      const editor = page.getByRole('textbox', { name: 'Python code' });
+      await editor.fill('pd.DataFrame');
+      await editor.press('Shift+Tab');
+      await page.getByRole('tooltip').waitFor();
+      expect(await violations(tab)).toEqual([]);
+      await editor.press('Escape');
       for (const name of ['Plots', 'Variables', 'Checkpoints', 'About']) {
         const panel = await tab.side(name);
         await panel

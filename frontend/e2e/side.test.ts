@@ -240,3 +240,79 @@ it('says what a machine takes and how programs reach it; the panel is moved and 
   await tab.step(1).waitFor();
   expect(await page.getByRole('tab').count()).toBe(0);
 });
+
+it('tells what a name is by Shift+Tab and under the mouse, and wakes no machine for the mouse', async () => {
+  const { page } = tab;
+  await tab.newMachine();
+  await tab.runToEnd(
+    1,
+    'def greet(name: str, loud: bool = False) -> str:\n    """Greets somebody <b>kindly</b>."""\n    return name',
+  );
+  const editor = page.getByRole('textbox', { name: 'Python code' });
+  const told = page.getByRole('tooltip');
+  /** A machine that has no time to tell says so: then it is asked again. */
+  const ask = async (text: string): Promise<void> => {
+    const [found, busy] = [told.getByText(text), told.getByText('could not tell in time')];
+    for (;;) {
+      await editor.press('Shift+Tab');
+      await found.or(busy).waitFor();
+      if (await found.isVisible()) return;
+      await editor.press('Escape');
+    }
+  };
+  await editor.fill('greet("Ada")');
+  await ask('greet(name: str, loud: bool = False) -> str');
+  await told.getByText('Greets somebody <b>kindly</b>.').waitFor();
+  await page.locator('[aria-live]').getByText('Greets somebody').waitFor({ state: 'attached' });
+  // A second time it leads into what is told; Escape leads back, and closes it.
+  await editor.press('Shift+Tab');
+  await expect.poll(() => told.evaluate((tip) => document.activeElement === tip)).toBe(true);
+  await page.keyboard.press('Escape');
+  await told.waitFor({ state: 'detached' });
+  await expect.poll(() => editor.evaluate((e) => document.activeElement === e)).toBe(true);
+  await ask('Greets somebody');
+  await editor.press('Escape');
+  await told.waitFor({ state: 'detached' });
+  await ask('Greets somebody');
+  await editor.press('Home');
+  await told.waitFor({ state: 'detached' });
+
+  const word = editor.getByText('greet', { exact: false });
+  await word.hover({ position: { x: 20, y: 8 } });
+  await told.getByText('Greets somebody').waitFor();
+  await editor.press('Escape');
+  await told.waitFor({ state: 'detached' });
+
+  // What is not known says so; indented code moves back; an empty editor lets go.
+  await editor.fill('unheard_of');
+  await ask('Nothing is known of this name yet.');
+  await editor.fill('    ');
+  await editor.press('Shift+Tab');
+  await editor.getByText('Write Python, then').waitFor(); // as in an empty one
+  await editor.press('Shift+Tab');
+  expect(await editor.evaluate((e) => document.activeElement === e)).toBe(false);
+
+  // What would run for ever runs for no longer than a moment.
+  await tab.runToEnd(
+    2,
+    'class Slow:\n    def __getattr__(self, name):\n        while True: pass\nslow = Slow()',
+  );
+  await editor.fill('slow.x');
+  await editor.press('Shift+Tab');
+  await told.waitFor({ timeout: 5_000 });
+
+  await editor.press('Escape');
+
+  await tab.menu('Put to sleep');
+  const asleep = page.locator('main header').getByText('Asleep');
+  await asleep.waitFor();
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(request.url()));
+  await editor.fill('greet("Ada")');
+  await page.mouse.move(0, 0);
+  await word.hover({ position: { x: 20, y: 8 } });
+  await page.waitForTimeout(1_500);
+  expect(asked.filter((url) => url.endsWith('/inspect'))).toEqual([]);
+  await asleep.waitFor();
+  await ask('Greets somebody');
+});

@@ -378,6 +378,8 @@ export const words = {
     run: 'Run',
     queue: 'Run next',
     hint: 'Shift+Enter',
+    busy: 'The machine could not tell in time: it is busy, or what tells it takes too long. Try again.',
+    unknown: 'Nothing is known of this name yet.',
   },
 
   checkpoint: {

@@ -14,6 +14,7 @@ import type {
   HostedAccount,
   HostedLogin,
   HostedSignup,
+  Inspection,
   Instruction,
   Item,
   Machine,
@@ -179,6 +180,14 @@ export class Api {
 
   complete = (name: string, code: string, cursor: number, signal: AbortSignal) =>
     this.http.json<Completions>(at(name, 'complete'), {
+      method: 'POST',
+      json: { code, cursor },
+      signal,
+    });
+
+  /** What is known of the name at a cursor. Wakes a machine that is not in memory. */
+  inspect = (name: string, code: string, cursor: number, signal: AbortSignal) =>
+    this.http.json<Inspection>(at(name, 'inspect'), {
       method: 'POST',
       json: { code, cursor },
       signal,

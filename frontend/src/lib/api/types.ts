@@ -19,6 +19,7 @@ export type TableSort = Schemas['TableSort'];
 export type TableFilter = Schemas['TableFilter'];
 export type Checkpoint = Schemas['Checkpoint'];
 export type Completions = Schemas['Completions'];
+export type Inspection = Schemas['Inspection'];
 export type Engine = Schemas['Engine'];
 export type Status = Schemas['Status'];
 export type Settings = Schemas['Settings'];
