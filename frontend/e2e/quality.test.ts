@@ -77,7 +77,14 @@ for (const dark of [false, true]) {
       await page.getByRole('dialog').waitFor({ state: 'detached' });
       await page.getByRole('button', { name: 'Hide the panel' }).click();
       await page.getByRole('button', { name: 'Settings' }).click();
-      for (const name of ['Appearance', 'Storage', 'Engines', 'AI apps', 'Diagnostics']) {
+      for (const name of [
+        'Appearance',
+        'Storage',
+        'Engines',
+        'AI apps',
+        'Updates',
+        'Diagnostics',
+      ]) {
         await page.getByRole('dialog').getByRole('button', { name, exact: true }).click();
         expect(await violations(tab)).toEqual([]);
       }

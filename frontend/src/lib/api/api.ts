@@ -29,6 +29,7 @@ import type {
   Status,
   Table,
   TableQuery,
+  Update,
   Variable,
 } from './types';
 import { Http } from './http';
@@ -42,6 +43,11 @@ export class Api {
   settings = () => this.http.json<Settings>('/api/settings');
   changeSettings = (json: SettingsChange) =>
     this.http.json<Settings>('/api/settings', { method: 'PATCH', json });
+
+  /** What is known of newer releases. */
+  update = () => this.http.json<Update>('/api/update');
+  lookForUpdate = () => this.http.json<Update>('/api/update/look', { method: 'POST' });
+  installUpdate = () => this.http.json<Update>('/api/update/install', { method: 'POST' });
 
   /** Steps whose code or output has all of the words, newest first. */
   async search(q: string, limit: number, signal: AbortSignal): Promise<SearchHit[]> {

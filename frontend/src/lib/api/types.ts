@@ -24,6 +24,7 @@ export type Engine = Schemas['Engine'];
 export type Status = Schemas['Status'];
 export type Settings = Schemas['Settings'];
 export type SettingsChange = Schemas['SettingsChange'];
+export type Update = Schemas['Update'];
 export type SearchHit = Schemas['SearchHit'];
 export type Event = Schemas['Event'];
 export type AiApp = Schemas['App'];
