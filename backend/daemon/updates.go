@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/forevervm/desktop/backend/api"
 	"github.com/forevervm/desktop/backend/home"
@@ -70,9 +73,10 @@ func (u *updates) watch(ctx context.Context) {
 	u.updater.Watch(ctx, func() bool { return updateCheck(u.d.dirs) == "daily" }, func(newer *update.Release, err error) {
 		if err != nil {
 			u.d.log.Warn("looking for newer releases", "err", err)
-			u.failed(err)
+			u.told(inWords(err))
 			return
 		}
+		u.told("")
 		u.d.log.Info("there is a newer release", "version", newer.Version)
 	})
 }
@@ -81,7 +85,7 @@ func (u *updates) watch(ctx context.Context) {
 func (u *updates) Update() api.Update {
 	now := api.Update{Version: version.Version}
 	if u.updater == nil {
-		now.Problem = u.off.Error()
+		now.Problem = inWords(u.off)
 		return now
 	}
 	if at := u.updater.LookedAt(); !at.IsZero() {
@@ -100,11 +104,12 @@ func (u *updates) Update() api.Update {
 // Look implements server.Updates.
 func (u *updates) Look(ctx context.Context) (api.Update, error) {
 	if u.updater == nil {
-		return api.Update{}, u.off
+		return api.Update{}, errors.New(inWords(u.off))
 	}
 	if _, err := u.updater.Look(ctx); err != nil {
-		return api.Update{}, err
+		return api.Update{}, errors.New(inWords(err))
 	}
+	u.told("")
 	return u.Update(), nil
 }
 
@@ -114,7 +119,7 @@ const installWithin = 3 * time.Hour
 // Install implements server.Updates.
 func (u *updates) Install() (api.Update, error) {
 	if u.updater == nil {
-		return api.Update{}, u.off
+		return api.Update{}, errors.New(inWords(u.off))
 	}
 	u.mu.Lock()
 	if u.busy {
@@ -133,7 +138,7 @@ func (u *updates) Install() (api.Update, error) {
 		}
 		if err != nil {
 			u.d.log.Error("a newer release is not installed", "err", err)
-			u.failed(err)
+			u.told(inWords(err))
 		}
 		u.mu.Lock()
 		u.busy = false
@@ -145,8 +150,19 @@ func (u *updates) Install() (api.Update, error) {
 	return u.Update(), nil
 }
 
-func (u *updates) failed(err error) {
+func (u *updates) told(problem string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.problem = err.Error()
+	u.problem = problem
+}
+
+// inWords is an error as a person reads it: each line of it a sentence.
+func inWords(err error) string {
+	var lines []string
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		first, n := utf8.DecodeRuneInString(line)
+		line = string(unicode.ToUpper(first)) + strings.TrimRight(line[n:], ".") + "."
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
 }

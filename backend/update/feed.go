@@ -97,6 +97,10 @@ func (f *feed) get(ctx context.Context, name string, from int64) (*http.Response
 	}
 	response, err := f.http.Do(request)
 	if err != nil {
+		var asked *url.Error // which begins with the method and the address
+		if errors.As(err, &asked) {
+			err = asked.Err
+		}
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	return response, nil

@@ -241,7 +241,23 @@ func (u *Updater) Install(ctx context.Context, program string, in io.Reader, say
 	}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, say, say
-	return cmd.Run()
+	if err := cmd.Run(); err != nil {
+		return notInstalled(u.config.Version, filepath.Base(command[0]), say != nil, err)
+	}
+	return nil
+}
+
+// notInstalled says what came of asking for the administrator's rights; heard is whether the person has read what the installer said.
+func notInstalled(running, way string, heard bool, err error) error {
+	var exit *exec.ExitError
+	if way == "pkexec" && errors.As(err, &exit) && (exit.ExitCode() == 126 || exit.ExitCode() == 127) { // as its manual has it
+		return fmt.Errorf("the rights of the administrator were not given, and version %s is still here", running)
+	}
+	err = fmt.Errorf("it could not be installed, and version %s is still here: %w", running, err)
+	if !heard {
+		err = fmt.Errorf("%w; `forevervm update install` in a terminal says why", err)
+	}
+	return err
 }
 
 const lookEvery = 24 * time.Hour

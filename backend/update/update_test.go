@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -349,6 +350,22 @@ func TestAnInstallerThatFailsIsTold(t *testing.T) {
 	for _, path := range left {
 		if _, err := os.Stat(filepath.Join(path, "forevervm-1.1.0.deb")); err == nil {
 			t.Errorf("%s is left behind", path)
+		}
+	}
+}
+
+func TestWhoeverDoesNotGiveTheRightsIsToldSo(t *testing.T) {
+	for _, one := range []struct {
+		way, status, want string
+		heard             bool
+	}{
+		{"pkexec", "126", "the rights of the administrator were not given, and version 1.0.0 is still here", false},
+		{"pkexec", "3", "it could not be installed, and version 1.0.0 is still here: exit status 3; `forevervm update install` in a terminal says why", false},
+		{"sudo", "126", "it could not be installed, and version 1.0.0 is still here: exit status 126", true},
+	} {
+		err := exec.CommandContext(t.Context(), "sh", "-c", "exit "+one.status).Run()
+		if got := notInstalled("1.0.0", one.way, one.heard, err); got.Error() != one.want {
+			t.Errorf("%s, %s: %v", one.way, one.status, got)
 		}
 	}
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout } from 'node:timers/promises';
 
-const programs = new URL('../../build/bin/', import.meta.url).pathname;
+export const programs = new URL('../../build/bin/', import.meta.url).pathname;
 
 /** A real daemon with a home of its own. */
 export class Daemon {
@@ -15,17 +15,18 @@ export class Daemon {
   readonly user = join(this.home, 'user');
   url = '';
 
-  /** With variables that only the daemon itself gets, and a command before its own that makes its surroundings. */
+  /** With variables that only the daemon itself gets, a command before its own that makes its surroundings, and the folder of its program. */
   constructor(
     private readonly extra: NodeJS.ProcessEnv = {},
     private readonly surroundings: string[] = [],
+    public bin = programs,
   ) {}
 
   private process: ChildProcess | null = null;
 
   /** Starts it, or starts it again: at the same address, with the same token. */
   async start(): Promise<void> {
-    const [command = '', ...args] = [...this.surroundings, join(programs, 'forevervm'), 'serve'];
+    const [command = '', ...args] = [...this.surroundings, join(this.bin, 'forevervm'), 'serve'];
     const started = spawn(command, args, {
       env: {
         ...this.env,
@@ -58,7 +59,7 @@ export class Daemon {
 
   /** What the command line program prints. */
   cli(...args: string[]): string {
-    return execFileSync(join(programs, 'forevervm'), args, { env: this.env, encoding: 'utf8' });
+    return execFileSync(join(this.bin, 'forevervm'), args, { env: this.env, encoding: 'utf8' });
   }
 
   /** An address that opens the page, once. */

@@ -136,6 +136,57 @@ describe('running code', () => {
     await formula.frameLocator('iframe').locator('math msup').waitFor();
   });
 
+  it(
+    'draws of thirty figures only those near what is visible, and moves nothing for it',
+    { timeout: 180_000 },
+    async () => {
+      const { page } = tab;
+      await tab.newMachine();
+      await page.evaluate(() => {
+        const seen = { most: 0, shifts: 0 };
+        (window as unknown as { seen: typeof seen }).seen = seen;
+        new MutationObserver(() => {
+          seen.most = Math.max(seen.most, document.querySelectorAll('iframe').length);
+        }).observe(document.body, { childList: true, subtree: true });
+        new PerformanceObserver((list) => {
+          for (const { value } of list.getEntries() as unknown as { value: number }[])
+            seen.shifts += value;
+        }).observe({ type: 'layout-shift' });
+      });
+      const seen = () =>
+        page.evaluate(() => (window as unknown as { seen: { most: number; shifts: number } }).seen);
+      await tab.runToEnd(
+        1,
+        'import plotly.express as px\nfor i in range(30):\n    px.bar(y=[i, 1, 2], title=f"Figure {i}").show()\n"end"',
+      );
+      const figures = tab.step(1).locator('.figure');
+      await expect.poll(() => figures.count()).toBe(30);
+      const drawn = (i: number) => figures.nth(i).frameLocator('iframe').getByText(`Figure ${i}`);
+      const top = async (i: number) => {
+        await figures.nth(i).evaluate((figure) => figure.scrollIntoView({ block: 'start' }));
+        await drawn(i).waitFor();
+        const { y = NaN, height = NaN } = (await figures.nth(i).boundingBox()) ?? {};
+        return [Math.round(y), Math.round(height)];
+      };
+      const places = [];
+      for (const i of [0, 15, 29]) places.push(await top(i));
+      await expect.poll(() => page.locator('iframe').count()).toBeLessThanOrEqual(5);
+      expect(await figures.first().locator('iframe').count()).toBe(0);
+      await figures
+        .first()
+        .getByText('drawn when it comes into view')
+        .waitFor({ state: 'attached' });
+
+      // From here on nothing may move but by scrolling.
+      const before = (await seen()).shifts;
+      const again = [];
+      for (const i of [0, 15, 29]) again.push(await top(i));
+      expect(again).toEqual(places);
+      expect((await seen()).shifts).toBe(before);
+      expect((await seen()).most).toBeLessThanOrEqual(6);
+    },
+  );
+
   it('does not draw a figure again by itself that held up the page', async () => {
     const { page } = tab;
     await tab.newMachine();

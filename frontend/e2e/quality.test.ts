@@ -56,6 +56,12 @@ for (const dark of [false, true]) {
         4,
         'plot = __import__("matplotlib.pyplot").pyplot.plot([1])\ndf = pd.DataFrame({"x": [1]})',
       );
+      const editor = page.getByRole('textbox', { name: 'Python code' });
+      await editor.fill('pd.DataFrame');
+      await editor.press('Shift+Tab');
+      await page.getByRole('tooltip').waitFor();
+      expect(await violations(tab)).toEqual([]);
+      await editor.press('Escape');
       for (const name of ['Plots', 'Variables', 'Checkpoints', 'About']) {
         const panel = await tab.side(name);
         await panel
@@ -71,7 +77,14 @@ for (const dark of [false, true]) {
       await page.getByRole('dialog').waitFor({ state: 'detached' });
       await page.getByRole('button', { name: 'Hide the panel' }).click();
       await page.getByRole('button', { name: 'Settings' }).click();
-      for (const name of ['Appearance', 'Storage', 'Engines', 'AI apps', 'Diagnostics']) {
+      for (const name of [
+        'Appearance',
+        'Storage',
+        'Engines',
+        'AI apps',
+        'Updates',
+        'Diagnostics',
+      ]) {
         await page.getByRole('dialog').getByRole('button', { name, exact: true }).click();
         expect(await violations(tab)).toEqual([]);
       }

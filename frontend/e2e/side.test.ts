@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Browser } from 'playwright-core';
+import type { Browser, Locator } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { launch, Tab } from './browser';
 import { Daemon } from './daemon';
@@ -74,6 +74,52 @@ it('collects the plots, leads back to their steps, saves and copies them', async
   await page.getByText('The picture was copied.').waitFor();
   const copied = await page.evaluate(async () => (await navigator.clipboard.read())[0]?.types);
   expect(copied).toContain('image/png');
+});
+
+it('saves an interactive figure as a picture, and takes nothing else for one', async () => {
+  const { page } = tab;
+  await tab.newMachine();
+  const step = await tab.runToEnd(
+    1,
+    'import plotly.express as px\npx.bar(y=[3, 1, 4], title="To be saved")',
+  );
+  const plots = await tab.side('Plots');
+  const saved = async (button: Locator): Promise<[string, Buffer]> => {
+    const [file] = await Promise.all([page.waitForEvent('download'), button.click()]);
+    return [file.suggestedFilename(), readFileSync(await file.path())];
+  };
+  for (const [place, png, svg, name] of [
+    [plots, 'PNG', 'SVG', /-1\.\w+$/],
+    [step, 'Save this figure as PNG', 'Save this figure as SVG', /^figure\.\w+$/],
+  ] as const) {
+    await place.frameLocator('iframe').getByText('To be saved').waitFor();
+    const [pngName, picture] = await saved(place.getByRole('button', { name: png }));
+    expect([picture.subarray(1, 4).toString(), pngName.endsWith('.png')]).toEqual(['PNG', true]);
+    expect(picture.readUInt32BE(20)).toBe(900); // twice as sharp as it is high
+    const [svgName, drawing] = await saved(place.getByRole('button', { name: svg }));
+    expect(drawing.toString()).toMatch(/^<svg[^]*To be saved[^]*<\/svg>$/);
+    expect([pngName, svgName]).toEqual([expect.stringMatching(name), expect.stringMatching(name)]);
+  }
+  await tab.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  await plots.getByRole('button', { name: 'Copy the picture' }).click();
+  await page.getByText('The picture was copied.').waitFor();
+
+  // A frame that is not ours any more.
+  const downloads: string[] = [];
+  page.on('download', (file) => downloads.push(file.suggestedFilename()));
+  const answers = async (toImage: string): Promise<void> => {
+    await step.frameLocator('iframe').locator('html').evaluate(`Plotly.toImage = ${toImage}`);
+    await step.getByRole('button', { name: 'Save this figure as SVG' }).click();
+  };
+  const alert = step.getByRole('alert');
+  await answers('async () => "<html><script>top.pwned = 1</script></html>"');
+  await alert.getByText('none that can be saved').waitFor();
+  await answers('async () => "<svg>" + " ".repeat(100 << 20) + "</svg>"');
+  await alert.getByText('too large').waitFor();
+  await answers('() => new Promise(() => undefined)');
+  await alert.getByText('no picture within 20 seconds').waitFor({ timeout: 30_000 });
+  expect(downloads).toEqual([]);
+  expect(await page.evaluate(() => 'pwned' in window)).toBe(false);
 });
 
 it('tells the variables after each step, and does not wake a machine for them', async () => {
@@ -193,4 +239,80 @@ it('says what a machine takes and how programs reach it; the panel is moved and 
   await page.reload();
   await tab.step(1).waitFor();
   expect(await page.getByRole('tab').count()).toBe(0);
+});
+
+it('tells what a name is by Shift+Tab and under the mouse, and wakes no machine for the mouse', async () => {
+  const { page } = tab;
+  await tab.newMachine();
+  await tab.runToEnd(
+    1,
+    'def greet(name: str, loud: bool = False) -> str:\n    """Greets somebody <b>kindly</b>."""\n    return name',
+  );
+  const editor = page.getByRole('textbox', { name: 'Python code' });
+  const told = page.getByRole('tooltip');
+  /** A machine that has no time to tell says so: then it is asked again. */
+  const ask = async (text: string): Promise<void> => {
+    const [found, busy] = [told.getByText(text), told.getByText('could not tell in time')];
+    for (;;) {
+      await editor.press('Shift+Tab');
+      await found.or(busy).waitFor();
+      if (await found.isVisible()) return;
+      await editor.press('Escape');
+    }
+  };
+  await editor.fill('greet("Ada")');
+  await ask('greet(name: str, loud: bool = False) -> str');
+  await told.getByText('Greets somebody <b>kindly</b>.').waitFor();
+  await page.locator('[aria-live]').getByText('Greets somebody').waitFor({ state: 'attached' });
+  // A second time it leads into what is told; Escape leads back, and closes it.
+  await editor.press('Shift+Tab');
+  await expect.poll(() => told.evaluate((tip) => document.activeElement === tip)).toBe(true);
+  await page.keyboard.press('Escape');
+  await told.waitFor({ state: 'detached' });
+  await expect.poll(() => editor.evaluate((e) => document.activeElement === e)).toBe(true);
+  await ask('Greets somebody');
+  await editor.press('Escape');
+  await told.waitFor({ state: 'detached' });
+  await ask('Greets somebody');
+  await editor.press('Home');
+  await told.waitFor({ state: 'detached' });
+
+  const word = editor.getByText('greet', { exact: false });
+  await word.hover({ position: { x: 20, y: 8 } });
+  await told.getByText('Greets somebody').waitFor();
+  await editor.press('Escape');
+  await told.waitFor({ state: 'detached' });
+
+  // What is not known says so; indented code moves back; an empty editor lets go.
+  await editor.fill('unheard_of');
+  await ask('Nothing is known of this name yet.');
+  await editor.fill('    ');
+  await editor.press('Shift+Tab');
+  await editor.getByText('Write Python, then').waitFor(); // as in an empty one
+  await editor.press('Shift+Tab');
+  expect(await editor.evaluate((e) => document.activeElement === e)).toBe(false);
+
+  // What would run for ever runs for no longer than a moment.
+  await tab.runToEnd(
+    2,
+    'class Slow:\n    def __getattr__(self, name):\n        while True: pass\nslow = Slow()',
+  );
+  await editor.fill('slow.x');
+  await editor.press('Shift+Tab');
+  await told.waitFor({ timeout: 5_000 });
+
+  await editor.press('Escape');
+
+  await tab.menu('Put to sleep');
+  const asleep = page.locator('main header').getByText('Asleep');
+  await asleep.waitFor();
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(request.url()));
+  await editor.fill('greet("Ada")');
+  await page.mouse.move(0, 0);
+  await word.hover({ position: { x: 20, y: 8 } });
+  await page.waitForTimeout(1_500);
+  expect(asked.filter((url) => url.endsWith('/inspect'))).toEqual([]);
+  await asleep.waitFor();
+  await ask('Greets somebody');
 });

@@ -101,6 +101,24 @@ export const words = {
     collect: 'Collect it',
   },
 
+  updates: {
+    title: 'Updates',
+    runs: (version: string) => `This is version ${version}.`,
+    newest: (when: string) => `There was nothing newer ${when}.`,
+    newer: (version: string) => `Version ${version} is there`,
+    what: 'Your machines are saved for it, and go on afterwards. Your computer may ask for the administrator’s password.',
+    install: (size: string) => `Download ${size} and install`,
+    installReady: 'Install',
+    loading: (here: string, size: string) => `Downloading: ${here} of ${size}`,
+    installing: 'Installing. Your computer may ask for the administrator’s password…',
+    byHand:
+      'There is no package of it for this computer: install it in the way in which you got this one.',
+    check: 'Look for newer versions once a day',
+    look: 'Look now',
+    installed: (version: string) =>
+      `ForeverVM ${version} is installed. Open this window or page anew to see what is new in it.`,
+  },
+
   welcome: {
     title: 'Your AI can run code here, safely',
     text: 'A machine is a sandbox on your own computer. Code that runs in it cannot see your files or your network, only the public internet. What it computes stays there for as long as you want, and you can watch every step.',
@@ -365,6 +383,11 @@ export const words = {
     rich: 'Table or formatted output of this step',
     pictureFailed: 'The picture could not be loaded.',
     enlarge: 'Enlarge the picture',
+    figureWaits: 'This figure is drawn when it comes into view.',
+    saveFigure: (format: string) => `Save this figure as ${format.toUpperCase()}`,
+    noPicture: 'There is no picture of this figure yet, or none that can be saved.',
+    hugePicture: 'The picture of this figure is too large to be saved.',
+    slowPicture: 'The figure gave no picture within 20 seconds. It may hold too much.',
   },
 
   editor: {
@@ -373,6 +396,8 @@ export const words = {
     run: 'Run',
     queue: 'Run next',
     hint: 'Shift+Enter',
+    busy: 'The machine could not tell in time: it is busy, or what tells it takes too long. Try again.',
+    unknown: 'Nothing is known of this name yet.',
   },
 
   checkpoint: {

@@ -14,6 +14,7 @@ import type {
   HostedAccount,
   HostedLogin,
   HostedSignup,
+  Inspection,
   Instruction,
   Item,
   Machine,
@@ -28,6 +29,7 @@ import type {
   Status,
   Table,
   TableQuery,
+  Update,
   Variable,
 } from './types';
 import { Http } from './http';
@@ -41,6 +43,11 @@ export class Api {
   settings = () => this.http.json<Settings>('/api/settings');
   changeSettings = (json: SettingsChange) =>
     this.http.json<Settings>('/api/settings', { method: 'PATCH', json });
+
+  /** What is known of newer releases. */
+  update = () => this.http.json<Update>('/api/update');
+  lookForUpdate = () => this.http.json<Update>('/api/update/look', { method: 'POST' });
+  installUpdate = () => this.http.json<Update>('/api/update/install', { method: 'POST' });
 
   /** Steps whose code or output has all of the words, newest first. */
   async search(q: string, limit: number, signal: AbortSignal): Promise<SearchHit[]> {
@@ -179,6 +186,14 @@ export class Api {
 
   complete = (name: string, code: string, cursor: number, signal: AbortSignal) =>
     this.http.json<Completions>(at(name, 'complete'), {
+      method: 'POST',
+      json: { code, cursor },
+      signal,
+    });
+
+  /** What is known of the name at a cursor. Wakes a machine that is not in memory. */
+  inspect = (name: string, code: string, cursor: number, signal: AbortSignal) =>
+    this.http.json<Inspection>(at(name, 'inspect'), {
       method: 'POST',
       json: { code, cursor },
       signal,

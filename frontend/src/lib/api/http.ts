@@ -13,6 +13,11 @@ export class ApiError extends Error {
   }
 }
 
+/** Whether a machine could not answer a question in the time that it has for one. */
+export function isBusy(reason: unknown): boolean {
+  return reason instanceof ApiError && reason.message.includes('busy:');
+}
+
 /** The daemon did not answer at all. */
 export class Unreachable extends Error {
   constructor() {

@@ -1,15 +1,16 @@
 /**
- * The only script that runs in a frame with a machine's HTML: it tells the page how high the content is. The page's and
+ * The only script that runs in a frame with a machine's HTML: it tells the page how high the content is, of a figure once there is any. The page's and
  * the frame's policies allow it by its digest, for a frame with a figure also Plotly and FIGURE_SCRIPT, and nothing else. Imported by vite.config.ts: keep it
  * free of imports.
  */
 export const FRAME_SCRIPT =
-  'const report=()=>parent.postMessage({forevervmHeight:document.documentElement.offsetHeight},"*");' +
+  'const report=()=>document.querySelector("#plot:empty")||' +
+  'parent.postMessage({forevervmHeight:document.documentElement.offsetHeight},"*");' +
   'new ResizeObserver(report).observe(document.documentElement);report();';
 
 /**
  * Draws the figure that stands beside it, with Plotly, which the frame has run before. What is too large for any screen is cut down; a click on "download" could
- * not save anything from within such a frame. Nobody is told of maps that cannot be fetched but who looks at the figure.
+ * not save anything from within such a frame, so the page asks for a picture (see picture.ts). Nobody is told of maps that cannot be fetched but who looks at the figure.
  */
 export const FIGURE_SCRIPT =
   'for(const kind of["error","unhandledrejection"])addEventListener(kind,(e)=>e.preventDefault());' +
@@ -19,4 +20,9 @@ export const FIGURE_SCRIPT =
   'await Plotly.newPlot("plot",figure.data||[],layout,' +
   '{responsive:true,displaylogo:false,modeBarButtonsToRemove:["toImage"],plotlyServerURL:""});' +
   'if(figure.frames)await Plotly.addFrames("plot",figure.frames)})()' +
-  '.catch((e)=>{document.getElementById("plot").textContent="This figure cannot be drawn: "+(e&&e.message||e)});';
+  '.catch((e)=>{document.getElementById("plot").textContent="This figure cannot be drawn: "+(e&&e.message||e)});' +
+  'addEventListener("message",async({source,data})=>{if(source!==parent||!data||!data.forevervmPicture)return;' +
+  'const{forevervmPicture,format}=data,png=format==="png";let picture;' +
+  'try{const made=await Plotly.toImage("plot",{format,width:null,height:null,scale:png?2:1,imageDataOnly:true});' +
+  'picture=new Blob([png?Uint8Array.from(atob(made),(c)=>c.charCodeAt(0)):made])}catch{}' +
+  'parent.postMessage({forevervmPicture,picture},"*")});';

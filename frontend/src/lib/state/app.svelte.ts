@@ -22,6 +22,7 @@ import { ARCHIVED, Machines } from './machines.svelte';
 import { Timeline } from './timeline.svelte';
 import { Kept, isBoolean, isNumber, isString } from './kept.svelte';
 import { Toasts } from './toasts.svelte';
+import { Updates } from './updates.svelte';
 import { Vitals } from './vitals.svelte';
 
 const LOST_SHOWN_AFTER_MS = 1_200;
@@ -58,6 +59,8 @@ export class App {
 
   readonly appearance = new Appearance();
   settingsShown = $state(false);
+  /** Which part of the settings is shown, or was last. */
+  settingsSection = $state('');
   paletteShown = $state(false);
 
   readonly vitals = new Vitals();
@@ -65,6 +68,10 @@ export class App {
   readonly aiApps = new AiApps(() => this.api);
   readonly hosted = new HostedAccounts(() => this.api);
   readonly toasts = new Toasts();
+  readonly updates = new Updates(
+    () => this.api,
+    (version) => this.toasts.info(words.updates.installed(version)),
+  );
   readonly selected = $derived(
     this.selectedId === null ? undefined : this.machines.get(this.selectedId),
   );
@@ -144,6 +151,7 @@ export class App {
 
   close(): void {
     this.stop.abort();
+    this.updates.close();
     clearTimeout(this.lostTimer);
   }
 
@@ -337,6 +345,7 @@ export class App {
     this.online = true;
     this.stranger = false;
     this.trouble = '';
+    void this.updates.load();
     if (resumed) void this.timeline?.retry();
     else void this.loadAll();
   }

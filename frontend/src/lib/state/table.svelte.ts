@@ -1,5 +1,5 @@
 import type { Api } from '$lib/api/api';
-import { ApiError } from '$lib/api/http';
+import { isBusy } from '$lib/api/http';
 import type { Table, TableFilter, TableSort } from '$lib/api/types';
 import { parseFilter } from '$lib/filters';
 import { words } from '$lib/words';
@@ -101,6 +101,6 @@ export class TableLook {
 }
 
 function sentence(reason: unknown): string {
-  if (reason instanceof ApiError && reason.message.includes('busy:')) return words.table.busy;
+  if (isBusy(reason)) return words.table.busy;
   return reason instanceof Error ? reason.message : String(reason);
 }

@@ -6,6 +6,7 @@ import Connections from './Connections.svelte';
 import Diagnostics from './Diagnostics.svelte';
 import Engines from './Engines.svelte';
 import Storage from './Storage.svelte';
+import Updates from './Updates.svelte';
 
 export interface SectionProps {
   app: App;
@@ -25,5 +26,6 @@ export const SECTIONS: readonly [Section, ...Section[]] = [
   { id: 'storage', label: words.settings.storage, view: Storage },
   { id: 'engines', label: words.settings.engines, view: Engines },
   { id: 'apps', label: words.apps.title, view: Connections },
+  { id: 'updates', label: words.updates.title, view: Updates },
   { id: 'diagnostics', label: words.settings.diagnostics, view: Diagnostics },
 ];
