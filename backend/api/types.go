@@ -19,6 +19,7 @@ type Machine struct {
 	LastActiveAt time.Time         `json:"last_active_at"`
 	ExpiresAt    *time.Time        `json:"expires_at"`
 	DeletedAt    *time.Time        `json:"deleted_at,omitempty"`
+	Client       *Client           `json:"client,omitempty"` // that sent the last instruction, or made it; absent where that is not known
 	Parent       *Parent           `json:"parent,omitempty"`
 	NextSeq      int               `json:"next_seq"`
 	RunningSeq   *int              `json:"running_seq,omitempty"`

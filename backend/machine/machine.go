@@ -56,6 +56,9 @@ type Machine struct {
 	ExpiresAt    *time.Time // moves to the bin then; nil for never
 	DeletedAt    *time.Time // when it was moved to the bin; nil when it is not there
 
+	// Client is the program that sent the last instruction, or made the machine while there is none; empty where that is not known.
+	Client Client
+
 	// Network is what the machine may reach, as far as the settings do not say.
 	Network NetworkPolicy
 
@@ -83,11 +86,21 @@ type Stats struct {
 	CPUSeconds  float64 // since it came into memory
 }
 
+// UsedBy takes note of an instruction that was sent to the machine, and says whether that has changed what is on record of it.
+func (m *Machine) UsedBy(in Instruction) bool {
+	before := m.Client
+	m.Client = in.Client
+	return m.Client != before
+}
+
 // Client is the program that sent an instruction.
 type Client struct {
 	Name    string // "Claude Desktop", "forevervm-sdk python", "window", …
 	Version string
 }
+
+// clean is the client fit to be shown and logged.
+func (c Client) clean() Client { return Client{Name: cleanLine(c.Name), Version: cleanLine(c.Version)} }
 
 // InstructionStatus is where an instruction is.
 type InstructionStatus string

@@ -17,6 +17,7 @@ type CreateOptions struct {
 	Image     string // default "base"
 	ExpiresAt *time.Time
 	Network   NetworkPolicy
+	Client    Client
 }
 
 // Change is what may be changed of a machine; nil fields stay.

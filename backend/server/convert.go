@@ -23,6 +23,9 @@ func machineJSON(m machine.Machine) api.Machine {
 	if out.Tags == nil {
 		out.Tags = map[string]string{}
 	}
+	if m.Client.Name != "" {
+		out.Client = &api.Client{Name: m.Client.Name, Version: m.Client.Version}
+	}
 	if m.Parent != nil {
 		out.Parent = &api.Parent{ID: string(m.Parent.ID), Name: m.Parent.Name, LastSeq: m.Parent.LastSeq}
 	}

@@ -358,6 +358,72 @@ describe('a machine', () => {
     await tab.machines.filter({ hasText: 'Thesis' }).waitFor();
   });
 
+  it('is in the group of who uses it, in a list that is grouped from then on', async () => {
+    const { page } = tab;
+    const headers = {
+      authorization: `Bearer ${daemon.cli('token').trim()}`,
+      'content-type': 'application/json',
+    };
+    for (const [name, client] of [
+      ['ours-1', 'Cursor/1'],
+      ['ours-2', 'window/1'],
+      ['ours-3', 'Claude Desktop/1'],
+      ['ours-4', 'Cursor/1'],
+    ]) {
+      const made = await fetch(`${daemon.url}/api/machines`, {
+        method: 'POST',
+        headers: { ...headers, 'x-forevervm-client': client ?? '' },
+        body: JSON.stringify({ name, title: name }),
+      });
+      expect(made.ok).toBe(true);
+    }
+    const list = page.getByRole('listbox', { name: 'Machines' });
+    const shown = () =>
+      list
+        .locator('.heading, .title')
+        .allTextContents()
+        .then((texts) => texts.map((text) => text.replace(/\s+/g, ' ').trim()));
+    await page.getByRole('searchbox').fill('ours-');
+    await expect.poll(shown).toEqual(['ours-4', 'ours-3', 'ours-2', 'ours-1']);
+    await page.getByRole('button', { name: 'Group by who uses them' }).click();
+    const groups = ['Y You 1', 'ours-2', 'C Claude Desktop 1', 'ours-3', 'C Cursor 2'];
+    await expect.poll(shown).toEqual([...groups, 'ours-4', 'ours-1']);
+
+    // Keys lead over the headings, and who listens hears whose machine it is.
+    await list.focus();
+    for (const [key, name, who] of [
+      ['Home', 'ours-2', 'You'],
+      ['ArrowDown', 'ours-3', 'Claude Desktop'],
+      ['End', 'ours-1', 'Cursor'],
+    ] as const) {
+      await page.keyboard.press(key);
+      const option = page.getByRole('option', {
+        name: new RegExp(`${name}.*${who}`),
+        selected: true,
+      });
+      await option.waitFor();
+      expect(await list.getAttribute('aria-activedescendant')).toBe(
+        await option.getAttribute('id'),
+      );
+    }
+    expect(await page.getByRole('option', { selected: true }).getAttribute('aria-posinset')).toBe(
+      '4',
+    );
+
+    daemon.cli('exec', 'ours-3', '1');
+    const after = ['C Command line 1', 'ours-3', 'C Cursor 2', 'ours-4', 'ours-1'];
+    await expect.poll(shown).toEqual(['Y You 1', 'ours-2', ...after]);
+    await page.reload();
+    await page.getByRole('searchbox').fill('ours-');
+    await expect.poll(shown).toEqual(['Y You 1', 'ours-2', ...after]);
+    await page.getByRole('searchbox').fill('nothing like it');
+    await page.getByText('Nothing matches').waitFor();
+    await page.getByRole('searchbox').fill('ours-');
+    await page.getByRole('button', { name: 'Group by who uses them' }).click();
+    await expect.poll(shown).toEqual(['ours-3', 'ours-4', 'ours-2', 'ours-1']);
+    for (const name of await shown()) daemon.cli('machine', 'purge', name);
+  });
+
   it('is deleted, brought back by Undo, and removed for good from the bin', async () => {
     const { page } = tab;
     const name = await tab.newMachine();

@@ -64,6 +64,8 @@ for (const dark of [false, true]) {
           .waitFor();
         expect(await violations(tab)).toEqual([]);
       }
+      await page.getByRole('button', { name: 'Group by who uses them' }).click();
+      expect(await violations(tab)).toEqual([]);
       await (await tab.side('Variables')).getByRole('button', { name: 'df' }).click();
       await page.getByText('1–1 of 1').waitFor();
       expect(await violations(tab)).toEqual([]);

@@ -3,6 +3,7 @@ import type { AppState, Instruction, MachineState } from './api/types';
 /** What the page says, in one place. Plain words: the reader need not know what a process or a checkpoint file is. */
 export const words = {
   product: 'ForeverVM',
+  you: 'You',
 
   states: {
     swapped: 'Asleep',
@@ -42,6 +43,8 @@ export const words = {
     which: 'Which machines',
     shown: { all: 'All', awake: 'Awake', asleep: 'Asleep', archived: 'Archived' },
     noneOfThese: 'There are none of these.',
+    group: 'Group by who uses them',
+    unused: 'Not used from here yet',
     history: 'In the history',
     settings: 'Settings',
     createWith: 'New machine with…',
@@ -487,6 +490,7 @@ export const words = {
     steps: 'Steps',
     made: 'Made',
     active: 'Last used',
+    user: 'Used by',
     expires: 'Expires',
     parent: 'Made from',
     limit: 'Memory limit',
@@ -594,7 +598,7 @@ export function outcome(instruction: Instruction): string | null {
 /** Who ran a step. This page's own are the reader's. */
 export function author(client: Instruction['client']): string {
   const { name } = client;
-  if (name === 'window' || name === 'browser') return 'You';
+  if (name === 'window' || name === 'browser') return words.you;
   if (name === '') return 'A program';
   if (name === 'forevervm CLI') return 'Command line';
   const sdk = /^(?:forevervm-sdk[ -]?)?(python|javascript|rust)(?: \(\w+\))?$/i.exec(name)?.[1];

@@ -1467,6 +1467,8 @@ export interface components {
       expires_at: string | null;
       /** Format: date-time */
       deleted_at?: string;
+      /** @description The program that sent the last instruction, or made the machine while there is none; absent where that is not known */
+      client?: components['schemas']['Client'];
       parent?: components['schemas']['Parent'];
       next_seq: number;
       running_seq?: number;
