@@ -9,6 +9,7 @@ type Machine struct {
 	ID           string            `json:"id"`
 	Name         string            `json:"name"`
 	Title        string            `json:"title,omitempty"`
+	DerivedTitle string            `json:"derived_title,omitempty"` // what its first code says that it is for
 	Tags         map[string]string `json:"tags"`
 	Engine       string            `json:"engine"`
 	Image        string            `json:"image"`

@@ -201,13 +201,13 @@ func (r *remote) record(ctx context.Context, in machine.InstructionRecord) error
 	r.mu.Lock()
 	rec := r.rec
 	r.mu.Unlock()
-	another := in.Client != stopper && rec.UsedBy(in.Instruction)
+	changed := in.Client != stopper && rec.UsedBy(in.Instruction)
 	begun := &writing{done: make(chan struct{})}
 	r.s.spawn(func() { r.follow(in, begun) })
 	defer close(begun.done)
 	// Without waiting for the disk: a power cut may take the record, which then counts as sent from elsewhere. What it did is the service's.
 	begun.err = r.s.records.Write(ctx, func(w machine.Writer) error {
-		if another {
+		if changed {
 			if err := w.PutMachine(rec); err != nil {
 				return err
 			}
@@ -219,7 +219,7 @@ func (r *remote) record(ctx context.Context, in machine.InstructionRecord) error
 	}
 	shown := r.shown()
 	r.mu.Lock()
-	r.rec.Client = rec.Client
+	r.rec.Client, r.rec.DerivedTitle = rec.Client, rec.DerivedTitle
 	r.rec.NextSeq = max(r.rec.NextSeq, in.Seq+1)
 	r.rec.LastActiveAt = in.QueuedAt
 	r.open = append(r.open, in.Seq)

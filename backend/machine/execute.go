@@ -110,12 +110,12 @@ func (s *Service) Execute(ctx context.Context, name string, opts ExecuteOptions)
 		in.running(now)
 	}
 	rec := e.rec
-	another := rec.UsedBy(in.Instruction)
+	changed := rec.UsedBy(in.Instruction)
 	err = s.store.Write(ctx, func(w Writer) error {
 		if err := putEnded(w, cancelled); err != nil {
 			return err
 		}
-		if another { // rarely: the same program sends most of them
+		if changed { // rarely: the same program sends most of them
 			if err := w.PutMachine(rec); err != nil {
 				return err
 			}

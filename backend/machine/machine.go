@@ -41,7 +41,11 @@ type Machine struct {
 	ID   ID
 	Name string // unique among all machines, the bin included; friendly, like brave-otter-42
 	// Title is what a person or a model calls it; empty when nobody did.
-	Title    string
+	Title string
+	// DerivedTitle is what its first code says that it is for, for people who see it without a title; at most 60 characters that can all be seen. Empty
+	// while no code has said anything.
+	DerivedTitle string
+
 	Tags     map[string]string
 	Engine   string // "native", "docker", "hosted"
 	Image    string // "base", "ml"
@@ -88,9 +92,12 @@ type Stats struct {
 
 // UsedBy takes note of an instruction that was sent to the machine, and says whether that has changed what is on record of it.
 func (m *Machine) UsedBy(in Instruction) bool {
-	before := m.Client
+	client, title := m.Client, m.DerivedTitle
 	m.Client = in.Client
-	return m.Client != before
+	if m.DerivedTitle == "" {
+		m.DerivedTitle = titleOf(in.Code)
+	}
+	return m.Client != client || m.DerivedTitle != title
 }
 
 // Client is the program that sent an instruction.

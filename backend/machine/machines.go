@@ -214,7 +214,7 @@ func (f *Filter) matches(m Machine) bool {
 	if f.Text == "" {
 		return true
 	}
-	hay := []string{m.Name, m.Title}
+	hay := []string{m.Name, m.Title, m.DerivedTitle}
 	for k, v := range m.Tags {
 		hay = append(hay, k, v)
 	}

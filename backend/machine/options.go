@@ -48,7 +48,7 @@ type Filter struct {
 	Engine        string
 	CreatedAfter  *time.Time
 	CreatedBefore *time.Time
-	Text          string // in name, title, tags
+	Text          string // in name, titles, tags
 	Deleted       bool   // the bin instead of the others
 	Cursor        string
 	Limit         int // default 100, at most 1000; -1 for all

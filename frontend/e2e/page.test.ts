@@ -317,6 +317,33 @@ describe('a machine', () => {
     await expect.poll(() => tab.machines.count()).toBe(1);
   });
 
+  it('is called by what its first code says until somebody gives it a title', async () => {
+    const { page } = tab;
+    const name = await tab.newMachine();
+    const heading = (text: string) => page.getByRole('heading', { name: text, exact: true });
+    await tab.runToEnd(1, 'import math');
+    await heading(name).waitFor();
+    await tab.runToEnd(2, '\n# Area of the \u202efirst\u202c circle\nmath.pi * 3**2');
+    await heading('Area of the first circle').waitFor();
+    await page.locator('main header').getByText(name).waitFor();
+    await tab.machines.filter({ hasText: 'Area of the first circle' }).waitFor();
+    expect(daemon.cli('machine', 'list')).toMatch(new RegExp(`${name} .*Area of the first circle`));
+
+    await tab.menu('Name and tags');
+    const title = page.getByLabel('Title');
+    expect(await title.inputValue()).toBe('');
+    expect(await title.getAttribute('placeholder')).toBe('Area of the first circle');
+    await title.fill('Circles');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await heading('Circles').waitFor();
+    await page.getByRole('searchbox').fill('area circles');
+    await expect.poll(() => tab.machines.count()).toBe(1);
+    await tab.menu('Name and tags');
+    await title.fill('');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await heading('Area of the first circle').waitFor();
+  });
+
   it('is made with what the person wants, found by what ran in it, exported and archived', async () => {
     const { page } = tab;
     await page.getByRole('button', { name: 'New machine with…' }).click();
@@ -502,12 +529,12 @@ describe('the daemon', () => {
 
   it('may fail to load: the page says so, and loads when asked or when the daemon is back', async () => {
     const { page } = tab;
-    const name = await tab.newMachine();
+    await tab.newMachine();
     await tab.runToEnd(1, '6 * 7');
     const failing = '**/api/machines/*/instructions?**';
     await page.route(failing, (route) => route.abort());
     await page.reload();
-    await page.getByRole('heading', { name }).waitFor();
+    await page.getByRole('heading', { name: '6 * 7' }).waitFor();
     await page.getByText('The work so far could not be loaded.').waitFor();
     expect(await page.getByText('does not exist any more').count()).toBe(0);
     await page.unroute(failing);

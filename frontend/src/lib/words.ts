@@ -1,4 +1,4 @@
-import type { AppState, Instruction, MachineState } from './api/types';
+import type { AppState, Instruction, Machine, MachineState } from './api/types';
 
 /** What the page says, in one place. Plain words: the reader need not know what a process or a checkpoint file is. */
 export const words = {
@@ -258,8 +258,8 @@ export const words = {
       py: 'Export the code',
     },
     sentenceCopy: 'Copy a sentence to go on with it',
-    sentence: (name: string, title: string) =>
-      `Go on in the ForeverVM machine ${name}${title === name ? '' : ` (“${title}”)`}: everything from before is still there. Look at its variables first.`,
+    sentence: (name: string, title: string | undefined) =>
+      `Go on in the ForeverVM machine ${name}${title ? ` (“${title}”)` : ''}: everything from before is still there. Look at its variables first.`,
     sentenceCopied: 'Copied. Paste it to your AI app.',
     remove: 'Delete',
     removed: (name: string) => `${name} was moved to the bin.`,
@@ -606,7 +606,7 @@ export function author(client: Instruction['client']): string {
   return name;
 }
 
-/** A machine's title, or its name. */
-export function title(machine: { name: string; title?: string | undefined }): string {
-  return machine.title ? machine.title : machine.name;
+/** A machine's title, what its first code says that it is for, or its name. */
+export function title(machine: Pick<Machine, 'name' | 'title' | 'derived_title'>): string {
+  return [machine.title, machine.derived_title].find(Boolean) ?? machine.name;
 }
