@@ -378,6 +378,10 @@ describe('a machine', () => {
 
     await tab.menu('Archive');
     await expect.poll(() => tab.machines.filter({ hasText: 'Thesis' }).count()).toBe(0);
+    await page.getByRole('searchbox').fill('thesis');
+    await tab.machines.filter({ hasText: 'Thesis' }).waitFor();
+    await page.getByRole('searchbox').fill('');
+    await expect.poll(() => tab.machines.filter({ hasText: 'Thesis' }).count()).toBe(0);
     await page.getByRole('button', { name: 'Archived' }).click();
     await expect.poll(() => tab.machines.count()).toBe(1);
     await tab.menu('Back from the archive');

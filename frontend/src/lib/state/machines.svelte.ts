@@ -41,8 +41,8 @@ export class Machines {
   private fits({ tags, state }: Machine): boolean {
     const archived = ARCHIVED in tags;
     if (this.shown === 'archived') return archived;
+    if (this.shown === 'all') return !archived || this.search !== '';
     if (archived) return false;
-    if (this.shown === 'all') return true;
     return (state === 'swapped') === (this.shown === 'asleep');
   }
 
