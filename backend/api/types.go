@@ -9,6 +9,7 @@ type Machine struct {
 	ID           string            `json:"id"`
 	Name         string            `json:"name"`
 	Title        string            `json:"title,omitempty"`
+	DerivedTitle string            `json:"derived_title,omitempty"` // what its first code says that it is for
 	Tags         map[string]string `json:"tags"`
 	Engine       string            `json:"engine"`
 	Image        string            `json:"image"`
@@ -19,6 +20,7 @@ type Machine struct {
 	LastActiveAt time.Time         `json:"last_active_at"`
 	ExpiresAt    *time.Time        `json:"expires_at"`
 	DeletedAt    *time.Time        `json:"deleted_at,omitempty"`
+	Client       *Client           `json:"client,omitempty"` // that sent the last instruction, or made it; absent where that is not known
 	Parent       *Parent           `json:"parent,omitempty"`
 	NextSeq      int               `json:"next_seq"`
 	RunningSeq   *int              `json:"running_seq,omitempty"`

@@ -84,7 +84,8 @@ func (c *caller) machineCalls(t *testing.T) {
 	}))
 	name := made.Name
 	defer c.send("DELETE", "/api/machines/"+name+"?purge=true", nil)
-	if made.Title != "A title" || made.MemoryMB != 512 || made.ExpiresAt == nil || !made.ExpiresAt.Equal(expires) || made.NextSeq != 0 {
+	if made.Title != "A title" || made.MemoryMB != 512 || made.ExpiresAt == nil || !made.ExpiresAt.Equal(expires) || made.NextSeq != 0 ||
+		*made.Client != (api.Client{Name: "daemon test", Version: "1.0"}) {
 		t.Errorf("%+v", made)
 	}
 	c.fails(c.send("POST", "/api/machines", api.NewMachine{Name: name}), 409, "NameTaken")

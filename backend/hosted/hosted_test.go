@@ -144,6 +144,9 @@ func TestHostedMachines(t *testing.T) {
 		if page, err := c.Instructions(ctx, far.Name, client.InstructionQuery{}); err != nil || len(page.Items) != 1 || page.Items[0].Client.Name != "test" {
 			t.Errorf("history: %+v, %v", page, err)
 		}
+		if m, err := c.Machine(ctx, far.Name); err != nil || m.Client == nil || m.Client.Name != "test" || m.DerivedTitle != "for i in range(3): print('line', i)" {
+			t.Errorf("it is used as %+v, %v", m, err)
+		}
 		if hits, err := c.Search(ctx, "line", "", "", 0); err != nil || len(hits.Items) == 0 || hits.Items[0].Machine != far.Name {
 			t.Errorf("found: %+v, %v", hits, err)
 		}

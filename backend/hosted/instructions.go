@@ -206,6 +206,9 @@ type outputReader struct {
 // Size is how many bytes there are.
 func (o *outputReader) Size() int64 { return o.size }
 
+// stopper is who sends what only stops something.
+var stopper = machine.Client{Name: "ForeverVM"}
+
 // Interrupt stops what runs, and cancels what waits: the service cannot do the one without the other. It does so with an instruction that does nothing.
 func (m *Machines) Interrupt(ctx context.Context, name string) error {
 	r := m.remote(ctx, name)
@@ -219,7 +222,7 @@ func (m *Machines) Interrupt(ctx context.Context, name string) error {
 		return nil
 	}
 	_, _, err := r.execute(ctx, machine.ExecuteOptions{
-		Code: "None  # stops what runs", Timeout: time.Minute, Interrupt: true, Client: machine.Client{Name: "ForeverVM"},
+		Code: "None  # stops what runs", Timeout: time.Minute, Interrupt: true, Client: stopper,
 	})
 	return err
 }

@@ -79,7 +79,7 @@ func (m *Machines) Create(ctx context.Context, opts machine.CreateOptions) (mach
 	if err != nil {
 		return machine.Machine{}, explain(err)
 	}
-	r, err := s.known(ctx, wire.Machine{Name: name, CreatedAt: time.Now().UTC(), Tags: opts.Tags}, opts.Title)
+	r, err := s.known(ctx, wire.Machine{Name: name, CreatedAt: time.Now().UTC(), Tags: opts.Tags}, opts.Title, opts.Client)
 	if err != nil {
 		return machine.Machine{}, err
 	}

@@ -196,17 +196,30 @@ func (r *remote) execute(ctx context.Context, opts machine.ExecuteOptions) (mach
 // noLimit is the time that an instruction gets which may take as long as it likes: the service has no word for that.
 const noLimit = 24 * time.Hour
 
-// record puts an instruction that the service has on record, and follows it. The service is asked for what comes of it meanwhile.
+// record puts an instruction that the service has on record, and follows it; send is held. The service is asked for what comes of it meanwhile.
 func (r *remote) record(ctx context.Context, in machine.InstructionRecord) error {
+	r.mu.Lock()
+	rec := r.rec
+	r.mu.Unlock()
+	changed := in.Client != stopper && rec.UsedBy(in.Instruction)
 	begun := &writing{done: make(chan struct{})}
 	r.s.spawn(func() { r.follow(in, begun) })
 	defer close(begun.done)
 	// Without waiting for the disk: a power cut may take the record, which then counts as sent from elsewhere. What it did is the service's.
-	if begun.err = r.s.records.Write(ctx, func(w machine.Writer) error { return w.AddInstruction(in) }); begun.err != nil {
+	begun.err = r.s.records.Write(ctx, func(w machine.Writer) error {
+		if changed {
+			if err := w.PutMachine(rec); err != nil {
+				return err
+			}
+		}
+		return w.AddInstruction(in)
+	})
+	if begun.err != nil {
 		return begun.err
 	}
 	shown := r.shown()
 	r.mu.Lock()
+	r.rec.Client, r.rec.DerivedTitle = rec.Client, rec.DerivedTitle
 	r.rec.NextSeq = max(r.rec.NextSeq, in.Seq+1)
 	r.rec.LastActiveAt = in.QueuedAt
 	r.open = append(r.open, in.Seq)

@@ -217,7 +217,7 @@ func (s *session) merge(list []wire.Machine) error {
 			continue
 		}
 		listed[w.Name] = true
-		r, err := s.known(s.ctx, w, "")
+		r, err := s.known(s.ctx, w, "", machine.Client{})
 		if err != nil {
 			return err
 		}
@@ -231,8 +231,8 @@ func (s *session) merge(list []wire.Machine) error {
 	return nil
 }
 
-// known is the machine of that name, which is put on record if it is new. The title is only known here.
-func (s *session) known(ctx context.Context, w wire.Machine, title string) (*remote, error) {
+// known is the machine of that name, which is put on record if it is new. Its title, and who made it, are only known here.
+func (s *session) known(ctx context.Context, w wire.Machine, title string, by machine.Client) (*remote, error) {
 	s.mu.Lock()
 	r := s.machines[w.Name]
 	s.mu.Unlock()
@@ -242,7 +242,7 @@ func (s *session) known(ctx context.Context, w wire.Machine, title string) (*rem
 	sum := sha256.Sum256([]byte(s.account.Server + "\n" + s.account.Name + "\n" + w.Name))
 	rec := machine.MachineRecord{Machine: machine.Machine{
 		ID: machine.ID(hex.EncodeToString(sum[:8])), Name: w.Name, Title: title, Engine: Name, Image: "base", Tags: bounded(w.Tags),
-		CreatedAt: w.CreatedAt.UTC(), LastActiveAt: w.CreatedAt.UTC(), ExpiresAt: w.ExpiresAt,
+		CreatedAt: w.CreatedAt.UTC(), LastActiveAt: w.CreatedAt.UTC(), ExpiresAt: w.ExpiresAt, Client: by,
 	}}
 	if err := s.records.Write(ctx, func(to machine.Writer) error { return to.PutMachine(rec) }); err != nil {
 		return nil, err

@@ -91,7 +91,7 @@ func (s *Service) Execute(ctx context.Context, name string, opts ExecuteOptions)
 	in := InstructionRecord{
 		Instruction: Instruction{
 			Machine: e.id, Seq: e.rec.NextSeq, Code: opts.Code, Timeout: opts.Timeout, Formats: slices.Clone(opts.Formats),
-			Client: Client{Name: cleanLine(opts.Client.Name), Version: cleanLine(opts.Client.Version)},
+			Client: opts.Client.clean(),
 			Status: StatusQueued, QueuedAt: now,
 		},
 		Progress: Progress{LastFrame: -1},
@@ -109,9 +109,16 @@ func (s *Service) Execute(ctx context.Context, name string, opts ExecuteOptions)
 	if atOnce {
 		in.running(now)
 	}
+	rec := e.rec
+	changed := rec.UsedBy(in.Instruction)
 	err = s.store.Write(ctx, func(w Writer) error {
 		if err := putEnded(w, cancelled); err != nil {
 			return err
+		}
+		if changed { // rarely: the same program sends most of them
+			if err := w.PutMachine(rec); err != nil {
+				return err
+			}
 		}
 		return w.AddInstruction(in)
 	})
@@ -119,6 +126,7 @@ func (s *Service) Execute(ctx context.Context, name string, opts ExecuteOptions)
 		s.health.failed(err)
 		return Instruction{}, false, err
 	}
+	e.rec = rec
 	e.rec.NextSeq++
 	e.rec.LastActiveAt = now
 	if opts.Interrupt {

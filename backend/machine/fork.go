@@ -48,6 +48,9 @@ func (e *entry) fork(ctx context.Context, checkpoint string, opts CreateOptions)
 	}
 	rec.Parent = &Parent{ID: parent.ID, Name: parent.Name, LastSeq: source.LastSeq}
 	rec.NextSeq = source.LastSeq + 1
+	if rec.NextSeq > 0 {
+		rec.DerivedTitle = parent.DerivedTitle // its history has that code, too
+	}
 	engine, err := s.engineOf(rec.Engine)
 	if err != nil {
 		return Machine{}, err

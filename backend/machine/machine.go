@@ -41,7 +41,11 @@ type Machine struct {
 	ID   ID
 	Name string // unique among all machines, the bin included; friendly, like brave-otter-42
 	// Title is what a person or a model calls it; empty when nobody did.
-	Title    string
+	Title string
+	// DerivedTitle is what its first code says that it is for, for people who see it without a title; at most 60 characters that can all be seen. Empty
+	// while no code has said anything.
+	DerivedTitle string
+
 	Tags     map[string]string
 	Engine   string // "native", "docker", "hosted"
 	Image    string // "base", "ml"
@@ -55,6 +59,9 @@ type Machine struct {
 	LastActiveAt time.Time  // when the last instruction was queued or ended
 	ExpiresAt    *time.Time // moves to the bin then; nil for never
 	DeletedAt    *time.Time // when it was moved to the bin; nil when it is not there
+
+	// Client is the program that sent the last instruction, or made the machine while there is none; empty where that is not known.
+	Client Client
 
 	// Network is what the machine may reach, as far as the settings do not say.
 	Network NetworkPolicy
@@ -83,11 +90,24 @@ type Stats struct {
 	CPUSeconds  float64 // since it came into memory
 }
 
+// UsedBy takes note of an instruction that was sent to the machine, and says whether that has changed what is on record of it.
+func (m *Machine) UsedBy(in Instruction) bool {
+	client, title := m.Client, m.DerivedTitle
+	m.Client = in.Client
+	if m.DerivedTitle == "" {
+		m.DerivedTitle = titleOf(in.Code)
+	}
+	return m.Client != client || m.DerivedTitle != title
+}
+
 // Client is the program that sent an instruction.
 type Client struct {
 	Name    string // "Claude Desktop", "forevervm-sdk python", "window", …
 	Version string
 }
+
+// clean is the client fit to be shown and logged.
+func (c Client) clean() Client { return Client{Name: cleanLine(c.Name), Version: cleanLine(c.Version)} }
 
 // InstructionStatus is where an instruction is.
 type InstructionStatus string

@@ -81,6 +81,7 @@ func (s *Service) newRecord(opts CreateOptions) (MachineRecord, error) {
 		ID: newID(), Name: opts.Name, Title: opts.Title, Tags: maps.Clone(opts.Tags),
 		Engine: cmp.Or(opts.Engine, s.standardEngine()), Image: cmp.Or(opts.Image, "base"), MemoryMB: cmp.Or(opts.MemoryMB, defaultMemoryMB),
 		CreatedAt: now, LastActiveAt: now, ExpiresAt: opts.ExpiresAt, Network: opts.Network,
+		Client: opts.Client.clean(),
 	}}
 	if rec.Name == "" {
 		rec.Name = s.unusedName()
@@ -213,7 +214,7 @@ func (f *Filter) matches(m Machine) bool {
 	if f.Text == "" {
 		return true
 	}
-	hay := []string{m.Name, m.Title}
+	hay := []string{m.Name, m.Title, m.DerivedTitle}
 	for k, v := range m.Tags {
 		hay = append(hay, k, v)
 	}

@@ -17,6 +17,7 @@ type CreateOptions struct {
 	Image     string // default "base"
 	ExpiresAt *time.Time
 	Network   NetworkPolicy
+	Client    Client
 }
 
 // Change is what may be changed of a machine; nil fields stay.
@@ -47,7 +48,7 @@ type Filter struct {
 	Engine        string
 	CreatedAfter  *time.Time
 	CreatedBefore *time.Time
-	Text          string // in name, title, tags
+	Text          string // in name, titles, tags
 	Deleted       bool   // the bin instead of the others
 	Cursor        string
 	Limit         int // default 100, at most 1000; -1 for all

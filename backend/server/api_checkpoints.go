@@ -65,7 +65,7 @@ func (s *Server) fork(w http.ResponseWriter, r *http.Request) error {
 	if err := readJSON(w, r, &body); err != nil {
 		return err
 	}
-	made, err := s.config.Machines.Fork(r.Context(), r.PathValue("name"), body.Checkpoint, createOptions(body))
+	made, err := s.config.Machines.Fork(r.Context(), r.PathValue("name"), body.Checkpoint, createOptions(r, body))
 	if err != nil {
 		return err
 	}

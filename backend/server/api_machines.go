@@ -53,17 +53,17 @@ func (s *Server) createMachine(w http.ResponseWriter, r *http.Request) error {
 	if body.Checkpoint != "" {
 		return invalid("A new machine has no checkpoint to start from. To start from another machine's, fork that machine.")
 	}
-	made, err := s.config.Machines.Create(r.Context(), createOptions(body))
+	made, err := s.config.Machines.Create(r.Context(), createOptions(r, body))
 	if err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, machineJSON(made))
 }
 
-func createOptions(body api.NewMachine) machine.CreateOptions {
+func createOptions(r *http.Request, body api.NewMachine) machine.CreateOptions {
 	return machine.CreateOptions{
 		Name: body.Name, Title: body.Title, Tags: body.Tags, MemoryMB: body.MemoryMB, Engine: body.Engine, Image: body.Image,
-		ExpiresAt: body.ExpiresAt,
+		ExpiresAt: body.ExpiresAt, Client: clientOf(r),
 	}
 }
 

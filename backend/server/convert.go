@@ -15,13 +15,16 @@ const maxInline = 256 << 10
 
 func machineJSON(m machine.Machine) api.Machine {
 	out := api.Machine{
-		ID: string(m.ID), Name: m.Name, Title: m.Title, Tags: m.Tags, Engine: m.Engine, Image: m.Image, MemoryMB: m.MemoryMB,
+		ID: string(m.ID), Name: m.Name, Title: m.Title, DerivedTitle: m.DerivedTitle, Tags: m.Tags, Engine: m.Engine, Image: m.Image, MemoryMB: m.MemoryMB,
 		State: string(m.State), Notice: m.Notice, CreatedAt: m.CreatedAt.UTC(), LastActiveAt: m.LastActiveAt.UTC(),
 		ExpiresAt: utc(m.ExpiresAt), DeletedAt: utc(m.DeletedAt), NextSeq: m.NextSeq, RunningSeq: m.RunningSeq, Queued: m.Queued,
 		Network: networkJSON(m.Network),
 	}
 	if out.Tags == nil {
 		out.Tags = map[string]string{}
+	}
+	if m.Client.Name != "" {
+		out.Client = &api.Client{Name: m.Client.Name, Version: m.Client.Version}
 	}
 	if m.Parent != nil {
 		out.Parent = &api.Parent{ID: string(m.Parent.ID), Name: m.Parent.Name, LastSeq: m.Parent.LastSeq}

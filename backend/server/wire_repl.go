@@ -55,7 +55,7 @@ func (s *Server) wireRepl(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) replMachine(r *http.Request) (machine.Machine, error) {
 	name := r.PathValue("name")
 	if name == "new" {
-		return s.config.Machines.Create(r.Context(), machine.CreateOptions{})
+		return s.config.Machines.Create(r.Context(), machine.CreateOptions{Client: clientOf(r)})
 	}
 	m, err := s.config.Machines.Get(r.Context(), name)
 	if err == nil && m.State == machine.Deleted {

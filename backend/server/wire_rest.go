@@ -20,7 +20,7 @@ func (s *Server) wireNew(w http.ResponseWriter, r *http.Request) error {
 	if err := readJSON(w, r, &body); err != nil {
 		return err
 	}
-	made, err := s.config.Machines.Create(r.Context(), machine.CreateOptions{Tags: body.Tags, MemoryMB: body.MemoryMB})
+	made, err := s.config.Machines.Create(r.Context(), machine.CreateOptions{Tags: body.Tags, MemoryMB: body.MemoryMB, Client: clientOf(r)})
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func TestHistoryOfTheFirstReleaseOpens(t *testing.T) {
 		t.Fatalf("%+v", machines)
 	}
 	m := machines[0]
-	if m.Name != "brave-otter-42" || m.Aliases[0] != "old-name" || m.Tags["project"] != "q3" || m.Parent.LastSeq != 3 || m.NextSeq != 2 || m.NextNotice != "told next" {
+	if m.Name != "brave-otter-42" || m.Aliases[0] != "old-name" || m.Tags["project"] != "q3" || m.Parent.LastSeq != 3 || m.NextSeq != 2 || m.NextNotice != "told next" || m.Client != (machine.Client{Name: "window", Version: "1.0"}) {
 		t.Errorf("%+v", m)
 	}
 	in, err := s.Instruction(t.Context(), m.ID, 0)

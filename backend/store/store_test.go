@@ -84,6 +84,8 @@ func TestEverythingComesBackAsItWasWritten(t *testing.T) {
 	m.ExpiresAt, m.DeletedAt, m.Aliases = &when, &when, []string{"oldest", "older"}
 	m.Parent = &machine.Parent{ID: "fedcba9876543210", Name: "p", LastSeq: -1}
 	m.Live, m.Touched, m.Base, m.Fallback = true, true, "c2", "c1"
+	m.Client = machine.Client{Name: "Claude Desktop", Version: "1.2"}
+	m.DerivedTitle = "from its code"
 
 	empty, value := "", nasty
 	a := instruction(m.ID, 0, "x")

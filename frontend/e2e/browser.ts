@@ -55,7 +55,8 @@ export class Tab {
     const heading = this.page.locator('main h2').first();
     const before = await heading.textContent(); // of a machine in which nothing has run, maybe
     await this.page.getByRole('button', { name: 'New machine', exact: true }).last().click();
-    await heading.filter({ hasNotText: before ?? '' }).waitFor();
+    const same = new RegExp(`^${(before ?? '').replace(/\W/g, '\\$&')}$`);
+    await heading.filter({ hasNotText: same }).waitFor();
     await this.page.getByText('Nothing has run here yet').waitFor();
     return (await heading.textContent()) ?? '';
   }

@@ -368,6 +368,33 @@ describe('a machine', () => {
     await expect.poll(() => tab.machines.count()).toBe(1);
   });
 
+  it('is called by what its first code says until somebody gives it a title', async () => {
+    const { page } = tab;
+    const name = await tab.newMachine();
+    const heading = (text: string) => page.getByRole('heading', { name: text, exact: true });
+    await tab.runToEnd(1, 'import math');
+    await heading(name).waitFor();
+    await tab.runToEnd(2, '\n# Area of the \u202efirst\u202c circle\nmath.pi * 3**2');
+    await heading('Area of the first circle').waitFor();
+    await page.locator('main header').getByText(name).waitFor();
+    await tab.machines.filter({ hasText: 'Area of the first circle' }).waitFor();
+    expect(daemon.cli('machine', 'list')).toMatch(new RegExp(`${name} .*Area of the first circle`));
+
+    await tab.menu('Name and tags');
+    const title = page.getByLabel('Title');
+    expect(await title.inputValue()).toBe('');
+    expect(await title.getAttribute('placeholder')).toBe('Area of the first circle');
+    await title.fill('Circles');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await heading('Circles').waitFor();
+    await page.getByRole('searchbox').fill('area circles');
+    await expect.poll(() => tab.machines.count()).toBe(1);
+    await tab.menu('Name and tags');
+    await title.fill('');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await heading('Area of the first circle').waitFor();
+  });
+
   it('is made with what the person wants, found by what ran in it, exported and archived', async () => {
     const { page } = tab;
     await page.getByRole('button', { name: 'New machine with…' }).click();
@@ -402,11 +429,81 @@ describe('a machine', () => {
 
     await tab.menu('Archive');
     await expect.poll(() => tab.machines.filter({ hasText: 'Thesis' }).count()).toBe(0);
+    await page.getByRole('searchbox').fill('thesis');
+    await tab.machines.filter({ hasText: 'Thesis' }).waitFor();
+    await page.getByRole('searchbox').fill('');
+    await expect.poll(() => tab.machines.filter({ hasText: 'Thesis' }).count()).toBe(0);
     await page.getByRole('button', { name: 'Archived' }).click();
     await expect.poll(() => tab.machines.count()).toBe(1);
     await tab.menu('Back from the archive');
     await page.getByRole('button', { name: 'All', exact: true }).click();
     await tab.machines.filter({ hasText: 'Thesis' }).waitFor();
+  });
+
+  it('is in the group of who uses it, in a list that is grouped from then on', async () => {
+    const { page } = tab;
+    const headers = {
+      authorization: `Bearer ${daemon.cli('token').trim()}`,
+      'content-type': 'application/json',
+    };
+    for (const [name, client] of [
+      ['ours-1', 'Cursor/1'],
+      ['ours-2', 'window/1'],
+      ['ours-3', 'Claude Desktop/1'],
+      ['ours-4', 'Cursor/1'],
+    ]) {
+      const made = await fetch(`${daemon.url}/api/machines`, {
+        method: 'POST',
+        headers: { ...headers, 'x-forevervm-client': client ?? '' },
+        body: JSON.stringify({ name, title: name }),
+      });
+      expect(made.ok).toBe(true);
+    }
+    const list = page.getByRole('listbox', { name: 'Machines' });
+    const shown = () =>
+      list
+        .locator('.heading, .title')
+        .allTextContents()
+        .then((texts) => texts.map((text) => text.replace(/\s+/g, ' ').trim()));
+    await page.getByRole('searchbox').fill('ours-');
+    await expect.poll(shown).toEqual(['ours-4', 'ours-3', 'ours-2', 'ours-1']);
+    await page.getByRole('button', { name: 'Group by who uses them' }).click();
+    const groups = ['Y You 1', 'ours-2', 'C Claude Desktop 1', 'ours-3', 'C Cursor 2'];
+    await expect.poll(shown).toEqual([...groups, 'ours-4', 'ours-1']);
+
+    // Keys lead over the headings, and who listens hears whose machine it is.
+    await list.focus();
+    for (const [key, name, who] of [
+      ['Home', 'ours-2', 'You'],
+      ['ArrowDown', 'ours-3', 'Claude Desktop'],
+      ['End', 'ours-1', 'Cursor'],
+    ] as const) {
+      await page.keyboard.press(key);
+      const option = page.getByRole('option', {
+        name: new RegExp(`${name}.*${who}`),
+        selected: true,
+      });
+      await option.waitFor();
+      expect(await list.getAttribute('aria-activedescendant')).toBe(
+        await option.getAttribute('id'),
+      );
+    }
+    expect(await page.getByRole('option', { selected: true }).getAttribute('aria-posinset')).toBe(
+      '4',
+    );
+
+    daemon.cli('exec', 'ours-3', '1');
+    const after = ['C Command line 1', 'ours-3', 'C Cursor 2', 'ours-4', 'ours-1'];
+    await expect.poll(shown).toEqual(['Y You 1', 'ours-2', ...after]);
+    await page.reload();
+    await page.getByRole('searchbox').fill('ours-');
+    await expect.poll(shown).toEqual(['Y You 1', 'ours-2', ...after]);
+    await page.getByRole('searchbox').fill('nothing like it');
+    await page.getByText('Nothing matches').waitFor();
+    await page.getByRole('searchbox').fill('ours-');
+    await page.getByRole('button', { name: 'Group by who uses them' }).click();
+    await expect.poll(shown).toEqual(['ours-3', 'ours-4', 'ours-2', 'ours-1']);
+    for (const name of await shown()) daemon.cli('machine', 'purge', name);
   });
 
   it('is deleted, brought back by Undo, and removed for good from the bin', async () => {
@@ -487,12 +584,12 @@ describe('the daemon', () => {
 
   it('may fail to load: the page says so, and loads when asked or when the daemon is back', async () => {
     const { page } = tab;
-    const name = await tab.newMachine();
+    await tab.newMachine();
     await tab.runToEnd(1, '6 * 7');
     const failing = '**/api/machines/*/instructions?**';
     await page.route(failing, (route) => route.abort());
     await page.reload();
-    await page.getByRole('heading', { name }).waitFor();
+    await page.getByRole('heading', { name: '6 * 7' }).waitFor();
     await page.getByText('The work so far could not be loaded.').waitFor();
     expect(await page.getByText('does not exist any more').count()).toBe(0);
     await page.unroute(failing);

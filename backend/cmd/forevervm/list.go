@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,7 +47,7 @@ func (a *app) listCommand() *cobra.Command {
 	flags.StringArrayVar(&pairs, "tag", nil, "only with this tag, key=value; may be repeated")
 	flags.StringArrayVar(&filter.States, "state", nil, "only in this state: swapped, waking, idle, running, swapping; may be repeated")
 	flags.StringVar(&filter.Engine, "engine", "", "only of this engine")
-	flags.StringVar(&filter.Text, "search", "", "only with this text in name, title or tags")
+	flags.StringVar(&filter.Text, "search", "", "only with this text in name, titles or tags")
 	flags.BoolVar(&filter.Deleted, "deleted", false, "what is in the bin instead")
 	flags.BoolVarP(&watch, "watch", "w", false, "go on and show every change (with --json: one document a line)")
 	return cmd
@@ -73,11 +74,11 @@ func (a *app) watch(ctx context.Context, c *client.Client, filter client.Machine
 		if a.json {
 			return json.NewEncoder(a.out).Encode(m)
 		}
-		fmt.Fprintf(a.out, "%s %s %s\n", m.Name, m.State, printable(m.Title))
+		fmt.Fprintf(a.out, "%s %s %s\n", m.Name, m.State, titleOf(m))
 		return nil
 	}
 	key := func(m api.Machine) string {
-		return fmt.Sprint(m.Name, m.Title, m.State, m.NextSeq, m.Tags, m.MemoryMB, m.Notice)
+		return fmt.Sprint(m.Name, titleOf(m), m.State, m.NextSeq, m.Tags, m.MemoryMB, m.Notice)
 	}
 	show := func() error {
 		machines, err := all(ctx, c, filter)
@@ -151,10 +152,13 @@ func writeMachines(w io.Writer, machines []api.Machine) {
 		if m.Disk != nil {
 			disk = bytesText(m.Disk.UsedBytes)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", m.Name, m.State, memory, disk, m.NextSeq, ago(m.LastActiveAt), describeTags(m.Tags), printable(m.Title))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", m.Name, m.State, memory, disk, m.NextSeq, ago(m.LastActiveAt), describeTags(m.Tags), titleOf(m))
 	}
 	table.Flush()
 }
+
+// titleOf is what people call a machine, else what its first code says that it is for.
+func titleOf(m api.Machine) string { return printable(cmp.Or(m.Title, m.DerivedTitle)) }
 
 func describeTags(tags map[string]string) string {
 	pairs := make([]string, 0, len(tags))

@@ -198,7 +198,7 @@ func (a *app) completeMachine(cmd *cobra.Command, args []string, prefix string) 
 	var names []string
 	for _, m := range page.Items {
 		if strings.HasPrefix(m.Name, prefix) {
-			names = append(names, cobra.CompletionWithDesc(m.Name, m.Title))
+			names = append(names, cobra.CompletionWithDesc(m.Name, titleOf(m)))
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp

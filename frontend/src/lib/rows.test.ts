@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { rowsAt, scrollFor } from './rows';
+import { rowsAt, scrollFor, startOf } from './rows';
 
 describe('rowsAt', () => {
   it('draws what is seen of a short list, and a little around it', () => {
@@ -19,6 +19,19 @@ describe('rowsAt', () => {
     const middle = rowsAt(5_000_000, 600, count, 20);
     expect(middle.first).toBeGreaterThan(2_499_000);
     expect(middle.last).toBeLessThan(2_501_000);
+  });
+
+  it('has headings that are lower', () => {
+    const headings = { at: [0, 40], height: 10 };
+    const at = (top: number) => rowsAt(top, 100, 50, 20, headings);
+    expect(at(0)).toEqual({ height: 980, first: 0, last: 14, shift: 0 });
+    // Row 40 begins at 790 and ends at 800.
+    expect([39, 40, 41].map((row) => startOf(row, 20, headings))).toEqual([770, 790, 800]);
+    expect([at(789), at(790), at(799), at(800)].map(({ first }) => first + 8)).toEqual([
+      39, 40, 40, 41,
+    ]);
+    const end = at(880);
+    expect([end.last, end.shift]).toEqual([50, startOf(end.first, 20, headings)]);
   });
 
   it('finds the scroll position of a row', () => {

@@ -15,14 +15,46 @@ export interface Rows {
 const MAX_HEIGHT = 10_000_000;
 const OVERSCAN = 8;
 
+/** Rows that are lower than the others; few. */
+export interface Headings {
+  /** Their indices, in order. */
+  readonly at: readonly number[];
+  readonly height: number;
+}
+
+const NO_HEADINGS: Headings = { at: [], height: 0 };
+
+/** Where a row begins, in pixels of the list. That of `count` is where the list ends. */
+export function startOf(index: number, rowHeight: number, headings = NO_HEADINGS): number {
+  const above = headings.at.filter((heading) => heading < index).length;
+  return index * rowHeight - above * (rowHeight - headings.height);
+}
+
+/** The row at a place, in pixels of the list, and how far into it. */
+function rowOf(place: number, rowHeight: number, { at, height }: Headings): number {
+  let even = place; // where it would be if all rows had one height
+  for (const heading of at) {
+    if (even < heading * rowHeight + height) break;
+    even += rowHeight - height;
+  }
+  return even / rowHeight;
+}
+
 /** The rows at a scroll position, in a viewport of some height. */
-export function rowsAt(top: number, viewport: number, count: number, rowHeight: number): Rows {
-  const all = count * rowHeight;
+export function rowsAt(
+  top: number,
+  viewport: number,
+  count: number,
+  rowHeight: number,
+  headings = NO_HEADINGS,
+): Rows {
+  const all = startOf(count, rowHeight, headings);
   const height = Math.min(all, MAX_HEIGHT);
   const position = top * scale(all, viewport);
-  const first = Math.max(0, Math.floor(position / rowHeight) - OVERSCAN);
-  const last = Math.min(count, Math.ceil((position + viewport) / rowHeight) + OVERSCAN);
-  return { height, first, last, shift: first * rowHeight - position + top };
+  const first = Math.max(0, Math.floor(rowOf(position, rowHeight, headings)) - OVERSCAN);
+  const end = Math.ceil(rowOf(position + viewport, rowHeight, headings));
+  const last = Math.min(count, end + OVERSCAN);
+  return { height, first, last, shift: startOf(first, rowHeight, headings) - position + top };
 }
 
 /** The scroll position at which a place of the list, in pixels of its rows, is at the viewport's top. */
@@ -31,8 +63,9 @@ export function scrollFor(
   viewport: number,
   count: number,
   rowHeight: number,
+  headings = NO_HEADINGS,
 ): number {
-  return place / scale(count * rowHeight, viewport);
+  return place / scale(startOf(count, rowHeight, headings), viewport);
 }
 
 /** Pixels of rows for a pixel of scrolling. */

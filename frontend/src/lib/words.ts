@@ -1,8 +1,9 @@
-import type { AppState, Instruction, MachineState } from './api/types';
+import type { AppState, Instruction, Machine, MachineState } from './api/types';
 
 /** What the page says, in one place. Plain words: the reader need not know what a process or a checkpoint file is. */
 export const words = {
   product: 'ForeverVM',
+  you: 'You',
 
   states: {
     swapped: 'Asleep',
@@ -42,6 +43,8 @@ export const words = {
     which: 'Which machines',
     shown: { all: 'All', awake: 'Awake', asleep: 'Asleep', archived: 'Archived' },
     noneOfThese: 'There are none of these.',
+    group: 'Group by who uses them',
+    unused: 'Not used from here yet',
     history: 'In the history',
     settings: 'Settings',
     createWith: 'New machine with…',
@@ -273,8 +276,8 @@ export const words = {
       py: 'Export the code',
     },
     sentenceCopy: 'Copy a sentence to go on with it',
-    sentence: (name: string, title: string) =>
-      `Go on in the ForeverVM machine ${name}${title === name ? '' : ` (“${title}”)`}: everything from before is still there. Look at its variables first.`,
+    sentence: (name: string, title: string | undefined) =>
+      `Go on in the ForeverVM machine ${name}${title ? ` (“${title}”)` : ''}: everything from before is still there. Look at its variables first.`,
     sentenceCopied: 'Copied. Paste it to your AI app.',
     remove: 'Delete',
     removed: (name: string) => `${name} was moved to the bin.`,
@@ -512,6 +515,7 @@ export const words = {
     steps: 'Steps',
     made: 'Made',
     active: 'Last used',
+    user: 'Used by',
     expires: 'Expires',
     parent: 'Made from',
     limit: 'Memory limit',
@@ -619,7 +623,7 @@ export function outcome(instruction: Instruction): string | null {
 /** Who ran a step. This page's own are the reader's. */
 export function author(client: Instruction['client']): string {
   const { name } = client;
-  if (name === 'window' || name === 'browser') return 'You';
+  if (name === 'window' || name === 'browser') return words.you;
   if (name === '') return 'A program';
   if (name === 'forevervm CLI') return 'Command line';
   const sdk = /^(?:forevervm-sdk[ -]?)?(python|javascript|rust)(?: \(\w+\))?$/i.exec(name)?.[1];
@@ -627,7 +631,7 @@ export function author(client: Instruction['client']): string {
   return name;
 }
 
-/** A machine's title, or its name. */
-export function title(machine: { name: string; title?: string | undefined }): string {
-  return machine.title ? machine.title : machine.name;
+/** A machine's title, what its first code says that it is for, or its name. */
+export function title(machine: Pick<Machine, 'name' | 'title' | 'derived_title'>): string {
+  return [machine.title, machine.derived_title].find(Boolean) ?? machine.name;
 }

@@ -1449,7 +1449,13 @@ export interface components {
     Machine: {
       id: string;
       name: string;
+      /** @description What a person or a model calls it */
       title?: string;
+      /**
+       * @description What its first code says that it is for: the first comment or the docstring, else the first line that does something. For people who see
+       *     the machine without a title. It is made of code, so nobody vouches for it; it is one line of characters that can be seen.
+       */
+      derived_title?: string;
       tags: {
         [key: string]: string;
       };
@@ -1467,6 +1473,8 @@ export interface components {
       expires_at: string | null;
       /** Format: date-time */
       deleted_at?: string;
+      /** @description The program that sent the last instruction, or made the machine while there is none; absent where that is not known */
+      client?: components['schemas']['Client'];
       parent?: components['schemas']['Parent'];
       next_seq: number;
       running_seq?: number;
@@ -2632,7 +2640,7 @@ export interface operations {
         engine?: string;
         created_after?: string;
         created_before?: string;
-        /** @description Text in name, title or tags */
+        /** @description Text in name, titles or tags */
         q?: string;
         /** @description The bin instead of the others */
         deleted?: boolean;

@@ -230,7 +230,8 @@ export class App {
 
   async copySentence(machine: Machine): Promise<void> {
     await this.try(async () => {
-      await navigator.clipboard.writeText(words.machine.sentence(machine.name, title(machine)));
+      // Only a title that somebody gave: an AI shall not be told what code says of itself.
+      await navigator.clipboard.writeText(words.machine.sentence(machine.name, machine.title));
       this.toasts.info(words.machine.sentenceCopied);
       return true;
     });

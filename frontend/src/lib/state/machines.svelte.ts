@@ -1,5 +1,7 @@
 import { SvelteMap } from 'svelte/reactivity';
 import type { Machine } from '$lib/api/types';
+import { byUser } from './groups';
+import { Kept, isBoolean } from './kept.svelte';
 import { matches } from './search';
 
 /** The tag of machines that are put away. */
@@ -12,6 +14,8 @@ export class Machines {
   search = $state('');
   /** Which of them the list shows. */
   shown = $state<(typeof SHOWN)[number]>('all');
+  /** Whether the list is grouped by who uses the machines. */
+  readonly grouped = new Kept('list.grouped', false, isBoolean);
   /** What changed while a list is being loaded. */
   private changed: Set<string> | null = null;
   private readonly byId = new SvelteMap<string, Machine>();
@@ -29,11 +33,16 @@ export class Machines {
     this.alive.filter((machine) => this.fits(machine) && matches(machine, this.search)),
   );
 
+  /** That in groups; null where it is not grouped. */
+  readonly groups = $derived(this.grouped.value ? byUser(this.found) : null);
+  /** That in the order in which it is shown. */
+  readonly listed = $derived(this.groups?.flatMap(({ machines }) => machines) ?? this.found);
+
   private fits({ tags, state }: Machine): boolean {
     const archived = ARCHIVED in tags;
     if (this.shown === 'archived') return archived;
+    if (this.shown === 'all') return !archived || this.search !== '';
     if (archived) return false;
-    if (this.shown === 'all') return true;
     return (state === 'swapped') === (this.shown === 'asleep');
   }
 
