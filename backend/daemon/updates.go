@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,9 +50,10 @@ type updates struct {
 	off     error
 	program string // forevervm
 
-	mu      sync.Mutex // guards what follows
-	busy    bool
-	problem string
+	mu     sync.Mutex // guards what follows
+	busy   bool
+	unseen string // why the last look told nothing that can be believed
+	failed string // why the last installation was none
 }
 
 func (d *daemon) updates(ctx context.Context) *updates {
@@ -73,11 +75,13 @@ func (u *updates) watch(ctx context.Context) {
 	u.updater.Watch(ctx, func() bool { return updateCheck(u.d.dirs) == "daily" }, func(newer *update.Release, err error) {
 		if err != nil {
 			u.d.log.Warn("looking for newer releases", "err", err)
-			u.told(inWords(err))
+			u.looked(inWords(err))
 			return
 		}
-		u.told("")
-		u.d.log.Info("there is a newer release", "version", newer.Version)
+		u.looked("")
+		if newer != nil {
+			u.d.log.Info("there is a newer release", "version", newer.Version)
+		}
 	})
 }
 
@@ -97,7 +101,7 @@ func (u *updates) Update() api.Update {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	now.Busy, now.Problem = u.busy, u.problem
+	now.Busy, now.Problem = u.busy, cmp.Or(u.failed, u.unseen)
 	return now
 }
 
@@ -109,7 +113,7 @@ func (u *updates) Look(ctx context.Context) (api.Update, error) {
 	if _, err := u.updater.Look(ctx); err != nil {
 		return api.Update{}, errors.New(inWords(err))
 	}
-	u.told("")
+	u.looked("")
 	return u.Update(), nil
 }
 
@@ -126,7 +130,7 @@ func (u *updates) Install() (api.Update, error) {
 		u.mu.Unlock()
 		return u.Update(), nil
 	}
-	u.busy, u.problem = true, ""
+	u.busy, u.failed = true, ""
 	u.mu.Unlock()
 	go func() {
 		ctx, cancel := context.WithTimeout(u.ctx, installWithin)
@@ -138,10 +142,12 @@ func (u *updates) Install() (api.Update, error) {
 		}
 		if err != nil {
 			u.d.log.Error("a newer release is not installed", "err", err)
-			u.told(inWords(err))
 		}
 		u.mu.Lock()
 		u.busy = false
+		if err != nil {
+			u.failed = inWords(err)
+		}
 		u.mu.Unlock()
 		if err == nil && runtime.GOOS == "windows" {
 			u.d.stop() // the installer waits for that
@@ -150,16 +156,20 @@ func (u *updates) Install() (api.Update, error) {
 	return u.Update(), nil
 }
 
-func (u *updates) told(problem string) {
+// looked notes what came of a look.
+func (u *updates) looked(problem string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.problem = problem
+	u.unseen = problem
 }
 
 // inWords is an error as a person reads it: each line of it a sentence.
 func inWords(err error) string {
 	var lines []string
 	for line := range strings.SplitSeq(err.Error(), "\n") {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
 		first, n := utf8.DecodeRuneInString(line)
 		line = string(unicode.ToUpper(first)) + strings.TrimRight(line[n:], ".") + "."
 		lines = append(lines, line)

@@ -201,7 +201,7 @@ func (r *remote) record(ctx context.Context, in machine.InstructionRecord) error
 	r.mu.Lock()
 	rec := r.rec
 	r.mu.Unlock()
-	changed := in.Client != stopper && rec.UsedBy(in.Instruction)
+	changed := in.Client != stopper && in.Seq >= rec.NextSeq && rec.UsedBy(in.Instruction)
 	begun := &writing{done: make(chan struct{})}
 	r.s.spawn(func() { r.follow(in, begun) })
 	defer close(begun.done)

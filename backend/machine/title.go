@@ -19,7 +19,7 @@ var (
 	// pragmas are comments for programs.
 	pragmas = regexp.MustCompile(`^#(?:!|.*\bcoding[:=]|\s*(?:type|noqa|fmt|pylint|ruff|mypy):)`)
 	// secrets are lines that may hold one, which is not for everybody who sees the list.
-	secrets = regexp.MustCompile(`(?i)passw|secret|token|api_?key|credential`)
+	secrets = regexp.MustCompile(`(?i)passw|\bpwd\b|secret|token|api.?key|_key\b|credential|bearer|\bsk-|\bAKIA|://[^/\s]+@`)
 	// docstring is how one begins.
 	docstring = regexp.MustCompile(`^[rRuU]?("""|''')`)
 )
@@ -38,7 +38,7 @@ func titleOf(code string) string {
 			case line == "" || pragmas.MatchString(line):
 				continue
 			case line[0] == '#':
-				if title := shortLine(strings.Trim(line, "#%=-*_~+| \t")); title != "" {
+				if title := shortLine(strings.Trim(line, "#%=-*_~+| \t")); title != "" && !secrets.MatchString(line) {
 					return title
 				}
 				continue
@@ -57,7 +57,7 @@ func titleOf(code string) string {
 		}
 		text, _, ends := strings.Cut(line, until)
 		if inDoc {
-			if title := shortLine(text); title != "" {
+			if title := shortLine(text); title != "" && !secrets.MatchString(text) {
 				return title
 			}
 		}

@@ -34,6 +34,8 @@ func TestATitleIsTakenFromTheCode(t *testing.T) {
 			"import pandas as pd; df = pd.read_csv('sales.csv'); df":                          "df = pd.read_csv('sales.csv'); df",
 			"text = \"\"\"\n# not a comment\n\"\"\"\nprint(text)":                             "text = \"\"\"",
 			"API_KEY = 'sk-12345'\nprint(len(API_KEY.split()))\nask()":                        "ask()",
+			"# password: hunter2\ns3 = client('AKIAIOSFODNN7')\nask()":                        "ask()",
+			"\"\"\"postgres://me:hunter2@db\"\"\"\nask()":                                     "ask()",
 			"2 ** 100":           "2 ** 100",
 			"x = 'Größe – 漢字'":   "x = 'Größe – 漢字'",
 			"x\n1+1\n# 1\n":      "",

@@ -262,8 +262,8 @@ func notInstalled(running, way string, heard bool, err error) error {
 
 const lookEvery = 24 * time.Hour
 
-// Watch looks once a day, until ctx ends, while wanted says so. A computer that is offline is no news: told is only called with what it should be told of, an
-// announcement that is not to be believed included.
+// Watch looks once a day, until ctx ends, while wanted says so. A computer that is offline is no news: told is only called when the service has
+// answered, if only with an announcement that is not to be believed; nil stands for nothing newer.
 func (u *Updater) Watch(ctx context.Context, wanted func() bool, told func(*Release, error)) {
 	const wakes = 10 * time.Minute // a computer that slept has no fewer days
 	timer := time.NewTimer(time.Minute)
@@ -281,7 +281,7 @@ func (u *Updater) Watch(ctx context.Context, wanted func() bool, told func(*Rele
 		if !due || !wanted() {
 			continue
 		}
-		if newer, err := u.Look(ctx); newer != nil || err != nil && !errors.Is(err, ErrUnreachable) && ctx.Err() == nil {
+		if newer, err := u.Look(ctx); err == nil || !errors.Is(err, ErrUnreachable) && ctx.Err() == nil {
 			told(newer, err)
 		}
 	}

@@ -61,6 +61,7 @@ export function few(most: number): (hold: (held: boolean) => void) => Attachment
       observer?.unobserve(element);
       clearTimeout(place.leaving);
       places.delete(element);
+      queueMicrotask(share); // once all that goes with it has gone
     };
   };
 }

@@ -19,6 +19,8 @@ export class Updates {
   readonly told = $derived(this.check === 'daily' ? this.now?.newer : undefined);
 
   private next: ReturnType<typeof setTimeout> | undefined;
+  /** Counts the calls of load(): only the latest goes on. */
+  private round = 0;
 
   /** `replaced` is called when another version has taken the place of the one that ran. */
   constructor(
@@ -28,18 +30,20 @@ export class Updates {
 
   /** Brings it up to date, and keeps it so until close(). Throws nothing. */
   async load(): Promise<void> {
+    const round = ++this.round;
     clearTimeout(this.next);
     try {
       const [now, { update_check }] = await Promise.all([
         this.api().update(),
         this.api().settings(),
       ]);
+      if (round !== this.round) return;
       this.check = update_check;
       this.take(now);
     } catch {
       // A daemon that is away is told of elsewhere; when it is back this is called again.
     }
-    clearTimeout(this.next); // another call may have come here first
+    if (round !== this.round) return;
     this.next = setTimeout(
       () => void this.load(),
       this.now?.busy ? ASKS_WHILE_BUSY_MS : ASKS_EVERY_MS,
@@ -47,6 +51,7 @@ export class Updates {
   }
 
   close(): void {
+    this.round++;
     clearTimeout(this.next);
   }
 
