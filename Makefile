@@ -75,6 +75,7 @@ lint: $(TOOLS)/golangci-lint $(TOOLS)/typecheck $(NODE_MODULES) $(PAGE)
 bench: build
 	build/allow-namespaces
 	go run ./backend/e2e/bench
+	cd frontend && npm run --silent bench
 
 # The long runs: the Rust SDK, a hundred rounds of kill -9, a thousand stories of a machine, a thousand instructions over a bad network, and fuzzing of what reads untrusted bytes.
 soak: build

@@ -23,6 +23,7 @@ export class Daemon {
   ) {}
 
   private process: ChildProcess | null = null;
+  private token = '';
 
   /** Starts it, or starts it again: at the same address, with the same token. */
   async start(): Promise<void> {
@@ -60,6 +61,40 @@ export class Daemon {
   /** What the command line program prints. */
   cli(...args: string[]): string {
     return execFileSync(join(this.bin, 'forevervm'), args, { env: this.env, encoding: 'utf8' });
+  }
+
+  /** Asks the daemon as an AI app does. */
+  async call<T>(method: string, path: string, body?: object): Promise<T> {
+    this.token ||= this.cli('token').trim();
+    const response = await fetch(this.url + path, {
+      method,
+      headers: {
+        authorization: `Bearer ${this.token}`,
+        'content-type': 'application/json',
+        'x-forevervm-client': 'Claude Desktop/1.0',
+      },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    });
+    if (!response.ok) throw new Error(`${path}: ${await response.text()}`);
+    return (response.status === 204 ? undefined : await response.json()) as T;
+  }
+
+  /** Makes a machine, and returns its name. */
+  async machine(options: { title?: string; tags?: Record<string, string> } = {}): Promise<string> {
+    return (await this.call<{ name: string }>('POST', '/api/machines', options)).name;
+  }
+
+  /** Queues code, and returns its number. */
+  async queue(machine: string, code: string): Promise<number> {
+    const path = `/api/machines/${machine}/instructions`;
+    return (await this.call<{ seq: number }>('POST', path, { code })).seq;
+  }
+
+  /** Waits for the end of what was queued, and for that it went well. */
+  async ended(machine: string, seq: number): Promise<void> {
+    const path = `/api/machines/${machine}/instructions/${seq}?wait=600`;
+    const { status } = await this.call<{ status: string }>('GET', path);
+    if (status !== 'ok') throw new Error(`Step ${seq + 1} of ${machine}: ${status}.`);
   }
 
   /** An address that opens the page, once. */

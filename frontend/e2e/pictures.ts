@@ -15,32 +15,13 @@ afterAll(async () => {
   await daemon.close();
 });
 
-async function call<T>(method: string, path: string, body?: object): Promise<T> {
-  const response = await fetch(daemon.url + path, {
-    method,
-    headers: {
-      authorization: `Bearer ${daemon.cli('token').trim()}`,
-      'content-type': 'application/json',
-      'x-forevervm-client': 'Claude Desktop/1.0',
-    },
-    ...(body ? { body: JSON.stringify(body) } : {}),
-  });
-  if (!response.ok) throw new Error(`${path}: ${await response.text()}`);
-  return (response.status === 204 ? undefined : await response.json()) as T;
-}
-
 async function machine(
   title: string,
   tags: Record<string, string>,
   ...steps: string[]
 ): Promise<string> {
-  const { name } = await call<{ name: string }>('POST', '/api/machines', { title, tags });
-  for (const code of steps) {
-    const { seq } = await call<{ seq: number }>('POST', `/api/machines/${name}/instructions`, {
-      code,
-    });
-    await call('GET', `/api/machines/${name}/instructions/${seq}?wait=60`);
-  }
+  const name = await daemon.machine({ title, tags });
+  for (const code of steps) await daemon.ended(name, await daemon.queue(name, code));
   return name;
 }
 
@@ -73,18 +54,22 @@ it('draws the pictures', async () => {
   await machine('Survey, open answers', { team: 'research' }, '1');
   await machine('Photo sorting', {}, '1');
   const asleep = await machine('Thesis: first model', {}, '1');
-  await call('POST', `/api/machines/${asleep}/swap`);
+  await daemon.call('POST', `/api/machines/${asleep}/swap`);
   await machine('Nightly report', { agent: 'run 3' }, '1');
   const busy = await machine('Simulation, 10,000 runs', {});
-  await call('POST', `/api/machines/${busy}/instructions`, {
+  await daemon.call('POST', `/api/machines/${busy}/instructions`, {
     code: 'import time; time.sleep(300)',
   });
   const sales = await machine('Quarterly sales', { project: 'sales' }, READ, TABLE);
-  await call('POST', `/api/machines/${sales}/checkpoints`, { label: 'Data is clean' });
-  const { seq } = await call<{ seq: number }>('POST', `/api/machines/${sales}/instructions`, {
-    code: CHART,
-  });
-  await call('GET', `/api/machines/${sales}/instructions/${seq}?wait=60`);
+  await daemon.call('POST', `/api/machines/${sales}/checkpoints`, { label: 'Data is clean' });
+  const { seq } = await daemon.call<{ seq: number }>(
+    'POST',
+    `/api/machines/${sales}/instructions`,
+    {
+      code: CHART,
+    },
+  );
+  await daemon.call('GET', `/api/machines/${sales}/instructions/${seq}?wait=60`);
 
   for (const dark of [false, true]) {
     const tab = await Tab.open(browser, daemon, dark);
@@ -99,5 +84,5 @@ it('draws the pictures', async () => {
     });
     await tab.close();
   }
-  await call('POST', `/api/machines/${busy}/interrupt`);
+  await daemon.call('POST', `/api/machines/${busy}/interrupt`);
 });

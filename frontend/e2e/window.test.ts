@@ -1,41 +1,24 @@
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { execFileSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { launch } from './browser';
 import { Daemon, desktop } from './daemon';
+import { firstLine, killed, Programs } from './programs';
 
 /** Of the home that the window uses; the daemon in it is started by the window. */
 let daemon: Daemon;
-let started: ChildProcess[];
+let programs: Programs;
 
 beforeEach(() => {
   daemon = new Daemon();
-  started = [];
+  programs = new Programs();
 });
 
 afterEach(async () => {
-  for (const process of started.reverse()) {
-    if (process.exitCode !== null || process.signalCode !== null) continue;
-    const ended = once(process, 'exit');
-    process.kill('SIGKILL');
-    await ended;
-  }
+  await programs.close();
   await daemon.closeDetached();
 });
-
-function start(program: string, args: string[], env: NodeJS.ProcessEnv): ChildProcess {
-  const process = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'ignore'] });
-  started.push(process);
-  return process;
-}
-
-async function firstLine(process: ChildProcess): Promise<string> {
-  if (!process.stdout) throw new Error('The output of the process is not read.');
-  const [line] = (await once(createInterface(process.stdout), 'line')) as [string];
-  return line.trim();
-}
 
 /** A picture in a colour that nothing but a machine's output has. */
 const PICTURE = 'from PIL import Image; Image.new("RGB", (400, 300), (0x12, 0xc9, 0x5f))';
@@ -76,7 +59,7 @@ it('gives the same address when the display answers but takes no window', async 
       stdio: 'ignore',
     },
   );
-  const screen = start('Xvfb', ['-displayfd', '1', '-auth', cookies], process.env);
+  const screen = programs.start('Xvfb', ['-displayfd', '1', '-auth', cookies], process.env);
   const env: NodeJS.ProcessEnv = { ...daemon.env, DISPLAY: `:${await firstLine(screen)}` };
   delete env['WAYLAND_DISPLAY'];
   delete env['XAUTHORITY'];
@@ -90,22 +73,13 @@ it('gives the same address when the display answers but takes no window', async 
 });
 
 it('starts the daemon, shows what machines put out, is there once, and takes nothing along', async () => {
-  const screen = start('Xvfb', ['-displayfd', '1', '-screen', '0', '1280x900x24'], process.env);
-  const bus = start('dbus-daemon', ['--session', '--nofork', '--print-address'], process.env);
-  const env: NodeJS.ProcessEnv = {
-    ...daemon.env,
-    DISPLAY: `:${await firstLine(screen)}`,
-    DBUS_SESSION_BUS_ADDRESS: await firstLine(bus),
-  };
-  delete env['WAYLAND_DISPLAY'];
+  const env = await programs.screen(daemon.env);
   const kill = async (window: ChildProcess) => {
     expect(window.exitCode).toBeNull();
-    const ended = once(window, 'exit');
-    window.kill('SIGKILL');
-    await ended;
+    await killed(window);
   };
 
-  const first = start(desktop, [], env);
+  const first = programs.start(desktop, [], env);
   await expect.poll(() => daemon.runs(), { timeout: 40_000 }).toBe(true);
   await kill(first);
   const name = daemon.cli('machine', 'new').trim();
@@ -113,10 +87,10 @@ it('starts the daemon, shows what machines put out, is there once, and takes not
   daemon.cli('exec', name, PICTURE);
 
   expect(picturePixels(env)).toBe(0);
-  const window = start(desktop, [], env);
+  const window = programs.start(desktop, [], env);
   await expect.poll(() => picturePixels(env), { timeout: 40_000 }).toBeGreaterThan(10_000);
 
-  const second = start(desktop, [], env);
+  const second = programs.start(desktop, [], env);
   await once(second, 'exit');
   await kill(window);
   expect(daemon.cli('exec', name, 'kept').trim()).toBe('42');
