@@ -2,6 +2,7 @@ package machine_test
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -61,4 +62,29 @@ func TestCheckpointsAreMadeAsOftenAsAsked(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Many machines that fall idle together are saved one after another, and those go first that somebody starts meanwhile.
+func TestSavesThatNobodyAskedForLeaveRoomForStarts(t *testing.T) {
+	inTime(t, func(w *world) {
+		for i := range 20 {
+			w.used(fmt.Sprint("idle", i))
+		}
+		w.engine.set(func() { w.engine.startTakes, w.engine.saveTakes = 200*time.Millisecond, 300*time.Millisecond })
+		before := w.engine.count()
+		for start, i := time.Now(), 0; time.Since(start) < 10*time.Second; i++ {
+			w.used(fmt.Sprint("new", i))
+		}
+		if saved := w.engine.count() - before; saved == 0 || saved > 5*runtime.NumCPU()/2 {
+			t.Errorf("%d machines were saved while others came into memory", saved)
+		}
+		w.pass(time.Minute)
+		for i := range 20 {
+			all, err := w.Checkpoints(w.ctx, fmt.Sprint("idle", i))
+			w.ok(err)
+			if len(all) == 0 {
+				t.Errorf("idle%d was not saved", i)
+			}
+		}
+	})
 }

@@ -10,26 +10,41 @@ import (
 const saveTimeout = 10 * time.Minute
 
 const (
-	// calm is how long no machine must have come into memory before one is saved that nobody asked to save, and calmPatience for how
-	// long at most that is waited for.
+	// calm is how long no machine must have come into memory before one is saved that nobody asked to save; calmPatience for how long at most
+	// that is waited for, and turnPatience for how long once more when its turn has come, so that saves and starts alternate where these never end.
 	calm         = 250 * time.Millisecond
 	calmPatience = 5 * time.Second
+	turnPatience = time.Second
 )
 
 // yield lets those go first who wait for a machine, and waits for its turn among the saves that nobody asked for; leave ends that.
 func (s *Service) yield(ctx context.Context) (leave func(), err error) {
-	for deadline := time.Now().Add(calmPatience); time.Now().Before(deadline); {
-		rest := calm - s.starts.quiet()
+	if err := s.calmDown(ctx, calmPatience); err != nil {
+		return nil, err
+	}
+	if err := s.saves.enter(ctx, func() bool { return false }); err != nil {
+		return nil, err
+	}
+	if err := s.calmDown(ctx, turnPatience); err != nil {
+		s.saves.leave()
+		return nil, err
+	}
+	return s.saves.leave, nil
+}
+
+// calmDown waits until no machine has come into memory for a moment, patience at most.
+func (s *Service) calmDown(ctx context.Context, patience time.Duration) error {
+	for deadline := time.Now().Add(patience); ; {
+		rest := min(calm-s.starts.quiet(), time.Until(deadline))
 		if rest <= 0 {
-			break
+			return nil
 		}
 		select {
 		case <-time.After(rest):
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 	}
-	return s.saves.leave, s.saves.enter(ctx, func() bool { return false })
 }
 
 // autoSave checkpoints a machine that has been idle for a while.

@@ -113,7 +113,7 @@ type Service struct {
 	health  health
 	reserve reserve
 	starts  *gate // bounds how many machines come into memory at once
-	saves   *gate // bounds how many are saved at once that nobody asked to save: many fall idle together
+	saves   *gate // bounds how many are saved at once that nobody asked to save: many fall idle together, and who works meanwhile needs processors, too
 
 	unscrubbed  atomic.Bool // something that was removed may still be in the store's files
 	uncollected atomic.Bool // something that was removed may still take room in the engines' files
@@ -151,7 +151,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 		engines: cfg.Engines, defaultEngine: cfg.DefaultEngine, store: cfg.Store,
 		outputDir: cfg.OutputDir, log: log, freeMemory: cfg.FreeMemory, freeDisk: cfg.FreeDisk, shrunkUsed: cfg.ShrunkUsed,
 		network: cfg.Network, approve: cfg.Approve, exchange: cfg.Exchange,
-		started: time.Now().UTC(), hub: newHub(), starts: newGate(max(2, runtime.NumCPU())), saves: newGate(savesAtOnce),
+		started: time.Now().UTC(), hub: newHub(), starts: newGate(max(2, runtime.NumCPU())), saves: newGate(max(1, runtime.NumCPU()/2)),
 		nudge: make(chan struct{}, 1), machines: map[ID]*entry{}, names: map[string]ID{},
 	}
 	s.connections.Store(s.started.UnixMicro()) // so that they count up over all runs of the daemon
@@ -326,7 +326,7 @@ func (s *Service) engineOf(name string) (Engine, error) {
 	return engine, nil
 }
 
-// savesAtOnce bounds how many machines are saved at the same time: more would only compete for the disk.
+// savesAtOnce bounds how many machines are saved at the same time where somebody waits for all: more would only compete for the disk.
 const savesAtOnce = 4
 
 // eachInMemory does something with every machine in memory, a few at a time, and returns the first error.
