@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -197,6 +198,8 @@ func startSSH(t *testing.T, dir, port string) {
 	server := exec.Command("/usr/sbin/sshd", "-D", "-e", "-f", filepath.Join(dir, "sshd_config"))
 	server.Stderr = t.Output()
 	server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	runtime.LockOSThread() // the system takes the end of the thread that starts it for that of the program
+	t.Cleanup(runtime.UnlockOSThread)
 	if err := server.Start(); err != nil {
 		t.Fatalf("%v: install what `build/deps test` names", err)
 	}

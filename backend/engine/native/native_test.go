@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,6 +85,8 @@ func TestMetadataAddress(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "unshare", "--user", "--map-root-user", "--net", program, "-test.v", "-test.run", "^TestConformance$/^Escape$/^Network")
 	cmd.Env = append(os.Environ(), ownNetwork+"="+address)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	runtime.LockOSThread() // whose end the system takes for this program's
+	defer runtime.UnlockOSThread()
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: TestConformance/Escape/NetworkWithPolicy") || !strings.Contains(string(out), address) {
 		t.Errorf("%v:\n%s", err, out)

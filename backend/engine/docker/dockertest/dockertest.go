@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -80,7 +81,7 @@ func (d *Daemon) Run() error {
 	d.cmd = exec.Command(args[0], args[1:]...)
 	d.cmd.Stdout, d.cmd.Stderr = d.log, d.log
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
-	if err := d.cmd.Start(); err != nil {
+	if err := startForGood(d.cmd); err != nil {
 		d.cmd = nil
 		return fmt.Errorf("start dockerd: %w: install what `build/deps test` names", err)
 	}
@@ -99,6 +100,18 @@ func (d *Daemon) Run() error {
 			return fmt.Errorf("dockerd does not answer: %w; it wrote:\n%s", err, log[max(0, len(log)-4000):])
 		}
 	}
+}
+
+// startForGood starts a program that the system ends with this one. To the system that is the thread that starts it, and threads end: those that
+// are nicer than others (engine/local) do, once they have done their work. So a thread that does nothing else starts it, and stays.
+func startForGood(cmd *exec.Cmd) error {
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		started <- cmd.Start()
+		select {}
+	}()
+	return <-started
 }
 
 // Terminate stops it as the system does at shutdown; Run starts it again.
