@@ -76,6 +76,37 @@ it('collects the plots, leads back to their steps, saves and copies them', async
   expect(copied).toContain('image/png');
 });
 
+it('saves a picture without what would act or load where it is opened', async () => {
+  const { page } = tab;
+  await tab.newMachine();
+  const drawing = `<?xml version="1.0"?>
+<!DOCTYPE svg>
+<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="200" height="100" onload="alert(1)">
+<script>alert(2)</script><foreignObject><iframe src="https://outside.example/a"/></foreignObject>
+<style>@import "https://outside.example/b"; * { stroke-linejoin: round } rect { fill: u\\72l(https://outside.example/c) }</style>
+<defs><path id="glyph" d="M0 0L9 9"/><linearGradient id="fade"><stop offset="1" stop-color="red"/></linearGradient></defs>
+<image xlink:href="https://outside.example/d" width="9" height="9"/>
+<a xlink:href="javascript:alert(3)"><rect width="50" height="50" fill="url(#fade)" filter="url(https://outside.example/e)"/></a>
+<use xlink:href="#glyph"/><use xlink:href="https://outside.example/f#g"/>
+<set attributeName="xlink:href" to="javascript:alert(4)"/>
+</svg>`;
+  await tab.runToEnd(1, `from IPython.display import SVG\nSVG(r"""${drawing}""")`);
+  const plots = await tab.side('Plots');
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    plots.getByRole('button', { name: 'SVG' }).click(),
+  ]);
+  const saved = readFileSync(await file.path(), 'utf8');
+  expect(saved).not.toMatch(/outside|alert|script|iframe|onload|@import/);
+  for (const kept of [
+    '<use xlink:href="#glyph"/>',
+    'linearGradient id="fade"',
+    'fill="url(#fade)"',
+  ])
+    expect(saved).toContain(kept);
+  expect(saved).toMatch(/^<svg[^]*stroke-linejoin: round[^]*<\/svg>$/);
+});
+
 it('saves an interactive figure as a picture, and takes nothing else for one', async () => {
   const { page } = tab;
   await tab.newMachine();
