@@ -261,3 +261,18 @@ func TestHundredSwappedMachinesCostLittle(t *testing.T) {
 		}
 	})
 }
+
+// What a killed daemon was writing for nobody goes, though nothing else is deleted.
+func TestWhatAKilledDaemonLeftIsCollected(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.saved("m")
+		w.pass(time.Hour)
+		before := w.engine.collections()
+		w.die()
+		w.open()
+		w.pass(time.Minute)
+		if w.engine.collections() == before {
+			t.Error("nothing was collected")
+		}
+	})
+}
