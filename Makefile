@@ -77,12 +77,13 @@ bench: build
 	go run ./backend/e2e/bench
 	cd frontend && npm run --silent bench
 
-# The long runs: the Rust SDK, a hundred rounds of kill -9, a thousand stories of a machine, a thousand instructions over a bad network, and fuzzing of what reads untrusted bytes.
+# The long runs: the Rust SDK, git in a machine, a hundred rounds of kill -9, a thousand stories of a machine, a thousand instructions over a bad network, and fuzzing of what reads untrusted bytes.
 soak: build
 	build/deps test
 	build/deps soak
 	build/allow-namespaces
 	CI=true go test -count 1 -timeout 60m -run TestRustSDK -v ./backend/e2e
+	FOREVERVM_LONG=true go test -count 1 -timeout 20m -run '^TestConformance$$/^Network$$' -v ./backend/engine/native
 	FOREVERVM_ROUNDS=100 go test -count 1 -timeout 60m -run TestKillNine -v ./backend/e2e
 	go test -count 1 -timeout 60m -run TestWhateverHappens ./backend/machine -rapid.checks 1000
 	FOREVERVM_INSTRUCTIONS=1000 CI=true go test -count 1 -timeout 60m -run TestHostedMachines -v ./backend/hosted

@@ -103,6 +103,10 @@ func (f *Follower) heed(ctx context.Context, e api.Event) error {
 		if e.Instruction != nil {
 			f.change(func(k *known) []Notice { return k.instruction(*e.Instruction) })
 		}
+	case "connection":
+		if e.Connection != nil {
+			f.change(func(k *known) []Notice { return k.connection(e.Name, *e.Connection) })
+		}
 	case "status":
 		if e.Status != nil {
 			f.change(func(k *known) []Notice {

@@ -74,14 +74,21 @@ type known struct {
 	machines map[string]api.Machine // by ID, without the bin
 	apps     []api.App
 	told     map[string]string // the notice of each machine that the person was told or that is old, by ID
+	asking   []question        // what machines wait to hear, in the order in which they asked
 	ended    map[string]int    // the last instruction of each machine whose end was told, by the machine's name
 	unread   string            // a sentence about a machine that the person has not looked after since
 	trouble  string            // why the daemon cannot be followed; "" where it is
 }
 
-// load takes over the whole state.
+// question is a machine's, whether it may reach a host.
+type question struct {
+	id            int64 // the connection's
+	machine, host string
+}
+
+// load takes over the whole state. What machines asked before is not in it: the page asks for that.
 func (k *known) load(status api.Status, machines []api.Machine, apps []api.App) {
-	k.status, k.apps, k.trouble = status, apps, ""
+	k.status, k.apps, k.trouble, k.asking = status, apps, "", nil
 	k.machines, k.told, k.ended = map[string]api.Machine{}, map[string]string{}, map[string]int{}
 	for _, m := range machines {
 		k.machines[m.ID], k.told[m.ID] = m, m.Notice
@@ -112,6 +119,33 @@ func (k *known) purged(id string) {
 	delete(k.told, id)
 }
 
+// connection takes over how a connection of a machine stands. One that waits for the person's word is news, once for each host.
+func (k *known) connection(machine string, c api.Connection) (news []Notice) {
+	waits := c.State == "asking"
+	if waits == slices.ContainsFunc(k.asking, func(q question) bool { return q.id == c.ID }) {
+		return nil
+	}
+	if !waits {
+		k.asking = slices.DeleteFunc(k.asking, func(q question) bool { return q.id == c.ID })
+		return nil
+	}
+	if !slices.ContainsFunc(k.asking, func(q question) bool { return q.machine == machine && q.host == c.Host }) {
+		news = []Notice{{Title: k.called(machine) + " asks", Body: "It wants to reach " + c.Host + ". Open ForeverVM to answer.", Machine: machine}}
+	}
+	k.asking = append(k.asking, question{c.ID, machine, c.Host})
+	return news
+}
+
+// called is what people call the machine of that name.
+func (k *known) called(name string) string {
+	for _, m := range k.machines {
+		if m.Name == name {
+			return label(m)
+		}
+	}
+	return name
+}
+
 // instruction says whether an instruction's new state is news: that it ended, after long.
 func (k *known) instruction(in api.Instruction) (news []Notice) {
 	ended := in.Status == "ok" || in.Status == "error"
@@ -122,12 +156,7 @@ func (k *known) instruction(in api.Instruction) (news []Notice) {
 		return nil
 	}
 	k.ended[in.Machine] = in.Seq
-	title := in.Machine
-	for _, m := range k.machines {
-		if m.Name == in.Machine {
-			title = label(m)
-		}
-	}
+	title := k.called(in.Machine)
 	body := "The code has finished after " + spoken(time.Duration(in.RuntimeMS)*time.Millisecond) + "."
 	if in.Status == "error" {
 		body = "The code has stopped after " + spoken(time.Duration(in.RuntimeMS)*time.Millisecond) + ", with an error."
@@ -190,6 +219,9 @@ func (k *known) view() View {
 func (k *known) concern() string {
 	if k.trouble != "" {
 		return k.trouble
+	}
+	if len(k.asking) > 0 {
+		return k.called(k.asking[0].machine) + " wants to reach " + k.asking[0].host + "."
 	}
 	for _, engine := range k.status.Engines {
 		if engine.Default && len(engine.Problems) > 0 {

@@ -165,3 +165,29 @@ func TestLabelsAreOneShortLine(t *testing.T) {
 		}
 	}
 }
+
+func TestAMachineThatAsksIsNewsOnceForEachHost(t *testing.T) {
+	k := loaded(api.Machine{ID: "1", Name: "calm-cat-1", Title: "Sales", State: "running"})
+	asks := func(id int64, host string) []Notice {
+		return k.connection("calm-cat-1", api.Connection{ID: id, Host: host, State: "asking"})
+	}
+	news := asks(1, "a.example")
+	if len(news) != 1 || news[0].Title != "Sales asks" || !strings.Contains(news[0].Body, "a.example") || news[0].Machine != "calm-cat-1" {
+		t.Errorf("%+v", news)
+	}
+	if again := append(asks(1, "a.example"), asks(2, "a.example")...); len(again) > 0 {
+		t.Errorf("told again: %+v", again)
+	}
+	if other := asks(3, "b.example"); len(other) != 1 {
+		t.Errorf("another host: %+v", other)
+	}
+	if v := k.view(); v.Mood != Attention || v.Concern != "Sales wants to reach a.example." {
+		t.Errorf("%+v", v)
+	}
+	for id, state := range map[int64]string{1: "open", 2: "denied", 3: "closed"} {
+		k.connection("calm-cat-1", api.Connection{ID: id, State: state})
+	}
+	if v := k.view(); v.Mood != Running {
+		t.Errorf("after the answers: %+v", v)
+	}
+}

@@ -380,6 +380,11 @@ func (c *caller) networkCalls(name string) {
 		c.t.Errorf("the machine is told %+v", in)
 	}
 	c.fails(c.send("POST", answer, api.Answer{Answer: "once"}), 409, "Conflict")
+	in = as[api.Instruction](c, c.send("POST", path+"/packages", api.Install{Packages: []string{"numpy>=2"}})) // it is there already
+	if in = c.wait(name, in.Seq); in.Status != "ok" {
+		c.t.Errorf("%+v", in)
+	}
+	c.fails(c.send("POST", path+"/packages", api.Install{Packages: []string{"--help"}}), 400, "Invalid")
 	c.send("PATCH", path, api.MachineChange{Network: &api.NetworkChange{Mode: &standard, Hosts: &[]string{}}})
 }
 

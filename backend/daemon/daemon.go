@@ -117,7 +117,7 @@ func (d *daemon) run(ctx context.Context) error {
 	for name, engine := range engines {
 		defer d.close("the engine "+name, engine.Close)
 	}
-	network := egress.New(egress.Config{Logger: d.log})
+	network := egress.New(egress.Config{Logger: d.log, Packages: d.dirs.PackagesDir()})
 	defer d.close("the network", network.Close)
 	policies := d.settings()
 	folder, err := exchange.New(d.dirs.Folder(), d.dirs.ExchangeDir(), d.log)

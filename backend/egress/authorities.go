@@ -15,6 +15,8 @@ const (
 	relaySOCKS = "socks5h://127.0.0.1:3128"
 	// authoritiesPath is the bundle of certificate authorities in a machine, which all programs there know.
 	authoritiesPath = "/etc/ssl/certs/ca-certificates.crt"
+	// pipPatience is how many seconds pip waits for an answer: longer than a person has for theirs.
+	pipPatience = "150"
 )
 
 // maxAuthorities bounds the authorities that are given to a machine, in bytes.
@@ -46,6 +48,10 @@ func (p *Proxy) Belongings() (env map[string]string, authorities []byte) {
 	for _, name := range named {
 		env[name] = authoritiesPath
 	}
+	if p.packages != nil {
+		env["PIP_INDEX_URL"] = relayIndex
+	}
+	env["PIP_DEFAULT_TIMEOUT"] = pipPatience
 	return env, p.authorities()
 }
 

@@ -34,6 +34,8 @@ const (
 type Config struct {
 	Limits Limits
 	Logger *slog.Logger // nil for none
+	// Packages is the folder in which packages are kept that machines install, for all of them; "" for nowhere.
+	Packages string
 	// Lookup resolves a name.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 	// Dial connects to an address that has been checked.
@@ -52,6 +54,8 @@ type Proxy struct {
 	log    *slog.Logger
 	limits ledger
 	http   *httpSide
+	// packages is nil where none are kept.
+	packages *packages
 
 	mu    sync.Mutex // guards what follows
 	own   ownAddresses
@@ -87,6 +91,14 @@ func New(config Config) *Proxy {
 	if config.Getenv == nil {
 		p.config.Getenv = getenv
 	}
+	if config.Packages != "" {
+		kept, err := newPackages(p, config.Packages)
+		if err == nil {
+			p.packages = kept
+		} else {
+			p.log.Warn("packages are not kept for other machines", "err", err)
+		}
+	}
 	p.http = newHTTPSide(p)
 	return p
 }
@@ -111,6 +123,7 @@ func (p *Proxy) Carry(ctx context.Context, conn net.Conn, visit machine.Visit) {
 	}
 	defer leave()
 	v := newGuest(ctx, conn, visit)
+	defer v.left()
 	_ = conn.SetReadDeadline(time.Now().Add(headerPatience))
 	first, err := v.in.Peek(1)
 	_ = conn.SetReadDeadline(time.Time{})

@@ -109,6 +109,8 @@ func (h *httpSide) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.tunnel(w, r, v)
 	case r.URL.Scheme == "http" && r.URL.Host != "":
 		h.pass(w, r, v)
+	case r.URL.Host == "" && h.proxy.packages != nil && strings.HasPrefix(r.URL.Path, "/pypi/"):
+		h.proxy.packages.serve(w, r, v)
 	default:
 		http.Error(w, "This is ForeverVM's proxy to the network. It answers requests for http:// addresses, and CONNECT.", http.StatusBadRequest)
 	}

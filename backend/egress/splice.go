@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,6 +27,9 @@ type guest struct {
 
 	once   sync.Once
 	closed chan struct{}
+
+	indexOnce sync.Once
+	index     *http.Client // asks the index of packages for it; nil until something is asked
 }
 
 func newGuest(ctx context.Context, conn net.Conn, visit machine.Visit) *guest {
@@ -43,6 +47,14 @@ func (g *guest) Read(b []byte) (int, error) {
 func (g *guest) Close() error {
 	g.once.Do(func() { close(g.closed) })
 	return g.Conn.Close()
+}
+
+// left lets go of what was kept open for it.
+func (g *guest) left() {
+	g.indexOnce.Do(func() {})
+	if g.index != nil {
+		g.index.CloseIdleConnections()
+	}
 }
 
 // CloseWrite says that nothing more follows, where the connection can say that.

@@ -153,6 +153,9 @@ func (d Dirs) MachinesDir() string { return filepath.Join(d.Data, "machines") }
 // UpdatesDir holds what is known of newer releases, and what was downloaded of them.
 func (d Dirs) UpdatesDir() string { return filepath.Join(d.Data, "updates") }
 
+// PackagesDir holds Python packages that machines have installed, for the next one that wants them.
+func (d Dirs) PackagesDir() string { return filepath.Join(d.Data, "packages") }
+
 // ExchangeDir holds what is remembered of the files that went between the person's folder and each machine.
 func (d Dirs) ExchangeDir() string { return filepath.Join(d.Data, "exchange") }
 

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"path"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -28,7 +27,7 @@ func (s *Server) addFileTools() {
 	s.tool("install-packages", hints{title: "Install Python packages", destructive: true, repeatable: true, outside: true},
 		`Installs Python packages into a REPL with pip. Many are already there (numpy, pandas, scipy, scikit-learn, matplotlib, seaborn, plotly, duckdb, pyarrow, openpyxl, pillow, sympy, statsmodels, networkx, beautifulsoup4, lxml, requests, httpx): try to import first. Needs network access, which the user can restrict. What is installed stays in the REPL.`,
 		s.install, replID(),
-		mcp.WithArray("packages", mcp.Required(), mcp.MinItems(1), mcp.MaxItems(50), mcp.WithStringItems(), mcp.Description(`Requirements as pip takes them: ["polars", "pandas>=2.2"]`)),
+		mcp.WithArray("packages", mcp.Required(), mcp.MinItems(1), mcp.MaxItems(api.MaxInstalled), mcp.WithStringItems(), mcp.Description(`Requirements as pip takes them: ["polars", "pandas>=2.2"]`)),
 		mcp.WithOutputSchema[outcome]())
 
 	s.tool("list-files", hints{title: "List files", readOnly: true, repeatable: true, here: true},
@@ -61,22 +60,11 @@ func (s *Server) addFileTools() {
 		mcp.WithInteger("offset", mcp.Min(0), mcp.Description("For a long text: the byte to start from")))
 }
 
-// requirement is what pip takes as one: a name, extras, versions. Nothing that a shell or pip could take for something else.
-var requirement = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,100}(\[[A-Za-z0-9._,-]{1,100}\])?((===?|>=|<=|~=|!=|<|>)[A-Za-z0-9.*+!_-]{1,50}(,|$))*$`)
-
 func (s *Server) install(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	packages := call.GetStringSlice("packages", nil)
-	quoted := make([]string, len(packages))
-	for i, p := range packages {
-		if !requirement.MatchString(p) {
-			return mcp.NewToolResultErrorf("%q is not a package requirement. Give names with optional versions, such as \"polars\" or \"pandas>=2.2\".", p), nil
-		}
-		quoted[i] = "'" + p + "'"
+	code, err := api.InstallCode(call.GetStringSlice("packages", nil))
+	if err != nil {
+		return mcp.NewToolResultError(err.Error()), nil
 	}
-	// The magic itself only notes how pip ended.
-	code := fmt.Sprintf(`%%pip install --disable-pip-version-check --no-input %s
-if _exit_code != 0: raise RuntimeError("pip could not install %s: its output says why. Where the user lets the REPL have no network, only what is already there, or a file in it, can be installed.")`,
-		strings.Join(quoted, " "), strings.Join(packages, ", "))
 	return s.run(ctx, call, call.GetString("replId", ""), code, s.opts.InstructionLimit)
 }
 

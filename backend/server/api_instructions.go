@@ -39,6 +39,27 @@ func (s *Server) execute(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, instructionJSON(name, in))
 }
 
+// install queues the instruction that installs packages.
+func (s *Server) install(w http.ResponseWriter, r *http.Request) error {
+	var body api.Install
+	if err := readJSON(w, r, &body); err != nil {
+		return err
+	}
+	code, err := api.InstallCode(body.Packages)
+	if err != nil {
+		return invalid("%v", err)
+	}
+	name, err := s.name(r)
+	if err != nil {
+		return err
+	}
+	in, _, err := s.config.Machines.Execute(r.Context(), name, machine.ExecuteOptions{Code: code, Client: clientOf(r), Key: body.Key})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, instructionJSON(name, in))
+}
+
 // name is the present name of the machine in the path, which may be an old one there.
 func (s *Server) name(r *http.Request) (string, error) {
 	m, err := s.config.Machines.Get(r.Context(), r.PathValue("name"))

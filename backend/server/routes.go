@@ -68,6 +68,7 @@ func (s *Server) routes() []route {
 
 		{pattern: "GET /api/machines/{name}/instructions", handle: s.listInstructions},
 		{pattern: "POST /api/machines/{name}/instructions", handle: s.execute},
+		{pattern: "POST /api/machines/{name}/packages", handle: s.install},
 		{pattern: "GET /api/machines/{name}/instructions/{seq}", handle: s.getInstruction},
 		{pattern: "DELETE /api/machines/{name}/instructions/{seq}", handle: s.cancelInstruction},
 		{pattern: "GET /api/machines/{name}/instructions/{seq}/items", handle: s.listItems},

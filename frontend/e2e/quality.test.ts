@@ -62,10 +62,10 @@ for (const dark of [false, true]) {
       await page.getByRole('tooltip').waitFor();
       expect(await violations(tab)).toEqual([]);
       await editor.press('Escape');
-      for (const name of ['Plots', 'Variables', 'Checkpoints', 'About']) {
+      for (const name of ['Plots', 'Variables', 'Network', 'Checkpoints', 'About']) {
         const panel = await tab.side(name);
         await panel
-          .getByText(/1 of 1|DataFrame|a point|Memory limit/)
+          .getByText(/1 of 1|DataFrame|reached nothing|a point|Memory limit/)
           .first()
           .waitFor();
         expect(await violations(tab)).toEqual([]);
@@ -82,6 +82,7 @@ for (const dark of [false, true]) {
       for (const name of [
         'Appearance',
         'Storage',
+        'Network',
         'Engines',
         'AI apps',
         'Updates',

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Command bench measures the built programs: against Jupyter with the same Python and libraries, alone, as the way to a hosted machine, and in
+// Command bench measures the built programs: against Jupyter with the same Python and libraries, alone, with large transfers, as the way to a hosted machine, and in
 // Docker against `docker run`. It prints medians and ratios as a table. `make bench` runs it; it needs Linux, user namespaces and about ten minutes, and for the last part a Docker
 // (FOREVERVM_TEST_DOCKER) or root, who can start one.
 package main
@@ -23,7 +23,7 @@ func main() {
 	bin := flag.String("bin", "build/bin", "what `make build` left")
 	cache := flag.String("cache", "build/cache/bench", "where Jupyter and the unpacked image are kept between runs")
 	rounds := flag.Int("rounds", 5, "rounds of each comparison")
-	only := flag.String("only", "", "measure only this: jupyter, alone, hosted or docker")
+	only := flag.String("only", "", "measure only this: jupyter, alone, carry, hosted or docker")
 	flag.Parse()
 	if err := measure(*bin, *cache, *rounds, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -53,6 +53,7 @@ func measure(bin, cache string, rounds int, only string) error {
 			return native(bin, func(d *daemon) error { return compare(out, d, root, rounds) })
 		}},
 		{"alone", func(out *tabwriter.Writer) error { return native(bin, func(d *daemon) error { return alone(out, d) }) }},
+		{"carry", func(out *tabwriter.Writer) error { return native(bin, func(d *daemon) error { return carry(out, d) }) }},
 		{"hosted", func(out *tabwriter.Writer) error { return throughDaemon(out, bin) }},
 		{"docker", func(out *tabwriter.Writer) error {
 			root, err := root()

@@ -5,19 +5,74 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"net/netip"
+	"net/url"
+	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/forevervm/desktop/backend/egress"
+	"github.com/forevervm/desktop/backend/egress/tlstest"
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// Undialled answers a machine's connections under the default policy, and fails the test when anything is dialled.
-func Undialled(t *testing.T) func(net.Conn) {
-	return Connect(t, egress.Config{
+// World answers the connections of machines as the daemon does.
+type World struct {
+	proxy   *egress.Proxy
+	visit   machine.Visit
+	policy  atomic.Pointer[machine.NetworkPolicy]
+	ctx     context.Context
+	carried sync.WaitGroup
+}
+
+// New makes a world under the default policy, which ends with the test.
+func New(t *testing.T, config egress.Config) *World {
+	w := &World{proxy: egress.New(config)}
+	w.SetPolicy(machine.NetworkPolicy{Mode: machine.NetworkPublic})
+	ctx, cancel := context.WithCancel(context.Background())
+	w.ctx = ctx
+	t.Cleanup(func() {
+		cancel()
+		w.carried.Wait()
+		if err := w.proxy.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	var last atomic.Int64
+	w.visit = machine.Visit{
+		Machine: "test",
+		Policy:  func() machine.NetworkPolicy { return *w.policy.Load() },
+		Begin: func(host string, port int) machine.Connection {
+			return machine.Connection{ID: last.Add(1), Host: host, Port: port, StartedAt: time.Now()}
+		},
+		Ask:  func(context.Context, machine.Connection) string { return "" }, // somebody who allows everything
+		Tell: func(machine.Connection) {},
+	}
+	return w
+}
+
+// Connect answers one connection of a machine.
+func (w *World) Connect(conn net.Conn) {
+	w.carried.Add(1)
+	defer w.carried.Done()
+	w.proxy.Carry(w.ctx, conn, w.visit)
+}
+
+// Belongings are what a machine needs for it.
+func (w *World) Belongings() (env map[string]string, authorities []byte) { return w.proxy.Belongings() }
+
+// SetPolicy changes what machines may reach.
+func (w *World) SetPolicy(p machine.NetworkPolicy) { w.policy.Store(&p) }
+
+// Undialled is a world that fails the test when anything is dialled.
+func Undialled(t *testing.T) *World {
+	return New(t, egress.Config{
+		Packages: t.TempDir(),
+		Limits:   egress.Limits{PerSecond: 1000}, // which are tested elsewhere
 		Dial: func(_ context.Context, addr netip.AddrPort) (net.Conn, error) {
 			t.Errorf("a machine made us dial %s", addr)
 			return nil, errors.New("this is a test")
@@ -25,31 +80,42 @@ func Undialled(t *testing.T) func(net.Conn) {
 	})
 }
 
-// Connect answers a machine's connections under the default policy.
-func Connect(t *testing.T, config egress.Config) func(net.Conn) {
-	proxy := egress.New(config)
-	ctx, cancel := context.WithCancel(context.Background())
-	var carried sync.WaitGroup
-	t.Cleanup(func() {
-		cancel()
-		carried.Wait()
-		if err := proxy.Close(); err != nil {
-			t.Error(err)
+// Host is the name of the test's own server.
+const Host = "server.example"
+
+// Internet is a world that reaches the real internet and, under Host, a server of the test's own: HTTPS at port 443, PostgreSQL's protocol at 5432.
+// Its certificates are of an authority that only this computer is told of.
+func Internet(t *testing.T) *World {
+	authority := tlstest.NewAuthority(t)
+	ports := serve(t, authority)
+	address := netip.MustParseAddr("203.0.113.10") // of documentation: nobody else's
+	resolver := func(ctx context.Context, host string) ([]netip.Addr, error) {
+		if host == Host {
+			return []netip.Addr{address}, nil
 		}
-	})
-	var last atomic.Int64
-	visit := machine.Visit{
-		Machine: "test",
-		Policy:  func() machine.NetworkPolicy { return machine.NetworkPolicy{Mode: machine.NetworkPublic} },
-		Begin: func(host string, port int) machine.Connection {
-			return machine.Connection{ID: last.Add(1), Host: host, Port: port, StartedAt: time.Now()}
+		return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	}
+	return New(t, egress.Config{
+		Packages: t.TempDir(),
+		Lookup:   resolver,
+		Dial: func(ctx context.Context, addr netip.AddrPort) (net.Conn, error) {
+			to := addr.String()
+			if addr.Addr() == address {
+				to = ports[addr.Port()]
+			}
+			return (&net.Dialer{}).DialContext(ctx, "tcp", to)
 		},
-		Ask:  func(context.Context, machine.Connection) string { return "Nobody is asked in a test." },
-		Tell: func(machine.Connection) {},
-	}
-	return func(conn net.Conn) {
-		carried.Add(1)
-		defer carried.Done()
-		proxy.Carry(ctx, conn, visit)
-	}
+		ProxyFor: func(r *http.Request) (*url.URL, error) {
+			if strings.HasPrefix(r.URL.Host, Host+":") {
+				return nil, nil
+			}
+			return http.ProxyFromEnvironment(r)
+		},
+		Getenv: func(name string) string {
+			if name == "SSL_CERT_FILE" {
+				return authority.File
+			}
+			return os.Getenv(name)
+		},
+	})
 }

@@ -59,7 +59,8 @@ func TestConformance(t *testing.T) {
 			Engine:     e,
 			Disconnect: func(s machine.Sandbox) { s.(*Sandbox).Disconnect() },
 			Processes:  func(t testing.TB, id machine.ID) map[string]int { return processes(t, e, id) },
-			Outside:    egresstest.Undialled,
+			Undialled:  func(t *testing.T) enginetest.Outside { return egresstest.Undialled(t) },
+			Internet:   func(t *testing.T) enginetest.Outside { return egresstest.Internet(t) },
 			Leftovers:  func(t testing.TB) []string { return leftovers(t, e) },
 		}
 	})

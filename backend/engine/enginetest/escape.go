@@ -44,20 +44,26 @@ func countVisitors(t *testing.T, l net.Listener, came *atomic.Int32) {
 // listen opens a port on an address of the computer and tells how often somebody came.
 func listen(t *testing.T, address string) (port string, came *atomic.Int32) {
 	t.Helper()
-	came = new(atomic.Int32)
 	l, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	countVisitors(t, l, came)
-	// The canary sings: the port can be reached from here.
+	came = sing(t, l)
 	_, port, _ = net.SplitHostPort(l.Addr().String())
+	return port, came
+}
+
+// sing makes a listener a canary: it can be reached from here, and who comes is counted.
+func sing(t *testing.T, l net.Listener) (came *atomic.Int32) {
+	t.Helper()
+	came = new(atomic.Int32)
+	countVisitors(t, l, came)
 	c, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
 		t.Fatalf("the canary cannot be reached from the computer itself: %v", err)
 	}
 	c.Close()
-	return port, came
+	return came
 }
 
 // listenUDP opens a port on an address of the computer and tells how many packets came.
@@ -211,8 +217,8 @@ var escapeTests = []test{
 			`, os.Getpid(), pids["supervisor"], pids["sandbox"]), "0")
 		}
 	}},
-	{"Network", func(t *testing.T, s Subject) { testNoWayAround(t, s, nil, `("1.1.1.1", 443)`) }},
-	{"NetworkWithPolicy", func(t *testing.T, s Subject) { testNoWayAround(t, s, s.Outside(t), "") }},
+	{"Network", func(t *testing.T, s Subject) { testNoWayAround(t, s, nil) }},
+	{"NetworkWithPolicy", func(t *testing.T, s Subject) { testNoWayAround(t, s, s.Undialled(t)) }},
 	{"OutsideSocketsFailCleanly", func(t *testing.T, s Subject) {
 		m := s.fresh(t)
 		m.value("import socket; udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); tcp = socket.socket(); tcp.settimeout(5)")
@@ -292,53 +298,109 @@ func pythonList(list []string) string {
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
+// policies are those under which nothing of this computer's, or of the networks that it is in, is reached: wildcards and agreement name nothing by hand.
+var policies = []machine.NetworkPolicy{
+	{Mode: machine.NetworkPublic},
+	{Mode: machine.NetworkAsk, Approved: []string{"127.0.0.1", "localhost", "169.254.169.254", "10.0.0.0/8"}},
+	{Mode: machine.NetworkList, Hosts: []string{"*"}},
+	{Mode: machine.NetworkOff},
+}
+
+const tryEverything = `
+	import _socket, socket, struct, time, urllib.request
+	reached = []
+	loopback = int(targets[0].rsplit(":", 1)[1])
+	private = ("10.0.0.1", "172.17.0.1", "192.168.0.1", "192.168.1.1", "100.64.0.1", "169.254.169.254", "host.docker.internal", "metadata.google.internal")
+	everywhere = [tuple(t.rsplit(":", 1)) for t in targets] + [(host, 80) for host in private] + public
+
+	def attempt(what, do):
+	    try:
+	        if (got := do()) is not False: reached.append((what, got))
+	    except OSError: pass
+
+	def ask(said):
+	    with socket.create_connection(("127.0.0.1", 3128), timeout=10) as s:
+	        s.sendall(said)
+	        answer = b""
+	        while len(answer) < 12 and (part := s.recv(12 - len(answer))):
+	            answer += part
+	        return answer if answer[:4] == b"\x05\x00\x05\x00" or b" 200" in answer else False
+
+	def try_all():
+	    for host, port in everywhere:
+	        attempt(host, lambda: socket.create_connection((host, int(port)), timeout=5).close())
+	    for host in ("127.1", "2130706433", "0x7f000001", "0177.0.0.1", "localhost", "localhost.", "a.localhost", "0.0.0.0", "0", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::"):
+	        attempt(host, lambda: socket.create_connection((host, loopback), timeout=5).close())
+	    for host, port in everywhere:
+	        line = f"{host}:{port}".encode()
+	        for said in (b"CONNECT " + line + b" HTTP/1.1\r\nHost: public.example\r\n\r\n",
+	                     b"GET http://" + line + b"/ HTTP/1.1\r\nHost: public.example\r\nX-Forwarded-Host: public.example\r\nConnection: close\r\n\r\n",
+	                     b"GET http://public.example@" + line + b"/ HTTP/1.1\r\nHost: public.example\r\nConnection: close\r\n\r\n",
+	                     b"GET / HTTP/1.1\r\nHost: " + line + b"\r\nConnection: close\r\n\r\n",
+	                     b"\x05\x01\x00\x05\x01\x00\x03" + bytes([len(host)]) + host.encode() + struct.pack(">H", int(port))):
+	            attempt(said, lambda: ask(said))
+	        attempt("urllib", lambda: urllib.request.urlopen("http://" + line.decode(), timeout=5).read())
+	    return reached
+`
+
 // testNoWayAround tries whether a machine reaches anything of this computer's, or of the networks that it is in, past or by what
-// answers its connections.
-func testNoWayAround(t *testing.T, s Subject, connect func(net.Conn), public string) {
+// answers its connections, which is nobody where o is nil.
+func testNoWayAround(t *testing.T, s Subject, o Outside) {
 	var targets, datagrams []string
 	var came, packets []*atomic.Int32
+	add := func(address string, n *atomic.Int32) {
+		targets, came = append(targets, address), append(came, n)
+	}
 	for _, address := range ownAddresses(t) {
 		port, n := listen(t, address)
-		targets = append(targets, net.JoinHostPort(address, port))
-		came = append(came, n)
+		add(net.JoinHostPort(address, port), n)
 		port, n = listenUDP(t, address)
 		datagrams = append(datagrams, net.JoinHostPort(address, port))
 		packets = append(packets, n)
 	}
+	if s.Neighbour != nil {
+		l := s.Neighbour(t)
+		add(l.Addr().String(), sing(t, l))
+	}
 	t.Logf("canaries sing at %q", targets)
 	name := canary(t)
 	visitors := listenUnix(t, name)
-	m := s.start(t, machine.StartSpec{ID: s.newID(t), Env: outsideEnv, Connect: connect})
-	m.value("targets, datagrams = " + pythonList(targets) + ", " + pythonList(datagrams))
+	spec := machine.StartSpec{ID: s.newID(t), Env: outsideEnv}
+	public := `[("1.1.1.1", 443)]`
+	if o != nil {
+		spec, public = withInternet(spec.ID, o), "[]"
+	}
+	m := s.start(t, spec)
+	m.value("targets, datagrams, public = " + pythonList(targets) + ", " + pythonList(datagrams) + ", " + public)
+	m.value(tryEverything)
+	if o == nil {
+		m.expect("start = time.monotonic(); try_all()", "[]")
+		m.expect("time.monotonic() - start < 20", "True")
+	} else {
+		for _, policy := range policies {
+			o.SetPolicy(policy)
+			m.expect("try_all()", "[]")
+		}
+	}
 	m.expect(`
-		import _socket, socket, time
-		reached = []
-		start = time.monotonic()
-		for host, port in [tuple(t.rsplit(":", 1)) for t in targets] + [("169.254.169.254", 80), ("10.0.0.1", 53), ("172.17.0.1", 80),
-				("192.168.0.1", 80), ("192.168.1.1", 80), ("host.docker.internal", 80), ("0.0.0.0", int(targets[0].rsplit(":", 1)[1]))] + [`+public+`]:
-			try:
-				socket.create_connection((host, int(port)), timeout=5).close()
-				reached.append(host)
-			except OSError: pass
-		for family, kind, proto in ((socket.AF_INET, socket.SOCK_RAW, 1), (socket.AF_PACKET, socket.SOCK_RAW, 0x300)):
-			try: socket.socket(family, kind, proto); reached.append(str(family))
-			except OSError: pass
-		try: _socket.getaddrinfo("example.org", 80); reached.append("dns")
-		except OSError: pass
-		try: socket.create_connection(("::1", int(targets[0].rsplit(":", 1)[1])), timeout=5); reached.append("::1")
-		except OSError: pass
-		reached
-	`, "[]")
-	m.expect("time.monotonic() - start < 20", "True")
+		families = set()
+		for family in range(48):
+			for kind in (1, 2, 3, 4, 5, 10):
+				try: _socket.socket(family, kind, 0).close(); families.add((family, kind))
+				except OSError: pass
+		# Unix, IPv4, IPv6 and Netlink, all gVisor's own; none is raw that could leave the machine.
+		{f for f, _ in families} - {1, 2, 10, 16}, {(f, k) for f, k in families if k in (3, 10) and f in (2, 10)}
+	`, "(set(), set())")
 	m.expect(`
-		reached = []
+		for family, kind, proto in ((socket.AF_INET, socket.SOCK_RAW, 1), (socket.AF_INET, socket.SOCK_RAW, 255), (socket.AF_INET6, socket.SOCK_RAW, 58), (socket.AF_PACKET, socket.SOCK_RAW, 0x300), (socket.AF_PACKET, socket.SOCK_DGRAM, 0x300)):
+			attempt((family, proto), lambda: _socket.socket(family, kind, proto).close())
+		attempt("dns", lambda: _socket.getaddrinfo("example.org", 80))
 		udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 		for host, port in (d.rsplit(":", 1) for d in datagrams):
 			try: udp.sendto(b"x", (host, int(port)))
 			except OSError: pass
 		for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET):
-			try: socket.socket(socket.AF_UNIX, kind).connect("\0`+name+`"); reached.append("unix")
-			except OSError: pass
+			attempt("unix", lambda: socket.socket(socket.AF_UNIX, kind).connect("\0`+name+`"))
 		reached
 	`, "[]")
 	for i, n := range packets {

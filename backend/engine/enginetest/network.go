@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,7 +16,7 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-var networkTests = []test{{"WayOut", testWayOut}, {"WayOutIsBounded", testWayOutIsBounded}}
+var networkTests = []test{{"WayOut", testWayOut}, {"WayOutIsBounded", testWayOutIsBounded}, {"Libraries", testLibraries}, {"Git", testGit}}
 
 // outside answers the connections of a machine: what is asked of it for the host "echo" comes back, "zeros" sends for ever, and
 // "silent" never reads.
@@ -219,5 +220,107 @@ func testWayOutIsBounded(t *testing.T, s Subject) {
 	}
 	if n := o.open.Load(); n > 0 {
 		t.Errorf("%d connections stay open outside", n)
+	}
+}
+
+// withInternet is how a machine is started that has what the product gives one for its network.
+func withInternet(id machine.ID, o Outside) machine.StartSpec {
+	env, authorities := o.Belongings()
+	return machine.StartSpec{ID: id, Env: env, Authorities: authorities, Connect: o.Connect}
+}
+
+const useLibraries = `
+	import asyncio, importlib, subprocess, sys, urllib.request
+	import aiohttp, httpx, msgpack, psycopg, requests, websockets
+	import websockets.sync.client
+
+	url = "https://server.example/hello"
+	database = "host=server.example dbname=x user=y connect_timeout=60 sslmode=verify-full sslrootcert=system"
+
+	async def by_aiohttp():
+	    async with aiohttp.ClientSession() as session, session.get(url) as answer:
+	        return await answer.text()
+
+	async def by_websockets():
+	    async with websockets.connect("wss://server.example/echo") as socket:
+	        await socket.send("hello")
+	        return await socket.recv()
+
+	async def by_psycopg():
+	    async with await psycopg.AsyncConnection.connect(database, autocommit=True) as connection:
+	        return (await (await connection.execute("select 42")).fetchone())[0]
+
+	async def by_httpx():
+	    async with httpx.AsyncClient() as client:
+	        return (await client.get(url)).text
+
+	async def use():
+	    with websockets.sync.client.connect("wss://server.example/echo") as socket:
+	        socket.send("hello")
+	        echo = socket.recv()
+	    with psycopg.connect(database, autocommit=True) as connection:
+	        answer = connection.execute("select 42").fetchone()[0]
+	    return {
+	        requests.get(url).text, httpx.get(url).text, urllib.request.urlopen(url).read().decode(), await by_httpx(), await by_aiohttp(),
+	        await by_websockets(), echo, subprocess.run(["curl", "-sS", url], capture_output=True, text=True).stdout,
+	    }, {answer, await by_psycopg()}, msgpack.unpackb(msgpack.packb({"a": [1]})), "_cmsgpack" in msgpack.Packer.__module__
+`
+
+// Packages of the real index, compiled ones among them, are installed, used, and there after waking and in a fork; libraries reach a server whose
+// authority is this computer's alone, with the code that people write; what one machine has installed, another installs without a network.
+func testLibraries(t *testing.T, s Subject) {
+	o := s.Internet(t)
+	spec := withInternet(s.newID(t), o)
+	m := s.start(t, spec)
+	began := time.Now()
+	if r, out := m.run("%pip install aiohttp websockets 'psycopg[binary]' msgpack"); !r.OK || !strings.Contains(out, "Successfully installed") {
+		t.Fatalf("%s\n%s", r.Error, out)
+	}
+	t.Logf("installed after %v", time.Since(began))
+	const used = `({'hello'}, {42}, {'a': [1]}, True)`
+	m.value(useLibraries)
+	m.expect("await use()", used)
+	if r, out := m.run("!pip install --index-url https://server.example/simple/ forevervm-probe"); !r.OK || !strings.Contains(out, "Successfully installed forevervm-probe-1") {
+		t.Errorf("%s\n%s", r.Error, out)
+	}
+	info := m.stop()
+	fork := spec
+	fork.ID, fork.Clone, fork.Acked = s.newID(t), true, m.acks()
+	copied, err := s.Engine.CopyCheckpoint(t.Context(), m.id, info.ID, fork.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fork.Checkpoint = copied.ID
+	spec.Checkpoint, spec.Acked = info.ID, m.acks()
+	for what, spec := range map[string]machine.StartSpec{"woken": spec, "fork": fork} {
+		t.Run(what, func(t *testing.T) {
+			back := s.start(t, spec)
+			back.expect("await use()", used)
+			back.expect("subprocess.run([sys.executable, '-c', 'import forevervm_probe, msgpack, psycopg; print(forevervm_probe.answer)'], capture_output=True, text=True).stdout", `'42\n'`)
+		})
+	}
+
+	o.SetPolicy(machine.NetworkPolicy{Mode: machine.NetworkOff})
+	second := s.start(t, withInternet(s.newID(t), o))
+	if r, out := second.run("!pip install msgpack"); !r.OK || !strings.Contains(out, "Successfully installed msgpack") {
+		t.Errorf("without a network: %s\n%s", r.Error, out)
+	}
+	second.expect("import msgpack; msgpack.packb([1])", `b'\x91\x01'`)
+	if _, out := second.run("!pip install --retries 1 forevervm-none 2>&1"); !strings.Contains(out, "This machine has no network") {
+		t.Errorf("what is not kept: %s", out)
+	}
+}
+
+// Git is not in the image, but to be had: Debian's packages are installed through the proxy, too. It takes longer than the other tests have.
+func testGit(t *testing.T, s Subject) {
+	if os.Getenv("FOREVERVM_LONG") == "" {
+		t.Skip("set FOREVERVM_LONG to run it, as `make soak` does")
+	}
+	m := s.start(t, withInternet(s.newID(t), s.Internet(t)))
+	if r, out := m.run("!(apt-get update && apt-get install --yes --no-install-recommends git) 2>&1"); !r.OK || !strings.Contains(out, "Setting up git") {
+		t.Fatalf("%s\n%s", r.Error, out)
+	}
+	if _, out := m.run("!git clone --quiet https://server.example/repo.git 2>&1; cat repo/hello"); out != "hello from git\n" {
+		t.Errorf("it says %q", out)
 	}
 }

@@ -26,11 +26,23 @@ type Subject struct {
 	// Processes tells the process ids of a machine in memory by their part, such as "supervisor" or "sandbox"; nil for
 	// engines whose processes are not ours.
 	Processes func(t testing.TB, id machine.ID) map[string]int
-	// Outside makes what answers a machine's connections under the default policy, and fails the test when it dials.
-	Outside func(t *testing.T) func(net.Conn)
+	// Undialled makes what answers a machine's connections as the product does, and fails the test when it dials.
+	Undialled func(t *testing.T) Outside
+	// Internet makes the same that reaches the real internet and, as server.example, a server of the test's own, whose authority
+	// the machine is told of: HTTPS at port 443 and PostgreSQL at 5432.
+	Internet func(t *testing.T) Outside
+	// Neighbour listens at a private address in another network, one that this computer reaches; nil where the test cannot have one.
+	Neighbour func(t *testing.T) net.Listener
 	// Leftovers tells what is left of machines that are not in memory, one line each: processes, mounts, folders, control
 	// groups. It waits a moment for what is just vanishing.
 	Leftovers func(t testing.TB) []string
+}
+
+// Outside answers the connections of machines, under the default policy until another is set.
+type Outside interface {
+	Connect(net.Conn)
+	Belongings() (env map[string]string, authorities []byte)
+	SetPolicy(machine.NetworkPolicy)
 }
 
 // Run runs the suite. newSubject is called once; its engine is shared by the tests.

@@ -5,6 +5,7 @@ package native
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -74,7 +75,50 @@ func haveAddress(address string) error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFADDR, alias)
 }
 
-// In clouds the computer's own secrets are to be had at this address. The test of the network is run once more on a computer that has it.
+// neighbour listens at a private address in another network, which a cable connects to this one. It needs a network of this test's own.
+func neighbour(t *testing.T) net.Listener {
+	t.Helper()
+	const here, there = "10.77.0.1", "10.77.0.2"
+	ip := func(args ...string) error {
+		if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
+			return fmt.Errorf("ip %v: %w: %s", args, err, out)
+		}
+		return nil
+	}
+	up := func(device, address string) error {
+		return errors.Join(ip("address", "add", address+"/24", "dev", device), ip("link", "set", device, "up"))
+	}
+	moved, connected, listening := make(chan string), make(chan error), make(chan error)
+	var l net.Listener
+	go func() {
+		runtime.LockOSThread() // for good: the thread goes with its network, what it has opened stays
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			close(moved)
+			listening <- err
+			return
+		}
+		moved <- fmt.Sprintf("/proc/%d/task/%d/ns/net", os.Getpid(), unix.Gettid())
+		err := <-connected
+		if err == nil {
+			err = up("neighbour", there)
+		}
+		if err == nil {
+			l, err = net.Listen("tcp", net.JoinHostPort(there, "0"))
+		}
+		listening <- err
+	}()
+	if network, ok := <-moved; ok {
+		connected <- errors.Join(ip("link", "add", "cable", "type", "veth", "peer", "name", "neighbour", "netns", network), up("cable", here))
+	}
+	if err := <-listening; err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ip("link", "delete", "cable") }) // it may have gone with the other network
+	return l
+}
+
+// In clouds the computer's own secrets are to be had at this address. The test of the network is run once more on a computer that has it, and
+// another one beside it.
 func TestMetadataAddress(t *testing.T) {
 	const address = "169.254.169.254"
 	program, err := os.Executable()
@@ -88,7 +132,7 @@ func TestMetadataAddress(t *testing.T) {
 	runtime.LockOSThread() // whose end the system takes for this program's
 	defer runtime.UnlockOSThread()
 	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "--- PASS: TestConformance/Escape/NetworkWithPolicy") || !strings.Contains(string(out), address) {
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestConformance/Escape/NetworkWithPolicy") || !strings.Contains(string(out), address) || !strings.Contains(string(out), "10.77.0.2:") {
 		t.Errorf("%v:\n%s", err, out)
 	}
 }
@@ -97,11 +141,17 @@ func TestConformance(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T) enginetest.Subject {
 		e := newEngine(t, t.TempDir())
 		seen := &remembering{Engine: e}
+		var beside func(*testing.T) net.Listener
+		if os.Getenv(ownNetwork) != "" {
+			beside = neighbour
+		}
 		return enginetest.Subject{
+			Neighbour:  beside,
 			Engine:     seen,
 			Disconnect: func(s machine.Sandbox) { s.(*link.Sandbox).Disconnect() },
 			Processes:  func(t testing.TB, id machine.ID) map[string]int { return processes(t, e.store.Machine(id)) },
-			Outside:    egresstest.Undialled,
+			Undialled:  func(t *testing.T) enginetest.Outside { return egresstest.Undialled(t) },
+			Internet:   func(t *testing.T) enginetest.Outside { return egresstest.Internet(t) },
 			Leftovers:  seen.leftovers,
 		}
 	})

@@ -28,6 +28,7 @@ class _Finder:
 
                 spec.loader.exec_module = execute  # type: ignore[method-assign]
                 return spec
+        sys.meta_path.insert(0, self)  # it may be installed yet
         return None
 
 

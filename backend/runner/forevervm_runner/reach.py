@@ -68,7 +68,7 @@ def _numeric(host: str) -> bytes | None:
     return None
 
 
-def _own(host: str) -> bool:
+def own(host: str) -> bool:
     """Whether a host is the machine itself."""
     if host in ("", "localhost", "0.0.0.0", "::", "::1", socket.gethostname()) or host.endswith(".localhost"):  # noqa: S104
         return True
@@ -80,7 +80,7 @@ def _own(host: str) -> bool:
 def getaddrinfo(host: Any, port: Any, family: int = 0, type: int = 0, proto: int = 0, flags: int = 0) -> Any:  # noqa: A002
     """As the original, but that a name outside has an address."""
     name = _text(host)
-    if name is None or _own(name) or _numeric(name) is not None or flags & socket.AI_NUMERICHOST or family == socket.AF_INET6:
+    if name is None or own(name) or _numeric(name) is not None or flags & socket.AI_NUMERICHOST or family == socket.AF_INET6:
         return _getaddrinfo(host, port, family, type, proto, flags)
     return _getaddrinfo(_names.address(name.rstrip(".").lower()), port, family, type, proto, flags & ~socket.AI_ADDRCONFIG)
 
@@ -97,7 +97,7 @@ def _target(sock: socket.socket, address: Any) -> tuple[str, int] | None:
     if not isinstance(address, tuple) or len(address) < 2 or not isinstance(address[1], int):
         return None
     host = _text(address[0])
-    if host is None or _own(host):
+    if host is None or own(host):
         return None
     return _names.name(host), address[1]
 
@@ -187,6 +187,18 @@ def _hook_asyncio(selector_events: Any) -> None:
     loop_class.sock_connect = sock_connect
 
 
+def _hook_psycopg(module: Any) -> None:
+    from . import postgres
+
+    postgres.hook_psycopg(module)
+
+
+def _hook_psycopg2(module: Any) -> None:
+    from . import postgres
+
+    postgres.hook_psycopg2(module)
+
+
 def install() -> None:
     """Puts all of this in place, once."""
     if socket.getaddrinfo is getaddrinfo:
@@ -196,3 +208,5 @@ def install() -> None:
     sockets: Any = socket.socket
     sockets.connect, sockets.connect_ex = connect, connect_ex
     afterimport.do("asyncio.selector_events", _hook_asyncio)
+    afterimport.do("psycopg", _hook_psycopg)
+    afterimport.do("psycopg2", _hook_psycopg2)

@@ -293,3 +293,22 @@ def test_pictures_go_on_when_acknowledged(start) -> None:  # type: ignore[no-unt
         newest = [frame for frame in runner.frames if frame.type in ("started", "display", "result")][-1]
         runner.send({"type": "ack", "seq": seq, "index": newest.header["index"]})
     assert runner.finish(seq).ok
+
+
+def test_what_is_installed_later_is_made_to_reach_the_outside(machine: Runner) -> None:
+    code = """
+import importlib, sys
+from forevervm_runner import afterimport
+met = []
+afterimport.do("installed_later", lambda module: met.append(module.x))
+try:
+    import installed_later
+except ImportError as error:
+    met.append(error.name)
+open("/root/installed_later.py", "w").write("x = 1")
+sys.path.append("/root")
+importlib.invalidate_caches()
+import installed_later
+met
+"""
+    assert machine.run(code).value == "['installed_later', 1]"

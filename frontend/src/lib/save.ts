@@ -14,14 +14,21 @@ export function onSaved(told: Listener): void {
 
 /** Has the browser, or the window, save something as a file, under a name of ours. */
 export function saveAs(name: string, content: Blob): void {
+  const whole = async function* () {
+    yield await Promise.resolve(content);
+  };
+  saveParts(name, whole()).catch((reason: unknown) => listener?.failed(reason));
+}
+
+/** The same of what comes in parts, which the window never holds together; a browser keeps them outside the page. */
+export async function saveParts(name: string, parts: AsyncIterable<Blob>): Promise<void> {
   if (inWindow()) {
-    saveInWindow(name, content).then(
-      (path) => listener?.saved(path),
-      (reason: unknown) => listener?.failed(reason),
-    );
+    listener?.saved(await saveInWindow(name, parts));
     return;
   }
-  const address = URL.createObjectURL(content);
+  const all: Blob[] = [];
+  for await (const part of parts) all.push(part);
+  const address = URL.createObjectURL(new Blob(all));
   const link = document.createElement('a');
   link.href = address;
   link.download = name;

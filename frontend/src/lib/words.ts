@@ -1,4 +1,12 @@
-import type { AppState, Instruction, Machine, MachineState } from './api/types';
+import type {
+  Answer,
+  AppState,
+  Contact,
+  Instruction,
+  Machine,
+  MachineState,
+  NetworkMode,
+} from './api/types';
 
 /** What the page says, in one place. Plain words: the reader need not know what a process or a checkpoint file is. */
 export const words = {
@@ -305,6 +313,7 @@ export const words = {
     noFolders: 'Folders cannot be dropped here. “forevervm cp” copies whole folders.',
     sending: (name: string) => `${name} is on its way`,
     stopSending: (name: string) => `Stop sending ${name}`,
+    stopSaving: (name: string) => `Stop saving ${name}`,
     save: 'Save on this computer',
     download: (name: string) => `Save ${name} on this computer`,
     delete: 'Delete',
@@ -328,6 +337,51 @@ export const words = {
       `What you put into ${folder} is in every machine’s inbox when code looks there. What code puts into the outbox comes back to Results in that folder.`,
     folder: 'Folder',
     kinds: { file: 'File', folder: 'Folder', link: 'Link', other: 'Neither file nor folder' },
+  },
+
+  network: {
+    title: 'Network',
+    reaches: 'What this machine may reach',
+    standard: 'What machines may reach',
+    standardText: 'Holds for every machine that has no rule of its own.',
+    modes: {
+      default: 'As the settings say',
+      public: 'The public internet',
+      ask: 'What you allow when it asks',
+      list: 'Only the hosts listed here',
+      off: 'Nothing',
+    } satisfies Record<NetworkMode, string>,
+    asStandard: (mode: string) => `As the settings say: ${mode.toLowerCase()}`,
+    never:
+      'Your computer and the devices around it are reached only where you list them by name or address.',
+    upstream: (proxy: string) =>
+      `This computer reaches the internet by the proxy ${proxy}, which finds out by itself where names lead: rules for names hold, and addresses behind them are not checked.`,
+    hosts: 'Listed hosts',
+    hostsHint: 'One per line: example.com, *.example.com, 192.168.1.5:5432',
+    approved: 'Allowed when asked',
+    add: 'List a host',
+    addHint: 'example.com, *.example.com or 192.168.1.5:5432',
+    addShort: 'List it',
+    remove: (host: string) => `Take ${host} off the list`,
+    contacts: 'What it reached, or tried to',
+    none: 'It has reached nothing yet, and has not tried.',
+    earlier: 'Show earlier ones',
+    states: {
+      asking: 'Waits for you',
+      open: 'Open',
+      closed: 'Reached',
+      denied: 'Not allowed',
+      failed: 'Not reached',
+    } satisfies Record<Contact['state'], string>,
+    moved: (sent: string, received: string) => `${sent} out, ${received} in`,
+    question: (machine: string) => `${machine} wants to reach`,
+    more: (n: number) => (n === 1 ? 'One more question waits.' : `${n} more questions wait.`),
+    answers: {
+      deny: 'No',
+      once: 'For this step',
+      machine: 'Always, for this machine',
+      always: 'Always, for every machine',
+    } satisfies Record<Answer, string>,
   },
 
   step: {

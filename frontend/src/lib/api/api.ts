@@ -1,5 +1,6 @@
 import type {
   AiApp,
+  Answer,
   AppBackup,
   AppOffer,
   AppReport,
@@ -7,6 +8,7 @@ import type {
   ChangeApp,
   Checkpoint,
   Completions,
+  Contact,
   Engine,
   FileEntry,
   FileList,
@@ -19,6 +21,7 @@ import type {
   Item,
   Machine,
   MachineChange,
+  Network,
   NewMachine,
   Page,
   Plot,
@@ -224,6 +227,18 @@ export class Api {
 
   async makeFolder(name: string, path: string): Promise<void> {
     await this.http.send(at(name, 'files', 'folder'), { method: 'POST', query: { path } });
+  }
+
+  network = (name: string) => this.http.json<Network>(at(name, 'network'));
+
+  /** What a machine reached, or tried to, newest first. */
+  listContacts = (name: string, cursor?: string) =>
+    this.http.json<Page<Contact>>(at(name, 'connections'), { query: { cursor, limit: 100 } });
+
+  /** Answers a machine that asks whether it may reach a host, for all that it has waiting for that host. */
+  async answer(name: string, contact: number, answer: Answer): Promise<void> {
+    const path = at(name, 'connections', contact, 'answer');
+    await this.http.send(path, { method: 'POST', json: { answer } });
   }
 
   async listApps(): Promise<AiApp[]> {

@@ -80,17 +80,19 @@ export async function startAtLogin(on: boolean): Promise<void> {
   await bridge()?.StartAtLogin(on);
 }
 
-/** How much of a file goes to the window at a time, in bytes: a multiple of three, so that the pieces' base64 needs no padding. */
+/** How much of a file goes to the window at a time, in bytes. */
 const PART = 3 << 18;
 
 /** Saves a file into the person's folder for downloads, and returns its path; only in the window, whose web view does not save by itself. */
-export async function saveInWindow(name: string, content: Blob): Promise<string> {
+export async function saveInWindow(name: string, parts: AsyncIterable<Blob>): Promise<string> {
   const window = bridge();
   if (!window) throw new Error('There is no window.');
   const id = await window.SaveBegin(name);
   try {
-    for (let from = 0; from < content.size; from += PART) {
-      await window.SavePart(id, await base64(content.slice(from, from + PART)));
+    for await (const part of parts) {
+      for (let from = 0; from < part.size; from += PART) {
+        await window.SavePart(id, await base64(part.slice(from, from + PART)));
+      }
     }
     return await window.SaveEnd(id);
   } catch (reason) {

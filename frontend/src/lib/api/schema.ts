@@ -793,6 +793,30 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/machines/{name}/packages': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Queues an instruction that installs Python packages with pip
+     * @description Its output is pip's, as it comes; it ends with an error where pip does. What is installed belongs to the machine: it is saved, returned
+     *     to and copied with it. Wheels that any machine has installed are kept on this computer, and installed from there.
+     */
+    post: operations['install'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/machines/{name}/instructions/{seq}': {
     parameters: {
       query?: never;
@@ -1607,6 +1631,12 @@ export interface components {
        *     answer came, it does not run again: the answer is the instruction as it is by now, and `interrupt` does nothing.
        *     The same key with other code is a Conflict.
        */
+      key?: string;
+    };
+    Install: {
+      /** @description Requirements as pip takes them, such as polars or pandas>=2.2 */
+      packages: string[];
+      /** @description Names the instruction; see Execute */
       key?: string;
     };
     Client: {
@@ -3064,6 +3094,34 @@ export interface operations {
         headers: {
           /** @description Whether `interrupt` stopped or cancelled anything */
           'X-Forevervm-Interrupted'?: 'true' | 'false';
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Instruction'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  install: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['Install'];
+      };
+    };
+    responses: {
+      /** @description The instruction, queued or further */
+      200: {
+        headers: {
           [name: string]: unknown;
         };
         content: {

@@ -40,6 +40,12 @@ export type HostedLogin = Schemas['HostedLogin'];
 export type HostedSignup = Schemas['HostedSignup'];
 export type FileEntry = Schemas['File'];
 export type FileList = Schemas['FileList'];
+export type NetworkPolicy = Schemas['NetworkPolicy'];
+export type NetworkChange = Schemas['NetworkChange'];
+export type NetworkMode = NetworkPolicy['mode'];
+export type Network = Schemas['Network'];
+export type Contact = Schemas['Connection'];
+export type Answer = Schemas['Answer']['answer'];
 export type ErrorBody = Schemas['Error'];
 
 /** Whether nothing more will happen to an instruction. */

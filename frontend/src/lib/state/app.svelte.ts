@@ -4,7 +4,9 @@ import { followEvents } from '$lib/api/events';
 import { ApiError, Http } from '$lib/api/http';
 import { Stranger } from '$lib/api/proof';
 import type {
+  Answer,
   Checkpoint,
+  Contact,
   Event,
   Machine,
   MachineChange,
@@ -19,6 +21,7 @@ import { Appearance } from './appearance.svelte';
 import { AiApps } from './aiapps.svelte';
 import { HostedAccounts } from './hosted.svelte';
 import { ARCHIVED, Machines } from './machines.svelte';
+import { Questions, type Question } from './questions.svelte';
 import { Timeline } from './timeline.svelte';
 import { Kept, isBoolean, isNumber, isString } from './kept.svelte';
 import { Toasts } from './toasts.svelte';
@@ -64,6 +67,7 @@ export class App {
   paletteShown = $state(false);
 
   readonly vitals = new Vitals();
+  readonly questions = new Questions();
   readonly machines = new Machines();
   readonly aiApps = new AiApps(() => this.api);
   readonly hosted = new HostedAccounts(() => this.api);
@@ -75,6 +79,9 @@ export class App {
   readonly selected = $derived(
     this.selectedId === null ? undefined : this.machines.get(this.selectedId),
   );
+
+  /** Told of each change of a machine's connections, by the machine's name; once with neither when some may have been missed. */
+  private readonly contactListeners = new Set<(name?: string, contact?: Contact) => void>();
 
   /** Code written but not run, by machine. */
   readonly drafts = new Map<string, string>();
@@ -274,6 +281,18 @@ export class App {
     });
   }
 
+  answer = (question: Question, answer: Answer) =>
+    this.try(async () => {
+      this.questions.answered(question);
+      await this.api.answer(question.machine, question.contact.id, answer);
+    });
+
+  /** Has the listener told of machines' connections until the function that is returned is called. */
+  onContact(listener: (name?: string, contact?: Contact) => void): () => void {
+    this.contactListeners.add(listener);
+    return () => this.contactListeners.delete(listener);
+  }
+
   async checkpoint(machine: Machine, label: string): Promise<void> {
     const saved = await this.try(() => this.api.createCheckpoint(machine.name, label));
     if (!saved) return;
@@ -360,6 +379,8 @@ export class App {
       ]);
       this.status = status;
       this.phase = 'ready';
+      for (const tell of this.contactListeners) tell();
+      void this.questions.load(this.api, this.machines.alive);
       if (this.selectedId !== null && !this.selected) this.select(null);
       await this.timeline?.load();
     } catch (reason) {
@@ -397,6 +418,12 @@ export class App {
       case 'item':
         if (event.item && this.isSelected(event.name)) {
           this.timeline?.onItem(event.seq ?? 0, event.item);
+        }
+        break;
+      case 'connection':
+        if (event.connection && event.name) {
+          this.questions.note(event.name, event.connection);
+          for (const tell of this.contactListeners) tell(event.name, event.connection);
         }
         break;
       case 'checkpoint':

@@ -1,7 +1,7 @@
 import type { Api } from '$lib/api/api';
 import type { FileEntry, Machine } from '$lib/api/types';
 import { imageType, join, parseTable, previewOf, readsAsText } from '$lib/files';
-import { saveAs } from '$lib/save';
+import { saveParts } from '$lib/save';
 import { words } from '$lib/words';
 
 export const HOME = '/root';
@@ -10,12 +10,16 @@ const IMAGE_BYTES = 20 << 20;
 const ROWS = 200;
 const COLUMNS = 50;
 
-/** A file on its way into the machine. */
-export interface Sending {
+/** Of what is saved on this computer so much is passed on at a time. */
+const PART_BYTES = 4 << 20;
+
+/** A file on its way into the machine, or out of it. */
+export interface Transfer {
   readonly id: number;
   readonly name: string;
+  readonly out: boolean;
   readonly size: number;
-  sent: number;
+  moved: number;
   readonly stop: AbortController;
 }
 
@@ -34,7 +38,7 @@ export class Files {
   problem = $state('');
   /** Whether the machine was asked at all: one that sleeps is woken by that. */
   looked = $state(false);
-  sending = $state<Sending[]>([]);
+  transfers = $state<Transfer[]>([]);
   /** The file that is looked at. */
   viewed = $state.raw<FileEntry | null>(null);
   shown = $state.raw<Shown | null>(null);
@@ -52,7 +56,7 @@ export class Files {
   close(): void {
     this.stop.abort();
     this.unview();
-    for (const one of this.sending) one.stop.abort();
+    for (const one of this.transfers) one.stop.abort();
   }
 
   async open(path: string): Promise<void> {
@@ -86,40 +90,46 @@ export class Files {
   /** Sends files into the folder that is shown, one after another. */
   async send(files: readonly File[]): Promise<void> {
     const folder = this.path;
-    const mine = files.map((file) => {
-      this.nextId += 1;
-      const one: Sending = {
-        id: this.nextId,
-        name: file.name,
-        size: file.size,
-        sent: 0,
-        stop: new AbortController(),
-      };
-      return { file, one };
-    });
-    this.sending.push(...mine.map(({ one }) => one));
-    for (const { file, one } of mine) {
-      const row = this.sending.find(({ id }) => id === one.id);
-      if (!row) continue;
-      try {
-        await this.api.writeFile(
-          this.machine().name,
-          join(folder, file.name),
-          file,
-          (sent) => (row.sent = sent),
-          one.stop.signal,
-        );
-      } catch (reason) {
-        if (!one.stop.signal.aborted) this.tell(reason);
-      }
-      this.sending = this.sending.filter(({ id }) => id !== one.id);
+    const mine = files.map((file) => ({ file, row: this.begin(file.name, file.size, false) }));
+    for (const { file, row } of mine) {
+      if (row.stop.signal.aborted) continue;
+      const to = join(folder, file.name);
+      await this.through(row, (signal) =>
+        this.api.writeFile(this.machine().name, to, file, (sent) => (row.moved = sent), signal),
+      );
       if (this.path === folder && !this.stop.signal.aborted) await this.refresh();
     }
   }
 
-  cancel(one: Sending): void {
+  cancel(one: Transfer): void {
     one.stop.abort();
-    this.sending = this.sending.filter(({ id }) => id !== one.id);
+    this.transfers = this.transfers.filter(({ id }) => id !== one.id);
+  }
+
+  private begin(name: string, size: number, out: boolean): Transfer {
+    this.nextId += 1;
+    this.transfers.push({
+      id: this.nextId,
+      name,
+      out,
+      size,
+      moved: 0,
+      stop: new AbortController(),
+    });
+    return this.transfers[this.transfers.length - 1] as Transfer; // as the view sees it
+  }
+
+  /** Does what a transfer is about; what goes wrong is told, unless somebody stopped it. */
+  private async through(
+    row: Transfer,
+    move: (signal: AbortSignal) => Promise<void>,
+  ): Promise<void> {
+    try {
+      await move(row.stop.signal);
+    } catch (reason) {
+      if (!row.stop.signal.aborted) this.tell(reason);
+    }
+    this.transfers = this.transfers.filter(({ id }) => id !== row.id);
   }
 
   async makeFolder(name: string): Promise<boolean> {
@@ -142,13 +152,17 @@ export class Files {
     return true;
   }
 
+  /** Saves a file on this computer. */
   async download(entry: FileEntry): Promise<void> {
-    try {
-      const response = await this.read(entry, this.stop.signal);
-      saveAs(entry.name, await response.blob());
-    } catch (reason) {
-      if (!this.stop.signal.aborted) this.tell(reason);
-    }
+    const row = this.begin(entry.name, entry.size, true);
+    await this.through(row, async (signal) => {
+      const { body } = await this.read(entry, signal);
+      if (body)
+        await saveParts(
+          entry.name,
+          inParts(body, (bytes) => (row.moved += bytes)),
+        );
+    });
   }
 
   /** Looks at a file: its beginning, or a picture whole. */
@@ -197,6 +211,29 @@ export class Files {
 
   private read(entry: FileEntry, signal: AbortSignal): Promise<Response> {
     return this.api.openFile(this.machine().name, join(this.path, entry.name), signal);
+  }
+}
+
+/** What comes, in parts that are worth passing on. */
+async function* inParts(
+  body: ReadableStream<Uint8Array<ArrayBuffer>>,
+  oncome: (bytes: number) => void,
+): AsyncGenerator<Blob> {
+  const reader = body.getReader();
+  let part: Uint8Array<ArrayBuffer>[] = [];
+  let size = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (value) {
+      part.push(value);
+      size += value.length;
+      oncome(value.length);
+    }
+    if (size >= PART_BYTES || (done && size > 0)) {
+      yield new Blob(part);
+      [part, size] = [[], 0];
+    }
+    if (done) return;
   }
 }
 

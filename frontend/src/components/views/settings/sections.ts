@@ -5,6 +5,7 @@ import Appearance from './Appearance.svelte';
 import Connections from './Connections.svelte';
 import Diagnostics from './Diagnostics.svelte';
 import Engines from './Engines.svelte';
+import Network from './Network.svelte';
 import Storage from './Storage.svelte';
 import Updates from './Updates.svelte';
 
@@ -24,6 +25,7 @@ export interface Section {
 export const SECTIONS: readonly [Section, ...Section[]] = [
   { id: 'appearance', label: words.settings.appearance, view: Appearance },
   { id: 'storage', label: words.settings.storage, view: Storage },
+  { id: 'network', label: words.network.title, view: Network },
   { id: 'engines', label: words.settings.engines, view: Engines },
   { id: 'apps', label: words.apps.title, view: Connections },
   { id: 'updates', label: words.updates.title, view: Updates },

@@ -8,6 +8,7 @@ import type { Asking } from '../MachineDialogs.svelte';
 import About from './About.svelte';
 import Checkpoints from './Checkpoints.svelte';
 import Files from './Files.svelte';
+import Network from './Network.svelte';
 import Plots from './Plots.svelte';
 import Variables from './Variables.svelte';
 
@@ -33,6 +34,7 @@ const TABS: readonly SideTab[] = [
   { id: 'plots', label: words.side.plots, view: Plots },
   { id: 'variables', label: words.side.variables, view: Variables, local: true },
   { id: 'files', label: words.files.title, view: Files, local: true },
+  { id: 'network', label: words.network.title, view: Network, local: true },
   { id: 'checkpoints', label: words.side.checkpoints, view: Checkpoints, local: true },
   { id: 'about', label: words.side.about, view: About },
 ];

@@ -1,0 +1,105 @@
+import { join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { launch, Tab } from './browser';
+import { Daemon } from './daemon';
+
+// Its own proxy leads nowhere: what is allowed fails there at once, whatever network the tests have.
+const daemon = new Daemon({ HTTPS_PROXY: 'http://127.0.0.1:1', HTTP_PROXY: 'http://127.0.0.1:1' });
+let browser: Browser;
+let tab: Tab;
+
+beforeAll(async () => {
+  [browser] = await Promise.all([launch(), daemon.start()]);
+});
+
+afterAll(async () => {
+  await browser.close();
+  await daemon.close();
+});
+
+beforeEach(async () => {
+  tab = await Tab.open(browser, daemon);
+  await tab.page.setViewportSize({ width: 1400, height: 800 });
+});
+
+afterEach(async () => {
+  expect(tab.errors).toEqual([]);
+  await tab.close();
+});
+
+const REACH = `import urllib.request
+def reach(host):
+    try: urllib.request.urlopen("https://" + host, timeout=60)
+    except OSError as e: return str(e)
+`;
+
+it('says what a machine may reach, asks, and shows what it reached', async () => {
+  const { page } = tab;
+  const name = await tab.newMachine();
+  const network = await tab.side('Network');
+  await network.getByText('It has reached nothing yet').waitFor();
+  await network.getByText('by the proxy 127.0.0.1:1,').waitFor();
+  const rule = network.getByRole('combobox', { name: 'What this machine may reach' });
+  await rule.selectOption('What you allow when it asks');
+  await expect.poll(() => daemon.cli('machine', 'network', name)).toContain('asked about each');
+
+  await tab.run(`${REACH}reach("one.example"), reach("one.example")`);
+  const question = page.getByRole('alertdialog');
+  await question.getByText('one.example:443').waitFor();
+  await network.getByText('Waits for you').waitFor();
+  if (process.env.PICTURES)
+    await page.screenshot({ path: join(process.env.PICTURES, 'asked.png') });
+  // Whoever opens the page later is asked, too.
+  const other = await Tab.open(browser, daemon);
+  await other.page.getByRole('alertdialog').getByText('one.example:443').waitFor();
+  await other.close();
+  await question.getByRole('button', { name: 'No', exact: true }).click();
+  await tab
+    .step(1)
+    .getByText(/A person has denied this machine one\.example/)
+    .waitFor();
+  await expect.poll(() => question.count()).toBe(0);
+  await network.getByText('Not allowed').first().waitFor();
+
+  await tab.run('reach("two.example")');
+  await question.getByRole('button', { name: 'Always, for this machine' }).click();
+  await tab.step(2).getByText('the proxy of this computer does not answer').waitFor();
+  await network.getByText('Not reached').waitFor();
+  await network.getByRole('button', { name: 'Take two.example off the list' }).waitFor();
+  await network.getByRole('button', { name: 'Step 2' }).click();
+  await expect
+    .poll(() => tab.step(2).evaluate((step) => document.activeElement === step))
+    .toBe(true);
+
+  await network.getByRole('textbox', { name: 'List a host' }).fill('http://no host');
+  await network.getByRole('button', { name: 'List it' }).click();
+  await page.getByRole('alert').getByText('is not a host').waitFor();
+  await page.getByRole('button', { name: 'Dismiss' }).click();
+  await network.getByRole('textbox', { name: 'List a host' }).fill('three.example');
+  await network.getByRole('button', { name: 'List it' }).click();
+  await network.getByRole('button', { name: 'Take three.example off the list' }).waitFor();
+  const three = await tab.runToEnd(3, 'reach("three.example")'); // nobody is asked
+  await three.getByText('the proxy of this computer does not answer').waitFor();
+  await network.getByRole('button', { name: 'Take two.example off the list' }).click();
+  await expect.poll(() => network.getByText('Allowed when asked').count()).toBe(0);
+});
+
+it('keeps what holds for all machines', async () => {
+  const { page } = tab;
+  await page.getByRole('button', { name: 'Settings' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Network' }).click();
+  await dialog.getByRole('combobox', { name: 'What machines may reach' }).selectOption('Nothing');
+  await dialog.getByRole('textbox', { name: 'Listed hosts' }).fill('*.example.com\n\n a.example ');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.getByText('Saved.').waitFor();
+  const settings = await daemon.call<Record<string, unknown>>('GET', '/api/settings');
+  expect(settings).toMatchObject({ network: 'off', network_hosts: ['*.example.com', 'a.example'] });
+  await dialog.getByRole('button', { name: 'Close' }).click();
+  await tab.newMachine();
+  const network = await tab.side('Network');
+  await network.getByText('As the settings say: nothing').waitFor({ state: 'attached' });
+  const step = await tab.runToEnd(1, `${REACH}reach("one.example")`);
+  await step.getByText('This machine has no network').waitFor();
+});
