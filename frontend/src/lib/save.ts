@@ -15,12 +15,64 @@ export function onSaved(told: Listener): void {
 /** Has the browser, or the window, save something as a file, under a name of ours. */
 export function saveAs(name: string, content: Blob): void {
   if (inWindow()) {
-    saveInWindow(name, content).then(
+    saveInWindow(name, [content]).then(
       (path) => listener?.saved(path),
       (reason: unknown) => listener?.failed(reason),
     );
     return;
   }
+  saveInBrowser(name, content);
+}
+
+/** Has what comes over a connection saved as it comes, however long it is, and tells how much has come. */
+export async function saveStream(
+  name: string,
+  content: ReadableStream<Uint8Array<ArrayBuffer>>,
+  oncome: (bytes: number) => void,
+): Promise<void> {
+  const parts = gather(content, oncome);
+  if (inWindow()) {
+    listener?.saved(await saveInWindow(name, parts));
+    return;
+  }
+  // The browser keeps blobs on the disk where they are large; the page itself holds one of the parts.
+  const blobs: Blob[] = [];
+  for await (const part of parts) blobs.push(part);
+  saveInBrowser(name, new Blob(blobs, { type: 'application/octet-stream' }));
+}
+
+/** How much of a stream is handed on at a time, in bytes. */
+const GATHERED = 8 << 20;
+
+async function* gather(
+  content: ReadableStream<Uint8Array<ArrayBuffer>>,
+  oncome: (bytes: number) => void,
+): AsyncGenerator<Blob> {
+  const reader = content.getReader();
+  let chunks: Uint8Array<ArrayBuffer>[] = [];
+  let held = 0;
+  let all = 0;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      chunks.push(value);
+      held += value.length;
+      all += value.length;
+      oncome(all);
+      if (held >= GATHERED) {
+        yield new Blob(chunks);
+        chunks = [];
+        held = 0;
+      }
+    }
+    if (held > 0) yield new Blob(chunks);
+  } finally {
+    void reader.cancel().catch(() => undefined);
+  }
+}
+
+function saveInBrowser(name: string, content: Blob): void {
   const address = URL.createObjectURL(content);
   const link = document.createElement('a');
   link.href = address;

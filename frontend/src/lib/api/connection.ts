@@ -84,13 +84,18 @@ export async function startAtLogin(on: boolean): Promise<void> {
 const PART = 3 << 18;
 
 /** Saves a file into the person's folder for downloads, and returns its path; only in the window, whose web view does not save by itself. */
-export async function saveInWindow(name: string, content: Blob): Promise<string> {
+export async function saveInWindow(
+  name: string,
+  content: Iterable<Blob> | AsyncIterable<Blob>,
+): Promise<string> {
   const window = bridge();
   if (!window) throw new Error('There is no window.');
   const id = await window.SaveBegin(name);
   try {
-    for (let from = 0; from < content.size; from += PART) {
-      await window.SavePart(id, await base64(content.slice(from, from + PART)));
+    for await (const blob of content) {
+      for (let from = 0; from < blob.size; from += PART) {
+        await window.SavePart(id, await base64(blob.slice(from, from + PART)));
+      }
     }
     return await window.SaveEnd(id);
   } catch (reason) {
