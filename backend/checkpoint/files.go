@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -81,8 +82,12 @@ func (p *Pending) Fill(ctx context.Context, file File, content io.Reader) (err e
 func writeSparse(f io.WriterAt, b []byte, offset int64) error {
 	for len(b) > 0 {
 		n := 0 // how much of b is to be written as one
-		for n < len(b) && !isZero(b[n:min(n+blocks.Unit, len(b))]) {
-			n = min(n+blocks.Unit, len(b))
+		for n < len(b) {
+			page := b[n:min(n+blocks.Unit, len(b))]
+			if bytes.Equal(page, zeros[:len(page)]) {
+				break
+			}
+			n += len(page)
 		}
 		if n > 0 {
 			if _, err := f.WriteAt(b[:n], offset); err != nil {
@@ -96,4 +101,4 @@ func writeSparse(f io.WriterAt, b []byte, offset int64) error {
 	return nil
 }
 
-func isZero(b []byte) bool { return !slices.ContainsFunc(b, func(c byte) bool { return c != 0 }) }
+var zeros = make([]byte, blocks.Unit)

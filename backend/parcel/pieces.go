@@ -2,6 +2,7 @@ package parcel
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"io"
 	"slices"
@@ -63,7 +64,7 @@ func (p *pieces) end() error {
 func (p *pieces) flush() error {
 	n := uint32(len(p.buffer))
 	how, content := byte(piecePlain), p.buffer
-	if isZero(p.buffer) {
+	if bytes.Equal(p.buffer, zeros[:n]) {
 		how, content = pieceZeros, nil
 	} else if p.packed = p.encoder.EncodeAll(p.buffer, p.packed[:0]); len(p.packed) < len(p.buffer)-len(p.buffer)/16 {
 		how, content = pieceZstd, p.packed
@@ -80,7 +81,7 @@ func (p *pieces) flush() error {
 	return err
 }
 
-func isZero(b []byte) bool { return !slices.ContainsFunc(b, func(c byte) bool { return c != 0 }) }
+var zeros = make([]byte, pieceSize)
 
 // streams reads what pieces has written, one stream after another.
 type streams struct {
