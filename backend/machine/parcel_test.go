@@ -349,14 +349,14 @@ func TestAParcelIsNotBelieved(t *testing.T) {
 		c.history[0].QueuedAt, c.history[0].EndedAt = later, &later
 		c.history[0].Client = machine.Client{Name: "win\ndow"}
 		c.about.Name = "../../etc"
-		made, err := w.Unpack(w.ctx, c, machine.CreateOptions{Network: machine.NetworkPolicy{Mode: machine.NetworkPublic}})
+		made, err := w.Unpack(w.ctx, c, machine.CreateOptions{Network: machine.NetworkPolicy{Mode: machine.NetworkPublic}, Client: machine.Client{Name: "opener"}})
 		w.ok(err)
 		in, err := w.Instruction(w.ctx, made.Name, 0)
 		w.ok(err)
 		if in.Notice != "" || in.QueuedAt.After(time.Now()) || in.EndedAt.After(time.Now()) || strings.Contains(in.Client.Name, "\n") {
 			t.Errorf("%+v", in)
 		}
-		if strings.Contains(made.Name, "/") || made.Network.Mode != machine.NetworkOff {
+		if strings.Contains(made.Name, "/") || made.Client.Name != "opener" || made.Network.Mode != machine.NetworkOff {
 			t.Errorf("%+v", made)
 		}
 	})

@@ -235,7 +235,9 @@ func (a *arriving) take(t Told) error {
 	}
 	in.LastFrame = math.MaxInt32 // whatever its runner still says of it
 	in.OutputBytes = in.OutputDropped
-	a.rec.UsedBy(in.Instruction)
+	opener := a.rec.Client
+	a.rec.UsedBy(in.Instruction) // for what its code says that it is for
+	a.rec.Client = opener
 	if err := a.w.AddInstruction(in); err != nil {
 		return err
 	}

@@ -172,7 +172,7 @@ it('saves a machine as a file, and opens it', async () => {
 
   // And what is none, or was changed, is not.
   const changed = readFileSync(file);
-  changed[changed.length - 100]! ^= 1;
+  changed.writeUInt8(changed.readUInt8(changed.length - 100) ^ 1, changed.length - 100);
   writeFileSync(file, changed);
   await drop(file);
   await opening.getByRole('button', { name: 'Open it', exact: true }).click();
