@@ -339,6 +339,30 @@ func TestHostileParcels(t *testing.T) {
 	}
 }
 
+// A few bytes of a file may be many here.
+func TestAHistoryLongerThanTheDisk(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.used("m")
+		c := w.packed("m", "")
+		w.close()
+		w.freeDisk = func() (int64, error) { return 1<<30 + 10<<20, nil }
+		w.open()
+		show := machine.Item{Kind: machine.ItemDisplay, Representations: []machine.Representation{{MIME: "image/png", Data: make([]byte, 1<<20)}}}
+		c.history[0].Items, c.items[0] = 1000, nil
+		for i := range 1000 {
+			show.Index = i
+			c.items[0] = append(c.items[0], show)
+		}
+		if _, err := w.Unpack(w.ctx, c, machine.CreateOptions{}); !errors.Is(err, machine.ErrDiskFull) {
+			t.Errorf("1 GB where there are 10 MB: %v", err)
+		}
+		c.about.State.Files[0].Size = 20 << 20
+		if err := w.MayUnpack(w.ctx, c.about, machine.CreateOptions{}); !errors.Is(err, machine.ErrDiskFull) {
+			t.Errorf("a state of 20 MB: %v", err)
+		}
+	})
+}
+
 // What a file says does not become ForeverVM's own words, nor the future.
 func TestAParcelIsNotBelieved(t *testing.T) {
 	inTime(t, func(w *world) {

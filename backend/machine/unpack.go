@@ -35,13 +35,14 @@ type Parcel interface {
 
 // Bounds of what may come from elsewhere.
 const (
-	maxHistory   = 1 << 20  // instructions
-	maxState     = 1 << 40  // bytes
-	maxBaseline  = 2 << 30  // bytes: the machine may have so much beyond its limit
-	maxTold      = 16 << 20 // bytes of one item, or of an instruction without its output: twice what a sandbox may say at once
-	maxForms     = 64
-	maxFormName  = 256
-	maxDisplayID = 4 << 10
+	maxHistory     = 1 << 20  // instructions
+	maxState       = 1 << 40  // bytes
+	maxBaseline    = 2 << 30  // bytes: the machine may have so much beyond its limit
+	maxTold        = 16 << 20 // bytes of one item, or of an instruction without its output: twice what a sandbox may say at once
+	maxHistorySize = 16 << 30 // bytes of all that it says
+	maxForms       = 64
+	maxFormName    = 256
+	maxDisplayID   = 4 << 10
 )
 
 // MayUnpack says why a machine from elsewhere could not be made here with these options: what does not match, and what to do. Nil where nothing is known
@@ -99,10 +100,19 @@ func (s *Service) unpackable(ctx context.Context, about Foreign, opts CreateOpti
 	if err := mover.Suits(ctx, rec.Image, st.Needs); err != nil {
 		return rec, nil, err
 	}
-	if free := s.free(); free >= 0 && free-s.set.Load().MinFreeDisk < size {
+	if size > s.roomFor() {
 		return rec, nil, &Error{Kind: ErrDiskFull, Message: fmt.Sprintf("This machine takes %d MB, for which the disk has not enough room. %s", size>>20, FreeSpace)}
 	}
 	return rec, mover, nil
+}
+
+// roomFor is how many bytes may come from elsewhere, so that enough stays for the machines that there are.
+func (s *Service) roomFor() int64 {
+	free := s.free()
+	if free < 0 {
+		return math.MaxInt64
+	}
+	return free - s.set.Load().MinFreeDisk
 }
 
 // plausible says whether needs are such as can be written down.
@@ -176,7 +186,7 @@ func (s *Service) takeParcel(ctx context.Context, p Parcel, rec *MachineRecord, 
 			if err := w.PutMachine(*rec); err != nil { // first, as nothing of the history has been read then
 				return err
 			}
-			h := arriving{s: s, w: w, rec: rec, now: time.Now().UTC()}
+			h := arriving{s: s, w: w, rec: rec, now: time.Now().UTC(), room: min(maxHistorySize, s.roomFor())}
 			if err := p.History(ctx, h.take); err != nil {
 				return err
 			}
@@ -205,14 +215,19 @@ type arriving struct {
 	w    Writer
 	rec  *MachineRecord
 	now  time.Time
-	next int // the number of the next instruction
+	next int   // the number of the next instruction
+	room int64 // bytes that may still come: a few in the file may be many here
 	lost []Span
 }
 
 // take takes over one instruction.
 func (a *arriving) take(t Told) error {
 	in := InstructionRecord{Instruction: t.Instruction}
-	if err := a.check(&in.Instruction); err != nil {
+	size, err := a.check(&in.Instruction)
+	if err == nil {
+		err = a.fits(size + rowTakes)
+	}
+	if err != nil {
 		return err
 	}
 	a.next++
@@ -251,6 +266,17 @@ func (a *arriving) take(t Told) error {
 	return a.w.Index(in.Instruction, text)
 }
 
+// rowTakes is how many bytes an instruction or an item takes beside what it says, roughly.
+const rowTakes = 200
+
+// fits says whether there is room for so many bytes more.
+func (a *arriving) fits(size int) error {
+	if a.room -= int64(size); a.room < 0 {
+		return &Error{Kind: ErrDiskFull, Message: "The history of this machine takes more than the disk has room for. Nothing was opened. " + FreeSpace}
+	}
+	return nil
+}
+
 // past is a time that is not in the future, nor so long ago that it is none.
 func (a *arriving) past(t time.Time) time.Time {
 	epoch := time.Unix(0, 0)
@@ -263,8 +289,9 @@ func (a *arriving) past(t time.Time) time.Time {
 	return t.UTC()
 }
 
-func (a *arriving) check(in *Instruction) error {
-	size := len(in.Code) + len(in.Error) + len(in.ErrorANSI)
+// check returns how many bytes an instruction takes without its output.
+func (a *arriving) check(in *Instruction) (size int, err error) {
+	size = len(in.Code) + len(in.Error) + len(in.ErrorANSI)
 	texts := []string{in.Code, in.Error, in.ErrorANSI, in.ErrorName, in.Client.Name, in.Client.Version}
 	if in.Value != nil {
 		texts = append(texts, *in.Value)
@@ -272,38 +299,39 @@ func (a *arriving) check(in *Instruction) error {
 	}
 	for _, text := range texts {
 		if !utf8.ValidString(text) {
-			return strange("its history has text that is none")
+			return 0, strange("its history has text that is none")
 		}
 	}
 	switch {
 	case in.Seq != a.next || in.Seq >= a.rec.NextSeq:
-		return strange("its history is out of order")
+		return 0, strange("its history is out of order")
 	case !in.Status.Done():
-		return strange("something in its history is not over")
+		return 0, strange("something in its history is not over")
 	case len(in.Code) > maxCode || size > maxTold || len(in.ErrorName) > maxErrorName+len("…"):
-		return strange("its history has text that is too long")
+		return 0, strange("its history has text that is too long")
 	case in.Timeout < 0 || in.Runtime < 0 || in.Items < 0 || in.Items > math.MaxInt32 || in.OutputDropped < 0 || in.OutputDropped > maxState:
-		return strange("its history has numbers that cannot be right")
+		return 0, strange("its history has numbers that cannot be right")
 	case in.RolledBack && in.StartedAt == nil:
-		return strange("its history has lost what never ran")
+		return 0, strange("its history has lost what never ran")
 	case slices.ContainsFunc(in.Formats, func(f string) bool { return f != "png" && f != "svg" }) || len(in.Formats) > 2:
-		return strange("its history has unknown figures")
+		return 0, strange("its history has unknown figures")
 	}
-	return checkForms(in.Data)
+	shown, err := checkForms(in.Data)
+	return size + shown, err
 }
 
-func checkForms(forms []Representation) error {
-	size := 0
+// checkForms returns how many bytes they take.
+func checkForms(forms []Representation) (size int, err error) {
 	for _, f := range forms {
 		size += len(f.Data)
 		if f.MIME == "" || len(f.MIME) > maxFormName || !utf8.ValidString(f.MIME) || strings.ContainsFunc(f.MIME, unicode.IsControl) {
-			return strange("its history shows things of no known kind")
+			return 0, strange("its history shows things of no known kind")
 		}
 	}
 	if len(forms) > maxForms || size > maxTold {
-		return strange("its history shows too much at once")
+		return 0, strange("its history shows too much at once")
 	}
-	return nil
+	return size, nil
 }
 
 // items spreads an instruction's output over rows and overflow file as if it came from a sandbox, and returns the beginning of its text.
@@ -316,7 +344,11 @@ func (a *arriving) items(in *InstructionRecord, each func(func(Item) error) erro
 		if it.Index < next || it.Index >= in.Items {
 			return strange("its history has output that is out of order")
 		}
-		if err := checkItem(&it); err != nil {
+		size, err := checkItem(&it)
+		if err == nil {
+			err = a.fits(size + rowTakes)
+		}
+		if err != nil {
 			return err
 		}
 		next = it.Index + 1
@@ -342,7 +374,8 @@ func (a *arriving) items(in *InstructionRecord, each func(func(Item) error) erro
 	return string(begin), err
 }
 
-func checkItem(it *Item) error {
+// checkItem returns how many bytes an item takes.
+func checkItem(it *Item) (size int, err error) {
 	known := false
 	switch it.Kind {
 	case ItemOutput:
@@ -352,9 +385,10 @@ func checkItem(it *Item) error {
 	}
 	switch {
 	case !known:
-		return strange("its history has output of no known kind")
+		return 0, strange("its history has output of no known kind")
 	case len(it.Text) > maxTold || len(it.DisplayID) > maxDisplayID || !utf8.ValidString(it.DisplayID):
-		return strange("its history has output that is too long")
+		return 0, strange("its history has output that is too long")
 	}
-	return checkForms(it.Representations)
+	size, err = checkForms(it.Representations)
+	return size + len(it.Text), err
 }

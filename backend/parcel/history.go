@@ -284,9 +284,10 @@ func (e *entries) each(ctx context.Context, yield func(machine.Told) error) erro
 		if err != nil {
 			return err
 		}
-		err = yield(machine.Told{Instruction: in, Items: e.items})
+		items := func(yield func(machine.Item) error) error { return e.items(ctx, yield) }
+		err = yield(machine.Told{Instruction: in, Items: items})
 		if err == nil {
-			err = e.items(func(machine.Item) error { return nil }) // that nobody wanted
+			err = items(func(machine.Item) error { return nil }) // that nobody wanted
 		}
 		if err != nil {
 			return err
@@ -295,10 +296,13 @@ func (e *entries) each(ctx context.Context, yield func(machine.Told) error) erro
 }
 
 // items calls yield with the items up to the next instruction.
-func (e *entries) items(yield func(machine.Item) error) error {
+func (e *entries) items(ctx context.Context, yield func(machine.Item) error) error {
 	for {
 		kind, err := e.peek()
 		if err != nil || kind != entryItem {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 		it, err := e.item()
