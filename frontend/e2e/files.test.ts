@@ -149,14 +149,14 @@ it('saves a machine as a file, and opens it', async () => {
   await opening.getByRole('button', { name: 'Open it', exact: true }).click();
   await opening.waitFor({ state: 'detached' });
   await page.getByText('Nothing has run here yet').waitFor({ state: 'detached' });
-  await tab.step(1).getByText('counted').waitFor();
+  await tab.step(1).getByText('counted', { exact: true }).waitFor();
   await (await tab.runToEnd(2, 'x + 1')).getByText('42', { exact: true }).waitFor();
 
   // Of somebody else, dropped on the list: the person is asked.
   rmSync(join(daemon.home, 'config', 'maker.key'));
   await drop(file);
   await opening.getByText('Somebody whose files you have not opened before').waitFor();
-  await opening.getByText('ask them for their key').waitFor();
+  await opening.getByText('ask them which key they see').waitFor();
   for (const theme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme: theme });
     if (process.env.PICTURES)
@@ -166,15 +166,11 @@ it('saves a machine as a file, and opens it', async () => {
   await opening.getByRole('button', { name: 'I know them: open it' }).click();
   await opening.waitFor({ state: 'detached' });
   await (await tab.runToEnd(2, 'x + 2')).getByText('43', { exact: true }).waitFor();
+
+  // What was cut off, or is none, is not.
+  writeFileSync(file, readFileSync(file).subarray(0, 200_000));
   await drop(file);
   await opening.getByText('Ada', { exact: true }).waitFor();
-  await opening.getByRole('button', { name: 'Cancel' }).click();
-
-  // And what is none, or was changed, is not.
-  const changed = readFileSync(file);
-  changed.writeUInt8(changed.readUInt8(changed.length - 100) ^ 1, changed.length - 100);
-  writeFileSync(file, changed);
-  await drop(file);
   await opening.getByRole('button', { name: 'Open it', exact: true }).click();
   await opening.getByText('not as its maker has saved it').waitFor();
   await opening.getByRole('button', { name: 'Cancel' }).click();

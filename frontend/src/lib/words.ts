@@ -78,9 +78,9 @@ export const words = {
       accepted: 'Somebody whose files you have opened before',
       unknown: 'Somebody whose files you have not opened before',
     },
-    fingerprint: 'Their key',
+    fingerprint: 'Key',
     warning:
-      'What is in this file may do in its machine whatever its maker wanted. Open it only if you know who sent it to you; ask them for their key to be sure.',
+      'What is in this file may do in its machine whatever its maker wanted. Open it only if you know who sent it to you. To be sure, ask them which key they see when they open it themselves.',
     who: 'Who made it?',
     whoHint: 'Their next file is opened without this question.',
     network: 'The machine has no network until you allow it.',
