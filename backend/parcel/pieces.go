@@ -95,7 +95,7 @@ type streams struct {
 
 func newStreams(from io.Reader) (*streams, error) {
 	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(pieceSize), zstd.WithDecodeAllCapLimit(true))
-	return &streams{from: bufio.NewReaderSize(from, 64<<10), decoder: decoder, buffer: make([]byte, pieceSize)}, err
+	return &streams{from: bufio.NewReaderSize(from, 64<<10), decoder: decoder}, err
 }
 
 func (s *streams) close() { s.decoder.Close() }
@@ -131,7 +131,8 @@ func (s *streams) piece() error {
 	if err != nil {
 		return err
 	}
-	s.left = s.buffer[:size]
+	s.buffer = slices.Grow(s.buffer[:0], size)[:size]
+	s.left = s.buffer
 	switch how {
 	case pieceZeros:
 		clear(s.left)
@@ -151,7 +152,7 @@ func (s *streams) piece() error {
 	if _, err := io.ReadFull(s.from, s.packed); err != nil {
 		return notRead(err, "it ends too early")
 	}
-	raw, err := s.decoder.DecodeAll(s.packed, s.buffer[:0:size])
+	raw, err := s.decoder.DecodeAll(s.packed, s.buffer[:0:size]) // which may not be longer
 	if err != nil || len(raw) != size {
 		return damaged("a piece of it cannot be read")
 	}
