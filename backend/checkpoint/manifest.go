@@ -27,6 +27,7 @@ const (
 	// InputName is the file of the rest of a request.
 	InputName   = "input.bin"
 	maxManifest = 64 << 10
+	maxFeatures = 16 << 10
 )
 
 // ErrUnusable marks a checkpoint that is missing, damaged or of a format that is not known.
@@ -47,6 +48,8 @@ type Manifest struct {
 	Image   string `json:"image"`
 	Runtime string `json:"runtime"`
 	Spec    string `json:"spec"`
+	// Features are those of the processor that the sandbox goes by, as gVisor calls them, separated by commas; a restore needs a processor that has them. "" where that is not known.
+	Features string `json:"features,omitempty"`
 	// Baseline is how much memory the programs inside held in the template, in bytes: what a machine uses counts from there.
 	Baseline int64         `json:"baseline"`
 	Pause    time.Duration `json:"pause_ns"` // how long the machine stood still at most
@@ -111,6 +114,8 @@ func Parse(b []byte) (Manifest, error) {
 		return m, fmt.Errorf("%w: the id %.64q", ErrUnusable, m.ID)
 	case len(m.Life) > 64 || len(m.Boot) > 64 || len(m.Digest) > 64 || len(m.Sealed) > 64:
 		return m, fmt.Errorf("%w: the life %.64q", ErrUnusable, m.Life)
+	case len(m.Features) > maxFeatures:
+		return m, fmt.Errorf("%w: a processor with %d bytes of features", ErrUnusable, len(m.Features))
 	case m.LastSeq < -1 || m.Size < 0 || m.Pause < 0 || m.RunningSeq != nil && *m.RunningSeq < 0:
 		return m, fmt.Errorf("%w: numbers out of bounds", ErrUnusable)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/forevervm/desktop/backend/hosted"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/mcpserver"
+	"github.com/forevervm/desktop/backend/parcel"
 	"github.com/forevervm/desktop/backend/server"
 	"github.com/forevervm/desktop/backend/store"
 	"github.com/forevervm/desktop/backend/version"
@@ -144,6 +145,10 @@ func (d *daemon) run(ctx context.Context) error {
 		return machines.Close(patience)
 	})
 	policies.machines = machines
+	parcels, err := parcel.Open(d.dirs, version.Version, func() (int64, error) { return freeDisk(d.dirs.Data) })
+	if err != nil {
+		return err
+	}
 	all := hosted.New(ctx, hosted.Config{
 		Local: machines, Credentials: accounts, Folder: filepath.Join(d.dirs.Data, "hosted"), Token: token, Preferred: policies.hosted,
 		Open:    func(ctx context.Context, path string) (hosted.Records, error) { return store.Open(ctx, path) },
@@ -154,17 +159,17 @@ func (d *daemon) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return d.serve(ctx, all, policies, listener, address, token)
+	return d.serve(ctx, all, policies, parcels, listener, address, token)
 }
 
 // serve answers requests until the daemon is to end.
-func (d *daemon) serve(ctx context.Context, machines *hosted.Machines, policies *settings, listener net.Listener, address address, token string) error {
+func (d *daemon) serve(ctx context.Context, machines *hosted.Machines, policies *settings, parcels *parcel.Desk, listener net.Listener, address address, token string) error {
 	mcp := d.mcp(address.url, token)
 	updates := d.updates(ctx)
 	httpServer := server.New(server.Config{
 		Machines: machines, Hosted: machines, Apps: d.apps(), Token: token, Account: "local", Version: version.Version, Home: d.dirs.Data, Folder: d.dirs.Folder(), MCP: mcp.Handler(),
 		Page: frontend.Dist, Host: address.host, Logger: d.log, Shutdown: d.stop,
-		Settings: policies, Updates: updates,
+		Settings: policies, Updates: updates, Parcels: parcels,
 	})
 	// Written before the first request is answered (the port is open already): whoever is answered finds this daemon in the
 	// file, not its predecessor at the same port.

@@ -113,7 +113,7 @@ func makeDir(dir string) error {
 // folder of ours. So does what the person has in theirs.
 func (d Dirs) Remove() error {
 	failures := []error{os.RemoveAll(d.Data), os.RemoveAll(d.Run)}
-	for _, file := range []string{d.TokenFile(), d.TokenFile() + ".lock", d.SettingsFile()} {
+	for _, file := range []string{d.TokenFile(), d.TokenFile() + ".lock", d.MakerKeyFile(), d.MakerKeyFile() + ".lock", d.MakersFile(), d.SettingsFile()} {
 		if err := os.Remove(file); !errors.Is(err, os.ErrNotExist) {
 			failures = append(failures, err)
 		}
@@ -128,6 +128,15 @@ func (d Dirs) Remove() error {
 
 // TokenFile holds the local token.
 func (d Dirs) TokenFile() string { return filepath.Join(d.Config, "token") }
+
+// MakerKeyFile holds the key with which machines are signed that are saved as files.
+func (d Dirs) MakerKeyFile() string { return filepath.Join(d.Config, "maker.key") }
+
+// MakersFile holds whose machines the person has accepted.
+func (d Dirs) MakersFile() string { return filepath.Join(d.Config, "makers.json") }
+
+// ParcelsDir holds machines that come from files, until they are made.
+func (d Dirs) ParcelsDir() string { return filepath.Join(d.Data, "parcels") }
 
 // SettingsFile holds the settings.
 func (d Dirs) SettingsFile() string { return filepath.Join(d.Config, "settings.json") }

@@ -36,27 +36,32 @@ func (d Dirs) ReadToken() (string, error) {
 
 // EnsureToken returns the local token, making it first where there is none. Processes that do so at once get the same one.
 func (d Dirs) EnsureToken(ctx context.Context) (string, error) {
-	if token, err := d.ReadToken(); !errors.Is(err, ErrNoToken) {
-		return token, err
+	return d.ensure(ctx, "the local token", d.TokenFile(), ErrNoToken, d.ReadToken, newToken)
+}
+
+// ensure reads a secret from its file, making it first where read says that there is none.
+func (d Dirs) ensure(ctx context.Context, what, file string, none error, read func() (string, error), fresh func() string) (string, error) {
+	if secret, err := read(); !errors.Is(err, none) {
+		return secret, err
 	}
 	if err := d.Make(); err != nil {
 		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	lock := flock.New(d.TokenFile()+".lock", flock.SetPermissions(0o600))
+	lock := flock.New(file+".lock", flock.SetPermissions(0o600))
 	if _, err := lock.TryLockContext(ctx, 10*time.Millisecond); err != nil {
-		return "", fmt.Errorf("the local token cannot be made: %w", err)
+		return "", fmt.Errorf("%s cannot be made: %w", what, err)
 	}
 	defer func() { _ = lock.Unlock() }()
-	if token, err := d.ReadToken(); !errors.Is(err, ErrNoToken) {
-		return token, err
+	if secret, err := read(); !errors.Is(err, none) {
+		return secret, err
 	}
-	token := newToken()
-	if err := WritePrivate(d.TokenFile(), []byte(token+"\n")); err != nil {
-		return "", fmt.Errorf("the local token cannot be kept: %w", err)
+	secret := fresh()
+	if err := WritePrivate(file, []byte(secret+"\n")); err != nil {
+		return "", fmt.Errorf("%s cannot be kept: %w", what, err)
 	}
-	return token, nil
+	return secret, nil
 }
 
 // newToken makes a token with 256 bits of secret, which no one guesses.

@@ -77,6 +77,14 @@ func (m *Machines) Fork(ctx context.Context, name, checkpoint string, opts machi
 	return m.Service.Fork(ctx, name, checkpoint, opts)
 }
 
+// Pack holds a machine of this computer still.
+func (m *Machines) Pack(ctx context.Context, name, checkpoint string) (*machine.Packed, error) {
+	if m.remote(ctx, name) != nil {
+		return nil, cannot("save a machine as a file")
+	}
+	return m.Service.Pack(ctx, name, checkpoint)
+}
+
 func errInside() error { return cannot("show what is in a machine: its variables, names and files") }
 
 // Complete completes names, of which those in a hosted machine are not known.

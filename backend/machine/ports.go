@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"io"
 	"net"
 	"time"
 )
@@ -56,6 +57,58 @@ type Starter interface {
 type Sharer interface {
 	// Shelf names where the checkpoints lie. Engines with the same one have them together: what one has saved, the other starts, copies and deletes.
 	Shelf() string
+}
+
+// Mover is an Engine whose checkpoints can be taken to other computers, and come from there.
+type Mover interface {
+	// OpenState opens a checkpoint to be read; the caller closes what it returns.
+	OpenState(ctx context.Context, id ID, checkpoint string) (OpenState, error)
+	// Suits says why a state with these needs cannot be brought into memory here, in the image of that name, and what to do: an ErrCheckpointUnusable.
+	// Nil where nothing is known against it.
+	Suits(ctx context.Context, image string, needs Needs) error
+	// TakeState gives a machine that has no checkpoint one that came from elsewhere, and may be from who means harm: it is of nobody's life, and survives a
+	// power cut when it is returned. next is called for each of the state's files, in order; what it reads has to have the size that was said.
+	TakeState(ctx context.Context, id ID, state SavedState, next func(StateFile) (io.Reader, error)) (CheckpointInfo, error)
+}
+
+// Needs are what a state can be brought into memory with, and with nothing else.
+type Needs struct {
+	Processor string   // its architecture, as Go calls it
+	Features  []string // of the processor, as gVisor calls them; empty where that is not known
+	Image     string   // digest of the sandbox image
+	Runtime   string   // digest of runsc
+	Spec      string   // names the sandbox's base spec
+}
+
+// SavedState is what a checkpoint consists of, wherever it is.
+type SavedState struct {
+	CreatedAt time.Time
+	LastSeq   int   // the highest instruction whose effect is in it; -1 for none
+	Baseline  int64 // bytes that the programs inside held before the machine was used
+	Needs     Needs
+	Files     []StateFile
+}
+
+// StateFile is one file of a state.
+type StateFile struct {
+	Name string
+	Size int64
+}
+
+// Size is how many bytes all files of the state have.
+func (s *SavedState) Size() int64 {
+	var n int64
+	for _, f := range s.Files {
+		n += f.Size
+	}
+	return n
+}
+
+// OpenState is a checkpoint that can be read.
+type OpenState struct {
+	State SavedState
+	Open  func(name string) (io.ReadCloser, error)
+	Close func()
 }
 
 // EngineNews is what there is to know of an engine that works.

@@ -38,16 +38,16 @@ func (e *entry) spread(in *InstructionRecord, out *output, items []StoredItem) (
 			keep = append(keep, it)
 		}
 	}
-	e.spill(in, leaving)
+	e.s.spill(in, leaving)
 	return keep, span, nil
 }
 
 // spill appends items to the overflow file; those that do not fit, or cannot be written, are dropped and counted.
-func (e *entry) spill(in *InstructionRecord, items []Item) {
+func (s *Service) spill(in *InstructionRecord, items []Item) {
 	var records []byte
 	fit := 0
-	room := e.s.set.Load().Output.File - in.Overflow
-	if e.s.health.diskLow() {
+	room := s.set.Load().Output.File - in.Overflow
+	if s.health.diskLow() {
 		room = 0
 	}
 	for _, it := range items {
@@ -59,17 +59,17 @@ func (e *entry) spill(in *InstructionRecord, items []Item) {
 		fit++
 	}
 	if fit > 0 {
-		if err := writeOverflow(overflowPath(e.s.outputDir, e.id, in.Seq), in.Overflow, records); err != nil {
-			e.log().Warn("the middle of an output is dropped", "seq", in.Seq, "err", err)
+		if err := writeOverflow(overflowPath(s.outputDir, in.Machine, in.Seq), in.Overflow, records); err != nil {
+			s.log.Warn("the middle of an output is dropped", "machine", in.Machine, "seq", in.Seq, "err", err)
 			fit = 0
 		} else {
 			in.Overflow += int64(len(records))
 		}
 	}
 	for i := range items[fit:] {
-		s := sizeOf(&items[fit+i])
-		in.OutputBytes += s.display // displays count where they are missed
-		in.OutputDropped += s.text + s.display
+		lost := sizeOf(&items[fit+i])
+		in.OutputBytes += lost.display // displays count where they are missed
+		in.OutputDropped += lost.text + lost.display
 	}
 }
 

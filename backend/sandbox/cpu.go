@@ -21,22 +21,23 @@ var portable = strings.Fields(`
 	smep bmi2 erms smap xsaveopt xsavec xgetbv1 xsaves
 `)
 
-// cpuFeatures returns the annotation's value for a sandbox that is started afresh; empty for none. Restricting features makes a
-// checkpoint restorable on other processors, but only where the processor can hide them (CPUID faulting): elsewhere
+// cpuFeatures returns the features that a sandbox goes by that is started afresh, empty where they are not known, and whether the annotation is to say so.
+// Restricting features makes a checkpoint restorable on other processors, but only where the processor can hide them (CPUID faulting): elsewhere
 // programs see all of them anyway, and gVisor's comparison at a restore must then know of all.
-func (r *runsc) cpuFeatures(ctx context.Context) string {
-	if runtime.GOARCH != "amd64" {
-		return ""
-	}
-	info, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil || !slices.Contains(strings.Fields(string(info)), "cpuid_fault") {
-		return ""
+func (r *runsc) cpuFeatures(ctx context.Context) (features string, restricted bool) {
+	if runtime.GOARCH != "amd64" { // on others gVisor compares nothing
+		return "", false
 	}
 	out, err := r.command(ctx, "cpu-features").Output()
 	if err != nil {
-		return ""
+		return "", false
 	}
-	return restrict(string(out))
+	features = strings.TrimSpace(string(out))
+	info, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil || !slices.Contains(strings.Fields(string(info)), "cpuid_fault") {
+		return features, false
+	}
+	return restrict(features), true
 }
 
 // restrict keeps of a list of features those that are portable.

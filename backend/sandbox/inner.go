@@ -277,7 +277,7 @@ func (s *supervisor) begin(ctx context.Context, q protocol.Request, launched <-c
 		if rest, err = readInput(from); err != nil {
 			return err
 		}
-		s.lastCheckpoint, s.baseline = m.ID, m.Baseline
+		s.lastCheckpoint, s.baseline, s.runsc.features = m.ID, m.Baseline, m.Features
 		s.runner.restored(m.LastSeq)
 		if q.Start.Clone {
 			s.lastCheckpoint = "" // of another machine's, or the template's

@@ -45,7 +45,8 @@ var runscFlags = []string{
 
 // runsc drives the program of that name around one sandbox.
 type runsc struct {
-	pid int // of the sandbox's process
+	pid      int    // of the sandbox's process
+	features string // of the processor that the sandbox goes by; empty where that is not known
 }
 
 // stdio are the sandbox's ends of its pipes; those of more become the first program's descriptors from 3 on.
@@ -62,7 +63,8 @@ func (r *runsc) create(ctx context.Context, pipes stdio) error {
 // start starts a sandbox afresh. It does not end with ctx.
 func (r *runsc) start(ctx context.Context, pipes stdio) error {
 	spec := baseSpec()
-	if features := r.cpuFeatures(ctx); features != "" {
+	features, restricted := r.cpuFeatures(ctx)
+	if r.features = features; restricted {
 		spec.Annotations[cpuAnnotation] = features
 	}
 	return r.bring(ctx, spec, pipes, "run", "--detach")

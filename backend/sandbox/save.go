@@ -119,7 +119,7 @@ func (s *supervisor) freeze(ctx context.Context, dir string) (m checkpoint.Manif
 	}()
 	m = checkpoint.Manifest{
 		CreatedAt: time.Now().UTC(), Life: s.life, Baseline: s.baseline,
-		Image: s.cfg.ImageDigest, Runtime: s.cfg.RuntimeDigest, Spec: SpecDigest(),
+		Image: s.cfg.ImageDigest, Runtime: s.cfg.RuntimeDigest, Spec: SpecDigest(), Features: s.runsc.features,
 	}
 	m.LastSeq, m.RunningSeq = s.runner.state()
 	room := roomIn(dir)

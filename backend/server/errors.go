@@ -12,6 +12,7 @@ import (
 
 	"github.com/forevervm/desktop/backend/api"
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/parcel"
 )
 
 // failure is an error of the HTTP side with its answer.
@@ -64,6 +65,7 @@ var kinds = []struct {
 	{machine.ErrConflict, http.StatusConflict, "Conflict"},
 	{machine.ErrUnavailable, http.StatusServiceUnavailable, "EngineUnavailable"},
 	{machine.ErrCheckpointUnusable, http.StatusConflict, "CheckpointUnusable"},
+	{parcel.ErrUnknownMaker, http.StatusConflict, "UnknownMaker"},
 	{machine.ErrDiskFull, http.StatusInsufficientStorage, "DiskFull"},
 	{machine.ErrInstructionUndecided, http.StatusConflict, "InstructionNotDone"},
 }

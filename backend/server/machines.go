@@ -55,6 +55,13 @@ type Machines interface {
 	// Fork makes a new machine from a checkpoint; "" forks the present state. Options' zero fields are taken from the parent.
 	Fork(ctx context.Context, name, checkpoint string, opts machine.CreateOptions) (machine.Machine, error)
 
+	// Pack holds a machine still as it was at a checkpoint, or with "" as it is, until what is returned is closed or ctx ends.
+	Pack(ctx context.Context, name, checkpoint string) (*machine.Packed, error)
+	// MayUnpack says why a machine from elsewhere could not be made here; nil where nothing is known against it.
+	MayUnpack(ctx context.Context, about machine.Foreign, opts machine.CreateOptions) error
+	// Unpack makes a machine of one that came from elsewhere. It has no network until a person allows it. Options' zero fields are taken from it.
+	Unpack(ctx context.Context, p machine.Parcel, opts machine.CreateOptions) (machine.Machine, error)
+
 	Complete(ctx context.Context, name, code string, cursor int) (machine.Completions, error)
 	Inspect(ctx context.Context, name, code string, cursor, detail int) (machine.Inspection, error)
 	Variables(ctx context.Context, name string) ([]machine.Variable, error)

@@ -77,6 +77,7 @@ func (s *Server) routes() []route {
 		{pattern: "GET /api/machines/{name}/instructions/{seq}/output", handle: s.getOutput},
 
 		{pattern: "GET /api/machines/{name}/export", handle: s.export},
+		{pattern: "GET /api/machines/{name}/pack", handle: s.pack},
 		{pattern: "GET /api/machines/{name}/plots", handle: s.listPlots},
 
 		{pattern: "GET /api/machines/{name}/checkpoints", handle: s.listCheckpoints},
@@ -85,6 +86,11 @@ func (s *Server) routes() []route {
 		{pattern: "DELETE /api/machines/{name}/checkpoints/{id}", handle: s.deleteCheckpoint},
 		{pattern: "POST /api/machines/{name}/rewind", handle: s.rewind},
 		{pattern: "POST /api/machines/{name}/fork", handle: s.fork},
+
+		{pattern: "POST /api/unpack", handle: s.unpack},
+		{pattern: "POST /api/unpack/look", handle: s.lookIntoParcel},
+		{pattern: "GET /api/makers", handle: s.listMakers},
+		{pattern: "DELETE /api/makers/{fingerprint}", handle: s.forgetMaker},
 
 		{pattern: "GET /api/machines/{name}/network", handle: s.getNetwork},
 		{pattern: "GET /api/machines/{name}/connections", handle: s.listConnections},

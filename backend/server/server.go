@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/forevervm/desktop/backend/parcel"
 )
 
 // Config says what a Server serves.
@@ -23,6 +25,7 @@ type Config struct {
 	Hosted   Hosted
 	Settings Settings
 	Updates  Updates
+	Parcels  *parcel.Desk
 	Token    string // id.secret; every request but those for /health and the page's files carries it
 	Account  string // what /v1/whoami answers
 	Version  string

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Locator } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
@@ -120,4 +120,74 @@ it('brings what lies in the folder of the person', async () => {
   await files.getByText(join(daemon.home, 'ForeverVM')).waitFor();
   await files.getByRole('button', { name: 'inbox' }).first().click();
   await files.getByText('sales.csv').waitFor();
+});
+
+it('saves a machine as a file, and opens it', async () => {
+  const { page } = tab;
+  const name = await tab.newMachine();
+  await tab.runToEnd(1, 'x = 41; print("counted")');
+  await tab.menu('Save as a file…');
+  const saving = page.getByRole('dialog', { name: 'Save the whole machine as a file' });
+  await saving.getByText('keys and passwords included').waitFor();
+  if (process.env.PICTURES) await page.screenshot({ path: join(process.env.PICTURES, 'pack.png') });
+  const downloading = page.waitForEvent('download');
+  await saving.getByRole('button', { name: 'Save the file' }).click();
+  const download = await downloading;
+  expect(download.suggestedFilename()).toBe(`${name}.fvm`);
+  const file = join(daemon.home, `${name}.fvm`);
+  await download.saveAs(file);
+  await saving.waitFor({ state: 'detached' });
+
+  // Of this computer: opened with a click.
+  const opening = page.getByRole('dialog', { name: 'Open a machine from a file' });
+  await page.getByRole('button', { name: 'New machine with…' }).click();
+  const choosing = page.waitForEvent('filechooser');
+  await page.getByRole('menuitem', { name: 'Open a machine from a file…' }).click();
+  await (await choosing).setFiles(file);
+  await opening.getByText('This computer').waitFor();
+  await opening.getByText(/1 step, \d+ MB of memory and files/).waitFor();
+  await opening.getByRole('button', { name: 'Open it', exact: true }).click();
+  await opening.waitFor({ state: 'detached' });
+  await page.getByText('Nothing has run here yet').waitFor({ state: 'detached' });
+  await tab.step(1).getByText('counted', { exact: true }).waitFor();
+  await (await tab.runToEnd(2, 'x + 1')).getByText('42', { exact: true }).waitFor();
+
+  // Of somebody else, dropped on the list: the person is asked.
+  rmSync(join(daemon.home, 'config', 'maker.key'));
+  await drop(file);
+  await opening.getByText('Somebody whose files you have not opened before').waitFor();
+  await opening.getByText('ask them which key they see').waitFor();
+  for (const theme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme: theme });
+    if (process.env.PICTURES)
+      await page.screenshot({ path: join(process.env.PICTURES, `unpack-${theme}.png`) });
+  }
+  await opening.getByRole('textbox', { name: 'Who made it?' }).fill('Ada');
+  await opening.getByRole('button', { name: 'I know them: open it' }).click();
+  await opening.waitFor({ state: 'detached' });
+  await (await tab.runToEnd(2, 'x + 2')).getByText('43', { exact: true }).waitFor();
+
+  // What was cut off, or is none, is not.
+  writeFileSync(file, readFileSync(file).subarray(0, 200_000));
+  await drop(file);
+  await opening.getByText('Ada', { exact: true }).waitFor();
+  await opening.getByRole('button', { name: 'Open it', exact: true }).click();
+  await opening.getByText('not as its maker has saved it').waitFor();
+  await opening.getByRole('button', { name: 'Cancel' }).click();
+  writeFileSync(file, 'PK not a machine at all, but long enough');
+  await drop(file);
+  await opening.getByText('no machine that ForeverVM has saved').waitFor();
+  await opening.getByRole('button', { name: 'Close' }).last().click();
+
+  async function drop(path: string): Promise<void> {
+    const data = await page.evaluateHandle((bytes) => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File([Uint8Array.from(atob(bytes), (c) => c.charCodeAt(0))], 'm.fvm'));
+      return transfer;
+    }, readFileSync(path).toString('base64'));
+    const list = page.getByRole('complementary', { name: 'Machines' });
+    await list.dispatchEvent('dragenter', { dataTransfer: data });
+    await page.getByText('Drop a machine’s file to open it').waitFor();
+    await list.dispatchEvent('drop', { dataTransfer: data });
+  }
 });

@@ -237,7 +237,7 @@ func (c *copying) receive(ctx context.Context, root *os.Root, where, local strin
 	}
 	defer content.Close()
 	c.progress.begin(local, size)
-	n, err := writeIn(root, local, io.TeeReader(content, c.progress))
+	n, err := writeIn(root, local, 0o666, io.TeeReader(content, c.progress))
 	if err != nil {
 		return fmt.Errorf("%s: %w", local, err)
 	}
@@ -247,9 +247,9 @@ func (c *copying) receive(ctx context.Context, root *os.Root, where, local strin
 }
 
 // writeIn is writeWhole under a folder, out of which no name or link leads.
-func writeIn(root *os.Root, local string, content io.Reader) (n int64, err error) {
+func writeIn(root *os.Root, local string, mode fs.FileMode, content io.Reader) (n int64, err error) {
 	temp := filepath.Join(filepath.Dir(local), fmt.Sprintf(".forevervm-%d-%d.part", os.Getpid(), time.Now().UnixNano()))
-	file, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	file, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return 0, err
 	}

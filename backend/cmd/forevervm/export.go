@@ -39,7 +39,7 @@ func (a *app) exportCommand() *cobra.Command {
 			if local == "" {
 				local = filepath.Base(args[0]) + "." + format
 			}
-			n, err := writeWhole(local, content)
+			n, err := writeWhole(local, 0o666, content)
 			if err != nil {
 				return fmt.Errorf("%s cannot be written: %w", local, err)
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -91,7 +92,7 @@ func (a *app) filesGetCommand() *cobra.Command {
 			if info, statErr := os.Stat(local); statErr == nil && info.IsDir() {
 				local = filepath.Join(local, path.Base(filepath.ToSlash(args[1])))
 			}
-			n, err := writeWhole(local, content)
+			n, err := writeWhole(local, 0o666, content)
 			if err != nil {
 				return fmt.Errorf("%s cannot be written: %w", local, err)
 			}
@@ -101,13 +102,13 @@ func (a *app) filesGetCommand() *cobra.Command {
 }
 
 // writeWhole writes a file all at once: what breaks off half-way leaves what was there.
-func writeWhole(local string, content io.Reader) (n int64, err error) {
+func writeWhole(local string, mode fs.FileMode, content io.Reader) (n int64, err error) {
 	root, err := os.OpenRoot(filepath.Dir(local))
 	if err != nil {
 		return 0, err
 	}
 	defer root.Close()
-	return writeIn(root, filepath.Base(local), content)
+	return writeIn(root, filepath.Base(local), mode, content)
 }
 
 func (a *app) filesPutCommand() *cobra.Command {

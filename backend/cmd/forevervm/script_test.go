@@ -54,6 +54,7 @@ func TestScripts(t *testing.T) {
 			"waitblocks":  waitBlocks(t),
 			"keyring":     keyring(t),
 			"service":     service(t),
+			"elsewhere":   elsewhere(t),
 		},
 	})
 }
@@ -172,6 +173,19 @@ func service(t *testing.T) func(*testscript.TestScript, bool, []string) {
 		}))
 		ts.Defer(signup.Close)
 		ts.Setenv("SIGNUP", signup.URL)
+	}
+}
+
+// elsewhere gives the script another home in $ELSEWHERE, as on another computer: elsewhere.
+func elsewhere(t *testing.T) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, _ bool, _ []string) {
+		folder := ts.MkAbs(".elsewhere")
+		ts.Setenv("ELSEWHERE", folder)
+		ts.Defer(func() {
+			if err := connecttest.End(folder); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

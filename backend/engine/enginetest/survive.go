@@ -2,6 +2,8 @@ package enginetest
 
 import (
 	"errors"
+	"io"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -183,6 +185,45 @@ var checkpointTests = []test{
 		code := "import os, random, uuid, ssl; import numpy as np; (random.random(), float(np.random.rand()), str(uuid.uuid4()), ssl.RAND_bytes(16).hex())"
 		if x, y := a.value(code), b.value(code); x == y {
 			t.Errorf("two new machines drew the same %s", x)
+		}
+	}},
+	{"Moved", func(t *testing.T, s Subject) {
+		mover, ok := s.Engine.(machine.Mover)
+		if !ok {
+			t.Fatal("machines cannot be moved")
+		}
+		m := s.fresh(t)
+		m.value(past)
+		info := m.stop()
+		for range 2 { // as it was written, and as blocks
+			open, err := mover.OpenState(m.ctx(), m.id, info.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if runtime.GOARCH == "amd64" && len(open.State.Needs.Features) == 0 {
+				t.Error("what it needs of the processor is not known")
+			}
+			if err := mover.Suits(m.ctx(), "base", open.State.Needs); err != nil {
+				t.Error(err)
+			}
+			to := s.newID(t)
+			moved, err := mover.TakeState(m.ctx(), to, open.State, func(f machine.StateFile) (io.Reader, error) {
+				content, err := open.Open(f.Name)
+				if err == nil {
+					t.Cleanup(func() { content.Close() })
+				}
+				return content, err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			open.Close()
+			other := s.start(t, machine.StartSpec{ID: to, Checkpoint: moved.ID, Clone: true, Acked: m.acks()})
+			other.expect(survived(false), "[]")
+			other.end()
+			if _, err := s.Engine.Shrink(m.ctx(), m.id, info.ID); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}},
 	{"Rewind", func(t *testing.T, s Subject) {

@@ -72,6 +72,19 @@ const restoringName = "restoring"
 // Open finds a machine's checkpoint, makes sure that these parts can restore it, and returns the folder of its files, whose name is the
 // checkpoint's. It is good until done is called.
 func (s *Store) Open(ctx context.Context, id machine.ID, name string, p Parts) (dir string, done func(), err error) {
+	m, err := Checkpoints(s.Machine(id)).Load(name)
+	if err != nil {
+		return "", nil, damaged(err)
+	}
+	if err := p.Fits(m); err != nil {
+		return "", nil, err
+	}
+	dir, _, done, err = s.open(ctx, id, name)
+	return dir, done, err
+}
+
+// open is Open without regard to what can restore the checkpoint.
+func (s *Store) open(ctx context.Context, id machine.ID, name string) (dir string, m checkpoint.Manifest, done func(), err error) {
 	g := s.guard(id)
 	g.using.RLock()
 	defer func() {
@@ -80,28 +93,24 @@ func (s *Store) Open(ctx context.Context, id machine.ID, name string, p Parts) (
 		}
 	}()
 	folder := Checkpoints(s.Machine(id))
-	m, err := folder.Load(name)
-	if err != nil {
-		return "", nil, damaged(err)
-	}
-	if err := p.Fits(m); err != nil {
-		return "", nil, err
+	if m, err = folder.Load(name); err != nil {
+		return "", m, nil, damaged(err)
 	}
 	whole, err := s.ready(ctx, folder, name)
 	if err != nil {
-		return "", nil, explain(ctx, err)
+		return "", m, nil, explain(ctx, err)
 	}
 	if whole {
-		return folder.Path(name), g.using.RUnlock, nil
+		return folder.Path(name), m, g.using.RUnlock, nil
 	}
 	restoring := filepath.Join(s.Machine(id), restoringName)
 	if err := os.RemoveAll(restoring); err != nil { // left by a crash
-		return "", nil, Describe(err)
+		return "", m, nil, Describe(err)
 	}
 	if err := folder.Expand(ctx, name, restoring, s.blocks); err != nil {
-		return "", nil, explain(ctx, err)
+		return "", m, nil, explain(ctx, err)
 	}
-	return filepath.Join(restoring, name), func() {
+	return filepath.Join(restoring, name), m, func() {
 		if err := os.RemoveAll(restoring); err != nil {
 			s.cfg.Log.Warn("files of a checkpoint stay behind", "machine", id, "error", err)
 		}

@@ -5,6 +5,7 @@ package native
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 
@@ -42,6 +43,21 @@ func tidy(ctx context.Context, dir string) error {
 
 // Shelf is the data folder: engines with the same one have their checkpoints together.
 func (e *Engine) Shelf() string { return e.cfg.Data }
+
+// OpenState opens a checkpoint to be read.
+func (e *Engine) OpenState(ctx context.Context, id machine.ID, checkpoint string) (machine.OpenState, error) {
+	return e.store.OpenState(ctx, id, checkpoint)
+}
+
+// Suits says why a state from elsewhere cannot be brought into memory here.
+func (e *Engine) Suits(ctx context.Context, image string, needs machine.Needs) error {
+	return e.store.Suits(ctx, image, needs)
+}
+
+// TakeState gives a machine a checkpoint that came from elsewhere.
+func (e *Engine) TakeState(ctx context.Context, id machine.ID, state machine.SavedState, next func(machine.StateFile) (io.Reader, error)) (machine.CheckpointInfo, error) {
+	return e.store.TakeState(ctx, id, state, next)
+}
 
 // CopyCheckpoint gives machine `to` its own copy.
 func (e *Engine) CopyCheckpoint(ctx context.Context, from machine.ID, id string, to machine.ID) (machine.CheckpointInfo, error) {

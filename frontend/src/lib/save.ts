@@ -14,14 +14,14 @@ export function onSaved(told: Listener): void {
 
 /** Has the browser, or the window, save something as a file, under a name of ours. */
 export function saveAs(name: string, content: Blob): void {
-  const whole = async function* () {
-    yield await Promise.resolve(content);
-  };
-  saveParts(name, whole()).catch((reason: unknown) => listener?.failed(reason));
+  saveParts(name, [content]).catch((reason: unknown) => listener?.failed(reason));
 }
 
-/** The same of what comes in parts, which the window never holds together; a browser keeps them outside the page. */
-export async function saveParts(name: string, parts: AsyncIterable<Blob>): Promise<void> {
+/** The same of what comes in parts, which the window never holds together; a browser keeps large blobs outside the page. */
+export async function saveParts(
+  name: string,
+  parts: Iterable<Blob> | AsyncIterable<Blob>,
+): Promise<void> {
   if (inWindow()) {
     listener?.saved(await saveInWindow(name, parts));
     return;
@@ -35,4 +35,44 @@ export async function saveParts(name: string, parts: AsyncIterable<Blob>): Promi
   link.click();
   // Not at once: the browser reads it after the click.
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
+}
+
+/** Has what comes over a connection saved as it comes, however long it is, and tells how much has come. */
+export async function saveStream(
+  name: string,
+  content: ReadableStream<Uint8Array<ArrayBuffer>>,
+  oncome: (bytes: number) => void,
+): Promise<void> {
+  await saveParts(name, gather(content, oncome));
+}
+
+/** How much of a stream is handed on at a time, in bytes. */
+const GATHERED = 8 << 20;
+
+async function* gather(
+  content: ReadableStream<Uint8Array<ArrayBuffer>>,
+  oncome: (bytes: number) => void,
+): AsyncGenerator<Blob> {
+  const reader = content.getReader();
+  let chunks: Uint8Array<ArrayBuffer>[] = [];
+  let held = 0;
+  let all = 0;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      chunks.push(value);
+      held += value.length;
+      all += value.length;
+      oncome(all);
+      if (held >= GATHERED) {
+        yield new Blob(chunks);
+        chunks = [];
+        held = 0;
+      }
+    }
+    if (held > 0) yield new Blob(chunks);
+  } finally {
+    void reader.cancel().catch(() => undefined);
+  }
 }

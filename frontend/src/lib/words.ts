@@ -58,6 +58,45 @@ export const words = {
     createWith: 'New machine with…',
   },
 
+  pack: {
+    title: 'Save the whole machine as a file',
+    text: 'For another computer, or for somebody else. The file has everything: variables, files and the work so far. It is opened in ForeverVM, in the same version as this one.',
+    warning:
+      'It holds whatever this machine held, keys and passwords included, and who has the file can read it. Give it only to those who may have them.',
+    confirm: 'Save the file',
+    coming: (size: string) => `${size} so far`,
+  },
+
+  unpack: {
+    menu: 'Open a machine from a file…',
+    drop: 'Drop a machine’s file to open it',
+    one: 'One file at a time, please.',
+    title: 'Open a machine from a file',
+    looking: 'Looking into the file…',
+    machine: 'Machine',
+    saved: 'Saved',
+    savedBy: (when: string, program: string) => `${when}, by ForeverVM ${program}`,
+    work: 'Work',
+    steps: (n: number, size: string) =>
+      `${n === 1 ? '1 step' : `${n.toLocaleString()} steps`}, ${size} of memory and files`,
+    tags: 'Tags',
+    maker: 'Made by',
+    makers: {
+      own: 'This computer',
+      accepted: 'Somebody whose files you have opened before',
+      unknown: 'Somebody whose files you have not opened before',
+    },
+    fingerprint: 'Key',
+    warning:
+      'What is in this file may do in its machine whatever its maker wanted. Open it only if you know who sent it to you. To be sure, ask them which key they see when they open it themselves.',
+    who: 'Who made it?',
+    whoHint: 'Their next file is opened without this question.',
+    network: 'The machine has no network until you allow it.',
+    confirm: 'Open it',
+    trust: 'I know them: open it',
+    sending: 'Opening the file',
+  },
+
   create: {
     title: 'New machine',
     memory: 'Memory limit, in MB',
@@ -283,6 +322,7 @@ export const words = {
       md: 'Export as Markdown',
       py: 'Export the code',
     },
+    pack: 'Save as a file…',
     sentenceCopy: 'Copy a sentence to go on with it',
     sentence: (name: string, title: string | undefined) =>
       `Go on in the ForeverVM machine ${name}${title ? ` (“${title}”)` : ''}: everything from before is still there. Look at its variables first.`,

@@ -24,6 +24,7 @@ import type {
   Network,
   NewMachine,
   Page,
+  Parcel,
   Plot,
   Representation,
   SearchHit,
@@ -37,6 +38,9 @@ import type {
 } from './types';
 import { Http } from './http';
 import { isDone } from './types';
+
+/** How much of a machine's file says what is in it, in bytes. */
+const PARCEL_HEAD = 128 << 10;
 
 /** The daemon's operations, named as in backend/api/openapi.yaml. All throw ApiError or Unreachable. */
 export class Api {
@@ -219,7 +223,30 @@ export class Api {
     file: Blob,
     onsent: (bytes: number) => void,
     signal: AbortSignal,
-  ) => this.http.upload(at(name, 'files', 'content'), { path }, file, onsent, signal);
+  ) => this.http.upload('PUT', at(name, 'files', 'content'), { path }, file, onsent, signal);
+
+  /** A whole machine as one file. */
+  pack = (name: string, signal: AbortSignal) => this.http.send(at(name, 'pack'), { signal });
+
+  /** What a machine's file holds, and what is to be said about it here. */
+  lookIntoParcel = (file: Blob, signal: AbortSignal) =>
+    this.http.json<Parcel>('/api/unpack/look', {
+      method: 'POST',
+      body: file.slice(0, PARCEL_HEAD),
+      signal,
+    });
+
+  /** Makes a machine of a file. `trust` names a maker who is not known, `maker` is what the person calls them. */
+  async unpack(
+    file: Blob,
+    query: { trust?: string; maker?: string },
+    onsent: (bytes: number) => void,
+    signal: AbortSignal,
+  ): Promise<Machine> {
+    return JSON.parse(
+      await this.http.upload('POST', '/api/unpack', query, file, onsent, signal),
+    ) as Machine;
+  }
 
   async removeFile(name: string, path: string): Promise<void> {
     await this.http.send(at(name, 'files'), { method: 'DELETE', query: { path } });

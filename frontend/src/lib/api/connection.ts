@@ -84,7 +84,10 @@ export async function startAtLogin(on: boolean): Promise<void> {
 const PART = 3 << 18;
 
 /** Saves a file into the person's folder for downloads, and returns its path; only in the window, whose web view does not save by itself. */
-export async function saveInWindow(name: string, parts: AsyncIterable<Blob>): Promise<string> {
+export async function saveInWindow(
+  name: string,
+  parts: Iterable<Blob> | AsyncIterable<Blob>,
+): Promise<string> {
   const window = bridge();
   if (!window) throw new Error('There is no window.');
   const id = await window.SaveBegin(name);

@@ -30,6 +30,8 @@ export interface RequestOptions {
   method?: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'PUT';
   query?: Record<string, string | number | boolean | undefined>;
   json?: unknown;
+  /** In place of JSON: bytes. */
+  body?: Blob;
   signal?: AbortSignal;
 }
 
@@ -64,6 +66,10 @@ export class Http {
       headers['Content-Type'] = 'application/json';
       init.body = JSON.stringify(options.json);
     }
+    if (options.body) {
+      headers['Content-Type'] = 'application/octet-stream';
+      init.body = options.body;
+    }
     if (options.signal) init.signal = options.signal;
     let response: Response;
     try {
@@ -76,17 +82,18 @@ export class Http {
     return response;
   }
 
-  /** PUTs a body, and tells how much of it has gone, which fetch cannot. */
+  /** Sends a body, tells how much of it has gone, which fetch cannot, and returns the answer. */
   async upload(
+    method: 'PUT' | 'POST',
     path: string,
     query: Record<string, string>,
     body: Blob,
     onsent: (bytes: number) => void,
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<string> {
     if (this.closed) throw new Unreachable();
     const request = new XMLHttpRequest();
-    request.open('PUT', this.connection.url + path + queryString(query));
+    request.open(method, this.connection.url + path + queryString(query));
     request.setRequestHeader('Authorization', `Bearer ${this.connection.token}`);
     request.setRequestHeader('X-Forevervm-Client', this.client);
     request.setRequestHeader('Content-Type', 'application/octet-stream');
@@ -108,6 +115,7 @@ export class Http {
     if (request.status < 200 || request.status > 299) {
       throw await refusal(new Response(request.responseText, { status: request.status }));
     }
+    return request.responseText;
   }
 
   async json<T>(path: string, options: RequestOptions = {}): Promise<T> {

@@ -746,6 +746,104 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/machines/{name}/pack': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    /**
+     * A machine as one file
+     * @description For another computer, or for somebody else (backend/parcel/FORMAT.md). It has the machine's whole state, memory and files, and its history up to there: whatever
+     *     the machine held, keys and passwords included. An answer that breaks off is no such file.
+     */
+    get: operations['packMachine'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/unpack': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * A machine of a file
+     * @description The machine has its own name where that is free, and no network until a person allows it. A file whose maker is not known here is refused as `UnknownMaker`, unless `trust` names them. Nothing of a file
+     *     that is refused, or that breaks off, stays behind.
+     */
+    post: operations['unpackMachine'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/unpack/look': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** What a machine's file holds */
+    post: operations['lookIntoParcel'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/makers': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Whose files of machines a person has accepted */
+    get: operations['listMakers'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/makers/{fingerprint}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        fingerprint: string;
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    /** Have a maker be unknown again */
+    delete: operations['forgetMaker'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/machines/{name}/plots': {
     parameters: {
       query?: never;
@@ -1720,6 +1818,48 @@ export interface components {
       /** @description How long the machine stood still for it; 0 where that was not kept */
       pause_ms: number;
     };
+    Parcel: {
+      /** @description That the machine had */
+      name: string;
+      title?: string;
+      tags: {
+        [key: string]: string;
+      };
+      image: string;
+      memory_mb: number;
+      /** @description How many its history has */
+      instructions: number;
+      /** @description Bytes of its state, unpacked */
+      size: number;
+      /**
+       * Format: date-time
+       * @description As its maker says
+       */
+      saved_at: string;
+      /** @description The version of ForeverVM that made it */
+      program: string;
+      maker: {
+        fingerprint: string;
+        /**
+         * @description own: made on this computer; accepted: a person has opened a file of theirs before
+         * @enum {string}
+         */
+        standing: 'own' | 'accepted' | 'unknown';
+        /** @description As the person calls them who accepted them */
+        name?: string;
+      };
+      /** @description Why it cannot be opened here, and what to do; missing where nothing is known against it */
+      problem?: string;
+    };
+    Maker: {
+      fingerprint: string;
+      name?: string;
+      /** Format: date-time */
+      accepted_at: string;
+    };
+    MakerList: {
+      items: components['schemas']['Maker'][];
+    };
     NewCheckpoint: {
       label?: string;
     };
@@ -1960,6 +2100,10 @@ export interface components {
     Seq: number;
     /** @description An AI app, such as claude */
     App: string;
+    /** @description The machine's name, in place of its own */
+    UnpackName: string;
+    /** @description Where it is to run, in place of where new machines run */
+    UnpackEngine: string;
     /** @description `next` of the page before */
     Cursor: string;
     /** @description Most items on a page */
@@ -3008,6 +3152,134 @@ export interface operations {
         content: {
           '*/*': string;
         };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  packMachine: {
+    parameters: {
+      query?: {
+        /** @description The state to take; the present one where not given */
+        checkpoint?: string;
+      };
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The file */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/vnd.forevervm.machine': string;
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  unpackMachine: {
+    parameters: {
+      query?: {
+        /** @description The machine's name, in place of its own */
+        name?: components['parameters']['UnpackName'];
+        /** @description Where it is to run, in place of where new machines run */
+        engine?: components['parameters']['UnpackEngine'];
+        /** @description In place of its own */
+        title?: string;
+        /** @description The fingerprint of the maker, where a person wants the file opened though that is not known here */
+        trust?: string;
+        /** @description What the person calls that maker, who is known from then on */
+        maker?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/octet-stream': string;
+      };
+    };
+    responses: {
+      200: components['responses']['Machine'];
+      default: components['responses']['Error'];
+    };
+  };
+  lookIntoParcel: {
+    parameters: {
+      query?: {
+        /** @description The machine's name, in place of its own */
+        name?: components['parameters']['UnpackName'];
+        /** @description Where it is to run, in place of where new machines run */
+        engine?: components['parameters']['UnpackEngine'];
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** @description The beginning of the file; 128 KiB are enough, and more is not read */
+    requestBody: {
+      content: {
+        'application/octet-stream': string;
+      };
+    };
+    responses: {
+      /** @description What it says of itself and what is to be said about it here */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Parcel'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  listMakers: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description All of them */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['MakerList'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  forgetMaker: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        fingerprint: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Forgotten */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
       };
       default: components['responses']['Error'];
     };

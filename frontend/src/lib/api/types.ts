@@ -17,6 +17,7 @@ export type Table = Schemas['Table'];
 export type TableQuery = Schemas['TableQuery'];
 export type TableSort = Schemas['TableSort'];
 export type TableFilter = Schemas['TableFilter'];
+export type Parcel = Schemas['Parcel'];
 export type Checkpoint = Schemas['Checkpoint'];
 export type Completions = Schemas['Completions'];
 export type Inspection = Schemas['Inspection'];

@@ -1,0 +1,190 @@
+package machine
+
+import (
+	"context"
+	"io"
+	"sync"
+)
+
+// Packed is a machine as it was at a checkpoint, held still to be written elsewhere.
+type Packed struct {
+	About Foreign
+
+	e     *entry
+	lost  []Span
+	open  OpenState
+	close func()
+}
+
+// Pack holds a machine still as it was at a checkpoint, or with "" as it is, until what it returns is closed or ctx ends. The machine goes on meanwhile. What
+// runs cannot be taken along: a file is no place to go on from by itself.
+func (s *Service) Pack(ctx context.Context, name, checkpoint string) (*Packed, error) {
+	e, err := s.find(name)
+	if err != nil {
+		return nil, err
+	}
+	if s.isClosing() {
+		return nil, errClosing()
+	}
+	if err := s.roomForMore(); err != nil {
+		return nil, err
+	}
+	engine, err := s.engineOf(e.engine)
+	if err != nil {
+		return nil, err
+	}
+	mover, ok := engine.(Mover)
+	if !ok {
+		return nil, invalid("Machines of the engine %s cannot be saved as a file.", e.engine)
+	}
+	held, err := under(ctx, e, func(own context.Context) (heldState, error) { return e.hold(own, ctx, engine, checkpoint) })
+	if err != nil {
+		return nil, err
+	}
+	open, err := mover.OpenState(ctx, held.id, held.copy)
+	if err != nil {
+		held.release()
+		return nil, err
+	}
+	p := &Packed{e: e, lost: held.source.Lost, open: open, close: sync.OnceFunc(func() {
+		open.Close()
+		held.release()
+	})}
+	m := held.machine
+	p.About = Foreign{
+		Name: m.Name, Title: m.Title, Tags: m.Tags, Image: m.Image, MemoryMB: m.MemoryMB, State: open.State,
+	}
+	p.About.State.LastSeq = held.source.LastSeq // what the sandbox says may be forged
+	context.AfterFunc(ctx, p.close)
+	return p, nil
+}
+
+// Close lets go of what was held.
+func (p *Packed) Close() { p.close() }
+
+// Open opens one of the state's files.
+func (p *Packed) Open(name string) (io.ReadCloser, error) { return p.open.Open(name) }
+
+// heldState is a copy of a checkpoint that nobody else uses.
+type heldState struct {
+	machine Machine
+	source  CheckpointRecord
+	id      ID     // whose copy it is
+	copy    string // of the checkpoint
+	release func()
+}
+
+// hold copies a checkpoint for a machine that there is not, which is garbage from the first: should we die, nothing of it stays. It is released when
+// caller ends at the latest. op is held.
+func (e *entry) hold(ctx, caller context.Context, engine Engine, checkpoint string) (heldState, error) {
+	s := e.s
+	if err := e.takeUp(ctx); err != nil {
+		return heldState{}, err
+	}
+	h := heldState{machine: e.machine(), id: newID()}
+	if h.machine.State == Deleted {
+		return h, inBin(h.machine.Name)
+	}
+	if checkpoint == "" && h.machine.RunningSeq != nil {
+		return h, conflict("%s is running something, which a file cannot hold. Wait until it is done, or interrupt it, and try again; or choose one of its checkpoints.", h.machine.Name)
+	}
+	var err error
+	if h.source, err = e.forkSource(ctx, checkpoint); err != nil {
+		return h, err
+	}
+	if h.source.ID == "" {
+		return h, conflict("Nothing has happened in %s yet, so there is nothing to save as a file.", h.machine.Name)
+	}
+	e.mu.Lock()
+	middle := h.source.RunningSeq != nil || e.run != nil && e.run.Seq <= h.source.LastSeq
+	e.mu.Unlock()
+	if middle {
+		return h, conflict("This checkpoint was made in the middle of an instruction, which a file cannot hold. Choose another one.")
+	}
+	if h.source.LastSeq >= maxHistory {
+		return h, conflict("%s has run more than %d instructions, which is more than a file can hold.", h.machine.Name, maxHistory)
+	}
+	trash := Garbage{Engine: e.engine, Machine: h.id}
+	s.making.Store(h.id, true)
+	h.release = sync.OnceFunc(func() {
+		s.making.Delete(h.id)
+		s.spawn(s.takeOutGarbage)
+	})
+	err = s.store.Write(ctx, func(w Writer) error { return w.AddGarbage(trash) })
+	if err == nil {
+		var info CheckpointInfo
+		if info, err = engine.CopyCheckpoint(ctx, e.id, h.source.ID, h.id); err != nil {
+			err = saveError(err)
+		}
+		h.copy = info.ID
+	}
+	if err != nil {
+		h.release()
+		return h, err
+	}
+	context.AfterFunc(caller, h.release)
+	return h, nil
+}
+
+// eachUpTo calls do with each instruction up to last, in order.
+func (e *entry) eachUpTo(ctx context.Context, last int, do func(Instruction) error) error {
+	for after := -1; after < last; {
+		page, err := e.s.store.Instructions(ctx, e.id, InstructionQuery{After: &after, Limit: maxInstructions})
+		if err != nil {
+			return err
+		}
+		for _, in := range page.Items {
+			after = in.Seq
+			if in.Seq > last {
+				return nil
+			}
+			if err := do(in); err != nil {
+				return err
+			}
+		}
+		if page.Next == "" {
+			return nil
+		}
+	}
+	return nil
+}
+
+// Told is an instruction of a history that is told, with all that is kept of its output.
+type Told struct {
+	Instruction
+	// Items calls yield with each item, in order. It is called once, before the next instruction is told.
+	Items func(yield func(Item) error) error
+}
+
+// History calls yield with each instruction up to the checkpoint, in order.
+func (p *Packed) History(ctx context.Context, yield func(Told) error) error {
+	next := 0
+	err := p.e.eachUpTo(ctx, p.About.State.LastSeq, func(in Instruction) error {
+		next = in.Seq + 1
+		in.RolledBack = false
+		for _, span := range p.lost {
+			in.RolledBack = in.RolledBack || in.StartedAt != nil && span.From <= in.Seq && in.Seq <= span.To
+		}
+		return yield(Told{Instruction: in, Items: func(yield func(Item) error) error { return p.e.eachItem(ctx, in.Seq, yield) }})
+	})
+	if err == nil && next != p.About.State.LastSeq+1 {
+		err = noMachine(p.About.Name) // it was removed meanwhile, for good
+	}
+	return err
+}
+
+// eachItem calls yield with each item of an instruction that is over.
+func (e *entry) eachItem(ctx context.Context, seq int, yield func(Item) error) error {
+	for from := 0; ; {
+		items, _, err := e.items(ctx, seq, from, maxItems)
+		if err != nil || len(items) == 0 {
+			return err
+		}
+		for _, it := range items {
+			if err := yield(it); err != nil {
+				return err
+			}
+			from = it.Index + 1
+		}
+	}
+}
