@@ -22,6 +22,8 @@ type Machine struct {
 	DeletedAt    *time.Time        `json:"deleted_at,omitempty"`
 	Client       *Client           `json:"client,omitempty"` // that sent the last instruction, or made it; absent where that is not known
 	Parent       *Parent           `json:"parent,omitempty"`
+	Branch       string            `json:"branch,omitempty"` // what somebody called the line of work that it is on
+	Undo         string            `json:"undo,omitempty"`   // the checkpoint that the last rewind left: going back to it undoes that
 	NextSeq      int               `json:"next_seq"`
 	RunningSeq   *int              `json:"running_seq,omitempty"`
 	Queued       int               `json:"queued"`
@@ -167,7 +169,9 @@ type Checkpoint struct {
 	LastSeq    int       `json:"last_seq"`
 	RunningSeq *int      `json:"running_seq,omitempty"`
 	Size       int64     `json:"size"`
-	PauseMS    float64   `json:"pause_ms"` // how long the machine stood still for it; 0 where that was not kept
+	PauseMS    float64   `json:"pause_ms"`         // how long the machine stood still for it; 0 where that was not kept
+	Parent     string    `json:"parent,omitempty"` // the checkpoint that its state came from; absent for none, and where that is not known
+	Branch     string    `json:"branch,omitempty"` // the name of the branch that ends here
 }
 
 // NewCheckpoint is the body of POST /api/machines/{name}/checkpoints and of PATCH …/checkpoints/{id}.
@@ -177,7 +181,23 @@ type NewCheckpoint struct {
 
 // Rewind is the body of POST /api/machines/{name}/rewind.
 type Rewind struct {
-	Checkpoint string `json:"checkpoint"`
+	Checkpoint string `json:"checkpoint"`        // or the name of a branch
+	KeepAs     string `json:"keep_as,omitempty"` // what to call the branch that is left; a name is made up where absent
+}
+
+// Branch is a line of work that a rewind left.
+type Branch struct {
+	Name       string    `json:"name"`
+	Named      bool      `json:"named"`      // by somebody; else only the last 20 are kept
+	Checkpoint string    `json:"checkpoint"` // where it ends
+	LastSeq    int       `json:"last_seq"`   // of that checkpoint
+	Steps      int       `json:"steps"`      // instructions whose effect it has, and the present state has not
+	LeftAt     time.Time `json:"left_at"`
+}
+
+// BranchChange is the body of PATCH /api/machines/{name}/branches/{branch}.
+type BranchChange struct {
+	Name string `json:"name"`
 }
 
 // CodeAt is the body of POST …/complete and …/inspect. Cursor counts code points.

@@ -238,7 +238,13 @@ func TestRealMachineKeepsItsStateThroughEverything(t *testing.T) {
 	c, err := r.Checkpoint(r.ctx, "m", "here")
 	r.ok(err)
 	r.run("m", "x = 'later'")
-	_, err = r.Rewind(r.ctx, "m", c.ID)
+	back, err := r.Rewind(r.ctx, "m", c.ID, "")
+	r.ok(err)
+	r.value("m", "x", "42")
+	_, err = r.Rewind(r.ctx, "m", back.Undo, "on 42")
+	r.ok(err)
+	r.value("m", "x", "'later'")
+	_, err = r.Rewind(r.ctx, "m", "on 42", "")
 	r.ok(err)
 	r.value("m", "x", "42")
 	_, err = r.Fork(r.ctx, "m", "", machine.CreateOptions{Name: "fork"})
@@ -370,7 +376,7 @@ func TestRealInstructionThatGetsToItsEndAfterItWasBrokenOff(t *testing.T) {
 		{"rewind", func(r *real) {
 			middle, err := r.Checkpoint(r.ctx, "m", "middle")
 			r.ok(err)
-			_, err = r.Rewind(r.ctx, "m", middle.ID)
+			_, err = r.Rewind(r.ctx, "m", middle.ID, "")
 			r.ok(err)
 		}},
 	} {

@@ -18,7 +18,7 @@ func machineJSON(m machine.Machine) api.Machine {
 		ID: string(m.ID), Name: m.Name, Title: m.Title, DerivedTitle: m.DerivedTitle, Tags: m.Tags, Engine: m.Engine, Image: m.Image, MemoryMB: m.MemoryMB,
 		State: string(m.State), Notice: m.Notice, CreatedAt: m.CreatedAt.UTC(), LastActiveAt: m.LastActiveAt.UTC(),
 		ExpiresAt: utc(m.ExpiresAt), DeletedAt: utc(m.DeletedAt), NextSeq: m.NextSeq, RunningSeq: m.RunningSeq, Queued: m.Queued,
-		Network: networkJSON(m.Network),
+		Network: networkJSON(m.Network), Branch: m.Branch, Undo: m.Undo,
 	}
 	if out.Tags == nil {
 		out.Tags = map[string]string{}
@@ -84,8 +84,12 @@ func plotJSON(name string, p machine.Plot) api.Plot {
 func checkpointJSON(c machine.Checkpoint) api.Checkpoint {
 	return api.Checkpoint{
 		ID: c.ID, Kind: string(c.Kind), Label: c.Label, CreatedAt: c.CreatedAt.UTC(), LastSeq: c.LastSeq, RunningSeq: c.RunningSeq, Size: c.Size,
-		PauseMS: float64(c.Pause) / float64(time.Millisecond),
+		PauseMS: float64(c.Pause) / float64(time.Millisecond), Parent: c.Parent, Branch: c.Branch,
 	}
+}
+
+func branchJSON(b machine.Branch) api.Branch {
+	return api.Branch{Name: b.Name, Named: b.Named, Checkpoint: b.Checkpoint, LastSeq: b.LastSeq, Steps: b.Steps, LeftAt: b.LeftAt.UTC()}
 }
 
 func engineJSON(e machine.EngineStatus) api.Engine {

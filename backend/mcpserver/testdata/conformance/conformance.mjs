@@ -242,8 +242,15 @@ await check("checkpoint, rewind, fork", async () => {
   assert.equal((await run(repl, "state")).structuredContent.result, "'bad'");
   const { checkpoints } = (await call("list-checkpoints", { replId: repl })).structuredContent;
   assert.ok(checkpoints.some((one) => one.checkpointId === made.checkpointId && one.label === "good"));
-  await call("rewind-python-repl", { replId: repl, checkpointId: made.checkpointId });
+  const back = text(await call("rewind-python-repl", { replId: repl, checkpointId: made.checkpointId, keepAs: "the bad one" }));
   assert.equal((await run(repl, "state")).structuredContent.result, "'good'");
+  assert.match(back, /kept as the branch "the bad one"/);
+  const undo = /with checkpointId "([^"]+)"/.exec(back)[1];
+  const left = (await call("list-checkpoints", { replId: repl })).structuredContent.checkpoints.find((one) => one.branch === "the bad one");
+  assert.equal(left.checkpointId, undo);
+  await call("rewind-python-repl", { replId: repl, checkpointId: "the bad one" });
+  assert.equal((await run(repl, "state")).structuredContent.result, "'bad'");
+  await call("rewind-python-repl", { replId: repl, checkpointId: made.checkpointId });
   const wrong = await call("rewind-python-repl", { replId: repl, checkpointId: "no-such-checkpoint" });
   assert.equal(wrong.isError, true);
   await call("delete-python-repl", { replId: forked });

@@ -5,6 +5,7 @@ import type {
   AppReport,
   AppTest,
   ChangeApp,
+  Branch,
   Checkpoint,
   Completions,
   Engine,
@@ -96,8 +97,24 @@ export class Api {
   interruptMachine = (name: string, seq?: number) =>
     this.http.json<Machine>(at(name, 'interrupt'), { method: 'POST', query: { seq } });
 
-  rewindMachine = (name: string, checkpoint: string) =>
-    this.http.json<Machine>(at(name, 'rewind'), { method: 'POST', json: { checkpoint } });
+  /** What is left stays as a branch; without a name for it one is made up. */
+  rewindMachine = (name: string, checkpoint: string, keepAs = '') =>
+    this.http.json<Machine>(at(name, 'rewind'), {
+      method: 'POST',
+      json: keepAs === '' ? { checkpoint } : { checkpoint, keep_as: keepAs },
+    });
+
+  async listBranches(name: string): Promise<Branch[]> {
+    return (await this.http.json<Page<Branch>>(at(name, 'branches'))).items;
+  }
+
+  async renameBranch(name: string, branch: string, to: string): Promise<void> {
+    await this.http.send(at(name, 'branches', branch), { method: 'PATCH', json: { name: to } });
+  }
+
+  async deleteBranch(name: string, branch: string): Promise<void> {
+    await this.http.send(at(name, 'branches', branch), { method: 'DELETE' });
+  }
 
   forkMachine = (name: string, json: NewMachine) =>
     this.http.json<Machine>(at(name, 'fork'), { method: 'POST', json });

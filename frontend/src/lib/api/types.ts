@@ -18,6 +18,7 @@ export type TableQuery = Schemas['TableQuery'];
 export type TableSort = Schemas['TableSort'];
 export type TableFilter = Schemas['TableFilter'];
 export type Checkpoint = Schemas['Checkpoint'];
+export type Branch = Schemas['Branch'];
 export type Completions = Schemas['Completions'];
 export type Inspection = Schemas['Inspection'];
 export type Engine = Schemas['Engine'];
