@@ -195,6 +195,51 @@ type Branch struct {
 	LeftAt     time.Time `json:"left_at"`
 }
 
+// Comparison is in what two states of a machine differ. What it tells of variables and files comes from inside, and may be made up.
+type Comparison struct {
+	From      Point            `json:"from"`
+	To        Point            `json:"to"`
+	Variables []VariableChange `json:"variables"`
+	Unsure    []string         `json:"unsure"` // variables that look the same, and could not be compared to the end
+	Files     []FileChange     `json:"files"`  // under the working folder
+	OnlyFrom  []Step           `json:"only_from"`
+	OnlyTo    []Step           `json:"only_to"`
+	Partial   bool             `json:"partial,omitempty"` // there are more variables, files or folders than were looked at
+}
+
+// Point is a state that was compared.
+type Point struct {
+	Checkpoint string     `json:"checkpoint,omitempty"` // absent for the beginning
+	Present    bool       `json:"present,omitempty"`
+	Label      string     `json:"label,omitempty"`
+	Branch     string     `json:"branch,omitempty"`
+	LastSeq    int        `json:"last_seq"`
+	CreatedAt  *time.Time `json:"created_at,omitempty"`
+}
+
+// VariableChange is a variable that differs.
+type VariableChange struct {
+	Name   string    `json:"name"`
+	Change string    `json:"change"` // added, removed, changed
+	Before *Variable `json:"before,omitempty"`
+	After  *Variable `json:"after,omitempty"`
+}
+
+// FileChange is a file or folder that differs.
+type FileChange struct {
+	Path   string `json:"path"`   // relative to the working folder
+	Change string `json:"change"` // added, removed, changed
+	Before *File  `json:"before,omitempty"`
+	After  *File  `json:"after,omitempty"`
+	Unsure bool   `json:"unsure,omitempty"` // it was written, has the same size, and could not be compared
+}
+
+// Step is an instruction whose effect is in one of two states alone.
+type Step struct {
+	Seq   int    `json:"seq"`
+	Title string `json:"title,omitempty"` // one line of its code
+}
+
 // BranchChange is the body of PATCH /api/machines/{name}/branches/{branch}.
 type BranchChange struct {
 	Name string `json:"name"`

@@ -178,6 +178,17 @@ func (c *Client) Branches(ctx context.Context, name string) ([]api.Branch, error
 	return list.Items, err
 }
 
+// Compare tells in what two states of a machine differ: checkpoints, or branches by their names; an empty `to` is the present state.
+func (c *Client) Compare(ctx context.Context, name, from, to string) (api.Comparison, error) {
+	var found api.Comparison
+	query := url.Values{"from": {from}}
+	if to != "" {
+		query.Set("to", to)
+	}
+	_, err := c.call(ctx, request{method: http.MethodGet, path: machinePath(name, "compare"), query: query, repeatable: true}, &found)
+	return found, err
+}
+
 // RenameBranch gives a branch a name, under which it is kept until it is deleted.
 func (c *Client) RenameBranch(ctx context.Context, name, branch, to string) error {
 	_, err := c.call(ctx, request{method: http.MethodPatch, path: machinePath(name, "branches", branch), json: api.BranchChange{Name: to}}, nil)

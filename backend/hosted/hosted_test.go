@@ -79,7 +79,7 @@ func TestHostedMachines(t *testing.T) {
 			}
 		}
 		app := aiApp(t)
-		const common, here = "run-python-in-repl", "checkpoint-python-repl list-checkpoints rewind-python-repl fork-python-repl delete-python-repl list-files put-file get-file delete-file make-folder"
+		const common, here = "run-python-in-repl", "checkpoint-python-repl compare-checkpoints list-checkpoints rewind-python-repl fork-python-repl delete-python-repl list-files put-file get-file delete-file make-folder"
 		if tools := app.tools(); !tools[common] || !tools["fork-python-repl"] {
 			t.Errorf("for machines here it is offered %v", tools)
 		}

@@ -77,6 +77,14 @@ func (m *Machines) Branches(ctx context.Context, name string) ([]machine.Branch,
 	return m.Service.Branches(ctx, name)
 }
 
+// Compare compares two states of a machine of this computer.
+func (m *Machines) Compare(ctx context.Context, name, a, b string) (machine.Comparison, error) {
+	if m.remote(ctx, name) != nil {
+		return machine.Comparison{}, errCheckpoints()
+	}
+	return m.Service.Compare(ctx, name, a, b)
+}
+
 // RenameBranch renames one.
 func (m *Machines) RenameBranch(ctx context.Context, name, branch, to string) error {
 	if m.remote(ctx, name) != nil {

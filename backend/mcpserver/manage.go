@@ -122,6 +122,13 @@ func (s *Server) addCheckpointTools() {
 		mcp.WithString("checkpointId", mcp.Required(), mcp.Description("From checkpoint-python-repl or list-checkpoints, or the name of a branch")),
 		mcp.WithString("keepAs", mcp.MaxLength(60), mcp.Description("What to call the branch that the present state stays as, unique in the REPL: \"with outliers\"; it is named after the time when left out")))
 
+	s.tool("compare-checkpoints", hints{title: "Compare checkpoints", readOnly: true, repeatable: true, here: true},
+		`Tells in what two states of a REPL differ: variables and files that were added, removed or changed, and the instructions that only one of them has. Each state is looked at for a moment in a copy without a network; the REPL itself stays as it is. Use it to see what an approach changed before keeping it or rewinding, or what happened since a checkpoint. Takes a second or two.`,
+		s.compare, replID(),
+		mcp.WithString("checkpointId", mcp.Required(), mcp.Description("The state to compare from: from checkpoint-python-repl or list-checkpoints, or the name of a branch")),
+		mcp.WithString("withCheckpointId", mcp.Description("The state to compare it with, given the same way; the present one when left out")),
+		mcp.WithOutputSchema[comparison]())
+
 	s.tool("fork-python-repl", hints{title: "Fork a REPL", here: true},
 		`Makes a new REPL that starts with a copy of another's whole state, present or at a checkpoint, and returns the new replId. The original stays as it is. Use it to try alternatives side by side.`,
 		s.fork, replID(),

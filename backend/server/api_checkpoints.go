@@ -86,6 +86,18 @@ func (s *Server) deleteBranch(w http.ResponseWriter, r *http.Request) error {
 	return noContent(w)
 }
 
+func (s *Server) compare(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	if query.Get("from") == "" {
+		return invalid("Say which checkpoint to compare, as \"from\".")
+	}
+	found, err := s.config.Machines.Compare(r.Context(), r.PathValue("name"), query.Get("from"), query.Get("to"))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, comparisonJSON(found))
+}
+
 func (s *Server) fork(w http.ResponseWriter, r *http.Request) error {
 	var body api.NewMachine
 	if err := readJSON(w, r, &body); err != nil {

@@ -56,6 +56,8 @@ type Machines interface {
 	Branches(ctx context.Context, name string) ([]machine.Branch, error) // the last left first
 	RenameBranch(ctx context.Context, name, branch, to string) error
 	DeleteBranch(ctx context.Context, name, branch string) error
+	// Compare tells in what two states differ: checkpoints, or branches by their names; "" is the present state.
+	Compare(ctx context.Context, name, a, b string) (machine.Comparison, error)
 	// Fork makes a new machine from a checkpoint; "" forks the present state. Options' zero fields are taken from the parent.
 	Fork(ctx context.Context, name, checkpoint string, opts machine.CreateOptions) (machine.Machine, error)
 

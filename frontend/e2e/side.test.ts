@@ -253,6 +253,24 @@ it('lists checkpoints, keeps one, and goes back to it', async () => {
   await page.getByRole('button', { name: 'Go back', exact: true }).click();
   await (await tab.runToEnd(4, 'x + 6')).getByText('8', { exact: true }).waitFor();
   await checkpoints.getByText('You are on the branch “x is two”.').waitFor();
+
+  // What is there now is compared with what was kept; two others are, too, from the older to the newer.
+  await kept.getByRole('button', { name: /^More for this machine/ }).click();
+  await page.getByRole('menuitem', { name: 'Compare with now' }).click();
+  const compared = page.getByRole('dialog', { name: 'What differs' });
+  await compared.getByText('From “x is one” to “Now”.').waitFor();
+  const changed = compared.getByRole('listitem').filter({ hasText: 'Changed' });
+  await changed.getByText('int · 1', { exact: true }).waitFor();
+  await changed.getByText('int · 2', { exact: true }).waitFor();
+  await compared.getByRole('button', { name: 'Step 2' }).waitFor();
+  await page.keyboard.press('Escape');
+  await branch.getByRole('button', { name: /^More for this machine/ }).click();
+  await page.getByRole('menuitem', { name: 'Compare with another…' }).click();
+  await checkpoints.getByRole('button', { name: 'Compare with this one: x is one' }).click();
+  await compared.getByText('From “x is one” to').waitFor();
+  await compared.getByText('Variables').or(compared.getByText('Steps that only')).first().waitFor();
+  await page.keyboard.press('Escape');
+
   await branch.getByRole('button', { name: /^More for this machine/ }).click();
   await page.getByRole('menuitem', { name: 'Delete this branch' }).click();
   await branch.waitFor({ state: 'detached' });

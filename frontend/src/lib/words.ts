@@ -541,6 +541,33 @@ export const words = {
     undo: 'Undo',
   },
 
+  compare: {
+    title: 'What differs',
+    now: 'Compare with now',
+    other: 'Compare with another…',
+    this: 'Compare with this one',
+    choose: (name: string) => `Choose what to compare “${name}” with.`,
+    present: 'Now',
+    text: (from: string, to: string) => `From “${from}” to “${to}”.`,
+    looking:
+      'Looking at both states. They are brought into memory for a moment, without a network…',
+    nothing: 'Nothing differs.',
+    variables: 'Variables',
+    files: 'Files',
+    onlyFrom: (name: string) => `Steps that only “${name}” has`,
+    onlyTo: (name: string) => `Steps that only “${name}” has`,
+    kinds: { added: 'Added', removed: 'Removed', changed: 'Changed' },
+    written: 'Written',
+    writtenText: 'It was written and has the same size; it is too large to say more',
+    before: 'Before',
+    after: 'After',
+    step: (seq: number) => `Step ${seq + 1}`,
+    unsure: (names: string, n: number) =>
+      `${n === 1 ? 'This looks' : 'These look'} the same and could not be compared completely: ${names}`,
+    partial: 'There are more variables, files or folders than were looked at.',
+    more: (n: number) => `and ${n.toLocaleString()} more`,
+  },
+
   branch: {
     title: 'Branches',
     others: 'Checkpoints',

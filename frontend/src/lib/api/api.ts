@@ -7,6 +7,7 @@ import type {
   ChangeApp,
   Branch,
   Checkpoint,
+  Comparison,
   Completions,
   Engine,
   FileEntry,
@@ -107,6 +108,13 @@ export class Api {
   async listBranches(name: string): Promise<Branch[]> {
     return (await this.http.json<Page<Branch>>(at(name, 'branches'))).items;
   }
+
+  /** In what two states differ; without `to` it is the present one. */
+  compareStates = (name: string, from: string, to?: string, signal?: AbortSignal) =>
+    this.http.json<Comparison>(at(name, 'compare'), {
+      query: { from, to },
+      ...(signal ? { signal } : {}),
+    });
 
   async renameBranch(name: string, branch: string, to: string): Promise<void> {
     await this.http.send(at(name, 'branches', branch), { method: 'PATCH', json: { name: to } });

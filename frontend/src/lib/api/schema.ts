@@ -683,6 +683,30 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/machines/{name}/compare': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    /**
+     * In what two states of a machine differ
+     * @description Both are brought into memory for a moment, one after the other and without a network, looked at, and ended. Nothing that lasts comes of it, but
+     *     that the present state is saved where it is compared.
+     */
+    get: operations['compareStates'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/machines/{name}/branches': {
     parameters: {
       query?: never;
@@ -1767,6 +1791,57 @@ export interface components {
       steps: number;
       /** Format: date-time */
       left_at: string;
+    };
+    /** @description What it tells of variables and files comes from inside the machine, and may be made up. */
+    Comparison: {
+      from: components['schemas']['Point'];
+      to: components['schemas']['Point'];
+      /** @description Those that differ, by name */
+      variables: components['schemas']['VariableChange'][];
+      /** @description Variables that look the same, and could not be compared to the end: too large, or of a kind that cannot be */
+      unsure: string[];
+      /** @description Those under the working folder that differ, by path; what begins with a dot is left out */
+      files: components['schemas']['FileChange'][];
+      /** @description Instructions whose effect is in the first state alone, the last 500 at most */
+      only_from: components['schemas']['ComparedStep'][];
+      /** @description The same of the second state */
+      only_to: components['schemas']['ComparedStep'][];
+      /** @description There are more variables, files or folders than were looked at */
+      partial?: boolean;
+    };
+    Point: {
+      /** @description Its id; absent for the machine's beginning */
+      checkpoint?: string;
+      /** @description It is the machine's present state */
+      present?: boolean;
+      label?: string;
+      /** @description The name of the branch that ends here */
+      branch?: string;
+      last_seq: number;
+      /** Format: date-time */
+      created_at?: string;
+    };
+    VariableChange: {
+      name: string;
+      change: components['schemas']['ChangeKind'];
+      before?: components['schemas']['Variable'];
+      after?: components['schemas']['Variable'];
+    };
+    FileChange: {
+      /** @description Relative to the working folder */
+      path: string;
+      change: components['schemas']['ChangeKind'];
+      before?: components['schemas']['File'];
+      after?: components['schemas']['File'];
+      /** @description It was written, has the same size as before, and could not be compared */
+      unsure?: boolean;
+    };
+    /** @enum {string} */
+    ChangeKind: 'added' | 'removed' | 'changed';
+    ComparedStep: {
+      seq: number;
+      /** @description One line of its code */
+      title?: string;
     };
     BranchChange: {
       name: string;
@@ -2928,6 +3003,35 @@ export interface operations {
     };
     responses: {
       200: components['responses']['Machine'];
+      default: components['responses']['Error'];
+    };
+  };
+  compareStates: {
+    parameters: {
+      query: {
+        /** @description A checkpoint's id, or the name of a branch */
+        from: string;
+        /** @description The same; the present state where absent */
+        to?: string;
+      };
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The differences */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Comparison'];
+        };
+      };
       default: components['responses']['Error'];
     };
   };
