@@ -251,6 +251,7 @@ it('lists checkpoints, keeps one, and goes back to it', async () => {
   await checkpoints.getByRole('button', { name: 'Go back to it: x is two' }).click();
   await page.getByText('what they were on “x is two”').waitFor();
   await page.getByRole('button', { name: 'Go back', exact: true }).click();
+  await tab.step(3).getByText('Undone').waitFor();
   await (await tab.runToEnd(4, 'x + 6')).getByText('8', { exact: true }).waitFor();
   await checkpoints.getByText('You are on the branch “x is two”.').waitFor();
 

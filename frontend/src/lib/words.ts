@@ -528,6 +528,7 @@ export const words = {
 
   rewind: {
     title: 'Go back to this checkpoint?',
+    branchTitle: 'Go back to this branch?',
     text: (later: number) =>
       later === 0
         ? 'Variables and files return to how they were then.'
