@@ -22,6 +22,8 @@ type Machine struct {
 	DeletedAt    *time.Time        `json:"deleted_at,omitempty"`
 	Client       *Client           `json:"client,omitempty"` // that sent the last instruction, or made it; absent where that is not known
 	Parent       *Parent           `json:"parent,omitempty"`
+	Branch       string            `json:"branch,omitempty"` // what somebody called the line of work that it is on
+	Undo         string            `json:"undo,omitempty"`   // the checkpoint that the last rewind left: going back to it undoes that
 	NextSeq      int               `json:"next_seq"`
 	RunningSeq   *int              `json:"running_seq,omitempty"`
 	Queued       int               `json:"queued"`
@@ -167,7 +169,9 @@ type Checkpoint struct {
 	LastSeq    int       `json:"last_seq"`
 	RunningSeq *int      `json:"running_seq,omitempty"`
 	Size       int64     `json:"size"`
-	PauseMS    float64   `json:"pause_ms"` // how long the machine stood still for it; 0 where that was not kept
+	PauseMS    float64   `json:"pause_ms"`         // how long the machine stood still for it; 0 where that was not kept
+	Parent     string    `json:"parent,omitempty"` // the checkpoint that its state came from; absent for none, and where that is not known
+	Branch     string    `json:"branch,omitempty"` // the name of the branch that ends here
 }
 
 // NewCheckpoint is the body of POST /api/machines/{name}/checkpoints and of PATCH …/checkpoints/{id}.
@@ -177,7 +181,68 @@ type NewCheckpoint struct {
 
 // Rewind is the body of POST /api/machines/{name}/rewind.
 type Rewind struct {
-	Checkpoint string `json:"checkpoint"`
+	Checkpoint string `json:"checkpoint"`        // or the name of a branch
+	KeepAs     string `json:"keep_as,omitempty"` // what to call the branch that is left; a name is made up where absent
+}
+
+// Branch is a line of work that a rewind left.
+type Branch struct {
+	Name       string    `json:"name"`
+	Named      bool      `json:"named"`      // by somebody; else only the last 20 are kept
+	Checkpoint string    `json:"checkpoint"` // where it ends
+	LastSeq    int       `json:"last_seq"`   // of that checkpoint
+	Steps      int       `json:"steps"`      // instructions whose effect it has, and the present state has not
+	LeftAt     time.Time `json:"left_at"`
+}
+
+// Comparison is in what two states of a machine differ. What it tells of variables and files comes from inside, and may be made up.
+type Comparison struct {
+	From      Point            `json:"from"`
+	To        Point            `json:"to"`
+	Variables []VariableChange `json:"variables"`
+	Unsure    []string         `json:"unsure"` // variables that look the same, and could not be compared to the end
+	Files     []FileChange     `json:"files"`  // under the working folder
+	OnlyFrom  []Step           `json:"only_from"`
+	OnlyTo    []Step           `json:"only_to"`
+	Partial   bool             `json:"partial,omitempty"` // there are more variables, files or folders than were looked at
+}
+
+// Point is a state that was compared.
+type Point struct {
+	Checkpoint string     `json:"checkpoint,omitempty"` // absent for the beginning
+	Present    bool       `json:"present,omitempty"`
+	Label      string     `json:"label,omitempty"`
+	Branch     string     `json:"branch,omitempty"`
+	LastSeq    int        `json:"last_seq"`
+	CreatedAt  *time.Time `json:"created_at,omitempty"`
+}
+
+// VariableChange is a variable that differs.
+type VariableChange struct {
+	Name   string    `json:"name"`
+	Change string    `json:"change"` // added, removed, changed
+	Before *Variable `json:"before,omitempty"`
+	After  *Variable `json:"after,omitempty"`
+}
+
+// FileChange is a file or folder that differs.
+type FileChange struct {
+	Path   string `json:"path"`   // relative to the working folder
+	Change string `json:"change"` // added, removed, changed
+	Before *File  `json:"before,omitempty"`
+	After  *File  `json:"after,omitempty"`
+	Unsure bool   `json:"unsure,omitempty"` // it was written, has the same size, and could not be compared
+}
+
+// Step is an instruction whose effect is in one of two states alone.
+type Step struct {
+	Seq   int    `json:"seq"`
+	Title string `json:"title,omitempty"` // one line of its code
+}
+
+// BranchChange is the body of PATCH /api/machines/{name}/branches/{branch}.
+type BranchChange struct {
+	Name string `json:"name"`
 }
 
 // CodeAt is the body of POST …/complete and …/inspect. Cursor counts code points.

@@ -107,7 +107,7 @@ func TestLifeOfAMachine(t *testing.T) {
 	if got := value(t, c, forked.Name, "x"); got != "1" {
 		t.Errorf("in the fork x is %s", got)
 	}
-	if _, err := c.Rewind(ctx, name, made.ID); err != nil {
+	if _, err := c.Rewind(ctx, name, api.Rewind{Checkpoint: made.ID}); err != nil {
 		t.Fatal(err)
 	}
 	if got := value(t, c, name, "x"); got != "1" {

@@ -164,11 +164,41 @@ func (c *Client) Fork(ctx context.Context, name string, n api.NewMachine) (api.M
 	return m, err
 }
 
-// Rewind returns a machine to one of its checkpoints.
-func (c *Client) Rewind(ctx context.Context, name, checkpoint string) (api.Machine, error) {
+// Rewind returns a machine to one of its checkpoints, or to the end of the branch with that name. What it leaves stays as a branch.
+func (c *Client) Rewind(ctx context.Context, name string, to api.Rewind) (api.Machine, error) {
 	var m api.Machine
-	_, err := c.call(ctx, request{method: http.MethodPost, path: machinePath(name, "rewind"), json: api.Rewind{Checkpoint: checkpoint}}, &m)
+	_, err := c.call(ctx, request{method: http.MethodPost, path: machinePath(name, "rewind"), json: to}, &m)
 	return m, err
+}
+
+// Branches returns the lines of work that a machine's rewinds left, the last left first.
+func (c *Client) Branches(ctx context.Context, name string) ([]api.Branch, error) {
+	var list api.List[api.Branch]
+	_, err := c.call(ctx, request{method: http.MethodGet, path: machinePath(name, "branches"), repeatable: true}, &list)
+	return list.Items, err
+}
+
+// Compare tells in what two states of a machine differ: checkpoints, or branches by their names; an empty `to` is the present state.
+func (c *Client) Compare(ctx context.Context, name, from, to string) (api.Comparison, error) {
+	var found api.Comparison
+	query := url.Values{"from": {from}}
+	if to != "" {
+		query.Set("to", to)
+	}
+	_, err := c.call(ctx, request{method: http.MethodGet, path: machinePath(name, "compare"), query: query, repeatable: true}, &found)
+	return found, err
+}
+
+// RenameBranch gives a branch a name, under which it is kept until it is deleted.
+func (c *Client) RenameBranch(ctx context.Context, name, branch, to string) error {
+	_, err := c.call(ctx, request{method: http.MethodPatch, path: machinePath(name, "branches", branch), json: api.BranchChange{Name: to}}, nil)
+	return err
+}
+
+// DeleteBranch deletes a branch, with the automatic checkpoints that only it has.
+func (c *Client) DeleteBranch(ctx context.Context, name, branch string) error {
+	_, err := c.call(ctx, request{method: http.MethodDelete, path: machinePath(name, "branches", branch)}, nil)
+	return err
 }
 
 // Checkpoints returns a machine's checkpoints, newest first.

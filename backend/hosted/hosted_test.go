@@ -79,7 +79,7 @@ func TestHostedMachines(t *testing.T) {
 			}
 		}
 		app := aiApp(t)
-		const common, here = "run-python-in-repl", "checkpoint-python-repl list-checkpoints rewind-python-repl fork-python-repl delete-python-repl list-files put-file get-file delete-file make-folder"
+		const common, here = "run-python-in-repl", "checkpoint-python-repl compare-checkpoints list-checkpoints rewind-python-repl fork-python-repl delete-python-repl list-files put-file get-file delete-file make-folder"
 		if tools := app.tools(); !tools[common] || !tools["fork-python-repl"] {
 			t.Errorf("for machines here it is offered %v", tools)
 		}
@@ -239,13 +239,13 @@ func TestHostedMachines(t *testing.T) {
 		_, update := c.UpdateMachine(ctx, far.Name, api.MachineChange{Title: &title})
 		_, files := c.ListFiles(ctx, far.Name, "")
 		_, network := c.Network(ctx, far.Name)
-		_, rewind := c.Rewind(ctx, far.Name, "x")
+		_, rewind := c.Rewind(ctx, far.Name, api.Rewind{Checkpoint: "x"})
 		_, swap := c.Swap(ctx, far.Name)
 		_, wake := c.Wake(ctx, far.Name)
 		for what, err := range map[string]error{
 			"fork": fork, "checkpoint": checkpoint, "variables": variables, "a name": named, "change": update,
 			"delete": c.DeleteMachine(ctx, far.Name), "files": files, "put": c.PutFile(ctx, far.Name, "x", strings.NewReader("")),
-			"network": network, "rewind": rewind, "swap": swap, "wake": wake,
+			"network": network, "rewind": rewind, "branch": c.DeleteBranch(ctx, far.Name, "x"), "swap": swap, "wake": wake,
 		} {
 			if !errors.Is(err, client.ErrConflict) || !strings.Contains(err.Error(), "hosted service cannot") {
 				t.Errorf("%s: %v", what, err)

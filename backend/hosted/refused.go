@@ -62,11 +62,43 @@ func (m *Machines) DeleteCheckpoint(ctx context.Context, name, id string) error 
 }
 
 // Rewind returns a machine of this computer to one.
-func (m *Machines) Rewind(ctx context.Context, name, checkpoint string) (machine.Machine, error) {
+func (m *Machines) Rewind(ctx context.Context, name, to, keepAs string) (machine.Machine, error) {
 	if m.remote(ctx, name) != nil {
 		return machine.Machine{}, errCheckpoints()
 	}
-	return m.Service.Rewind(ctx, name, checkpoint)
+	return m.Service.Rewind(ctx, name, to, keepAs)
+}
+
+// Branches returns those of a machine of this computer; of a hosted one there are none.
+func (m *Machines) Branches(ctx context.Context, name string) ([]machine.Branch, error) {
+	if m.remote(ctx, name) != nil {
+		return nil, nil
+	}
+	return m.Service.Branches(ctx, name)
+}
+
+// Compare compares two states of a machine of this computer.
+func (m *Machines) Compare(ctx context.Context, name, a, b string) (machine.Comparison, error) {
+	if m.remote(ctx, name) != nil {
+		return machine.Comparison{}, errCheckpoints()
+	}
+	return m.Service.Compare(ctx, name, a, b)
+}
+
+// RenameBranch renames one.
+func (m *Machines) RenameBranch(ctx context.Context, name, branch, to string) error {
+	if m.remote(ctx, name) != nil {
+		return errCheckpoints()
+	}
+	return m.Service.RenameBranch(ctx, name, branch, to)
+}
+
+// DeleteBranch removes one.
+func (m *Machines) DeleteBranch(ctx context.Context, name, branch string) error {
+	if m.remote(ctx, name) != nil {
+		return errCheckpoints()
+	}
+	return m.Service.DeleteBranch(ctx, name, branch)
 }
 
 // Fork makes a machine from another of this computer.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -39,7 +40,7 @@ func (e *entry) describe(ctx context.Context, info CheckpointInfo, kind Checkpoi
 	}
 	rec := CheckpointRecord{Checkpoint: Checkpoint{
 		ID: info.ID, Machine: e.id, Kind: kind, Label: label, CreatedAt: info.CreatedAt.UTC(), LastSeq: info.LastSeq,
-		RunningSeq: info.RunningSeq, Size: info.Size, Image: info.Image, Runtime: info.Runtime, Pause: info.Pause,
+		RunningSeq: info.RunningSeq, Size: info.Size, Image: info.Image, Runtime: info.Runtime, Pause: info.Pause, Parent: e.rec.Base,
 	}, Mark: mark, Lost: lost, Whole: info.Whole}
 	if info.CreatedAt.IsZero() {
 		rec.CreatedAt = time.Now().UTC()
@@ -168,21 +169,19 @@ func (s *Service) Checkpoint(ctx context.Context, name, label string) (Checkpoin
 	if err := s.roomForMore(); err != nil {
 		return Checkpoint{}, err
 	}
-	rec, err := under(ctx, e, func(ctx context.Context) (CheckpointRecord, error) { return e.keep(ctx, CheckpointManual, label) })
+	rec, err := under(ctx, e, func(ctx context.Context) (CheckpointRecord, error) { return e.keep(ctx, label) })
 	return rec.Checkpoint, err
 }
 
 // keep makes a checkpoint of the present state that stays under its label. op is held.
-func (e *entry) keep(ctx context.Context, kind CheckpointKind, label string) (CheckpointRecord, error) {
+func (e *entry) keep(ctx context.Context, label string) (CheckpointRecord, error) {
 	if err := e.takeUp(ctx); err != nil {
 		return CheckpointRecord{}, err
 	}
-	if kind == CheckpointManual {
-		if err := e.mayKeep(ctx); err != nil {
-			return CheckpointRecord{}, err
-		}
+	if err := e.mayKeep(ctx); err != nil {
+		return CheckpointRecord{}, err
 	}
-	x, kept, err := e.keepSwapped(ctx, kind, label)
+	x, kept, err := e.keepSwapped(ctx, label)
 	if err != nil || kept != nil {
 		return *cmp.Or(kept, &CheckpointRecord{}), err
 	}
@@ -194,7 +193,7 @@ func (e *entry) keep(ctx context.Context, kind CheckpointKind, label string) (Ch
 		x = e.sess
 		e.mu.Unlock()
 	}
-	return e.checkpoint(ctx, x, kind, label, true)
+	return e.checkpoint(ctx, x, CheckpointManual, label, true)
 }
 
 // mayKeep says whether one more checkpoint may be kept by hand.
@@ -217,7 +216,7 @@ func (e *entry) mayKeep(ctx context.Context) error {
 
 // keepSwapped keeps the automatic checkpoint that a swapped machine's state lies in, from now on. Where there is none, it
 // returns the stay in memory, if there is one.
-func (e *entry) keepSwapped(ctx context.Context, kind CheckpointKind, label string) (*session, *CheckpointRecord, error) {
+func (e *entry) keepSwapped(ctx context.Context, label string) (*session, *CheckpointRecord, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err := e.usable(); err != nil || e.sess != nil || e.rec.Base == "" {
@@ -227,7 +226,7 @@ func (e *entry) keepSwapped(ctx context.Context, kind CheckpointKind, label stri
 	if err != nil || base.Kind != CheckpointAuto {
 		return nil, nil, err
 	}
-	base.Kind, base.Label = kind, label
+	base.Kind, base.Label = CheckpointManual, label
 	if err := e.s.store.WriteSync(ctx, func(w Writer) error { return w.PutCheckpoint(base) }); err != nil {
 		return nil, nil, err
 	}
@@ -299,22 +298,42 @@ func (s *Service) DeleteCheckpoint(ctx context.Context, name, id string) error {
 	if err != nil {
 		return err
 	}
-	needed := id == e.rec.Base || id == e.rec.Fallback
-	if needed && c.Kind == CheckpointAuto && !c.safety() {
+	needed := e.returns(&e.rec, id)
+	if needed && c.passing() {
 		return conflict("This checkpoint holds the present state of %s, so it cannot be deleted. Delete the machine to remove everything.", e.rec.Name)
 	}
-	err = s.writeSyncDeleting(ctx, func(w Writer) error {
-		if needed {
-			c.Kind, c.Label = CheckpointAuto, ""
-			return w.PutCheckpoint(c)
-		}
-		return e.discardCheckpoints(w, []CheckpointRecord{c})
+	if needed {
+		c.Kind, c.Label = CheckpointAuto, ""
+		c.unmark()
+		return e.changeCheckpoints(ctx, []CheckpointRecord{c}, nil)
+	}
+	return e.changeCheckpoints(ctx, nil, []CheckpointRecord{c})
+}
+
+// changeCheckpoints writes changed checkpoints down and deletes others, on a full disk too. mu is held.
+func (e *entry) changeCheckpoints(ctx context.Context, changed, old []CheckpointRecord) error {
+	err := e.s.deleting(func() error {
+		return e.saveSync(ctx, func(m *MachineRecord) {
+			if slices.ContainsFunc(old, func(o CheckpointRecord) bool { return o.ID == m.Undo }) {
+				m.Undo = ""
+			}
+		}, func(w Writer) error {
+			for _, c := range changed {
+				if err := w.PutCheckpoint(c); err != nil {
+					return err
+				}
+			}
+			return e.discardCheckpoints(w, old)
+		})
 	})
 	if err != nil {
 		return err
 	}
-	s.hub.publish(Event{Type: EventCheckpoint, Machine: e.snapshotPointer()})
-	s.spawn(s.takeOutGarbage)
+	e.publish()
+	e.s.hub.publish(Event{Type: EventCheckpoint, Machine: e.snapshotPointer()})
+	if len(old) > 0 {
+		e.s.spawn(e.s.takeOutGarbage)
+	}
 	return nil
 }
 

@@ -21,8 +21,6 @@ const (
 	leastSave = 64 << 20
 	// maxKept is how many checkpoints of a machine may be kept by hand.
 	maxKept = 50
-	// safetiesKept is how many of those are kept that were made by themselves before a rewind.
-	safetiesKept = 5
 )
 
 // reserve is a file that takes room on the disk until it is given up for deleting something.

@@ -28,7 +28,7 @@ type entry struct {
 	state     State
 	queue     []int              // waiting instructions, first first
 	run       *InstructionRecord // the instruction that runs, also while the machine is swapped in its middle
-	rewindTo  string             // the checkpoint that a rewind is under way to, which stays meanwhile
+	rewindTo  string             // the checkpoint that a rewind, or a comparison, is under way to, which stays meanwhile
 	shrinking bool               // somebody is about to shrink its checkpoints
 	out       output             // how run's output is kept
 	sess      *session           // the stay in memory; nil when there is none

@@ -60,6 +60,7 @@ type script struct {
 	keepErr     error
 	keepTakes   time.Duration // where nobody awaits it
 	settleTakes time.Duration // where somebody does
+	mute        bool          // machines do not answer what their variables are
 	sealed      []string      // checkpoints
 	shrunk      []string      // checkpoints
 	room        int64         // that those take, which were deleted and not collected included

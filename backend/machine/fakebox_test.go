@@ -397,7 +397,24 @@ func (b *box) Table(context.Context, machine.TableQuery) (machine.Table, error) 
 	return machine.Table{}, nil
 }
 
-func (b *box) Variables(context.Context, int) ([]machine.Variable, error) { return nil, nil }
+// Variables are what has taken effect.
+func (b *box) Variables(ctx context.Context, _ int) ([]machine.Variable, error) {
+	b.s.mu.Lock()
+	mute := b.s.mute
+	b.s.mu.Unlock()
+	if mute {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := []machine.Variable{}
+	for _, effect := range b.mem.done {
+		all = append(all, machine.Variable{Name: "i" + effect, Type: "int", Kind: "value"})
+	}
+	return all, nil
+}
+
 func (b *box) ReadFile(context.Context, string, int64, int) (machine.FileChunk, error) {
 	return machine.FileChunk{}, nil
 }
@@ -417,7 +434,15 @@ func (b *box) WriteFile(ctx context.Context, p machine.FilePiece) error {
 	return nil
 }
 func (b *box) ListFiles(context.Context, string, int) (machine.FileList, error) {
-	return machine.FileList{}, nil
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var list machine.FileList
+	for _, effect := range b.mem.done {
+		if name, _, written := strings.Cut(effect, "+"); written {
+			list.Entries = append(list.Entries, machine.FileEntry{Name: name, Kind: machine.FilePlain})
+		}
+	}
+	return list, nil
 }
 func (b *box) StatFile(context.Context, string) (machine.FileEntry, error) {
 	return machine.FileEntry{}, nil

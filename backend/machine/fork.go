@@ -168,7 +168,8 @@ func (e *entry) copyInto(ctx context.Context, engine Engine, rec *MachineRecord,
 			return saveError(err)
 		}
 		c.ID, c.Machine, c.Size, c.Whole, c.Clone = info.ID, rec.ID, info.Size, info.Whole, true
-		c.Kind, c.Label, c.CreatedAt = CheckpointAuto, "", time.Now().UTC()
+		c.Kind, c.Label, c.CreatedAt, c.Parent = CheckpointAuto, "", time.Now().UTC(), rec.Base
+		c.unmark()
 		rec.Base = c.ID
 		if c.RunningSeq == nil {
 			rec.Fallback = c.ID

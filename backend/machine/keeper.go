@@ -140,7 +140,7 @@ func (s *Service) relieve() {
 		bytes  int64
 	}
 	var idle []candidate
-	var total int64
+	total := s.looking.Load()
 	for _, e := range s.entries() {
 		m := e.machine()
 		if m.Memory == nil {

@@ -22,7 +22,7 @@ func TestRewindIsNotUndoneByADoubleDeath(t *testing.T) {
 			w.ok(err)
 			kept = append(kept, c)
 		}
-		_, err := w.Rewind(w.ctx, "m", kept[0].ID)
+		_, err := w.Rewind(w.ctx, "m", kept[0].ID, "")
 		w.ok(err)
 		w.engine.set(func() { w.engine.startErr = errors.New("killed while starting"); w.engine.startHangs = true })
 		w.begun("m", "list")
@@ -33,7 +33,7 @@ func TestRewindIsNotUndoneByADoubleDeath(t *testing.T) {
 			t.Fatalf("after the rewind it holds %q", value(in))
 		}
 		for _, c := range kept[1:] {
-			_, err := w.Rewind(w.ctx, "m", c.ID)
+			_, err := w.Rewind(w.ctx, "m", c.ID, "")
 			w.ok(err)
 		}
 	})

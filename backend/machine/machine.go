@@ -69,6 +69,11 @@ type Machine struct {
 	// Parent is the machine this one was forked from and the last instruction it shares with it; nil for none.
 	Parent *Parent
 
+	// Branch is what somebody called the line of work that the machine is on; empty where nobody did.
+	Branch string
+	// Undo is the checkpoint that the last rewind left, so that going back to it undoes that; empty for none.
+	Undo string
+
 	NextSeq    int    // the sequence number that the next instruction gets
 	RunningSeq *int   // the instruction that runs
 	Queued     int    // instructions waiting
@@ -209,7 +214,7 @@ func (r Representation) IsText() bool {
 type CheckpointKind string
 
 const (
-	CheckpointAuto   CheckpointKind = "auto"   // once idle, on swap, on stop; thinned out with age, and with a label the latest few are kept
+	CheckpointAuto   CheckpointKind = "auto"   // once idle, on swap, on stop; thinned out with age, unless a branch ends in it
 	CheckpointManual CheckpointKind = "manual" // asked for; kept until deleted
 )
 
@@ -220,6 +225,11 @@ type Checkpoint struct {
 	Kind      CheckpointKind
 	Label     string
 	CreatedAt time.Time
+	// Parent is the checkpoint that its state came from; of those between that are gone, nothing is told. Empty for the template, and where that
+	// was not kept.
+	Parent string
+	// Branch is the name of the branch that ends here; empty for none.
+	Branch string
 	// LastSeq is the highest instruction whose effect (or beginning, if it was running) is in it; -1 for none.
 	LastSeq int
 	// RunningSeq is the instruction that was running in it and goes on after waking; nil for none.

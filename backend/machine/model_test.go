@@ -103,8 +103,74 @@ func (m *model) actions() map[string]func(*rapid.T) {
 			m.ok(err)
 			if len(all) > 0 {
 				c := all[rapid.IntRange(0, len(all)-1).Draw(t, "checkpoint")]
-				if _, err := m.Rewind(m.ctx, "m", c.ID); err != nil && !errors.Is(err, machine.ErrNotFound) { // it may just have been replaced
+				if _, err := m.Rewind(m.ctx, "m", c.ID, ""); err != nil && !errors.Is(err, machine.ErrNotFound) { // it may just have been replaced
 					t.Fatal(err)
+				}
+			}
+		},
+		"there and back": func(t *rapid.T) {
+			synctest.Wait()
+			all, err := m.Checkpoints(m.ctx, "m")
+			m.ok(err)
+			before := m.get("m")
+			if len(all) == 0 || before.RunningSeq != nil || before.Queued > 0 {
+				return
+			}
+			effects := m.inEffect()
+			there, err := m.Rewind(m.ctx, "m", all[rapid.IntRange(0, len(all)-1).Draw(t, "checkpoint")].ID, "")
+			if errors.Is(err, machine.ErrNotFound) || err == nil && there.Undo == before.Undo { // it was there already
+				return
+			}
+			m.ok(err)
+			if there.Undo == "" { // it had never been saved
+				return
+			}
+			_, err = m.Rewind(m.ctx, "m", there.Undo, "")
+			m.ok(err)
+			if back := m.inEffect(); before.RunningSeq == nil && back != effects {
+				t.Fatalf("a rewind that was undone has made of %s %s", effects, back)
+			}
+		},
+		"branch": func(t *rapid.T) {
+			branches, err := m.Branches(m.ctx, "m")
+			m.ok(err)
+			if len(branches) == 0 {
+				return
+			}
+			b := branches[rapid.IntRange(0, len(branches)-1).Draw(t, "branch")]
+			switch rapid.IntRange(0, 3).Draw(t, "what") {
+			case 0:
+				m.ok(m.DeleteBranch(m.ctx, "m", b.Name))
+			case 1:
+				if err := m.RenameBranch(m.ctx, "m", b.Name, "renamed"); err != nil && !errors.Is(err, machine.ErrNameTaken) {
+					t.Fatal(err)
+				}
+			default:
+				_, err := m.Rewind(m.ctx, "m", b.Name, "")
+				m.ok(err)
+			}
+		},
+		"": func(t *rapid.T) { // after each of the others
+			all, err := m.Checkpoints(m.ctx, "m")
+			m.ok(err)
+			branches, err := m.Branches(m.ctx, "m")
+			m.ok(err)
+			found, names := map[string]bool{"": true}, map[string]bool{m.get("m").Branch: true}
+			for _, c := range all {
+				found[c.ID] = true
+			}
+			for _, b := range branches {
+				if !found[b.Checkpoint] || names[b.Name] {
+					t.Fatalf("branches %+v of %+v", branches, all)
+				}
+				names[b.Name] = true
+			}
+			if undo := m.get("m").Undo; !found[undo] {
+				t.Fatalf("the last rewind is undone with %s: %+v", undo, all)
+			}
+			for _, c := range all {
+				if !found[c.Parent] {
+					t.Fatalf("%s comes from %s: %+v", c.ID, c.Parent, all)
 				}
 			}
 		},
@@ -149,6 +215,21 @@ func (m *model) actions() map[string]func(*rapid.T) {
 	}
 }
 
+// inEffect are the numbers of the instructions whose effect the records say is there.
+func (m *model) inEffect() string {
+	var seqs []int
+	for seq := range m.acked {
+		if in, err := m.Instruction(m.ctx, "m", seq); err == nil && tookEffect(in) {
+			seqs = append(seqs, seq)
+		}
+	}
+	return fmt.Sprint(seqs)
+}
+
+func tookEffect(in machine.Instruction) bool {
+	return (in.Status == machine.StatusOK || strings.Contains(in.Notice, "It went on when the machine was next in memory, and got to its end")) && !in.RolledBack
+}
+
 // settle stops what runs until nothing does.
 func (m *model) settle() {
 	for range 100 {
@@ -175,7 +256,7 @@ func (m *model) check(t *rapid.T) {
 			t.Fatalf("an error without words: %+v", in)
 		}
 		records = append(records, fmt.Sprintf("%d %q: %s, rolled back: %v, %s", seq, code, in.Status, in.RolledBack, in.Error+" "+in.Notice))
-		if (in.Status == machine.StatusOK || strings.Contains(in.Notice, "It went on when the machine was next in memory, and got to its end")) && !in.RolledBack {
+		if tookEffect(in) {
 			want = append(want, strconv.Itoa(seq))
 		}
 		if text, ok := strings.CutPrefix(code, "print "); ok && in.Status == machine.StatusOK {

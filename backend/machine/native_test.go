@@ -5,6 +5,7 @@ package machine_test
 import (
 	"bytes"
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -238,7 +239,13 @@ func TestRealMachineKeepsItsStateThroughEverything(t *testing.T) {
 	c, err := r.Checkpoint(r.ctx, "m", "here")
 	r.ok(err)
 	r.run("m", "x = 'later'")
-	_, err = r.Rewind(r.ctx, "m", c.ID)
+	back, err := r.Rewind(r.ctx, "m", c.ID, "")
+	r.ok(err)
+	r.value("m", "x", "42")
+	_, err = r.Rewind(r.ctx, "m", back.Undo, "on 42")
+	r.ok(err)
+	r.value("m", "x", "'later'")
+	_, err = r.Rewind(r.ctx, "m", "on 42", "")
 	r.ok(err)
 	r.value("m", "x", "42")
 	_, err = r.Fork(r.ctx, "m", "", machine.CreateOptions{Name: "fork"})
@@ -370,7 +377,7 @@ func TestRealInstructionThatGetsToItsEndAfterItWasBrokenOff(t *testing.T) {
 		{"rewind", func(r *real) {
 			middle, err := r.Checkpoint(r.ctx, "m", "middle")
 			r.ok(err)
-			_, err = r.Rewind(r.ctx, "m", middle.ID)
+			_, err = r.Rewind(r.ctx, "m", middle.ID, "")
 			r.ok(err)
 		}},
 	} {
@@ -399,4 +406,67 @@ func TestRealInstructionThatGetsToItsEndAfterItWasBrokenOff(t *testing.T) {
 func (r *real) holds(name, variable, want string) bool {
 	all, err := r.Variables(r.ctx, name)
 	return err == nil && slices.ContainsFunc(all, func(v machine.Variable) bool { return v.Name == variable && v.Preview == want })
+}
+
+// What cannot be seen is told, too: the inside of an array, the body of a function, a file of the same size.
+func TestRealStatesAreCompared(t *testing.T) {
+	r := openReal(t, machine.Settings{})
+	r.create("m")
+	r.run("m", `import numpy as np, os, pandas as pd
+same, hidden, gone = pd.DataFrame({"n": range(1000), "word": ["a"] * 1000}), np.zeros(100_000), 1
+class Thing:
+    def __init__(self): self.inside = {"a": [1, 2]}
+thing, stream = Thing(), (n for n in range(3))
+def double(x): return 2 * x
+def triple(x): return 3 * x
+for name in ("kept", "changed", "gone"):
+    _ = open(name + ".txt", "w").write("one")`)
+	before, err := r.Checkpoint(r.ctx, "m", "before")
+	r.ok(err)
+	r.run("m", `hidden[50_000] = 1
+def triple(x): return 4 * x
+del gone
+new = [1, 2]
+_ = open("changed.txt", "w").write("two")
+os.utime("kept.txt")
+os.remove("gone.txt")
+os.makedirs("folder/.hidden")
+_ = open("folder/new.txt", "w").write("new")`)
+	changed := map[string]machine.ChangeKind{}
+	differ := func(a, b string) machine.Comparison {
+		c, err := r.Compare(r.ctx, "m", a, b)
+		r.ok(err)
+		clear(changed)
+		for _, v := range c.Variables {
+			changed[v.Name] = v.Change
+		}
+		for _, f := range c.Files {
+			changed[f.Path] = f.Change
+		}
+		return c
+	}
+	c := differ(before.ID, "")
+	want := map[string]machine.ChangeKind{
+		"hidden": machine.ChangeChanged, "triple": machine.ChangeChanged, "gone": machine.ChangeRemoved, "new": machine.ChangeAdded,
+		"changed.txt": machine.ChangeChanged, "gone.txt": machine.ChangeRemoved, "folder": machine.ChangeAdded, "folder/new.txt": machine.ChangeAdded,
+	}
+	if !maps.Equal(changed, want) || !slices.Equal(c.Unsure, []string{"stream"}) || c.Partial || len(c.OnlyA) != 0 || len(c.OnlyB) != 1 {
+		t.Errorf("there differ %v, unsure is %q: %+v", changed, c.Unsure, c)
+	}
+
+	// In the middle of an instruction, too.
+	in := r.exec("m", "new = 'begun'\nimport time\nwhile True: time.sleep(0.01)")
+	r.until("it to begin", func() bool { return r.holds("m", "new", "'begun'") })
+	if c = differ("", before.ID); changed["new"] != machine.ChangeRemoved || changed["gone.txt"] != machine.ChangeAdded || !slices.Contains(c.Unsure, "hidden") {
+		t.Errorf("there differ %v, unsure is %q", changed, c.Unsure)
+	}
+	r.ok(r.Interrupt(r.ctx, "m"))
+	if _, err := r.Wait(r.ctx, "m", in.Seq); err != nil {
+		t.Fatal(err)
+	}
+	r.until("nothing of it to be left", func() bool {
+		machines, err := os.ReadDir(filepath.Join(r.cfg.Data, "machines"))
+		r.ok(err)
+		return len(machines) == 1
+	})
 }

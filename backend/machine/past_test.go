@@ -51,7 +51,7 @@ func TestAnInstructionThatGetsToItsEndAfterARewindIsNotLost(t *testing.T) {
 		if in := w.wait("m", 1); in.Status != machine.StatusOK {
 			t.Fatalf("%+v", in)
 		}
-		_, err = w.Rewind(w.ctx, "m", middle.ID)
+		_, err = w.Rewind(w.ctx, "m", middle.ID, "")
 		w.ok(err)
 		if in, _ := w.Instruction(w.ctx, "m", 1); !in.RolledBack {
 			t.Fatalf("%+v", in)

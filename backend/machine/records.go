@@ -77,10 +77,11 @@ type CheckpointRecord struct {
 	Mark *Mark
 	// Lost are the instructions up to LastSeq whose effect is not in it, because of earlier rewinds.
 	Lost []Span
+	// Named says that somebody chose the name of the branch that ends here.
+	Named bool
+	// LeftAt is when a rewind left that branch; zero where none ends here.
+	LeftAt time.Time
 }
-
-// safety says whether the checkpoint was made by itself to be able to undo something; its label says what. The latest few are kept.
-func (c *CheckpointRecord) safety() bool { return c.Kind == CheckpointAuto && c.Label != "" }
 
 // lostFrom is the first instruction whose effect is not in the checkpoint: its beginning may be, but going on there is only
 // what still runs for us.
@@ -95,6 +96,22 @@ func (c *CheckpointRecord) lostFrom(run *InstructionRecord) int {
 // tells its end again.
 func (c *CheckpointRecord) finished(run *InstructionRecord) bool {
 	return run != nil && c.RunningSeq == nil && c.LastSeq >= run.Seq
+}
+
+// comesFrom says whether a checkpoint's state came from that of another, be it by way of others. all are the machine's.
+func (c *CheckpointRecord) comesFrom(id string, all []CheckpointRecord) bool {
+	parents := make(map[string]string, len(all))
+	for i := range all {
+		parents[all[i].ID] = all[i].Parent
+	}
+	at := c.Parent
+	for range all {
+		if at == id || at == "" {
+			break
+		}
+		at = parents[at]
+	}
+	return at == id
 }
 
 // isPastOf says whether this checkpoint lies in the past of another: what has taken effect here has there, and of what came before

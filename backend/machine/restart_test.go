@@ -176,7 +176,7 @@ func TestUnusableCheckpointSaysWhatToDo(t *testing.T) {
 		if in.Status != machine.StatusError || !strings.Contains(in.Error, "earlier checkpoint") {
 			t.Fatalf("%+v", in)
 		}
-		_, err = w.Rewind(w.ctx, "m", c.ID)
+		_, err = w.Rewind(w.ctx, "m", c.ID, "")
 		w.ok(err)
 		w.effects("m", "0")
 	})

@@ -13,32 +13,30 @@ const (
 	mostShrunk = 10 << 30
 )
 
-// passing says whether a checkpoint is kept for a while only: one that was made by itself and is no safety.
-func (c *CheckpointRecord) passing() bool { return c.Kind == CheckpointAuto && c.Label == "" }
+// passing says whether a checkpoint is kept for a while only: one that was made by itself and ends no branch.
+func (c *CheckpointRecord) passing() bool { return c.Kind == CheckpointAuto && c.Branch == "" }
 
-// needs says whether the machine comes back from a checkpoint, or is just being returned to it. mu is held.
-func (e *entry) needs(rec *MachineRecord, id string) bool {
+// returns says whether the machine comes back from a checkpoint, or is just being returned to it. mu is held.
+func (e *entry) returns(rec *MachineRecord, id string) bool {
 	return id == rec.Base || id == rec.Fallback || id == e.rewindTo
 }
 
+// needs says whether a checkpoint is kept whatever its age, as the machine comes back from it or its last rewind is undone with it. mu is held.
+func (e *entry) needs(rec *MachineRecord, id string) bool {
+	return e.returns(rec, id) || id == rec.Undo
+}
+
 // replaced are the checkpoints that c, which is about to become the base, takes the place of: automatic ones of the same state, or made in the
-// middle of an instruction, all where only the latest is to be kept or the disk is nearly full, and those before a rewind but for the latest few.
-// all are the machine's, newest first. mu is held.
+// middle of an instruction, and all where only the latest is to be kept or the disk is nearly full. all are the machine's. mu is held.
 func (e *entry) replaced(all []CheckpointRecord, c CheckpointRecord, next *MachineRecord) (old []CheckpointRecord) {
 	latestOnly := e.s.set.Load().KeepAll < 0 || e.s.health.diskLow()
-	safeties := 0
 	for i := range all {
 		o := &all[i]
-		if o.safety() {
-			if safeties++; safeties <= safetiesKept {
-				continue
-			}
-		}
-		if o.Kind != CheckpointAuto || e.needs(next, o.ID) {
+		if !o.passing() || e.needs(next, o.ID) {
 			continue
 		}
 		same := o.LastSeq == c.LastSeq && slices.Equal(o.Lost, c.Lost)
-		if latestOnly || same || o.RunningSeq != nil || o.safety() {
+		if latestOnly || same || o.RunningSeq != nil {
 			old = append(old, *o)
 		}
 	}

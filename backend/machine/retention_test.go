@@ -32,7 +32,7 @@ func TestCheckpointsAreThinnedOutWithAge(t *testing.T) {
 			}
 		}
 		third := all[4]
-		_, err = w.Rewind(w.ctx, "m", third.ID)
+		_, err = w.Rewind(w.ctx, "m", third.ID, "")
 		w.ok(err)
 		if got := value(w.run("m", "list")); got != "0 1 2" {
 			t.Errorf("after a rewind to the third there is %q", got)
@@ -156,7 +156,7 @@ func TestAnAutomaticCheckpointCanBeKept(t *testing.T) {
 		if got := all[len(all)-1]; got.ID != first.ID || got.Label != "the start" {
 			t.Errorf("after a hundred days there are %+v", all)
 		}
-		_, err = w.Rewind(w.ctx, "m", first.ID)
+		_, err = w.Rewind(w.ctx, "m", first.ID, "")
 		w.ok(err)
 	})
 }

@@ -6,9 +6,14 @@ import (
 	"slices"
 )
 
-// Rewind returns a machine to one of its checkpoints. Its present state is kept as a checkpoint of its own, so that
-// a rewind can be undone. Numbers go on. What runs ends, and what waits is cancelled: it was meant for another state.
-func (s *Service) Rewind(ctx context.Context, name, checkpoint string) (Machine, error) {
+// Rewind returns a machine to one of its checkpoints, or to the end of one of its branches by the branch's name. What it leaves stays as a branch, under
+// the name keepAs, or one that is made up; so a rewind is undone by another one. Numbers go on. What runs ends, and what waits is cancelled:
+// it was meant for another state.
+func (s *Service) Rewind(ctx context.Context, name, to, keepAs string) (Machine, error) {
+	keepAs, err := checkBranchName(keepAs)
+	if err != nil {
+		return Machine{}, err
+	}
 	e, err := s.find(name)
 	if err != nil {
 		return Machine{}, err
@@ -16,15 +21,15 @@ func (s *Service) Rewind(ctx context.Context, name, checkpoint string) (Machine,
 	if s.isClosing() {
 		return Machine{}, errClosing()
 	}
-	return under(ctx, e, func(ctx context.Context) (Machine, error) { return e.rewind(ctx, checkpoint) })
+	return under(ctx, e, func(ctx context.Context) (Machine, error) { return e.rewind(ctx, to, keepAs) })
 }
 
 // rewind is Rewind with op held.
-func (e *entry) rewind(ctx context.Context, checkpoint string) (Machine, error) {
+func (e *entry) rewind(ctx context.Context, to, keepAs string) (Machine, error) {
 	if err := e.takeUp(ctx); err != nil {
 		return Machine{}, err
 	}
-	target, err := e.mayRewind(ctx, checkpoint)
+	target, err := e.mayRewind(ctx, to, keepAs)
 	if err != nil {
 		return Machine{}, err
 	}
@@ -33,7 +38,7 @@ func (e *entry) rewind(ctx context.Context, checkpoint string) (Machine, error) 
 		defer e.mu.Unlock()
 		e.rewindTo = ""
 	}()
-	if err := e.keepPresent(ctx, target); err != nil {
+	if err := e.savePresent(ctx, target); err != nil {
 		return Machine{}, err
 	}
 	// From here on the machine is ours: the sandbox ends, what it had still to say is stored, and then the records change.
@@ -51,59 +56,57 @@ func (e *entry) rewind(ctx context.Context, checkpoint string) (Machine, error) 
 			return Machine{}, errClosing()
 		}
 	}
-	err = e.s.patient("a rewind", func(ctx context.Context) error { return e.rewound(ctx, target) })
+	err = e.s.patient("a rewind", func(ctx context.Context) error { return e.rewound(ctx, target, keepAs) })
 	return e.machine(), err
 }
 
 // mayRewind returns the checkpoint to rewind to. It stays until the rewind is over, though saving the present state would replace an
 // automatic one.
-func (e *entry) mayRewind(ctx context.Context, checkpoint string) (CheckpointRecord, error) {
+func (e *entry) mayRewind(ctx context.Context, to, keepAs string) (CheckpointRecord, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err := e.usable(); err != nil {
 		return CheckpointRecord{}, err
 	}
-	target, err := e.checkpointOf(ctx, checkpoint)
+	all, err := e.s.store.Checkpoints(ctx, e.id)
+	if err != nil {
+		return CheckpointRecord{}, err
+	}
+	target, err := e.pointCalled(all, to)
+	if err == nil && keepAs != "" {
+		err = e.mayName(all, keepAs, e.rec.Branch)
+	}
 	if err == nil {
 		e.rewindTo = target.ID
 	}
 	return target, err
 }
 
-// keepPresent makes the safety checkpoint, unless the present state is the target or nothing has ever happened, or the
-// present state cannot be had: a machine that does not wake must be rewindable. op is held.
-func (e *entry) keepPresent(ctx context.Context, target CheckpointRecord) error {
+// savePresent saves the state that a rewind leaves, unless the target has it, or comes from it, or nothing has ever happened, or it cannot be had: a
+// machine that does not wake must be rewindable. What is not in memory is saved. op is held.
+func (e *entry) savePresent(ctx context.Context, target CheckpointRecord) error {
 	e.mu.Lock()
-	x := e.sess
-	same := e.rec.Base == target.ID && (x == nil || x.version == x.clean)
-	kept := x == nil && e.rec.Base == ""
-	if x == nil && !kept {
-		base, err := e.s.store.Checkpoint(ctx, e.rec.Base)
-		if err != nil && !isNotFound(err) {
-			e.mu.Unlock()
+	x, base := e.sess, e.rec.Base
+	all, err := e.s.store.Checkpoints(ctx, e.id)
+	unchanged := x == nil || e.run == nil && x.version == x.clean
+	saved := unchanged && (base == "" || base == target.ID || target.comesFrom(base, all) || e.saved(ctx))
+	e.mu.Unlock()
+	if err != nil || saved {
+		return err
+	}
+	if _, err := e.checkpoint(ctx, x, CheckpointAuto, "", true); err != nil {
+		select {
+		case <-x.box.Ended():
+			return nil // there is no present state to save, but that of the last checkpoint
+		default:
 			return err
 		}
-		kept = err != nil || base.Kind == CheckpointManual || base.safety()
-	}
-	e.mu.Unlock()
-	if same || kept {
-		return nil
-	}
-	if _, err := e.keep(ctx, CheckpointAuto, "before rewind"); err != nil {
-		if x != nil {
-			select {
-			case <-x.box.Ended():
-				return nil // there is no present state to keep
-			default:
-			}
-		}
-		return err
 	}
 	return nil
 }
 
 // rewound writes the rewind down.
-func (e *entry) rewound(ctx context.Context, target CheckpointRecord) error {
+func (e *entry) rewound(ctx context.Context, target CheckpointRecord, keepAs string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	from := target.lostFrom(nil)
@@ -123,6 +126,14 @@ func (e *entry) rewound(ctx context.Context, target CheckpointRecord) error {
 	if err != nil {
 		return err
 	}
+	wereLost, err := e.s.store.RolledBack(ctx, e.id, target.LastSeq)
+	if err != nil {
+		return err
+	}
+	left, err := e.branchOff(ctx, target, keepAs)
+	if err != nil {
+		return err
+	}
 	fallback := ""
 	if target.RunningSeq != nil { // the one before was of the state that is left now
 		quiet, err := e.quietBefore(ctx, target)
@@ -135,12 +146,18 @@ func (e *entry) rewound(ctx context.Context, target CheckpointRecord) error {
 	}
 	err = e.rebase(ctx, target, func(m *MachineRecord) {
 		m.Live, m.Touched, m.Notice, m.NextNotice, m.Fallback = false, false, "", "", fallback
+		m.Branch, m.Undo = left.line, left.undo
 	}, func(w Writer) error {
 		if err := putEnded(w, ended); err != nil {
 			return err
 		}
 		if stays {
 			if err := w.PutInstruction(*run); err != nil {
+				return err
+			}
+		}
+		for _, c := range left.changed {
+			if err := w.PutCheckpoint(c); err != nil {
 				return err
 			}
 		}
@@ -157,8 +174,9 @@ func (e *entry) rewound(ctx context.Context, target CheckpointRecord) error {
 		e.clear()
 	}
 	e.setState(Swapped)
+	e.publish() // the machine may have been swapped before
 	e.announce(ended)
-	for _, seq := range gone {
+	for _, seq := range append(gone, without(wereLost, lost)...) {
 		e.republish(ctx, seq, ended)
 	}
 	e.kick()

@@ -44,7 +44,7 @@ func TestARewindToTheMiddleIsNotUndoneByADeath(t *testing.T) {
 			w.wait("m", 1)
 			w.run("m", "print 2")
 			w.pass(3 * time.Second)
-			_, err = w.Rewind(w.ctx, "m", c.ID)
+			_, err = w.Rewind(w.ctx, "m", c.ID, "")
 			w.ok(err)
 			w.ok(w.Wake(w.ctx, "m"))
 			w.engine.box(m.ID).crash()
@@ -70,7 +70,7 @@ func TestARewindToTheMiddleIsNotUndoneByADeath(t *testing.T) {
 func TestAMachineThatWasRewoundToTheMiddleIsSavedWhenItIsQuiet(t *testing.T) {
 	inTime(t, func(w *world) {
 		_, middle := w.middle("reluctant")
-		_, err := w.Rewind(w.ctx, "m", middle.ID)
+		_, err := w.Rewind(w.ctx, "m", middle.ID, "")
 		w.ok(err)
 		w.ok(w.Wake(w.ctx, "m"))
 		w.pass(10 * time.Second)
@@ -88,7 +88,7 @@ func TestARewindThatIsUndoneIsTold(t *testing.T) {
 		m, middle := w.middle("wait")
 		left, err := w.Checkpoint(w.ctx, "m", "left")
 		w.ok(err)
-		_, err = w.Rewind(w.ctx, "m", middle.ID)
+		_, err = w.Rewind(w.ctx, "m", middle.ID, "")
 		w.ok(err)
 		w.close()
 		w.openStore()
@@ -123,7 +123,7 @@ func TestAForkOfTheMiddleFallsBackToWhatWasBefore(t *testing.T) {
 	})
 }
 
-// However often a machine is rewound, and however much is kept by hand, it can be, and the latest few rewinds can be undone.
+// However often a machine is rewound, and however much is kept by hand, it can be, and the latest rewinds can be undone.
 func TestRewindingHasNoEnd(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.used("m")
@@ -135,27 +135,19 @@ func TestRewindingHasNoEnd(t *testing.T) {
 				first = c
 			}
 		}
-		for range 20 {
+		for range 25 {
 			w.run("m", "print x")
-			_, err := w.Rewind(w.ctx, "m", first.ID)
+			_, err := w.Rewind(w.ctx, "m", first.ID, "")
 			w.ok(err)
 		}
-		all, err := w.Checkpoints(w.ctx, "m")
-		w.ok(err)
-		var undo []machine.Checkpoint
-		for _, c := range all {
-			if c.Label == "before rewind" {
-				undo = append(undo, c)
-			}
-		}
-		if len(undo) != 5 || len(all) != 55 || undo[4].LastSeq != 16 {
+		if all, undo := w.checkpoints("m"), w.branches("m"); len(undo) != 20 || len(all) != 75 || undo[19].LastSeq != 6 {
 			t.Fatalf("%d of %d undo a rewind: %+v", len(undo), len(all), undo)
 		}
-		_, err = w.Rewind(w.ctx, "m", undo[4].ID)
-		w.ok(err)
-		w.effects("m", "0 16")
+		oldest := w.branches("m")[19]
+		w.back("m", oldest.Name, "")
+		w.effects("m", "0 6")
 		w.pass(3 * time.Second)
-		w.ok(w.DeleteCheckpoint(w.ctx, "m", undo[4].ID))
+		w.ok(w.DeleteCheckpoint(w.ctx, "m", oldest.Checkpoint))
 	})
 }
 
@@ -168,14 +160,14 @@ func TestARewindThatFailsChangesNothing(t *testing.T) {
 		w.ok(err)
 		full := &machine.Error{Kind: machine.ErrDiskFull, Message: "The disk is full."}
 		w.engine.set(func() { w.engine.saveErr = full })
-		if _, err := w.Rewind(w.ctx, "m", all[0].ID); !errors.Is(err, machine.ErrDiskFull) {
+		if _, err := w.Rewind(w.ctx, "m", all[0].ID, ""); !errors.Is(err, machine.ErrDiskFull) {
 			t.Fatalf("%v", err)
 		}
 		w.engine.set(func() { w.engine.saveErr = nil })
 		if all, err = w.Checkpoints(w.ctx, "m"); err != nil || len(all) != 1 || all[0].Kind != machine.CheckpointAuto {
 			t.Fatalf("%+v, %v", all, err)
 		}
-		_, err = w.Rewind(w.ctx, "m", all[0].ID)
+		_, err = w.Rewind(w.ctx, "m", all[0].ID, "")
 		w.ok(err)
 		w.effects("m", "0")
 	})

@@ -112,8 +112,10 @@ type Service struct {
 	hub     *hub
 	health  health
 	reserve reserve
-	starts  *gate // bounds how many machines come into memory at once
-	saves   *gate // bounds how many are saved at once that nobody asked to save: many fall idle together, and who works meanwhile needs processors, too
+	starts  *gate        // bounds how many machines come into memory at once
+	saves   *gate        // bounds how many are saved at once that nobody asked to save: many fall idle together, and who works meanwhile needs processors, too
+	looks   *gate        // bounds how many comparisons bring states into memory at once
+	looking atomic.Int64 // bytes of memory that is taken for that
 
 	unscrubbed  atomic.Bool // something that was removed may still be in the store's files
 	uncollected atomic.Bool // something that was removed may still take room in the engines' files
@@ -152,7 +154,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 		outputDir: cfg.OutputDir, log: log, freeMemory: cfg.FreeMemory, freeDisk: cfg.FreeDisk, shrunkUsed: cfg.ShrunkUsed,
 		network: cfg.Network, approve: cfg.Approve, exchange: cfg.Exchange,
 		started: time.Now().UTC(), hub: newHub(), starts: newGate(max(2, runtime.NumCPU())), saves: newGate(max(1, runtime.NumCPU()/2)),
-		nudge: make(chan struct{}, 1), machines: map[ID]*entry{}, names: map[string]ID{},
+		looks: newGate(1), nudge: make(chan struct{}, 1), machines: map[ID]*entry{}, names: map[string]ID{},
 	}
 	s.uncollected.Store(true) // a daemon that was killed may have left what nobody needs
 	s.connections.Store(s.started.UnixMicro()) // so that they count up over all runs of the daemon

@@ -106,7 +106,7 @@ func (e *entry) readies(c *CheckpointRecord) bool {
 	if e.sess.alive() && c.ID != e.rewindTo && time.Since(c.CreatedAt) >= shedAfter {
 		return false
 	}
-	return e.needs(&e.rec, c.ID)
+	return e.returns(&e.rec, c.ID)
 }
 
 // seal has the checkpoints sealed that a machine comes back from which is not in memory: it may lie there for years.

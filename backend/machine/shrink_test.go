@@ -54,7 +54,7 @@ func TestOlderCheckpointsAreShrunk(t *testing.T) {
 		if all[i].Size != 1 || all[0].Size == 1 {
 			t.Errorf("%+v", all)
 		}
-		_, err = w.Rewind(w.ctx, "m", first.ID)
+		_, err = w.Rewind(w.ctx, "m", first.ID, "")
 		w.ok(err)
 		if got := value(w.run("m", "list")); got != "0" {
 			t.Errorf("after the rewind there is %q", got)

@@ -24,7 +24,7 @@ func TestRewindAndItsUndoing(t *testing.T) {
 			t.Fatalf("%+v", early)
 		}
 		w.run("m", "print 2")
-		m, err := w.Rewind(w.ctx, "m", early.ID)
+		m, err := w.Rewind(w.ctx, "m", early.ID, "")
 		w.ok(err)
 		if m.NextSeq != 3 {
 			t.Fatalf("numbers do not go on: %+v", m)
@@ -33,15 +33,7 @@ func TestRewindAndItsUndoing(t *testing.T) {
 		if in, _ := w.Instruction(w.ctx, "m", 2); !in.RolledBack {
 			t.Fatal("2 is not marked")
 		}
-		all, err := w.Checkpoints(w.ctx, "m")
-		w.ok(err)
-		var before machine.Checkpoint
-		for _, c := range all {
-			if c.Label == "before rewind" {
-				before = c
-			}
-		}
-		_, err = w.Rewind(w.ctx, "m", before.ID)
+		_, err = w.Rewind(w.ctx, "m", m.Undo, "")
 		w.ok(err)
 		w.effects("m", "0 1 2") // 4
 		for seq, lost := range []bool{false, false, false, true, false} {
@@ -63,7 +55,7 @@ func TestRewindToTheMiddleOfAnInstructionStopsIt(t *testing.T) {
 		}
 		w.engine.box(m.ID).poke("release")
 		w.wait("m", 1)
-		_, err = w.Rewind(w.ctx, "m", middle.ID)
+		_, err = w.Rewind(w.ctx, "m", middle.ID, "")
 		w.ok(err)
 		w.effects("m", "0")
 		if in, _ := w.Instruction(w.ctx, "m", 1); in.Status != machine.StatusOK || !in.RolledBack {
@@ -79,7 +71,7 @@ func TestRewindEndsWhatRunsAndWaits(t *testing.T) {
 		w.ok(err)
 		w.exec("m", "stubborn")
 		w.begun("m", "print 2")
-		_, err = w.Rewind(w.ctx, "m", c.ID)
+		_, err = w.Rewind(w.ctx, "m", c.ID, "")
 		w.ok(err)
 		if in := w.wait("m", 1); in.ErrorName != "MachineStopped" {
 			t.Fatalf("%+v", in)

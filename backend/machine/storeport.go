@@ -77,6 +77,7 @@ type Writer interface {
 
 	// PutCheckpoint adds or replaces one.
 	PutCheckpoint(c CheckpointRecord) error
+	// RemoveCheckpoint forgets one. What came from it comes from where it came from, then.
 	RemoveCheckpoint(checkpoint string) error
 	AddGarbage(g Garbage) error
 	RemoveGarbage(g Garbage) error

@@ -113,13 +113,21 @@ func (s *Server) addCheckpointTools() {
 		mcp.WithOutputSchema[checkpoint]())
 
 	s.tool("list-checkpoints", hints{title: "List checkpoints", readOnly: true, repeatable: true, here: true},
-		`Lists a REPL's checkpoints, newest first.`,
+		`Lists a REPL's checkpoints, newest first, and with them its branches: what earlier rewinds left.`,
 		s.checkpoints, replID(), mcp.WithOutputSchema[checkpoints]())
 
 	s.tool("rewind-python-repl", hints{title: "Rewind to a checkpoint", destructive: true, repeatable: true, here: true},
-		`Returns a REPL to one of its checkpoints: variables and files are as they were then, what came later is undone. To try something without losing the present state, use fork-python-repl instead.`,
+		`Returns a REPL to one of its checkpoints: variables and files are as they were then. What it leaves is not lost: it stays as a branch, and the reply says how to go back to it. Running code is stopped. Use it to undo a mistake, and to try two approaches from the same point, one after the other: make a checkpoint, try one, come back here with keepAs, try the other, then keep the better one. To have both at hand at once, use fork-python-repl.`,
 		s.rewind, replID(),
-		mcp.WithString("checkpointId", mcp.Required(), mcp.Description("From checkpoint-python-repl or list-checkpoints")))
+		mcp.WithString("checkpointId", mcp.Required(), mcp.Description("From checkpoint-python-repl or list-checkpoints, or the name of a branch")),
+		mcp.WithString("keepAs", mcp.MaxLength(60), mcp.Description("What to call the branch that the present state stays as, unique in the REPL: \"with outliers\"; it is named after the time when left out")))
+
+	s.tool("compare-checkpoints", hints{title: "Compare checkpoints", readOnly: true, repeatable: true, here: true},
+		`Tells in what two states of a REPL differ: variables and files that were added, removed or changed, and the instructions that only one of them has. Each state is looked at for a moment in a copy without a network; the REPL itself stays as it is. Use it to see what an approach changed before keeping it or rewinding, or what happened since a checkpoint. Takes a second or two.`,
+		s.compare, replID(),
+		mcp.WithString("checkpointId", mcp.Required(), mcp.Description("The state to compare from: from checkpoint-python-repl or list-checkpoints, or the name of a branch")),
+		mcp.WithString("withCheckpointId", mcp.Description("The state to compare it with, given the same way; the present one when left out")),
+		mcp.WithOutputSchema[comparison]())
 
 	s.tool("fork-python-repl", hints{title: "Fork a REPL", here: true},
 		`Makes a new REPL that starts with a copy of another's whole state, present or at a checkpoint, and returns the new replId. The original stays as it is. Use it to try alternatives side by side.`,
@@ -137,9 +145,10 @@ func (s *Server) addCheckpointTools() {
 type checkpoint struct {
 	CheckpointID string    `json:"checkpointId"`
 	Label        string    `json:"label,omitempty"`
-	Kind         string    `json:"kind" jsonschema_description:"manual: kept until deleted; auto: replaced by the next one"`
+	Kind         string    `json:"kind" jsonschema_description:"manual: kept until deleted; auto: made after a piece of work, kept for a while"`
 	CreatedAt    time.Time `json:"createdAt"`
 	LastSeq      int       `json:"lastSeq" jsonschema_description:"The last instruction whose effect is in it; -1 for none"`
+	Branch       string    `json:"branch,omitempty" jsonschema_description:"The name of the branch that ends here: what a rewind left. It can be given as checkpointId."`
 }
 
 type checkpoints struct {
@@ -148,7 +157,7 @@ type checkpoints struct {
 }
 
 func describeCheckpoint(c api.Checkpoint) checkpoint {
-	return checkpoint{CheckpointID: c.ID, Label: c.Label, Kind: c.Kind, CreatedAt: c.CreatedAt, LastSeq: c.LastSeq}
+	return checkpoint{CheckpointID: c.ID, Label: c.Label, Kind: c.Kind, CreatedAt: c.CreatedAt, LastSeq: c.LastSeq, Branch: c.Branch}
 }
 
 func (s *Server) checkpoint(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -177,11 +186,30 @@ func (s *Server) checkpoints(ctx context.Context, call mcp.CallToolRequest) (*mc
 }
 
 func (s *Server) rewind(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	name := call.GetString("replId", "")
-	if _, err := s.of(ctx).Rewind(ctx, name, call.GetString("checkpointId", "")); err != nil {
+	name, to := call.GetString("replId", ""), call.GetString("checkpointId", "")
+	m, err := s.of(ctx).Rewind(ctx, name, api.Rewind{Checkpoint: to, KeepAs: call.GetString("keepAs", "")})
+	if err != nil {
 		return failure(err, name), nil
 	}
-	return mcp.NewToolResultText(fmt.Sprintf("%s is as it was at checkpoint %s.", name, call.GetString("checkpointId", ""))), nil
+	reply := fmt.Sprintf("%s is as it was at %q.", name, to)
+	if m.Undo != "" {
+		reply += fmt.Sprintf(" What it was before is kept%s: to go back to that, call this tool with checkpointId %q.", s.branchOf(ctx, name, m.Undo), m.Undo)
+	}
+	return mcp.NewToolResultText(reply), nil
+}
+
+// branchOf names the branch that ends in a checkpoint, for the middle of a sentence; empty where none does.
+func (s *Server) branchOf(ctx context.Context, name, checkpoint string) string {
+	all, err := s.of(ctx).Checkpoints(ctx, name)
+	if err != nil {
+		return ""
+	}
+	for _, c := range all {
+		if c.ID == checkpoint && c.Branch != "" {
+			return fmt.Sprintf(" as the branch %q", c.Branch)
+		}
+	}
+	return ""
 }
 
 func (s *Server) fork(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -40,9 +40,11 @@ func (s *Server) listVariables(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, list(found, "", func(v machine.Variable) api.Variable {
-		return api.Variable{Name: v.Name, Type: v.Type, Kind: v.Kind, Shape: v.Shape, Size: v.Size, Preview: v.Preview}
-	}))
+	return writeJSON(w, http.StatusOK, list(found, "", variableJSON))
+}
+
+func variableJSON(v machine.Variable) api.Variable {
+	return api.Variable{Name: v.Name, Type: v.Type, Kind: v.Kind, Shape: v.Shape, Size: v.Size, Preview: v.Preview}
 }
 
 func (s *Server) readTable(w http.ResponseWriter, r *http.Request) error {

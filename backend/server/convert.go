@@ -18,7 +18,7 @@ func machineJSON(m machine.Machine) api.Machine {
 		ID: string(m.ID), Name: m.Name, Title: m.Title, DerivedTitle: m.DerivedTitle, Tags: m.Tags, Engine: m.Engine, Image: m.Image, MemoryMB: m.MemoryMB,
 		State: string(m.State), Notice: m.Notice, CreatedAt: m.CreatedAt.UTC(), LastActiveAt: m.LastActiveAt.UTC(),
 		ExpiresAt: utc(m.ExpiresAt), DeletedAt: utc(m.DeletedAt), NextSeq: m.NextSeq, RunningSeq: m.RunningSeq, Queued: m.Queued,
-		Network: networkJSON(m.Network),
+		Network: networkJSON(m.Network), Branch: m.Branch, Undo: m.Undo,
 	}
 	if out.Tags == nil {
 		out.Tags = map[string]string{}
@@ -84,8 +84,61 @@ func plotJSON(name string, p machine.Plot) api.Plot {
 func checkpointJSON(c machine.Checkpoint) api.Checkpoint {
 	return api.Checkpoint{
 		ID: c.ID, Kind: string(c.Kind), Label: c.Label, CreatedAt: c.CreatedAt.UTC(), LastSeq: c.LastSeq, RunningSeq: c.RunningSeq, Size: c.Size,
-		PauseMS: float64(c.Pause) / float64(time.Millisecond),
+		PauseMS: float64(c.Pause) / float64(time.Millisecond), Parent: c.Parent, Branch: c.Branch,
 	}
+}
+
+func branchJSON(b machine.Branch) api.Branch {
+	return api.Branch{Name: b.Name, Named: b.Named, Checkpoint: b.Checkpoint, LastSeq: b.LastSeq, Steps: b.Steps, LeftAt: b.LeftAt.UTC()}
+}
+
+func comparisonJSON(c machine.Comparison) api.Comparison {
+	out := api.Comparison{
+		From: pointJSON(c.A), To: pointJSON(c.B), Variables: []api.VariableChange{}, Unsure: []string{}, Files: []api.FileChange{},
+		OnlyFrom: steps(c.OnlyA), OnlyTo: steps(c.OnlyB), Partial: c.Partial,
+	}
+	for _, v := range c.Variables {
+		change := api.VariableChange{Name: v.Name, Change: string(v.Change)}
+		if v.Before != nil {
+			before := variableJSON(*v.Before)
+			change.Before = &before
+		}
+		if v.After != nil {
+			after := variableJSON(*v.After)
+			change.After = &after
+		}
+		out.Variables = append(out.Variables, change)
+	}
+	out.Unsure = append(out.Unsure, c.Unsure...)
+	for _, f := range c.Files {
+		change := api.FileChange{Path: f.Path, Change: string(f.Change), Unsure: f.Unsure}
+		if f.Before != nil {
+			before := fileJSON(*f.Before)
+			change.Before = &before
+		}
+		if f.After != nil {
+			after := fileJSON(*f.After)
+			change.After = &after
+		}
+		out.Files = append(out.Files, change)
+	}
+	return out
+}
+
+func pointJSON(p machine.Point) api.Point {
+	out := api.Point{Checkpoint: p.Checkpoint, Present: p.Present, Label: p.Label, Branch: p.Branch, LastSeq: p.LastSeq}
+	if !p.CreatedAt.IsZero() {
+		out.CreatedAt = utc(&p.CreatedAt)
+	}
+	return out
+}
+
+func steps(all []machine.Step) []api.Step {
+	out := []api.Step{}
+	for _, step := range all {
+		out = append(out, api.Step{Seq: step.Seq, Title: step.Title})
+	}
+	return out
 }
 
 func engineJSON(e machine.EngineStatus) api.Engine {

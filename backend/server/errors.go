@@ -138,6 +138,8 @@ func (s *Server) missing(r *http.Request) string {
 		return "InstructionNotFound"
 	case r.PathValue("id") != "":
 		return "CheckpointNotFound"
+	case r.PathValue("branch") != "":
+		return "BranchNotFound"
 	}
 	return "NotFound"
 }

@@ -51,7 +51,13 @@ type Machines interface {
 	// KeepCheckpoint has a checkpoint kept until it is deleted, under a label.
 	KeepCheckpoint(ctx context.Context, name, id, label string) (machine.Checkpoint, error)
 	DeleteCheckpoint(ctx context.Context, name, id string) error
-	Rewind(ctx context.Context, name, checkpoint string) (machine.Machine, error)
+	// Rewind returns a machine to a checkpoint, or to where the branch with that name ends. What is left stays as a branch called keepAs; "" makes a name up.
+	Rewind(ctx context.Context, name, to, keepAs string) (machine.Machine, error)
+	Branches(ctx context.Context, name string) ([]machine.Branch, error) // the last left first
+	RenameBranch(ctx context.Context, name, branch, to string) error
+	DeleteBranch(ctx context.Context, name, branch string) error
+	// Compare tells in what two states differ: checkpoints, or branches by their names; "" is the present state.
+	Compare(ctx context.Context, name, a, b string) (machine.Comparison, error)
 	// Fork makes a new machine from a checkpoint; "" forks the present state. Options' zero fields are taken from the parent.
 	Fork(ctx context.Context, name, checkpoint string, opts machine.CreateOptions) (machine.Machine, error)
 

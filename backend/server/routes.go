@@ -86,6 +86,10 @@ func (s *Server) routes() []route {
 		{pattern: "DELETE /api/machines/{name}/checkpoints/{id}", handle: s.deleteCheckpoint},
 		{pattern: "POST /api/machines/{name}/rewind", handle: s.rewind},
 		{pattern: "POST /api/machines/{name}/fork", handle: s.fork},
+		{pattern: "GET /api/machines/{name}/compare", handle: s.compare},
+		{pattern: "GET /api/machines/{name}/branches", handle: s.listBranches},
+		{pattern: "PATCH /api/machines/{name}/branches/{branch}", handle: s.renameBranch},
+		{pattern: "DELETE /api/machines/{name}/branches/{branch}", handle: s.deleteBranch},
 
 		{pattern: "POST /api/unpack", handle: s.unpack},
 		{pattern: "POST /api/unpack/look", handle: s.lookIntoParcel},

@@ -7,18 +7,23 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-const checkpointColumns = "id, machine, kind, label, created_at, last_seq, running_seq, size, image, runtime, clone, mark, lost, pause, shrunk, whole"
+const checkpointColumns = "id, machine, kind, label, created_at, last_seq, running_seq, size, image, runtime, clone, mark, lost, pause, shrunk, whole, parent, branch, named, left_at"
 
 func scanCheckpoint(r scanner) (machine.CheckpointRecord, error) {
 	var c machine.CheckpointRecord
 	var created int64
+	var left *int64
 	var mark *string
 	var lost string
-	err := r.Scan(&c.ID, &c.Machine, &c.Kind, &c.Label, &created, &c.LastSeq, &c.RunningSeq, &c.Size, &c.Image, &c.Runtime, &c.Clone, &mark, &lost, &c.Pause, &c.Shrunk, &c.Whole)
+	err := r.Scan(&c.ID, &c.Machine, &c.Kind, &c.Label, &created, &c.LastSeq, &c.RunningSeq, &c.Size, &c.Image, &c.Runtime, &c.Clone, &mark, &lost, &c.Pause, &c.Shrunk, &c.Whole,
+		&c.Parent, &c.Branch, &c.Named, &left)
 	if err != nil {
 		return c, err
 	}
 	c.CreatedAt = fromNano(created)
+	if at := fromNanoPtr(left); at != nil {
+		c.LeftAt = *at
+	}
 	if mark != nil {
 		if err := json.Unmarshal([]byte(*mark), &c.Mark); err != nil {
 			return c, err
@@ -46,7 +51,7 @@ func (s *Store) Checkpoints(ctx context.Context, id machine.ID) ([]machine.Check
 
 // PutCheckpoint adds or replaces one.
 func (w writer) PutCheckpoint(c machine.CheckpointRecord) error {
-	var mark any
+	var mark, left any
 	lost, err := toJSON(c.Lost)
 	if err == nil && c.Mark != nil {
 		mark, err = toJSON(c.Mark)
@@ -54,13 +59,23 @@ func (w writer) PutCheckpoint(c machine.CheckpointRecord) error {
 	if err != nil {
 		return err
 	}
-	return w.s.exec(`INSERT INTO checkpoints (`+checkpointColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, label = excluded.label, size = excluded.size, shrunk = excluded.shrunk`,
-		c.ID, c.Machine, c.Kind, c.Label, nano(c.CreatedAt), c.LastSeq, c.RunningSeq, c.Size, c.Image, c.Runtime, c.Clone, mark, lost, int64(c.Pause), c.Shrunk, c.Whole)
+	if !c.LeftAt.IsZero() {
+		left = nano(c.LeftAt)
+	}
+	return w.s.exec(`INSERT INTO checkpoints (`+checkpointColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, label = excluded.label, size = excluded.size, shrunk = excluded.shrunk,
+		branch = excluded.branch, named = excluded.named, left_at = excluded.left_at`,
+		c.ID, c.Machine, c.Kind, c.Label, nano(c.CreatedAt), c.LastSeq, c.RunningSeq, c.Size, c.Image, c.Runtime, c.Clone, mark, lost, int64(c.Pause), c.Shrunk, c.Whole,
+		c.Parent, c.Branch, c.Named, left)
 }
 
-// RemoveCheckpoint forgets one.
+// RemoveCheckpoint forgets one. What came from it comes from where it came from.
 func (w writer) RemoveCheckpoint(checkpoint string) error {
+	err := w.s.exec(`UPDATE checkpoints SET parent = gone.parent FROM checkpoints AS gone
+		WHERE gone.id = ? AND checkpoints.machine = gone.machine AND checkpoints.parent = gone.id`, checkpoint)
+	if err != nil {
+		return err
+	}
 	return w.s.exec("DELETE FROM checkpoints WHERE id = ?", checkpoint)
 }
 

@@ -19,6 +19,10 @@ func TestHistoryOfTheFirstReleaseOpens(t *testing.T) {
 	ok(t, err)
 	_, err = raw.ExecContext(t.Context(), string(script))
 	ok(t, err)
+	_, err = raw.ExecContext(t.Context(), `INSERT INTO checkpoints VALUES
+		('r1', '0123456789abcdef', 'auto', 'before rewind', 1750000001000000000, 0, NULL, 1, 'i', 'r', 0, NULL, 'null'),
+		('r2', '0123456789abcdef', 'auto', 'before rewind', 1750000002000000000, 0, NULL, 1, 'i', 'r', 0, NULL, 'null')`)
+	ok(t, err)
 	ok(t, raw.Close())
 	s := openAt(t, path)
 
@@ -44,7 +48,10 @@ func TestHistoryOfTheFirstReleaseOpens(t *testing.T) {
 	}
 	all, err := s.Checkpoints(t.Context(), m.ID)
 	ok(t, err)
-	if len(all) != 2 || all[0].Mark.Items != 1 || all[0].Lost[0] != (machine.Span{}) || all[1].Label != "before cleaning" {
+	if len(all) != 4 || all[2].Branch != "before rewind 2" || all[3].Branch != "before rewind" || all[3].Named || all[3].LeftAt != all[3].CreatedAt || all[3].Label != "" {
+		t.Errorf("what was left by rewinds: %+v", all)
+	}
+	if all[0].Mark.Items != 1 || all[0].Lost[0] != (machine.Span{}) || all[1].Label != "before cleaning" {
 		t.Errorf("%+v", all)
 	}
 	if g, err := s.Garbage(t.Context()); err != nil || len(g) != 1 {

@@ -86,6 +86,7 @@ func TestEverythingComesBackAsItWasWritten(t *testing.T) {
 	m.Live, m.Touched, m.Base, m.Fallback = true, true, "c2", "c1"
 	m.Client = machine.Client{Name: "Claude Desktop", Version: "1.2"}
 	m.DerivedTitle = "from its code"
+	m.Branch, m.Undo = "a line", "c1"
 
 	empty, value := "", nasty
 	a := instruction(m.ID, 0, "x")
@@ -107,8 +108,8 @@ func TestEverythingComesBackAsItWasWritten(t *testing.T) {
 	}
 	seq := 1
 	c := machine.CheckpointRecord{
-		Checkpoint: machine.Checkpoint{ID: "c2", Machine: m.ID, Kind: machine.CheckpointManual, Label: nasty[:3], CreatedAt: at(5), LastSeq: 1, RunningSeq: &seq, Size: 9, Image: "i", Runtime: "r", Pause: 11},
-		Clone:      true, Mark: &machine.Mark{Seq: 1, Progress: b.Progress, Items: 2}, Lost: []machine.Span{{From: 0, To: 1}},
+		Checkpoint: machine.Checkpoint{ID: "c2", Machine: m.ID, Kind: machine.CheckpointManual, Label: nasty[:3], CreatedAt: at(5), LastSeq: 1, RunningSeq: &seq, Size: 9, Image: "i", Runtime: "r", Pause: 11, Parent: "c1", Branch: nasty[:4]},
+		Clone:      true, Mark: &machine.Mark{Seq: 1, Progress: b.Progress, Items: 2}, Lost: []machine.Span{{From: 0, To: 1}}, Named: true, LeftAt: at(6),
 	}
 	write(t, s, func(w machine.Writer) error {
 		return errors.Join(w.PutMachine(m), w.AddInstruction(a), w.AddInstruction(b), w.PutInstruction(b), w.AddItems(m.ID, 1, items), w.PutCheckpoint(c))
@@ -155,6 +156,27 @@ func TestEverythingComesBackAsItWasWritten(t *testing.T) {
 	}
 	if _, err := s.Instruction(t.Context(), m.ID, 2); !errors.Is(err, machine.ErrNotFound) {
 		t.Errorf("a missing instruction: %v", err)
+	}
+}
+
+// What came from a checkpoint that is gone comes from where that came from.
+func TestWhatCameFromARemovedCheckpointHasItsParent(t *testing.T) {
+	s := openNew(t)
+	point := func(id, parent string) machine.CheckpointRecord {
+		return machine.CheckpointRecord{Checkpoint: machine.Checkpoint{ID: id, Machine: "a", Kind: machine.CheckpointAuto, CreatedAt: at(1), Parent: parent}}
+	}
+	write(t, s, func(w machine.Writer) error {
+		return errors.Join(w.PutMachine(record("a", "a")), w.PutCheckpoint(point("1", "")), w.PutCheckpoint(point("2", "1")),
+			w.PutCheckpoint(point("3", "2")), w.PutCheckpoint(point("4", "2")), w.RemoveCheckpoint("2"))
+	})
+	for id, parent := range map[string]string{"3": "1", "4": "1", "1": ""} {
+		if c, err := s.Checkpoint(t.Context(), id); err != nil || c.Parent != parent {
+			t.Errorf("%s comes from %q, not %q: %v", id, c.Parent, parent, err)
+		}
+	}
+	write(t, s, func(w machine.Writer) error { return w.RemoveCheckpoint("1") })
+	if c, err := s.Checkpoint(t.Context(), "3"); err != nil || c.Parent != "" {
+		t.Errorf("%+v, %v", c, err)
 	}
 }
 

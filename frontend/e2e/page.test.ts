@@ -305,11 +305,13 @@ describe('a machine', () => {
 
     await mark.getByRole('button', { name: 'Go back to here' }).click();
     await page.getByText('What the step after it did is undone').waitFor();
+    await page.getByLabel('Name of the branch that you leave').fill('x is two');
     await page.getByRole('button', { name: 'Go back', exact: true }).click();
     await tab.step(2).getByText('Undone').waitFor();
     await (await tab.runToEnd(3, 'x + 6')).getByText('7', { exact: true }).waitFor();
-    // The state before going back was kept, as the dialog said.
-    await page.getByRole('group', { name: 'Checkpoint: Before going back' }).waitFor();
+    // What was left stays as a branch, as the dialog said.
+    const left = page.getByRole('group', { name: 'Branch: x is two' });
+    await left.getByRole('button', { name: 'Go back to it' }).waitFor();
 
     await mark.getByRole('button', { name: 'New machine from here' }).click();
     await page.getByLabel('Title').fill('A copy');

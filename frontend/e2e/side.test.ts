@@ -236,7 +236,45 @@ it('lists checkpoints, keeps one, and goes back to it', async () => {
   await kept.getByRole('button', { name: 'Go back to here: x is one' }).click();
   await page.getByRole('button', { name: 'Go back', exact: true }).click();
   await tab.step(2).getByText('Undone').waitFor();
+
+  // With one click it is as before, with another as after; then what is left has a name, and is gone back to, and deleted.
+  await page.getByRole('button', { name: 'Undo', exact: true }).click();
+  await tab.step(2).getByText('Undone').waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Undo', exact: true }).last().click();
+  await tab.step(2).getByText('Undone').waitFor();
   await (await tab.runToEnd(3, 'x + 6')).getByText('7', { exact: true }).waitFor();
+  const branch = checkpoints.getByRole('listitem').filter({ hasText: '1 step of its own' });
+  await branch.getByRole('button', { name: /^More for this machine/ }).click();
+  await page.getByRole('menuitem', { name: 'Rename the branch…' }).click();
+  await page.getByRole('textbox', { name: 'Name' }).fill('x is two');
+  await page.getByRole('button', { name: 'Rename', exact: true }).click();
+  await checkpoints.getByRole('button', { name: 'Go back to it: x is two' }).click();
+  await page.getByText('what they were on “x is two”').waitFor();
+  await page.getByRole('button', { name: 'Go back', exact: true }).click();
+  await tab.step(3).getByText('Undone').waitFor();
+  await (await tab.runToEnd(4, 'x + 6')).getByText('8', { exact: true }).waitFor();
+  await checkpoints.getByText('You are on the branch “x is two”.').waitFor();
+
+  // What is there now is compared with what was kept; two others are, too, from the older to the newer.
+  await kept.getByRole('button', { name: /^More for this machine/ }).click();
+  await page.getByRole('menuitem', { name: 'Compare with now' }).click();
+  const compared = page.getByRole('dialog', { name: 'What differs' });
+  await compared.getByText('From “x is one” to “Now”.').waitFor();
+  const changed = compared.getByRole('listitem').filter({ hasText: 'Changed' });
+  await changed.getByText('int · 1', { exact: true }).waitFor();
+  await changed.getByText('int · 2', { exact: true }).waitFor();
+  await compared.getByRole('button', { name: 'Step 2' }).waitFor();
+  await page.keyboard.press('Escape');
+  await branch.getByRole('button', { name: /^More for this machine/ }).click();
+  await page.getByRole('menuitem', { name: 'Compare with another…' }).click();
+  await checkpoints.getByRole('button', { name: 'Compare with this one: x is one' }).click();
+  await compared.getByText('From “x is one” to').waitFor();
+  await compared.getByText('Variables').or(compared.getByText('Steps that only')).first().waitFor();
+  await page.keyboard.press('Escape');
+
+  await branch.getByRole('button', { name: /^More for this machine/ }).click();
+  await page.getByRole('menuitem', { name: 'Delete this branch' }).click();
+  await branch.waitFor({ state: 'detached' });
 });
 
 it('says what a machine takes and how programs reach it; the panel is moved and hidden by keys', async () => {

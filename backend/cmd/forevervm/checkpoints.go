@@ -45,33 +45,16 @@ func (a *app) checkpointsCommand() *cobra.Command {
 			}
 			return a.print(api.List[api.Checkpoint]{Items: all}, func(w io.Writer) {
 				table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-				fmt.Fprintln(table, "CHECKPOINT\tMADE\tKIND\tAFTER\tSIZE\tLABEL")
+				fmt.Fprintln(table, "CHECKPOINT\tMADE\tKIND\tAFTER\tSIZE\tBRANCH\tLABEL")
 				for _, c := range all {
 					after := "-"
 					if c.LastSeq >= 0 {
 						after = fmt.Sprintf("[%d]", c.LastSeq)
 					}
-					fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", c.ID, ago(c.CreatedAt), c.Kind, after, bytesText(c.Size), printable(c.Label))
+					fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.ID, ago(c.CreatedAt), c.Kind, after, bytesText(c.Size), printable(c.Branch), printable(c.Label))
 				}
 				table.Flush()
 			})
-		},
-	}
-}
-
-func (a *app) rewindCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "rewind NAME CHECKPOINT", Short: "Return a machine to one of its checkpoints", Args: cobra.ExactArgs(2), ValidArgsFunction: a.completeMachine,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.connect(cmd.Context())
-			if err != nil {
-				return err
-			}
-			m, err := c.Rewind(cmd.Context(), args[0], args[1])
-			if err != nil {
-				return err
-			}
-			return a.print(m, func(w io.Writer) { fmt.Fprintf(w, "%s is as it was at %s.\n", m.Name, args[1]) })
 		},
 	}
 }

@@ -29,7 +29,7 @@ func (a *app) machineCommand() *cobra.Command {
 			func(value string) (api.MachineChange, error) { return api.MachineChange{Name: &value}, nil }),
 		a.changing("title NAME TEXT", "Say what a machine is for", "%s has a new title.",
 			func(value string) (api.MachineChange, error) { return api.MachineChange{Title: &value}, nil }),
-		a.rewindCommand(),
+		a.rewindCommand(), a.branchesCommand(), a.branchCommand(), a.compareCommand(),
 	)
 	return group
 }

@@ -18,10 +18,7 @@ export function saveAs(name: string, content: Blob): void {
 }
 
 /** The same of what comes in parts, which the window never holds together; a browser keeps large blobs outside the page. */
-export async function saveParts(
-  name: string,
-  parts: Iterable<Blob> | AsyncIterable<Blob>,
-): Promise<void> {
+async function saveParts(name: string, parts: Iterable<Blob> | AsyncIterable<Blob>): Promise<void> {
   if (inWindow()) {
     listener?.saved(await saveInWindow(name, parts));
     return;

@@ -573,7 +573,7 @@ export const words = {
   },
 
   checkpoints: {
-    text: 'States that this machine can go back to. They are made by themselves after each piece of work, and thinned out with age; those that you keep stay.',
+    text: 'States that this machine can go back to. They are made by themselves after each piece of work, and thinned out with age; those that you keep stay. What you leave by going back stays as a branch.',
     none: 'There are none yet.',
     after: (seq: number) => (seq < 0 ? 'The beginning' : `After step ${seq + 1}`),
     keep: 'Keep…',
@@ -622,14 +622,63 @@ export const words = {
 
   rewind: {
     title: 'Go back to this checkpoint?',
+    branchTitle: 'Go back to this branch?',
     text: (later: number) =>
       later === 0
         ? 'Variables and files return to how they were then.'
         : `Variables and files return to how they were then. What the ${later === 1 ? 'step' : `${later} steps`} after it did is undone; you can still read ${later === 1 ? 'it' : 'them'} here.`,
-    keep: 'Save a checkpoint of now first, so that I can return',
-    keepLabel: 'Before going back',
+    kept: 'What you leave stays as a branch: you can go back to it, too.',
+    toBranch: (name: string) => `Variables and files become what they were on “${name}”.`,
+    keepAs: 'Name of the branch that you leave (optional)',
+    keepAsHint: 'Without a name it is called after the time',
     confirm: 'Go back',
-    done: 'The machine is back at the checkpoint.',
+    done: 'The machine is back where you wanted it.',
+    undo: 'Undo',
+  },
+
+  compare: {
+    title: 'What differs',
+    now: 'Compare with now',
+    other: 'Compare with another…',
+    this: 'Compare with this one',
+    choose: (name: string) => `Choose what to compare “${name}” with.`,
+    present: 'Now',
+    text: (from: string, to: string) => `From “${from}” to “${to}”.`,
+    looking:
+      'Looking at both states. They are brought into memory for a moment, without a network…',
+    nothing: 'Nothing differs.',
+    variables: 'Variables',
+    files: 'Files',
+    onlyFrom: (name: string) => `Steps that only “${name}” has`,
+    onlyTo: (name: string) => `Steps that only “${name}” has`,
+    kinds: { added: 'Added', removed: 'Removed', changed: 'Changed' },
+    written: 'Written',
+    writtenText: 'It was written and has the same size; it is too large to say more',
+    before: 'Before',
+    after: 'After',
+    step: (seq: number) => `Step ${seq + 1}`,
+    unsure: (names: string, n: number) =>
+      `${n === 1 ? 'This looks' : 'These look'} the same and could not be compared completely: ${names}`,
+    partial: 'There are more variables, files or folders than were looked at.',
+    more: (n: number) => `and ${n.toLocaleString()} more`,
+  },
+
+  branch: {
+    title: 'Branches',
+    others: 'Checkpoints',
+    mark: 'Branch',
+    on: (name: string) => `You are on the branch “${name}”.`,
+    own: (steps: number) =>
+      steps === 0 ? 'no steps of its own' : `${steps} ${steps === 1 ? 'step' : 'steps'} of its own`,
+    left: (when: string) => `left ${when}`,
+    back: 'Go back to it',
+    rename: 'Rename the branch…',
+    remove: 'Delete this branch',
+    renameTitle: 'Name of the branch',
+    renameText: 'With a name of your own it stays until you delete it.',
+    label: 'Name',
+    save: 'Rename',
+    explain: 'What you left when you went back; nothing of it is lost',
   },
 
   fork: {

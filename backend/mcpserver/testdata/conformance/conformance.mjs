@@ -54,12 +54,12 @@ await check("tools are described", async () => {
   assert.match(client.getInstructions(), /Draw with matplotlib[^]* plotly figure does not come back as an image/);
   const { tools } = await client.listTools();
   assert.deepEqual(tools.map((tool) => tool.name).sort(), [
-    "checkpoint-python-repl", "create-python-repl", "delete-file", "delete-python-repl", "fork-python-repl", "get-file", "install-packages",
+    "checkpoint-python-repl", "compare-checkpoints", "create-python-repl", "delete-file", "delete-python-repl", "fork-python-repl", "get-file", "install-packages",
     "interrupt-python-repl", "list-checkpoints", "list-files", "list-python-repls", "make-folder", "put-file", "read-output", "rewind-python-repl", "run-python-in-repl",
   ]);
   // Apps let what only reads run without asking, and warn of what destroys or reaches outside.
   const hints = {
-    "checkpoint-python-repl": [], "create-python-repl": [], "delete-python-repl": ["destructive", "idempotent"], "fork-python-repl": [],
+    "checkpoint-python-repl": [], "compare-checkpoints": ["readOnly", "idempotent"], "create-python-repl": [], "delete-python-repl": ["destructive", "idempotent"], "fork-python-repl": [],
     "get-file": ["readOnly", "idempotent"], "install-packages": ["destructive", "idempotent", "openWorld"], "interrupt-python-repl": ["destructive", "idempotent"],
     "list-checkpoints": ["readOnly", "idempotent"], "list-python-repls": ["readOnly", "idempotent"], "put-file": ["destructive", "idempotent"],
     "delete-file": ["destructive", "idempotent"], "list-files": ["readOnly", "idempotent"], "make-folder": ["idempotent"],
@@ -242,8 +242,19 @@ await check("checkpoint, rewind, fork", async () => {
   assert.equal((await run(repl, "state")).structuredContent.result, "'bad'");
   const { checkpoints } = (await call("list-checkpoints", { replId: repl })).structuredContent;
   assert.ok(checkpoints.some((one) => one.checkpointId === made.checkpointId && one.label === "good"));
-  await call("rewind-python-repl", { replId: repl, checkpointId: made.checkpointId });
+  const back = text(await call("rewind-python-repl", { replId: repl, checkpointId: made.checkpointId, keepAs: "the bad one" }));
   assert.equal((await run(repl, "state")).structuredContent.result, "'good'");
+  assert.match(back, /kept as the branch "the bad one"/);
+  const undo = /with checkpointId "([^"]+)"/.exec(back)[1];
+  const left = (await call("list-checkpoints", { replId: repl })).structuredContent.checkpoints.find((one) => one.branch === "the bad one");
+  assert.equal(left.checkpointId, undo);
+  const compared = (await call("compare-checkpoints", { replId: repl, checkpointId: made.checkpointId, withCheckpointId: "the bad one" })).structuredContent;
+  assert.deepEqual(compared.variables, [{ name: "state", change: "changed", before: "str 4: 'good'", after: "str 3: 'bad'" }]);
+  assert.deepEqual([compared.onlyInFirst.length, compared.onlyInSecond.length], [0, 2]);
+  assert.equal((await call("compare-checkpoints", { replId: repl, checkpointId: "nothing" })).isError, true);
+  await call("rewind-python-repl", { replId: repl, checkpointId: "the bad one" });
+  assert.equal((await run(repl, "state")).structuredContent.result, "'bad'");
+  await call("rewind-python-repl", { replId: repl, checkpointId: made.checkpointId });
   const wrong = await call("rewind-python-repl", { replId: repl, checkpointId: "no-such-checkpoint" });
   assert.equal(wrong.isError, true);
   await call("delete-python-repl", { replId: forked });

@@ -6,7 +6,9 @@ import type {
   AppReport,
   AppTest,
   ChangeApp,
+  Branch,
   Checkpoint,
+  Comparison,
   Completions,
   Contact,
   Engine,
@@ -103,8 +105,31 @@ export class Api {
   interruptMachine = (name: string, seq?: number) =>
     this.http.json<Machine>(at(name, 'interrupt'), { method: 'POST', query: { seq } });
 
-  rewindMachine = (name: string, checkpoint: string) =>
-    this.http.json<Machine>(at(name, 'rewind'), { method: 'POST', json: { checkpoint } });
+  /** What is left stays as a branch; without a name for it one is made up. */
+  rewindMachine = (name: string, checkpoint: string, keepAs = '') =>
+    this.http.json<Machine>(at(name, 'rewind'), {
+      method: 'POST',
+      json: keepAs === '' ? { checkpoint } : { checkpoint, keep_as: keepAs },
+    });
+
+  async listBranches(name: string): Promise<Branch[]> {
+    return (await this.http.json<Page<Branch>>(at(name, 'branches'))).items;
+  }
+
+  /** In what two states differ; without `to` it is the present one. */
+  compareStates = (name: string, from: string, to?: string, signal?: AbortSignal) =>
+    this.http.json<Comparison>(at(name, 'compare'), {
+      query: { from, to },
+      ...(signal ? { signal } : {}),
+    });
+
+  async renameBranch(name: string, branch: string, to: string): Promise<void> {
+    await this.http.send(at(name, 'branches', branch), { method: 'PATCH', json: { name: to } });
+  }
+
+  async deleteBranch(name: string, branch: string): Promise<void> {
+    await this.http.send(at(name, 'branches', branch), { method: 'DELETE' });
+  }
 
   forkMachine = (name: string, json: NewMachine) =>
     this.http.json<Machine>(at(name, 'fork'), { method: 'POST', json });

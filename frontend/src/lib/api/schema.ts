@@ -651,7 +651,11 @@ export interface paths {
     };
     get?: never;
     put?: never;
-    /** Returns a machine to an earlier checkpoint */
+    /**
+     * Returns a machine to a checkpoint
+     * @description What it leaves stays as a branch, so that a rewind is undone by going back to that: `undo` of the machine names its checkpoint. What runs ends, and
+     *     what waits is cancelled.
+     */
     post: operations['rewindMachine'];
     delete?: never;
     options?: never;
@@ -677,6 +681,73 @@ export interface paths {
     options?: never;
     head?: never;
     patch?: never;
+    trace?: never;
+  };
+  '/api/machines/{name}/compare': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    /**
+     * In what two states of a machine differ
+     * @description Both are brought into memory for a moment, one after the other and without a network, looked at, and ended. Nothing that lasts comes of it, but
+     *     that the present state is saved where it is compared.
+     */
+    get: operations['compareStates'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/machines/{name}/branches': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    /** The lines of work that a machine's rewinds left, the last left first */
+    get: operations['listBranches'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/machines/{name}/branches/{branch}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+        /** @description Its name */
+        branch: string;
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    /** Deletes a branch, with the automatic checkpoints that only it has */
+    delete: operations['deleteBranch'];
+    options?: never;
+    head?: never;
+    /** Gives a branch a name, under which it is kept until it is deleted */
+    patch: operations['renameBranch'];
     trace?: never;
   };
   '/api/machines/{name}/checkpoints': {
@@ -1598,6 +1669,10 @@ export interface components {
       /** @description The program that sent the last instruction, or made the machine while there is none; absent where that is not known */
       client?: components['schemas']['Client'];
       parent?: components['schemas']['Parent'];
+      /** @description What somebody called the line of work that the machine is on; absent where nobody did */
+      branch?: string;
+      /** @description The checkpoint that the last rewind left: going back to it undoes that */
+      undo?: string;
       next_seq: number;
       running_seq?: number;
       queued: number;
@@ -1817,6 +1892,10 @@ export interface components {
       size: number;
       /** @description How long the machine stood still for it; 0 where that was not kept */
       pause_ms: number;
+      /** @description The checkpoint that its state came from, of those that there still are; absent for none, and where that is not known */
+      parent?: string;
+      /** @description The name of the branch that ends here */
+      branch?: string;
     };
     Parcel: {
       /** @description That the machine had */
@@ -1864,7 +1943,78 @@ export interface components {
       label?: string;
     };
     Rewind: {
+      /** @description Its id, or the name of a branch */
       checkpoint: string;
+      /** @description What to call the branch that is left; a name is made up where absent */
+      keep_as?: string;
+    };
+    Branch: {
+      /** @description Unique in its machine, be it in small or in capital letters */
+      name: string;
+      /** @description By somebody. Of the others, whose names tell when they were left, the last 20 are kept. */
+      named: boolean;
+      /** @description Where it ends: going back there takes it up again */
+      checkpoint: string;
+      /** @description Of that checkpoint */
+      last_seq: number;
+      /** @description How many instructions it has whose effect the machine's present state has not */
+      steps: number;
+      /** Format: date-time */
+      left_at: string;
+    };
+    /** @description What it tells of variables and files comes from inside the machine, and may be made up. */
+    Comparison: {
+      from: components['schemas']['Point'];
+      to: components['schemas']['Point'];
+      /** @description Those that differ, by name */
+      variables: components['schemas']['VariableChange'][];
+      /** @description Variables that look the same, and could not be compared to the end: too large, or of a kind that cannot be */
+      unsure: string[];
+      /** @description Those under the working folder that differ, by path; what begins with a dot is left out */
+      files: components['schemas']['FileChange'][];
+      /** @description Instructions whose effect is in the first state alone, the last 500 at most */
+      only_from: components['schemas']['ComparedStep'][];
+      /** @description The same of the second state */
+      only_to: components['schemas']['ComparedStep'][];
+      /** @description There are more variables, files or folders than were looked at */
+      partial?: boolean;
+    };
+    Point: {
+      /** @description Its id; absent for the machine's beginning */
+      checkpoint?: string;
+      /** @description It is the machine's present state */
+      present?: boolean;
+      label?: string;
+      /** @description The name of the branch that ends here */
+      branch?: string;
+      last_seq: number;
+      /** Format: date-time */
+      created_at?: string;
+    };
+    VariableChange: {
+      name: string;
+      change: components['schemas']['ChangeKind'];
+      before?: components['schemas']['Variable'];
+      after?: components['schemas']['Variable'];
+    };
+    FileChange: {
+      /** @description Relative to the working folder */
+      path: string;
+      change: components['schemas']['ChangeKind'];
+      before?: components['schemas']['File'];
+      after?: components['schemas']['File'];
+      /** @description It was written, has the same size as before, and could not be compared */
+      unsure?: boolean;
+    };
+    /** @enum {string} */
+    ChangeKind: 'added' | 'removed' | 'changed';
+    ComparedStep: {
+      seq: number;
+      /** @description One line of its code */
+      title?: string;
+    };
+    BranchChange: {
+      name: string;
     };
     CodeAt: {
       code: string;
@@ -1979,6 +2129,10 @@ export interface components {
     };
     CheckpointList: {
       items: components['schemas']['Checkpoint'][];
+      next?: string;
+    };
+    BranchList: {
+      items: components['schemas']['Branch'][];
       next?: string;
     };
     VariableList: {
@@ -3023,6 +3177,111 @@ export interface operations {
     };
     responses: {
       200: components['responses']['Machine'];
+      default: components['responses']['Error'];
+    };
+  };
+  compareStates: {
+    parameters: {
+      query: {
+        /** @description A checkpoint's id, or the name of a branch */
+        from: string;
+        /** @description The same; the present state where absent */
+        to?: string;
+      };
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The differences */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Comparison'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  listBranches: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description All of them */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['BranchList'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  deleteBranch: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+        /** @description Its name */
+        branch: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  renameBranch: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+        /** @description Its name */
+        branch: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['BranchChange'];
+      };
+    };
+    responses: {
+      /** @description Done */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
       default: components['responses']['Error'];
     };
   };

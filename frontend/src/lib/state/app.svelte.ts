@@ -312,15 +312,35 @@ export class App {
     await this.refreshCheckpoints(machine);
   }
 
-  /** Goes back to a checkpoint; with `keep` the present state is saved first, and without that nothing happens. */
-  async rewind(machine: Machine, checkpoint: Checkpoint, keep: boolean): Promise<void> {
-    const done = await this.update(async () => {
-      if (keep) await this.api.createCheckpoint(machine.name, words.rewind.keepLabel);
-      return this.api.rewindMachine(machine.name, checkpoint.id);
-    });
+  /** Goes back to a checkpoint. What is left stays as a branch, so that the message that tells has a way back. */
+  async rewind(machine: Machine, checkpoint: string, keepAs = ''): Promise<void> {
+    const before = this.machines.get(machine.id)?.undo;
+    const done = await this.update(() => this.api.rewindMachine(machine.name, checkpoint, keepAs));
     if (!done) return;
-    this.toasts.info(words.rewind.done);
+    const { undo } = done;
+    this.toasts.info(
+      words.rewind.done,
+      undo && undo !== before
+        ? { label: words.rewind.undo, run: () => void this.rewind(done, undo) }
+        : undefined,
+    );
     if (this.selectedId === machine.id) await this.timeline?.load();
+  }
+
+  async renameBranch(machine: Machine, branch: string, to: string): Promise<void> {
+    await this.try(async () => {
+      await this.api.renameBranch(machine.name, branch, to);
+      return true;
+    });
+    await this.refreshCheckpoints(machine);
+  }
+
+  async deleteBranch(machine: Machine, branch: string): Promise<void> {
+    await this.try(async () => {
+      await this.api.deleteBranch(machine.name, branch);
+      return true;
+    });
+    await this.refreshCheckpoints(machine);
   }
 
   async fork(machine: Machine, checkpoint: Checkpoint | null, name: string): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Api } from '$lib/api/api';
 import type { FileEntry, Machine } from '$lib/api/types';
 import { imageType, join, parseTable, previewOf, readsAsText } from '$lib/files';
-import { saveParts } from '$lib/save';
+import { saveStream } from '$lib/save';
 import { words } from '$lib/words';
 
 export const HOME = '/root';
@@ -9,9 +9,6 @@ const TEXT_BYTES = 256 << 10;
 const IMAGE_BYTES = 20 << 20;
 const ROWS = 200;
 const COLUMNS = 50;
-
-/** Of what is saved on this computer so much is passed on at a time. */
-const PART_BYTES = 4 << 20;
 
 /** A file on its way into the machine, or out of it. */
 export interface Transfer {
@@ -122,7 +119,7 @@ export class Files {
   /** Does what a transfer is about; what goes wrong is told, unless somebody stopped it. */
   private async through(
     row: Transfer,
-    move: (signal: AbortSignal) => Promise<void>,
+    move: (signal: AbortSignal) => Promise<unknown>,
   ): Promise<void> {
     try {
       await move(row.stop.signal);
@@ -157,11 +154,7 @@ export class Files {
     const row = this.begin(entry.name, entry.size, true);
     await this.through(row, async (signal) => {
       const { body } = await this.read(entry, signal);
-      if (body)
-        await saveParts(
-          entry.name,
-          inParts(body, (bytes) => (row.moved += bytes)),
-        );
+      if (body) await saveStream(entry.name, body, (bytes) => (row.moved = bytes));
     });
   }
 
@@ -211,29 +204,6 @@ export class Files {
 
   private read(entry: FileEntry, signal: AbortSignal): Promise<Response> {
     return this.api.openFile(this.machine().name, join(this.path, entry.name), signal);
-  }
-}
-
-/** What comes, in parts that are worth passing on. */
-async function* inParts(
-  body: ReadableStream<Uint8Array<ArrayBuffer>>,
-  oncome: (bytes: number) => void,
-): AsyncGenerator<Blob> {
-  const reader = body.getReader();
-  let part: Uint8Array<ArrayBuffer>[] = [];
-  let size = 0;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (value) {
-      part.push(value);
-      size += value.length;
-      oncome(value.length);
-    }
-    if (size >= PART_BYTES || (done && size > 0)) {
-      yield new Blob(part);
-      [part, size] = [[], 0];
-    }
-    if (done) return;
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Api } from '$lib/api/api';
 import { ApiError } from '$lib/api/http';
-import { isDone, type Checkpoint, type Instruction, type Item } from '$lib/api/types';
+import { isDone, type Branch, type Checkpoint, type Instruction, type Item } from '$lib/api/types';
 import { Entry } from './entry.svelte';
 import { mergeBySeq } from './merge';
 
@@ -18,6 +18,8 @@ export interface Source {
 export class Timeline {
   entries = $state.raw<readonly Entry[]>([]);
   checkpoints = $state.raw<readonly Checkpoint[]>([]);
+  /** What going back has left, the last left first. */
+  branches = $state.raw<readonly Branch[]>([]);
   /** Whether there are steps before the first entry. */
   hasEarlier = $state(false);
   /** `gone` when there is no such machine, `failed` when that is not known. */
@@ -27,11 +29,11 @@ export class Timeline {
   /** Grows when a step has shown something that is more than text, or may have. */
   shown = $state(0);
 
-  /** Checkpoints that were asked for, or made before a rewind, by the step that they follow. */
+  /** Checkpoints that were asked for, or that a branch ends in, by the step that they follow. */
   readonly marks = $derived.by(() => {
     const marks = new Map<number, Checkpoint[]>();
     for (const checkpoint of this.checkpoints) {
-      if (checkpoint.kind !== 'manual' && !checkpoint.label) continue;
+      if (checkpoint.kind !== 'manual' && !checkpoint.branch) continue;
       const list = marks.get(checkpoint.last_seq) ?? [];
       list.unshift(checkpoint); // they come newest first
       marks.set(checkpoint.last_seq, list);
@@ -50,9 +52,10 @@ export class Timeline {
     if (this.state === 'failed') this.state = 'loading';
     try {
       const { api, name } = this.source;
-      const [page, checkpoints] = await Promise.all([
+      const [page, checkpoints, branches] = await Promise.all([
         api.listInstructions(name, undefined, PAGE),
         api.listCheckpoints(name),
+        api.listBranches(name),
       ]);
       const fresh = page.items.map((instruction) => this.entryFor(instruction));
       // A gap between what was shown and the newest page would look like a whole: start again then.
@@ -62,6 +65,7 @@ export class Timeline {
       this.entries = mergeBySeq(before, fresh.reverse());
       if (!connected) this.hasEarlier = page.next !== undefined;
       this.checkpoints = checkpoints;
+      this.branches = branches;
       this.state = 'ready';
       this.ended += 1;
       this.shown += 1;
@@ -107,7 +111,11 @@ export class Timeline {
   }
 
   async loadCheckpoints(): Promise<void> {
-    this.checkpoints = await this.source.api.listCheckpoints(this.source.name);
+    const { api, name } = this.source;
+    [this.checkpoints, this.branches] = await Promise.all([
+      api.listCheckpoints(name),
+      api.listBranches(name),
+    ]);
   }
 
   /** A new or changed instruction, from an event or from an answer. */

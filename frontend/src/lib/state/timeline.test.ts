@@ -12,6 +12,7 @@ function failing(reason: Error) {
     listInstructions: () =>
       failures[0] ? Promise.reject(failures[0]) : Promise.resolve({ items: [instruction] }),
     listCheckpoints: () => Promise.resolve([]),
+    listBranches: () => Promise.resolve([]),
   } as unknown as Api;
   return { timeline: new Timeline({ api, name: 'm' }), failures };
 }

@@ -1,0 +1,289 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// branchesKept is how many branches of a machine are kept that nobody gave a name: the last left. The checkpoint of one that is not kept any more
+	// goes the way of all automatic ones. A limit that a rewind ran into would keep people from going back.
+	branchesKept = 20
+	// maxNamed is how many branches of a machine may have names that somebody chose. They are kept until they are deleted.
+	maxNamed      = 50
+	maxBranchName = 60 // characters
+)
+
+// Branch is a line of work that a rewind left. Its state lies in a checkpoint, which is kept with it.
+type Branch struct {
+	Name       string // unique in its machine, be it in small or in capital letters
+	Named      bool   // by somebody; else the name tells when it was left, and only the last 20 are kept
+	Checkpoint string // where it ends: going back there takes the line up again
+	LastSeq    int    // of that checkpoint
+	Steps      int    // instructions whose effect is in it, and not in the machine's present state
+	LeftAt     time.Time
+}
+
+// mark makes a checkpoint the end of a branch.
+func (c *CheckpointRecord) mark(name string, named bool, at time.Time) {
+	c.Branch, c.Named, c.LeftAt = name, named, at
+}
+
+// unmark ends the branch that ended in a checkpoint.
+func (c *CheckpointRecord) unmark() { c.mark("", false, time.Time{}) }
+
+// Branches returns the lines of work that a machine's rewinds left, the last left first.
+func (s *Service) Branches(ctx context.Context, name string) ([]Branch, error) {
+	e, err := s.find(name)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all, err := s.store.Checkpoints(ctx, e.id)
+	if err != nil {
+		return nil, err
+	}
+	lost, err := s.store.RolledBack(ctx, e.id, math.MaxInt)
+	if err != nil {
+		return nil, err
+	}
+	branches := []Branch{}
+	for _, c := range tips(all) {
+		branches = append(branches, c.branch(lost))
+	}
+	return branches, nil
+}
+
+// branch is the branch that ends in a checkpoint, in a machine whose present state lacks the effects of the instructions in lost.
+func (c *CheckpointRecord) branch(lost []Span) Branch {
+	after := append(slices.Clone(c.Lost), Span{c.lostFrom(nil), math.MaxInt})
+	return Branch{Name: c.Branch, Named: c.Named, Checkpoint: c.ID, LastSeq: c.LastSeq, Steps: len(without(lost, after)), LeftAt: c.LeftAt}
+}
+
+// tips are the checkpoints that branches end in, the last left first.
+func tips(all []CheckpointRecord) []CheckpointRecord {
+	found := slices.DeleteFunc(slices.Clone(all), func(c CheckpointRecord) bool { return c.Branch == "" })
+	slices.SortStableFunc(found, func(a, b CheckpointRecord) int { return b.LeftAt.Compare(a.LeftAt) })
+	return found
+}
+
+// without are the numbers in some spans that are not in others.
+func without(spans, others []Span) (seqs []int) {
+	for _, span := range spans {
+		for seq := span.From; seq <= span.To; seq++ {
+			if !slices.ContainsFunc(others, func(o Span) bool { return o.From <= seq && seq <= o.To }) {
+				seqs = append(seqs, seq)
+			}
+		}
+	}
+	return seqs
+}
+
+// RenameBranch gives a branch a name that is kept until it is deleted; the line that the machine is on can be renamed, too, where it has a name.
+func (s *Service) RenameBranch(ctx context.Context, name, branch, to string) error {
+	to, err := checkBranchName(to)
+	if err == nil && to == "" {
+		err = invalid("A branch needs a name.")
+	}
+	if err != nil {
+		return err
+	}
+	return s.onBranch(ctx, name, func(e *entry, all []CheckpointRecord) error {
+		if called(e.rec.Branch, branch) {
+			if err := e.mayName(all, to, branch); err != nil {
+				return err
+			}
+			if err := e.saveSync(ctx, func(m *MachineRecord) { m.Branch = to }); err != nil {
+				return err
+			}
+			e.publish()
+			return nil
+		}
+		tip, err := e.tip(all, branch)
+		if err != nil {
+			return err
+		}
+		if err := e.mayName(all, to, branch); err != nil {
+			return err
+		}
+		tip.mark(to, true, tip.LeftAt)
+		return e.changeCheckpoints(ctx, []CheckpointRecord{tip}, nil)
+	})
+}
+
+// DeleteBranch deletes a branch: the checkpoint where it ends, and those before that were made by themselves and belong to nothing else. Those that
+// are kept by hand stay.
+func (s *Service) DeleteBranch(ctx context.Context, name, branch string) error {
+	return s.onBranch(ctx, name, func(e *entry, all []CheckpointRecord) error {
+		if called(e.rec.Branch, branch) {
+			return conflict("%s is on the branch %q now, so it cannot be deleted. Go back to another checkpoint first.", e.rec.Name, e.rec.Branch)
+		}
+		tip, err := e.tip(all, branch)
+		if err != nil {
+			return err
+		}
+		old := e.belongingTo(all, tip)
+		tip.unmark()
+		return e.changeCheckpoints(ctx, []CheckpointRecord{tip}, old)
+	})
+}
+
+// onBranch does something to a machine's branches with op and mu held.
+func (s *Service) onBranch(ctx context.Context, name string, do func(e *entry, all []CheckpointRecord) error) error {
+	e, err := s.find(name)
+	if err != nil {
+		return err
+	}
+	if err := e.lockOp(ctx); err != nil {
+		return err
+	}
+	defer e.unlockOp()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all, err := s.store.Checkpoints(ctx, e.id)
+	if err != nil {
+		return err
+	}
+	return do(e, all)
+}
+
+// belongingTo are the checkpoints that go with the branch that ends in a tip: back to where another line parts from it, to the machine's present
+// state, or to what is kept by hand. mu is held.
+func (e *entry) belongingTo(all []CheckpointRecord, tip CheckpointRecord) (old []CheckpointRecord) {
+	found, children := map[string]CheckpointRecord{}, map[string]int{}
+	for _, c := range all {
+		found[c.ID] = c
+		children[c.Parent]++
+	}
+	for c, there := tip, true; there; c, there = found[c.Parent] {
+		shared := children[c.ID] > 1 || c.ID == tip.ID && children[c.ID] > 0
+		ends := c.Kind != CheckpointAuto || c.Branch != "" && c.ID != tip.ID || c.ID == e.rec.Undo && c.ID != tip.ID
+		if shared || ends || e.returns(&e.rec, c.ID) {
+			break
+		}
+		old = append(old, c)
+		delete(found, c.ID)
+	}
+	return old
+}
+
+// tip is the checkpoint that a branch ends in. mu is held.
+func (e *entry) tip(all []CheckpointRecord, branch string) (CheckpointRecord, error) {
+	for _, c := range all {
+		if called(c.Branch, branch) {
+			return c, nil
+		}
+	}
+	return CheckpointRecord{}, &Error{Kind: ErrNotFound, Message: fmt.Sprintf("%s has no branch %q; it may have been deleted, or taken up again.", e.rec.Name, clip(branch, 80))}
+}
+
+// pointCalled is the checkpoint with an ID, or that a branch with that name ends in. mu is held.
+func (e *entry) pointCalled(all []CheckpointRecord, to string) (CheckpointRecord, error) {
+	for _, c := range all {
+		if c.ID == to {
+			return c, nil
+		}
+	}
+	if tip, err := e.tip(all, to); err == nil {
+		return tip, nil
+	}
+	return CheckpointRecord{}, noCheckpoint(e.rec.Name, clip(to, 80))
+}
+
+// called says whether a branch has a name.
+func called(branch, name string) bool { return branch != "" && strings.EqualFold(branch, name) }
+
+func checkBranchName(name string) (string, error) {
+	name = strings.TrimSpace(name)
+	return name, checkText("A branch's name", name, maxBranchName)
+}
+
+// mayName says whether a branch may get a name, which may be the one that it has. mu is held.
+func (e *entry) mayName(all []CheckpointRecord, name, has string) error {
+	named := 0
+	for _, c := range all {
+		if called(c.Branch, name) && !called(has, name) {
+			return branchTaken(e.rec.Name, c.Branch)
+		}
+		if c.Named && !called(c.Branch, has) {
+			named++
+		}
+	}
+	if called(e.rec.Branch, name) && !called(has, name) {
+		return branchTaken(e.rec.Name, e.rec.Branch)
+	}
+	if named < maxNamed {
+		return nil
+	}
+	return conflict("%s has %d branches with names of their own, and more are not kept. Delete those that are not needed.", e.rec.Name, named)
+}
+
+func branchTaken(machine, branch string) error {
+	return &Error{Kind: ErrNameTaken, Message: fmt.Sprintf("%s has a branch called %q already. Choose another name.", machine, branch)}
+}
+
+// leaving is what a rewind does to the branches.
+type leaving struct {
+	changed []CheckpointRecord // whose branches begin or end
+	line    string             // what the line is called that the machine is on then
+	undo    string             // the checkpoint that was left
+}
+
+// branchOff works out what becomes of the machine's branches when it goes to target: what it leaves is one from now on, unless target comes from there and
+// nobody gave it a name, and one that ended in target goes on. mu is held.
+func (e *entry) branchOff(ctx context.Context, target CheckpointRecord, keepAs string) (leaving, error) {
+	if e.rec.Base == target.ID {
+		return leaving{line: e.rec.Branch, undo: e.rec.Undo}, nil
+	}
+	all, err := e.s.store.Checkpoints(ctx, e.id)
+	if err != nil {
+		return leaving{}, err
+	}
+	now := time.Now().UTC()
+	left, room := leaving{undo: e.rec.Base}, branchesKept
+	for _, c := range all {
+		switch c.ID {
+		case e.rec.Base:
+			if name := cmp.Or(keepAs, e.rec.Branch); name != "" {
+				c.mark(name, true, now)
+			} else if !target.comesFrom(c.ID, all) {
+				c.mark(timeName(all, now), false, now)
+				room--
+			}
+			left.changed = append(left.changed, c)
+		case target.ID:
+			if c.Named {
+				left.line = c.Branch
+			}
+			c.unmark()
+			left.changed = append(left.changed, c)
+		}
+	}
+	for _, c := range tips(all) {
+		switch {
+		case c.Named || c.ID == target.ID || c.ID == e.rec.Base:
+		case room > 0:
+			room--
+		default:
+			c.unmark()
+			left.changed = append(left.changed, c)
+		}
+	}
+	return left, nil
+}
+
+// timeName makes up a name for a branch that is left now: "22 November 18:14".
+func timeName(all []CheckpointRecord, now time.Time) string {
+	at := now.Local().Format("2 January 15:04")
+	name := at
+	for n := 2; slices.ContainsFunc(all, func(c CheckpointRecord) bool { return called(c.Branch, name) }); n++ {
+		name = fmt.Sprintf("%s (%d)", at, n)
+	}
+	return name
+}

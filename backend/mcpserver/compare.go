@@ -1,0 +1,92 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/forevervm/desktop/backend/api"
+)
+
+// comparison is what a model is told of the differences between two states.
+type comparison struct {
+	Variables    []change `json:"variables" jsonschema_description:"Variables that differ"`
+	LookTheSame  []string `json:"lookTheSame,omitempty" jsonschema_description:"Variables that look the same and could not be compared completely"`
+	Files        []change `json:"files" jsonschema_description:"Files in the working folder that differ"`
+	OnlyInFirst  []int    `json:"onlyInFirst" jsonschema_description:"Instructions whose effect only the first state has"`
+	OnlyInSecond []int    `json:"onlyInSecond" jsonschema_description:"Instructions whose effect only the second state has"`
+	More         bool     `json:"more" jsonschema_description:"There is more than was looked at, or than fits here"`
+}
+
+// change is one difference: of a variable its type, shape and beginning, of a file its size.
+type change struct {
+	Name   string `json:"name"`
+	Change string `json:"change" jsonschema_description:"added, removed or changed from the first state to the second"`
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+}
+
+func (s *Server) compare(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	name := call.GetString("replId", "")
+	found, err := s.of(ctx).Compare(ctx, name, call.GetString("checkpointId", ""), call.GetString("withCheckpointId", ""))
+	if err != nil {
+		return failure(err, name), nil
+	}
+	out := comparison{Variables: []change{}, Files: []change{}, LookTheSame: found.Unsure, OnlyInFirst: seqs(found.OnlyFrom), OnlyInSecond: seqs(found.OnlyTo), More: found.Partial}
+	for _, v := range found.Variables {
+		out.Variables = append(out.Variables, change{v.Name, v.Change, variableLine(v.Before), variableLine(v.After)})
+	}
+	for _, f := range found.Files {
+		out.Files = append(out.Files, change{f.Path, f.Change, fileLine(f.Before), fileLine(f.After)})
+	}
+	whole := len(out.Variables) + len(out.Files) + len(out.LookTheSame)
+	all := fitting(s, append(append(out.Variables, out.Files...), named(out.LookTheSame)...))
+	if len(all) < whole {
+		out.More = true
+		out.Variables = all[:min(len(all), len(out.Variables))]
+		out.Files = all[len(out.Variables):min(len(all), len(out.Variables)+len(out.Files))]
+		out.LookTheSame = nil
+	}
+	return structured(out), nil
+}
+
+// named are names as changes, to tell how much room they take.
+func named(names []string) (all []change) {
+	for _, name := range names {
+		all = append(all, change{Name: name})
+	}
+	return all
+}
+
+func seqs(steps []api.Step) []int {
+	all := []int{}
+	for _, step := range steps {
+		all = append(all, step.Seq)
+	}
+	return all
+}
+
+func variableLine(v *api.Variable) string {
+	if v == nil {
+		return ""
+	}
+	line := v.Type
+	if v.Shape != "" {
+		line += " " + v.Shape
+	}
+	if v.Preview != "" {
+		line += ": " + v.Preview
+	}
+	return line
+}
+
+func fileLine(f *api.File) string {
+	switch {
+	case f == nil:
+		return ""
+	case f.Kind != "file":
+		return f.Kind
+	}
+	return fmt.Sprintf("%d bytes", f.Size)
+}
