@@ -156,7 +156,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 		started: time.Now().UTC(), hub: newHub(), starts: newGate(max(2, runtime.NumCPU())), saves: newGate(max(1, runtime.NumCPU()/2)),
 		looks: newGate(1), nudge: make(chan struct{}, 1), machines: map[ID]*entry{}, names: map[string]ID{},
 	}
-	s.uncollected.Store(true) // a daemon that was killed may have left what nobody needs
+	s.uncollected.Store(true)                  // a daemon that was killed may have left what nobody needs
 	s.connections.Store(s.started.UnixMicro()) // so that they count up over all runs of the daemon
 	settings := cfg.Settings.withDefaults()
 	s.set.Store(&settings)
