@@ -13,5 +13,11 @@ func WritePrivate(path string, data []byte) error {
 	return renameio.WriteFile(path, data, 0o600, renameio.IgnoreUmask())
 }
 
+// read returns what is in a file that may be replaced meanwhile.
+func read(path string) ([]byte, error) { return os.ReadFile(path) }
+
 // remove takes a file away.
 func remove(path string) error { return os.Remove(path) }
+
+// removeAll takes a folder away, and all that is in it. One that is not there is none to fail for.
+func removeAll(folder string) error { return os.RemoveAll(folder) }
