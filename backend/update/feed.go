@@ -31,6 +31,8 @@ const (
 type feed struct {
 	address string // ends without a slash
 	http    *http.Client
+	within  time.Duration // lookWithin, and stallsAfter, but in tests
+	stalls  time.Duration
 }
 
 // newFeed reads an address. What comes from it is signed, but nobody else need know what this computer runs: so it is HTTPS, except on this computer.
@@ -48,7 +50,7 @@ func newFeed(address string) (*feed, error) {
 		}
 		return nil
 	}}
-	return &feed{address: strings.TrimSuffix(address, "/"), http: client}, nil
+	return &feed{address: strings.TrimSuffix(address, "/"), http: client, within: lookWithin, stalls: stallsAfter}, nil
 }
 
 func discreet(address *url.URL) bool {
@@ -59,7 +61,7 @@ func discreet(address *url.URL) bool {
 
 // manifest gets the manifest and its signatures, both unchecked.
 func (f *feed) manifest(ctx context.Context) (document, signatures []byte, err error) {
-	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	ctx, cancel := context.WithTimeout(ctx, f.within)
 	defer cancel()
 	if document, err = f.small(ctx, ManifestName); err != nil {
 		return nil, nil, err
@@ -128,7 +130,10 @@ func (f *feed) download(ctx context.Context, folder string, file File, told func
 		}
 		// Interrupted on the way: gone on with, as long as that brings anything.
 		if ctx.Err() != nil || after <= before {
-			return "", errors.Join(ctx.Err(), err, fmt.Errorf("the download of %s stopped at %d of %d bytes; it goes on from there when you try again", file.Name, after, file.Size))
+			if err == nil {
+				err = ctx.Err()
+			}
+			return "", errors.Join(err, fmt.Errorf("the download of %s stopped at %d of %d bytes; it goes on from there when you try again", file.Name, after, file.Size))
 		}
 	}
 	digest, _, err := digestOf(part)
@@ -157,8 +162,8 @@ func (f *feed) more(ctx context.Context, part string, file File, told func(int64
 	if have >= file.Size { // whole, or too long, which its digest tells
 		return nil
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	response, err := f.get(ctx, file.Name, have)
 	if err != nil {
 		return err
@@ -176,17 +181,25 @@ func (f *feed) more(ctx context.Context, part string, file File, told func(int64
 	default:
 		return fmt.Errorf("%w: %s answers %s", ErrUnreachable, f.address, response.Status)
 	}
-	stalled := time.AfterFunc(stallsAfter, cancel)
+	stalled := time.AfterFunc(f.stalls, func() { cancel(fmt.Errorf("%w: nothing has come from there for %s", ErrUnreachable, f.stalls)) })
 	defer stalled.Stop()
+	var unwritten error
 	counted := writerFunc(func(data []byte) (int, error) {
-		stalled.Reset(stallsAfter)
-		n, err := out.Write(data)
+		stalled.Reset(f.stalls)
+		var n int
+		n, unwritten = out.Write(data)
 		have += int64(n)
 		told(have)
-		return n, err
+		return n, unwritten
 	})
-	if _, err := io.Copy(counted, io.LimitReader(response.Body, file.Size-have)); err != nil {
-		return err
+	_, err = io.Copy(counted, io.LimitReader(response.Body, file.Size-have))
+	switch {
+	case unwritten != nil:
+		return fmt.Errorf("what comes of %s cannot be kept here: %w", file.Name, unwritten)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	return out.Sync()
 }

@@ -30,12 +30,13 @@ func packageOf(folder string) string {
 // installer is how a kind of package is installed.
 type installer struct {
 	root     bool                                 // it is for all users of this computer: the system's administrator does it
+	before   []string                             // is run first: it finishes what an interrupted installation left, or says nothing
 	commands func(path string) (tries [][]string) // the first one that is here is run
 	by       string                               // the person, who does this where no command can
 }
 
 var installers = map[string]installer{
-	"deb": {root: true, commands: func(path string) [][]string {
+	"deb": {root: true, before: []string{"dpkg", "--configure", "--pending"}, commands: func(path string) [][]string {
 		return [][]string{{"apt-get", "install", "--yes", path}, {"dpkg", "--install", path}}
 	}},
 	"rpm": {root: true, commands: func(path string) [][]string {
@@ -64,32 +65,55 @@ func (s Staged) Apply(ctx context.Context, bin, running string, keys Keys, say i
 	if how.commands == nil {
 		return fmt.Errorf("version %s is in %s; %s", m.Version, filepath.Join(string(s), file.Name), how.by)
 	}
-	private, err := os.MkdirTemp("", "forevervm-update-") // mode 0700
+	failed := func(err error) error {
+		return fmt.Errorf("version %s could not be installed, and %s is still here: %w", m.Version, running, err)
+	}
+	removeOldCopies(time.Now())
+	private, err := os.MkdirTemp("", copies) // mode 0700
 	if err != nil {
-		return err
+		return failed(err)
 	}
 	copied := filepath.Join(private, file.Name)
 	if err := copyChecked(filepath.Join(string(s), file.Name), copied, file); err != nil {
-		return errors.Join(err, os.RemoveAll(private))
+		return errors.Join(failed(err), os.RemoveAll(private))
 	}
 	command, err := firstHere(how.commands(copied))
 	if err != nil {
-		return errors.Join(err, os.RemoveAll(private))
+		return errors.Join(failed(err), os.RemoveAll(private))
 	}
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Stdout, cmd.Stderr = say, say
-	cmd.Cancel = func() error { return nil } // an installer is not to be stopped half way
+	run := func(command []string) *exec.Cmd {
+		cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+		cmd.Stdout, cmd.Stderr = say, say
+		cmd.Cancel = func() error { return nil } // an installer is not to be stopped half way
+		return cmd
+	}
 	if runtime.GOOS == "windows" {
-		// It replaces this program, which must have ended by then. The copy is left to the system's cleaning of temporary files.
-		return cmd.Start()
+		// It replaces this program, which must have ended by then. The copy goes with the next installation.
+		return run(command).Start()
 	}
-	if err := cmd.Run(); err != nil {
-		return errors.Join(fmt.Errorf("version %s could not be installed, and %s is still here (%s): %w", m.Version, running, strings.Join(command[:1], " "), err), os.RemoveAll(private))
+	if how.before != nil {
+		_ = run(how.before).Run() // what it cannot finish, the installer says
+	}
+	if err := run(command).Run(); err != nil {
+		return errors.Join(failed(fmt.Errorf("%s: %w", command[0], err)), os.RemoveAll(private))
 	}
 	if file.Package == "dmg" {
 		return nil // which is open now
 	}
 	return os.RemoveAll(private)
+}
+
+// copies begin the names of the folders that packages are installed from.
+const copies = "forevervm-update-"
+
+// removeOldCopies removes those that an interrupted installation, and Windows', have left: a package is large.
+func removeOldCopies(now time.Time) {
+	left, _ := filepath.Glob(filepath.Join(os.TempDir(), copies+"*"))
+	for _, folder := range left {
+		if info, err := os.Lstat(folder); err == nil && info.IsDir() && now.Sub(info.ModTime()) > time.Hour { // from younger ones something may be installed
+			os.RemoveAll(folder)
+		}
+	}
 }
 
 // open checks what is staged, but for the package's digest.

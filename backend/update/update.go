@@ -38,6 +38,8 @@ type Config struct {
 	Feed    string
 	Keys    Keys
 	Now     func() time.Time
+	// Metered says whether the connection is paid for by what goes over it.
+	Metered func(context.Context) bool
 }
 
 // Updater knows what is newer and brings it here. Its methods may be called by several goroutines; one thing is done at a time.
@@ -54,7 +56,7 @@ type Updater struct {
 // known is what is kept between runs.
 type known struct {
 	LookedAt time.Time `json:"looked_at"` // last, with success
-	TriedAt  time.Time `json:"tried_at"`
+	LookNext time.Time `json:"look_next"` // when it is due to look by itself
 	IssuedAt time.Time `json:"issued_at"` // of the newest manifest ever believed: an older one is a replay
 	Version  string    `json:"version"`   // of that manifest
 	Notes    string    `json:"notes"`
@@ -91,6 +93,9 @@ func New(config Config) (*Updater, error) {
 	}
 	if config.Now == nil {
 		config.Now = time.Now
+	}
+	if config.Metered == nil {
+		config.Metered = metered
 	}
 	if config.Feed == "" || len(config.Keys) == 0 || compare(config.Version, "0.0.0") < 0 { // such as "dev"
 		return nil, ErrOff
@@ -142,7 +147,13 @@ func (u *Updater) Look(ctx context.Context) (*Release, error) {
 }
 
 func (u *Updater) look(ctx context.Context) (m Manifest, file File, err error) {
-	defer func() { err = errors.Join(err, u.note(func(k *known) { k.TriedAt = u.config.Now() })) }()
+	defer func() {
+		again := lookEvery
+		if errors.Is(err, ErrUnreachable) {
+			again = tryEvery
+		}
+		err = errors.Join(err, u.note(func(k *known) { k.LookNext = u.config.Now().Add(again) }))
+	}()
 	document, signatures, err := u.feed.manifest(ctx)
 	if err != nil {
 		return Manifest{}, File{}, err
@@ -260,10 +271,13 @@ func notInstalled(running, way string, heard bool, err error) error {
 	return err
 }
 
-const lookEvery = 24 * time.Hour
+const (
+	lookEvery = 24 * time.Hour
+	tryEvery  = time.Hour // while the feed cannot be reached
+)
 
-// Watch looks once a day, until ctx ends, while wanted says so. A computer that is offline is no news: told is only called when the service has
-// answered, if only with an announcement that is not to be believed; nil stands for nothing newer.
+// Watch looks once a day, until ctx ends, while wanted says so and nobody pays for the connection by what goes over it. A computer that is offline is no
+// news: told is only called when the service has answered, if only with an announcement that is not to be believed; nil stands for nothing newer.
 func (u *Updater) Watch(ctx context.Context, wanted func() bool, told func(*Release, error)) {
 	const wakes = 10 * time.Minute // a computer that slept has no fewer days
 	timer := time.NewTimer(time.Minute)
@@ -275,14 +289,19 @@ func (u *Updater) Watch(ctx context.Context, wanted func() bool, told func(*Rele
 		case <-timer.C:
 		}
 		timer.Reset(wakes)
-		u.mu.Lock()
-		due := u.config.Now().Sub(u.known.TriedAt) >= lookEvery
-		u.mu.Unlock()
-		if !due || !wanted() {
+		if !u.due() || !wanted() || u.config.Metered(ctx) {
 			continue
 		}
 		if newer, err := u.Look(ctx); err == nil || !errors.Is(err, ErrUnreachable) && ctx.Err() == nil {
 			told(newer, err)
 		}
 	}
+}
+
+// due says whether it is time to look. A time further off than any look sets comes from a clock that was wrong then.
+func (u *Updater) due() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	until := u.known.LookNext.Sub(u.config.Now())
+	return until <= 0 || until > lookEvery
 }
