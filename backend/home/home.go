@@ -112,7 +112,7 @@ func makeDir(dir string) error {
 // Remove deletes everything that was ever kept. Other programs' files in the same folders stay: the official command line has its settings in the
 // folder of ours. So does what the person has in theirs.
 func (d Dirs) Remove() error {
-	failures := []error{os.RemoveAll(d.Data), os.RemoveAll(d.Run)}
+	failures := []error{removeAll(d.Data), removeAll(d.Run)}
 	for _, file := range []string{d.TokenFile(), d.TokenFile() + ".lock", d.MakerKeyFile(), d.MakerKeyFile() + ".lock", d.MakersFile(), d.SettingsFile()} {
 		if err := os.Remove(file); !errors.Is(err, os.ErrNotExist) {
 			failures = append(failures, err)

@@ -278,8 +278,20 @@ func TestTheLauncherFollowsTheProgram(t *testing.T) {
 
 // Removing takes everything of ours, and nothing of others.
 func TestRemove(t *testing.T) {
-	dirs := resolve(t)
+	dirs, elsewhere := resolve(t), t.TempDir()
 	for _, keep := range []bool{false, true} {
+		machine := filepath.Join(dirs.MachinesDir(), "m", "files")
+		if err := os.MkdirAll(machine, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{filepath.Join(machine, "x"), filepath.Join(elsewhere, "y")} {
+			if err := os.WriteFile(path, []byte("x"), 0o400); err != nil && !errors.Is(err, os.ErrPermission) {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Symlink(elsewhere, filepath.Join(machine, "link")); err != nil {
+			t.Log("Windows lets only some make links:", err)
+		}
 		if _, err := dirs.EnsureToken(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -300,6 +312,11 @@ func TestRemove(t *testing.T) {
 		}
 		if _, err := os.Stat(dirs.Root); keep != (err == nil) {
 			t.Errorf("the folder: %v", err)
+		}
+		for path, want := range map[string]bool{dirs.Data: false, filepath.Join(elsewhere, "y"): true} {
+			if _, err := os.Stat(path); want != (err == nil) {
+				t.Errorf("%s: %v", path, err)
+			}
 		}
 	}
 }

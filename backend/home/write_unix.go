@@ -15,3 +15,6 @@ func WritePrivate(path string, data []byte) error {
 
 // remove takes a file away.
 func remove(path string) error { return os.Remove(path) }
+
+// removeAll takes a folder away, and all that is in it. One that is not there is none to fail for.
+func removeAll(folder string) error { return os.RemoveAll(folder) }

@@ -41,6 +41,27 @@ func WritePrivate(path string, data []byte) (err error) {
 // remove takes a file away.
 func remove(path string) error { return patiently(func() error { return os.Remove(path) }) }
 
+// removeAll takes a folder away, and all that is in it; links are not followed. One that is not there is none to fail for.
+func removeAll(folder string) error {
+	entries, err := os.ReadDir(folder)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		take := remove
+		if entry.IsDir() {
+			take = removeAll
+		}
+		if err := take(filepath.Join(folder, entry.Name())); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return remove(folder)
+}
+
 // patiently does what Windows refuses while any program, a virus scanner say, has the file open, if only to read it.
 func patiently(do func() error) error {
 	for end := time.Now().Add(2 * time.Second); ; time.Sleep(10 * time.Millisecond) {
