@@ -2,8 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -12,25 +10,6 @@ import (
 	"github.com/forevervm/desktop/backend/connect"
 	"github.com/forevervm/desktop/backend/home"
 )
-
-func (a *app) stopCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "stop", Short: "Save all machines and end the daemon, until something needs it again", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ran, err := connect.Stop(cmd.Context(), a.connection())
-			if err != nil {
-				return err
-			}
-			return a.print(struct {
-				Ran bool `json:"ran"`
-			}{ran}, func(w io.Writer) {
-				if !ran {
-					fmt.Fprintln(w, "No daemon runs.")
-				}
-			})
-		},
-	}
-}
 
 // uninstallCommand does what an installer cannot know of. Windows' calls it.
 func (a *app) uninstallCommand() *cobra.Command {
