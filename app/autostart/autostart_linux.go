@@ -34,6 +34,7 @@ func (e Entry) Set(on bool) error {
 	}
 	return desktopentry.Write(e.path(), desktopentry.Group{
 		{Key: "Type", Value: "Application"}, {Key: "Name", Value: e.Name}, {Key: "Exec", Value: desktopentry.Exec(e.Command...)},
+		{Key: "TryExec", Value: strings.ReplaceAll(e.Command[0], `\`, `\\`)}, // or a desktop would complain once the program is removed
 		{Key: "X-GNOME-Autostart-enabled", Value: "true"},
 	})
 }

@@ -35,7 +35,7 @@ func TestTheDesktopsSwitchIsHeeded(t *testing.T) {
 	set(true)
 	expect("after it was asked for", true)
 	written, err := os.ReadFile(path)
-	if err != nil || !strings.Contains(string(written), `Exec="/opt/a b/forevervm-desktop" "--hidden"`) {
+	if err != nil || !strings.Contains(string(written), "\nExec=\"/opt/a b/forevervm-desktop\" \"--hidden\"\nTryExec=/opt/a b/forevervm-desktop\n") {
 		t.Errorf("%s, %v", written, err)
 	}
 	for _, off := range []string{"Hidden=true", "X-GNOME-Autostart-enabled=false"} {
