@@ -20,7 +20,7 @@ type Daemon struct {
 // leaves its file behind: only the lock shows that it lives, and only a proof that what answers at its URL is it.
 func (d Dirs) ReadDaemon() (Daemon, error) {
 	var daemon Daemon
-	data, err := os.ReadFile(d.DaemonFile())
+	data, err := read(d.DaemonFile())
 	if err != nil {
 		return Daemon{}, err
 	}

@@ -13,6 +13,9 @@ func WritePrivate(path string, data []byte) error {
 	return renameio.WriteFile(path, data, 0o600, renameio.IgnoreUmask())
 }
 
+// read returns what is in a file that may be replaced meanwhile.
+func read(path string) ([]byte, error) { return os.ReadFile(path) }
+
 // remove takes a file away.
 func remove(path string) error { return os.Remove(path) }
 

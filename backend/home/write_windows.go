@@ -38,6 +38,15 @@ func WritePrivate(path string, data []byte) (err error) {
 	return patiently(func() error { return os.Rename(temp.Name(), path) })
 }
 
+// read returns what is in a file that may be replaced meanwhile: for that moment Windows refuses to open it.
+func read(path string) (data []byte, err error) {
+	err = patiently(func() error {
+		data, err = os.ReadFile(path)
+		return err
+	})
+	return data, err
+}
+
 // remove takes a file away.
 func remove(path string) error { return patiently(func() error { return os.Remove(path) }) }
 
