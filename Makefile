@@ -117,6 +117,7 @@ dist:
 # They are installed, used, upgraded and removed: the deb in a fresh Debian, as root; the MSI under Wine. The DMGs are opened.
 dist-test:
 	build/deps dist
+	build/release/test $(VERSION)
 	build/linux/test $(VERSION)
 	build/windows/test $(VERSION)
 	build/macos/test $(VERSION) amd64 build/dist/rehearsal
