@@ -83,6 +83,7 @@ beforeAll(async () => {
   // Who is no administrator is one here.
   standIn('pkexec', 'exec "$@"');
   standIn('apt-get', `cp "$3" "${folder}/installed"`);
+  standIn('dpkg', 'exit 0');
   const PATH = `${join(folder, 'tools')}:${process.env.PATH}`;
   daemon = new Daemon({ PATH }, [], bin);
   [browser] = await Promise.all([launch(), daemon.start()]);
@@ -120,7 +121,16 @@ it('tells of a newer version and what is new in it, unless that is not wanted', 
   await settings.getByText('<img src=x onerror="top.pwned = 1">').waitFor();
   expect(await page.evaluate(() => 'pwned' in window)).toBe(false);
 
-  await settings.getByLabel('Look for newer versions once a day').uncheck();
+  const daily = settings.getByLabel('Look for newer versions once a day');
+  await page.route('**/api/settings', (route) =>
+    route.request().method() === 'GET' ? route.fallback() : route.abort(),
+  );
+  await daily.click();
+  await settings.getByRole('alert').waitFor();
+  await expect.poll(() => daily.isChecked()).toBe(true); // as it is, not as it was wanted
+  await page.unroute('**/api/settings');
+
+  await daily.uncheck();
   await expect.poll(() => hint.count()).toBe(0);
   expect(daemon.cli('settings')).toMatch(/update_check\s+off/);
   await page.reload();
@@ -128,7 +138,7 @@ it('tells of a newer version and what is new in it, unless that is not wanted', 
   await settings.getByRole('button', { name: 'Updates' }).click();
   await settings.getByText('This is version 0.0.7.').waitFor();
   expect(await hint.count()).toBe(0);
-  await settings.getByLabel('Look for newer versions once a day').check();
+  await daily.check();
   await page.keyboard.press('Escape');
   await settings.waitFor({ state: 'detached' });
   await page.reload();

@@ -65,8 +65,15 @@ export class Updates {
 
   setCheck = (daily: boolean) =>
     this.ask(async () => {
-      const changed = await this.api().changeSettings({ update_check: daily ? 'daily' : 'off' });
-      this.check = changed.update_check;
+      const before = this.check;
+      this.check = daily ? 'daily' : 'off'; // as the box shows already
+      try {
+        const changed = await this.api().changeSettings({ update_check: this.check });
+        this.check = changed.update_check;
+      } catch (reason) {
+        this.check = before;
+        throw reason;
+      }
     });
 
   private take(now: Update): void {
