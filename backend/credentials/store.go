@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -55,7 +54,7 @@ type given struct {
 
 // Open returns the store of a home. A token in the environment is taken out of it, so that no program that is started later gets it.
 func Open(dirs home.Dirs) *Store {
-	s := &Store{path: filepath.Join(dirs.Config, "accounts.json"), service: "ForeverVM"}
+	s := &Store{path: dirs.AccountsFile(), service: "ForeverVM"}
 	if dirs.Root != "" { // homes beside the usual one share no sign-in with it
 		s.service += " in " + dirs.Root
 	}

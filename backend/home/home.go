@@ -113,7 +113,7 @@ func makeDir(dir string) error {
 // folder of ours. So does what the person has in theirs.
 func (d Dirs) Remove() error {
 	failures := []error{removeAll(d.Data), removeAll(d.Run)}
-	for _, file := range []string{d.TokenFile(), d.TokenFile() + ".lock", d.MakerKeyFile(), d.MakerKeyFile() + ".lock", d.MakersFile(), d.SettingsFile()} {
+	for _, file := range []string{d.TokenFile(), d.TokenFile() + ".lock", d.MakerKeyFile(), d.MakerKeyFile() + ".lock", d.MakersFile(), d.SettingsFile(), d.AccountsFile(), d.WindowFile()} {
 		if err := os.Remove(file); !errors.Is(err, os.ErrNotExist) {
 			failures = append(failures, err)
 		}
@@ -140,6 +140,9 @@ func (d Dirs) ParcelsDir() string { return filepath.Join(d.Data, "parcels") }
 
 // SettingsFile holds the settings.
 func (d Dirs) SettingsFile() string { return filepath.Join(d.Config, "settings.json") }
+
+// AccountsFile says which accounts of the hosted service are used here. Their tokens are in the keyring.
+func (d Dirs) AccountsFile() string { return filepath.Join(d.Config, "accounts.json") }
 
 // WindowFile holds what the window remembers.
 func (d Dirs) WindowFile() string { return filepath.Join(d.Config, "window.json") }

@@ -298,6 +298,11 @@ func TestRemove(t *testing.T) {
 		if err := dirs.WriteSettings(home.Settings{}); err != nil {
 			t.Fatal(err)
 		}
+		for _, path := range []string{dirs.AccountsFile(), dirs.WindowFile()} {
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
 		theirs := filepath.Join(dirs.Config, "config.json")
 		if keep {
 			if err := os.WriteFile(theirs, nil, 0o600); err != nil {
