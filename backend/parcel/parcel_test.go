@@ -480,7 +480,7 @@ func TestMakers(t *testing.T) {
 
 // What a daemon that was killed has left is removed by the next; and a file does not take the last of the disk.
 func TestRoom(t *testing.T) {
-	d, dirs := newDesk(t)
+	_, dirs := newDesk(t)
 	left := filepath.Join(dirs.ParcelsDir(), "left.fvm")
 	if err := os.WriteFile(left, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
