@@ -56,7 +56,7 @@ export class App {
   /** The panel at the right: whether it is shown where there is room for it, how wide, and what of it. */
   readonly side = {
     shown: new Kept('side.shown', true, isBoolean),
-    width: new Kept('side.width', 340, isNumber),
+    width: new Kept('side.width', 360, isNumber),
     tab: new Kept('side.tab', '', isString),
   };
 
