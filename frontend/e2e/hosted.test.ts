@@ -66,7 +66,7 @@ it('shows a hosted machine live, and nothing that the service cannot do', async 
   await page.keyboard.press('Escape');
 
   await page.getByRole('button', { name: 'New machine with' }).click();
-  await page.getByRole('menuitem').click();
+  await page.getByRole('menuitem', { name: 'New machine with…' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Name', { exact: true }).waitFor();
   await dialog.getByRole('combobox').selectOption('At the hosted service');
