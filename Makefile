@@ -127,7 +127,7 @@ dist-test:
 docker-image: build
 	go run ./backend/engine/docker/imagetool -o $(BIN)/forevervm-sandbox.oci.tar $(BIN) $(PARTS)
 
-# The parts for ARM, in build/bin/arm64: built on another processor by emulating one, which takes half an hour. A release builds them on ARM.
+# The parts for ARM, in build/bin/arm64: built on another processor by emulating one, which takes an hour or more. A release builds them on ARM.
 arm64:
 	GOARCH=arm64 $(WITHOUT_C) $(GO_BUILD) -o $(BIN)/arm64/supervisor ./backend/cmd/supervisor
 	GOARCH=arm64 build/runsc/build ../bin/arm64/runsc
