@@ -40,8 +40,8 @@ run:
 GOTESTSUM := $(TOOLS)/gotestsum --format pkgname --hide-summary skipped --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-abort-on-data-race
 GOTEST_FLAGS := -timeout 25m
 RACE := -race '-gcflags=github.com/klauspost/compress/...=-race=false'
-# Of machines: what runs in sandboxes, and what takes a minute with the race detector.
-REAL := ^TestReal|^TestWhateverHappens|^TestAnAutomaticCheckpointCanBeKept$$|^TestCheckpointsAreThinnedOutWithAge$$
+# Of machines and updates: what runs in sandboxes, and what takes a minute with the race detector.
+REAL := ^TestReal|^TestWhateverHappens|^TestAnUpdateIsInterruptedAtEachSystemCall$$|^TestAnAutomaticCheckpointCanBeKept$$|^TestCheckpointsAreThinnedOutWithAge$$
 MANY_SANDBOXES := /engine/native|/e2e|/cmd/forevervm|/connect|/mcpserver|/client|/desktop/app$$
 RACED = $(shell go list ./app/... ./backend/... ./frontend/... | grep -vE '/engine/docker|$(MANY_SANDBOXES)')
 # Backwards, as those that take longest are last in the alphabet: nothing else would run beside them in the end.
@@ -60,7 +60,7 @@ test:
 	@[ -z "$(AS_ROOT)" ] || sudo -n true 2>/dev/null || { echo "The tests of machines in Docker start one, as root." && sudo true; }
 	@$(WITHOUT_C) nice -n 10 $(GOTESTSUM) --packages './backend/engine/docker/...' -- $(GOTEST_FLAGS) $(AS_ROOT) >build/cache/docker-tests.log 2>&1 & docker=$$!; \
 	$(GOTESTSUM) --packages '$(RACED)' -- -p 2 -skip '$(REAL)' $(RACE) $(GOTEST_FLAGS); raced=$$?; \
-	$(WITHOUT_C) $(GOTESTSUM) --packages ./backend/machine -- -run '$(REAL)' $(GOTEST_FLAGS) & machines=$$!; \
+	$(WITHOUT_C) $(GOTESTSUM) --packages './backend/machine ./backend/update' -- -run '$(REAL)' $(GOTEST_FLAGS) & machines=$$!; \
 	$(WITHOUT_C) $(GOTESTSUM) --packages '$(UNRACED)' -- -p 3 -skip '^TestRustSDK$$' $(GOTEST_FLAGS); others=$$?; \
 	wait $$machines; machines=$$?; wait $$docker; docker=$$?; \
 	cat build/cache/docker-tests.log; [ $$raced$$machines$$others$$docker = 0000 ]

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/url"
+	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -27,6 +28,7 @@ func TestTheAPIAnswersAsDescribed(t *testing.T) {
 	t.Run("machines", func(t *testing.T) { c.machineCalls(t) })
 	t.Run("instructions", func(t *testing.T) { c.instructionCalls(t) })
 	t.Run("checkpoints", func(t *testing.T) { c.checkpointCalls(t) })
+	t.Run("parcels", func(t *testing.T) { c.parcelCalls(t) })
 	t.Run("inside", func(t *testing.T) { c.insideCalls(t) })
 	t.Run("apps", func(t *testing.T) { c.appCalls(t) })
 	t.Run("events", func(t *testing.T) { c.eventCalls(t) })
@@ -343,12 +345,66 @@ func (c *caller) checkpointCalls(t *testing.T) {
 	if in := as[api.Instruction](c, c.send("GET", path+"/instructions/1", nil)); !in.RolledBack {
 		t.Errorf("the history does not tell: %+v", in)
 	}
+	branches := as[api.List[api.Branch]](c, c.send("GET", path+"/branches", nil))
+	if len(branches.Items) != 1 || branches.Items[0].Named || branches.Items[0].Steps != 2 {
+		t.Fatalf("%+v", branches)
+	}
+	left := path + "/branches/" + url.PathEscape(branches.Items[0].Name)
+	if a := c.send("PATCH", left, api.BranchChange{Name: "the other way"}); a.StatusCode != 204 {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	differ := as[api.Comparison](c, c.send("GET", path+"/compare?from="+url.QueryEscape("the other way"), nil))
+	if len(differ.Variables) != 1 || differ.Variables[0].Name != "x" || len(differ.OnlyFrom) != 2 || len(differ.OnlyTo) != 1 {
+		t.Errorf("%+v", differ)
+	}
+	if a := c.send("DELETE", path+"/branches/the%20other%20way", nil); a.StatusCode != 204 {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
 	c.fails(c.send("POST", path+"/rewind", api.Rewind{Checkpoint: "nothing"}), 404, "NotFound")
 	c.fails(c.send("POST", path+"/rewind", api.Rewind{}), 400, "Invalid")
 	if a := c.send("DELETE", path+"/checkpoints/"+saved.ID, nil); a.StatusCode != 204 {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 	c.fails(c.send("DELETE", path+"/checkpoints/00000000-0000000000000000", nil), 404, "CheckpointNotFound")
+}
+
+// parcelCalls saves a machine as a file, and opens that as one of somebody else's.
+func (c *caller) parcelCalls(t *testing.T) {
+	c.t = t
+	name := c.machine()
+	c.run(name, "x = 'carried'")
+	file := c.send("GET", "/api/machines/"+name+"/pack", nil)
+	if file.StatusCode != 200 {
+		t.Fatalf("%d %s", file.StatusCode, file.body)
+	}
+	look := func() api.Parcel {
+		return as[api.Parcel](c, c.send("POST", "/api/unpack/look", bytes.NewReader(file.body)))
+	}
+	if own := look(); own.Name != name || own.Instructions != 1 || own.Maker.Standing != "own" || own.Problem != "" {
+		t.Errorf("%+v", own)
+	}
+	if err := os.Remove(c.d.dirs.MakerKeyFile()); err != nil {
+		t.Fatal(err)
+	}
+	maker := look().Maker
+	c.fails(c.send("POST", "/api/unpack", bytes.NewReader(file.body)), 409, "UnknownMaker")
+	opened := as[api.Machine](c, c.send("POST", "/api/unpack?trust="+maker.Fingerprint+"&maker=Ada", bytes.NewReader(file.body)))
+	defer c.send("DELETE", "/api/machines/"+opened.Name+"?purge=true", nil)
+	if in := c.run(opened.Name, "x"); in.Value == nil || *in.Value != "'carried'" {
+		t.Errorf("in the machine of the file: %+v", in)
+	}
+	if policy := as[api.Network](c, c.send("GET", "/api/machines/"+opened.Name+"/network", nil)); policy.Policy.Mode != "off" {
+		t.Errorf("%+v", policy)
+	}
+	if known := as[api.List[api.Maker]](c, c.send("GET", "/api/makers", nil)); len(known.Items) != 1 || known.Items[0].Name != "Ada" || known.Items[0].Fingerprint != maker.Fingerprint {
+		t.Errorf("%+v", known)
+	}
+	if a := c.send("DELETE", "/api/makers/"+maker.Fingerprint, nil); a.StatusCode != 204 {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	if again := look().Maker; maker.Standing != "unknown" || again != maker {
+		t.Errorf("at first %+v, once forgotten %+v", maker, again)
+	}
 }
 
 // networkCalls has a machine ask whether it may reach an address, and says no.

@@ -18,6 +18,8 @@ import (
 const (
 	// lookTakes is how long a state may be looked at that is in memory.
 	lookTakes = 20 * time.Second
+	// askAgain is how long a machine is left alone that had no time to answer.
+	askAgain = 100 * time.Millisecond
 	// leastLook is what a state is expected to take in memory, in bytes, where its size is not known.
 	leastLook = 128 << 20
 
@@ -211,7 +213,7 @@ func (c *lookCopy) start(ctx context.Context) (Sandbox, error) {
 // lookAt lists the variables and the files of a machine in memory.
 func lookAt(ctx context.Context, box Sandbox) (look, error) {
 	l := look{variables: map[string]Variable{}, files: map[string]FileEntry{}}
-	variables, err := box.Variables(ctx, maxVariables)
+	variables, err := variablesOf(ctx, box)
 	if err != nil {
 		return l, err
 	}
@@ -222,6 +224,24 @@ func lookAt(ctx context.Context, box Sandbox) (look, error) {
 		}
 	}
 	return l, l.walk(ctx, box)
+}
+
+// variablesOf lists variables, and asks again for a while where there was no time to answer: a machine that has just come into memory is slow, and its
+// Python may be occupied.
+func variablesOf(ctx context.Context, box Sandbox) ([]Variable, error) {
+	for deadline := time.Now().Add(lookTakes / 2); ; {
+		list, err := box.Variables(ctx, maxVariables)
+		if err == nil || time.Now().After(deadline) {
+			return list, err
+		}
+		select {
+		case <-time.After(askAgain):
+		case <-box.Ended():
+			return nil, err
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
 }
 
 // walk lists the files under the working folder, as far as there are not too many.

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -415,14 +416,27 @@ func TestOnceADayItIsLooked(t *testing.T) {
 			t.Fatal(err)
 		}
 		answers := map[string][]byte{ManifestName: document, SignaturesName: minisign.Sign(private, document)}
+		var mu sync.Mutex // guards what follows, and answers
 		var looks, heard, bad int
 		var off, paid, offline bool
+		now := func(change func()) {
+			mu.Lock()
+			defer mu.Unlock()
+			change()
+		}
+		is := func(what *bool) bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return *what
+		}
 		start := func() (end func()) {
-			u, err := New(Config{Folder: folder, Version: "1.0.0", Feed: "https://releases.example", Keys: Keys{public}, Metered: func(context.Context) bool { return paid }})
+			u, err := New(Config{Folder: folder, Version: "1.0.0", Feed: "https://releases.example", Keys: Keys{public}, Metered: func(context.Context) bool { return is(&paid) }})
 			if err != nil {
 				t.Fatal(err)
 			}
 			u.feed.http.Transport = pretend(func(request *http.Request) (*http.Response, error) {
+				mu.Lock()
+				defer mu.Unlock()
 				name := filepath.Base(request.URL.Path)
 				if name == ManifestName {
 					looks++
@@ -436,7 +450,9 @@ func TestOnceADayItIsLooked(t *testing.T) {
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				u.Watch(ctx, func() bool { return !off }, func(newer *Release, err error) {
+				u.Watch(ctx, func() bool { return !is(&off) }, func(newer *Release, err error) {
+					mu.Lock()
+					defer mu.Unlock()
 					switch {
 					case err != nil:
 						bad++
@@ -451,6 +467,8 @@ func TestOnceADayItIsLooked(t *testing.T) {
 			t.Helper()
 			time.Sleep(pause)
 			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
 			if looks != wantLooks || heard != wantHeard || bad != wantBad {
 				t.Errorf("%s: looked %d times, told %d and %d times; want %d, %d and %d", what, looks, heard, bad, wantLooks, wantHeard, wantBad)
 			}
@@ -462,17 +480,17 @@ func TestOnceADayItIsLooked(t *testing.T) {
 		end = start()
 		after(30*time.Minute, "after a restart on the same day", 1, 1, 0)
 		after(time.Hour, "on the next day", 2, 2, 0)
-		off = true
+		now(func() { off = true })
 		after(48*time.Hour, "while it is off", 2, 2, 0)
-		off, paid = false, true
+		now(func() { off, paid = false, true })
 		after(48*time.Hour, "while the connection is paid for", 2, 2, 0)
-		paid = false
+		now(func() { paid = false })
 		after(20*time.Minute, "once it is not", 3, 3, 0)
-		offline = true
+		now(func() { offline = true })
 		after(25*time.Hour, "offline", 5, 3, 0)
-		offline = false
+		now(func() { offline = false })
 		after(70*time.Minute, "online again", 6, 4, 0)
-		answers[SignaturesName] = nil
+		now(func() { answers[SignaturesName] = nil })
 		after(25*time.Hour, "forged", 7, 4, 1)
 		end()
 	})
