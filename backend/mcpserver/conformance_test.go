@@ -109,7 +109,7 @@ func TestInspector(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			// --strict fails on schemas that some client cannot take.
-			if tools := inspect(t, target, "--method", "tools/list", "--strict")["tools"].([]any); len(tools) != 16 {
+			if tools := inspect(t, target, "--method", "tools/list", "--strict")["tools"].([]any); len(tools) != 17 {
 				t.Errorf("%d tools", len(tools))
 			}
 			made := inspect(t, target, "--method", "tools/call", "--tool-name", "create-python-repl")
