@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -28,6 +29,7 @@ type Daemon struct {
 
 	dir string
 	cmd *exec.Cmd // nil while it does not run, or was not started here
+	let func()    // ends the thread that cmd is bound to
 	log *os.File
 }
 
@@ -81,7 +83,9 @@ func (d *Daemon) Run() error {
 	d.cmd = exec.Command(args[0], args[1:]...)
 	d.cmd.Stdout, d.cmd.Stderr = d.log, d.log
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
-	if err := startForGood(d.cmd); err != nil {
+	var err error
+	if d.let, err = startHeld(d.cmd); err != nil {
+		d.let()
 		d.cmd = nil
 		return fmt.Errorf("start dockerd: %w: install what `build/deps test` names", err)
 	}
@@ -102,16 +106,16 @@ func (d *Daemon) Run() error {
 	}
 }
 
-// startForGood starts a program that the system ends with this one. To the system that is the thread that starts it, and threads end: those that
-// are nicer than others (engine/local) do, once they have done their work. So a thread that does nothing else starts it, and stays.
-func startForGood(cmd *exec.Cmd) error {
-	started := make(chan error)
+// startHeld starts a program that the system ends with this one. To the system that is the thread that starts it, and threads end: those that
+// are nicer than others (engine/local) do, once they have done their work. So a thread that does nothing else starts it, and stays until let is called.
+func startHeld(cmd *exec.Cmd) (let func(), err error) {
+	started, ended := make(chan error), make(chan struct{})
 	go func() {
 		runtime.LockOSThread()
 		started <- cmd.Start()
-		select {}
+		<-ended
 	}()
-	return <-started
+	return sync.OnceFunc(func() { close(ended) }), <-started
 }
 
 // Terminate stops it as the system does at shutdown; Run starts it again.
@@ -136,6 +140,7 @@ func (d *Daemon) end(signal syscall.Signal) error {
 	late := time.AfterFunc(stopPatience, func() { _ = d.cmd.Process.Kill() })
 	defer late.Stop()
 	_ = d.cmd.Wait() // it was ended by us
+	d.let()
 	d.cmd = nil
 	return nil
 }

@@ -22,7 +22,9 @@ func TestThreadsEndAndTheProgramGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	onThreadThatEnds(func() { err = startForGood(cat) })
+	var let func()
+	onThreadThatEnds(func() { let, err = startHeld(cat) })
+	defer let()
 	if err != nil {
 		t.Fatal(err)
 	}
