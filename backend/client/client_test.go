@@ -198,9 +198,10 @@ func TestFilesAndWhatIsInside(t *testing.T) {
 	if got, err := c.Complete(ctx, name, "answ", 4); err != nil || !slices.Contains(got.Matches, "answer") {
 		t.Errorf("completions %+v, %v", got, err)
 	}
-	if got, err := c.Inspect(ctx, name, "math.sqrt", 9, 0); err != nil || !got.Found {
-		t.Errorf("inspection %+v, %v", got, err)
-	}
+	connecttest.Eventually(t, "the inspection finds it", func() bool { // on a busy computer a machine says that it had no time
+		got, err := c.Inspect(ctx, name, "math.sqrt", 9, 0)
+		return err == nil && got.Found
+	})
 	variables, err := c.Variables(ctx, name)
 	if err != nil || !slices.ContainsFunc(variables, func(v api.Variable) bool { return v.Name == "answer" && v.Preview == "42" }) {
 		t.Errorf("variables %+v, %v", variables, err)

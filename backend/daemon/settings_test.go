@@ -11,7 +11,7 @@ import (
 	"github.com/forevervm/desktop/backend/api"
 )
 
-var defaults = api.Settings{NewMachines: "local", IdleSwap: "10m", CheckpointAfterIdle: "2s", CheckpointEvery: "each", KeepAllCheckpoints: "1d", KeepHourlyCheckpoints: "7d", KeepDailyCheckpoints: "90d", BinRetention: "7d", MinFreeMemoryMB: 512, UpdateCheck: "daily", Network: "public", NetworkHosts: []string{}, NetworkApproved: []string{}}
+var defaults = api.Settings{NewMachines: "local", IdleSwap: "10m", CheckpointAfterIdle: "100ms", CheckpointEvery: "each", KeepAllCheckpoints: "1d", KeepHourlyCheckpoints: "7d", KeepDailyCheckpoints: "90d", BinRetention: "7d", MinFreeMemoryMB: 512, UpdateCheck: "daily", Network: "public", NetworkHosts: []string{}, NetworkApproved: []string{}}
 
 // What is in the file holds, what is wrong in it is told, and a change holds at once and for good.
 func TestSettings(t *testing.T) {

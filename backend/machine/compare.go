@@ -165,14 +165,24 @@ func compareVariables(a, b look) (changes []VariableChange, unsure []string) {
 			changes = append(changes, VariableChange{Name: name, Change: ChangeRemoved, Before: &before})
 		default:
 			one, other := a.variableDigests[name], b.variableDigests[name]
-			if before != after || one != "" && other != "" && one != other {
+			known := one != "" && other != ""
+			switch {
+			case before.differs(after) || known && one != other:
 				changes = append(changes, VariableChange{name, ChangeChanged, &before, &after})
-			} else if one == "" || other == "" {
+			case !known:
 				unsure = append(unsure, name)
 			}
 		}
 	}
 	return changes, unsure
+}
+
+// differs says whether what is known of a variable in two states cannot be of the same value. A machine that has no time to look into tables tells less of them.
+func (v Variable) differs(other Variable) bool {
+	return v.Type != other.Type || v.Kind != other.Kind ||
+		v.Shape != "" && other.Shape != "" && v.Shape != other.Shape ||
+		v.Size >= 0 && other.Size >= 0 && v.Size != other.Size ||
+		v.Preview != "" && other.Preview != "" && v.Preview != other.Preview
 }
 
 // compareFiles compares what was seen of files, by path.

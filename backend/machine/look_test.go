@@ -15,15 +15,15 @@ func TestWhatWasSeenIsCompared(t *testing.T) {
 		return FileEntry{Kind: FilePlain, Size: size, Modified: at.Add(after)}
 	}
 	a := look{
-		variables:       map[string]Variable{"same": {Type: "int"}, "hidden": {Type: "list"}, "shape": {Shape: "1"}, "blurred": {Type: "X"}, "gone": {}, "z": {}},
-		variableDigests: map[string]string{"same": one, "hidden": one, "shape": one},
+		variables:       map[string]Variable{"same": {Type: "int"}, "hidden": {Type: "list"}, "shape": {Shape: "1"}, "blurred": {Type: "X"}, "hurried": {Type: "X", Shape: "1", Size: 8, Preview: "a"}, "gone": {}, "z": {}},
+		variableDigests: map[string]string{"same": one, "hidden": one, "shape": one, "hurried": one},
 		files:           map[string]FileEntry{"same": file(1, 0), "touched": file(1, 0), "written": file(1, 0), "perhaps": file(1, 0), "size": file(1, 0), "kind": file(1, 0), "gone": file(1, 0), "far/in": file(1, 0)},
 		fileDigests:     map[string]string{"touched": one, "written": one, "size": one},
 	}
 	b := look{
 		last:            "x", // z may be there
-		variables:       map[string]Variable{"same": {Type: "int"}, "hidden": {Type: "list"}, "shape": {Shape: "2"}, "blurred": {Type: "X"}, "new": {}},
-		variableDigests: map[string]string{"same": one, "hidden": other, "shape": one},
+		variables:       map[string]Variable{"same": {Type: "int"}, "hidden": {Type: "list"}, "shape": {Shape: "2"}, "blurred": {Type: "X"}, "hurried": {Type: "X", Size: -1}, "new": {}},
+		variableDigests: map[string]string{"same": one, "hidden": other, "shape": one, "hurried": one},
 		files:           map[string]FileEntry{"same": file(1, 0), "touched": file(1, 1), "written": file(1, 1), "perhaps": file(1, 1), "size": file(2, 0), "kind": {Kind: FileFolder}, "new": {Kind: FileLink}},
 		fileDigests:     map[string]string{"touched": one, "written": other, "size": one},
 		unseen:          []string{"far"},

@@ -15,7 +15,7 @@ import (
 // Settings are the service's policies; zero fields mean the default.
 type Settings struct {
 	IdleSwap            time.Duration // an idle machine leaves memory after this; default 10 minutes
-	CheckpointAfterIdle time.Duration // a changed machine is saved once idle for this long; default 2 s
+	CheckpointAfterIdle time.Duration // a changed machine is saved once idle for this long; default 100 ms
 	CheckpointEvery     time.Duration // at most one automatic checkpoint in this time; 0: after each piece of work; negative: only when it leaves memory
 	KeepAll             time.Duration // every automatic checkpoint is kept for this long; default 24 hours; negative: only the latest is
 	KeepHourly          time.Duration // and then one an hour, up to this age; default 7 days
@@ -32,7 +32,7 @@ type Settings struct {
 
 func (s Settings) withDefaults() Settings {
 	s.IdleSwap = cmp.Or(s.IdleSwap, 10*time.Minute)
-	s.CheckpointAfterIdle = cmp.Or(s.CheckpointAfterIdle, 2*time.Second)
+	s.CheckpointAfterIdle = cmp.Or(s.CheckpointAfterIdle, 100*time.Millisecond)
 	s.KeepAll = cmp.Or(s.KeepAll, 24*time.Hour)
 	s.KeepHourly = cmp.Or(s.KeepHourly, 7*24*time.Hour)
 	s.KeepDaily = cmp.Or(s.KeepDaily, 90*24*time.Hour)

@@ -1,12 +1,18 @@
 package blocks
 
-import "github.com/klauspost/compress/zstd"
+import (
+	"slices"
+
+	"github.com/klauspost/compress/zstd"
+)
 
 // chain is a stored list with those that it is based on. A list takes 32 bytes a page of its file, so of those in between only the names are kept.
 type chain struct {
 	ids  []ID // the list's, its base's, and so on
 	list list // the first
 	end  list // the last, which has no base
+
+	patched patchedPages
 }
 
 // chain reads a list of so many units, and what it is based on.
@@ -40,7 +46,15 @@ func (s *Store) chain(id ID, units int) (chain, error) {
 	}
 	for i := len(heads) - 1; i >= 0; i-- {
 		var err error
-		if c.list, err = parseSteps(heads[i], steps[i], c.list); err != nil {
+		c.list, err = parseSteps(heads[i], steps[i], c.list, func(id, base ID, patch []byte) {
+			if c.patched == nil {
+				c.patched = patchedPages{}
+			}
+			if _, known := c.patched[id]; !known { // what is behind a page is in a list before its own, so there is an end to it
+				c.patched[id] = patched{base, slices.Clone(patch)}
+			}
+		})
+		if err != nil {
 			return c, err
 		}
 		steps[i] = nil

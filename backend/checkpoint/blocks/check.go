@@ -168,7 +168,10 @@ func (s *Store) checkRecipe(path string, damagedBlocks map[ID]error) error {
 			}
 			at, ok := s.find(id)
 			if !ok {
-				return fmt.Errorf("%s: %w", f.Name, damaged("block %s is missing", id))
+				if err := s.checkPatched(chain.patched, id, damagedBlocks); err != nil {
+					return fmt.Errorf("%s: %w", f.Name, err)
+				}
+				continue
 			}
 			if raw := int64(at.pack.entries[at.at].raw); raw != min(Unit, f.Size-int64(j)*Unit) {
 				return fmt.Errorf("%s: %w", f.Name, damaged("block %s has another size than its place", id))
@@ -176,6 +179,23 @@ func (s *Store) checkRecipe(path string, damagedBlocks map[ID]error) error {
 		}
 	}
 	return nil
+}
+
+// checkPatched fails with ErrDamaged where a page cannot be made that is no block itself.
+func (s *Store) checkPatched(pages patchedPages, id ID, damagedBlocks map[ID]error) error {
+	d := decoders.Get().(*zstd.Decoder)
+	defer decoders.Put(d)
+	_, err := pages.page(id, func(id ID) ([]byte, error) {
+		at, ok := s.find(id)
+		switch {
+		case !ok:
+			return nil, nil
+		case damagedBlocks[id] != nil:
+			return nil, damagedBlocks[id]
+		}
+		return at.pack.read(s.disk, d, at.at)
+	})
+	return err
 }
 
 // lostSuffix is the end of the names that recipes get which cannot be restored.

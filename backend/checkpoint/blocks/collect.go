@@ -167,7 +167,8 @@ func (c *collection) need(ids list) {
 	})
 }
 
-// markList marks what a list names. Where its base is among those that are marked anyway, that is only what it does not copy from there.
+// markList marks what a list names, and what the pages are made of that it tells as patches. Where its base is among those that are marked anyway, that is only what it does
+// not copy from there, as what it has patches for is among what the base names.
 func (c *collection) markList(id ID, units int, direct map[ID]int) error {
 	at, ok := c.s.find(id)
 	if !ok {
@@ -197,6 +198,10 @@ func (c *collection) markList(id ID, units int, direct map[ID]int) error {
 	}
 	c.need(chain.ids)
 	c.need(chain.list)
+	c.need(chain.patched.roots(chain.list, func(id ID) bool {
+		_, ok := c.s.find(id)
+		return ok
+	}))
 	return nil
 }
 

@@ -150,3 +150,61 @@ func BenchmarkCollect(b *testing.B) {
 		b.StartTimer()
 	}
 }
+
+// A page becomes what it was before, after it was something else: what it is made of stays, whoever else needed that.
+func TestAPageComesBack(t *testing.T) {
+	w := newWorld(t, t.TempDir())
+	rest := make([]int, 30)
+	for i := range rest {
+		rest[i] = 10 + i
+	}
+	near := ""
+	for _, first := range []int{1, 1 + alike, 5, 1 + alike} {
+		name, err := w.put(w.s, map[string][]byte{"pages.img": pages(append([]int{first}, rest...)...)}, near)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near = name
+	}
+	w.remove("r1")
+	w.remove("r2")
+	if _, err := w.s.Collect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name := range w.content {
+		if err := w.restored(w.open(), name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What a program changes of a page costs as much as the change.
+func TestAChangeIsSmall(t *testing.T) {
+	w := newWorld(t, t.TempDir())
+	image := make([]int, 1000)
+	for i := range image {
+		image[i] = 1 + i
+	}
+	near, err := w.put(w.s, map[string][]byte{"pages.img": pages(image...)}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, before := w.packs()
+	for step := range 40 { // more than one chain of lists is long
+		for i := range 100 {
+			image[(i*7+step)%len(image)] += alike
+		}
+		if near, err = w.put(w.open(), map[string][]byte{"pages.img": pages(image...)}, near); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, after := w.packs()
+	if each := (after - before) / 40; each > 100*150 {
+		t.Errorf("a change of ten bytes in each of 100 pages takes %d bytes", each)
+	}
+	for name := range w.content {
+		if err := w.restored(w.s, name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

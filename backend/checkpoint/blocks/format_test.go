@@ -2,7 +2,9 @@ package blocks
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,9 +14,17 @@ var update = flag.Bool("update", false, "write testdata for a version that has n
 
 // A store of every version that was released can be read for ever. testdata holds, for each, its packs and a recipe whose base it needs.
 func TestEveryVersionIsReadable(t *testing.T) {
-	const version = "testdata/v1"
-	want := map[string][]byte{"pages.img": pages(1, 2, 0, 0, 4, 1, 6), "checkpoint.img": []byte("the state"), "input.bin": nil}
-	if *update {
+	t.Run("1", func(t *testing.T) {
+		readable(t, "testdata/v1", map[string][]byte{"pages.img": pages(1, 2, 0, 0, 4, 1, 6), "checkpoint.img": []byte("the state"), "input.bin": nil})
+	})
+	t.Run("2", func(t *testing.T) { // with patches
+		readable(t, "testdata/v2", map[string][]byte{"pages.img": pages(1, 2+alike, 0, 3*alike, 4, 1, 6), "checkpoint.img": []byte("the state"), "input.bin": nil})
+	})
+}
+
+func readable(t *testing.T, version string, want map[string][]byte) {
+	t.Helper()
+	if _, err := os.Stat(version); *update && errors.Is(err, fs.ErrNotExist) {
 		writeVersion(t, version, want)
 	}
 	w := newWorld(t, t.TempDir())
@@ -57,5 +67,7 @@ func writeVersion(t *testing.T, dir string, files map[string][]byte) {
 			t.Fatal(err)
 		}
 	}
-	_ = os.Remove(filepath.Join(dir, "blocks", lockName))
+	for _, lock := range []string{lockName, turnName} {
+		_ = os.Remove(filepath.Join(dir, "blocks", lock))
+	}
 }

@@ -51,8 +51,9 @@ func sealed(text []byte) []byte {
 
 func FuzzList(f *testing.F) {
 	base := list{idOf([]byte("1")), zero, idOf([]byte("2")), idOf([]byte("3"))}
-	f.Add(encodeList(base, 0, zero, nil), 4)
-	f.Add(encodeList(append(slices.Clone(base), base...), 1, ID{1}, base), 8)
+	f.Add(encodeList(base, 0, zero, nil, nil), 4)
+	f.Add(encodeList(append(slices.Clone(base), base...), 1, ID{1}, base, nil), 8)
+	f.Add(encodeList(list{base[0], {7}, {8}, base[3]}, 1, ID{1}, base, map[ID]patch{{7}: {1, []byte{3, 1, 9}}, {8}: {2, []byte{}}}), 4)
 	f.Fuzz(func(t *testing.T, b []byte, units int) {
 		units &= 1<<16 - 1 // it is not about what a large list takes
 		head, steps, err := parseListHead(b, units)
@@ -61,7 +62,7 @@ func FuzzList(f *testing.F) {
 		}
 		named := 0
 		err = literals(head, steps, func(ID) { named++ })
-		l, full := parseSteps(head, steps, base)
+		l, full := parseSteps(head, steps, base, func(_, _ ID, patch []byte) { _ = apply(make([]byte, Unit), patch) })
 		if full == nil && (len(l) != head.units || err != nil) {
 			t.Fatalf("%d for %d units; %v", len(l), head.units, err)
 		}
@@ -123,19 +124,52 @@ func FuzzPack(f *testing.F) {
 // However two lists differ, what is stored of one against the other gives it back.
 func TestLists(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		units := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) ID {
+		ids := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) ID {
 			if n := rapid.IntRange(0, 6).Draw(t, "n"); n > 0 {
 				return ID{byte(n)}
 			}
 			return zero
 		}), 0, 40)
-		base, want := list(units.Draw(t, "base")), list(units.Draw(t, "list"))
-		head, steps, err := parseListHead(encodeList(want, 1, ID{9}, base), len(want))
+		base, want := list(ids.Draw(t, "base")), list(ids.Draw(t, "list"))
+		patches := map[ID]patch{}
+		for _, id := range want {
+			if len(base) > 0 && !slices.Contains(base, id) && id[0]%2 == 0 && id != zero {
+				patches[id] = patch{rapid.IntRange(0, len(base)-1).Draw(t, "from"), []byte{0, 1, id[0]}}
+			}
+		}
+		head, steps, err := parseListHead(encodeList(want, 1, ID{9}, base, patches), len(want))
 		if err != nil || head.depth != 1 || head.base != (ID{9}) {
 			t.Fatalf("%+v, %v", head, err)
 		}
-		if got, err := parseSteps(head, steps, base); err != nil || !slices.Equal(got, want) {
-			t.Fatalf("%v for %v, %v", got, want, err)
+		told := 0
+		got, err := parseSteps(head, steps, base, func(id, of ID, b []byte) {
+			told++
+			if p := patches[id]; of != base[p.from] || !bytes.Equal(b, p.bytes) {
+				t.Errorf("the patch of %v is %v of %v, not %+v", id, b, of, p)
+			}
+		})
+		if err != nil || !slices.Equal(got, want) || told != len(patches) {
+			t.Fatalf("%v for %v, %d patches for %d, %v", got, want, told, len(patches), err)
+		}
+	})
+}
+
+// However two pages differ, the patch makes the one of the other, or there is none.
+func TestPatches(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		base := page(rapid.IntRange(0, 5).Draw(t, "base"))
+		want := bytes.Clone(base)
+		for range rapid.IntRange(0, 300).Draw(t, "changes") {
+			at := rapid.IntRange(0, Unit-1).Draw(t, "at")
+			want[at] += byte(rapid.IntRange(0, 2).Draw(t, "by"))
+		}
+		change := diff(base, want)
+		if change == nil {
+			return
+		}
+		got := bytes.Clone(base)
+		if err := apply(got, change); err != nil || !bytes.Equal(got, want) || len(change) > largestPatch {
+			t.Fatalf("%d bytes make another page, %v", len(change), err)
 		}
 	})
 }

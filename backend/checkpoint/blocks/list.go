@@ -12,13 +12,15 @@ var zero ID
 
 // A list is stored as a block of its own, as steps that make it; most of them by copying from another list, its base. See FORMAT.md.
 const (
-	listVersion = 1
+	// listVersion is the present one. A list without patches is written as of version 1, which older programs read.
+	listVersion = 2
 	// maxDepth is how many lists have to be read for one, at most, beside the one at the end of the chain.
 	maxDepth = 16
 
 	stepIDs   = 0 // these blocks
 	stepZeros = 1 // so many zeros
 	stepCopy  = 2 // so many of the base, from there on
+	stepPatch = 3 // so many pages, each as what is different in it from one of the base
 )
 
 // listHead is the beginning of a stored list.
@@ -28,9 +30,9 @@ type listHead struct {
 	units int // how many blocks it names
 }
 
-// encodeList writes l as steps from base, which is nil for none.
-func encodeList(l list, depth int, baseID ID, base list) []byte {
-	b := []byte{listVersion, byte(depth)}
+// encodeList writes l as steps from base, which is nil for none. Pages that have a patch are written as that, where they come first.
+func encodeList(l list, depth int, baseID ID, base list, patches map[ID]patch) []byte {
+	b := []byte{1, byte(depth)}
 	if depth > 0 {
 		b = append(b, baseID[:]...)
 	}
@@ -39,12 +41,33 @@ func encodeList(l list, depth int, baseID ID, base list) []byte {
 	var where map[ID]int // in base; made when it is needed
 	at := 0              // where the last copy ended in base
 	literal := 0         // where blocks begin that are in no step yet
+	patched := map[ID]bool{}
+	isPatch := func(id ID) bool { return patches[id].bytes != nil && !patched[id] }
 	flush := func(end int) {
-		if end > literal {
-			step(stepIDs, end-literal)
-			for _, id := range l[literal:end] {
-				b = append(b, id[:]...)
+		for literal < end {
+			n := 1
+			if !isPatch(l[literal]) {
+				for literal+n < end && !isPatch(l[literal+n]) {
+					n++
+				}
+				step(stepIDs, n)
+				for _, id := range l[literal : literal+n] {
+					b = append(b, id[:]...)
+				}
+				literal += n
+				continue
 			}
+			b[0] = listVersion
+			patched[l[literal]] = true
+			for literal+n < end && isPatch(l[literal+n]) {
+				patched[l[literal+n]] = true
+				n++
+			}
+			step(stepPatch, n)
+			for _, id := range l[literal : literal+n] {
+				b = patches[id].append(b, id)
+			}
+			literal += n
 		}
 	}
 	for i := 0; i < len(l); {
@@ -99,7 +122,7 @@ func parseListHead(b []byte, units int) (h listHead, steps []byte, err error) {
 	if len(b) > 0 && b[0] > listVersion {
 		return h, nil, fmt.Errorf("a list of blocks: %w", ErrVersion)
 	}
-	if len(b) < 2 || b[0] != listVersion || b[1] > maxDepth {
+	if len(b) < 2 || b[0] == 0 || b[1] > maxDepth {
 		return h, nil, damaged("a list of blocks is none")
 	}
 	h.depth, b = int(b[1]), b[2:]
@@ -121,8 +144,8 @@ func parseListHead(b []byte, units int) (h listHead, steps []byte, err error) {
 // maxUnits bounds a file: one of 64 GiB, whose list takes half a GiB of memory.
 const maxUnits = 1 << 24
 
-// parseSteps makes the list of h from its steps and its base.
-func parseSteps(h listHead, b []byte, base list) (list, error) {
+// parseSteps makes the list of h from its steps and its base, and gives each page that it tells as a patch to patched, whose bytes are part of b.
+func parseSteps(h listHead, b []byte, base list, patched func(id, base ID, patch []byte)) (list, error) {
 	l := make(list, 0, min(h.units, len(b)/len(ID{})+len(base)+1<<10)) // whatever is claimed
 	for len(b) > 0 {
 		v, size := binary.Uvarint(b)
@@ -151,8 +174,19 @@ func parseSteps(h listHead, b []byte, base list) (list, error) {
 			}
 			b = b[size:]
 			l = append(l, base[from:from+n]...)
-		default:
-			return nil, damaged("a list of blocks has an unknown step")
+		case stepPatch:
+			for range n {
+				id, from, patch, rest, err := parsePatch(b)
+				if err != nil {
+					return nil, err
+				}
+				if from >= uint64(len(base)) {
+					return nil, damaged("a list of blocks changes what is not there")
+				}
+				l = append(l, id)
+				patched(id, base[from], patch)
+				b = rest
+			}
 		}
 	}
 	if len(l) != h.units {
@@ -187,8 +221,15 @@ func literals(h listHead, b []byte, each func(ID)) error {
 				return damaged("a list of blocks is cut off")
 			}
 			b = b[size:]
-		default:
-			return damaged("a list of blocks has an unknown step")
+		case stepPatch:
+			for range n {
+				id, _, _, rest, err := parsePatch(b)
+				if err != nil {
+					return err
+				}
+				each(id)
+				b = rest
+			}
 		}
 	}
 	return nil

@@ -25,8 +25,9 @@ func (s *Store) Put(ctx context.Context, dir string, names []string, near, recip
 		return Recipe{}, err
 	}
 	defer release()
-	w := putting{s: s, ctx: ctx, pack: packer{disk: s.disk, dir: s.dir}, fresh: map[ID]bool{}, encoder: newEncoder()}
+	w := putting{s: s, ctx: ctx, pack: packer{disk: s.disk, dir: s.dir}, fresh: map[ID]bool{}, encoder: newEncoder(), decoder: decoders.Get().(*zstd.Decoder)}
 	defer w.pack.abort()
+	defer decoders.Put(w.decoder)
 	if near != "" {
 		w.near, err = ReadRecipe(near)
 		if err != nil && !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrVersion) && !errors.Is(err, fs.ErrNotExist) {
@@ -69,6 +70,7 @@ type putting struct {
 	pack    packer
 	fresh   map[ID]bool // what was added
 	encoder *zstd.Encoder
+	decoder *zstd.Decoder
 	buffer  []byte // for what is compressed
 }
 
@@ -96,6 +98,7 @@ func (w *putting) file(path string) (File, error) {
 		return f, fmt.Errorf("%w: it is no file, or too large", ErrDamaged)
 	}
 	l := make(list, 0, f.units())
+	base := w.base(f.Name)
 	chunk := make([]byte, segment)
 	for done := int64(0); done < f.Size; {
 		w.s.rush.wait(w.ctx)
@@ -118,16 +121,126 @@ func (w *putting) file(path string) (File, error) {
 		}
 		for i, at := range w.s.findAll(l[from:]) {
 			id := l[from+i]
-			if at.pack != nil || id == zero || w.fresh[id] {
+			near := base.follow(id)
+			if at.pack != nil || id == zero || w.fresh[id] || w.told(&base, near, id) {
 				continue
 			}
-			if err := w.add(id, chunk[i*Unit:min(n, (i+1)*Unit)]); err != nil {
+			b := chunk[i*Unit : min(n, (i+1)*Unit)]
+			if w.patch(&base, near, id, b) {
+				continue
+			}
+			if err := w.add(id, b); err != nil {
 				return f, err
 			}
 		}
 	}
-	f.List, err = w.list(f, l)
+	f.List, err = w.list(&base, l)
 	return f, err
+}
+
+// nearby is the list that the list of a file is told as steps from, and how far the two have been followed; the zero value is none.
+type nearby struct {
+	last  chain // of the file of that name nearby
+	id    ID    // the base
+	list  list  // its blocks
+	depth int   // of who is based on it
+	pages patchedPages
+
+	at      int        // where in list what comes next is, as a rule
+	where   map[ID]int // in list; made when it is needed
+	patches map[ID]patch
+	size    int  // of patches, in bytes
+	relied  bool // on pages that are no blocks: the file's list cannot do without the base
+}
+
+// base finds the list that a file's is based on: that of the file of that name nearby, or the end of its chain where that is long.
+func (w *putting) base(name string) nearby {
+	for i := range w.near.Files {
+		n := &w.near.Files[i]
+		if n.Name != name || n.Size == 0 {
+			continue
+		}
+		c, err := w.s.chain(n.List, n.units())
+		if err != nil {
+			break // it is damaged: this one is not to be
+		}
+		b := nearby{last: c, id: n.List, list: c.list, depth: len(c.ids), pages: c.patched, patches: map[ID]patch{}}
+		if b.depth > maxDepth {
+			b.id, b.list, b.depth, b.pages = c.ids[len(c.ids)-1], c.end, 1, nil
+		}
+		return b
+	}
+	return nearby{}
+}
+
+// follow goes on by one block of the file, and returns where in the base that is which it has taken the place of, or how long the base is.
+func (b *nearby) follow(id ID) int {
+	at := b.at
+	b.at++
+	if at < len(b.list) && b.list[at] == id || len(b.list) == 0 || id == zero {
+		return at
+	}
+	if b.where == nil {
+		b.where = make(map[ID]int, len(b.list))
+		for i, id := range slices.Backward(b.list) {
+			b.where[id] = i
+		}
+	}
+	if moved, ok := b.where[id]; ok { // something has come in between, or is gone
+		b.at = moved + 1
+		return moved
+	}
+	return min(at, len(b.list))
+}
+
+// told says whether a page that is no block needs not be kept: it has a patch already, or the base has it at near, and what it is made of is there. One that only lists behind
+// the base have is kept anew, as collecting follows a list's own names and its base's, and no others.
+func (w *putting) told(b *nearby, near int, id ID) bool {
+	if _, ok := b.patches[id]; ok {
+		return true
+	}
+	if near >= len(b.list) || b.list[near] != id {
+		return false
+	}
+	for next := id; ; {
+		p, ok := b.pages[next]
+		if !ok {
+			return false
+		}
+		if _, there := w.s.find(p.base); there || p.base == zero {
+			b.relied = true
+			return true
+		}
+		next = p.base
+	}
+}
+
+// patch keeps a page as what is different in it from the one of the base at near, if that is another, and little.
+func (w *putting) patch(b *nearby, near int, id ID, page []byte) bool {
+	if near >= len(b.list) || b.list[near] == id || len(page) != Unit || len(b.patches) >= mostPatches || b.size >= mostPatchBytes {
+		return false
+	}
+	old, err := b.pages.page(b.list[near], w.block)
+	if err != nil {
+		return false // it is damaged: nothing is to depend on it
+	}
+	change := diff(old, page)
+	if change == nil {
+		return false
+	}
+	b.patches[id] = patch{near, change}
+	b.size += len(change)
+	b.relied = true
+	return true
+}
+
+// block is the bytes of a block; nil where it is none.
+func (w *putting) block(id ID) ([]byte, error) {
+	at, ok := w.s.find(id)
+	if !ok {
+		return nil, nil
+	}
+	return at.pack.read(w.s.disk, w.decoder, at.at)
 }
 
 // add stores a block.
@@ -140,27 +253,14 @@ func (w *putting) add(id ID, b []byte) error {
 	return w.pack.add(id, plain, len(b), b)
 }
 
-// list stores a list: as what has changed against the file of that name nearby, or against the end of its chain, or as a whole.
-func (w *putting) list(f File, l list) (ID, error) {
-	whole := encodeList(l, 0, zero, nil)
-	best := whole
-	for i := range w.near.Files {
-		n := &w.near.Files[i]
-		if n.Name != f.Name || n.Size == 0 {
-			continue
-		}
-		c, err := w.s.chain(n.List, n.units())
-		if err != nil {
-			break // it is damaged: this one is not to be
-		}
-		if slices.Equal(c.list, l) {
-			return n.List, nil
-		}
-		base, baseList, depth := n.List, c.list, len(c.ids)
-		if depth > maxDepth {
-			base, baseList, depth = c.ids[len(c.ids)-1], c.end, 1
-		}
-		if b := encodeList(l, depth, base, baseList); len(b) < len(whole)/2 {
+// list stores a list: as what has changed against its base, or as a whole.
+func (w *putting) list(base *nearby, l list) (ID, error) {
+	if len(base.last.ids) > 0 && slices.Equal(base.last.list, l) {
+		return base.last.ids[0], nil
+	}
+	best := encodeList(l, 0, zero, nil, nil)
+	if base.depth > 0 {
+		if b := encodeList(l, base.depth, base.id, base.list, base.patches); base.relied || len(b) < len(best)/2 {
 			best = b
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 )
 
-// Version is that of packs, lists and recipes.
+// Version is that of packs and recipes.
 const Version = 1
 
 const maxRecipe = 256 << 10

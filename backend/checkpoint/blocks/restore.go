@@ -70,7 +70,7 @@ func (s *Store) restoreFile(ctx context.Context, f *File, path string) (err erro
 	if err := out.Truncate(f.Size); err != nil { // what is not written are zeros
 		return err
 	}
-	return s.writeAll(ctx, chain.list, f.Size, out, runtime.GOMAXPROCS(0), func(context.Context) {})
+	return s.writeAll(ctx, chain.list, chain.patched, f.Size, out, runtime.GOMAXPROCS(0), func(context.Context) {})
 }
 
 // Verify reads everything that the files of a recipe are made of, and fails with ErrDamaged where they could not be restored. What it has read is not
@@ -92,7 +92,7 @@ func (s *Store) Verify(ctx context.Context, r Recipe) error {
 		}
 		chain, err := s.chain(f.List, f.units())
 		if err == nil {
-			err = s.verify(ctx, chain.list, f.Size)
+			err = s.verify(ctx, chain.list, chain.patched, f.Size)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.Name, s.explain(err))
@@ -101,14 +101,14 @@ func (s *Store) Verify(ctx context.Context, r Recipe) error {
 	return nil
 }
 
-func (s *Store) verify(ctx context.Context, l list, size int64) error {
+func (s *Store) verify(ctx context.Context, l list, pages patchedPages, size int64) error {
 	left := slices.Clone(l)
 	s.each(left, func(id *ID, at place) {
 		if at.pack != nil && at.pack.sound.has(int(at.at)) {
 			*id = zero
 		}
 	})
-	if err := s.writeAll(ctx, left, size, nowhere{}, 1, s.rush.wait); err != nil {
+	if err := s.writeAll(ctx, left, pages, size, nowhere{}, 1, s.rush.wait); err != nil {
 		return err
 	}
 	s.each(left, func(_ *ID, at place) {
@@ -140,13 +140,13 @@ type nowhere struct{}
 
 func (nowhere) WriteAt(b []byte, _ int64) (int, error) { return len(b), nil }
 
-// writeAll writes the blocks of l, a file of size bytes, on so many processors; on one, it is the caller's own goroutine that does. It calls wait before
+// writeAll writes the blocks and pages of l, a file of size bytes, on so many processors; on one, it is the caller's own goroutine that does. It calls wait before
 // each MiB.
-func (s *Store) writeAll(ctx context.Context, l list, size int64, out io.WriterAt, processors int, wait func(context.Context)) error {
+func (s *Store) writeAll(ctx context.Context, l list, pages patchedPages, size int64, out io.WriterAt, processors int, wait func(context.Context)) error {
 	var next atomic.Int64
 	var failed atomic.Pointer[error]
 	work := func() {
-		w := restoring{s: s, out: out, size: size, decoder: decoders.Get().(*zstd.Decoder)}
+		w := restoring{s: s, out: out, size: size, pages: pages, decoder: decoders.Get().(*zstd.Decoder)}
 		defer w.done()
 		for failed.Load() == nil {
 			from := int(next.Add(piece)) - piece
@@ -177,6 +177,7 @@ type restoring struct {
 	s       *Store
 	out     io.WriterAt
 	size    int64
+	pages   patchedPages
 	decoder *zstd.Decoder
 
 	name   string // of pack
@@ -203,7 +204,15 @@ func (w *restoring) piece(l list, from, to int) error {
 		// What lies one after another is read, and written, in one go.
 		first := places[i-from]
 		if first.pack == nil {
-			return damaged("block %s is missing", l[i])
+			page, err := w.pages.page(l[i], w.block)
+			if err != nil {
+				return err
+			}
+			if _, err := w.out.WriteAt(page, int64(i)*Unit); err != nil {
+				return err
+			}
+			i++
+			continue
 		}
 		n := 1
 		for i+n < to && places[i+n-from] == (place{first.pack, first.at + int32(n)}) {
@@ -217,18 +226,50 @@ func (w *restoring) piece(l list, from, to int) error {
 	return nil
 }
 
+// open has a pack open, the only one.
+func (w *restoring) open(p *pack) (err error) {
+	if w.name == p.name {
+		return nil
+	}
+	if w.pack != nil {
+		w.pack.Close()
+	}
+	if w.pack, err = w.s.disk.Open(p.path); err != nil {
+		w.name, w.pack = "", nil
+		return refused("the pack "+p.name, err)
+	}
+	w.name = p.name
+	return nil
+}
+
+// block is the bytes of a block, good until the next call; nil where it is none.
+func (w *restoring) block(id ID) ([]byte, error) {
+	at, ok := w.s.find(id)
+	if !ok {
+		return nil, nil
+	}
+	if err := w.open(at.pack); err != nil {
+		return nil, err
+	}
+	e := &at.pack.entries[at.at]
+	if cap(w.stored) < int(e.stored) {
+		w.stored = make([]byte, e.stored)
+	}
+	w.stored = w.stored[:e.stored]
+	if err := at.pack.readAt(w.pack, w.stored, int64(e.offset)+int64(headerSize)); err != nil {
+		return nil, err
+	}
+	var err error
+	if w.raw, err = e.unpack(w.decoder, w.stored, w.raw[:0]); err != nil {
+		return nil, fmt.Errorf("the pack %s: %w", at.pack.name, err)
+	}
+	return w.raw, nil
+}
+
 // run writes n blocks of a pack from first on.
 func (w *restoring) run(first place, n int, offset int64) error {
-	if w.name != first.pack.name {
-		if w.pack != nil {
-			w.pack.Close()
-		}
-		var err error
-		if w.pack, err = w.s.disk.Open(first.pack.path); err != nil {
-			w.name, w.pack = "", nil
-			return refused("the pack "+first.pack.name, err)
-		}
-		w.name = first.pack.name
+	if err := w.open(first.pack); err != nil {
+		return err
 	}
 	entries := first.pack.entries[first.at : int(first.at)+n]
 	start := int64(entries[0].offset)

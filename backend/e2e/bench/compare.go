@@ -41,6 +41,9 @@ func compare(out *tabwriter.Writer, d *daemon, root string, rounds int) error {
 		if err := foreverVM(d, ours); err != nil {
 			return fmt.Errorf("ForeverVM: %w", err)
 		}
+		if err := d.rests(); err != nil { // what it saves takes nothing from Jupyter
+			return err
+		}
 		if err := jupyterRound(root, theirs); err != nil {
 			return fmt.Errorf("jupyter: %w", err)
 		}

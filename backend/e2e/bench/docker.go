@@ -22,7 +22,7 @@ const (
 
 // inDocker measures machines in Docker, against the same Python and libraries in a plain container of the same Docker, which forgets
 // everything at its end. It takes the Docker that FOREVERVM_TEST_DOCKER names or, as root, starts one; where there is none, it says so.
-func inDocker(out *tabwriter.Writer, bin, root string, rounds int) error {
+func inDocker(out *tabwriter.Writer, bin, root string, rounds, instructions int) error {
 	docker, err := dockertest.Start()
 	if err != nil {
 		fmt.Fprintf(out, "in Docker: not measured: %v\n", err)
@@ -108,7 +108,8 @@ func inDocker(out *tabwriter.Writer, bin, root string, rounds int) error {
 		a, b := median(row.ours), median(row.theirs)
 		fmt.Fprintf(out, "%s\t%s\t%s\t%.2f\t%s\n", row.name, ms(a), ms(b), a/b, row.aim)
 	}
-	return nil
+	fmt.Fprintln(out)
+	return session(out, d, "in Docker", instructions)
 }
 
 // startIn starts a daemon whose machines are in this Docker.

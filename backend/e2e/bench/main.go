@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command bench measures the built programs: against Jupyter with the same Python and libraries, alone, with large transfers, as the way to a hosted machine, and in
-// Docker against `docker run`. It prints medians and ratios as a table. `make bench` runs it; it needs Linux, user namespaces and about ten minutes, and for the last part a Docker
+// Command bench measures the built programs: against Jupyter with the same Python and libraries, alone, in a long session whose every state is brought back, with large transfers, as the way to a hosted
+// machine, and in Docker against `docker run`. It prints medians and ratios as a table. `make bench` runs it; it needs Linux, user namespaces and about twenty minutes, and for the last part a Docker
 // (FOREVERVM_TEST_DOCKER) or root, who can start one.
 package main
 
@@ -23,15 +23,16 @@ func main() {
 	bin := flag.String("bin", "build/bin", "what `make build` left")
 	cache := flag.String("cache", "build/cache/bench", "where Jupyter and the unpacked image are kept between runs")
 	rounds := flag.Int("rounds", 5, "rounds of each comparison")
-	only := flag.String("only", "", "measure only this: jupyter, alone, carry, hosted or docker")
+	only := flag.String("only", "", "measure only this: jupyter, alone, session, carry, hosted or docker")
+	instructions := flag.Int("instructions", 200, "of a session")
 	flag.Parse()
-	if err := measure(*bin, *cache, *rounds, *only); err != nil {
+	if err := measure(*bin, *cache, *rounds, *instructions, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func measure(bin, cache string, rounds int, only string) error {
+func measure(bin, cache string, rounds, instructions int, only string) error {
 	bin, err := filepath.Abs(bin)
 	if err != nil {
 		return err
@@ -53,6 +54,9 @@ func measure(bin, cache string, rounds int, only string) error {
 			return native(bin, func(d *daemon) error { return compare(out, d, root, rounds) })
 		}},
 		{"alone", func(out *tabwriter.Writer) error { return native(bin, func(d *daemon) error { return alone(out, d) }) }},
+		{"session", func(out *tabwriter.Writer) error {
+			return native(bin, func(d *daemon) error { return session(out, d, "without Docker", instructions) })
+		}},
 		{"carry", func(out *tabwriter.Writer) error { return native(bin, func(d *daemon) error { return carry(out, d) }) }},
 		{"hosted", func(out *tabwriter.Writer) error { return throughDaemon(out, bin) }},
 		{"docker", func(out *tabwriter.Writer) error {
@@ -60,7 +64,7 @@ func measure(bin, cache string, rounds int, only string) error {
 			if err != nil {
 				return err
 			}
-			return inDocker(out, bin, root, rounds)
+			return inDocker(out, bin, root, rounds, instructions)
 		}},
 	} {
 		if only != "" && only != part.name {

@@ -1427,7 +1427,7 @@ export interface components {
       new_machines: 'local' | 'hosted';
       /** @description An idle machine leaves memory after this; 1s to 3650d, default 10m */
       idle_swap: string;
-      /** @description A changed machine is saved once idle for this long; 100ms to 1d, default 2s */
+      /** @description A changed machine is saved once idle for this long; 100ms to 1d, default 100ms */
       checkpoint_after_idle: string;
       /** @description How often a machine that works is saved by itself: each (after each piece of work, and every two seconds where one instruction follows on another; default), at most once in a time from 1s to 1d, or manual (only when it leaves memory) */
       checkpoint_every: string;
