@@ -77,7 +77,7 @@ bench: build
 	go run ./backend/e2e/bench
 	cd frontend && npm run --silent bench
 
-# The long runs: the Rust SDK, git in a machine, a hundred rounds of kill -9, a thousand stories of a machine, a thousand instructions over a bad network, and fuzzing of what reads untrusted bytes.
+# The long runs: the Rust SDK, git in a machine, a hundred rounds of kill -9, a thousand stories of a machine, ten thousand crashes of the store, a thousand instructions over a bad network, and fuzzing of what reads untrusted bytes.
 soak: build
 	build/deps test
 	build/deps soak
@@ -86,6 +86,7 @@ soak: build
 	FOREVERVM_LONG=true go test -count 1 -timeout 20m -run '^TestConformance$$/^Network$$' -v ./backend/engine/native
 	FOREVERVM_ROUNDS=100 go test -count 1 -timeout 60m -run TestKillNine -v ./backend/e2e
 	go test -count 1 -timeout 60m -run TestWhateverHappens ./backend/machine -rapid.checks 1000
+	go test -count 1 -timeout 60m -run TestNothingIsLost ./backend/checkpoint/blocks -rapid.checks 2000
 	FOREVERVM_INSTRUCTIONS=1000 CI=true go test -count 1 -timeout 60m -run TestHostedMachines -v ./backend/hosted
 	build/fuzz 2m
 
@@ -127,7 +128,7 @@ dist-test:
 docker-image: build
 	go run ./backend/engine/docker/imagetool -o $(BIN)/forevervm-sandbox.oci.tar $(BIN) $(PARTS)
 
-# The parts for ARM, in build/bin/arm64: built on another processor by emulating one, which takes an hour or more. A release builds them on ARM.
+# The parts for ARM, in build/bin/arm64. On another processor some steps emulate one (qemu-user-static, binfmt-support), which takes half an hour. A release builds them on ARM.
 arm64:
 	GOARCH=arm64 $(WITHOUT_C) $(GO_BUILD) -o $(BIN)/arm64/supervisor ./backend/cmd/supervisor
 	GOARCH=arm64 build/runsc/build ../bin/arm64/runsc

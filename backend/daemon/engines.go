@@ -8,26 +8,36 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/forevervm/desktop/backend/engine/docker"
+	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/engine/native"
 	"github.com/forevervm/desktop/backend/machine"
 )
 
 // engines are those of this computer. One that cannot work here is among them all the same: its Check says what is missing.
 func (d *daemon) engines() (map[string]machine.Engine, error) {
-	executable, err := d.executable()
+	supervisor, runsc, images, err := d.parts()
 	if err != nil {
 		return nil, err
 	}
-	bin := filepath.Dir(executable)
-	supervisor, runsc, images := filepath.Join(bin, "supervisor"), filepath.Join(bin, "runsc"), filepath.Join(bin, "image")
 	return map[string]machine.Engine{
 		native.Name: native.New(native.Config{Supervisor: supervisor, Runsc: runsc, Images: images, Data: d.dirs.Data, Log: d.log}),
 		docker.Name: docker.New(docker.Config{
 			Supervisor: supervisor, Runsc: runsc, Images: images, Data: d.dirs.Data, Registry: os.Getenv("FOREVERVM_REGISTRY"), Log: d.log,
 		}),
 	}, nil
+}
+
+// parts are what sandboxes are made of, where they are installed: two programs, and the folder of images.
+func (d *daemon) parts() (supervisor, runsc, images string, err error) {
+	executable, err := d.executable()
+	if err != nil {
+		return "", "", "", err
+	}
+	bin := filepath.Dir(executable)
+	return filepath.Join(bin, "supervisor"), filepath.Join(bin, "runsc"), filepath.Join(bin, "image"), nil
 }
 
 // ofSystem is the engine that belongs to this system. What is wrong with it is what a person should hear of where none works.
@@ -59,7 +69,32 @@ func (d *daemon) prepare(ctx context.Context, engines map[string]machine.Engine,
 			}
 		})
 	}
+	all.Go(func() { d.keepParts(ctx) })
 	return all.Wait
+}
+
+// keepPartsAfter is how long after the daemon's start it keeps copies of what sandboxes are made of: that takes a processor for some seconds. It does so again each keepPartsEvery.
+const (
+	keepPartsAfter = 3 * time.Minute
+	keepPartsEvery = 24 * time.Hour
+)
+
+// keepParts sees to it that machines can be brought into memory after an update, too, whose image and runsc are others.
+func (d *daemon) keepParts(ctx context.Context) {
+	for wait := keepPartsAfter; ; wait = keepPartsEvery {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		_, runsc, images, err := d.parts()
+		if err == nil {
+			err = local.NewStore(local.Config{Runsc: runsc, Images: images, Data: d.dirs.Data, Log: d.log}).KeepParts(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			d.log.Warn("after an update, machines that are there now may not come into memory", "err", err)
+		}
+	}
 }
 
 // executable is the forevervm program: this one, or the one in the folder that was given. What it needs lies beside it.

@@ -89,7 +89,7 @@ func (e *Engine) Start(ctx context.Context, spec machine.StartSpec) (machine.San
 		return nil, err
 	}
 	defer e.store.Rush()()
-	parts, err := e.store.Parts(spec.Image)
+	parts, err := e.store.PartsFor(ctx, spec.Image, spec.ID, spec.Checkpoint)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,88 @@
+//go:build linux
+
+package native
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/sandbox/link"
+)
+
+// An update brings another runsc. Machines that were saved before come into memory all the same, by a copy of the one that saved them, which goes when no machine needs it any more.
+func TestAMachineOutlivesItsSandbox(t *testing.T) {
+	data, now := t.TempDir(), newEngine(t, t.TempDir())
+	program, err := os.ReadFile(now.cfg.Runsc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := now.cfg
+	cfg.Data, cfg.Runsc = data, filepath.Join(t.TempDir(), "runsc")
+	if err := os.WriteFile(cfg.Runsc, append(program, 0), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	before := New(cfg)
+	t.Cleanup(func() { _ = before.Close() })
+	box := startNew(t, before, "m")
+	run(t, box, 0, "x = 42; x")
+	saved, err := box.Stop(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range box.Frames() {
+	}
+	<-box.Ended()
+	if err := before.store.KeepParts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(before.Close(), os.Remove(cfg.Runsc)); err != nil {
+		t.Fatal(err)
+	}
+
+	cfg.Runsc = now.cfg.Runsc
+	after := New(cfg)
+	t.Cleanup(func() { _ = after.Close() })
+	spec := machine.StartSpec{ID: "m", Name: "test", Image: "base", MemoryMB: 512, Life: "next", Checkpoint: saved.ID}
+	again, err := after.Start(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x := run(t, again.(*link.Sandbox), 1, "x"); x != "42" {
+		t.Errorf("x is %s", x)
+	}
+	again.Kill()
+	for range again.Frames() {
+	}
+	<-again.Ended()
+
+	kept := func() (names []string) {
+		err := filepath.WalkDir(filepath.Join(data, "parts"), func(path string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				names = append(names, filepath.Base(path))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(names)
+		return names
+	}
+	if got, want := kept(), []string{"base.erofs.zst", "lock", "runsc", "runsc.zst"}; !slices.Equal(got, want) {
+		t.Errorf("kept are %q", got)
+	}
+	if err := after.store.DeleteCheckpoint("m", saved.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := after.store.KeepParts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := kept(), []string{"lock"}; !slices.Equal(got, want) {
+		t.Errorf("when no machine needs them, kept are %q", got)
+	}
+}
