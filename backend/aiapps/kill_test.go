@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,6 +50,13 @@ func TestAKillAnywhereLosesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary) // where others' programs look, too
+	defer func() {
+		if left, err := os.ReadDir(temporary); err != nil || slices.ContainsFunc(left, func(e os.DirEntry) bool { return !e.IsDir() }) {
+			t.Errorf("among temporary files are left %v, %v", left, err)
+		}
+	}()
 	for _, what := range []string{"connect", "disconnect"} {
 		t.Run(what, func(t *testing.T) {
 			child := func(d *desk, arguments ...string) (string, error) {

@@ -4,13 +4,15 @@ package home
 
 import (
 	"os"
+	"path/filepath"
 
 	"github.com/google/renameio/v2"
 )
 
 // WritePrivate replaces a file all at once with one that only the user may read.
 func WritePrivate(path string, data []byte) error {
-	return renameio.WriteFile(path, data, 0o600, renameio.IgnoreUmask())
+	// Beside it, and not where all programs' temporary files are: a kill leaves what is half written.
+	return renameio.WriteFile(path, data, 0o600, renameio.IgnoreUmask(), renameio.WithTempDir(filepath.Dir(path)))
 }
 
 // read returns what is in a file that may be replaced meanwhile.

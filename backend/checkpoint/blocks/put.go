@@ -202,7 +202,8 @@ func (w *putting) told(b *nearby, near int, id ID) bool {
 	if near >= len(b.list) || b.list[near] != id {
 		return false
 	}
-	for next := id; ; {
+	next := id
+	for range maxDepth + 1 {
 		p, ok := b.pages[next]
 		if !ok {
 			return false
@@ -213,6 +214,7 @@ func (w *putting) told(b *nearby, near int, id ID) bool {
 		}
 		next = p.base
 	}
+	return false
 }
 
 // patch keeps a page as what is different in it from the one of the base at near, if that is another, and little.
