@@ -84,14 +84,20 @@ func (f Folder) Load(id string) (Manifest, error) {
 
 // List returns the whole checkpoints, oldest first. Damaged ones are left out.
 func (f Folder) List() ([]Manifest, error) {
+	list, _, err := f.ListAll()
+	return list, err
+}
+
+// ListAll is List, and says whether none was left out.
+func (f Folder) ListAll() (list []Manifest, all bool, err error) {
 	entries, err := os.ReadDir(string(f))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, true, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	var list []Manifest
+	all = true
 	there := map[string]bool{}
 	for _, e := range entries {
 		if id := strings.TrimSuffix(e.Name(), recipeSuffix); ValidID(id) {
@@ -99,12 +105,15 @@ func (f Folder) List() ([]Manifest, error) {
 		}
 	}
 	for id := range there {
-		if m, err := f.Load(id); err == nil {
-			list = append(list, m)
+		m, err := f.Load(id)
+		if err != nil {
+			all = false
+			continue
 		}
+		list = append(list, m)
 	}
 	slices.SortFunc(list, func(a, b Manifest) int { return strings.Compare(a.ID, b.ID) })
-	return list, nil
+	return list, all, nil
 }
 
 // Pending is a checkpoint being written.

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -73,23 +74,32 @@ func (d *daemon) prepare(ctx context.Context, engines map[string]machine.Engine,
 	return all.Wait
 }
 
-// keepPartsAfter is how long after the daemon's start it keeps copies of what sandboxes are made of: that takes a processor for some seconds. It does so again each keepPartsEvery.
+// keepPartsAfter is how long after the daemon's start it sees for the first time whether copies of what sandboxes are made of are to be kept, which takes a processor for some
+// seconds; from then on it does so each keepPartsEvery, and each forgetPartsEvery whether some can go.
 const (
-	keepPartsAfter = 3 * time.Minute
-	keepPartsEvery = 24 * time.Hour
+	keepPartsAfter   = 3 * time.Minute
+	keepPartsEvery   = 5 * time.Minute
+	forgetPartsEvery = 24 * time.Hour
 )
 
 // keepParts sees to it that machines can be brought into memory after an update, too, whose image and runsc are others.
 func (d *daemon) keepParts(ctx context.Context) {
+	_, runsc, images, err := d.parts()
+	if err != nil {
+		return // and there are no engines
+	}
+	parts := local.NewStore(local.Config{Runsc: runsc, Images: images, Data: d.dirs.Data, Log: d.log})
+	var forgot time.Time
 	for wait := keepPartsAfter; ; wait = keepPartsEvery {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(wait):
 		}
-		_, runsc, images, err := d.parts()
-		if err == nil {
-			err = local.NewStore(local.Config{Runsc: runsc, Images: images, Data: d.dirs.Data, Log: d.log}).KeepParts(ctx)
+		err := parts.KeepParts(ctx)
+		if time.Since(forgot) >= forgetPartsEvery {
+			forgot = time.Now()
+			err = errors.Join(err, parts.ForgetParts())
 		}
 		if err != nil && ctx.Err() == nil {
 			d.log.Warn("after an update, machines that are there now may not come into memory", "err", err)

@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -39,7 +40,7 @@ type world struct {
 	exchange machine.Exchange
 }
 
-// inTime runs a test in a bubble of its own time.
+// inTime runs a test in a bubble of its own time, in which there is a moment, two seconds, between an instruction and its save.
 func inTime(t *testing.T, f func(w *world)) {
 	inTimeWith(t, machine.Settings{}, f)
 }
@@ -47,6 +48,7 @@ func inTime(t *testing.T, f func(w *world)) {
 func inTimeWith(t *testing.T, settings machine.Settings, f func(w *world)) {
 	t.Helper()
 	dir := t.TempDir()
+	settings.CheckpointAfterIdle = cmp.Or(settings.CheckpointAfterIdle, 2*time.Second)
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, ctx: t.Context(), dir: dir, engine: newScript(), settings: settings}
 		w.open()

@@ -2,6 +2,7 @@ package blocks
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -273,6 +274,17 @@ func TestNothingIsLost(t *testing.T) {
 		rt.Repeat(map[string]func(*rapid.T){
 			"put": func(rt *rapid.T) {
 				if _, err := w.put(rapid.SampledFrom(stores).Draw(rt, "store"), files(), near()); err != nil {
+					rt.Fatal(err)
+				}
+			},
+			"put what was before": func(rt *rapid.T) { // as who goes back does
+				names := known()
+				if len(names) == 0 {
+					return
+				}
+				newest := slices.MaxFunc(names, func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })
+				files := w.content[rapid.SampledFrom(names).Draw(rt, "again")]
+				if _, err := w.put(rapid.SampledFrom(stores).Draw(rt, "store"), files, newest); err != nil {
 					rt.Fatal(err)
 				}
 			},

@@ -153,28 +153,37 @@ func BenchmarkCollect(b *testing.B) {
 
 // A page becomes what it was before, after it was something else: what it is made of stays, whoever else needed that.
 func TestAPageComesBack(t *testing.T) {
-	w := newWorld(t, t.TempDir())
 	rest := make([]int, 30)
 	for i := range rest {
 		rest[i] = 10 + i
 	}
-	near := ""
-	for _, first := range []int{1, 1 + alike, 5, 1 + alike} {
-		name, err := w.put(w.s, map[string][]byte{"pages.img": pages(append([]int{first}, rest...)...)}, near)
-		if err != nil {
-			t.Fatal(err)
-		}
-		near = name
-	}
-	w.remove("r1")
-	w.remove("r2")
-	if _, err := w.s.Collect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for name := range w.content {
-		if err := w.restored(w.open(), name); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+	for what, images := range map[string][][]int{
+		"after another one":           {{1}, {1 + alike}, {5}, {1 + alike}},
+		"in another one's place":      {{3, 5, 7}, {3 + alike, 5, 3 + 2*alike}, {5, 3 + 4*alike}, {5, 3 + alike}},
+		"after it was zeros":          {{3, 5}, {3 + alike, 5}, {0, 5}, {3 + alike, 5}},
+		"after few, in another order": {{0, 5}, {alike, 5}, {5, 2 * alike}, {5, alike}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t, t.TempDir())
+			near := ""
+			for _, first := range images {
+				name, err := w.put(w.s, map[string][]byte{"pages.img": pages(append(first, rest...)...)}, near)
+				if err != nil {
+					t.Fatal(err)
+				}
+				near = name
+			}
+			w.remove("r1")
+			w.remove("r2")
+			if _, err := w.s.Collect(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for name := range w.content {
+				if err := w.restored(w.open(), name); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		})
 	}
 }
 

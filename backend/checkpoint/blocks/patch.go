@@ -127,8 +127,11 @@ func (m patchedPages) roots(l list, isBlock func(ID) bool) (roots list) {
 	return roots
 }
 
-// page makes a page that is no block of its own; block gives the bytes of one that is, or nothing where there is none.
+// page makes a page that is no block of its own, or is zeros, and not to be changed; block gives the bytes of one that is, or nothing where there is none.
 func (m patchedPages) page(id ID, block func(ID) ([]byte, error)) ([]byte, error) {
+	if id == zero {
+		return zeros, nil
+	}
 	var steps [][]byte // from the last on
 	for at := id; ; {
 		b, err := block(at)

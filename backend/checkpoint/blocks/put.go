@@ -194,7 +194,7 @@ func (b *nearby) follow(id ID) int {
 }
 
 // told says whether a page that is no block needs not be kept: it has a patch already, or the base has it at near, and what it is made of is there. One that only lists behind
-// the base have is kept anew, as collecting follows a list's own names and its base's, and no others.
+// the base have becomes a block, as collecting follows a list's own names and its base's, and no others.
 func (w *putting) told(b *nearby, near int, id ID) bool {
 	if _, ok := b.patches[id]; ok {
 		return true
@@ -219,6 +219,9 @@ func (w *putting) told(b *nearby, near int, id ID) bool {
 
 // patch keeps a page as what is different in it from the one of the base at near, if that is another, and little.
 func (w *putting) patch(b *nearby, near int, id ID, page []byte) bool {
+	if _, behind := b.pages[id]; behind {
+		return false // the older patch would count, and what it is made of is none of the base's
+	}
 	if near >= len(b.list) || b.list[near] == id || len(page) != Unit || len(b.patches) >= mostPatches || b.size >= mostPatchBytes {
 		return false
 	}
@@ -257,7 +260,7 @@ func (w *putting) add(id ID, b []byte) error {
 
 // list stores a list: as what has changed against its base, or as a whole.
 func (w *putting) list(base *nearby, l list) (ID, error) {
-	if len(base.last.ids) > 0 && slices.Equal(base.last.list, l) {
+	if len(base.last.ids) > 0 && len(base.patches) == 0 && slices.Equal(base.last.list, l) {
 		return base.last.ids[0], nil
 	}
 	best := encodeList(l, 0, zero, nil, nil)

@@ -35,6 +35,7 @@ type Engine struct {
 	cfg     Config
 	store   *local.Store
 	loading chan struct{}     // full while an image is loaded
+	inUse   map[string]bool   // images that machines had since this program started; of who loads
 	driver  map[string]string // options for the driver of machines' volumes; tests make small ones
 	patient time.Duration     // bounds how long a container may take to end; tests are less patient
 	run     string            // value of runLabel
@@ -68,6 +69,7 @@ func New(cfg Config) *Engine {
 		cfg:       cfg,
 		store:     local.NewStore(local.Config{Runsc: cfg.Runsc, Images: cfg.Images, Data: cfg.Data, Log: cfg.Log}),
 		loading:   make(chan struct{}, 1),
+		inUse:     map[string]bool{},
 		patient:   endPatience,
 		run:       rand.Text(),
 		claimed:   map[machine.ID]chan struct{}{},

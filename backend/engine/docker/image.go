@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"strings"
 	"sync"
@@ -201,6 +202,7 @@ func (e *Engine) ensureImage(ctx context.Context, d *daemon, p local.Parts) (str
 	case <-ctx.Done():
 		return "", describe("The sandbox image is just being loaded into Docker", ctx.Err())
 	}
+	e.inUse[ref] = true
 	quick, cancel := context.WithTimeout(ctx, apiPatience)
 	defer cancel()
 	switch _, err := api.ImageInspect(quick, ref); {
@@ -246,9 +248,9 @@ func borrow(ctx context.Context, api *client.Client, prefix, ref string) (bool, 
 	return true, api.ImageTag(ctx, list[0].ID, ref)
 }
 
-// removeOldImages removes those of this home's earlier versions, each a gigabyte, unless a container has it.
+// removeOldImages removes those of this home's earlier versions, each a gigabyte, unless a container has it, or a machine had it since this program started. Who calls it is loading.
 func (e *Engine) removeOldImages(ctx context.Context, api *client.Client, supervisor, home string) {
-	current := map[string]bool{}
+	current := maps.Clone(e.inUse)
 	for _, p := range e.store.AllParts() {
 		current[imageRef(p, supervisor, home)] = true
 	}

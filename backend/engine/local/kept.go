@@ -10,8 +10,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
+	"time"
 
-	"github.com/gofrs/flock"
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/forevervm/desktop/backend/checkpoint"
@@ -84,13 +85,10 @@ func (s *Store) unpack(ctx context.Context, digest, name string) (string, error)
 		return "", err
 	}
 	defer in.Close()
-	unlock, err := s.lockParts(ctx)
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
+	unpacking.Lock() // a gigabyte once, however many machines wait for it
+	defer unpacking.Unlock()
 	if _, err := os.Stat(path); err == nil {
-		return path, nil // somebody has done it meanwhile
+		return path, nil
 	}
 	d, err := zstd.NewReader(in)
 	if err != nil {
@@ -103,60 +101,51 @@ func (s *Store) unpack(ctx context.Context, digest, name string) (string, error)
 	})
 }
 
-// KeepParts keeps copies of the installed parts that machines of this folder need, and removes those that none needs any more. It takes a processor for some
-// seconds the first time, and gives way to others.
+var unpacking sync.Mutex
+
+// KeepParts keeps copies of the installed parts that machines of this folder need. It takes a processor for some seconds where there are none yet, and gives
+// way to others; else it costs next to nothing.
 func (s *Store) KeepParts(ctx context.Context) error {
-	unlock, err := s.lockParts(ctx)
+	missing := map[string]string{} // paths by digest
+	for _, p := range s.AllParts() {
+		for digest, path := range map[string]string{p.ImageDigest: p.Image, p.RuntimeDigest: p.Runsc} {
+			if _, err := os.Stat(s.kept(digest, filepath.Base(path)) + packed); err != nil {
+				missing[digest] = path
+			}
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	needed, _, err := s.neededParts()
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	needed, err := s.neededParts()
-	if err != nil {
-		return err
-	}
-	return errors.Join(s.forgetParts(needed), beside(func() error {
-		for _, p := range s.AllParts() {
-			for digest, path := range map[string]string{p.ImageDigest: p.Image, p.RuntimeDigest: p.Runsc} {
-				if !needed[digest] {
-					continue
-				}
-				if err := s.keepPart(ctx, digest, path); err != nil {
-					return fmt.Errorf("keep a copy of %s: %w", path, err)
-				}
+	return beside(func() error {
+		for digest, path := range missing {
+			if !needed[digest] {
+				continue
+			}
+			if err := s.keepPart(ctx, digest, path); err != nil {
+				return fmt.Errorf("keep a copy of %s: %w", path, err)
 			}
 		}
 		return nil
-	}))
+	})
 }
 
-// neededParts are the digests that checkpoints of machines name.
-func (s *Store) neededParts() (map[string]bool, error) {
-	all, err := folders(s.cfg.Data)
-	if err != nil {
-		return nil, err
-	}
-	needed := map[string]bool{}
-	for _, folder := range all {
-		if filepath.Dir(filepath.Dir(string(folder))) == filepath.Join(s.cfg.Data, "templates") {
-			continue
-		}
-		list, err := folder.List()
-		if err != nil {
-			return nil, err
-		}
-		for _, m := range list {
-			needed[m.Image], needed[m.Runtime] = true, true
-		}
-	}
-	return needed, nil
-}
-
-// forgetParts removes the copies that nothing needs.
-func (s *Store) forgetParts(needed map[string]bool) error {
+// ForgetParts removes the copies that no machine needs any more. Where a checkpoint cannot be read, nobody knows what it needs, and all stay.
+func (s *Store) ForgetParts() error {
 	root := filepath.Join(s.cfg.Data, keptFolder)
 	entries, err := os.ReadDir(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
+		return err
+	}
+	needed, sure, err := s.neededParts()
+	if err != nil || !sure {
 		return err
 	}
 	for _, e := range entries {
@@ -167,12 +156,32 @@ func (s *Store) forgetParts(needed map[string]bool) error {
 	return err
 }
 
-// keepPart compresses a part, unless there is a copy.
+// neededParts are the digests that checkpoints of machines name, and whether these are all.
+func (s *Store) neededParts() (needed map[string]bool, sure bool, err error) {
+	all, err := folders(s.cfg.Data)
+	if err != nil {
+		return nil, false, err
+	}
+	needed, sure = map[string]bool{}, true
+	for _, folder := range all {
+		if filepath.Dir(filepath.Dir(string(folder))) == filepath.Join(s.cfg.Data, "templates") {
+			continue
+		}
+		list, whole, err := folder.ListAll()
+		if err != nil {
+			return nil, false, err
+		}
+		sure = sure && whole
+		for _, m := range list {
+			needed[m.Image], needed[m.Runtime] = true, true
+		}
+	}
+	return needed, sure, nil
+}
+
+// keepPart compresses a part.
 func (s *Store) keepPart(ctx context.Context, digest, path string) error {
 	to := s.kept(digest, filepath.Base(path)) + packed
-	if _, err := os.Stat(to); err == nil {
-		return nil
-	}
 	in, err := os.Open(path)
 	if err != nil {
 		return err
@@ -197,13 +206,13 @@ func (s *Store) keepPart(ctx context.Context, digest, path string) error {
 
 // replace writes a file that is there whole or not at all, and has the digest, unless that is empty.
 func replace(path string, mode fs.FileMode, digest string, write func(io.Writer) error) (err error) {
-	f, err := os.OpenFile(path+half, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+half)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.Remove(path+half))
+			err = errors.Join(err, os.Remove(f.Name()))
 		}
 	}()
 	sum := sha256.New()
@@ -212,25 +221,23 @@ func replace(path string, mode fs.FileMode, digest string, write func(io.Writer)
 		err = fmt.Errorf("%w: the copy of %s has changed", checkpoint.ErrUnusable, filepath.Base(path))
 	}
 	if err == nil {
-		err = errors.Join(f.Chmod(mode), f.Sync())
+		err = errors.Join(f.Sync(), f.Chmod(mode))
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(path+half, path)
+	sweep(path)
+	return os.Rename(f.Name(), path)
 }
 
-// lockParts keeps others from changing the copies.
-func (s *Store) lockParts(ctx context.Context) (unlock func(), err error) {
-	root := filepath.Join(s.cfg.Data, keptFolder)
-	if err := os.MkdirAll(root, 0o700); err != nil {
-		return nil, err
+// sweep removes what was left half written of a file long ago.
+func sweep(path string) {
+	left, _ := filepath.Glob(path + ".*" + half)
+	for _, old := range left {
+		if info, err := os.Stat(old); err == nil && time.Since(info.ModTime()) > time.Hour {
+			_ = os.Remove(old) // it is in nobody's way
+		}
 	}
-	lock := flock.New(filepath.Join(root, "lock"))
-	if _, err := lock.TryLockContext(ctx, lockPoll); err != nil {
-		return nil, err
-	}
-	return func() { _ = lock.Close() }, nil
 }
 
 // reader ends when its context does.
