@@ -54,6 +54,47 @@ func TestOtherEngine(t *testing.T) {
 	}
 }
 
+// After an update a machine comes into memory by a copy of the runsc that saved it; its image and the installed one are both in Docker then.
+func TestAMachineOutlivesItsSandbox(t *testing.T) {
+	data := t.TempDir()
+	d := newEngine(t, data)
+	program, err := os.ReadFile(d.cfg.Runsc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	older := filepath.Join(t.TempDir(), "runsc")
+	if err := os.WriteFile(older, append(program, 0), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	n := native.New(native.Config{Supervisor: d.cfg.Supervisor, Runsc: older, Images: d.cfg.Images, Data: data, Log: d.cfg.Log})
+	t.Cleanup(func() { _ = n.Close() })
+	id := newID(t, d)
+	m := start(t, n, id, "")
+	m.expect("x = 42; x", "42")
+	saved, err := m.Stop(bounded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := local.NewStore(local.Config{Runsc: older, Images: d.cfg.Images, Data: data, Log: d.cfg.Log}).KeepParts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(n.Close(), os.Remove(older)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		m = start(t, d, id, saved.ID)
+		m.expect("x", "42")
+		if saved, err = m.Stop(bounded(t)); err != nil {
+			t.Fatal(err)
+		}
+		other := start(t, d, newID(t, d), "")
+		other.expect("1", "1")
+		if _, err := other.Stop(bounded(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A machine that is at home on one engine goes on as a fork on the other, with all that it has.
 func TestForkToOtherEngine(t *testing.T) {
 	d := newEngine(t, t.TempDir())
