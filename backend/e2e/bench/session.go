@@ -88,6 +88,12 @@ func session(out *tabwriter.Writer, d *daemon, where string, instructions int) e
 	if err := d.call("POST", "/api/machines/"+name+"/swap", nil, nil); err != nil {
 		return err
 	}
+	last := &points[len(points)-1]
+	state := last.fingerprint
+	if *last, err = d.point(name, last.LastSeq); err != nil { // leaving memory saves it once more
+		return err
+	}
+	last.fingerprint = state
 	if err := d.rests(); err != nil {
 		return err
 	}
