@@ -34,7 +34,7 @@ run:
 	$(BIN)/forevervm-desktop
 
 # Of tests that fill memory and kill processes on a shared computer, a few that fail are tried once more, and the summary names them. Those of
-# Docker mostly wait: they run beside all others and give way to them; what they said comes last. The race detector leaves the compression alone, which is
+# Docker mostly wait: they run beside the others and give way to them; what they said comes last. The race detector leaves the compression alone, which is
 # not ours; and tests that start sandboxes by the hundred, or mostly wait for programs that were built, do without it: those of the daemon run the same code
 # with it. There is half an hour for all: the Rust SDK, whose libraries take minutes to compile, is left to `make soak`.
 GOTESTSUM := $(TOOLS)/gotestsum --format pkgname --hide-summary skipped --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-abort-on-data-race
@@ -52,15 +52,18 @@ test:
 	build/deps test
 	$(MAKE) -j2 build $(TOOLS)/gotestsum
 	build/allow-namespaces
+	cd frontend && npm run --silent check && npm run --silent check:types && npm test --silent
+	build/image/check
+	backend/runner/test
+	cd frontend && npm run --silent test:e2e
 	@mkdir -p build/cache
 	@[ -z "$(AS_ROOT)" ] || sudo -n true 2>/dev/null || { echo "The tests of machines in Docker start one, as root." && sudo true; }
 	@$(WITHOUT_C) nice -n 10 $(GOTESTSUM) --packages './backend/engine/docker/...' -- $(GOTEST_FLAGS) $(AS_ROOT) >build/cache/docker-tests.log 2>&1 & docker=$$!; \
-	( set -e; cd frontend; npm run --silent check; npm run --silent check:types; npm test --silent; cd ..; build/image/check; backend/runner/test; cd frontend; npm run --silent test:e2e ); page=$$?; \
 	$(GOTESTSUM) --packages '$(RACED)' -- -p 2 -skip '$(REAL)' $(RACE) $(GOTEST_FLAGS); raced=$$?; \
 	$(WITHOUT_C) $(GOTESTSUM) --packages './backend/machine ./backend/update' -- -run '$(REAL)' $(GOTEST_FLAGS) & machines=$$!; \
 	$(WITHOUT_C) $(GOTESTSUM) --packages '$(UNRACED)' -- -p 3 -skip '^TestRustSDK$$' $(GOTEST_FLAGS); others=$$?; \
 	wait $$machines; machines=$$?; wait $$docker; docker=$$?; \
-	cat build/cache/docker-tests.log; [ $$page$$raced$$machines$$others$$docker = 00000 ]
+	cat build/cache/docker-tests.log; [ $$raced$$machines$$others$$docker = 0000 ]
 
 lint: $(TOOLS)/golangci-lint $(TOOLS)/typecheck $(NODE_MODULES) $(PAGE)
 	go -C build/release tool actionlint
