@@ -70,8 +70,12 @@ func (d *daemon) prepare(ctx context.Context, engines map[string]machine.Engine,
 			}
 		})
 	}
-	all.Go(func() { d.keepParts(ctx) })
-	return all.Wait
+	keeping, stop := context.WithCancel(ctx) // it goes on as long as the daemon, also where that ends with an error
+	all.Go(func() { d.keepParts(keeping) })
+	return func() {
+		stop()
+		all.Wait()
+	}
 }
 
 // keepPartsAfter is how long after the daemon's start it sees for the first time whether copies of what sandboxes are made of are to be kept, which takes a processor for some

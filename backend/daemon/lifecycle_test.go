@@ -3,6 +3,7 @@ package daemon_test
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -110,5 +111,22 @@ func TestMCPIsMounted(t *testing.T) {
 	}
 	if a := c.send("POST", "/mcp", hello, accept, func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") }); a.StatusCode != 403 {
 		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+}
+
+// An address that somebody else has ends the daemon, with everything that it has begun.
+func TestAnAddressInUse(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	bin, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = daemon.Run(t.Context(), daemon.Config{Home: t.TempDir(), Bin: bin, Listen: taken.Addr().String(), Ready: func(string) { t.Error("it answers") }})
+	if err == nil || !strings.Contains(err.Error(), "--listen") {
+		t.Errorf("it ends with %v", err)
 	}
 }
