@@ -335,7 +335,9 @@ func linkOrCopy(ctx context.Context, from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// contextReader ends a copy when its context does.
+// Reader reads from r until its context ends.
+func Reader(ctx context.Context, r io.Reader) io.Reader { return contextReader{ctx, r} }
+
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader

@@ -96,7 +96,7 @@ func (s *Store) unpack(ctx context.Context, digest, name string) (string, error)
 	}
 	defer d.Close()
 	return path, replace(path, 0o500, digest, func(out io.Writer) error {
-		_, err := io.Copy(out, reader{ctx, d})
+		_, err := io.Copy(out, checkpoint.Reader(ctx, d))
 		return err
 	})
 }
@@ -196,7 +196,7 @@ func (s *Store) keepPart(ctx context.Context, digest, path string) error {
 			return err
 		}
 		sum := sha256.New()
-		_, err = io.Copy(io.MultiWriter(z, sum), reader{ctx, in})
+		_, err = io.Copy(io.MultiWriter(z, sum), checkpoint.Reader(ctx, in))
 		if err = errors.Join(err, z.Close()); err == nil && hex.EncodeToString(sum.Sum(nil)) != digest {
 			err = errors.New("it is being replaced")
 		}
@@ -238,17 +238,4 @@ func sweep(path string) {
 			_ = os.Remove(old) // it is in nobody's way
 		}
 	}
-}
-
-// reader ends when its context does.
-type reader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (r reader) Read(b []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.r.Read(b)
 }
