@@ -103,8 +103,8 @@ export function steps(): Promise<Row[]> {
       await wheel(page, '.scroll', -WHEEL);
     }
     await wheel(page, '.scroll', WHEEL);
-    const count = await page.locator('article').count();
-    if (count !== STEPS) throw new Error(`The page shows ${count} steps of ${STEPS}.`);
+    await tab.step(STEPS).waitFor();
+    if (await earlier.isVisible()) throw new Error(`The page has not shown all ${STEPS} steps.`);
     const what = `${STEPS.toLocaleString('en')} instructions`;
     return [
       ...(await frames.end(`${what}, scrolled through`)),
