@@ -129,6 +129,7 @@ func (s *shell) run(page fs.FS) error {
 // started begins what goes on beside the window, until ctx ends.
 func (s *shell) started(ctx, window context.Context) {
 	s.window.started(window)
+	stopBlinking()
 	s.work.Go(func() { s.follower.Follow(ctx) })
 	s.work.Go(func() { s.keepTray(ctx) })
 	s.work.Go(func() { s.tellNews(ctx, window) })

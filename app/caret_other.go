@@ -1,0 +1,6 @@
+//go:build !linux || !desktop
+
+package app
+
+// stopBlinking is for GTK only.
+func stopBlinking() {}
