@@ -58,7 +58,7 @@ test:
 	cd frontend && npm run --silent test:e2e
 	@mkdir -p build/cache
 	@[ -z "$(AS_ROOT)" ] || sudo -n true 2>/dev/null || { echo "The tests of machines in Docker start one, as root." && sudo true; }
-	@$(WITHOUT_C) nice -n 10 $(GOTESTSUM) --packages './backend/engine/docker/...' -- $(GOTEST_FLAGS) $(AS_ROOT) >build/cache/docker-tests.log 2>&1 & docker=$$!; \
+	@$(WITHOUT_C) nice -n 5 $(GOTESTSUM) --packages './backend/engine/docker/...' -- $(GOTEST_FLAGS) $(AS_ROOT) >build/cache/docker-tests.log 2>&1 & docker=$$!; \
 	$(GOTESTSUM) --packages '$(RACED)' -- -p 2 -skip '$(REAL)' $(RACE) $(GOTEST_FLAGS); raced=$$?; \
 	$(WITHOUT_C) $(GOTESTSUM) --packages './backend/machine ./backend/update' -- -run '$(REAL)' $(GOTEST_FLAGS) & machines=$$!; \
 	$(WITHOUT_C) $(GOTESTSUM) --packages '$(UNRACED)' -- -p 3 -skip '^TestRustSDK$$' $(GOTEST_FLAGS); others=$$?; \

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/forevervm/desktop/backend/checkpoint/blocks"
@@ -131,9 +132,22 @@ func (f Folder) Near(id string) string {
 	return near
 }
 
+// Like is the newest whole checkpoint that is kept as blocks, too, as its path; "" when there is none.
+func (f Folder) Like() string {
+	recipes, _ := f.Recipes()
+	slices.Sort(recipes)
+	for _, path := range slices.Backward(recipes) {
+		if id := strings.TrimSuffix(filepath.Base(path), recipeSuffix); f.Whole(id) {
+			return f.Path(id)
+		}
+	}
+	return ""
+}
+
 // Expand writes the files of the checkpoint id, of which there are only blocks, into the folder dir/id, which it makes, as they were. They are
-// not synced, and are to be removed when they have been used.
-func (f Folder) Expand(ctx context.Context, id, dir string, store *blocks.Store) error {
+// not synced, and are to be removed when they have been used. like is the path of a whole checkpoint (as Folder.Path) that it has much in common with,
+// which makes it faster, or "".
+func (f Folder) Expand(ctx context.Context, id, dir, like string, store *blocks.Store) error {
 	r, m, err := f.readRecipe(id)
 	if err != nil {
 		return err
@@ -142,7 +156,13 @@ func (f Folder) Expand(ctx context.Context, id, dir string, store *blocks.Store)
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return err
 	}
-	if err := store.Restore(ctx, r, to); err != nil {
+	var twins blocks.Like
+	if like != "" {
+		if recipe, err := blocks.ReadRecipe(like + recipeSuffix); err == nil {
+			twins = blocks.Like{Dir: like, Recipe: recipe}
+		}
+	}
+	if err := store.Restore(ctx, r, to, twins); err != nil {
 		if errors.Is(err, blocks.ErrDamaged) || errors.Is(err, blocks.ErrVersion) {
 			err = fmt.Errorf("%w: checkpoint %s: %w", ErrUnusable, id, err)
 		}

@@ -350,7 +350,7 @@ func TestUnsynced(t *testing.T) {
 	if m, err := f.Load(kept); err != nil || m.LastSeq != 1 {
 		t.Errorf("%+v, %v", m, err)
 	}
-	if err := f.Expand(t.Context(), kept, root, store); err != nil {
+	if err := f.Expand(t.Context(), kept, root, "", store); err != nil {
 		t.Fatal(err)
 	}
 	if b, err := os.ReadFile(filepath.Join(root, kept, "pages.img")); err != nil || string(b) != "content" {

@@ -128,7 +128,7 @@ func parseListHead(b []byte, units int) (h listHead, steps []byte, err error) {
 	h.depth, b = int(b[1]), b[2:]
 	if h.depth > 0 {
 		if len(b) < len(h.base) {
-			return h, nil, damaged("a list of blocks is cut off")
+			return h, nil, listCutOff()
 		}
 		copy(h.base[:], b)
 		b = b[len(h.base):]
@@ -157,7 +157,7 @@ func parseSteps(h listHead, b []byte, base list, patched func(id, base ID, patch
 		switch v & 3 {
 		case stepIDs:
 			if uint64(len(b)) < n*uint64(len(ID{})) {
-				return nil, damaged("a list of blocks is cut off")
+				return nil, listCutOff()
 			}
 			for range n {
 				l = append(l, ID(b[:len(ID{})]))
@@ -195,6 +195,9 @@ func parseSteps(h listHead, b []byte, base list, patched func(id, base ID, patch
 	return l, nil
 }
 
+// listCutOff is the error of a list that ends too soon.
+func listCutOff() error { return damaged("a list of blocks is cut off") }
+
 // literals gives the blocks that the steps of a list name themselves to each, but for zeros and those of its base.
 func literals(h listHead, b []byte, each func(ID)) error {
 	for left := uint64(h.units); len(b) > 0; {
@@ -208,7 +211,7 @@ func literals(h listHead, b []byte, each func(ID)) error {
 		switch v & 3 {
 		case stepIDs:
 			if uint64(len(b)) < n*uint64(len(ID{})) {
-				return damaged("a list of blocks is cut off")
+				return listCutOff()
 			}
 			for range n {
 				each(ID(b[:len(ID{})]))
@@ -218,7 +221,7 @@ func literals(h listHead, b []byte, each func(ID)) error {
 		case stepCopy:
 			_, size := binary.Uvarint(b)
 			if size <= 0 {
-				return damaged("a list of blocks is cut off")
+				return listCutOff()
 			}
 			b = b[size:]
 		case stepPatch:

@@ -78,20 +78,19 @@ func (p patch) append(b []byte, id ID) []byte {
 
 // parsePatch reads what append wrote.
 func parsePatch(b []byte) (id ID, from uint64, patch, rest []byte, err error) {
-	cut := damaged("a list of blocks is cut off")
 	if len(b) < len(id) {
-		return id, 0, nil, nil, cut
+		return id, 0, nil, nil, listCutOff()
 	}
 	copy(id[:], b)
 	b = b[len(id):]
 	from, n := binary.Uvarint(b)
 	if n <= 0 {
-		return id, 0, nil, nil, cut
+		return id, 0, nil, nil, listCutOff()
 	}
 	b = b[n:]
 	size, n := binary.Uvarint(b)
 	if n <= 0 || size > largestPatch || size > uint64(len(b)-n) {
-		return id, 0, nil, nil, cut
+		return id, 0, nil, nil, listCutOff()
 	}
 	return id, from, b[n : n+int(size)], b[n+int(size):], nil
 }

@@ -19,9 +19,16 @@ import (
 // decoders are shared: making one takes as long as reading a thousand blocks.
 var decoders = sync.Pool{New: func() any { return newDecoder() }}
 
+// Like is a folder in which files lie as they were put, and their recipe; the zero value is none.
+type Like struct {
+	Dir    string
+	Recipe Recipe
+}
+
 // Restore writes the files of a recipe into the folder dir, byte for byte as they were put, or fails with ErrDamaged. They are not synced: who
-// lost them restores them again. It works on all processors.
-func (s *Store) Restore(ctx context.Context, r Recipe, dir string) error {
+// lost them restores them again. It works on all processors. What they have in common with those that are there is copied from them, which takes a third
+// of the time; where these have changed, blocks count.
+func (s *Store) Restore(ctx context.Context, r Recipe, dir string, like Like) error {
 	release, err := s.share(ctx)
 	if err != nil {
 		return err
@@ -31,7 +38,7 @@ func (s *Store) Restore(ctx context.Context, r Recipe, dir string) error {
 		return err
 	}
 	for i := range r.Files {
-		if err := s.restoreFile(ctx, &r.Files[i], filepath.Join(dir, r.Files[i].Name)); err != nil {
+		if err := s.restoreFile(ctx, &r.Files[i], filepath.Join(dir, r.Files[i].Name), like); err != nil {
 			return fmt.Errorf("%s: %w", r.Files[i].Name, s.explain(err))
 		}
 	}
@@ -53,7 +60,7 @@ func (s *Store) explain(err error) error {
 // piece is how many units one worker restores at a time.
 const piece = 256
 
-func (s *Store) restoreFile(ctx context.Context, f *File, path string) (err error) {
+func (s *Store) restoreFile(ctx context.Context, f *File, path string, like Like) (err error) {
 	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -70,7 +77,10 @@ func (s *Store) restoreFile(ctx context.Context, f *File, path string) (err erro
 	if err := out.Truncate(f.Size); err != nil { // what is not written are zeros
 		return err
 	}
-	return s.writeAll(ctx, chain.list, chain.patched, f.Size, out, runtime.GOMAXPROCS(0), func(context.Context) {})
+	twin := s.twin(like, f.Name)
+	defer twin.close()
+	work := restoring{s: s, list: chain.list, pages: chain.patched, size: f.Size, out: out, twin: twin}
+	return work.all(ctx, runtime.GOMAXPROCS(0), func(context.Context) {})
 }
 
 // Verify reads everything that the files of a recipe are made of, and fails with ErrDamaged where they could not be restored. What it has read is not
@@ -108,7 +118,8 @@ func (s *Store) verify(ctx context.Context, l list, pages patchedPages, size int
 			*id = zero
 		}
 	})
-	if err := s.writeAll(ctx, left, pages, size, nowhere{}, 1, s.rush.wait); err != nil {
+	work := restoring{s: s, list: left, pages: pages, size: size, out: nowhere{}}
+	if err := work.all(ctx, 1, s.rush.wait); err != nil {
 		return err
 	}
 	s.each(left, func(_ *ID, at place) {
@@ -140,157 +151,252 @@ type nowhere struct{}
 
 func (nowhere) WriteAt(b []byte, _ int64) (int, error) { return len(b), nil }
 
-// writeAll writes the blocks and pages of l, a file of size bytes, on so many processors; on one, it is the caller's own goroutine that does. It calls wait before
-// each MiB.
-func (s *Store) writeAll(ctx context.Context, l list, pages patchedPages, size int64, out io.WriterAt, processors int, wait func(context.Context)) error {
-	var next atomic.Int64
-	var failed atomic.Pointer[error]
+// twin is a file that has much in common with one that is restored; nil where there is none.
+type twin struct {
+	file input
+	at   map[ID]int // which of its units are what
+}
+
+// twin opens the file of that name among those that are there. It may be gone meanwhile, or its list damaged: then there is none.
+func (s *Store) twin(like Like, name string) *twin {
+	i := slices.IndexFunc(like.Recipe.Files, func(f File) bool { return f.Name == name && f.Size > 0 })
+	if i < 0 {
+		return nil
+	}
+	f := &like.Recipe.Files[i]
+	chain, err := s.chain(f.List, f.units())
+	if err != nil {
+		return nil
+	}
+	file, err := s.disk.Open(filepath.Join(like.Dir, name))
+	if err != nil {
+		return nil
+	}
+	t := &twin{file, make(map[ID]int, len(chain.list))}
+	for i, id := range chain.list[:f.Size/Unit] {
+		if id != zero {
+			t.at[id] = i
+		}
+	}
+	return t
+}
+
+func (t *twin) close() {
+	if t != nil {
+		_ = t.file.Close() // it was only read
+	}
+}
+
+// append adds to b the first units of l that lie one after another in the file, and are there as they were, and says how many these are.
+func (t *twin) append(b []byte, l list) (longer []byte, n int) {
+	if t == nil {
+		return b, 0
+	}
+	first, ok := t.at[l[0]]
+	if !ok {
+		return b, 0
+	}
+	for n = 1; n < len(l); n++ {
+		if at, ok := t.at[l[n]]; !ok || at != first+n {
+			break
+		}
+	}
+	from := len(b)
+	b = slices.Grow(b, n*Unit)[:from+n*Unit]
+	if _, err := t.file.ReadAt(b[from:], int64(first)*Unit); err != nil {
+		return b[:from], 0
+	}
+	for i := range n {
+		if idOf(b[from+i*Unit:][:Unit]) != l[i] {
+			return b[:from+i*Unit], i
+		}
+	}
+	return b, n
+}
+
+// restoring is the file of a list that is being written.
+type restoring struct {
+	s     *Store
+	list  list
+	pages patchedPages
+	size  int64 // of the file, in bytes
+	out   io.WriterAt
+	twin  *twin
+
+	next   atomic.Int64 // the unit from which on nobody is at work
+	failed atomic.Pointer[error]
+}
+
+// all writes the file, on so many processors; on one, it is the caller's own goroutine that does. It calls wait before each MiB.
+func (r *restoring) all(ctx context.Context, processors int, wait func(context.Context)) error {
 	work := func() {
-		w := restoring{s: s, out: out, size: size, pages: pages, decoder: decoders.Get().(*zstd.Decoder)}
+		w := restorer{restoring: r, decoder: decoders.Get().(*zstd.Decoder), packs: map[string]input{}, ready: make([]byte, 0, piece*Unit+len(atOnce{}))}
 		defer w.done()
-		for failed.Load() == nil {
-			from := int(next.Add(piece)) - piece
-			if from >= len(l) {
+		for r.failed.Load() == nil {
+			from := int(r.next.Add(piece)) - piece
+			if from >= len(r.list) {
 				return
 			}
 			wait(ctx)
 			err := ctx.Err()
 			if err == nil {
-				err = w.piece(l, from, min(from+piece, len(l)))
+				err = w.piece(from, min(from+piece, len(r.list)))
 			}
 			if err != nil {
-				failed.CompareAndSwap(nil, &err)
+				r.failed.CompareAndSwap(nil, &err)
 			}
 		}
 	}
 	var others sync.WaitGroup
-	for range min(processors, (len(l)+piece-1)/piece) - 1 {
+	for range min(processors, (len(r.list)+piece-1)/piece) - 1 {
 		others.Go(work)
 	}
 	work()
 	others.Wait()
-	return *cmp.Or(failed.Load(), new(error))
+	return *cmp.Or(r.failed.Load(), new(error))
 }
 
-// restoring is one worker.
-type restoring struct {
-	s       *Store
-	out     io.WriterAt
-	size    int64
-	pages   patchedPages
+// restorer is one worker.
+type restorer struct {
+	*restoring
 	decoder *zstd.Decoder
+	packs   map[string]input // that are open, by name
 
-	name   string // of pack
-	pack   input
+	ready  []byte // units that lie one after another, to be written in one go
 	stored []byte
-	raw    []byte
+	raw    []byte // of one block
 }
 
-func (w *restoring) done() {
+func (w *restorer) done() {
 	decoders.Put(w.decoder)
-	if w.pack != nil {
-		w.pack.Close()
-	}
+	w.closePacks()
 }
 
-// piece writes the blocks l[from:to].
-func (w *restoring) piece(l list, from, to int) error {
-	places := w.s.findAll(l[from:to])
+// piece writes the units from:to.
+func (w *restorer) piece(from, to int) error {
+	l := w.list[:to]
+	places := w.s.findAll(l[from:])
+	begin := from
+	write := func() error {
+		if len(w.ready) == 0 {
+			return nil
+		}
+		_, err := w.out.WriteAt(w.ready, int64(begin)*Unit)
+		w.ready = w.ready[:0]
+		return err
+	}
 	for i := from; i < to; {
 		if l[i] == zero {
+			if err := write(); err != nil {
+				return err
+			}
 			i++
+			begin = i
 			continue
 		}
-		// What lies one after another is read, and written, in one go.
+		var n int
+		if w.ready, n = w.twin.append(w.ready, l[i:]); n > 0 {
+			i += n
+			continue
+		}
 		first := places[i-from]
 		if first.pack == nil {
 			page, err := w.pages.page(l[i], w.block)
 			if err != nil {
 				return err
 			}
-			if _, err := w.out.WriteAt(page, int64(i)*Unit); err != nil {
-				return err
-			}
+			w.ready = append(w.ready, page...)
 			i++
 			continue
 		}
-		n := 1
+		// What lies one after another is read in one go.
+		n = 1
 		for i+n < to && places[i+n-from] == (place{first.pack, first.at + int32(n)}) {
 			n++
 		}
-		if err := w.run(first, n, int64(i)*Unit); err != nil {
+		if err := w.run(first, n, int64(begin)*Unit); err != nil {
 			return err
 		}
 		i += n
 	}
-	return nil
+	return write()
 }
 
-// open has a pack open, the only one.
-func (w *restoring) open(p *pack) (err error) {
-	if w.name == p.name {
-		return nil
+// manyPacks is how many a worker has open at once.
+const manyPacks = 64
+
+// open opens a pack, unless it is.
+func (w *restorer) open(p *pack) (input, error) {
+	if open := w.packs[p.name]; open != nil {
+		return open, nil
 	}
-	if w.pack != nil {
-		w.pack.Close()
+	if len(w.packs) == manyPacks {
+		w.closePacks()
 	}
-	if w.pack, err = w.s.disk.Open(p.path); err != nil {
-		w.name, w.pack = "", nil
-		return refused("the pack "+p.name, err)
+	open, err := w.s.disk.Open(p.path)
+	if err != nil {
+		return nil, refused("the pack "+p.name, err)
 	}
-	w.name = p.name
-	return nil
+	w.packs[p.name] = open
+	return open, nil
+}
+
+func (w *restorer) closePacks() {
+	for _, open := range w.packs {
+		_ = open.Close() // it was only read
+	}
+	clear(w.packs)
 }
 
 // block is the bytes of a block, good until the next call; nil where it is none.
-func (w *restoring) block(id ID) ([]byte, error) {
+func (w *restorer) block(id ID) ([]byte, error) {
+	if b, n := w.twin.append(w.raw[:0], list{id}); n > 0 {
+		w.raw = b
+		return b, nil
+	}
 	at, ok := w.s.find(id)
 	if !ok {
 		return nil, nil
 	}
-	if err := w.open(at.pack); err != nil {
-		return nil, err
-	}
-	e := &at.pack.entries[at.at]
-	if cap(w.stored) < int(e.stored) {
-		w.stored = make([]byte, e.stored)
-	}
-	w.stored = w.stored[:e.stored]
-	if err := at.pack.readAt(w.pack, w.stored, int64(e.offset)+int64(headerSize)); err != nil {
-		return nil, err
-	}
 	var err error
-	if w.raw, err = e.unpack(w.decoder, w.stored, w.raw[:0]); err != nil {
-		return nil, fmt.Errorf("the pack %s: %w", at.pack.name, err)
-	}
-	return w.raw, nil
+	w.raw, err = w.read(w.raw[:0], at, 1, nil)
+	return w.raw, err
 }
 
-// run writes n blocks of a pack from first on.
-func (w *restoring) run(first place, n int, offset int64) error {
-	if err := w.open(first.pack); err != nil {
-		return err
+// run adds n blocks of a pack, from first on, to what is ready, which begins at that offset in the file.
+func (w *restorer) run(first place, n int, offset int64) (err error) {
+	w.ready, err = w.read(w.ready, first, n, func(e *entry, at int) error {
+		if int(e.raw) != Unit && offset+int64(at)+int64(e.raw) != w.size {
+			return damaged("block %s in the pack %s has another size than its place", e.id, first.pack.name)
+		}
+		return nil
+	})
+	return err
+}
+
+// read adds n blocks of a pack to b, from first on. Where fits is not nil, it is asked about each of them and where in b it comes.
+func (w *restorer) read(b []byte, first place, n int, fits func(e *entry, at int) error) ([]byte, error) {
+	file, err := w.open(first.pack)
+	if err != nil {
+		return b, err
 	}
 	entries := first.pack.entries[first.at : int(first.at)+n]
 	start := int64(entries[0].offset)
-	if need := int(entries[n-1].end() - start); cap(w.stored) < need {
-		w.stored = make([]byte, need)
+	size := int(entries[n-1].end() - start)
+	w.stored = slices.Grow(w.stored[:0], size)[:size]
+	if err := first.pack.readAt(file, w.stored, start); err != nil {
+		return b, err
 	}
-	w.stored = w.stored[:entries[n-1].end()-start]
-	if err := first.pack.readAt(w.pack, w.stored, start); err != nil {
-		return err
-	}
-	w.raw = w.raw[:0]
 	for i := range entries {
 		e := &entries[i]
-		if int(e.raw) != Unit && offset+int64(len(w.raw))+int64(e.raw) != w.size {
-			return damaged("block %s in the pack %s has another size than its place", e.id, first.pack.name)
+		if fits != nil {
+			if err := fits(e, len(b)); err != nil {
+				return b, err
+			}
 		}
-		var err error
-		if w.raw, err = e.unpack(w.decoder, w.stored[int64(e.offset)-start+int64(headerSize):][:e.stored], w.raw); err != nil {
-			return fmt.Errorf("the pack %s: %w", first.pack.name, err)
+		if b, err = e.unpack(w.decoder, w.stored[int64(e.offset)+int64(headerSize)-start:][:e.stored], b); err != nil {
+			return b, fmt.Errorf("the pack %s: %w", first.pack.name, err)
 		}
 	}
-	_, err := w.out.WriteAt(w.raw, offset)
-	return err
+	return b, nil
 }

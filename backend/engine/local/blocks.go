@@ -107,7 +107,7 @@ func (s *Store) open(ctx context.Context, id machine.ID, name string) (dir strin
 	if err := os.RemoveAll(restoring); err != nil { // left by a crash
 		return "", m, nil, Describe(err)
 	}
-	if err := folder.Expand(ctx, name, restoring, s.blocks); err != nil {
+	if err := folder.Expand(ctx, name, restoring, s.like(id, m), s.blocks); err != nil {
 		return "", m, nil, explain(ctx, err)
 	}
 	return filepath.Join(restoring, name), m, func() {
@@ -116,6 +116,19 @@ func (s *Store) open(ctx context.Context, id machine.ID, name string) (dir strin
 		}
 		g.using.RUnlock()
 	}, nil
+}
+
+// like is the path of a whole checkpoint that one of a machine, of which there are only blocks, has most in common with: the machine's own, that of the
+// machine which it was forked from, or the template.
+func (s *Store) like(id machine.ID, m checkpoint.Manifest) string {
+	like := Checkpoints(s.Machine(id)).Like()
+	if parent, ok := s.parents.LoadAndDelete(id); ok && like == "" {
+		like = Checkpoints(s.Machine(parent.(machine.ID))).Like()
+	}
+	if like == "" {
+		like = templateIn(s.templateOf(templateKey(m.Spec, m.Image, m.Runtime)))
+	}
+	return like
 }
 
 // comparedUpTo bounds, in bytes, the files that are compared with their digest before they are used: beyond it, that takes longer than people wait for

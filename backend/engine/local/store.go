@@ -23,6 +23,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 
 	"github.com/forevervm/desktop/backend/checkpoint"
@@ -45,6 +46,7 @@ type Store struct {
 	digests digests
 	making  chan struct{} // full while a template is made
 	blocks  *blocks.Store
+	parents sync.Map // of forks that were not started yet, the machine.ID by theirs; only to be faster
 }
 
 // NewStore opens the folder. It touches nothing yet.
@@ -100,6 +102,7 @@ func (s *Store) CopyCheckpoint(ctx context.Context, from machine.ID, name string
 	g.using.RLock()
 	defer g.using.RUnlock()
 	m, err := Checkpoints(s.Machine(from)).Copy(ctx, name, Checkpoints(s.Machine(to)), s.blocks)
+	s.parents.Store(to, from)
 	switch {
 	case errors.Is(err, checkpoint.ErrUnusable):
 		return machine.CheckpointInfo{}, Unusable("The checkpoint is missing or damaged.", err)
