@@ -44,6 +44,7 @@ type script struct {
 	reclaimErr  error
 	startTakes  time.Duration
 	saveTakes   time.Duration // the machine stands still meanwhile
+	carryTakes  time.Duration // after that, until what was saved can be used
 	slowToSave  map[machine.ID]time.Duration
 	writeTakes  time.Duration
 	handTakes   time.Duration // the way to the machine of what it is to do or to leave

@@ -290,9 +290,9 @@ func (b *box) forget(seq, index int) {
 	b.mem.unacked = slices.DeleteFunc(b.mem.unacked, func(f machine.Frame) bool { return f.Seq == seq && f.Index <= index })
 }
 
-func (b *box) Checkpoint(ctx context.Context) (machine.CheckpointInfo, error) {
+func (b *box) Checkpoint(ctx context.Context, goesOn func()) (machine.CheckpointInfo, error) {
 	b.s.mu.Lock()
-	takes := max(b.s.saveTakes, b.s.slowToSave[b.id])
+	takes, carry := max(b.s.saveTakes, b.s.slowToSave[b.id]), b.s.carryTakes
 	b.s.mu.Unlock()
 	if takes > 0 {
 		over := make(chan struct{})
@@ -305,6 +305,18 @@ func (b *box) Checkpoint(ctx context.Context) (machine.CheckpointInfo, error) {
 		b.mu.Unlock()
 		close(over)
 	}
+	info, err := b.put()
+	if err != nil {
+		return info, err
+	}
+	if goesOn != nil {
+		goesOn()
+	}
+	time.Sleep(carry)
+	return info, ctx.Err() // too late is made all the same
+}
+
+func (b *box) put() (machine.CheckpointInfo, error) {
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
 	if b.s.saveErr != nil {
@@ -316,11 +328,11 @@ func (b *box) Checkpoint(ctx context.Context) (machine.CheckpointInfo, error) {
 	if b.s.forged != 0 {
 		info.LastSeq = b.s.forged
 	}
-	return info, ctx.Err() // too late is made all the same
+	return info, nil
 }
 
 func (b *box) Stop(ctx context.Context) (machine.CheckpointInfo, error) {
-	info, err := b.Checkpoint(ctx)
+	info, err := b.Checkpoint(ctx, nil)
 	if err == nil {
 		b.end(machine.Cause{Kind: machine.EndedStopped, Checkpoint: &info})
 	}
@@ -343,7 +355,7 @@ func (b *box) thread(effect string) {
 
 // starve saves and ends the sandbox as its supervisor does when memory runs short.
 func (b *box) starve(ownLimit bool) {
-	info, err := b.Checkpoint(context.Background())
+	info, err := b.Checkpoint(context.Background(), nil)
 	if err != nil {
 		panic(err)
 	}

@@ -43,7 +43,7 @@ func TestRewindIsNotUndoneByADoubleDeath(t *testing.T) {
 func TestAnOrphanedCheckpointTellsWhatIsLost(t *testing.T) {
 	inTime(t, func(w *world) {
 		m := w.used("m")
-		_, err := w.engine.box(m.ID).Checkpoint(w.ctx) // its daemon dies before it records it
+		_, err := w.engine.box(m.ID).Checkpoint(w.ctx, nil) // its daemon dies before it records it
 		w.ok(err)
 		w.run("m", "print 1")
 		w.run("m", "print 2")
@@ -70,7 +70,7 @@ func TestAnOrphanedCheckpointTellsWhatIsLost(t *testing.T) {
 func TestAnOrphanOlderThanTheRecordIsRemoved(t *testing.T) {
 	inTime(t, func(w *world) {
 		m := w.used("m")
-		_, err := w.engine.box(m.ID).Checkpoint(w.ctx)
+		_, err := w.engine.box(m.ID).Checkpoint(w.ctx, nil)
 		w.ok(err)
 		w.run("m", "print 1")
 		_, err = w.Checkpoint(w.ctx, "m", "kept")
@@ -162,7 +162,7 @@ func TestWhatWasSavedRightBeforeADeathIsFound(t *testing.T) {
 	inTime(t, func(w *world) {
 		m := w.saved("m")
 		w.run("m", "print 1")
-		_, err := w.engine.box(m.ID).Checkpoint(w.ctx)
+		_, err := w.engine.box(m.ID).Checkpoint(w.ctx, nil)
 		w.ok(err)
 		w.engine.box(m.ID).crash()
 		w.inState("m", machine.Swapped)
@@ -171,7 +171,7 @@ func TestWhatWasSavedRightBeforeADeathIsFound(t *testing.T) {
 		}
 		w.pass(3 * time.Second)
 		w.begun("m", "wait")
-		_, err = w.engine.box(m.ID).Checkpoint(w.ctx)
+		_, err = w.engine.box(m.ID).Checkpoint(w.ctx, nil)
 		w.ok(err)
 		w.engine.box(m.ID).crash()
 		if in := w.wait("m", 3); in.ErrorName != "MachineStopped" {

@@ -14,7 +14,9 @@ func TestABurstIsSavedInBetween(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.used("m")
 		w.pass(10 * time.Second)
-		w.engine.set(func() { w.engine.saveTakes, w.engine.keepTakes = 100*time.Millisecond, time.Second })
+		w.engine.set(func() {
+			w.engine.saveTakes, w.engine.carryTakes, w.engine.keepTakes = 100*time.Millisecond, 500*time.Millisecond, 500*time.Millisecond
+		})
 		before := w.engine.count()
 		start := time.Now()
 		var last machine.Instruction

@@ -176,7 +176,8 @@ type Sandbox interface {
 	Ack(seq, index int)
 
 	// Checkpoint saves the state and keeps running. It survives the death of this process and can be used at once; Engine.Keep makes it durable.
-	Checkpoint(ctx context.Context) (CheckpointInfo, error)
+	// goesOn, which may be nil, is called when the state has been taken and the machine goes on, where there is more to do until it can be used.
+	Checkpoint(ctx context.Context, goesOn func()) (CheckpointInfo, error)
 	// Stop saves the state, ends the sandbox and returns the checkpoint, durable.
 	Stop(ctx context.Context) (CheckpointInfo, error)
 	// Kill ends the sandbox without saving.

@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 )
 
@@ -368,11 +369,13 @@ func (x *session) release() {
 func (e *entry) checkpointHeld(ctx context.Context, x *session, begun held, kind CheckpointKind, label string, awaited bool) (CheckpointRecord, error) {
 	saveCtx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
-	info, err := x.box.Checkpoint(saveCtx)
-
-	e.mu.Lock()
-	x.release()
-	e.mu.Unlock()
+	goOn := sync.OnceFunc(func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		x.release()
+	})
+	info, err := x.box.Checkpoint(saveCtx, goOn)
+	goOn()
 	if err != nil {
 		return CheckpointRecord{}, saveError(err)
 	}

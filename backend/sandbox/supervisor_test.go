@@ -322,7 +322,8 @@ func TestFullDisk(t *testing.T) {
 	script := `mount -t tmpfs -o size=40m none "$1" && shift && exec "$0" "$@"`
 	s, _ := connect(t, unshared(nil, script, append([]string{built(t, "supervisor"), cfg.Machine, "run"}, cfg.Args()...)...))
 	value(t, s, 0, "(x := 5)")
-	for seq, save := range []func(context.Context) (machine.CheckpointInfo, error){s.Checkpoint, s.Stop} {
+	checkpoint := func(ctx context.Context) (machine.CheckpointInfo, error) { return s.Checkpoint(ctx, nil) }
+	for seq, save := range []func(context.Context) (machine.CheckpointInfo, error){checkpoint, s.Stop} {
 		_, err := save(t.Context())
 		if !errors.Is(err, machine.ErrDiskFull) {
 			t.Errorf("saving on a full disk: %v", err)
@@ -452,7 +453,7 @@ func TestFinishedCheckpointsAreOutOfReach(t *testing.T) {
 	}
 	cfg.Restore = filepath.Join(cfg.Machine, "checkpoints", info.ID)
 	s, root := start()
-	if _, err := s.Checkpoint(t.Context()); err != nil {
+	if _, err := s.Checkpoint(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	err = filepath.WalkDir(root+"/", func(path string, d fs.DirEntry, err error) error {
@@ -483,7 +484,7 @@ func TestSpareRemovesWhatAKilledSupervisorLeft(t *testing.T) {
 	cfg := config(t)
 	cmd := exec.Command(built(t, "supervisor"), append([]string{"run"}, cfg.Args()...)...)
 	killed, _ := connect(t, cmd)
-	info, err := killed.Checkpoint(t.Context())
+	info, err := killed.Checkpoint(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

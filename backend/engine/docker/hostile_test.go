@@ -70,7 +70,7 @@ func TestHostileLeftovers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			id := newID(t, e)
 			good := startNamed(t, e, id, calmHeron, "")
-			known, err := good.Checkpoint(bounded(t))
+			known, err := good.Checkpoint(bounded(t), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,7 +92,7 @@ func TestHostileLeftovers(t *testing.T) {
 				t.Errorf("reclaim: %v", err)
 			}
 			m := startNamed(t, next, id, calmHeron, known.ID)
-			if _, err := m.Checkpoint(bounded(t)); err != nil {
+			if _, err := m.Checkpoint(bounded(t), nil); err != nil {
 				t.Errorf("after it: %v", err)
 			}
 			m.Kill()
@@ -118,7 +118,7 @@ func TestOlderCheckpointIsNotTakenForNew(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := startNamed(t, e, id, "older", known.ID)
-	if info, err := m.Checkpoint(bounded(t)); !errors.Is(err, machine.ErrUnavailable) {
+	if info, err := m.Checkpoint(bounded(t), nil); !errors.Is(err, machine.ErrUnavailable) {
 		t.Errorf("a checkpoint: %+v, %v", info, err)
 	}
 	if info, err := m.Stop(bounded(t)); !errors.Is(err, machine.ErrUnavailable) {
@@ -137,7 +137,7 @@ func TestCarryingOutWasCutOff(t *testing.T) {
 	e := hostileEngine(t)
 	id := newID(t, e)
 	m := startNamed(t, e, id, calmHeron, "")
-	told, err := m.Sandbox.(*Sandbox).Sandbox.Checkpoint(bounded(t))
+	told, err := m.Sandbox.(*Sandbox).Sandbox.Checkpoint(bounded(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestNothingPilesUp(t *testing.T) {
 	if err := os.WriteFile(string(local.Checkpoints(e.store.Machine(id))), nil, 0o600); err != nil { // no folder can be made there
 		t.Fatal(err)
 	}
-	if _, err := m.Checkpoint(bounded(t)); err == nil {
+	if _, err := m.Checkpoint(bounded(t), nil); err == nil {
 		t.Error("it was taken over to nowhere")
 	}
 	if got := inContainer(t, m); len(got) > 0 {

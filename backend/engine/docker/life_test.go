@@ -166,7 +166,7 @@ func TestReap(t *testing.T) {
 		t.Error("the container was not made ahead: this tests less than it should")
 	}
 	m.value("x = 'recorded'")
-	known, err := m.Checkpoint(bounded(t))
+	known, err := m.Checkpoint(bounded(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestContainerIsTakenAway(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := start(t, e, newID(t, e), "")
 			m.value("x = 'saved'")
-			info, err := m.Checkpoint(bounded(t))
+			info, err := m.Checkpoint(bounded(t), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -265,7 +265,7 @@ func TestDockerEnds(t *testing.T) {
 			e := newEngine(t, t.TempDir())
 			m := start(t, e, newID(t, e), "")
 			m.value("x = 'saved'")
-			known, err := m.Checkpoint(bounded(t))
+			known, err := m.Checkpoint(bounded(t), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -405,7 +405,7 @@ func TestForeignCheckpointIsRefused(t *testing.T) {
 	m.value("1")
 	box := m.Sandbox.(*Sandbox)
 	box.stay.start.Life = "another"
-	if _, err := m.Checkpoint(bounded(t)); !errors.Is(err, machine.ErrUnavailable) {
+	if _, err := m.Checkpoint(bounded(t), nil); !errors.Is(err, machine.ErrUnavailable) {
 		t.Errorf("a checkpoint of another life: %v", err)
 	}
 	if list, err := box.stay.folder.List(); err != nil || len(list) > 0 {
@@ -464,14 +464,14 @@ func TestVolumeIsFull(t *testing.T) {
 	m := start(t, e, newID(t, e), "")
 	m.value("x = 'kept'")
 	m.expect("import errno\ntry:\n\twith open('/root/big', 'wb') as f:\n\t\twhile True: f.write(b'x' * (1 << 20))\nexcept OSError as e: caught = errno.errorcode[e.errno]\ncaught", "'ENOSPC'")
-	if _, err := m.Checkpoint(bounded(t)); !errors.Is(err, machine.ErrDiskFull) || !strings.Contains(err.Error(), "could not be saved") {
+	if _, err := m.Checkpoint(bounded(t), nil); !errors.Is(err, machine.ErrDiskFull) || !strings.Contains(err.Error(), "could not be saved") {
 		t.Errorf("saving on a full disk: %v", err)
 	}
 	m.expect("import os; os.remove('/root/big'); x", "'kept'")
 	saving := bounded(t)
-	info, err := m.Checkpoint(saving)
+	info, err := m.Checkpoint(saving, nil)
 	for errors.Is(err, machine.ErrDiskFull) { // gVisor gives the room of a file back a little after the file is gone
-		info, err = m.Checkpoint(saving)
+		info, err = m.Checkpoint(saving, nil)
 	}
 	if err != nil {
 		t.Fatal(err)

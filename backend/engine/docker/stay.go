@@ -302,17 +302,21 @@ func (b *Sandbox) taken(id string) (machine.CheckpointInfo, error) {
 	return link.Info(m), nil
 }
 
-// Checkpoint saves the state, durable on our side when it returns, and keeps running.
-func (b *Sandbox) Checkpoint(ctx context.Context) (machine.CheckpointInfo, error) {
+// Checkpoint saves the state, durable on our side when it returns, and keeps running. goesOn is called before it is carried out of the container, which takes
+// several times as long as the machine stands still.
+func (b *Sandbox) Checkpoint(ctx context.Context, goesOn func()) (machine.CheckpointInfo, error) {
 	select { // one after another, so that each is newer than the one before
 	case b.saving <- struct{}{}:
 		defer func() { <-b.saving }()
 	case <-ctx.Done():
 		return machine.CheckpointInfo{}, ctx.Err()
 	}
-	told, err := b.Sandbox.Checkpoint(ctx)
+	told, err := b.Sandbox.Checkpoint(ctx, nil)
 	if err != nil {
 		return told, err
+	}
+	if goesOn != nil {
+		goesOn()
 	}
 	err = b.carryOut(ctx, told.ID)
 	// It would go with the container, which is too late where there is one after another.

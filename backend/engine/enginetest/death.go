@@ -25,7 +25,7 @@ var steps = []step{
 	{"Saving", func(m *session) func() {
 		m.value("ballast = __import__('os').urandom(150 << 20)")
 		done := make(chan struct{})
-		go func() { defer close(done); _, _ = m.box.Checkpoint(m.ctx()) }()
+		go func() { defer close(done); _, _ = m.box.Checkpoint(m.ctx(), nil) }()
 		time.Sleep(60 * time.Millisecond) // somewhere within it; where exactly is left to chance
 		return func() { <-done }
 	}},
@@ -150,7 +150,7 @@ func daemonDiesSaving(t *testing.T, s Subject) {
 	m := s.fresh(t)
 	m.value("x = 'kept'; ballast = __import__('os').urandom(150 << 20)")
 	done := make(chan struct{})
-	go func() { defer close(done); _, _ = m.box.Checkpoint(m.ctx()) }()
+	go func() { defer close(done); _, _ = m.box.Checkpoint(m.ctx(), nil) }()
 	time.Sleep(50 * time.Millisecond)
 	s.Disconnect(m.box)
 	<-done

@@ -245,7 +245,7 @@ var hostileTests = []test{
 		m.execute(forging + `
 			forge(frame({"type": "died", "exit_code": 0}))
 		`)
-		if _, err := m.box.Checkpoint(m.ctx()); err != nil {
+		if _, err := m.box.Checkpoint(m.ctx(), nil); err != nil {
 			if cause := m.awaitEnd(); cause.Detail == "" {
 				t.Errorf("the cause is %+v", cause)
 			}

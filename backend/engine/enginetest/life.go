@@ -217,7 +217,7 @@ var lifeTests = []test{
 		if err := m.box.Execute(m.ctx(), 100, "1", nil); !errors.Is(err, machine.ErrConflict) {
 			t.Errorf("executing on a dead machine gives %v", err)
 		}
-		if _, err := m.box.Checkpoint(m.ctx()); !errors.Is(err, machine.ErrConflict) {
+		if _, err := m.box.Checkpoint(m.ctx(), nil); !errors.Is(err, machine.ErrConflict) {
 			t.Errorf("saving a dead machine gives %v", err)
 		}
 	}},

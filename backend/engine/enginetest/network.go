@@ -138,7 +138,7 @@ func testWayOut(t *testing.T, s Subject) {
 		        time.sleep(0.02)
 		threading.Thread(target=read, daemon=True).start()`)
 	m.expect(`echo(100_000)`, "True")
-	kept, err := m.box.Checkpoint(m.ctx())
+	kept, err := m.box.Checkpoint(m.ctx(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

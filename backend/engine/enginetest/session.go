@@ -254,7 +254,7 @@ func (s *session) frames(seq int) []machine.Frame {
 
 func (s *session) checkpoint() machine.CheckpointInfo {
 	s.t.Helper()
-	info, err := s.box.Checkpoint(s.ctx())
+	info, err := s.box.Checkpoint(s.ctx(), nil)
 	if err != nil {
 		s.t.Fatalf("checkpoint: %v", err)
 	}

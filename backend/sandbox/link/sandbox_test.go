@@ -183,11 +183,11 @@ func TestReplies(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []error{machine.ErrDiskFull, machine.ErrCheckpointUnusable, machine.ErrInvalid} {
-		if _, err := s.Checkpoint(t.Context()); !errors.Is(err, want) || err.Error() == "" {
+		if _, err := s.Checkpoint(t.Context(), nil); !errors.Is(err, want) || err.Error() == "" {
 			t.Errorf("%v, not %v", err, want)
 		}
 	}
-	if info, err := s.Checkpoint(t.Context()); err == nil {
+	if info, err := s.Checkpoint(t.Context(), nil); err == nil {
 		t.Errorf("a nonsensical manifest is believed: %+v", info)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
