@@ -250,7 +250,7 @@ func TestStop(t *testing.T) {
 	c, ctx := daemon(t), t.Context()
 	name := machine(t, c)
 	var seqs []int
-	for _, code := range []string{"1", "import time; time.sleep(600)", "'never'", "time.sleep(2); 'unharmed'"} {
+	for _, code := range []string{"import time", "time.sleep(600)", "'never'", "time.sleep(2); 'unharmed'"} {
 		in, _, err := c.Execute(ctx, name, api.Execute{Code: code})
 		if err != nil {
 			t.Fatal(err)

@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/forevervm/desktop/backend/engine/local/localtest"
 )
 
 // patience bounds every wait: long enough for a loaded CI machine, never reached when all is well.
@@ -94,9 +96,14 @@ func newHome(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := localtest.Lend(filepath.Join(home, "data")); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		if err := until(time.Minute, func() error { return nobodyIn(home) }); err != nil {
 			t.Errorf("left behind: %v", err)
+		} else if err := localtest.Take(filepath.Join(home, "data")); err != nil {
+			t.Error(err)
 		}
 		if err := os.RemoveAll(home); err != nil {
 			t.Errorf("the home folder could not be removed (a mount left in it?): %v", err)

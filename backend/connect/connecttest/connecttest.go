@@ -20,6 +20,7 @@ import (
 
 	"github.com/forevervm/desktop/backend/client"
 	"github.com/forevervm/desktop/backend/connect"
+	"github.com/forevervm/desktop/backend/engine/local/localtest"
 	"github.com/forevervm/desktop/backend/home"
 )
 
@@ -89,7 +90,10 @@ func withHome(run func() int) (status int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	defer func() { err = errors.Join(err, End(folder), os.RemoveAll(folder)) }()
+	defer func() { err = errors.Join(err, remove(folder)) }()
+	if err := localtest.Lend(filepath.Join(folder, "data")); err != nil {
+		return 1, err
+	}
 	for name, value := range map[string]string{
 		home.Variable:           folder,
 		connect.BaseURLVariable: "",
@@ -110,11 +114,23 @@ func Home(t testing.TB) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(End(folder), os.RemoveAll(folder)); err != nil {
+		if err := remove(folder); err != nil {
 			t.Error(err)
 		}
 	})
+	if err := localtest.Lend(filepath.Join(folder, "data")); err != nil {
+		t.Fatal(err)
+	}
 	return folder
+}
+
+// remove ends the daemon over a home folder, and removes it.
+func remove(folder string) error {
+	err := End(folder)
+	if err == nil {
+		err = localtest.Take(filepath.Join(folder, "data"))
+	}
+	return errors.Join(err, os.RemoveAll(folder))
 }
 
 // End ends the daemon over a home folder, if one runs, and waits until no process is left of it.
