@@ -57,6 +57,9 @@ type Machines struct {
 	cancel context.CancelFunc
 	group  sync.WaitGroup
 
+	tried    chan struct{} // closed when it is known who was signed in, or why that is not known yet
+	hasTried func()        // closes it
+
 	changing sync.Mutex // held while somebody signs in or out, longer than mu
 
 	mu      sync.Mutex // guards what follows
@@ -74,7 +77,8 @@ func New(ctx context.Context, config Config) *Machines {
 	transport.OnProxyConnectResponse = client.Proxied
 	transport.MaxIdleConnsPerHost = 32
 	transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second} // a connection that died is noticed
-	m := &Machines{Service: config.Local, config: config, http: &http.Client{Transport: transport}}
+	m := &Machines{Service: config.Local, config: config, http: &http.Client{Transport: transport}, tried: make(chan struct{})}
+	m.hasTried = sync.OnceFunc(func() { close(m.tried) })
 	m.ctx, m.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	m.group.Go(m.begin)
 	return m
@@ -95,6 +99,7 @@ func (m *Machines) Close() error {
 func (m *Machines) begin() {
 	m.changing.Lock()
 	defer m.changing.Unlock()
+	defer m.hasTried()
 	account, secret, err := m.config.Credentials.Current()
 	if err == nil && secret.Equal(m.config.Token) { // the environment points programs at this very computer
 		return
@@ -125,6 +130,7 @@ func (m *Machines) setProblem(sentence string) {
 	changed := m.problem != sentence
 	m.problem = sentence
 	m.mu.Unlock()
+	m.hasTried()
 	if changed {
 		m.announceStatus()
 	}
@@ -135,6 +141,19 @@ func (m *Machines) current() *session {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.session
+}
+
+// keyringPatience is how long a question waits for the keyring to say who was signed in: it answers at once, or asks somebody for a password first.
+const keyringPatience = 3 * time.Second
+
+// signedIn is the session, or nil; soon after the start it waits until that is known.
+func (m *Machines) signedIn(ctx context.Context) *session {
+	select {
+	case <-m.tried:
+	case <-ctx.Done():
+	case <-time.After(keyringPatience):
+	}
+	return m.current()
 }
 
 // enter begins a session in place of the last. changing is held.
@@ -205,6 +224,7 @@ func (m *Machines) whoami(ctx context.Context, server string, secret credentials
 
 // Hosted says who is signed in.
 func (m *Machines) Hosted() api.Hosted {
+	m.signedIn(m.ctx)
 	out := api.Hosted{Server: credentials.DefaultServer, FromEnvironment: m.config.Credentials.FromEnvironment(), Accounts: []api.HostedAccount{}}
 	accounts, current, err := m.config.Credentials.Accounts()
 	if err != nil {

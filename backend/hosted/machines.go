@@ -15,11 +15,11 @@ import (
 
 // remote is the hosted machine of a name, or nil where it is one of this computer's, or nobody's.
 func (m *Machines) remote(ctx context.Context, name string) *remote {
-	s := m.current()
-	if s == nil {
+	if _, err := m.Service.Get(ctx, name); err == nil {
 		return nil
 	}
-	if _, err := m.Service.Get(ctx, name); err == nil {
+	s := m.signedIn(ctx)
+	if s == nil {
 		return nil
 	}
 	if r := s.named(name); r != nil {
@@ -38,6 +38,9 @@ const maxTitle = 200
 // is sent away only because nothing works here.
 func (m *Machines) Create(ctx context.Context, opts machine.CreateOptions) (machine.Machine, error) {
 	s := m.current()
+	if opts.Engine == Name || m.config.Preferred() {
+		s = m.signedIn(ctx)
+	}
 	there := opts.Engine == Name
 	switch opts.Engine {
 	case "":
