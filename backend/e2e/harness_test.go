@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forevervm/desktop/backend/engine/local/localtest"
+	"github.com/forevervm/desktop/backend/home/hometest"
 )
 
 // patience bounds every wait: long enough for a loaded CI machine, never reached when all is well.
@@ -96,13 +96,13 @@ func newHome(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := localtest.Lend(filepath.Join(home, "data")); err != nil {
+	if err := hometest.Lend(filepath.Join(home, "data")); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		if err := until(time.Minute, func() error { return nobodyIn(home) }); err != nil {
 			t.Errorf("left behind: %v", err)
-		} else if err := localtest.Take(filepath.Join(home, "data")); err != nil {
+		} else if err := hometest.Take(filepath.Join(home, "data")); err != nil {
 			t.Error(err)
 		}
 		if err := os.RemoveAll(home); err != nil {

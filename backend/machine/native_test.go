@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forevervm/desktop/backend/engine/local/localtest"
 	"github.com/forevervm/desktop/backend/engine/native"
+	"github.com/forevervm/desktop/backend/home/hometest"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/store"
 )
@@ -55,14 +55,14 @@ func openReal(t testing.TB, settings machine.Settings) *real {
 	for _, p := range r.engine.Check(ctx) {
 		t.Fatalf("the native engine cannot be used here (make build makes what it needs): %s %s", p.What, p.Do)
 	}
-	if err := localtest.Lend(r.cfg.Data); err != nil {
+	if err := hometest.Lend(r.cfg.Data); err != nil {
 		t.Fatal(err)
 	}
 	r.open()
 	t.Cleanup(func() {
 		defer cancel()
 		r.close()
-		if err := localtest.Take(r.cfg.Data); err != nil {
+		if err := hometest.Take(r.cfg.Data); err != nil {
 			t.Error(err)
 		}
 	})

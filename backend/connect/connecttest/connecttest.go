@@ -20,8 +20,8 @@ import (
 
 	"github.com/forevervm/desktop/backend/client"
 	"github.com/forevervm/desktop/backend/connect"
-	"github.com/forevervm/desktop/backend/engine/local/localtest"
 	"github.com/forevervm/desktop/backend/home"
+	"github.com/forevervm/desktop/backend/home/hometest"
 )
 
 // Patience bounds every wait of a test: long enough for a loaded machine, never reached when all is well.
@@ -91,7 +91,7 @@ func withHome(run func() int) (status int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, remove(folder)) }()
-	if err := localtest.Lend(filepath.Join(folder, "data")); err != nil {
+	if err := hometest.Lend(filepath.Join(folder, "data")); err != nil {
 		return 1, err
 	}
 	for name, value := range map[string]string{
@@ -118,7 +118,7 @@ func Home(t testing.TB) string {
 			t.Error(err)
 		}
 	})
-	if err := localtest.Lend(filepath.Join(folder, "data")); err != nil {
+	if err := hometest.Lend(filepath.Join(folder, "data")); err != nil {
 		t.Fatal(err)
 	}
 	return folder
@@ -128,7 +128,7 @@ func Home(t testing.TB) string {
 func remove(folder string) error {
 	err := End(folder)
 	if err == nil {
-		err = localtest.Take(filepath.Join(folder, "data"))
+		err = hometest.Take(filepath.Join(folder, "data"))
 	}
 	return errors.Join(err, os.RemoveAll(folder))
 }

@@ -1,5 +1,5 @@
-// Package localtest lets tests share what engines make once: the templates of new machines, each of which takes seconds.
-package localtest
+// Package hometest lets tests share what engines make once: the templates of new machines, each of which takes seconds.
+package hometest
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// templates is the folder in an engine's data folder, see package local.
+// templates is the folder in an engine's data folder, see package engine/local.
 const templates = "templates"
 
 // Lend gives a data folder the templates that tests before this one have left in the folder of the built programs' cache, if any. What the engine finds of no
