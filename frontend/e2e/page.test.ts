@@ -322,6 +322,24 @@ describe('a machine', () => {
     await page.locator('article').last().getByText('9', { exact: true }).waitFor();
   });
 
+  it('finds a step that is hundreds back, and draws those near it alone', async () => {
+    const { page } = tab;
+    const machine = await daemon.machine({ title: 'Long story' });
+    const codes = ['word_of_old = 1', ...Array.from({ length: 350 }, (_, i) => `${i}`)];
+    for (const code of codes) await daemon.queue(machine, code);
+    await daemon.ended(machine, 350);
+    await page.getByRole('searchbox').fill('word_of_old');
+    await page
+      .getByRole('region', { name: 'In the history' })
+      .getByText('Long story · Step 1')
+      .click();
+    await tab.step(1).getByText('word_of_old').waitFor();
+    await page.getByRole('searchbox').fill('');
+    await expect.poll(() => page.locator('article').count()).toBeLessThan(100);
+    await page.getByRole('button', { name: 'Latest' }).click();
+    await tab.step(351).getByText('349', { exact: true }).first().waitFor();
+  });
+
   it('can be clicked after a menu and a dialog have closed', async () => {
     const { page } = tab;
     await tab.newMachine();

@@ -26,8 +26,8 @@ type Like struct {
 }
 
 // Restore writes the files of a recipe into the folder dir, byte for byte as they were put, or fails with ErrDamaged. They are not synced: who
-// lost them restores them again. It works on all processors. What they have in common with those that are there is copied from them, which takes a third
-// of the time; where these have changed, blocks count.
+// lost them restores them again. It works on all processors. What they have in common with those that are there is copied from them, which takes half
+// of the time where that is most of it; where these have changed, blocks count.
 func (s *Store) Restore(ctx context.Context, r Recipe, dir string, like Like) error {
 	release, err := s.share(ctx)
 	if err != nil {

@@ -102,7 +102,9 @@ func (s *Store) CopyCheckpoint(ctx context.Context, from machine.ID, name string
 	g.using.RLock()
 	defer g.using.RUnlock()
 	m, err := Checkpoints(s.Machine(from)).Copy(ctx, name, Checkpoints(s.Machine(to)), s.blocks)
-	s.parents.Store(to, from)
+	if err == nil {
+		s.parents.Store(to, from)
+	}
 	switch {
 	case errors.Is(err, checkpoint.ErrUnusable):
 		return machine.CheckpointInfo{}, Unusable("The checkpoint is missing or damaged.", err)
@@ -136,6 +138,7 @@ func (s *Store) Purge(id machine.ID, settle func() error) error {
 	g := s.guard(id)
 	g.changing.Lock()
 	defer g.changing.Unlock()
+	s.parents.Delete(id)
 	dir := s.Machine(id)
 	gone := dir + removed
 	if err := os.RemoveAll(gone); err != nil { // left by a purge that was cut off
