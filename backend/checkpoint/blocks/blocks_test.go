@@ -27,7 +27,8 @@ type world struct {
 	content map[string]map[string][]byte // what was acknowledged: files by recipe
 	n       int
 	checks  int
-	disk    disk // nil for the real one
+	disk    disk  // nil for the real one
+	small   int64 // files of up to so many bytes are frames
 }
 
 func newWorld(t testing.TB, root string) *world {
@@ -46,6 +47,7 @@ func (w *world) open() *Store {
 	s := Open(filepath.Join(w.root, "blocks"), func() ([]string, error) {
 		return filepath.Glob(filepath.Join(w.root, "recipes", "*.blocks"))
 	})
+	s.small = w.small
 	if w.disk != nil {
 		s.disk = w.disk
 	}
@@ -283,7 +285,9 @@ func TestNothingIsLost(t *testing.T) {
 		w := newWorld(t, root)
 		m := newMortal(filepath.Join(root, "graveyard"), rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 2)))
 		w.disk = m
+		w.small = 4 * Unit
 		stores := []*Store{w.open(), w.open()}
+		stores[1].small = 0 // an older program
 		image := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) int {
 			return rapid.IntRange(0, 9).Draw(t, "n") + alike*rapid.SampledFrom([]int{0, 0, 1, 2, 9}).Draw(t, "alike")
 		}), 0, 12)
@@ -313,6 +317,7 @@ func TestNothingIsLost(t *testing.T) {
 			if rapid.Bool().Draw(rt, "power cut") {
 				m.powerCut()
 				stores[0], stores[1] = w.open(), w.open() // the others have died with it
+				stores[1].small = 0
 			}
 		}
 		rt.Repeat(map[string]func(*rapid.T){
@@ -394,12 +399,17 @@ func TestNothingIsLost(t *testing.T) {
 // A bit that has flipped anywhere is found and named. What is restored all the same is what was put.
 func TestFlippedBits(t *testing.T) {
 	w := newWorld(t, t.TempDir())
-	name, err := w.put(w.s, map[string][]byte{"pages.img": pages(1, 2, 3, 0, 4, 1), "checkpoint.img": []byte("state")}, "")
+	w.small = 3 * Unit
+	first, err := w.put(w.open(), map[string][]byte{"checkpoint.img": pages(1, 3)}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, err := w.put(w.open(), map[string][]byte{"pages.img": pages(1, 2, 3, 0, 4, 1), "checkpoint.img": append([]byte("moved"), pages(1, 3)...)}, first)
 	if err != nil {
 		t.Fatal(err)
 	}
 	packs, _ := w.packs()
-	for _, path := range []string{packs[0], w.path(name)} {
+	for _, path := range append(packs, w.path(name)) {
 		good, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -407,6 +417,9 @@ func TestFlippedBits(t *testing.T) {
 		for i := range good {
 			if i > 300 && i%37 != 0 && i < len(good)-400 {
 				continue
+			}
+			if i%8 == 4 && bytes.HasSuffix(good[:i], []byte("\x28\xb5\x2f\xfd")) {
+				continue // zstd gives this bit no meaning
 			}
 			bad := bytes.Clone(good)
 			bad[i] ^= 1 << (i % 8)

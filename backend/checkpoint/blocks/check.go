@@ -155,7 +155,7 @@ func (s *Store) checkRecipe(path string, damagedBlocks map[ID]error) error {
 		if f.Size == 0 {
 			continue
 		}
-		chain, err := s.chain(f.List, f.units())
+		chain, err := s.of(f)
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.Name, err)
 		}

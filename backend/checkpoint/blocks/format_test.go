@@ -20,6 +20,10 @@ func TestEveryVersionIsReadable(t *testing.T) {
 	t.Run("2", func(t *testing.T) { // with patches
 		readable(t, "testdata/v2", map[string][]byte{"pages.img": pages(1, 2+alike, 0, 3*alike, 4, 1, 6), "checkpoint.img": []byte("the state"), "input.bin": nil})
 	})
+	t.Run("3", func(t *testing.T) { // with frames
+		state := append([]byte("All behind this has moved."), pages(3, 5, 7)...)
+		readable(t, "testdata/v3", map[string][]byte{"pages.img": pages(1, 2+alike, 0, 3*alike, 4, 1, 6), "checkpoint.img": state, "input.bin": nil})
+	})
 }
 
 func readable(t *testing.T, version string, want map[string][]byte) {
@@ -51,11 +55,12 @@ func writeVersion(t *testing.T, dir string, files map[string][]byte) {
 		t.Fatalf("%s is there, and never changes", dir)
 	}
 	w := newWorld(t, t.TempDir())
+	w.s.small = 5 * Unit
 	numbers := make([]int, 0, 24)
 	for i := range 24 {
 		numbers = append(numbers, i)
 	}
-	first, err := w.put(w.s, map[string][]byte{"pages.img": append(pages(1, 2, 0, 0, 4, 1), pages(numbers...)...)}, "")
+	first, err := w.put(w.s, map[string][]byte{"pages.img": append(pages(1, 2, 0, 0, 4, 1), pages(numbers...)...), "checkpoint.img": pages(3, 5, 7, 8)}, "")
 	if err == nil {
 		_, err = w.put(w.s, files, first)
 	}

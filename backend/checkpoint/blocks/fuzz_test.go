@@ -54,10 +54,20 @@ func FuzzList(f *testing.F) {
 	f.Add(encodeList(base, 0, zero, nil, nil), 4)
 	f.Add(encodeList(append(slices.Clone(base), base...), 1, ID{1}, base, nil), 8)
 	f.Add(encodeList(list{base[0], {7}, {8}, base[3]}, 1, ID{1}, base, map[ID]patch{{7}: {1, []byte{3, 1, 9}}, {8}: {2, []byte{}}}), 4)
+	f.Add(encodeFrame(pages(1, 2), 2, zero, nil), 2)
+	f.Add(encodeFrame(pages(2, 1), 2, ID{1}, pages(1, 2)), 2)
 	f.Fuzz(func(t *testing.T, b []byte, units int) {
 		units &= 1<<16 - 1 // it is not about what a large list takes
 		head, steps, err := parseListHead(b, units)
 		if err != nil {
+			return
+		}
+		if head.frame {
+			for _, base := range [][]byte{nil, pages(1, 2)} {
+				if b, err := decodeFrame(head, steps, base); err == nil && unitsOf(int64(len(b))) != units {
+					t.Fatalf("%d bytes for %d units", len(b), units)
+				}
+			}
 			return
 		}
 		named := 0

@@ -12,8 +12,11 @@ var zero ID
 
 // A list is stored as a block of its own, as steps that make it; most of them by copying from another list, its base. See FORMAT.md.
 const (
-	// listVersion is the present one. A list without patches is written as of version 1, which older programs read.
-	listVersion = 2
+	// listVersion is the latest one. A list is written as of the first that has what is in it, which older programs read: plain steps, patches, or a frame.
+	listVersion  = 3
+	plainVersion = 1
+	patchVersion = 2
+	frameVersion = 3
 	// maxDepth is how many lists have to be read for one, at most, beside the one at the end of the chain.
 	maxDepth = 16
 
@@ -27,16 +30,22 @@ const (
 type listHead struct {
 	depth int // how many bases are behind it
 	base  ID  // where depth > 0
-	units int // how many blocks it names
+	units int // how many blocks it names, or the file in it would have
+	frame bool
+}
+
+// appendListHead writes the beginning of a list; baseID counts where depth > 0.
+func appendListHead(b []byte, version byte, depth int, baseID ID, units int) []byte {
+	b = append(b, version, byte(depth))
+	if depth > 0 {
+		b = append(b, baseID[:]...)
+	}
+	return binary.AppendUvarint(b, uint64(units))
 }
 
 // encodeList writes l as steps from base, which is nil for none. Pages that have a patch are written as that, where they come first.
 func encodeList(l list, depth int, baseID ID, base list, patches map[ID]patch) []byte {
-	b := []byte{1, byte(depth)}
-	if depth > 0 {
-		b = append(b, baseID[:]...)
-	}
-	b = binary.AppendUvarint(b, uint64(len(l)))
+	b := appendListHead(nil, plainVersion, depth, baseID, len(l))
 	step := func(kind, n int) { b = binary.AppendUvarint(b, uint64(n)<<2|uint64(kind)) }
 	var where map[ID]int // in base; made when it is needed
 	at := 0              // where the last copy ended in base
@@ -57,7 +66,7 @@ func encodeList(l list, depth int, baseID ID, base list, patches map[ID]patch) [
 				literal += n
 				continue
 			}
-			b[0] = listVersion
+			b[0] = patchVersion
 			patched[l[literal]] = true
 			for literal+n < end && isPatch(l[literal+n]) {
 				patched[l[literal+n]] = true
@@ -122,10 +131,10 @@ func parseListHead(b []byte, units int) (h listHead, steps []byte, err error) {
 	if len(b) > 0 && b[0] > listVersion {
 		return h, nil, fmt.Errorf("a list of blocks: %w", ErrVersion)
 	}
-	if len(b) < 2 || b[0] == 0 || b[1] > maxDepth {
+	if len(b) < 2 || b[0] == 0 || b[1] > maxDepth || b[0] == frameVersion && b[1] > 1 {
 		return h, nil, damaged("a list of blocks is none")
 	}
-	h.depth, b = int(b[1]), b[2:]
+	h.frame, h.depth, b = b[0] == frameVersion, int(b[1]), b[2:]
 	if h.depth > 0 {
 		if len(b) < len(h.base) {
 			return h, nil, listCutOff()
@@ -200,6 +209,9 @@ func listCutOff() error { return damaged("a list of blocks is cut off") }
 
 // literals gives the blocks that the steps of a list name themselves to each, but for zeros and those of its base.
 func literals(h listHead, b []byte, each func(ID)) error {
+	if h.frame {
+		return nil
+	}
 	for left := uint64(h.units); len(b) > 0; {
 		v, size := binary.Uvarint(b)
 		n := v >> 2

@@ -97,6 +97,10 @@ func (w *putting) file(path string) (File, error) {
 	if !info.Mode().IsRegular() || f.Size > maxUnits*Unit {
 		return f, fmt.Errorf("%w: it is no file, or too large", ErrDamaged)
 	}
+	if f.Size <= w.s.small {
+		f.List, err = w.frame(in, &f)
+		return f, err
+	}
 	l := make(list, 0, f.units())
 	base := w.base(f.Name)
 	chunk := make([]byte, segment)
@@ -138,8 +142,20 @@ func (w *putting) file(path string) (File, error) {
 	return f, err
 }
 
-// nearby is the list that the list of a file is told as steps from, and how far the two have been followed; the zero value is none.
-type nearby struct {
+// nearby reads the list of the file of that name nearby; the zero value is none, or one that is damaged, on which nothing is to depend.
+func (w *putting) nearby(name string) chain {
+	for i := range w.near.Files {
+		if n := &w.near.Files[i]; n.Name == name && n.Size > 0 {
+			if c, err := w.s.of(n); err == nil {
+				return c
+			}
+		}
+	}
+	return chain{}
+}
+
+// basis is the list that the list of a file is told as steps from, and how far the two have been followed; the zero value is none.
+type basis struct {
 	last  chain // of the file of that name nearby
 	id    ID    // the base
 	list  list  // its blocks
@@ -154,27 +170,20 @@ type nearby struct {
 }
 
 // base finds the list that a file's is based on: that of the file of that name nearby, or the end of its chain where that is long.
-func (w *putting) base(name string) nearby {
-	for i := range w.near.Files {
-		n := &w.near.Files[i]
-		if n.Name != name || n.Size == 0 {
-			continue
-		}
-		c, err := w.s.chain(n.List, n.units())
-		if err != nil {
-			break // it is damaged: this one is not to be
-		}
-		b := nearby{last: c, id: n.List, list: c.list, depth: len(c.ids), pages: c.patched, patches: map[ID]patch{}}
-		if b.depth > maxDepth {
-			b.id, b.list, b.depth, b.pages = c.ids[len(c.ids)-1], c.end, 1, nil
-		}
-		return b
+func (w *putting) base(name string) basis {
+	c := w.nearby(name)
+	if len(c.ids) == 0 || c.frame != nil {
+		return basis{}
 	}
-	return nearby{}
+	b := basis{last: c, id: c.ids[0], list: c.list, depth: len(c.ids), pages: c.patched, patches: map[ID]patch{}}
+	if b.depth > maxDepth {
+		b.id, b.list, b.depth, b.pages = c.ids[len(c.ids)-1], c.end, 1, nil
+	}
+	return b
 }
 
 // follow goes on by one block of the file, and returns where in the base that is which it has taken the place of, or how long the base is.
-func (b *nearby) follow(id ID) int {
+func (b *basis) follow(id ID) int {
 	at := b.at
 	b.at++
 	if at < len(b.list) && b.list[at] == id || len(b.list) == 0 || id == zero {
@@ -195,7 +204,7 @@ func (b *nearby) follow(id ID) int {
 
 // told says whether a page that is no block needs not be kept: it has a patch already, or the base has it at near, and what it is made of is there. One that only lists behind
 // the base have becomes a block, as collecting follows a list's own names and its base's, and no others.
-func (w *putting) told(b *nearby, near int, id ID) bool {
+func (w *putting) told(b *basis, near int, id ID) bool {
 	if _, ok := b.patches[id]; ok {
 		return true
 	}
@@ -218,7 +227,7 @@ func (w *putting) told(b *nearby, near int, id ID) bool {
 }
 
 // patch keeps a page as what is different in it from the one of the base at near, if that is another, and little.
-func (w *putting) patch(b *nearby, near int, id ID, page []byte) bool {
+func (w *putting) patch(b *basis, near int, id ID, page []byte) bool {
 	if _, behind := b.pages[id]; behind {
 		return false // the older patch would count, and what it is made of is none of the base's
 	}
@@ -259,7 +268,7 @@ func (w *putting) add(id ID, b []byte) error {
 }
 
 // list stores a list: as what has changed against its base, or as a whole.
-func (w *putting) list(base *nearby, l list) (ID, error) {
+func (w *putting) list(base *basis, l list) (ID, error) {
 	if len(base.last.ids) > 0 && len(base.patches) == 0 && slices.Equal(base.last.list, l) {
 		return base.last.ids[0], nil
 	}

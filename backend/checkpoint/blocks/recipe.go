@@ -35,7 +35,9 @@ type File struct {
 }
 
 // units is how many blocks a file has.
-func (f *File) units() int { return int((f.Size + Unit - 1) / Unit) }
+func (f *File) units() int { return unitsOf(f.Size) }
+
+func unitsOf(size int64) int { return int((size + Unit - 1) / Unit) }
 
 // MarshalText writes an ID in hexadecimal.
 func (id ID) MarshalText() ([]byte, error) { return []byte(hex.EncodeToString(id[:])), nil }

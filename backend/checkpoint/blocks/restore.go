@@ -69,8 +69,12 @@ func (s *Store) restoreFile(ctx context.Context, f *File, path string, like Like
 	if f.Size == 0 {
 		return nil
 	}
-	chain, err := s.chain(f.List, f.units())
+	chain, err := s.of(f)
 	if err != nil {
+		return err
+	}
+	if chain.frame != nil {
+		_, err := out.Write(chain.frame)
 		return err
 	}
 	chain.end = nil                              // it may be large
@@ -100,7 +104,7 @@ func (s *Store) Verify(ctx context.Context, r Recipe) error {
 		if f.Size == 0 {
 			continue
 		}
-		chain, err := s.chain(f.List, f.units())
+		chain, err := s.of(f)
 		if err == nil {
 			err = s.verify(ctx, chain.list, chain.patched, f.Size)
 		}
@@ -164,8 +168,8 @@ func (s *Store) twin(like Like, name string) *twin {
 		return nil
 	}
 	f := &like.Recipe.Files[i]
-	chain, err := s.chain(f.List, f.units())
-	if err != nil {
+	chain, err := s.of(f)
+	if err != nil || chain.frame != nil {
 		return nil
 	}
 	file, err := s.disk.Open(filepath.Join(like.Dir, name))

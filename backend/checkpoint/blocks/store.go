@@ -103,6 +103,7 @@ type Store struct {
 	recipes func() ([]string, error)
 	disk    disk
 	rush    rush
+	small   int64 // how large a file is that becomes a frame, at most
 
 	mu     sync.Mutex       // guards what follows
 	index  *index           // nil until it is needed
@@ -118,7 +119,7 @@ const keepIndex = time.Minute
 // Open returns the store in the folder dir, which is made when something is put. recipes tells where every recipe lies that refers to
 // it, as what none of them needs is collected.
 func Open(dir string, recipes func() ([]string, error)) *Store {
-	return &Store{dir: dir, recipes: recipes, disk: osDisk{}}
+	return &Store{dir: dir, recipes: recipes, disk: osDisk{}, small: mostFrame}
 }
 
 const (
