@@ -1,9 +1,10 @@
 import type { ChildProcess } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { Daemon, desktop } from '../e2e/daemon';
 import { killed, Programs } from '../e2e/programs';
+import { processorTime } from './processor';
 import { ms, quantile, type Row } from './rows';
 
 const STARTS = 7;
@@ -119,34 +120,4 @@ export function resting(): Promise<Row[]> {
       { what: '… the daemon, with one machine asleep', measured: percent(ofDaemon) },
     ];
   });
-}
-
-/** Linux counts it in hundredths of a second. */
-const TICK_MS = 10;
-
-/** Milliseconds that a process, and all that come from it, have computed so far. */
-function processorTime(root: number): number {
-  const processes = new Map<number, { parent: number; ticks: number }>();
-  for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name)) continue;
-    try {
-      const stat = readFileSync(`/proc/${name}/stat`, 'utf8');
-      const fields = stat
-        .slice(stat.lastIndexOf(')') + 2)
-        .split(' ')
-        .map(Number);
-      // Its own time and that of children that have ended, in the kernel and outside.
-      const ticks = fields.slice(11, 15).reduce((sum, value) => sum + value, 0);
-      processes.set(Number(name), { parent: fields[1] ?? 0, ticks });
-    } catch {
-      // It has ended meanwhile.
-    }
-  }
-  const within = (pid: number): boolean => {
-    const parent = processes.get(pid)?.parent ?? 0;
-    return pid === root || (parent !== 0 && within(parent));
-  };
-  let ticks = 0;
-  for (const [pid, process] of processes) if (within(pid)) ticks += process.ticks;
-  return ticks * TICK_MS;
 }

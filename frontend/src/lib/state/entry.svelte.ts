@@ -8,16 +8,23 @@ const HEAD_PAGES = 2;
 const TAIL_ITEMS = 1_000;
 const TAIL_BYTES = 4 << 20;
 
+/**
+ * Views look at most so often while output streams. Nobody reads faster, and drawing every frame would take a good part of a processor from what
+ * the machine does.
+ */
+const LOOK_MS = 50;
+
 /** One step of a machine: the instruction and what it put out, which is loaded when it comes into view. */
 export class Entry {
   instruction = $state.raw() as Instruction;
   loading = $state<'no' | 'loading' | 'failed' | 'yes'>('no');
-  /** Grows at most once a frame while output streams; views read it before `transcript`. */
+  /** Grows at once, and then now and then, while output streams; views read it before `transcript`. */
   version = $state(0);
   readonly transcript = new Transcript();
 
   private waiting: Item[] = [];
-  private frame = 0;
+  private rest: ReturnType<typeof setTimeout> | undefined;
+  private unseen = false;
 
   constructor(
     private readonly source: { api: Api; name: string },
@@ -99,10 +106,15 @@ export class Entry {
   }
 
   private changed(): void {
-    if (this.frame !== 0) return;
-    this.frame = requestAnimationFrame(() => {
-      this.frame = 0;
-      this.version += 1;
-    });
+    this.unseen = true;
+    if (this.rest === undefined) this.look();
+  }
+
+  private look(): void {
+    this.rest = undefined;
+    if (!this.unseen) return;
+    this.unseen = false;
+    this.rest = setTimeout(() => this.look(), LOOK_MS);
+    this.version += 1;
   }
 }

@@ -1,10 +1,13 @@
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Api } from '$lib/api/api';
 import type { Instruction, Item } from '$lib/api/types';
 import { Entry } from './entry.svelte';
 
 beforeEach(() => {
-  vi.stubGlobal('requestAnimationFrame', () => 1);
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
 });
 
 /** An instruction that has put out so many lines of some length, one item each, in pages of a thousand. */
@@ -56,5 +59,24 @@ describe('Entry', () => {
     await entry.load();
     expect(asked).toEqual([0, 1_000, 100_000 - 32]);
     expect(lastLine(entry)).toBe('99999');
+  });
+
+  it('lets views look at once, then twenty times a second, and at the end', async () => {
+    const { entry } = source(0);
+    await entry.load();
+    const item = (index: number) => ({ index, kind: 'output', text: 'x\n' }) as Item;
+    vi.advanceTimersByTime(1_000);
+    const before = entry.version;
+    entry.add(item(0));
+    expect(entry.version).toBe(before + 1);
+    for (let i = 1; i < 1_000; i += 1) {
+      entry.add(item(i));
+      vi.advanceTimersByTime(1);
+    }
+    const meanwhile = entry.version - before;
+    expect(meanwhile).toBeGreaterThan(15);
+    expect(meanwhile).toBeLessThan(25);
+    vi.advanceTimersByTime(50);
+    expect(entry.version).toBe(before + meanwhile + 1);
   });
 });
