@@ -13,7 +13,10 @@ import (
 )
 
 // files are those that a checkpoint can have beside its manifest.
-var files = []string{"checkpoint.img", "pages.img", "pages_meta.img", InputName}
+var files = []string{"checkpoint.img", pagesName, "pages_meta.img", InputName}
+
+// pagesName is the file with the machine's memory, by far the largest.
+const pagesName = "pages.img"
 
 func isFile(name string) bool { return slices.Contains(files, name) }
 

@@ -112,12 +112,13 @@ func (f Folder) Confirm(ctx context.Context, id string, store *blocks.Store) err
 	return store.Verify(ctx, r)
 }
 
-// DropFolder removes the files of a checkpoint that is kept as blocks, which the caller has confirmed. Nobody may be using them.
+// DropFolder removes the files of a checkpoint that is kept as blocks, which the caller has confirmed. Nobody may be using them. The largest may become
+// the machine's next one.
 func (f Folder) DropFolder(id string) error {
 	if _, err := f.loadRecipe(id); err != nil {
 		return err
 	}
-	return f.deleteFolder(id)
+	return f.deleteFolder(id, f.leaveSpare)
 }
 
 // Near is the newest checkpoint before id that is kept as blocks, as its path; "" when there is none.

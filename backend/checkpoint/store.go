@@ -227,14 +227,16 @@ func (f Folder) Delete(id string) error {
 	if err := os.Remove(f.Recipe(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return f.deleteFolder(id)
+	return f.deleteFolder(id, func(string) {})
 }
 
-func (f Folder) deleteFolder(id string) error {
+// deleteFolder removes the files of a checkpoint; before, leave may take some of them out of the folder that it is given.
+func (f Folder) deleteFolder(id string, leave func(dir string)) error {
 	gone := f.Path(id) + removed
 	err := os.Rename(f.Path(id), gone)
 	switch {
 	case err == nil:
+		leave(gone)
 		err = os.RemoveAll(gone)
 	case errors.Is(err, fs.ErrNotExist):
 		err = nil

@@ -43,6 +43,7 @@ type supervisor struct {
 	stderr tail.Tail     // what the sandbox writes to its stderr, for when it fails
 
 	saving       chan struct{} // full while a checkpoint is made
+	spare        *time.Timer   // when what older checkpoints have left for the next one goes; of who fills saving
 	sandboxEnded chan struct{}
 	flushed      chan struct{} // closed when the daemon has every frame that it will get
 	end          chan ending   // the first one counts

