@@ -171,10 +171,22 @@ func (s *Store) Seal(ctx context.Context, id machine.ID, name string) error {
 	if !folder.Whole(name) { // it is kept as blocks, or gone
 		return nil
 	}
-	if err := beside(func() error { return folder.Seal(ctx, name) }); err != nil {
+	err := beside(func() error { return errors.Join(folder.Seal(ctx, name), s.keepOwn(ctx, folder, name)) })
+	if err != nil {
 		return explain(ctx, err)
 	}
 	return nil
+}
+
+// keepOwn keeps a checkpoint as blocks, too, before the machine runs on and it becomes them anyway: what comes back from blocks meanwhile takes from its
+// files what the two have in common. One that a fork was made with is not its own, and has its like elsewhere.
+func (s *Store) keepOwn(ctx context.Context, folder checkpoint.Folder, name string) error {
+	m, err := folder.Load(name)
+	if err != nil || m.Life == "" {
+		return err
+	}
+	_, err = s.keep(ctx, folder, name)
+	return err
 }
 
 // Whole are the checkpoints under a data folder whose files are there as they were written, and with readData those of them that have changed since they

@@ -182,6 +182,40 @@ func flip(t *testing.T, path string) {
 	}
 }
 
+// Once nobody waits, what a machine left memory with is kept as blocks, too, so that older states of it come back with what they have in common with its files. A
+// fork's, which is another's, is not looked through for that.
+func TestWhatLeftMemoryIsKeptAsBlocks(t *testing.T) {
+	data := t.TempDir()
+	s := NewStore(Config{Data: data, Images: data, Log: slog.New(slog.DiscardHandler)})
+	folder := Checkpoints(s.Machine("m"))
+	forked := saved(t, folder, Parts{})
+	id, err := folder.NewID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pending, err := folder.Begin(id)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(pending.Dir, "pages.img"), []byte("pages"), 0o600)
+	}
+	if err == nil {
+		_, err = pending.Commit(checkpoint.Manifest{Life: "its own"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, kept := range map[string]bool{forked: false, id: true} {
+		if err := s.Seal(t.Context(), "m", name); err != nil {
+			t.Fatal(err)
+		}
+		if folder.Kept(name) != kept || !folder.Whole(name) {
+			t.Errorf("%s: kept as blocks: %v, whole: %v", name, folder.Kept(name), folder.Whole(name))
+		}
+	}
+	if like := folder.Like(); like != folder.Path(id) {
+		t.Errorf("others come back with what they have in common with %q", like)
+	}
+}
+
 // A bit of a whole checkpoint that has flipped while the computer was off is not brought into memory in silence: the blocks count where there are
 // any, else it says so. A check finds it at any time.
 func TestWhatTheDiskChangedIsNotRestored(t *testing.T) {
