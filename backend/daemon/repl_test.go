@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -371,19 +372,24 @@ func TestOpenSocketsAreCheapAndWakeNothing(t *testing.T) {
 	if m := as[api.Machine](c, c.send("POST", "/api/machines/"+name+"/swap", nil)); m.State != "swapped" {
 		t.Fatalf("%+v", m)
 	}
-	const many = 300
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
+	// The daemon keeps what left memory meanwhile, which takes some, too: so of several hundreds of sockets the middle one counts.
+	const many = 100
+	taken := make([]int64, 5)
+	var last *socket
 	goroutines := runtime.NumGoroutine()
-	sockets := make([]*socket, many)
-	for i := range sockets {
-		sockets[i] = dial(t, c.d, name, nil)
+	for i := range taken {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		for range many {
+			last = dial(t, c.d, name, nil)
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		taken[i] = (int64(after.HeapAlloc+after.StackInuse) - int64(before.HeapAlloc+before.StackInuse)) / many
 	}
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	each := (int64(after.HeapAlloc+after.StackInuse) - int64(before.HeapAlloc+before.StackInuse)) / many
-	perSocket := float64(runtime.NumGoroutine()-goroutines) / many
+	slices.Sort(taken)
+	each, perSocket := taken[len(taken)/2], float64(runtime.NumGoroutine()-goroutines)/float64(many*len(taken))
 	t.Logf("an idle socket takes %d bytes and %.1f goroutines, both sides together", each, perSocket)
 	if each > 64<<10 || perSocket > 3 {
 		t.Errorf("an idle socket takes %d bytes and %.1f goroutines", each, perSocket)
@@ -396,7 +402,7 @@ func TestOpenSocketsAreCheapAndWakeNothing(t *testing.T) {
 			t.Error("a swapped machine is listed as running")
 		}
 	}
-	if result := sockets[many-1].drain(sockets[many-1].exec(0, "2"), nil); result.Value == nil || *result.Value != "2" {
+	if result := last.drain(last.exec(0, "2"), nil); result.Value == nil || *result.Value != "2" {
 		t.Errorf("%+v", result)
 	}
 }
