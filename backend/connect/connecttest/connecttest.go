@@ -133,21 +133,34 @@ func remove(folder string) error {
 	return errors.Join(err, os.RemoveAll(folder))
 }
 
-// End ends the daemon over a home folder, if one runs, and waits until no process is left of it.
+// End ends the daemon over a home folder, if one runs, and waits until no process is left of it. One that is only just starting cannot be asked to end before
+// it says where it is.
 func End(folder string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
-	c, err := connect.Running(ctx, connect.Options{Home: folder, Name: "test"})
-	if err != nil {
+	if err := shutdown(ctx, folder); err != nil {
 		return err
 	}
-	if c != nil {
-		defer c.Close()
-		if err := c.Shutdown(ctx); err != nil {
-			return fmt.Errorf("the daemon does not end: %w", err)
+	return until(func() error {
+		err := inUse(folder)
+		if err == nil {
+			return nil
 		}
+		return errors.Join(err, shutdown(ctx, folder))
+	})
+}
+
+// shutdown asks the daemon over a home folder to end, if one runs.
+func shutdown(ctx context.Context, folder string) error {
+	c, err := connect.Running(ctx, connect.Options{Home: folder, Name: "test"})
+	if err != nil || c == nil {
+		return err
 	}
-	return until(func() error { return inUse(folder) })
+	defer c.Close()
+	if err := c.Shutdown(ctx); err != nil {
+		return fmt.Errorf("the daemon does not end: %w", err)
+	}
+	return nil
 }
 
 // inUse fails while a process names the folder in its arguments, such as a daemon or a supervisor.
