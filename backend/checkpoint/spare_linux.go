@@ -31,8 +31,10 @@ func (p *Pending) UseSpare() {
 	}
 }
 
-// RemoveSpare removes what was left, in a machine's scratch folder.
-func RemoveSpare(scratch string) { _ = os.Remove(filepath.Join(scratch, spareName)) }
+// RemoveSpare removes what was left, in a machine's scratch folder, where there is something.
+func RemoveSpare(scratch string) {
+	_ = os.Remove(filepath.Join(scratch, spareName)) // else it goes with the folder, when the machine leaves memory
+}
 
 // fit says whether a file can be written over: it is nobody else's, and young.
 func fit(path string) bool {

@@ -49,9 +49,10 @@ func (s *Store) chain(id ID, units int) (chain, error) {
 		if err != nil {
 			return c, err
 		}
-		if n := len(heads); n > 0 && head.depth != heads[n-1].depth-1 {
+		switch n := len(heads); {
+		case n > 0 && head.depth != heads[n-1].depth-1:
 			return c, damaged("the list %s is not as deep as those say that are based on it", next)
-		} else if n > 0 && head.frame != heads[n-1].frame {
+		case n > 0 && head.frame != heads[n-1].frame:
 			return c, damaged("the list %s is of another kind than those that are based on it", next)
 		}
 		c.ids, heads, steps = append(c.ids, next), append(heads, head), append(steps, rest)

@@ -9,7 +9,7 @@
 //	machines/ID/checkpoints/      see package checkpoint
 //	machines/ID/restoring/        files of a checkpoint of which there are only blocks, while it is brought into memory
 //	parts/DIGEST/NAME.zst         image or runsc that machines need, see kept.go; without .zst where it is not the installed one
-//	blocks/                       what checkpoints are made of, but those that were saved last and synced, see package checkpoint/blocks
+//	blocks/                       what checkpoints are made of, but some of those that were synced, see package checkpoint/blocks
 //
 // KEY names image, runsc and base spec. A template is only ever restored by machines that were never saved; a machine's own
 // checkpoints hold everything, so templates of earlier images and runscs are removed when a new one is made.
