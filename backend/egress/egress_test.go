@@ -466,7 +466,7 @@ func TestUpstream(t *testing.T) {
 func TestLimits(t *testing.T) {
 	w := newWorld(t, machine.NetworkPublic)
 	w.site("a.example", "203.0.113.1", 443, httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		for range 100 {
+		for range 1000 {
 			_, _ = rw.Write(make([]byte, 1<<10))
 		}
 	})))
@@ -493,7 +493,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("one too many: %q", said)
 	}
 	_, _ = io.WriteString(open[0], "GET / HTTP/1.1\r\nHost: a.example\r\n\r\n")
-	if n, _ := io.Copy(io.Discard, open[0]); n > 100<<10 {
+	if n, _ := io.Copy(io.Discard, open[0]); n > 300<<10 {
 		t.Errorf("%d bytes came", n)
 	}
 	for _, conn := range open {

@@ -33,6 +33,7 @@ const (
 	maxListing  = 16 << 20 // bytes; machines are sent to longer ones
 	maxWheel    = 1 << 30
 	packageRoom = 5 << 30 // of all that is kept
+	wheelPiece  = 64 << 10
 
 	// answerPatience bounds how long the index may take to begin an answer.
 	answerPatience = 30 * time.Second
@@ -232,7 +233,7 @@ func (p *packages) fetch(w http.ResponseWriter, r *http.Request, v *guest, addre
 	}
 	body := io.LimitReader(answer.Body, maxWheel+1)
 	var held []byte
-	for next, spare := make([]byte, bufferSize), make([]byte, bufferSize); err == nil; {
+	for next, spare := make([]byte, wheelPiece), make([]byte, wheelPiece); err == nil; {
 		var n int
 		n, err = io.ReadFull(body, next)
 		if _, failed := kept.Write(next[:n]); failed != nil {

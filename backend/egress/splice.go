@@ -3,20 +3,15 @@ package egress
 import (
 	"bufio"
 	"context"
-	"io"
 	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/forevervm/desktop/backend/carry"
 	"github.com/forevervm/desktop/backend/machine"
 )
-
-// bufferSize is how much is carried at once, one way, in bytes.
-const bufferSize = 64 << 10
-
-var buffers = sync.Pool{New: func() any { b := make([]byte, bufferSize); return &b }}
 
 // guest is a connection from inside a machine.
 type guest struct {
@@ -161,10 +156,7 @@ func closeWrite(conn net.Conn) error {
 func splice(inside, outside net.Conn) {
 	var wg sync.WaitGroup
 	oneWay := func(to, from net.Conn) {
-		b := buffers.Get().(*[]byte)
-		defer buffers.Put(b)
-		_, err := io.CopyBuffer(onlyWriter{to}, onlyReader{from}, *b)
-		if err != nil || closeWrite(to) != nil {
+		if carry.Copy(to, from) != nil || closeWrite(to) != nil {
 			to.Close()
 			from.Close()
 		}
@@ -175,9 +167,3 @@ func splice(inside, outside net.Conn) {
 	inside.Close()
 	outside.Close()
 }
-
-// Nothing but reading and writing: shortcuts of the system would not count.
-type (
-	onlyReader struct{ io.Reader }
-	onlyWriter struct{ io.Writer }
-)

@@ -20,8 +20,8 @@ PORT = 3128
 READ_FD, WRITE_FD = 3, 4
 NONCE_BYTES = 32
 CONNECTIONS = 60  # fewer than the supervisor lets in
-WINDOW = 256 << 10  # both ways, as yamux begins
-CHUNK = 64 << 10
+FIRST_WINDOW, WINDOW = 256 << 10, 512 << 10  # both ways, as yamux begins, and from then on
+CHUNK = 256 << 10
 HIGH_WATER = 1 << 20
 
 _HEADER = struct.Struct(">BBHII")
@@ -80,7 +80,7 @@ class Stream:
 
     def __init__(self, number: int, sock: socket.socket) -> None:
         self.number, self.sock = number, sock
-        self.credit = WINDOW  # bytes that may be sent out
+        self.credit = FIRST_WINDOW  # bytes that may be sent out
         self.pending: collections.deque[bytes] = collections.deque()  # for the program
         self.taken = 0  # bytes that the program took since that was last told
         self.ended_here = self.ended_there = False
@@ -203,7 +203,7 @@ class Relay:
         self._last += 2
         stream = Stream(self._last, sock)
         self._streams[stream.number] = self._by_fd[sock.fileno()] = stream
-        self._frame(WINDOW_UPDATE, SYN, stream.number, 0)
+        self._frame(WINDOW_UPDATE, SYN, stream.number, WINDOW - FIRST_WINDOW)
 
     def _pass_out(self, stream: Stream) -> None:
         try:
@@ -242,7 +242,7 @@ class Relay:
 
     def _receive(self) -> bool:
         try:
-            data = os.read(self._read_fd, WINDOW)
+            data = os.read(self._read_fd, CHUNK)
         except BlockingIOError:
             return True
         except OSError:

@@ -16,6 +16,7 @@ func Mux() *yamux.Config {
 	c.ConnectionWriteTimeout = 2 * time.Minute
 	c.StreamOpenTimeout = 0
 	c.StreamCloseTimeout = time.Minute
+	c.MaxStreamWindowSize = 512 << 10 // two of carry's pieces: one is under way while the other is taken
 	c.LogOutput = io.Discard
 	return c
 }
