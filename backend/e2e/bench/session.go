@@ -308,6 +308,9 @@ func (d *daemon) writtenEach(name string, n int) (float64, error) {
 
 // forks makes so many forks of a machine, and says what they take on the disk, in MB, and how long a list of 100 takes, in seconds.
 func (d *daemon) forks(name string, n int) (mb, listing float64, err error) {
+	if err := d.rests(); err != nil { // what the machine itself takes is there
+		return 0, 0, err
+	}
 	before, err := used(d.home)
 	if err != nil {
 		return 0, 0, err
