@@ -23,9 +23,11 @@ Header = dict[str, Any]
 T = TypeVar("T")
 
 
-def command() -> list[str]:
-    """How to start a runner. The sandbox's own test entry sets the variable."""
+def command(fresh: bool) -> list[str]:
+    """How to start a runner, from nothing or as most machines do. The sandbox's own test entry sets the variables."""
     given = os.environ.get("FOREVERVM_RUNNER_CMD")
+    if not fresh:
+        given = os.environ.get("FOREVERVM_RUNNER_RESTORE", given)
     return shlex.split(given) if given else [sys.executable, "-m", "forevervm_runner"]
 
 
@@ -152,9 +154,9 @@ class Gone(Exception):
 
 
 class Runner:
-    """One runner process. Frames are collected by a thread; tests wait for conditions on them."""
+    """One runner process. Frames are collected by a thread; tests wait for conditions on them. Only a fresh one is sure to send a `template`."""
 
-    def __init__(self, acknowledge: bool = True, reading: bool = True) -> None:
+    def __init__(self, acknowledge: bool = True, reading: bool = True, fresh: bool = False) -> None:
         self.acknowledge = acknowledge
         self.frames: list[Frame] = []
         self.problem: Exception | None = None
@@ -178,7 +180,7 @@ class Runner:
             if name.startswith("FOREVERVM_"):
                 environment[name] = os.environ[name]
         self.process = subprocess.Popen(
-            command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, cwd=self._home.name
+            command(fresh), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, cwd=self._home.name
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

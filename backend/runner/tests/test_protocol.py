@@ -11,7 +11,7 @@ def numbered(frames: list[Frame]) -> list[Frame]:
 
 
 def test_template_then_ready(start) -> None:  # type: ignore[no-untyped-def]
-    runner = start(resumed=False)
+    runner = start(resumed=False, fresh=True)
     runner.wait(lambda: runner.first("template"))
     assert [frame.type for frame in runner.frames] == ["template"]
     ready = runner.resume()
