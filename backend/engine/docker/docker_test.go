@@ -108,7 +108,7 @@ var shared struct {
 	data string
 }
 
-// shareTemplate gives a data folder the template of new machines, which is made by the first test that needs it.
+// shareTemplate gives a data folder the template of new machines, which is made by the first test that needs it, and the digests of what it is made of.
 func shareTemplate(t testing.TB, cfg Config) {
 	t.Helper()
 	shared.once.Do(func() {
@@ -126,7 +126,7 @@ func shareTemplate(t testing.TB, cfg Config) {
 			t.Error(err)
 		}
 	})
-	err := filepath.WalkDir(filepath.Join(shared.data, "templates"), func(path string, entry os.DirEntry, err error) error {
+	lend := func(path string, entry os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -141,9 +141,11 @@ func shareTemplate(t testing.TB, cfg Config) {
 			return err
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+	}
+	for _, name := range []string{"templates", "digests.json"} {
+		if err := filepath.WalkDir(filepath.Join(shared.data, name), lend); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

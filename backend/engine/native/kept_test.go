@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/forevervm/desktop/backend/home/hometest"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/sandbox/link"
 )
@@ -17,6 +18,9 @@ import (
 // An update brings another runsc. Machines that were saved before come into memory all the same, by a copy of the one that saved them, which goes when no machine needs it any more.
 func TestAMachineOutlivesItsSandbox(t *testing.T) {
 	data, now := t.TempDir(), newEngine(t, t.TempDir())
+	if err := hometest.Lend(data); err != nil { // the image's digest; the template is another's
+		t.Fatal(err)
+	}
 	program, err := os.ReadFile(now.cfg.Runsc)
 	if err != nil {
 		t.Fatal(err)

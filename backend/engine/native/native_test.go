@@ -27,6 +27,7 @@ import (
 
 	"github.com/forevervm/desktop/backend/egress/egresstest"
 	"github.com/forevervm/desktop/backend/engine/enginetest"
+	"github.com/forevervm/desktop/backend/home/hometest"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/sandbox/cgroup"
 	"github.com/forevervm/desktop/backend/sandbox/link"
@@ -139,7 +140,7 @@ func TestMetadataAddress(t *testing.T) {
 
 func TestConformance(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T) enginetest.Subject {
-		e := newEngine(t, t.TempDir())
+		e := lentEngine(t, t.TempDir())
 		seen := &remembering{Engine: e}
 		var beside func(*testing.T) net.Listener
 		if os.Getenv(ownNetwork) != "" {
@@ -179,6 +180,20 @@ func newEngine(t testing.TB, data string) *Engine {
 	})
 	t.Cleanup(func() { _ = e.Close() })
 	return e
+}
+
+// lentEngine is newEngine with the template that an earlier test has made, for tests of something else.
+func lentEngine(t testing.TB, data string) *Engine {
+	t.Helper()
+	if err := hometest.Lend(data); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // when the engine is closed
+		if err := hometest.Take(data); err != nil {
+			t.Error(err)
+		}
+	})
+	return newEngine(t, data)
 }
 
 // process is what /proc tells of one.

@@ -98,7 +98,7 @@ func spareFolders(e *Engine) []string {
 // The second machine comes into the sandbox that was made meanwhile, and is as any other: it keeps its state, its folder holds nothing that does not
 // belong there, and its own memory limit is the group's.
 func TestSandboxMadeAheadBecomesTheMachine(t *testing.T) {
-	e := newEngine(t, t.TempDir())
+	e := lentEngine(t, t.TempDir())
 	startNew(t, e, "first")
 	s := startNew(t, e, "second")
 	if wasSpare(t, e, "first") || !wasSpare(t, e, "second") {
@@ -149,7 +149,7 @@ func TestSandboxMadeAheadLeavesNothing(t *testing.T) {
 	}
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
-			e := newEngine(t, t.TempDir())
+			e := lentEngine(t, t.TempDir())
 			first := startNew(t, e, "first")
 			s := theSpare(t, e)
 			first.Kill()
@@ -164,7 +164,7 @@ func TestSandboxMadeAheadLeavesNothing(t *testing.T) {
 func TestSandboxMadeAheadIsKilled(t *testing.T) {
 	for _, victim := range []string{"supervisor", "sandbox", "gofer"} {
 		t.Run(victim, func(t *testing.T) {
-			e := newEngine(t, t.TempDir())
+			e := lentEngine(t, t.TempDir())
 			startNew(t, e, "first")
 			s := theSpare(t, e)
 			var pid int
@@ -189,7 +189,7 @@ func TestSandboxMadeAheadIsKilled(t *testing.T) {
 
 // Where sandboxes made ahead are of no use, machines start without, and no more are made in vain.
 func TestSandboxesMadeAheadAreGivenUp(t *testing.T) {
-	e := newEngine(t, t.TempDir())
+	e := lentEngine(t, t.TempDir())
 	startNew(t, e, "first")
 	for i := range local.MaxUseless {
 		s := theSpare(t, e)
@@ -222,7 +222,7 @@ func TestLeftSparesAreSwept(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer held.Close()
-	e := newEngine(t, data)
+	e := lentEngine(t, data)
 	startNew(t, e, "first")
 	if _, err := os.Stat(left); !os.IsNotExist(err) {
 		t.Errorf("it is left: %v", err)

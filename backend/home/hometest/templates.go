@@ -1,7 +1,10 @@
-// Package hometest lets tests share what engines make once: the templates of new machines, each of which takes seconds.
+// Package hometest lets tests share what engines make once, and what takes seconds each time: the templates of new machines, and the digests of the programs
+// and images that they are of.
 package hometest
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -9,22 +12,25 @@ import (
 	"strings"
 )
 
-// templates is the folder in an engine's data folder, see package engine/local.
-const templates = "templates"
+// In an engine's data folder, see package engine/local.
+const (
+	templates = "templates"
+	digests   = "digests.json"
+)
 
-// Lend gives a data folder the templates that tests before this one have left in the folder of the built programs' cache, if any. What the engine finds of no
-// use it replaces.
+// Lend gives a data folder the templates and digests that tests before this one have left in the folder of the built programs' cache, if any. What the engine
+// finds of no use it replaces.
 func Lend(data string) error {
-	cache, err := cache()
+	bin, err := built()
 	if err != nil {
 		return err
 	}
-	return copyAll(cache, filepath.Join(data, templates))
+	return errors.Join(copyAll(kept(bin, templates), filepath.Join(data, templates)), copyAll(kept(bin, digests), filepath.Join(data, digests)))
 }
 
-// Take keeps the templates of a data folder, which nobody uses any more, for tests to come.
+// Take keeps the templates and digests of a data folder, which nobody uses any more, for tests to come.
 func Take(data string) error {
-	cache, err := cache()
+	bin, err := built()
 	if err != nil {
 		return err
 	}
@@ -32,6 +38,7 @@ func Take(data string) error {
 	if err != nil {
 		return err
 	}
+	cache := kept(bin, templates)
 	for _, manifest := range made {
 		whole := filepath.Dir(manifest)
 		key := filepath.Base(filepath.Dir(filepath.Dir(whole)))
@@ -42,7 +49,49 @@ func Take(data string) error {
 			return err
 		}
 	}
-	return nil
+	return takeDigests(bin, filepath.Join(data, digests))
+}
+
+// takeDigests keeps the digests of what was built, and not those of what tests made: they would pile up.
+func takeDigests(bin, from string) error {
+	content, err := os.ReadFile(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	known := map[string]json.RawMessage{}
+	if err := json.Unmarshal(content, &known); err != nil {
+		return err
+	}
+	for path := range known {
+		if dir := filepath.Dir(path); dir != bin && dir != filepath.Join(bin, "image") {
+			delete(known, path)
+		}
+	}
+	if content, err = json.Marshal(known); err != nil {
+		return err
+	}
+	cache := kept(bin, digests)
+	if old, err := os.ReadFile(cache); err == nil && bytes.Equal(old, content) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(cache), 0o700); err != nil {
+		return err
+	}
+	pending, err := os.CreateTemp(filepath.Dir(cache), "digests-")
+	if err != nil {
+		return err
+	}
+	_, err = pending.Write(content)
+	if err = errors.Join(err, pending.Close()); err == nil {
+		err = os.Rename(pending.Name(), cache)
+	}
+	if err != nil {
+		_ = os.Remove(pending.Name())
+	}
+	return err
 }
 
 // take makes a template the only one that is kept: others are of earlier programs.
@@ -77,27 +126,28 @@ func take(cache, key, whole string) error {
 // began is where the tests of a package start: in its folder.
 var began, _ = os.Getwd()
 
-// cache is where templates lie between tests: beside the programs that made them.
-func cache() (string, error) {
-	bin := os.Getenv("FOREVERVM_BIN")
-	if bin == "" {
-		dir := began
-		for {
-			if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-				break
-			}
-			up := filepath.Dir(dir)
-			if up == dir {
-				return "", errors.New("this is no checkout")
-			}
-			dir = up
-		}
-		bin = filepath.Join(dir, "build", "bin")
+// built is the folder of the programs.
+func built() (string, error) {
+	if bin := os.Getenv("FOREVERVM_BIN"); bin != "" {
+		return filepath.Abs(bin)
 	}
-	return filepath.Join(bin, "..", "cache", "test-"+templates), nil
+	dir := began
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return filepath.Join(dir, "build", "bin"), nil
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", errors.New("this is no checkout")
+		}
+		dir = up
+	}
 }
 
-// copyAll gives the folder to the files of another, as other names of theirs where that is possible. Without the other it does nothing.
+// kept is where something lies between tests: beside the programs that made it.
+func kept(bin, name string) string { return filepath.Join(bin, "..", "cache", "test-"+name) }
+
+// copyAll gives a file, or all files in a folder, another name; where that is not possible, it copies. Without the file or folder it does nothing.
 func copyAll(from, to string) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -109,6 +159,9 @@ func copyAll(from, to string) error {
 		target := filepath.Join(to, strings.TrimPrefix(path, from))
 		if entry.IsDir() {
 			return os.MkdirAll(target, 0o700)
+		}
+		if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
+			return err
 		}
 		if err := os.Link(path, target); err == nil || errors.Is(err, fs.ErrExist) {
 			return nil
