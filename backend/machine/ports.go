@@ -59,6 +59,12 @@ type Sharer interface {
 	Shelf() string
 }
 
+// Shower is an Engine whose machines can see a folder of this computer.
+type Shower interface {
+	// MayShow says in a sentence why a machine, as it was saved in that checkpoint ("" for the template of the image), cannot see one.
+	MayShow(ctx context.Context, id ID, image, checkpoint string) error
+}
+
 // Mover is an Engine whose checkpoints can be taken to other computers, and come from there.
 type Mover interface {
 	// OpenState opens a checkpoint to be read; the caller closes what it returns.
@@ -146,6 +152,9 @@ type StartSpec struct {
 	// those of its image.
 	Env         map[string]string
 	Authorities []byte
+	// Shared is a folder of this computer that is to be seen at SharedPath, and is never part of a checkpoint; nil for none. Where it cannot be, the machine
+	// comes into memory all the same, with an empty folder there, and Ready says why.
+	Shared *SharedFolder
 	// Connect takes each connection that code in the machine opens to the proxy on its loopback; it returns when that is over. The connection is
 	// its own, and untrusted. Nil where the machine has no network.
 	Connect func(net.Conn)
@@ -232,6 +241,8 @@ type Ready struct {
 	LastSeq int    // highest instruction it was ever given; -1 for none
 	Running *int
 	Queued  []int
+	// Unshared says why StartSpec.Shared is not seen inside; empty where it is.
+	Unshared Unshared
 }
 
 // CauseKind says how a sandbox ended.

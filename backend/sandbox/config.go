@@ -31,6 +31,8 @@ type Config struct {
 	Template      string // of a spare: folder of a checkpoint that may be restored from where it lies, be it on another disk; empty for none
 	ClaimOnStdin  bool   // of a spare: it is claimed on standard input, before the link; else on descriptor 3
 	Restore       string // folder of the checkpoint to restore; empty to start afresh
+	Shared        string // folder of the person's that the machine is to see, without a link in its path; empty for none
+	Writable      bool   // of Shared: the machine may change what is in it
 	MemoryMax     int64  // hard limit of the sandbox's memory in bytes, where the system offers one; 0 for none
 	PidsMax       int64  // limit of processes and threads outside, where the system offers one; 0 for none
 }
@@ -56,6 +58,8 @@ func (c *Config) flags() *flag.FlagSet {
 	fs.StringVar(&c.Template, "template", "", "folder of a checkpoint that a spare may restore from where it lies")
 	fs.BoolVar(&c.ClaimOnStdin, "claim-on-stdin", false, "a spare is claimed on standard input, before the link")
 	fs.StringVar(&c.Restore, "restore", "", "folder of the checkpoint to restore; empty to start afresh")
+	fs.StringVar(&c.Shared, "shared", "", "a folder that the machine is to see; empty for none")
+	fs.BoolVar(&c.Writable, "writable", false, "the machine may change what is in that")
 	fs.Int64Var(&c.MemoryMax, "memory-max", 0, "hard limit of memory in bytes, 0 for none")
 	fs.Int64Var(&c.PidsMax, "pids-max", 0, "limit of processes and threads, 0 for none")
 	return fs
@@ -76,13 +80,13 @@ func Parse(args []string) (Config, error) {
 			return c, errors.New("-runsc, -image and -machine or -spare must be given, as absolute paths")
 		}
 	}
-	for name, p := range map[string]string{"-restore": c.Restore, "-template": c.Template} {
-		if p != "" && !filepath.IsAbs(p) {
-			return c, errors.New(name + " must be an absolute path")
+	for name, p := range map[string]string{"-restore": c.Restore, "-template": c.Template, "-shared": c.Shared} {
+		if p != "" && (!filepath.IsAbs(p) || p != filepath.Clean(p)) {
+			return c, errors.New(name + " must be an absolute path as short as it can be")
 		}
 	}
-	if c.Spare != "" && c.Machine+c.Restore != "" {
-		return c, errors.New("what a spare restores, and for which machine, it is told later")
+	if c.Spare != "" && c.Machine+c.Restore+c.Shared != "" {
+		return c, errors.New("what a spare restores, and for which machine, it is told later; it shows no folder")
 	}
 	if c.Spare == "" && (c.Template != "" || c.ClaimOnStdin) {
 		return c, errors.New("-template and -claim-on-stdin are for a spare")
@@ -110,6 +114,8 @@ func (c Config) Args() []string {
 		"-template=" + c.Template,
 		"-claim-on-stdin=" + strconv.FormatBool(c.ClaimOnStdin),
 		"-restore=" + c.Restore,
+		"-shared=" + c.Shared,
+		"-writable=" + strconv.FormatBool(c.Writable),
 		"-memory-max=" + strconv.FormatInt(c.MemoryMax, 10),
 		"-pids-max=" + strconv.FormatInt(c.PidsMax, 10),
 	}

@@ -29,18 +29,19 @@ const (
 
 // supervisor is the inner supervisor: one sandbox and the link to the daemon.
 type supervisor struct {
-	cfg    Config
-	place  place    // valid once the sandbox is launched
-	memory *os.File // the control group's limit
-	link   *daemonLink
-	runner *runner
-	way    *wayOut
-	runsc  runsc
-	box    *outbox
-	acks   *acks
-	orders chan order
-	placed chan struct{} // closed when place is valid
-	stderr tail.Tail     // what the sandbox writes to its stderr, for when it fails
+	cfg      Config
+	unshared string   // see protocol.Ready
+	place    place    // valid once the sandbox is launched
+	memory   *os.File // the control group's limit
+	link     *daemonLink
+	runner   *runner
+	way      *wayOut
+	runsc    runsc
+	box      *outbox
+	acks     *acks
+	orders   chan order
+	placed   chan struct{} // closed when place is valid
+	stderr   tail.Tail     // what the sandbox writes to its stderr, for when it fails
 
 	saving       chan struct{} // full while a checkpoint is made
 	spare        *time.Timer   // when what older checkpoints have left for the next one goes; of who fills saving
@@ -77,7 +78,8 @@ func Inner(stage string, cfg Config) int {
 		unix.CloseOnExec(fd) // ours, not runsc's
 	}
 	limitProcesses(cfg)
-	if err := buildRoot(cfg, stage == innerStage); err != nil {
+	unshared, err := buildRoot(cfg, stage == innerStage)
+	if err != nil {
 		if errors.Is(err, errNoProc) {
 			return ExitNoProc
 		}
@@ -93,7 +95,7 @@ func Inner(stage string, cfg Config) int {
 		return failed(err)
 	}
 	s := &supervisor{
-		cfg: cfg, memory: os.NewFile(memoryFD, "memory"), runner: r, way: way, box: box, acks: newAcks(),
+		cfg: cfg, unshared: unshared, memory: os.NewFile(memoryFD, "memory"), runner: r, way: way, box: box, acks: newAcks(),
 		orders:       make(chan order, 256),
 		placed:       make(chan struct{}),
 		saving:       make(chan struct{}, 1),
@@ -310,6 +312,7 @@ func (s *supervisor) begin(ctx context.Context, q protocol.Request, launched <-c
 	if s.place.restored == "" {
 		s.baseline = measure(s.runsc.pid).python
 	}
+	ready.Unshared = s.unshared // whatever the runner says of it
 	s.reply(q.ID, success(ready))
 	if err := s.place.release(); err != nil {
 		fmt.Fprintln(os.Stderr, "supervisor: links to the checkpoint stay:", err)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/forevervm/desktop/backend/sandbox/protocol"
 )
 
 // errNoProc says that a fresh /proc may not be mounted here.
@@ -16,10 +18,14 @@ var errNoProc = errors.New("/proc cannot be mounted here")
 
 // buildRoot gives this process, which must be alone in its mount name space, a root that holds runsc, the image, the
 // scratch folder, the checkpoint, /proc and three devices, and nothing else of the computer. The paths in it are
-// the same everywhere (gVisor compares them at a restore).
-func buildRoot(cfg Config, ownPIDs bool) error {
+// the same everywhere (gVisor compares them at a restore). It says why the folder that is to be shared is not: nothing else depends on it.
+func buildRoot(cfg Config, ownPIDs bool) (unshared string, err error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("make the mounts private: %w", err)
+		return "", fmt.Errorf("make the mounts private: %w", err)
+	}
+	shared, unshared := openShared(cfg)
+	if shared != nil {
+		defer unix.Close(shared.fd)
 	}
 	// Opened first, since the new root is mounted over our folder, the one place that is sure to exist.
 	// Neither the image nor what the machine writes can be noexec: gVisor maps its programs' code from there.
@@ -46,34 +52,37 @@ func buildRoot(cfg Config, ownPIDs bool) error {
 	}
 	for i := range binds {
 		if err := binds[i].open(); err != nil {
-			return err
+			return "", err
 		}
 		defer unix.Close(binds[i].fd)
 	}
 	root := cfg.Folder()
 	if err := unix.Mount("root", root, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0700,size=32m,nr_inodes=4096"); err != nil {
-		return fmt.Errorf("mount the private root: %w", err)
+		return "", fmt.Errorf("mount the private root: %w", err)
 	}
 	for _, b := range binds {
 		if err := b.mount(root); err != nil {
-			return err
+			return "", err
 		}
 	}
 	if ownPIDs {
 		if err := mountProc(root); err != nil {
-			return err
+			return "", err
 		}
 	}
 	if err := mountReserved(root); err != nil {
-		return err
+		return "", err
+	}
+	if shared != nil && !shared.show(root) {
+		unshared = protocol.UnsharedRefused
 	}
 	// runsc builds the sandbox's own root in /tmp.
 	for _, d := range []string{emptyPath, bundlePath, "/tmp"} {
 		if err := os.MkdirAll(root+d, 0o700); err != nil {
-			return err
+			return "", err
 		}
 	}
-	return enterRoot(root)
+	return unshared, enterRoot(root)
 }
 
 func mountProc(root string) error {

@@ -47,12 +47,16 @@ const (
 	start = "echo 300 > /sys/fs/cgroup/pids/pids.max; exec /usr/bin/python3 -m forevervm_runner"
 )
 
-// reserved are the mount points that later features need. Their sources are empty and read-only for now.
+// sharedName is the reserved mount point of the folder that a person shares.
+const sharedName = "shared"
+
+// reserved are mount points whose sources are empty and read-only, but for the folder that a person shares: that is mounted over its source (shared.go). The
+// others are for later features. All are the same to gVisor whether or not something is shared, as they must be at a restore.
 var reserved = []struct{ name, destination, mode string }{
 	{"work", "/mnt/work", "rw"},
 	{"inbox", "/mnt/inbox", "ro"},
 	{"outbox", "/mnt/outbox", "rw"},
-	{"shared", "/mnt/shared", "rw"},
+	{sharedName, "/mnt/shared", "rw"}, // what may not be written to is mounted read-only where the sandbox has no say
 	{"egress", "/run/egress", "rw"},
 }
 

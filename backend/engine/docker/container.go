@@ -35,8 +35,9 @@ type spec struct {
 	labels   map[string]string
 	volume   string // its own; empty for none
 	template string // the template's volume; empty for none
-	memory   int64  // bytes, 0 for no limit
-	cpus     int    // of Docker's computer
+	shared   *machine.SharedFolder
+	memory   int64 // bytes, 0 for no limit
+	cpus     int   // of Docker's computer
 	args     []string
 	relaxed  []*relaxation
 }
@@ -80,6 +81,12 @@ func (s spec) configs() (*container.Config, *container.HostConfig) {
 		host.Mounts = append(host.Mounts, mount.Mount{
 			Type: mount.TypeVolume, Source: s.template, Target: templatePath, ReadOnly: true,
 			VolumeOptions: &mount.VolumeOptions{NoCopy: true},
+		})
+	}
+	if f := s.shared; f != nil {
+		host.Mounts = append(host.Mounts, mount.Mount{
+			Type: mount.TypeBind, Source: f.Path, Target: sharedPath, ReadOnly: !f.Writable,
+			BindOptions: &mount.BindOptions{NonRecursive: true, Propagation: mount.PropagationRPrivate},
 		})
 	}
 	host.Resources = limited(host.Resources, s.memory)

@@ -58,7 +58,10 @@ type Engine struct {
 // checkpointPath is the folder of a checkpoint.
 type checkpointPath string
 
-var _ machine.Engine = (*Engine)(nil)
+var (
+	_ machine.Engine = (*Engine)(nil)
+	_ machine.Shower = (*Engine)(nil)
+)
 
 // New makes the engine. It touches nothing yet; Check tells whether it can work.
 func New(cfg Config) *Engine {
@@ -130,6 +133,11 @@ func (e *Engine) start(ctx context.Context, d *daemon, spec machine.StartSpec, p
 		start:       protocol.Start{Name: spec.Name, LimitBytes: int64(spec.MemoryMB) << 20, Life: spec.Life, Clone: spec.Clone || spec.Checkpoint == "", Env: spec.Env},
 		authorities: spec.Authorities, connect: spec.Connect,
 	}
+	if spec.Shared != nil {
+		if s.unshared = e.unshared(d, parts, *spec.Shared); s.unshared == "" {
+			s.shared = spec.Shared
+		}
+	}
 	for _, a := range spec.Acked {
 		s.start.Acked = append(s.start.Acked, [2]int{a.Seq, a.Index})
 	}
@@ -148,6 +156,32 @@ func (e *Engine) start(ctx context.Context, d *daemon, spec machine.StartSpec, p
 	defer done()
 	s.restore = dir
 	return e.launch(ctx, d, s)
+}
+
+// unshared says why Docker is not given a folder to mount; empty where it is. Docker would follow a link.
+func (e *Engine) unshared(d *daemon, p local.Parts, f machine.SharedFolder) machine.Unshared {
+	switch {
+	case d.away():
+		return machine.UnsharedAway
+	case !e.store.CanShow(p):
+		return machine.UnsharedOld
+	case !local.IsFolder(f.Path):
+		return machine.UnsharedGone
+	}
+	return ""
+}
+
+// MayShow says why a machine cannot see a folder of this computer.
+func (e *Engine) MayShow(ctx context.Context, id machine.ID, image, checkpoint string) error {
+	d, err := e.connect(ctx)
+	if err != nil {
+		return err
+	}
+	if d.away() {
+		return &machine.Error{Kind: machine.ErrConflict, Message: "This machine runs in Docker on another computer, where the folders of this one are not. " +
+			"Send files to it instead, or make a machine that runs here."}
+	}
+	return e.store.MayShow(ctx, id, image, checkpoint)
 }
 
 // startNew is launch from the template. One that cannot be restored is made anew, once.

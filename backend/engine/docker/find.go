@@ -40,6 +40,11 @@ type daemon struct {
 	doubtful []*relaxation // given up if containers are refused otherwise; empty once that has been tried
 }
 
+// away says whether Docker is, or may be, on another computer than we: it has not the folders of this one.
+func (d *daemon) away() bool {
+	return !strings.HasPrefix(d.host, "unix://") && !strings.HasPrefix(d.host, "npipe://")
+}
+
 // connect returns the Docker that was found, or looks for it. The error is a sentence.
 func (e *Engine) connect(ctx context.Context) (*daemon, error) {
 	if d, ok := e.reached(); ok {

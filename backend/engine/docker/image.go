@@ -37,6 +37,7 @@ const (
 	imagePath      = "/image.erofs"
 	machinePath    = "/machine"  // the machine's folder: the container's own volume
 	templatePath   = "/template" // the template's volume, which all share
+	sharedPath     = "/shared"   // the folder that is shared with the machine; not there where none is
 )
 
 // owner is the number of the user and group that everything in a container runs as.

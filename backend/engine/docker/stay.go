@@ -33,6 +33,8 @@ type stay struct {
 	restore  string            // folder of the checkpoint to begin with, named by its id
 	template templateCopy      // where restore is empty; the zero value starts afresh
 	start    protocol.Start
+	shared   *machine.SharedFolder // see machine.StartSpec
+	unshared machine.Unshared      // why shared is nil though it was asked for
 
 	authorities []byte         // see machine.StartSpec
 	connect     func(net.Conn) // see machine.StartSpec
@@ -77,7 +79,10 @@ func (e *Engine) launch(ctx context.Context, d *daemon, s stay) (*Sandbox, error
 		return e.launchOwn(ctx, d, image, s)
 	}
 	k := kind{d, image}
-	b, err := e.launchSpare(ctx, k, s)
+	var b *Sandbox
+	if s.shared == nil { // a container's mounts cannot be changed
+		b, err = e.launchSpare(ctx, k, s)
+	}
 	if b == nil && err == nil {
 		b, err = e.launchOwn(ctx, d, image, s)
 	}
@@ -115,8 +120,19 @@ func (e *Engine) launchSpare(ctx context.Context, k kind, s stay) (*Sandbox, err
 	return nil, nil
 }
 
-// launchOwn is launch in a container of its own.
+// launchOwn is launch in a container of its own. The folder that is shared with the machine is to keep nobody from it.
 func (e *Engine) launchOwn(ctx context.Context, d *daemon, image string, s stay) (*Sandbox, error) {
+	b, err := e.launchWith(ctx, d, image, s)
+	if err == nil || s.shared == nil || ctx.Err() != nil {
+		return b, err
+	}
+	e.cfg.Log.Warn("a machine is started once more, without its shared folder", "machine", s.id, "error", err)
+	s.shared, s.unshared = nil, machine.UnsharedRefused
+	return e.launchWith(ctx, d, image, s)
+}
+
+// launchWith is launchOwn with the folder, or not at all.
+func (e *Engine) launchWith(ctx context.Context, d *daemon, image string, s stay) (*Sandbox, error) {
 	b := e.sandbox(d, s)
 	if err := b.create(ctx, image); err != nil {
 		b.remove()
@@ -174,12 +190,15 @@ func (b *Sandbox) spec(image, home string, relaxed []*relaxation) spec {
 		Runsc: runscPath, RuntimeDigest: p.RuntimeDigest, Image: imagePath, ImageDigest: p.ImageDigest,
 		Machine: machinePath, Restore: s.restorePath(), PidsMax: sandbox.PidsMax,
 	}
+	if s.shared != nil {
+		config.Shared, config.Writable = sharedPath, s.shared.Writable
+	}
 	if s.id == spareID {
 		config.Machine, config.Restore = "", ""
 		config.Spare, config.Template, config.ClaimOnStdin = sparePath, s.restorePath(), true
 	}
 	return spec{
-		image: image, volume: b.volume, template: s.template.volume,
+		image: image, volume: b.volume, template: s.template.volume, shared: s.shared,
 		labels: map[string]string{
 			homeLabel: home, runLabel: b.e.run, machineLabel: string(s.id), nameLabel: s.name, lifeLabel: s.start.Life,
 			imageLabel: p.Name(), partsLabel: partsText(p),
@@ -212,6 +231,7 @@ func (b *Sandbox) connect(ctx context.Context) error {
 		Start:       b.stay.start,
 		Authorities: b.stay.authorities,
 		Connect:     b.stay.connect,
+		Unshared:    b.stay.unshared,
 		Rush:        b.e.store.Rush,
 		Kill:        b.kill,
 		Wait: func() {

@@ -56,7 +56,7 @@ func Run(t *testing.T, newSubject func(t *testing.T) Subject) {
 		tests []test
 	}{
 		{"Life", lifeTests}, {"Checkpoint", checkpointTests}, {"Running", runningTests}, {"Limits", limitTests},
-		{"Files", fileTests}, {"Network", networkTests}, {"Hostile", hostileTests}, {"Escape", escapeTests}, {"Death", deathTests}, {"Many", manyTests},
+		{"Files", fileTests}, {"Shared", sharedTests}, {"Network", networkTests}, {"Hostile", hostileTests}, {"Escape", escapeTests}, {"Death", deathTests}, {"Many", manyTests},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, one := range group.tests {

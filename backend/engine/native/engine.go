@@ -35,7 +35,10 @@ type Engine struct {
 	spares  spares
 }
 
-var _ machine.Engine = (*Engine)(nil)
+var (
+	_ machine.Engine = (*Engine)(nil)
+	_ machine.Shower = (*Engine)(nil)
+)
 
 // New makes the engine. It touches nothing yet; Check tells whether it can work.
 func New(cfg Config) *Engine {
@@ -73,6 +76,12 @@ func (e *Engine) Start(ctx context.Context, spec machine.StartSpec) (machine.San
 		defer done()
 		cfg.Restore = from
 	}
+	var unshared machine.Unshared
+	if f := spec.Shared; f != nil && e.store.CanShow(parts) {
+		cfg.Shared, cfg.Writable = f.Path, f.Writable
+	} else if f != nil {
+		unshared = machine.UnsharedOld
+	}
 	limit := int64(spec.MemoryMB) << 20
 	cfg.MemoryMax = sandbox.HardLimit(limit)
 	acked := make([][2]int, len(spec.Acked))
@@ -83,12 +92,17 @@ func (e *Engine) Start(ctx context.Context, spec machine.StartSpec) (machine.San
 		Start: protocol.Start{
 			Name: spec.Name, LimitBytes: limit, Acked: acked, Clone: spec.Clone || spec.Checkpoint == "", Life: spec.Life, Unsynced: true, Env: spec.Env,
 		},
-		Authorities: spec.Authorities, Connect: spec.Connect, Rush: e.store.Rush,
+		Authorities: spec.Authorities, Connect: spec.Connect, Rush: e.store.Rush, Unshared: unshared,
 	}
 	if spec.Checkpoint == "" {
 		return e.launchNew(ctx, parts, cfg, opts)
 	}
 	return e.launch(ctx, cfg, opts)
+}
+
+// MayShow says why a machine cannot see a folder of this computer.
+func (e *Engine) MayShow(ctx context.Context, id machine.ID, image, checkpoint string) error {
+	return e.store.MayShow(ctx, id, image, checkpoint)
 }
 
 // launchNew is launch from the template. One that cannot be restored is made anew, once.
@@ -137,13 +151,22 @@ func (e *Engine) launch(ctx context.Context, cfg sandbox.Config, opts link.Optio
 	return e.alone(ctx, cfg, opts)
 }
 
-// alone brings a machine into memory in a sandbox that is made for it.
+// alone brings a machine into memory in a sandbox that is made for it. The folder that is shared with it is to keep nobody from it.
 func (e *Engine) alone(ctx context.Context, cfg sandbox.Config, opts link.Options) (*link.Sandbox, error) {
 	p, err := e.spawn(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return e.connect(ctx, p, cfg.Machine, opts)
+	s, err := e.connect(ctx, p, cfg.Machine, opts)
+	if err == nil || cfg.Shared == "" || ctx.Err() != nil {
+		return s, err
+	}
+	e.cfg.Log.Warn("a machine is started once more, without its shared folder", "machine", filepath.Base(cfg.Machine), "error", err)
+	if err := waitUnlocked(ctx, cfg.Machine); err != nil {
+		return nil, err
+	}
+	cfg.Shared, cfg.Writable, opts.Unshared = "", false, machine.UnsharedRefused
+	return e.alone(ctx, cfg, opts)
 }
 
 // connect waits until a supervisor has its machine in memory.

@@ -33,6 +33,9 @@ func (*Engine) Start(context.Context, machine.StartSpec) (machine.Sandbox, error
 	return nil, unavailable()
 }
 
+// MayShow fails.
+func (*Engine) MayShow(context.Context, machine.ID, string, string) error { return unavailable() }
+
 // Reclaim finds nothing.
 func (*Engine) Reclaim(context.Context, machine.ID, string, []string) (*machine.CheckpointInfo, error) {
 	return nil, nil

@@ -40,8 +40,12 @@ type spare struct {
 	claim *os.File // where it is told for whom it is
 }
 
-// take returns a spare that brings into memory what cfg says; nil where there is none.
+// take returns a spare that brings into memory what cfg says; nil where there is none. A sandbox gets to see a shared folder when it is made, so a spare
+// is of no use for that.
 func (s *spares) take(cfg sandbox.Config) *spare {
+	if cfg.Shared != "" {
+		return nil
+	}
 	s.mu.Lock()
 	next := s.next
 	if next == nil || next.cfg != spareOf(cfg, next.cfg.Spare) {
@@ -60,7 +64,7 @@ func (s *spares) take(cfg sandbox.Config) *spare {
 
 // spareOf is cfg without what a spare learns when it is claimed.
 func spareOf(cfg sandbox.Config, folder string) sandbox.Config {
-	cfg.Machine, cfg.Restore, cfg.MemoryMax = "", "", 0
+	cfg.Machine, cfg.Restore, cfg.MemoryMax, cfg.Shared, cfg.Writable = "", "", 0, "", false
 	cfg.Spare = folder
 	return cfg
 }

@@ -28,6 +28,8 @@ type Options struct {
 	Connect func(net.Conn)
 	// Rush, where there is one, is called when the machine is to be saved, for which it stands still, and what it returns when it has been.
 	Rush func() (done func())
+	// Unshared says why the folder that is shared with the machine was not given to its supervisor; empty where it was.
+	Unshared machine.Unshared
 	// Kill ends the supervisor and its sandbox at once. It is called at most once, by Kill or when the link breaks.
 	Kill func()
 	// Wait returns when nothing of the supervisor is left. It is called once.
@@ -124,8 +126,21 @@ func (s *Sandbox) start(ctx context.Context) error {
 	if err := s.trust(ctx, ready.Trusts); err != nil {
 		return err
 	}
-	s.ready = machine.Ready{Python: plain(ready.Python, maxVersion), LastSeq: ready.LastSeq, Running: ready.Running, Queued: ready.Queued}
+	s.ready = machine.Ready{Python: plain(ready.Python, maxVersion), LastSeq: ready.LastSeq, Running: ready.Running, Queued: ready.Queued, Unshared: s.unshared(ready.Unshared)}
 	return nil
+}
+
+// unshared is what a supervisor says of the shared folder, which may be one in a container that means harm.
+func (s *Sandbox) unshared(said string) machine.Unshared {
+	switch {
+	case s.opts.Unshared != "":
+		return s.opts.Unshared
+	case said == "":
+		return ""
+	case said == protocol.UnsharedGone:
+		return machine.UnsharedGone
+	}
+	return machine.UnsharedRefused
 }
 
 // abandon ends what could not be started, and explains err by the cause of the end where that tells more: where the start was not refused in a

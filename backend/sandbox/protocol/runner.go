@@ -56,7 +56,15 @@ type Ready struct {
 	Sync     string `json:"sync"`
 	// Trusts is the digest of the certificate authorities that the machine was given; empty where it has those of its image.
 	Trusts string `json:"trusts"`
+	// Unshared is the supervisor's: why the machine does not see the folder that is shared with it; empty where it does, and where none is.
+	Unshared string `json:"unshared,omitempty"`
 }
+
+// Why a machine does not see the folder that is shared with it.
+const (
+	UnsharedGone    = "gone"    // it is not there, or the way to it leads over a link
+	UnsharedRefused = "refused" // the system does not let it be mounted
+)
 
 // ParseReady reads and checks a ready frame.
 func ParseReady(f Frame) (Ready, error) {
