@@ -29,7 +29,15 @@ type Machine struct {
 	Queued       int               `json:"queued"`
 	Stats        *Stats            `json:"stats,omitempty"`
 	Network      NetworkPolicy     `json:"network"`
+	Shared       *SharedFolder     `json:"shared,omitempty"`
 	Disk         *Disk             `json:"disk,omitempty"` // as it was last looked at; absent where that has not happened
+}
+
+// SharedFolder is a folder of the daemon's computer that code in a machine finds at /mnt/shared. Path and Writable are the body of PUT /api/machines/{name}/shared.
+type SharedFolder struct {
+	Path     string `json:"path"`
+	Writable bool   `json:"writable,omitempty"`
+	Problem  string `json:"problem,omitempty"` // a sentence: why the machine does not see it
 }
 
 // Parent says which machine a fork came from.

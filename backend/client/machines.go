@@ -137,6 +137,20 @@ func (c *Client) Swap(ctx context.Context, name string) (api.Machine, error) {
 	return c.post(ctx, machinePath(name, "swap"), true)
 }
 
+// Share has a machine see a folder of the daemon's computer at /mnt/shared.
+func (c *Client) Share(ctx context.Context, name, path string, writable bool) (api.Machine, error) {
+	var m api.Machine
+	_, err := c.call(ctx, request{method: http.MethodPut, path: machinePath(name, "shared"), json: api.SharedFolder{Path: path, Writable: writable}, repeatable: true}, &m)
+	return m, err
+}
+
+// StopSharing takes the shared folder away from a machine.
+func (c *Client) StopSharing(ctx context.Context, name string) (api.Machine, error) {
+	var m api.Machine
+	_, err := c.call(ctx, request{method: http.MethodDelete, path: machinePath(name, "shared"), repeatable: true}, &m)
+	return m, err
+}
+
 // Wake brings a machine into memory.
 func (c *Client) Wake(ctx context.Context, name string) (api.Machine, error) {
 	return c.post(ctx, machinePath(name, "wake"), true)

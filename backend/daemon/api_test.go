@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -153,6 +154,19 @@ func (c *caller) machineCalls(t *testing.T) {
 	}
 	if m := as[api.Machine](c, c.send("POST", "/api/machines/"+name+"/interrupt", nil)); m.Name != name {
 		t.Errorf("%+v", m)
+	}
+	folder, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := as[api.Machine](c, c.send("PUT", "/api/machines/"+name+"/shared", api.SharedFolder{Path: folder, Writable: true})); m.Shared == nil || *m.Shared != (api.SharedFolder{Path: folder, Writable: true}) {
+		t.Errorf("shared: %+v", m.Shared)
+	}
+	for _, refused := range []string{"", "relative", "/", folder + "/nothing", c.d.dirs.Data} {
+		c.fails(c.send("PUT", "/api/machines/"+name+"/shared", api.SharedFolder{Path: refused}), 400, "Invalid")
+	}
+	if m := as[api.Machine](c, c.send("DELETE", "/api/machines/"+name+"/shared", nil)); m.Shared != nil {
+		t.Errorf("shared no more: %+v", m.Shared)
 	}
 	if m := as[api.Machine](c, c.send("POST", "/api/machines/"+name+"/swap", nil)); m.State != "swapped" {
 		t.Errorf("swapped: %+v", m)

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/adrg/xdg"
+
 	"github.com/forevervm/desktop/backend/aiapps"
 	"github.com/forevervm/desktop/backend/client"
 	"github.com/forevervm/desktop/backend/credentials"
@@ -27,6 +29,7 @@ import (
 	"github.com/forevervm/desktop/backend/mcpserver"
 	"github.com/forevervm/desktop/backend/parcel"
 	"github.com/forevervm/desktop/backend/server"
+	"github.com/forevervm/desktop/backend/shareable"
 	"github.com/forevervm/desktop/backend/store"
 	"github.com/forevervm/desktop/backend/version"
 	"github.com/forevervm/desktop/frontend"
@@ -99,6 +102,15 @@ type daemon struct {
 	stop   func() // ends the daemon
 }
 
+// shareable are the rules for folders that machines may see.
+func (d *daemon) shareable() shareable.Rules {
+	rules := shareable.Rules{Home: xdg.Home, Own: []string{d.dirs.Config, d.dirs.Data, d.dirs.Run}}
+	if program, err := os.Executable(); err == nil {
+		rules.Programs = filepath.Dir(program)
+	}
+	return rules
+}
+
 // run brings the parts up in order, waits, and takes them down in the opposite order.
 func (d *daemon) run(ctx context.Context) error {
 	token, err := d.dirs.EnsureToken(ctx)
@@ -133,7 +145,7 @@ func (d *daemon) run(ctx context.Context) error {
 		Engines: engines, DefaultEngine: ofSystem(), Store: records, Settings: d.policies(),
 		OutputDir: filepath.Join(d.dirs.Data, "output"), Logger: d.log,
 		FreeMemory: freeMemory, FreeDisk: func() (int64, error) { return freeDisk(d.dirs.Data) },
-		ShrunkUsed: local.OpenBlocks(d.dirs.Data).Used, Exchange: folder,
+		ShrunkUsed: local.OpenBlocks(d.dirs.Data).Used, Exchange: folder, Shareable: d.shareable().Check,
 	})
 	if err != nil {
 		return err

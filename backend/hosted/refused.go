@@ -25,6 +25,14 @@ func (m *Machines) Wake(ctx context.Context, name string) error {
 	return m.Service.Wake(ctx, name)
 }
 
+// Share has a machine of this computer see a folder.
+func (m *Machines) Share(ctx context.Context, name string, folder *machine.SharedFolder) (machine.Machine, error) {
+	if m.remote(ctx, name) != nil {
+		return machine.Machine{}, cannot("share a folder of this computer with a machine")
+	}
+	return m.Service.Share(ctx, name, folder)
+}
+
 // Checkpoint saves a machine of this computer.
 func (m *Machines) Checkpoint(ctx context.Context, name, label string) (machine.Checkpoint, error) {
 	if m.remote(ctx, name) != nil {

@@ -46,6 +46,8 @@ type entry struct {
 	recentSeq int           // the instruction that recent is of
 	changed   chan struct{} // closed, and replaced, when an instruction got on
 
+	unshared Unshared // why it does not see the folder that is shared with it, as of its last stay in memory
+
 	traffic traffic // has a lock of its own
 }
 
@@ -179,6 +181,9 @@ func (e *entry) snapshot() Machine {
 	if e.disk != nil {
 		disk := *e.disk
 		m.Disk = &disk
+	}
+	if m.Shared != nil {
+		m.Unshared = e.unshared.sentence()
 	}
 	if m.Notice == "" && e.hungry {
 		m.Notice = "This machine is close to its memory limit. Free what is not needed any more, or raise the limit."

@@ -67,6 +67,8 @@ type script struct {
 	room        int64         // that those take, which were deleted and not collected included
 	collected   int           // how often
 	collectErr  error
+	showErr     error
+	unshared    machine.Unshared // why shared folders are not seen
 }
 
 // memory is what is in a machine.
@@ -124,6 +126,9 @@ func (s *script) Start(ctx context.Context, spec machine.StartSpec) (machine.San
 	}
 	b.mem.life = spec.Life
 	b.ready = machine.Ready{Python: "3.13", LastSeq: m.last}
+	if spec.Shared != nil {
+		b.ready.Unshared = s.unshared
+	}
 	for _, a := range spec.Acked {
 		b.forget(a.Seq, a.Index)
 	}

@@ -66,6 +66,11 @@ type Machine struct {
 	// Network is what the machine may reach, as far as the settings do not say.
 	Network NetworkPolicy
 
+	// Shared is the folder of this computer that the machine sees at SharedPath; nil for none. Unshared says in a sentence why it does not see it; empty
+	// where it does, and until it first comes into memory.
+	Shared   *SharedFolder
+	Unshared string
+
 	// Parent is the machine this one was forked from and the last instruction it shares with it; nil for none.
 	Parent *Parent
 

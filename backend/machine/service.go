@@ -89,6 +89,9 @@ type Config struct {
 	Approve func(host string) error
 	// Exchange carries files between the person's folder and machines; nil for none.
 	Exchange Exchange
+	// Shareable says in a sentence why a folder may not be shared with machines, be it to be written to, and else what it is called without links; nil
+	// where none may be.
+	Shareable func(path string, writable bool) (string, error)
 }
 
 // Service is the domain: it owns every machine. It implements server.Machines, where its methods are described.
@@ -107,6 +110,7 @@ type Service struct {
 	approve       func(host string) error
 	connections   atomic.Int64 // the ID of the last one
 	exchange      Exchange
+	shareable     func(path string, writable bool) (string, error)
 	started       time.Time
 
 	hub     *hub
@@ -152,7 +156,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	s := &Service{
 		engines: cfg.Engines, defaultEngine: cfg.DefaultEngine, store: cfg.Store,
 		outputDir: cfg.OutputDir, log: log, freeMemory: cfg.FreeMemory, freeDisk: cfg.FreeDisk, shrunkUsed: cfg.ShrunkUsed,
-		network: cfg.Network, approve: cfg.Approve, exchange: cfg.Exchange,
+		network: cfg.Network, approve: cfg.Approve, exchange: cfg.Exchange, shareable: cfg.Shareable,
 		started: time.Now().UTC(), hub: newHub(), starts: newGate(max(2, runtime.NumCPU())), saves: newGate(max(1, runtime.NumCPU()/2)),
 		looks: newGate(1), nudge: make(chan struct{}, 1), machines: map[ID]*entry{}, names: map[string]ID{},
 	}

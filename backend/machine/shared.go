@@ -1,5 +1,7 @@
 package machine
 
+import "context"
+
 // SharedPath is where code in a machine finds the folder that is shared with it. It is there, and empty, where none is.
 const SharedPath = "/mnt/shared"
 
@@ -19,3 +21,102 @@ const (
 	UnsharedOld     Unshared = "old"     // the machine's state is of a version that cannot show any
 	UnsharedAway    Unshared = "away"    // the machine runs on another computer
 )
+
+// sentence tells a person; empty where all is well.
+func (u Unshared) sentence() string {
+	const empty = " The machine goes on without it: " + SharedPath + " is empty."
+	switch u {
+	case "":
+		return ""
+	case UnsharedGone:
+		return "The folder that is shared with this machine is not there: it was moved or deleted, or its disk is not connected." + empty +
+			" Bring it back and share it again, or stop sharing it."
+	case UnsharedOld:
+		return "The state that this machine is in was saved by an earlier version of ForeverVM, which cannot share folders." + empty
+	case UnsharedAway:
+		return "This machine runs in Docker on another computer, where the folder that is shared with it is not." + empty
+	}
+	return "The system does not let this machine see the folder that is shared with it: it may not be read, or other disks are mounted in it." + empty +
+		" Change that and share it again, or share another."
+}
+
+// Share has a machine see a folder of this computer, in place of the one that it saw before, or none where folder is nil. One that is in memory is saved for it and
+// comes back, also in the middle of an instruction. It is for a person to ask for, never for what runs on their behalf.
+func (s *Service) Share(ctx context.Context, name string, folder *SharedFolder) (Machine, error) {
+	e, err := s.find(name)
+	if err != nil {
+		return Machine{}, err
+	}
+	return under(ctx, e, func(ctx context.Context) (Machine, error) { return e.share(ctx, folder) })
+}
+
+// share is Share with op held.
+func (e *entry) share(ctx context.Context, folder *SharedFolder) (Machine, error) {
+	e.mu.Lock()
+	err := e.usable()
+	was := e.rec.Machine
+	base := e.rec.Base
+	e.mu.Unlock()
+	if err != nil {
+		return Machine{}, err
+	}
+	if folder != nil {
+		if folder, err = e.s.mayShare(ctx, was, base, *folder); err != nil {
+			return Machine{}, err
+		}
+	} else if was.Shared == nil {
+		return e.machine(), nil
+	}
+	// What it sees can be changed only while it is not in memory. First, so that what is on record is what it sees.
+	inMemory := e.inMemory()
+	if err := e.stop(ctx, nil); err != nil {
+		e.s.health.failed(err)
+		return Machine{}, saveError(err)
+	}
+	e.mu.Lock()
+	err = e.saveSync(ctx, func(r *MachineRecord) { r.Shared = folder })
+	e.unshared = ""
+	e.publish()
+	e.mu.Unlock()
+	if err != nil {
+		e.s.health.failed(err)
+		return Machine{}, err
+	}
+	if inMemory {
+		if err := e.start(ctx); err != nil { // which is on record, and the folder is shared all the same
+			e.log().Warn("the machine did not come back with another shared folder", "err", err)
+		}
+	}
+	return e.machine(), nil
+}
+
+// mayShare is the folder as it is to be shared with a machine, unless it may not be.
+func (s *Service) mayShare(ctx context.Context, m Machine, base string, folder SharedFolder) (*SharedFolder, error) {
+	engine, err := s.engineOf(m.Engine)
+	if err != nil {
+		return nil, err
+	}
+	shower, ok := engine.(Shower)
+	if !ok || s.shareable == nil {
+		return nil, &Error{Kind: ErrConflict, Message: "Folders of this computer cannot be shared with this machine."}
+	}
+	if folder.Path, err = s.shareable(folder.Path, folder.Writable); err != nil {
+		return nil, err
+	}
+	if err := shower.MayShow(ctx, m.ID, m.Image, base); err != nil {
+		return nil, err
+	}
+	return &folder, nil
+}
+
+// tellUnshared notes whether a machine that came into memory sees its folder, and has whoever works with it told when that is not so any more. mu is held.
+func (e *entry) tellUnshared(ctx context.Context, now Unshared) {
+	was := e.unshared
+	e.unshared = now
+	if now == "" || now == was {
+		return
+	}
+	if err := e.save(ctx, func(r *MachineRecord) { r.NextNotice = joinSentences(r.NextNotice, now.sentence()) }); err != nil {
+		e.log().Warn("a notice is missing", "err", err)
+	}
+}

@@ -245,6 +245,7 @@ func (e *entry) spec(ctx context.Context) (StartSpec, CheckpointRecord, error) {
 	if err != nil {
 		return spec, base, fmt.Errorf("read checkpoint %s: %w", e.rec.Base, err)
 	}
+	spec.Shared = e.rec.Shared
 	spec.Clone = e.rec.Base == "" || base.Clone
 	if network := e.s.network; network != nil {
 		spec.Env, spec.Authorities = network.Belongings()
@@ -269,6 +270,7 @@ func (e *entry) settle(ctx context.Context, box Sandbox, base CheckpointRecord, 
 			e.log().Warn("a notice stays", "err", err)
 		}
 	}
+	e.tellUnshared(ctx, ready.Unshared)
 	var over []int // for us, before they had begun in the checkpoint
 	for _, seq := range ready.Queued {
 		if e.run == nil || e.run.Seq != seq {

@@ -27,6 +27,7 @@ type repl struct {
 	Tags         map[string]string `json:"tags,omitempty"`
 	ForkOf       string            `json:"forkOf,omitempty"`
 	Hosted       bool              `json:"hosted,omitempty" jsonschema_description:"It runs at the hosted service, where there are no checkpoints, forks, files from outside and deleting"`
+	Shared       string            `json:"shared,omitempty" jsonschema_description:"Whether code may read or also change the folder of the user's computer that is at /mnt/shared; absent where the user shares none"`
 	Notice       string            `json:"notice,omitempty"`
 }
 
@@ -37,6 +38,12 @@ type repls struct {
 
 func describeMachine(m api.Machine) repl {
 	r := repl{ReplID: m.Name, Title: m.Title, State: m.State, Instructions: m.NextSeq, CreatedAt: m.CreatedAt, LastActiveAt: m.LastActiveAt, Tags: m.Tags, Hosted: m.Engine == hosted, Notice: m.Notice}
+	if m.Shared != nil { // whose path is nobody's business here
+		r.Shared = "read"
+		if m.Shared.Writable {
+			r.Shared = "read and change"
+		}
+	}
 	if m.Parent != nil {
 		r.ForkOf = m.Parent.Name
 	}

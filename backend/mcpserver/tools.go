@@ -49,7 +49,7 @@ func (s *Server) addTools() {
 		mcp.WithOutputSchema[made]())
 
 	s.tool("run-python-in-repl", hints{title: "Run Python", destructive: true},
-		`Runs Python code in a REPL, with the variables and imports of everything that ran there before. Returns what it printed, the value of the last expression, the traceback if it failed, and every matplotlib figure as an image (plotly figures do not come back as images: draw with matplotlib). IPython syntax works (top-level await, %pip, !ls). There is no keyboard input. If the code takes longer than about 45 seconds the reply has status "running": call read-output to wait for the rest. Not for shell scripts or other languages. Of the user's files it sees copies of those in their folder ForeverVM, in /root/inbox, and no others.`,
+		`Runs Python code in a REPL, with the variables and imports of everything that ran there before. Returns what it printed, the value of the last expression, the traceback if it failed, and every matplotlib figure as an image (plotly figures do not come back as images: draw with matplotlib). IPython syntax works (top-level await, %pip, !ls). There is no keyboard input. If the code takes longer than about 45 seconds the reply has status "running": call read-output to wait for the rest. Not for shell scripts or other languages. Of the user's files it sees copies of those in their folder ForeverVM, in /root/inbox, and a folder that they share with the REPL, at /mnt/shared, and no others.`,
 		s.runTool,
 		mcp.WithString("pythonCode", mcp.Required(), mcp.Description("The code; several lines are fine")),
 		replID(),

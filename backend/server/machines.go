@@ -68,6 +68,9 @@ type Machines interface {
 	// Unpack makes a machine of one that came from elsewhere. It has no network until a person allows it. Options' zero fields are taken from it.
 	Unpack(ctx context.Context, p machine.Parcel, opts machine.CreateOptions) (machine.Machine, error)
 
+	// Share has a machine see a folder of this computer at machine.SharedPath, or none where it is nil.
+	Share(ctx context.Context, name string, folder *machine.SharedFolder) (machine.Machine, error)
+
 	Complete(ctx context.Context, name, code string, cursor int) (machine.Completions, error)
 	Inspect(ctx context.Context, name, code string, cursor, detail int) (machine.Inspection, error)
 	Variables(ctx context.Context, name string) ([]machine.Variable, error)

@@ -96,6 +96,8 @@ func (s *Server) routes() []route {
 		{pattern: "GET /api/makers", handle: s.listMakers},
 		{pattern: "DELETE /api/makers/{fingerprint}", handle: s.forgetMaker},
 
+		{pattern: "PUT /api/machines/{name}/shared", handle: s.shareFolder},
+		{pattern: "DELETE /api/machines/{name}/shared", handle: s.stopSharing},
 		{pattern: "GET /api/machines/{name}/network", handle: s.getNetwork},
 		{pattern: "GET /api/machines/{name}/connections", handle: s.listConnections},
 		{pattern: "POST /api/machines/{name}/connections/{id}/answer", handle: s.answerConnection},

@@ -33,18 +33,18 @@ func (s *Store) Machines(ctx context.Context) ([]machine.MachineRecord, error) {
 	}
 	var all []machine.MachineRecord
 	err = s.each(ctx, `SELECT id, title, tags, engine, image, memory_mb, notice, created_at, expires_at, deleted_at,
-		parent, live, life, touched, base, fallback, next_notice, network, client_name, client_version, derived_title, branch, undo,
+		parent, live, life, touched, base, fallback, next_notice, network, client_name, client_version, derived_title, branch, undo, shared,
 		coalesce((SELECT max(seq) FROM instructions WHERE machine = m.id), -1) + 1,
 		max(last_active_at, coalesce((SELECT max(queued_at, coalesce(ended_at, 0)) FROM instructions WHERE machine = m.id ORDER BY seq DESC LIMIT 1), 0))
 		FROM machines m ORDER BY created_at, id`, nil, func(r scanner) (bool, error) {
 		var m machine.MachineRecord
-		var tags, network string
+		var tags, network, shared string
 		var parent *string
 		var created, active int64
 		var expires, deleted *int64
 		err := r.Scan(&m.ID, &m.Title, &tags, &m.Engine, &m.Image, &m.MemoryMB, &m.Notice, &created, &expires, &deleted,
 			&parent, &m.Live, &m.Life, &m.Touched, &m.Base, &m.Fallback, &m.NextNotice, &network, &m.Client.Name, &m.Client.Version, &m.DerivedTitle,
-			&m.Branch, &m.Undo, &m.NextSeq, &active)
+			&m.Branch, &m.Undo, &shared, &m.NextSeq, &active)
 		if err != nil {
 			return false, err
 		}
@@ -57,6 +57,11 @@ func (s *Store) Machines(ctx context.Context) ([]machine.MachineRecord, error) {
 		if network != "" {
 			if err := json.Unmarshal([]byte(network), &m.Network); err != nil {
 				return false, fmt.Errorf("network policy of machine %s: %w", m.ID, err)
+			}
+		}
+		if shared != "" {
+			if err := json.Unmarshal([]byte(shared), &m.Shared); err != nil {
+				return false, fmt.Errorf("shared folder of machine %s: %w", m.ID, err)
 			}
 		}
 		if parent != nil {
@@ -82,6 +87,12 @@ func (w writer) PutMachine(m machine.MachineRecord) error {
 			return err
 		}
 	}
+	shared := ""
+	if m.Shared != nil {
+		if shared, err = toJSON(m.Shared); err != nil {
+			return err
+		}
+	}
 	var parent any
 	if m.Parent != nil {
 		if parent, err = toJSON(m.Parent); err != nil {
@@ -90,17 +101,17 @@ func (w writer) PutMachine(m machine.MachineRecord) error {
 	}
 	err = w.s.exec(`INSERT INTO machines (id, name, title, tags, engine, image, memory_mb, notice, created_at, last_active_at,
 		expires_at, deleted_at, parent, live, life, touched, base, fallback, next_notice, network,
-		client_name, client_version, derived_title, branch, undo)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		client_name, client_version, derived_title, branch, undo, shared)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET name = excluded.name, title = excluded.title, tags = excluded.tags,
 		memory_mb = excluded.memory_mb, notice = excluded.notice, last_active_at = excluded.last_active_at,
 		expires_at = excluded.expires_at, deleted_at = excluded.deleted_at, live = excluded.live, life = excluded.life, touched = excluded.touched,
 		base = excluded.base, fallback = excluded.fallback, next_notice = excluded.next_notice, network = excluded.network,
 		client_name = excluded.client_name, client_version = excluded.client_version, derived_title = excluded.derived_title,
-		branch = excluded.branch, undo = excluded.undo`,
+		branch = excluded.branch, undo = excluded.undo, shared = excluded.shared`,
 		m.ID, m.Name, m.Title, tags, m.Engine, m.Image, m.MemoryMB, m.Notice, nano(m.CreatedAt), nano(m.LastActiveAt),
 		nanoPtr(m.ExpiresAt), nanoPtr(m.DeletedAt), parent, m.Live, m.Life, m.Touched, m.Base, m.Fallback, m.NextNotice, network,
-		m.Client.Name, m.Client.Version, m.DerivedTitle, m.Branch, m.Undo)
+		m.Client.Name, m.Client.Version, m.DerivedTitle, m.Branch, m.Undo, shared)
 	if err != nil {
 		return err
 	}

@@ -87,6 +87,7 @@ func TestEverythingComesBackAsItWasWritten(t *testing.T) {
 	m.Client = machine.Client{Name: "Claude Desktop", Version: "1.2"}
 	m.DerivedTitle = "from its code"
 	m.Branch, m.Undo = "a line", "c1"
+	m.Shared = &machine.SharedFolder{Path: "/ü/漢字 \"🙂\"", Writable: true}
 
 	empty, value := "", nasty
 	a := instruction(m.ID, 0, "x")

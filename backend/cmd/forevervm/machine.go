@@ -20,7 +20,7 @@ func (a *app) machineCommand() *cobra.Command {
 		a.newCommand(), a.listCommand(), a.machineReplCommand(), a.filesCommand(),
 		a.forkCommand(), a.tagCommand(), a.limitCommand(), a.deleteCommand(), a.purgeCommand(),
 		a.checkpointCommand(), a.checkpointsCommand(), a.packCommand(), a.unpackCommand(), a.makersCommand(),
-		a.networkCommand(), a.connectionsCommand(), a.answerCommand(),
+		a.networkCommand(), a.connectionsCommand(), a.answerCommand(), a.shareCommand(),
 		a.onMachine("swap NAME", "Save a machine to disk and free its memory", "%s is on disk; it wakes by itself.", (*client.Client).Swap),
 		a.onMachine("wake NAME", "Bring a machine into memory", "%s is in memory.", (*client.Client).Wake),
 		a.onMachine("interrupt NAME", "Stop the code that runs in a machine", "What ran in %s was told to stop.", (*client.Client).Interrupt),

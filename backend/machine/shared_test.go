@@ -1,0 +1,167 @@
+package machine_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// MayShow refuses a machine for which it is told to.
+func (s *script) MayShow(_ context.Context, id machine.ID, image, checkpoint string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.showErr
+}
+
+// chosen is a rule for folders: those called like /private are refused, and links are called by what they lead to.
+func chosen(path string, writable bool) (string, error) {
+	if strings.HasPrefix(path, "/private") || writable && strings.HasPrefix(path, "/tools") {
+		return "", &machine.Error{Kind: machine.ErrInvalid, Message: path + " is not to be shared."}
+	}
+	return strings.TrimSuffix(path, "-link"), nil
+}
+
+// sees is what the engine was told to show to a machine when it was last started.
+func (w *world) sees(m machine.Machine) *machine.SharedFolder {
+	w.engine.mu.Lock()
+	defer w.engine.mu.Unlock()
+	return w.engine.specs[m.ID].Shared
+}
+
+func (w *world) share(name, path string, writable bool) machine.Machine {
+	w.t.Helper()
+	m, err := w.Share(w.ctx, name, &machine.SharedFolder{Path: path, Writable: writable})
+	w.ok(err)
+	if want := (machine.SharedFolder{Path: strings.TrimSuffix(path, "-link"), Writable: writable}); m.Shared == nil || *m.Shared != want {
+		w.t.Fatalf("it shares %+v", m.Shared)
+	}
+	return m
+}
+
+func TestASharedFolderIsSeenFromTheNextStart(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		w.ok(w.Swap(w.ctx, "m"))
+		m := w.share("m", "/docs-link", false)
+		if m.State != machine.Swapped {
+			t.Errorf("a machine that is not in memory is %s for it", m.State)
+		}
+		w.run("m", "print one")
+		if f := w.sees(m); f == nil || f.Path != "/docs" || f.Writable {
+			t.Errorf("it sees %+v", f)
+		}
+		// One in memory comes back with another, and goes on.
+		if m = w.share("m", "/reports", true); m.State != machine.Idle {
+			t.Errorf("it is %s", m.State)
+		}
+		if f := w.sees(m); f == nil || f.Path != "/reports" || !f.Writable {
+			t.Errorf("it sees %+v", f)
+		}
+		w.effects("m", "0")
+		running := w.begun("m", "wait")
+		m, err := w.Share(w.ctx, "m", nil)
+		w.ok(err)
+		if m.Shared != nil || w.sees(m) != nil || m.RunningSeq == nil || *m.RunningSeq != running.Seq {
+			t.Errorf("it shares %+v and sees %+v, running %v", m.Shared, w.sees(m), m.RunningSeq)
+		}
+		w.engine.box(m.ID).poke("release")
+		if in := w.wait("m", running.Seq); in.Status != machine.StatusOK {
+			t.Errorf("what ran is %s: %s", in.Status, in.Error)
+		}
+	})
+}
+
+func TestASharedFolderIsTheMachinesAlone(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.used("m")
+		early, err := w.Checkpoint(w.ctx, "m", "early")
+		w.ok(err)
+		w.share("m", "/docs", true)
+		w.run("m", "print two")
+		fork, err := w.Fork(w.ctx, "m", "", machine.CreateOptions{Name: "fork"})
+		w.ok(err)
+		w.run("fork", "list")
+		if fork.Shared != nil || w.sees(fork) != nil {
+			t.Errorf("a fork shares %+v and sees %+v", fork.Shared, w.sees(fork))
+		}
+		back, err := w.Rewind(w.ctx, "m", early.ID, "")
+		w.ok(err)
+		w.run("m", "list")
+		if back.Shared == nil || w.sees(m) == nil {
+			t.Errorf("rewound it shares %+v and sees %+v", back.Shared, w.sees(m))
+		}
+		// It stays with it.
+		want := w.get("m").Shared
+		w.close()
+		w.open()
+		if got := w.get("m").Shared; !reflect.DeepEqual(got, want) {
+			t.Errorf("after a restart it shares %+v", got)
+		}
+	})
+}
+
+func TestAFolderThatIsNotThereIsTold(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.used("m")
+		w.share("m", "/stick", false)
+		w.ok(w.Swap(w.ctx, "m"))
+		w.engine.set(func() { w.engine.unshared = machine.UnsharedGone })
+		in := w.run("m", "list")
+		if in.Status != machine.StatusOK || strings.Count(in.Notice, "not there") != 1 {
+			t.Errorf("%s, notice %q", in.Status, in.Notice)
+		}
+		if m := w.get("m"); !strings.Contains(m.Unshared, "not there") || m.Shared == nil {
+			t.Errorf("%+v, %q", m.Shared, m.Unshared)
+		}
+		// Once is enough.
+		w.ok(w.Swap(w.ctx, "m"))
+		if in := w.run("m", "list"); in.Notice != "" {
+			t.Errorf("notice %q", in.Notice)
+		}
+		w.engine.set(func() { w.engine.unshared = "" })
+		w.ok(w.Swap(w.ctx, "m"))
+		w.run("m", "list")
+		if m := w.get("m"); m.Unshared != "" {
+			t.Errorf("%q", m.Unshared)
+		}
+	})
+}
+
+func TestAFolderThatMayNotBeShared(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.used("m")
+		w.share("m", "/docs", false)
+		starts := w.engine.starts
+		refused := func(kind error, path string, writable bool) {
+			t.Helper()
+			if _, err := w.Share(w.ctx, "m", &machine.SharedFolder{Path: path, Writable: writable}); !errors.Is(err, kind) {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+		refused(machine.ErrInvalid, "/private", false)
+		refused(machine.ErrInvalid, "/tools", true)
+		w.engine.set(func() { w.engine.showErr = &machine.Error{Kind: machine.ErrConflict, Message: "It is far away."} })
+		refused(machine.ErrConflict, "/other", false)
+		if _, err := w.Share(w.ctx, "nobody", nil); !errors.Is(err, machine.ErrNotFound) {
+			t.Error(err)
+		}
+		// What cannot be saved is left as it is.
+		w.engine.set(func() { w.engine.showErr, w.engine.saveErr = nil, errors.New("the disk is full") })
+		w.run("m", "print more")
+		if _, err := w.Share(w.ctx, "m", nil); err == nil {
+			t.Error("it was not saved, but sees another folder")
+		}
+		if m := w.get("m"); m.Shared == nil || m.Shared.Path != "/docs" || w.engine.starts != starts || m.State != machine.Idle {
+			t.Errorf("it shares %+v, was started %d times, and is %s", m.Shared, w.engine.starts-starts, m.State)
+		}
+		w.engine.set(func() { w.engine.saveErr = nil })
+		w.pass(time.Minute)
+		w.ok(w.Delete(w.ctx, "m"))
+		refused(machine.ErrConflict, "/docs", false)
+	})
+}

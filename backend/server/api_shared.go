@@ -1,0 +1,47 @@
+package server
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+
+	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// What is shared is chosen at this computer, by whom its files belong to: a token that was given to somebody elsewhere is not enough.
+var errNotHere = &failure{
+	http.StatusForbidden, "NotHere",
+	"Folders of this computer are shared at this computer alone: in ForeverVM's window there, or with `forevervm machine share`.",
+}
+
+func (s *Server) shareFolder(w http.ResponseWriter, r *http.Request) error {
+	if !isHere(r) {
+		return errNotHere
+	}
+	var body api.SharedFolder
+	if err := readJSON(w, r, &body); err != nil {
+		return err
+	}
+	return s.share(w, r, &machine.SharedFolder{Path: body.Path, Writable: body.Writable})
+}
+
+func (s *Server) stopSharing(w http.ResponseWriter, r *http.Request) error { return s.share(w, r, nil) }
+
+func (s *Server) share(w http.ResponseWriter, r *http.Request, folder *machine.SharedFolder) error {
+	m, err := s.config.Machines.Share(r.Context(), r.PathValue("name"), folder)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, machineJSON(m))
+}
+
+// isHere says whether a request comes from a program on this computer.
+func isHere(r *http.Request) bool {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return false
+	}
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.Unmap().IsLoopback()
+}
