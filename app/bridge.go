@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/wailsapp/wails/v2/pkg/runtime"
+
 	"github.com/forevervm/desktop/app/autostart"
 	"github.com/forevervm/desktop/app/downloads"
 	"github.com/forevervm/desktop/app/overview"
@@ -71,6 +73,19 @@ func (b *Bridge) StartAtLogin(on bool) error {
 		return errors.New(sentence(err))
 	}
 	return nil
+}
+
+// ChooseFolder has the person choose a folder of this computer, and returns its path; empty where they chose none.
+func (b *Bridge) ChooseFolder(title string) (string, error) {
+	window := b.window.context()
+	if window == nil {
+		return "", errNoWindow
+	}
+	path, err := runtime.OpenDirectoryDialog(window, runtime.OpenDialogOptions{Title: title, CanCreateDirectories: true})
+	if err != nil {
+		return "", errors.New(sentence(err))
+	}
+	return path, nil
 }
 
 // SaveBegin begins a file that the page saves; see package downloads. The page sends it in parts, as what the bridge carries is in memory several times.

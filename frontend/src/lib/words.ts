@@ -323,6 +323,7 @@ export const words = {
       py: 'Export the code',
     },
     pack: 'Save as a file…',
+    share: 'Share a folder…',
     sentenceCopy: 'Copy a sentence to go on with it',
     sentence: (name: string, title: string | undefined) =>
       `Go on in the ForeverVM machine ${name}${title ? ` (“${title}”)` : ''}: everything from before is still there. Look at its variables first.`,
@@ -334,6 +335,25 @@ export const words = {
     loadFailed: 'The work so far could not be loaded.',
     retry: 'Try again',
     history: 'Work so far',
+  },
+
+  shared: {
+    title: 'Share a folder',
+    text: 'Code in this machine sees the folder as it is at each moment, at /mnt/shared. It is never part of a checkpoint, and copies of the machine do not see it.',
+    folder: 'Folder',
+    folderHint: 'Its whole path on the computer that ForeverVM runs on',
+    choose: 'Choose…',
+    chooseTitle: 'Which folder may the machine see?',
+    writable: 'Code may also change it',
+    writableText:
+      'It can then change, add and delete files in the folder. Nothing here brings them back.',
+    awake:
+      'The machine is saved for it and comes back: files that it has open in a shared folder may have to be opened again.',
+    confirm: 'Share it',
+    sees: 'This machine sees your folder',
+    changes: 'This machine sees and may change your folder',
+    change: 'Change…',
+    stop: 'Stop sharing',
   },
 
   files: {

@@ -32,6 +32,7 @@ import type {
   SearchHit,
   Settings,
   SettingsChange,
+  ShareFolder,
   Status,
   Table,
   TableQuery,
@@ -96,6 +97,11 @@ export class Api {
   async deleteMachine(name: string, purge = false): Promise<void> {
     await this.http.send(at(name), { method: 'DELETE', query: { purge: purge || undefined } });
   }
+
+  /** Has the machine see a folder of the daemon's computer at /mnt/shared; in memory, it comes back for that. */
+  shareFolder = (name: string, json: ShareFolder) =>
+    this.http.json<Machine>(at(name, 'shared'), { method: 'PUT', json });
+  stopSharing = (name: string) => this.http.json<Machine>(at(name, 'shared'), { method: 'DELETE' });
 
   restoreMachine = (name: string) => this.act(name, 'restore');
   swapMachine = (name: string) => this.act(name, 'swap');

@@ -12,6 +12,7 @@ interface Bridge {
   Connection(): Promise<Connection>;
   StartsAtLogin(): Promise<boolean>;
   StartAtLogin(on: boolean): Promise<void>;
+  ChooseFolder(title: string): Promise<string>;
   SaveBegin(name: string): Promise<number>;
   SavePart(id: number, base64: string): Promise<void>;
   SaveEnd(id: number): Promise<string>;
@@ -78,6 +79,11 @@ export async function startsAtLogin(): Promise<boolean> {
 /** Has the window's program started when the person logs in, or no longer. */
 export async function startAtLogin(on: boolean): Promise<void> {
   await bridge()?.StartAtLogin(on);
+}
+
+/** Has the person choose a folder, and returns its path; empty where they chose none. Only in the window: a browser does not tell where a folder is. */
+export async function chooseFolder(title: string): Promise<string> {
+  return (await bridge()?.ChooseFolder(title)) ?? '';
 }
 
 /** How much of a file goes to the window at a time, in bytes. */

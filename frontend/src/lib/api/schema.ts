@@ -1173,6 +1173,36 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/machines/{name}/shared': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    /**
+     * Share a folder of the daemon's computer with the machine
+     * @description Code in the machine finds it at `/mnt/shared`, as it is at each moment, in place of the folder that was shared before. It is never part of a
+     *     checkpoint, and forks and exported machines have none. A machine in memory is saved and comes back, also in the middle of an instruction. Only clients on the
+     *     daemon's own computer may ask for it (else NotHere, 403). Folders that hold ForeverVM's files, other programs' settings and keys, the system,
+     *     or all of these are refused (Invalid, which says why).
+     */
+    put: operations['shareFolder'];
+    post?: never;
+    /**
+     * Stop sharing a folder with the machine
+     * @description A machine in memory is saved for it and comes back. Without a shared folder it changes nothing.
+     */
+    delete: operations['stopSharing'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/machines/{name}/connections': {
     parameters: {
       query?: never;
@@ -1678,7 +1708,25 @@ export interface components {
       queued: number;
       stats?: components['schemas']['Stats'];
       network: components['schemas']['NetworkPolicy'];
+      shared?: components['schemas']['SharedFolder'];
       disk?: components['schemas']['Disk'];
+    };
+    ShareFolder: {
+      /** @description The whole path on the daemon's computer. It is judged, and kept, without links */
+      path: string;
+      /**
+       * @description Code in the machine may change, add and delete files in it
+       * @default false
+       */
+      writable: boolean;
+    };
+    /** @description The folder of the daemon's computer that code in the machine finds at `/mnt/shared`; absent where none is shared */
+    SharedFolder: {
+      path: string;
+      /** @default false */
+      writable: boolean;
+      /** @description A sentence: why the machine does not see it, and goes on with an empty folder */
+      problem?: string;
     };
     /**
      * @description What a machine may reach. Whatever it is, addresses of the computer and of the networks that it is in (loopback, private, link-local
@@ -3908,6 +3956,42 @@ export interface operations {
           'application/json': components['schemas']['Network'];
         };
       };
+      default: components['responses']['Error'];
+    };
+  };
+  shareFolder: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ShareFolder'];
+      };
+    };
+    responses: {
+      200: components['responses']['Machine'];
+      default: components['responses']['Error'];
+    };
+  };
+  stopSharing: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['Machine'];
       default: components['responses']['Error'];
     };
   };

@@ -6,6 +6,7 @@ type Schemas = components['schemas'];
 export type Machine = Schemas['Machine'];
 export type MachineState = Schemas['State'];
 export type NewMachine = Schemas['NewMachine'];
+export type ShareFolder = Schemas['ShareFolder'];
 export type MachineChange = Schemas['MachineChange'];
 export type Instruction = Schemas['Instruction'];
 export type InstructionStatus = Schemas['InstructionStatus'];

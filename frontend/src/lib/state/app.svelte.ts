@@ -255,6 +255,7 @@ export class App {
 
   sleep = (machine: Machine) => this.update(() => this.api.swapMachine(machine.name));
   wake = (machine: Machine) => this.update(() => this.api.wakeMachine(machine.name));
+  stopSharing = (machine: Machine) => this.update(() => this.api.stopSharing(machine.name));
   restore = (machine: Machine) => this.update(() => this.api.restoreMachine(machine.name));
   change = (machine: Machine, change: MachineChange) =>
     this.update(() => this.api.changeMachine(machine.name, change));
