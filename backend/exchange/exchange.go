@@ -1,8 +1,8 @@
 // Package exchange is the person's folder of ForeverVM, and carries files between it and machines.
 //
 // What lies in the folder is copied into a machine's inbox when code there has to do with it, and what a machine puts into its outbox is copied
-// into Results, under the machine's name. Copies, because an open file of a shared folder would keep a machine from being restored
-// once the person has changed it, because machines in Docker may be on another computer, and because nothing that code does to its
+// into Results, under the machine's name. Copies, because an open file of a folder that is shared may be lost to a machine that comes back once
+// the person has changed it, because machines in Docker may be on another computer, and because nothing that code does to its
 // copy reaches the person's file. A link in the folder is never followed, and what a machine calls its files never leads out of Results.
 package exchange
 

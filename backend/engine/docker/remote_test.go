@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -22,9 +23,10 @@ import (
 	"time"
 
 	"github.com/forevervm/desktop/backend/engine/docker/dockertest"
+	"github.com/forevervm/desktop/backend/machine"
 )
 
-// live does what takes a connection of every kind: a machine is made, saved, woken and ended.
+// live does what takes a connection of every kind: a machine is made, saved, woken and ended. The folders of this computer are not there.
 func live(t *testing.T, e *Engine) {
 	t.Helper()
 	m := start(t, e, newID(t, e), "")
@@ -34,6 +36,9 @@ func live(t *testing.T, e *Engine) {
 		t.Fatal(err)
 	}
 	start(t, e, m.id, info.ID).expect("x", "'far away'")
+	if err := e.MayShow(t.Context(), m.id, "base", info.ID); !errors.Is(err, machine.ErrConflict) {
+		t.Errorf("a folder may be shared: %v", err)
+	}
 }
 
 // remoteEngine is an engine that finds its Docker as a person's settings say.

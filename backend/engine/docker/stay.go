@@ -126,7 +126,8 @@ func (e *Engine) launchOwn(ctx context.Context, d *daemon, image string, s stay)
 	if err == nil || s.shared == nil || ctx.Err() != nil {
 		return b, err
 	}
-	e.cfg.Log.Warn("a machine is started once more, without its shared folder", "machine", s.id, "error", err)
+	said := strings.ReplaceAll(err.Error(), s.shared.Path, "the folder") // whose name is nobody's business in a log
+	e.cfg.Log.Warn("a machine is started once more, without its shared folder", "machine", s.id, "error", said)
 	s.shared, s.unshared = nil, machine.UnsharedRefused
 	return e.launchWith(ctx, d, image, s)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	mathrand "math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -345,6 +346,81 @@ var sharedTests = []test{
 		spec.Shared = nil
 		m = s.start(t, spec)
 		m.expect("x + 1, os.listdir('/mnt/shared'), works(lambda: os.read(fd, 1))", "(42, [], [])")
+	}},
+	// Whatever happens to files while code uses them and while they are saved, the machine lives.
+	{"Restless", func(t *testing.T, s Subject) {
+		f := newFolder(t)
+		m := s.shared(t, f, true)
+		seq := m.execute(`
+			import mmap, os, random
+			os.chdir('/mnt/shared')
+			held, rounds = [], 0
+			def use(name):
+				match random.randrange(9):
+					case 0: held.append(os.open(name, os.O_RDONLY))
+					case 1: held.append(os.open(name, os.O_RDWR | os.O_CREAT))
+					case 2: held.append(mmap.mmap(os.open(name, os.O_RDONLY), 0, access=mmap.ACCESS_READ))
+					case 3: os.listdir(name)
+					case 4: os.rename(name, random.choice(names))
+					case 5: os.remove(name)
+					case 6: os.mkdir(name)
+					case 7: held.append(os.open(name, os.O_PATH))
+					case 8: os.link(name, random.choice(names))
+			def touch(what):
+				if isinstance(what, int):
+					random.choice([lambda: os.fstat(what), lambda: os.pread(what, 10, 0), lambda: os.pwrite(what, b'x', 0), lambda: os.listdir(what),
+						lambda: os.open('/proc/self/fd/%d' % what, random.choice([os.O_RDONLY, os.O_RDWR])), lambda: os.fchmod(what, 0o777), lambda: os.ftruncate(what, 3)])()
+			names = [a + b for a in ('', 'd0/', 'd1/') for b in ('d0', 'd1', 'x', 'y')]
+			while not os.path.lexists('stop'):
+				for step in (lambda: use(random.choice(names)), lambda: touch(random.choice(held))):
+					try:
+						step()
+					except (OSError, ValueError, IndexError):
+						pass
+				if len(held) > 200:
+					for what in held:
+						what.close() if isinstance(what, mmap.mmap) else os.close(what)
+					held.clear()
+				rounds += 1
+				if rounds == 100:
+					print('busy', flush=True)
+			rounds > 100
+		`)
+		m.awaitOutput(seq, "busy")
+		names := []string{"d0", "d1", "x", "y", "d0/x", "d0/y", "d1/x", "d1/d0"}
+		stir := func() {
+			for range 2000 {
+				at, other := f.at(names[mathrand.IntN(len(names))]), f.at(names[mathrand.IntN(len(names))])
+				switch mathrand.IntN(6) { // of which some cannot be done
+				case 0:
+					_ = os.WriteFile(at, []byte("some text"), 0o666)
+				case 1:
+					_ = os.RemoveAll(at)
+				case 2:
+					_ = os.Mkdir(at, 0o777)
+				case 3:
+					_ = os.Rename(at, other)
+				case 4:
+					_ = os.Symlink(other, at)
+				case 5:
+					_ = os.Link(at, other)
+				}
+			}
+		}
+		for range 4 {
+			stir()
+			m.checkpoint()
+		}
+		info := m.stop()
+		stir()
+		m = s.sharedFrom(t, machine.StartSpec{ID: m.id, Checkpoint: info.ID, Acked: m.acks()}, f, true)
+		stir()
+		m.checkpoint()
+		f.remove("stop")
+		f.must(os.WriteFile(f.at("stop"), nil, 0o666))
+		if r := m.result(seq); !r.OK || *r.Value != "True" {
+			t.Errorf("%+v", r)
+		}
 	}},
 	{"NotInCheckpoints", func(t *testing.T, s Subject) {
 		f := newFolder(t)

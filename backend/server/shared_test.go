@@ -1,0 +1,51 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// sharing is a domain that notes which folder is shared.
+type sharing struct {
+	closed
+	folder *machine.SharedFolder
+}
+
+func (s *sharing) Share(_ context.Context, name string, folder *machine.SharedFolder) (machine.Machine, error) {
+	s.folder = folder
+	return machine.Machine{Name: name, Shared: folder, Unshared: "It is not there."}, nil
+}
+
+// Whoever has the token elsewhere must not open this computer's folders, but may close them.
+func TestFoldersAreSharedHereAlone(t *testing.T) {
+	domain := &sharing{}
+	server := New(Config{Machines: domain, Token: testToken})
+	send := func(method, from string) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(t.Context(), method, "http://localhost/api/machines/m/shared", strings.NewReader(`{"path":"/docs"}`))
+		r.RemoteAddr = from
+		r.Header.Set("Authorization", "Bearer "+testToken)
+		w := httptest.NewRecorder()
+		server.ServeHTTP(w, r)
+		return w
+	}
+	for _, from := range []string{"192.168.1.7:4000", "[2001:db8::1]:4000", "nonsense"} {
+		if w := send("PUT", from); w.Code != http.StatusForbidden || errorCode(t, w.Body.String()) != "NotHere" || domain.folder != nil {
+			t.Errorf("from %s: %d %s", from, w.Code, w.Body)
+		}
+	}
+	for _, from := range []string{"127.0.0.1:4000", "[::1]:4000", "[::ffff:127.0.0.1]:4000"} {
+		domain.folder = nil
+		if w := send("PUT", from); w.Code != http.StatusOK || domain.folder == nil || *domain.folder != (machine.SharedFolder{Path: "/docs"}) ||
+			!strings.Contains(w.Body.String(), `"shared":{"path":"/docs","problem":"It is not there."}`) {
+			t.Errorf("from %s: %d %s", from, w.Code, w.Body)
+		}
+	}
+	if w := send("DELETE", "192.168.1.7:4000"); w.Code != http.StatusOK || domain.folder != nil {
+		t.Errorf("it stays shared: %d %s", w.Code, w.Body)
+	}
+}
