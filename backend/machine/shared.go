@@ -1,6 +1,9 @@
 package machine
 
-import "context"
+import (
+	"context"
+	"path/filepath"
+)
 
 // SharedPath is where code in a machine finds the folder that is shared with it. It is there, and empty, where none is.
 const SharedPath = "/mnt/shared"
@@ -103,10 +106,35 @@ func (s *Service) mayShare(ctx context.Context, m Machine, base string, folder S
 	if folder.Path, err = s.shareable(folder.Path, folder.Writable); err != nil {
 		return nil, err
 	}
+	if err := s.mayShareBeside(m.ID, folder); err != nil {
+		return nil, err
+	}
 	if err := shower.MayShow(ctx, m.ID, m.Image, base); err != nil {
 		return nil, err
 	}
 	return &folder, nil
+}
+
+// mayShareBeside refuses a folder in one that another machine may change: code there could put something else in its place, just when it is mounted. The
+// very same folder may be shared with many, as none can replace it.
+func (s *Service) mayShareBeside(id ID, folder SharedFolder) error {
+	for _, e := range s.entries() {
+		other := e.machine()
+		if other.ID == id || other.Shared == nil {
+			continue
+		}
+		if other.Shared.Writable && isBelow(folder.Path, other.Shared.Path) || folder.Writable && isBelow(other.Shared.Path, folder.Path) {
+			return conflict("%s is shared with %s, and one of the two folders is in the other. What code may change must not hold a folder that another machine sees: "+
+				"let code only read it, share the very same folder, or stop sharing that one.", other.Shared.Path, other.Name)
+		}
+	}
+	return nil
+}
+
+// isBelow says whether a path leads to something in a folder.
+func isBelow(path, folder string) bool {
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && rel != "." && filepath.IsLocal(rel)
 }
 
 // tellUnshared notes whether a machine that came into memory sees its folder, and has whoever works with it told when that is not so any more. mu is held.

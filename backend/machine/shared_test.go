@@ -136,7 +136,6 @@ func TestAFolderThatMayNotBeShared(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.used("m")
 		w.share("m", "/docs", false)
-		starts := w.engine.starts
 		refused := func(kind error, path string, writable bool) {
 			t.Helper()
 			if _, err := w.Share(w.ctx, "m", &machine.SharedFolder{Path: path, Writable: writable}); !errors.Is(err, kind) {
@@ -150,6 +149,25 @@ func TestAFolderThatMayNotBeShared(t *testing.T) {
 		if _, err := w.Share(w.ctx, "nobody", nil); !errors.Is(err, machine.ErrNotFound) {
 			t.Error(err)
 		}
+		// What code may change holds no folder of another machine.
+		w.create("other")
+		share := func(path string, writable bool) error {
+			_, err := w.Share(w.ctx, "other", &machine.SharedFolder{Path: path, Writable: writable})
+			return err
+		}
+		w.engine.set(func() { w.engine.showErr = nil })
+		for _, may := range []machine.SharedFolder{{Path: "/docs", Writable: true}, {Path: "/docs/report"}, {Path: "/docs/report", Writable: true}, {Path: "/docs-too", Writable: true}} {
+			w.ok(share(may.Path, may.Writable))
+		}
+		if err := share("/", true); !errors.Is(err, machine.ErrConflict) {
+			t.Errorf("above another's: %v", err)
+		}
+		w.share("m", "/docs", true)
+		if err := share("/docs/report", false); !errors.Is(err, machine.ErrConflict) || !strings.Contains(err.Error(), "m") {
+			t.Errorf("in what another may change: %v", err)
+		}
+		w.share("m", "/docs", false)
+		starts := w.engine.starts
 		// What cannot be saved is left as it is.
 		w.engine.set(func() { w.engine.showErr, w.engine.saveErr = nil, errors.New("the disk is full") })
 		w.run("m", "print more")

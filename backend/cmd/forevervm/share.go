@@ -18,7 +18,7 @@ func (a *app) shareCommand() *cobra.Command {
 		Long: `Let a machine see a folder of this computer, or show which one it sees.
 
 Code in the machine finds it at /mnt/shared, as it is at each moment. It may read what is in it; with --writable it may also change it, add files
-and delete them, which nothing here brings back. A machine sees one folder at most: another takes its place. It is never part of a checkpoint, and
+and delete them, which nothing here brings back. What it reads it can send to whatever the machine may reach (forevervm machine network). A machine sees one folder at most: another takes its place. It is never part of a checkpoint, and
 forks and saved files of the machine have none. A machine in memory is saved and comes back for it.
 
 Files that are open in the machine and have changed, moved or gone when it comes back into memory may not be usable any more: they are to be opened again.`,

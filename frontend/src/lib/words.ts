@@ -339,7 +339,7 @@ export const words = {
 
   shared: {
     title: 'Share a folder',
-    text: 'Code in this machine sees the folder as it is at each moment, at /mnt/shared. It is never part of a checkpoint, and copies of the machine do not see it.',
+    text: 'Code in this machine sees the folder as it is at each moment, at /mnt/shared. What it reads there it can send to whatever the machine may reach (see Network). The folder is never part of a checkpoint, and copies of the machine do not see it.',
     folder: 'Folder',
     folderHint: 'Its whole path on the computer that ForeverVM runs on',
     choose: 'Choose…',
