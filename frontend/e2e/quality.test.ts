@@ -77,6 +77,19 @@ for (const dark of [false, true]) {
       expect(await violations(tab)).toEqual([]);
       await page.keyboard.press('Escape');
       await page.getByRole('dialog').waitFor({ state: 'detached' });
+      const folder = join(daemon.user, 'Documents');
+      mkdirSync(folder, { recursive: true });
+      for (const more of [[], ['--writable']]) {
+        daemon.cli('machine', 'share', name, folder, ...more);
+        const says = more.length > 0 ? 'may change your folder' : 'sees your folder';
+        await page.getByRole('note').filter({ hasText: says }).waitFor();
+        expect(await violations(tab)).toEqual([]);
+      }
+      await tab.menu('Share a folder…');
+      await page.getByRole('dialog', { name: 'Share a folder' }).waitFor();
+      expect(await violations(tab)).toEqual([]);
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
       await page.getByRole('button', { name: 'Hide the panel' }).click();
       await page.getByRole('button', { name: 'Settings' }).click();
       for (const name of [
