@@ -26,16 +26,23 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// live does what takes a connection of every kind: a machine is made, saved, woken and ended. The folders of this computer are not there.
-func live(t *testing.T, e *Engine) {
+// live does what takes a connection of every kind: a machine is made, saved, woken and ended.
+func live(t *testing.T, e *Engine) (m *running, info machine.CheckpointInfo) {
 	t.Helper()
-	m := start(t, e, newID(t, e), "")
+	m = start(t, e, newID(t, e), "")
 	m.value("x = 'far away'")
 	info, err := m.Stop(bounded(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	start(t, e, m.id, info.ID).expect("x", "'far away'")
+	return m, info
+}
+
+// liveAway is live in a Docker on another computer, where the folders of this one are not.
+func liveAway(t *testing.T, e *Engine) {
+	t.Helper()
+	m, info := live(t, e)
 	if err := e.MayShow(t.Context(), m.id, "base", info.ID); !errors.Is(err, machine.ErrConflict) {
 		t.Errorf("a folder may be shared: %v", err)
 	}
@@ -66,7 +73,7 @@ func TestOverTLS(t *testing.T) {
 	}
 	t.Setenv("DOCKER_TLS_VERIFY", "1")
 	t.Setenv("DOCKER_CERT_PATH", certs)
-	live(t, remoteEngine(t))
+	liveAway(t, remoteEngine(t))
 
 	for _, name := range []string{"DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH"} {
 		t.Setenv(name, "")
@@ -74,7 +81,7 @@ func TestOverTLS(t *testing.T) {
 	if err := os.CopyFS(choose(t, filepath.Join(home, ".docker"), "far", address), os.DirFS(certs)); err != nil {
 		t.Fatal(err)
 	}
-	live(t, remoteEngine(t))
+	liveAway(t, remoteEngine(t))
 }
 
 // Docker on another computer that is reached as its own command does: by ssh.
@@ -86,7 +93,7 @@ func TestOverSSH(t *testing.T) {
 	host := "ssh://root@127.0.0.1:" + port + strings.TrimPrefix(dockerd.Host, "unix://")
 	t.Setenv("DOCKER_HOST", host)
 	e := remoteEngine(t)
-	live(t, e)
+	liveAway(t, e)
 	t.Setenv("DOCKER_HOST", "ssh://root@127.0.0.1:"+freePort(t))
 	if problems := remoteEngine(t).Check(t.Context()); len(problems) != 1 || !strings.Contains(problems[0].What, "ssh") {
 		t.Errorf("where nobody answers: %+v", problems)
