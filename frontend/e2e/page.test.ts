@@ -245,7 +245,7 @@ describe('running code', () => {
       tab.page.getByRole('button', { name: 'Stop' }).click(),
     ]);
     await tab.step(2).getByText('Stopped').first().waitFor();
-    await (await tab.runToEnd(3, 'kept + 1')).getByText('42').waitFor();
+    await (await tab.runToEnd(3, 'kept + 1')).getByText('42', { exact: true }).waitFor();
   });
 
   it('queues code and cancels what waits', async () => {
