@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -103,6 +104,13 @@ func (s *supervisor) whyEnded() ending {
 func (s *supervisor) logEnd() {
 	if s.violated != nil {
 		fmt.Fprintln(os.Stderr, "supervisor:", s.violated)
+	}
+	if f, err := os.Open(panicLogPath); err == nil {
+		defer f.Close()
+		const most = 4 << 10
+		if why, _ := io.ReadAll(io.LimitReader(f, most)); len(why) > 0 {
+			fmt.Fprintf(os.Stderr, "supervisor: the sandbox failed: %q\n", why)
+		}
 	}
 	s.logSaid()
 }

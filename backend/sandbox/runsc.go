@@ -24,11 +24,15 @@ import (
 
 const containerID = "machine"
 
+// panicLogPath is where a sandbox that fails says why.
+const panicLogPath = runPath + "/panic.log"
+
 // runscFlags are the same for every command. Beyond what is said here, runsc's defaults hold, which are the tight ones: no
 // host sockets or FIFOs, no device pass-through, seccomp filters on the sandbox and the gofer.
 var runscFlags = []string{
 	"--root=" + runPath + "/state",
 	"--log=" + runPath + "/runsc.log",
+	"--panic-log=" + panicLogPath,
 	// Limits are made from outside, where the system lets us: inside, there is no cgroup file system to see.
 	"--ignore-cgroups",
 	"--network=none",

@@ -34,6 +34,8 @@ CHILDREN_SECONDS = 0.5
 PRESS_SECONDS = 0.002
 # With more processes than this code may be multiplying, and the relay gets to do very little: they are held still to be signalled.
 MANY_PROCESSES = 32
+# How often they are looked for, at most, until all are killed.
+SWEEPS = 10
 ANSWER_SECONDS = 0.5
 TABLE_SECONDS = 1.5
 CONFIGURE_SECONDS = 2.0
@@ -301,12 +303,17 @@ class Relay:
 
     def _signal_started(self, instruction: Instruction, number: int) -> None:
         """Signals the processes that the instruction has started."""
-        worker = self.worker.pid
-        if number == signal.SIGINT and not _many():
-            return processes.send_signal(processes.descendants(worker) - instruction.others, number)
-        with processes.stopped(worker):  # it is the leader of their group
-            started = processes.running() - self._ours if _many() else processes.descendants(worker)
-            processes.send_signal(started - instruction.others, number)
+        worker, many, done = self.worker.pid, _many(), instruction.others | self._ours
+        if number == signal.SIGINT and not many:
+            return processes.send_signal(processes.descendants(worker) - done, number)
+        for _ in range(SWEEPS):
+            with processes.stopped(worker):  # it is the leader of their group
+                started = (processes.running() if many else processes.descendants(worker)) - done
+                processes.send_signal(started, number)
+            # One that was just forking when all were stopped has a child that was not there yet, and the code multiplies anew from that one.
+            done |= started
+            if not started or number != signal.SIGKILL:
+                return
 
     # -- the worker's side ----------------------------------------------------------------------------------
 
