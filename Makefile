@@ -159,7 +159,7 @@ $(MCPB_MODULES): build/mcpb/package.json build/mcpb/package-lock.json
 	cd build/mcpb && npm ci --no-audit --no-fund --ignore-scripts
 	touch $@
 
-$(BIN)/runsc: build/runsc/build build/runsc/go.mod build/runsc/go.sum $(wildcard build/runsc/*.go build/runsc/*/*.go)
+$(BIN)/runsc: build/runsc/build build/runsc/go.mod build/runsc/go.sum $(wildcard build/runsc/*.go build/runsc/*/*.go build/runsc/*/*/*.go)
 	build/runsc/build
 
 # The manifest is written last: it stands for the image beside it.

@@ -36,7 +36,7 @@ func RemoveSpare(scratch string) {
 	_ = os.Remove(filepath.Join(scratch, spareName)) // else it goes with the folder, when the machine leaves memory
 }
 
-// fit says whether a file can be written over: it is nobody else's, and young.
+// fit says whether a file can be written over: it is nobody else's, nobody still reads from it, and it is young.
 func fit(path string) bool {
 	const wanted = unix.STATX_TYPE | unix.STATX_NLINK | unix.STATX_BTIME
 	var st unix.Statx_t
@@ -45,5 +45,16 @@ func fit(path string) bool {
 		return false
 	}
 	age := time.Since(time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)))
-	return age >= 0 && age < SpareAge
+	return age >= 0 && age < SpareAge && unread(path)
+}
+
+// unread says whether no sandbox reads memory from a checkpoint's pages, this machine's or a fork's that has dropped its name for them: who may do so holds
+// a lock on the file (build/runsc/build), from before the name goes until it has read all or ended.
+func unread(path string) bool {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd) // and with it goes the lock
+	return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) == nil
 }

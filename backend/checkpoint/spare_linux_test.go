@@ -6,10 +6,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/forevervm/desktop/backend/checkpoint/blocks"
 )
 
-// The next checkpoint of a running machine is written over the one that is dropped, unless a fork has the same file.
+// The next checkpoint of a running machine is written over the one that is dropped, unless a fork has the same file, or a sandbox still reads from it.
 func TestADroppedCheckpointIsWrittenOver(t *testing.T) {
 	machine := t.TempDir()
 	f, fork, scratch := Folder(filepath.Join(machine, "checkpoints")), Folder(filepath.Join(t.TempDir(), "checkpoints")), filepath.Join(machine, "scratch")
@@ -27,13 +29,20 @@ func TestADroppedCheckpointIsWrittenOver(t *testing.T) {
 		p.UseSpare()
 		return p
 	}
-	makeAndDrop := func(forked bool) {
+	makeAndDrop := func(forked, read bool) {
 		t.Helper()
 		p := begin()
 		if err := os.WriteFile(filepath.Join(p.Dir, "pages.img"), []byte("the older one"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		m, err := p.CommitUnsynced(Manifest{})
+		if err == nil && read {
+			var pages *os.File
+			if pages, err = os.Open(filepath.Join(string(f), m.ID, "pages.img")); err == nil {
+				t.Cleanup(func() { pages.Close() })
+				err = unix.Flock(int(pages.Fd()), unix.LOCK_SH)
+			}
+		}
 		if err == nil && forked {
 			_, err = f.Copy(t.Context(), m.ID, fork, store)
 		}
@@ -63,18 +72,22 @@ func TestADroppedCheckpointIsWrittenOver(t *testing.T) {
 	if err := os.Mkdir(scratch, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	makeAndDrop(false)
+	makeAndDrop(false, false)
 	if content, there := next(); !there || content != "the older one" {
 		t.Errorf("what the next one is written over is there: %v, and %q", there, content)
 	}
 	if _, there := next(); there {
 		t.Error("it is used twice")
 	}
-	makeAndDrop(true)
+	makeAndDrop(true, false)
 	if _, there := next(); there {
 		t.Error("what a fork has, too, is written over")
 	}
-	makeAndDrop(false)
+	makeAndDrop(false, true)
+	if _, there := next(); there {
+		t.Error("what a sandbox still reads its memory from is written over")
+	}
+	makeAndDrop(false, false)
 	RemoveSpare(scratch)
 	if _, there := next(); there {
 		t.Error("what was removed is there")
@@ -98,7 +111,7 @@ func TestADroppedCheckpointIsWrittenOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if left := names(t, f); len(left) != 4 { // the recipes
+	if left := names(t, f); len(left) != 5 { // the recipes
 		t.Errorf("left are %q", left)
 	}
 }

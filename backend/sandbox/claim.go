@@ -275,5 +275,5 @@ func awaitPlace() (place, error) {
 	return place{folder: fmt.Sprintf("/proc/self/fd/%d", fds[1]), restored: from}, nil
 }
 
-// release removes the links to the checkpoint once it is in memory: they would keep it on the disk when it is deleted.
+// release removes the links to the checkpoint once the sandbox has its files open: they would keep it on the disk when it is deleted, and the sandbox has ended.
 func (p place) release() error { return os.RemoveAll(filepath.Join(p.folder, restoreName)) }

@@ -37,6 +37,7 @@ type supervisor struct {
 	runner   *runner
 	way      *wayOut
 	runsc    runsc
+	pages    pagesFile // what was restored; valid once the sandbox is launched
 	box      *outbox
 	acks     *acks
 	orders   chan order
@@ -237,6 +238,7 @@ func (s *supervisor) bring(ctx context.Context, pipes stdio) error {
 	}
 	close(s.placed)
 	if s.place.restored != "" {
+		s.pages = pagesIn(s.place.restored)
 		return s.runsc.restore(ctx, pipes, s.place.restored)
 	}
 	return s.runsc.start(ctx, pipes)
@@ -310,7 +312,7 @@ func (s *supervisor) begin(ctx context.Context, q protocol.Request, launched <-c
 		return &told{protocol.KindUnusable, fmt.Sprintf("The machine came into memory, but %v.", err)}
 	}
 	if s.place.restored == "" {
-		s.baseline = measure(s.runsc.pid).python
+		s.baseline = s.measure().python
 	}
 	ready.Unshared = s.unshared // whatever the runner says of it
 	s.reply(q.ID, success(ready))
@@ -385,7 +387,9 @@ func (s *supervisor) memoryLimit() int64 {
 	return s.limit
 }
 
+func (s *supervisor) measure() usage { return measure(s.runsc.pid, s.pages) }
+
 func (s *supervisor) stats() protocol.Stats {
-	u := measure(s.runsc.pid)
+	u := s.measure()
 	return protocol.Stats{MemoryBytes: u.memory, UsedBytes: max(0, u.python-s.baseline), CPUSeconds: u.cpu}
 }

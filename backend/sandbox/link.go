@@ -200,7 +200,7 @@ func (s *supervisor) changeLimit(ctx context.Context, q protocol.Request) protoc
 	case reply.OK:
 		s.setLimit(limit)
 		// A group that has more already would be killed: the watchdog is gentler.
-		if hard := HardLimit(limit); !raised && measure(s.runsc.pid).memory < hard {
+		if hard := HardLimit(limit); !raised && s.measure().memory < hard {
 			limitMemory(s.memory, hard)
 		}
 	case raised:

@@ -138,7 +138,7 @@ func (s *supervisor) freeze(ctx context.Context, dir string) (m checkpoint.Manif
 	}
 	start := time.Now()
 	if err := s.runsc.checkpoint(ctx, dir); err != nil {
-		if noRoom(room, roomIn(dir), measure(s.runsc.pid).python) {
+		if noRoom(room, roomIn(dir), s.measure().python) {
 			err = errors.Join(unix.ENOSPC, err)
 		}
 		return m, err

@@ -16,13 +16,13 @@ import (
 // usage is what all processes of the sandbox, ours among them, take of the computer.
 type usage struct {
 	memory int64   // bytes, all in all
-	python int64   // of these, what the programs inside hold
+	python int64   // of these, what the programs inside hold, and what of it is still in the checkpoint only
 	cpu    float64 // seconds
 }
 
 // measure adds up the processes in our PID name space. Python's memory is one file in memory that several processes map:
-// it is counted once, as a file, and of the processes only what is theirs alone.
-func measure(sandboxPID int) usage {
+// it is counted once, as a file, and of the processes only what is theirs alone. Pages are those that the sandbox was restored from.
+func measure(sandboxPID int, pages pagesFile) usage {
 	var u usage
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -36,8 +36,9 @@ func measure(sandboxPID int) usage {
 		u.memory += anonymous(dir)
 		u.cpu += cpuSeconds(dir)
 	}
-	u.python = memoryFiles(filepath.Join("/proc", strconv.Itoa(sandboxPID), "fd"))
-	u.memory += u.python
+	held, unread := memoryFiles(filepath.Join("/proc", strconv.Itoa(sandboxPID)), pages)
+	u.python = held + unread
+	u.memory += held
 	return u
 }
 
@@ -57,30 +58,67 @@ func anonymous(dir string) int64 {
 	return 0
 }
 
-// memoryFiles adds up the files in memory that a process has open.
-func memoryFiles(fds string) int64 {
+// pagesFile is the file of a checkpoint that a machine's memory is in. Its zero value is none.
+type pagesFile struct {
+	key  fileKey
+	size int64
+}
+
+type fileKey struct{ dev, ino uint64 }
+
+// pagesName is what runsc calls it.
+const pagesName = "pages.img"
+
+func pagesIn(checkpoint string) pagesFile {
+	var st unix.Stat_t
+	if unix.Stat(filepath.Join(checkpoint, pagesName), &st) != nil {
+		return pagesFile{}
+	}
+	return pagesFile{fileKey{st.Dev, st.Ino}, st.Size}
+}
+
+// memoryFiles adds up the files in memory that the process in this folder of /proc has open, and what of the checkpoint's pages it has yet to read: only
+// what is used is read, and how much that was is the offset of its descriptor (build/runsc/pages).
+func memoryFiles(process string, pages pagesFile) (held, unread int64) {
+	fds := filepath.Join(process, "fd")
 	entries, err := os.ReadDir(fds)
 	if err != nil {
-		return 0
+		return 0, 0
 	}
-	type key struct{ dev, ino uint64 }
-	seen := map[key]int64{}
+	seen := map[fileKey]int64{}
 	for _, e := range entries {
 		path := filepath.Join(fds, e.Name())
 		target, err := os.Readlink(path)
-		if err != nil || !strings.HasPrefix(target, "/memfd:") {
+		memory := strings.HasPrefix(target, "/memfd:")
+		if err != nil || !memory && !strings.Contains(target, "/"+pagesName) {
 			continue
 		}
 		var st unix.Stat_t
-		if unix.Stat(path, &st) == nil {
-			seen[key{st.Dev, st.Ino}] = st.Blocks * 512
+		if unix.Stat(path, &st) != nil {
+			continue
+		}
+		switch key := (fileKey{st.Dev, st.Ino}); {
+		case memory:
+			seen[key] = st.Blocks * 512
+		case key == pages.key:
+			unread = max(0, pages.size-offset(filepath.Join(process, "fdinfo", e.Name())))
 		}
 	}
-	var sum int64
 	for _, n := range seen {
-		sum += n
+		held += n
 	}
-	return sum
+	return held, unread
+}
+
+// offset reads a descriptor's from what /proc says of it.
+func offset(info string) int64 {
+	b, err := os.ReadFile(info)
+	if err != nil {
+		return 0
+	}
+	first, _, _ := bytes.Cut(b, []byte("\n"))
+	at, _ := strconv.ParseInt(string(bytes.TrimSpace(bytes.TrimPrefix(first, []byte("pos:")))), 10, 64)
+	return at
 }
 
 // cpuSeconds reads the processor time of a process and of its children that have ended.

@@ -48,8 +48,11 @@ func config(t *testing.T) sandbox.Config {
 		Runsc: built(t, "runsc"), Image: built(t, "image/base.erofs"), ImageDigest: "image", RuntimeDigest: "runsc", Machine: t.TempDir(),
 	}
 	t.Cleanup(func() { // a supervisor that was killed leaves its control group
-		for errors.Is(sandbox.Tidy(cfg.Machine), sandbox.ErrLocked) {
-			time.Sleep(10 * time.Millisecond)
+		for deadline := time.Now().Add(time.Minute); errors.Is(sandbox.Tidy(cfg.Machine), sandbox.ErrLocked); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Error("the test leaves a supervisor behind")
+				return
+			}
 		}
 	})
 	return cfg
@@ -230,10 +233,14 @@ func TestTooLittleMemoryToWake(t *testing.T) {
 	}
 	<-s.Ended()
 	cfg.Restore = filepath.Join(cfg.Machine, "checkpoints", info.ID)
-	cfg.MemoryMax = 100 << 20
-	_, err = tryConnect(t, supervisor(), protocol.Start{Name: "test"})
+	cfg.MemoryMax = 16 << 20
+	short, err := tryConnect(t, supervisor(), protocol.Start{Name: "test"})
 	if !errors.Is(err, machine.ErrUnavailable) || !strings.Contains(err.Error(), "memory is short") {
 		t.Errorf("with too little memory: %v", err)
+	}
+	if err == nil {
+		short.Kill()
+		<-short.Ended()
 	}
 	cfg.MemoryMax = 4 << 30
 	woken, _ := connect(t, supervisor())

@@ -42,7 +42,7 @@ func (s *supervisor) watch(ctx context.Context) {
 			return
 		}
 		total, available := HostMemory()
-		if why, ownLimit := w.look(measure(s.runsc.pid).memory, s.most(), total, available); why != "" {
+		if why, ownLimit := w.look(s.measure().memory, s.most(), total, available); why != "" {
 			s.rescue(why, ownLimit)
 			return
 		}

@@ -93,7 +93,7 @@ func (e *Engine) Start(ctx context.Context, spec machine.StartSpec) (machine.San
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	defer e.store.Rush()()
+	defer e.store.Starting()()
 	parts, err := e.store.PartsFor(ctx, spec.Image, spec.ID, spec.Checkpoint)
 	if err != nil {
 		return nil, err

@@ -2,10 +2,12 @@ package enginetest
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
 )
@@ -223,6 +225,56 @@ var checkpointTests = []test{
 			other.end()
 			if _, err := s.Engine.Shrink(m.ctx(), m.id, info.ID); err != nil {
 				t.Fatal(err)
+			}
+		}
+	}},
+	{"Unread", func(t *testing.T, s Subject) {
+		m := s.fresh(t)
+		m.value(dedent(`
+			import hashlib, numpy as np
+			big = np.random.default_rng(1).integers(0, 256, 200 << 20, dtype=np.uint8)
+			def digest(): return hashlib.blake2b(big).hexdigest()
+			whole = digest()`))
+		const large, little = 120 << 20, 40 << 20
+		before := m.stats()
+		one := m.stop()
+		wake := func(checkpoint string) *session {
+			return s.start(t, machine.StartSpec{ID: m.id, Checkpoint: checkpoint, Acked: m.acks()})
+		}
+		// What it does not use takes nothing of the computer, but is the machine's all the same.
+		woken := wake(one.ID)
+		woken.value("x = 1")
+		after := woken.stats()
+		if less := before.MemoryBytes - after.MemoryBytes; less < large {
+			t.Errorf("unused, 200 MiB take %d MiB less", less>>20)
+		}
+		if change := after.UsedBytes - before.UsedBytes; change < -little || change > little {
+			t.Errorf("asleep, the machine's memory changed by %d MiB", change>>20)
+		}
+		// What was not read is in the next checkpoints, and they are not written over what it is still read from.
+		two := woken.checkpoint()
+		if _, err := s.Engine.Shrink(m.ctx(), m.id, one.ID); err != nil {
+			t.Fatal(err)
+		}
+		woken.value("x = 2")
+		three := woken.checkpoint()
+		woken.expect("digest() == whole", "True")
+		woken.end()
+		for i, info := range []machine.CheckpointInfo{two, three} {
+			woken = wake(info.ID)
+			woken.expect("digest() == whole, x", fmt.Sprintf("(True, %d)", i+1))
+			woken.end()
+		}
+		// Given up before it was read, it is the machine's no more.
+		woken = wake(three.ID)
+		woken.value("del big")
+		for deadline := time.Now().Add(patience); ; {
+			less := before.UsedBytes - woken.stats().UsedBytes
+			if less >= large {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("without 200 MiB, the machine's memory is %d MiB less", less>>20)
 			}
 		}
 	}},

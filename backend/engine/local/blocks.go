@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/forevervm/desktop/backend/checkpoint"
 	"github.com/forevervm/desktop/backend/checkpoint/blocks"
@@ -228,6 +229,15 @@ func damaged(err error) error {
 
 // Rush says that a machine starts, or stands still: what nobody waits for stands back until done is called.
 func (s *Store) Rush() (done func()) { return s.blocks.Rush() }
+
+// firstResult is how long after a machine's start what nobody waits for stands back: it was started for an instruction.
+const firstResult = 200 * time.Millisecond
+
+// Starting is Rush for the start of a machine.
+func (s *Store) Starting() (done func()) {
+	over := s.blocks.Rush()
+	return func() { time.AfterFunc(firstResult, over) }
+}
 
 // Shrink is machine.Engine's.
 func (s *Store) Shrink(ctx context.Context, id machine.ID, name string) (size int64, err error) {

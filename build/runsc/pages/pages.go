@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 	"gvisor.dev/gvisor/pkg/sentry/memmap"
@@ -23,6 +24,7 @@ type pagesWriter struct {
 	places  []memmap.FileRange
 	place   [1]memmap.FileRange
 	written []int32 // our descriptors of the files that are written to
+	done    atomic.Int64
 }
 
 // NewPagesWriter owns the descriptor from now on. What cannot be mapped is read as gVisor does.
@@ -36,6 +38,22 @@ func NewPagesWriter(fd int32) AsyncReader {
 		return NewPagesFileFDReaderDefault(fd)
 	}
 	return &pagesWriter{fd: fd, pages: pages}
+}
+
+// At returns a part of the pages as it is mapped, which is not to be written to, and nil for what is not there. It is valid until Close.
+func (w *pagesWriter) At(off, length uint64) []byte {
+	if off > uint64(len(w.pages)) || length > uint64(len(w.pages))-off {
+		return nil
+	}
+	return w.pages[off : off+length : off+length]
+}
+
+// Skip says that so many bytes will not be read.
+func (w *pagesWriter) Skip(n uint64) { w.advance(n) }
+
+// advance makes the descriptor's offset how much of the file is in memory or will never be. The supervisor reads there how much is not (backend/sandbox/stats.go).
+func (w *pagesWriter) advance(n uint64) {
+	_, _ = unix.Seek(int(w.fd), w.done.Add(int64(n)), unix.SEEK_SET)
 }
 
 func (w *pagesWriter) MaxReadBytes() uint64            { return pagesFileFDDefaultMaxIOBytes }
@@ -75,6 +93,7 @@ func (w *pagesWriter) Wait(done []Completion, _ int) ([]Completion, error) {
 			break
 		}
 	}
+	w.advance(c.N)
 	return append(done, c), nil
 }
 

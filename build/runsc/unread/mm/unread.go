@@ -1,0 +1,78 @@
+// Package mm is part of gVisor's; build/runsc/build adds this file to it.
+package mm
+
+import (
+	"gvisor.dev/gvisor/pkg/hostarch"
+	"gvisor.dev/gvisor/pkg/sentry/pgalloc"
+)
+
+const (
+	// unreadUnit is how much of a restored memory is read, in bytes, where something of it is used.
+	unreadUnit = 256 << 10
+	// inARow is how much is read where that much before it is in memory: a large object is gone through from its begin.
+	inARow = 2 << 20
+)
+
+// unitToMap returns to which multiple, in bytes, what is mapped for the application around ar is rounded: of what is all in memory as much as gVisor
+// would map anyway.
+//
+// Preconditions: as of mapASLocked.
+func unitToMap(pseg pmaIterator, ar hostarch.AddrRange) uint64 {
+	const most = 32 << 20 // of gVisor's
+	mf, ok := pseg.ValuePtr().file.(*pgalloc.MemoryFile)
+	switch {
+	case ok && mf.JustRestored(): // and nothing else is noted as needed
+		return unreadUnit
+	case pseg.isLoaded(around(ar, most)):
+		return most
+	case ar.Start >= inARow && pseg.isLoaded(hostarch.AddrRange{Start: ar.Start - inARow, End: ar.Start}):
+		return inARow
+	default:
+		return unreadUnit
+	}
+}
+
+// around is ar, rounded to multiples of a unit.
+func around(ar hostarch.AddrRange, unit hostarch.Addr) hostarch.AddrRange {
+	r := hostarch.AddrRange{Start: ar.Start &^ (unit - 1), End: (ar.End + unit - 1) &^ (unit - 1)}
+	if r.End < ar.End { // it does not go further
+		r.End = ar.End
+	}
+	return r
+}
+
+// isLoaded says whether what ar has in common with pseg has been read from the checkpoint.
+//
+// Preconditions: mm.activeMu must be locked.
+func (pseg pmaIterator) isLoaded(ar hostarch.AddrRange) bool {
+	mf, ok := pseg.ValuePtr().file.(*pgalloc.MemoryFile)
+	if !ok || !mf.IsAsyncLoading() {
+		return true
+	}
+	ar = ar.Intersect(pseg.Range())
+	return ar.Length() == 0 || mf.IsLoaded(pseg.fileRangeOf(ar))
+}
+
+// getInternalMappingsOfLocked is getInternalMappingsLocked for who uses ar of them: nothing else needs to have been read.
+//
+// Preconditions:
+//   - mm.activeMu must be locked for writing.
+//   - pseg.Range().IsSupersetOf(ar).
+//   - ar.Length() != 0.
+func (pseg pmaIterator) getInternalMappingsOfLocked(ar hostarch.AddrRange) error {
+	pma := pseg.ValuePtr()
+	mf, ok := pma.file.(*pgalloc.MemoryFile)
+	if !ok || !mf.IsAsyncLoading() {
+		return pseg.getInternalMappingsLocked()
+	}
+	if pma.internalMappings.IsEmpty() {
+		perms := pma.maxPerms
+		perms.Execute = false
+		ims, err := mf.MapUnread(pseg.fileRange(), perms)
+		if err != nil {
+			return err
+		}
+		pma.internalMappings = ims
+	}
+	return mf.AwaitLoad(pseg.fileRangeOf(around(ar, unreadUnit).Intersect(pseg.Range())))
+}
