@@ -160,7 +160,9 @@ func (f Folder) Expand(ctx context.Context, id, dir, like string, store *blocks.
 	var twins blocks.Like
 	if like != "" {
 		if recipe, err := blocks.ReadRecipe(like + recipeSuffix); err == nil {
-			twins = blocks.Like{Dir: like, Recipe: recipe}
+			sound, release := hold(like)
+			defer release()
+			twins = blocks.Like{Dir: like, Recipe: recipe, Sound: sound}
 		}
 	}
 	if err := store.Restore(ctx, r, to, twins); err != nil {

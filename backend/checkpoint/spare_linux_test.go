@@ -29,19 +29,15 @@ func TestADroppedCheckpointIsWrittenOver(t *testing.T) {
 		p.UseSpare()
 		return p
 	}
-	makeAndDrop := func(forked, read bool) {
+	makeAndDrop := func(forked bool, read func(dir string)) {
 		t.Helper()
 		p := begin()
 		if err := os.WriteFile(filepath.Join(p.Dir, "pages.img"), []byte("the older one"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		m, err := p.CommitUnsynced(Manifest{})
-		if err == nil && read {
-			var pages *os.File
-			if pages, err = os.Open(filepath.Join(string(f), m.ID, "pages.img")); err == nil {
-				t.Cleanup(func() { pages.Close() })
-				err = unix.Flock(int(pages.Fd()), unix.LOCK_SH)
-			}
+		if err == nil && read != nil {
+			read(f.Path(m.ID))
 		}
 		if err == nil && forked {
 			_, err = f.Copy(t.Context(), m.ID, fork, store)
@@ -54,6 +50,23 @@ func TestADroppedCheckpointIsWrittenOver(t *testing.T) {
 		}
 		if err != nil {
 			t.Fatal(err)
+		}
+	}
+	sandbox := func(dir string) {
+		pages, err := os.Open(filepath.Join(dir, "pages.img"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { pages.Close() })
+		if err := unix.Flock(int(pages.Fd()), unix.LOCK_SH); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held := func(dir string) {
+		sound, release := hold(dir)
+		t.Cleanup(release)
+		if !sound {
+			t.Error("what has just been written is not known to be as it was")
 		}
 	}
 	next := func() (content string, there bool) {
@@ -72,22 +85,30 @@ func TestADroppedCheckpointIsWrittenOver(t *testing.T) {
 	if err := os.Mkdir(scratch, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	makeAndDrop(false, false)
+	makeAndDrop(false, nil)
 	if content, there := next(); !there || content != "the older one" {
 		t.Errorf("what the next one is written over is there: %v, and %q", there, content)
 	}
 	if _, there := next(); there {
 		t.Error("it is used twice")
 	}
-	makeAndDrop(true, false)
+	makeAndDrop(true, nil)
 	if _, there := next(); there {
 		t.Error("what a fork has, too, is written over")
 	}
-	makeAndDrop(false, true)
+	makeAndDrop(false, sandbox)
 	if _, there := next(); there {
 		t.Error("what a sandbox still reads its memory from is written over")
 	}
-	makeAndDrop(false, false)
+	makeAndDrop(false, held)
+	if _, there := next(); there {
+		t.Error("what another one is just restored with is written over")
+	}
+	if sound, release := hold(f.Path("gone")); sound {
+		release()
+		t.Error("what is not there is sound")
+	}
+	makeAndDrop(false, nil)
 	RemoveSpare(scratch)
 	if _, there := next(); there {
 		t.Error("what was removed is there")
@@ -111,7 +132,7 @@ func TestADroppedCheckpointIsWrittenOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if left := names(t, f); len(left) != 5 { // the recipes
+	if left := names(t, f); len(left) != 6 { // the recipes
 		t.Errorf("left are %q", left)
 	}
 }

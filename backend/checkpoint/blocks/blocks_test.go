@@ -103,8 +103,9 @@ func (w *world) restored(s *Store, name string) error {
 	return s.Verify(context.Background(), r)
 }
 
-// like has the files of another that was put, some of which have changed since, and lost their ends.
+// like has the files of another that was put, some of which have changed since, and lost their ends, unless they are said to be sound.
 func (w *world) like(name string) (like Like, err error) {
+	like.Sound = w.checks%2 == 0
 	for _, other := range slices.Sorted(maps.Keys(w.content)) {
 		r, err := ReadRecipe(w.path(other))
 		if other == name || err != nil {
@@ -116,10 +117,10 @@ func (w *world) like(name string) (like Like, err error) {
 		}
 		for file, b := range w.content[other] {
 			b = bytes.Clone(b)
-			if len(b) > 0 && w.checks%3 == 0 {
+			if len(b) > 0 && !like.Sound && w.checks%3 == 0 {
 				b[len(b)/2]++
 			}
-			if w.checks%5 == 0 {
+			if !like.Sound && w.checks%5 == 0 {
 				b = b[:len(b)*2/3]
 			}
 			if err := os.WriteFile(filepath.Join(like.Dir, file), b, 0o600); err != nil {
