@@ -38,10 +38,10 @@ run:
 # not ours; and tests that start sandboxes by the hundred, or mostly wait for programs that were built, do without it: those of the daemon run the same code
 # with it. There is half an hour for all: the Rust SDK, whose libraries take minutes to compile, is left to `make soak`.
 GOTESTSUM := $(TOOLS)/gotestsum --format pkgname --hide-summary skipped --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-abort-on-data-race
-GOTEST_FLAGS := -timeout 30m
+GOTEST_FLAGS := -timeout 20m
 RACE := -race '-gcflags=github.com/klauspost/compress/...=-race=false'
-# Of machines and updates: what runs in sandboxes, and what takes a minute with the race detector.
-REAL := ^TestReal|^TestWhateverHappens|^TestAnUpdateIsInterruptedAtEachSystemCall$$|^TestAnAutomaticCheckpointCanBeKept$$|^TestCheckpointsAreThinnedOutWithAge$$
+# Of machines, the store and updates: what runs in sandboxes, and what takes minutes with the race detector, and has one goroutine.
+REAL := ^TestReal|^TestWhateverHappens|^TestNothingIsLost$$|^TestAnUpdateIsInterruptedAtEachSystemCall$$|^TestAnAutomaticCheckpointCanBeKept$$|^TestCheckpointsAreThinnedOutWithAge$$
 MANY_SANDBOXES := /engine/native|/e2e|/cmd/forevervm|/connect|/mcpserver|/client|/desktop/app$$
 RACED = $(shell go list ./app/... ./backend/... ./frontend/... | grep -vE '/engine/docker|$(MANY_SANDBOXES)')
 # Backwards, as those that take longest are last in the alphabet: nothing else would run beside them in the end.
@@ -55,15 +55,15 @@ test:
 	cd frontend && npm run --silent check && npm run --silent check:types && npm test --silent
 	build/image/check
 	backend/runner/test
-	cd frontend && npm run --silent test:e2e
 	@mkdir -p build/cache
 	@[ -z "$(AS_ROOT)" ] || sudo -n true 2>/dev/null || { echo "The tests of machines in Docker start one, as root." && sudo true; }
-	@$(WITHOUT_C) nice -n 5 $(GOTESTSUM) --packages './backend/engine/docker/...' -- $(GOTEST_FLAGS) $(AS_ROOT) >build/cache/docker-tests.log 2>&1 & docker=$$!; \
+	@$(WITHOUT_C) nice -n 5 $(GOTESTSUM) --packages './backend/engine/docker/...' -- -timeout 30m $(AS_ROOT) >build/cache/docker-tests.log 2>&1 & docker=$$!; \
+	(cd frontend && npm run --silent test:e2e); pages=$$?; \
 	$(GOTESTSUM) --packages '$(RACED)' -- -p 2 -skip '$(REAL)' $(RACE) $(GOTEST_FLAGS); raced=$$?; \
-	$(WITHOUT_C) $(GOTESTSUM) --packages './backend/machine ./backend/update' -- -run '$(REAL)' $(GOTEST_FLAGS) & machines=$$!; \
+	$(WITHOUT_C) $(GOTESTSUM) --packages './backend/machine ./backend/checkpoint/blocks ./backend/update' -- -run '$(REAL)' $(GOTEST_FLAGS) & machines=$$!; \
 	$(WITHOUT_C) $(GOTESTSUM) --packages '$(UNRACED)' -- -p 3 -skip '^TestRustSDK$$' $(GOTEST_FLAGS); others=$$?; \
 	wait $$machines; machines=$$?; wait $$docker; docker=$$?; \
-	cat build/cache/docker-tests.log; [ $$raced$$machines$$others$$docker = 0000 ]
+	cat build/cache/docker-tests.log; [ $$pages$$raced$$machines$$others$$docker = 00000 ]
 
 lint: $(TOOLS)/golangci-lint $(TOOLS)/typecheck $(NODE_MODULES) $(PAGE)
 	go -C build/release tool actionlint
