@@ -2,7 +2,6 @@ package machine
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"time"
 )
@@ -170,7 +169,7 @@ func (t *take) store() error {
 	}
 	search := ""
 	if t.result != nil {
-		search = e.searchText(t.run.Seq, t.items)
+		search = e.searchText(t.run, t.items)
 	}
 	write := e.s.store.Write
 	if t.result != nil { // what a client is told is not taken back by a power cut
@@ -296,8 +295,8 @@ func (e *entry) remember(in *Instruction) {
 	}
 }
 
-// searchText is the beginning of an instruction's output, for searching.
-func (e *entry) searchText(seq int, fresh []StoredItem) string {
+// searchText is the beginning of an instruction's output, for searching: of what is stored, and of what is fresh.
+func (e *entry) searchText(in *InstructionRecord, fresh []StoredItem) string {
 	var text []byte
 	add := func(it *Item) bool {
 		if it.Kind == ItemOutput {
@@ -305,14 +304,14 @@ func (e *entry) searchText(seq int, fresh []StoredItem) string {
 		}
 		return len(text) < searchable
 	}
-	end := math.MaxInt
+	end := in.Items
 	if len(fresh) > 0 {
 		end = fresh[0].Index
 	}
 	for from := 0; from < end && len(text) < searchable; {
-		page, err := e.s.store.Items(e.s.ctx, e.id, seq, from, 32)
+		page, err := e.s.store.Items(e.s.ctx, e.id, in.Seq, from, 32)
 		if err != nil {
-			e.log().Warn("some output is not searchable", "seq", seq, "err", err)
+			e.log().Warn("some output is not searchable", "seq", in.Seq, "err", err)
 		}
 		if err != nil || len(page.Items) == 0 {
 			break

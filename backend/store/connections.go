@@ -15,7 +15,7 @@ func (s *Store) Connections(ctx context.Context, id machine.ID, q machine.Connec
 	}
 	var found []machine.Connection
 	err := s.each(ctx, `SELECT id, host, port, address, seq, state, reason, started_at, ended_at, sent, received
-		FROM connections WHERE machine = ? AND id < ? ORDER BY id DESC LIMIT ?`, []any{id, before, q.Limit}, func(r scanner) (bool, error) {
+		FROM connections WHERE machine = ? AND id < ? ORDER BY id DESC`+limited, []any{id, before, q.Limit}, func(r scanner) (bool, error) {
 		var c machine.Connection
 		var started int64
 		var ended *int64

@@ -85,7 +85,7 @@ func (s *Store) Instructions(ctx context.Context, id machine.ID, q machine.Instr
 	}
 	var page machine.Page[machine.Instruction]
 	bytes := 0
-	err := s.each(ctx, "SELECT "+instructionHead+instructionBody+" FROM instructions WHERE machine = ? AND seq > ? AND seq < ?"+order+" LIMIT ?",
+	err := s.each(ctx, "SELECT "+instructionHead+instructionBody+" FROM instructions WHERE machine = ? AND seq > ? AND seq < ?"+order+limited,
 		[]any{id, after, before, q.Limit + 1}, func(r scanner) (bool, error) {
 			if len(page.Items) == q.Limit || bytes > pageBytes {
 				page.Next = strconv.Itoa(page.Items[len(page.Items)-1].Seq)

@@ -19,7 +19,7 @@ func (s *Store) Items(ctx context.Context, id machine.ID, seq, from, limit int) 
 	// One statement sees one state of the database: the instruction is joined to its items, and comes alone when there are none.
 	err := s.each(ctx, "SELECT "+instructionHead+instructionBare+`, idx, kind, at, stream, flags, display_id, i.forms, i.data
 		FROM instructions n LEFT JOIN items i ON i.instruction = n.id AND idx >= ?
-		WHERE machine = ? AND seq = ? ORDER BY idx LIMIT ?`, []any{from, id, seq, limit},
+		WHERE machine = ? AND seq = ? ORDER BY idx`+limited, []any{from, id, seq, limit},
 		func(r scanner) (bool, error) {
 			var it itemRow
 			rec, err := scanInstruction(withMore{r, it.dest()})

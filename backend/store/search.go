@@ -76,7 +76,7 @@ func (s *Store) Search(ctx context.Context, q machine.SearchQuery, id machine.ID
 		snippet(search, 0, char(1), char(2), '…', 16), snippet(search, 1, char(1), char(2), '…', 16), snippet(search, 2, char(1), char(2), '…', 16)
 		FROM search JOIN instructions n ON n.id = search.rowid JOIN machines m ON m.id = n.machine
 		WHERE search MATCH ? AND search.rowid < ? AND (m.id = ? OR ? = '' AND m.deleted_at IS NULL)
-		ORDER BY search.rowid DESC LIMIT ?`, []any{match, before, id, id, q.Limit + 1},
+		ORDER BY search.rowid DESC`+limited, []any{match, before, id, id, q.Limit + 1},
 		func(r scanner) (bool, error) {
 			if len(page.Items) == q.Limit {
 				page.Next = strconv.FormatInt(last, 10)
