@@ -17,6 +17,11 @@ from typing import Any
 
 from .rich import REPRESENTATION_LIMIT
 
+# The modules whose artists tell where they are without having been drawn. Others, as in three dimensions, first find
+# out when they are.
+_TELLING = {
+    f"matplotlib.{name}" for name in ("axis", "collections", "image", "legend", "lines", "patches", "spines", "text")
+}
 # Every plot must be smaller than the bound on one representation; each try halves the resolution.
 _TRIES = 6
 
@@ -147,10 +152,28 @@ def _draw(figure: Any, form: str, dpi: float) -> bytes | None:
         dpi=dpi,
         facecolor=figure.get_facecolor(),
         edgecolor=figure.get_edgecolor(),
-        bbox_inches="tight",
+        bbox_inches=_bounds(figure) if form == "png" and dpi == figure.dpi else "tight",
         **how,
     )
     return out.getvalue()
+
+
+def _bounds(figure: Any) -> Any:
+    """What is drawn of a figure, as a box, where that is known without drawing it; else "tight".
+
+    For "tight" matplotlib draws everything twice, and comes to the same box.
+    """
+    from matplotlib import axes, rcParams
+
+    try:
+        every = figure.get_children()
+        plots = [part for part in every if type(part) is axes.Axes]
+        rest = [part for part in every if part not in plots] + [part for plot in plots for part in plot.get_children()]
+        if figure.get_layout_engine() is not None or any(type(part).__module__ not in _TELLING for part in rest):
+            return "tight"
+        return figure.get_tightbbox(figure._get_renderer()).padded(rcParams["savefig.pad_inches"])
+    except Exception:
+        return "tight"  # which says what is wrong with it
 
 
 class _PlotlyWithoutNbformat(importlib.abc.MetaPathFinder):

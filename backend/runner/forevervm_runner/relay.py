@@ -305,12 +305,14 @@ class Relay:
         """Signals the processes that the instruction has started."""
         worker, many, done = self.worker.pid, _many(), instruction.others | self._ours
         if number == signal.SIGINT and not many:
-            return processes.send_signal(processes.descendants(worker) - done, number)
+            processes.send_signal(processes.descendants(worker) - done, number)
+            return
         for _ in range(SWEEPS):
             with processes.stopped(worker):  # it is the leader of their group
                 started = (processes.running() if many else processes.descendants(worker)) - done
                 processes.send_signal(started, number)
-            # One that was just forking when all were stopped has a child that was not there yet, and the code multiplies anew from that one.
+            # One that was just forking when all were stopped has a child that was not there yet, and the code
+            # multiplies anew from that one.
             done |= started
             if not started or number != signal.SIGKILL:
                 return

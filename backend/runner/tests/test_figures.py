@@ -1,0 +1,64 @@
+"""Plots are the same as if matplotlib had found their bounds by drawing them."""
+
+import ast
+
+from harness import Runner
+
+CODE = """
+import io, warnings
+import numpy as np, pandas as pd, matplotlib.pyplot as plt
+from forevervm_runner import figures
+warnings.simplefilter("ignore")
+
+def line(): plt.plot(range(100))
+def titled():
+    plt.plot([1e9, 2e9, 4e9], label="a long name"); plt.title("Two\\nlines"); plt.xlabel("x"); plt.ylabel("y"); plt.legend()
+def beside(): plt.plot([1, 2]); plt.legend(["beside it"], loc="upper left", bbox_to_anchor=(1.05, 1))
+def logs(): plt.loglog([1, 10, 1e6], [1e-9, 3, 1e9])
+def bars(): plt.bar(["one", "two", "a much longer one"], [1, 2, 3]); plt.xticks(rotation=60)
+def points(): plt.scatter(range(9), range(9), c=range(9)); plt.colorbar(label="size")
+def image(): plt.imshow(np.arange(12).reshape(3, 4))
+def grid():
+    fig, axes = plt.subplots(2, 3, sharex=True)
+    for a in axes.flat: a.hist([1, 2, 2, 3]); a.set_title("one of six")
+    fig.suptitle("all of them")
+def twins():
+    plt.plot([1, 2]); right = plt.gca().twinx(); right.plot([300, 100], "r"); right.set_ylabel("the other")
+def notes(): plt.plot([1, 2]); plt.annotate("far away", (1, 2), (1.3, 2.4), arrowprops={"arrowstyle": "->"}); plt.text(-1, 1, "left of it")
+def pie(): plt.pie([1, 2, 3], labels=["one", "two", "three"], autopct="%d %%")
+def frame(): pd.DataFrame({"a": [1, 2], "b": [2, 1]}, index=pd.to_datetime(["2026-01-01", "2026-06-01"])).plot()
+def boxes(): plt.boxplot([[1, 2, 9], [2, 3]]); plt.axhline(4)
+def lines(): plt.contour(np.arange(16).reshape(4, 4)); plt.fill_between([0, 3], [0, 1], [1, 3], alpha=0.3)
+def bare(): plt.plot([1, 2]); plt.axis("off")
+def within(): plt.plot([1, 2]); plt.gca().inset_axes([0.5, 0.1, 0.4, 0.3]).plot([3, 1])
+def second(): plt.plot([1, 2]); plt.gca().secondary_xaxis("top", functions=(lambda x: x * 1e6, lambda x: x / 1e6)).set_xlabel("more")
+def space(): plt.figure().add_subplot(projection="3d").plot([1, 2], [2, 1], [1, 3])
+def polar(): plt.subplot(projection="polar").plot([0, 1, 2], [1, 2, 3])
+def arrows(): plt.quiver([0, 1], [0, 1], [1, 0], [0, 1])
+def table(): plt.plot([1, 2]); plt.table([["a", "b"]], loc="bottom")
+def arranged(): plt.subplots(1, 2, layout="constrained")[1][0].set_ylabel("arranged")
+def moved(): plt.plot([1, 2]); plt.gcf().subplots_adjust(left=0.4); plt.gcf().text(0.01, 0.5, "at the edge")
+
+def drawn(make, ours):
+    plt.close("all"); make(); figure = plt.gcf()
+    if ours: return figures._draw(figure, "png", figure.dpi)
+    out = io.BytesIO()
+    figure.canvas.print_figure(out, format="png", dpi=figure.dpi, facecolor=figure.get_facecolor(), edgecolor=figure.get_edgecolor(),
+        bbox_inches="tight", pil_kwargs={"compress_level": 1})
+    return out.getvalue()
+
+def known(make):
+    plt.close("all"); make(); return figures._bounds(plt.gcf()) != "tight"
+
+makers = [line, titled, beside, logs, bars, points, image, grid, twins, notes, pie, frame, boxes, lines, bare, within, second, space, polar, arrows, table, arranged, moved]
+others = [m.__name__ for m in makers if drawn(m, True) != drawn(m, False)]
+slow = [m.__name__ for m in makers if not known(m)]
+plt.close("all")
+others, slow
+"""
+
+
+def test_a_plot_is_as_matplotlib_draws_it(machine: Runner) -> None:
+    others, slow = ast.literal_eval(machine.run(CODE, timeout=120).value or "")
+    assert not others
+    assert "line" not in slow and "grid" not in slow and "space" in slow
