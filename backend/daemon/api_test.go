@@ -3,6 +3,7 @@ package daemon_test
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -34,6 +35,9 @@ func TestTheAPIAnswersAsDescribed(t *testing.T) {
 	t.Run("apps", func(t *testing.T) { c.appCalls(t) })
 	t.Run("events", func(t *testing.T) { c.eventCalls(t) })
 
+	if strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
+		return // a part of the calls that failed is tried again
+	}
 	spec, err := openapi3.NewLoader().LoadFromData(api.Spec)
 	if err != nil {
 		t.Fatal(err)
@@ -458,24 +462,35 @@ func (c *caller) networkCalls(name string) {
 	c.send("PATCH", path, api.MachineChange{Network: &api.NetworkChange{Mode: &standard, Hosts: &[]string{}}})
 }
 
+// ask is send for what a machine's Python is asked. On a busy computer it says that this took it too long, and is asked again.
+func (c *caller) ask(method, path string, body any) answer {
+	c.t.Helper()
+	for deadline := time.Now().Add(patience); ; {
+		a := c.send(method, path, body)
+		if !bytes.Contains(a.body, []byte("took too long")) && !bytes.Contains(a.body, []byte("occupied")) || time.Now().After(deadline) {
+			return a
+		}
+	}
+}
+
 func (c *caller) insideCalls(t *testing.T) {
 	c.t = t
 	name := c.machine()
 	path := "/api/machines/" + name
 	c.run(name, "numbers = [1, 2, 3]")
-	if found := as[api.Completions](c, c.send("POST", path+"/complete", api.CodeAt{Code: "numb", Cursor: 4})); !strings.Contains(strings.Join(found.Matches, " "), "numbers") {
+	if found := as[api.Completions](c, c.ask("POST", path+"/complete", api.CodeAt{Code: "numb", Cursor: 4})); !strings.Contains(strings.Join(found.Matches, " "), "numbers") {
 		t.Errorf("%+v", found)
 	}
-	if found := as[api.Inspection](c, c.send("POST", path+"/inspect", api.CodeAt{Code: "numbers", Cursor: 3})); !found.Found || !strings.Contains(found.Text, "list") {
+	if found := as[api.Inspection](c, c.ask("POST", path+"/inspect", api.CodeAt{Code: "numbers", Cursor: 3})); !found.Found || !strings.Contains(found.Text, "list") {
 		t.Errorf("%+v", found)
 	}
-	variables := as[api.List[api.Variable]](c, c.send("GET", path+"/variables", nil))
+	variables := as[api.List[api.Variable]](c, c.ask("GET", path+"/variables", nil))
 	if len(variables.Items) != 1 || variables.Items[0].Name != "numbers" || variables.Items[0].Type != "list" {
 		t.Errorf("%+v", variables)
 	}
 
 	c.run(name, "import pandas as pd\nframe = pd.DataFrame({'n': [3, 1, 2], 'w': ['a', None, 'c']})")
-	table := as[api.Table](c, c.send("POST", path+"/table", api.TableQuery{
+	table := as[api.Table](c, c.ask("POST", path+"/table", api.TableQuery{
 		Variable: "frame", Limit: 1, Sort: &api.TableSort{Column: 0}, Filters: []api.TableFilter{{Column: 0, Test: "le", Value: "2"}},
 	}))
 	if table.Rows != 3 || table.Matching != 2 || len(table.Columns) != 2 || !table.Columns[0].Number || len(table.Items) != 1 ||
