@@ -89,8 +89,9 @@ func (c *counted) Read(b []byte) (int, error) {
 }
 
 func (c *counted) Write(b []byte) (int, error) {
+	c.sent.Add(int64(len(b))) // first: its answer may be here, and the connection be over, before this goes on
 	n, err := c.Conn.Write(b)
-	c.sent.Add(int64(n))
+	c.sent.Add(int64(n - len(b)))
 	if spent := c.count(n); spent != nil {
 		return n, spent
 	}
