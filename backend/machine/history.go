@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 )
 
 // Instruction returns an instruction as it is now.
@@ -177,12 +178,12 @@ func (s *Service) Follow(ctx context.Context, name string, seq, from int, yield 
 		e.mu.Lock()
 		changed, gone := e.changed, e.gone
 		recent := e.recentFrom(seq, next)
+		there, done := e.itemsSoFar(seq)
 		e.mu.Unlock()
 		if gone {
 			return Instruction{}, noMachine(name)
 		}
-		var done bool
-		if recent == nil {
+		if recent == nil && next < there {
 			var rec InstructionRecord
 			if recent, rec, err = e.items(ctx, seq, next, maxItems); err != nil {
 				return Instruction{}, err
@@ -221,6 +222,19 @@ func (e *entry) recentFrom(seq, next int) []Item {
 		return nil
 	}
 	return e.recent[at:]
+}
+
+// itemsSoFar is how many items the running instruction has, or the one that finished last, and whether it is done. Only the store knows of others:
+// of these there may be any number. mu is held.
+func (e *entry) itemsSoFar(seq int) (items int, done bool) {
+	switch {
+	case e.run != nil && e.run.Seq == seq:
+		return e.run.Items, false
+	case e.last != nil && e.last.Seq == seq:
+		return e.last.Items, true
+	default:
+		return math.MaxInt, false
+	}
 }
 
 // Output returns all that is kept of an instruction's text, as it is now.

@@ -171,6 +171,16 @@ func TestBackgroundOutputBelongsToTheLastInstruction(t *testing.T) {
 		if len(items) != 1 || !items[0].Background || string(items[0].Text) != "from a thread\n" {
 			t.Fatalf("%+v", items)
 		}
+		// Who follows it, or asks for it, after that finds it as well.
+		followed := 0
+		done, err := w.Follow(w.ctx, "m", in.Seq, 0, func(machine.Item) error {
+			followed++
+			return nil
+		})
+		w.ok(err)
+		if followed != 1 || done.Items != 1 {
+			t.Fatalf("followed %d items of %d", followed, done.Items)
+		}
 	})
 }
 

@@ -221,6 +221,9 @@ func (t *take) tell() {
 		t.tellItems(t.run.Seq, e.recent, len(t.items))
 	}
 	if t.late != nil {
+		if e.last != nil && e.last.Seq == t.late.in.Seq {
+			e.remember(&t.late.in.Instruction)
+		}
 		t.tellItems(t.late.in.Seq, plain(t.late.items), len(t.late.items))
 	}
 	if t.staleOver {
