@@ -91,12 +91,15 @@ class Guard:
         if _getswitchinterval() > MAX_SWITCH_SECONDS:
             _setswitchinterval(0.005)
 
-    def restore_process(self) -> None:
-        """The process: signal handlers, descriptors 0 to 2, a working folder that exists."""
+    def restore_signals(self) -> None:
+        """Signal handlers, and that these signals are heard."""
         for number, handler in self._handlers.items():
             if _getsignal(number) is not handler:
                 _signal(number, handler)
         _sigmask(_UNBLOCK, self._handlers)
+
+    def restore_files(self) -> None:
+        """Descriptors 0 to 2, and a working folder that exists."""
         for fd, identity in enumerate(self._identities):
             if _identity(fd) != identity:
                 _dup2(self._saved[fd], fd)

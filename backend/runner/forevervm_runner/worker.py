@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -133,7 +134,7 @@ class Worker:
         if _getpid() != self._pid:
             _exit(0)  # a child that the user's code forked came out of the instruction
         self._reserve.release()
-        self._restore()
+        self._restore(self._restore_python)
         if outcome is None:
             try:
                 outcome = self._failed(error or KeyboardInterrupt())
@@ -146,6 +147,7 @@ class Worker:
         runtime = int((_monotonic() - start) * 1000)
         self._running = False
         self._work.send({"type": "result", "children": _has_children(), "runtime_ms": runtime, **header}, payload)
+        self._restore(self._guard.restore_files)  # nobody waits for it: the next instruction begins after it
 
     def _attempt(self, seq: int, code: bytes) -> Outcome:
         """Runs the code and makes its outcome. All of this may run the user's code, and can be interrupted."""
@@ -198,16 +200,20 @@ class Worker:
         told = {"status": "error", "ename": failure.ename, "evalue": failure.evalue}
         return {**told, "mimes": fields, "truncated": False}, payload
 
-    def _restore(self) -> None:
-        """Makes the process fit for the next instruction, and lets out what C code still holds."""
+    def _restore(self, part: Callable[[], None]) -> None:
+        """Makes a part of the process fit for the next instruction."""
         try:
-            self._guard.restore_python()
-            self._streams.renew()
-            self._streams.install()
-            guard.flush_c_stdio()
-            self._guard.restore_process()
+            part()
         except Exception as error:
             self._tell(error)
+
+    def _restore_python(self) -> None:
+        """The interpreter and its signals. Lets out what C code still holds."""
+        self._guard.restore_python()
+        self._streams.renew()
+        self._streams.install()
+        guard.flush_c_stdio()
+        self._guard.restore_signals()
 
     def _tell(self, error: BaseException) -> None:
         """For errors beside the instruction's own."""
