@@ -260,6 +260,18 @@ describe('running code', () => {
     await tab.step(1).getByText('Stopped').first().waitFor();
   });
 
+  it('does not put messages over what code is written in, or over Run', async () => {
+    const { page } = tab;
+    await tab.newMachine();
+    await page.getByRole('textbox', { name: 'Python code' }).fill('1\n'.repeat(8));
+    await page.evaluate(() => (location.hash = '#/machine/nobody-at-all-1'));
+    const message = page.getByRole('status').filter({ hasText: 'does not exist any more' });
+    await message.waitFor();
+    const shown = await message.boundingBox();
+    const box = await page.locator('.compose').boundingBox();
+    expect(shown && box && shown.y + shown.height).toBeLessThanOrEqual(box?.y ?? 0);
+  });
+
   it('completes names from the live machine', async () => {
     await tab.newMachine();
     await tab.runToEnd(1, 'unmistakable_name = 1');

@@ -10,6 +10,8 @@ const SHOWN_MS = 8_000;
 /** Short messages at the bottom. Errors stay until they are dismissed. */
 export class Toasts {
   list = $state.raw<readonly Toast[]>([]);
+  /** How much of the page below them they are not to cover, in pixels. */
+  above = $state(0);
   private nextId = 0;
 
   info(text: string, action?: Toast['action']): void {
