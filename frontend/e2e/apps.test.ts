@@ -2,36 +2,23 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import { launch, Tab } from './browser';
+import { beforeEach, expect, it } from 'vitest';
+import type { Tab } from './browser';
 import { Daemon } from './daemon';
+import { inTabs } from './tabs';
 
 const daemon = new Daemon();
 const file = join(daemon.user, '.config/Claude/claude_desktop_config.json');
 const before =
   '{\n  "mcpServers": {\n    "other": { "command": "x", "env": { "KEY": "SECRET" } }\n  }\n}\n';
-let browser: Browser;
 let tab: Tab;
 
-beforeAll(async () => {
+beforeEach(() => {
   mkdirSync(dirname(file), { recursive: true });
-  [browser] = await Promise.all([launch(), daemon.start()]);
-});
-
-afterAll(async () => {
-  await browser.close();
-  await daemon.close();
-});
-
-beforeEach(async () => {
   writeFileSync(file, before);
-  tab = await Tab.open(browser, daemon);
 });
-
-afterEach(async () => {
-  expect(tab.errors).toEqual([]);
-  await tab.close();
+inTabs(daemon, (opened) => {
+  tab = opened;
 });
 
 it('connects Claude Desktop after showing what will change, tests, repairs and disconnects it', async () => {

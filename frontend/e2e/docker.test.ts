@@ -1,9 +1,9 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { launch, Tab } from './browser';
+import { beforeAll, expect, it } from 'vitest';
+import { Tab } from './browser';
 import { Daemon } from './daemon';
+import { inBrowser } from './tabs';
 
 // backend/engine/docker/page_test.go says where a Docker listens that has no image yet, and what it does without.
 const { FOREVERVM_TEST_SOCKET: socket = '', FOREVERVM_TEST_NOTE: note = '' } = process.env;
@@ -13,9 +13,8 @@ const daemon = new Daemon({}, [
   ...['unshare', '--user', '--map-root-user', '--mount', 'sh', '-c'],
   'mount -t tmpfs none /run && echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" "$@"',
 ]);
-let browser: Browser;
 
-beforeAll(async () => {
+beforeAll(() => {
   const systemctl = join(daemon.home, 'bin/systemctl');
   mkdirSync(dirname(systemctl), { recursive: true });
   // As Docker Desktop has it: the unit is there, and starting it takes effect later.
@@ -24,16 +23,11 @@ beforeAll(async () => {
     `#!/bin/sh\n[ "$1" = --user ] || exit 9\ncase "$2 $3" in\n"cat docker-desktop.service") ;;\n"start docker-desktop.service") touch "${daemon.home}/asked" ;;\n*) exit 9 ;;\nesac\n`,
     { mode: 0o755 },
   );
-  [browser] = await Promise.all([launch(), daemon.start()]);
 });
-
-afterAll(async () => {
-  await browser.close();
-  await daemon.close();
-});
+const started = inBrowser(daemon);
 
 it('starts Docker Desktop, shows how far the image is, and tells what holds less there', async () => {
-  const tab = await Tab.open(browser, daemon);
+  const tab = await Tab.open(started.browser, daemon);
   const { page } = tab;
   const footer = page.locator('footer');
   await footer.getByText('Machines cannot run yet').waitFor();

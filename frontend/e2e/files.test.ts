@@ -1,31 +1,16 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Browser, Locator } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import { launch, Tab } from './browser';
+import type { Locator } from 'playwright-core';
+import { expect, it } from 'vitest';
+import type { Tab } from './browser';
 import { Daemon } from './daemon';
+import { inTabs } from './tabs';
 
 const daemon = new Daemon();
-let browser: Browser;
 let tab: Tab;
-
-beforeAll(async () => {
-  [browser] = await Promise.all([launch(), daemon.start()]);
-});
-
-afterAll(async () => {
-  await browser.close();
-  await daemon.close();
-});
-
-beforeEach(async () => {
-  tab = await Tab.open(browser, daemon);
+inTabs(daemon, async (opened) => {
+  tab = opened;
   await tab.page.setViewportSize({ width: 1400, height: 800 });
-});
-
-afterEach(async () => {
-  expect(tab.errors).toEqual([]);
-  await tab.close();
 });
 
 async function panel(): Promise<Locator> {

@@ -1,31 +1,15 @@
 import { join } from 'node:path';
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import { launch, Tab } from './browser';
+import { expect, it } from 'vitest';
+import { Tab } from './browser';
 import { Daemon } from './daemon';
+import { inTabs } from './tabs';
 
 // Its own proxy leads nowhere: what is allowed fails there at once, whatever network the tests have.
 const daemon = new Daemon({ HTTPS_PROXY: 'http://127.0.0.1:1', HTTP_PROXY: 'http://127.0.0.1:1' });
-let browser: Browser;
 let tab: Tab;
-
-beforeAll(async () => {
-  [browser] = await Promise.all([launch(), daemon.start()]);
-});
-
-afterAll(async () => {
-  await browser.close();
-  await daemon.close();
-});
-
-beforeEach(async () => {
-  tab = await Tab.open(browser, daemon);
+const started = inTabs(daemon, async (opened) => {
+  tab = opened;
   await tab.page.setViewportSize({ width: 1400, height: 800 });
-});
-
-afterEach(async () => {
-  expect(tab.errors).toEqual([]);
-  await tab.close();
 });
 
 const REACH = `import urllib.request
@@ -51,7 +35,7 @@ it('says what a machine may reach, asks, and shows what it reached', async () =>
   if (process.env.PICTURES)
     await page.screenshot({ path: join(process.env.PICTURES, 'asked.png') });
   // Whoever opens the page later is asked, too.
-  const other = await Tab.open(browser, daemon);
+  const other = await Tab.open(started.browser, daemon);
   await other.page.getByRole('alertdialog').getByText('one.example:443').waitFor();
   await other.close();
   await question.getByRole('button', { name: 'No', exact: true }).click();

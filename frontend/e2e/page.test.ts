@@ -2,32 +2,16 @@ import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { launch, Tab } from './browser';
+import { describe, expect, it } from 'vitest';
+import type { Tab } from './browser';
 import { Daemon } from './daemon';
 import { hostile } from './hostile';
+import { inTabs } from './tabs';
 
 const daemon = new Daemon();
-let browser: Browser;
 let tab: Tab;
-
-beforeAll(async () => {
-  [browser] = await Promise.all([launch(), daemon.start()]);
-});
-
-afterAll(async () => {
-  await browser.close();
-  await daemon.close();
-});
-
-beforeEach(async () => {
-  tab = await Tab.open(browser, daemon);
-});
-
-afterEach(async () => {
-  expect(tab.errors).toEqual([]);
-  await tab.close();
+const started = inTabs(daemon, (opened) => {
+  tab = opened;
 });
 
 describe('opening', () => {
@@ -59,11 +43,11 @@ describe('opening', () => {
     const { page } = tab;
     expect(page.url()).not.toContain('open=');
     const link = daemon.link();
-    const second = await browser.newPage();
+    const second = await started.browser.newPage();
     await second.goto(link);
     await second.getByRole('contentinfo').waitFor();
     await second.close();
-    const third = await browser.newPage();
+    const third = await started.browser.newPage();
     await third.goto(link);
     await third.getByText('This page needs a key').waitFor();
     await third.getByText('forevervm open').waitFor();

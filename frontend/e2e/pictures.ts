@@ -1,19 +1,10 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, it } from 'vitest';
-import { launch, Tab } from './browser';
+import { it } from 'vitest';
+import { Tab } from './browser';
 import { Daemon } from './daemon';
+import { inBrowser } from './tabs';
 
 const daemon = new Daemon();
-let browser: Browser;
-
-beforeAll(async () => {
-  [browser] = await Promise.all([launch(), daemon.start()]);
-});
-
-afterAll(async () => {
-  await browser.close();
-  await daemon.close();
-});
+const started = inBrowser(daemon);
 
 async function machine(
   title: string,
@@ -72,7 +63,7 @@ it('draws the pictures', async () => {
   await daemon.call('GET', `/api/machines/${sales}/instructions/${seq}?wait=60`);
 
   for (const dark of [false, true]) {
-    const tab = await Tab.open(browser, daemon, dark);
+    const tab = await Tab.open(started.browser, daemon, dark);
     const { page } = tab;
     await page.setViewportSize({ width: 1280, height: 1000 });
     await tab.machines.filter({ hasText: 'Quarterly sales' }).click();

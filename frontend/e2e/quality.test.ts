@@ -1,25 +1,16 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type axe from 'axe-core';
-import { launch, Tab } from './browser';
+import { Tab } from './browser';
 import { Daemon } from './daemon';
+import { inBrowser } from './tabs';
 
 const axeScript = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
 const daemon = new Daemon();
-let browser: Browser;
-
-beforeAll(async () => {
-  [browser] = await Promise.all([launch(), daemon.start()]);
-});
-
-afterAll(async () => {
-  await browser.close();
-  await daemon.close();
-});
+const started = inBrowser(daemon);
 
 /** What axe finds wrong on the page as it is now, in a line each. */
 async function violations(tab: Tab): Promise<string[]> {
@@ -38,7 +29,7 @@ async function violations(tab: Tab): Promise<string[]> {
 for (const dark of [false, true]) {
   describe(dark ? 'in the dark' : 'in the light', () => {
     it('has no violation that axe can find', async () => {
-      const tab = await Tab.open(browser, daemon, dark);
+      const tab = await Tab.open(started.browser, daemon, dark);
       const { page } = tab;
       expect(await violations(tab)).toEqual([]);
       const name = await tab.newMachine();
@@ -129,7 +120,7 @@ for (const dark of [false, true]) {
 }
 
 it('is used with the keyboard alone', async () => {
-  const tab = await Tab.open(browser, daemon);
+  const tab = await Tab.open(started.browser, daemon);
   const { page } = tab;
   await tab.newMachine();
   await page.keyboard.type('6 * 7');
@@ -151,7 +142,7 @@ it('is used with the keyboard alone', async () => {
 });
 
 it('is not broken by long names, nor in a small window', async () => {
-  const tab = await Tab.open(browser, daemon);
+  const tab = await Tab.open(started.browser, daemon);
   const { page } = tab;
   const name = await tab.newMachine();
   daemon.cli('machine', 'tag', name, `${'k'.repeat(60)}=${'v'.repeat(100)}`);
@@ -174,7 +165,7 @@ it('is not broken by long names, nor in a small window', async () => {
 });
 
 it('reaches the last of two million lines', async () => {
-  const tab = await Tab.open(browser, daemon);
+  const tab = await Tab.open(started.browser, daemon);
   const { page } = tab;
   await tab.newMachine();
   const step = await tab.runToEnd(1, 'print("\\n".join(map(str, range(2_000_000))))');
@@ -203,7 +194,7 @@ it('reaches the last of two million lines', async () => {
 
 describe('numbers', () => {
   it('shows what another client runs within 100 ms (a third of the tries: others use the computer, too)', async () => {
-    const tab = await Tab.open(browser, daemon);
+    const tab = await Tab.open(started.browser, daemon);
     const name = await tab.newMachine();
     const { url } = daemon;
     const authorization = `Bearer ${daemon.cli('token').trim()}`;
@@ -242,7 +233,7 @@ describe('numbers', () => {
     'stays fluid while 100,000 lines stream, and with 1,000 machines',
     { timeout: 180_000, retry: 2 },
     async () => {
-      const tab = await Tab.open(browser, daemon);
+      const tab = await Tab.open(started.browser, daemon);
       const { page } = tab;
       await tab.newMachine();
       await page.evaluate(() => {

@@ -1,30 +1,14 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import { launch, Tab } from './browser';
+import { expect, it } from 'vitest';
+import type { Tab } from './browser';
 import { Daemon } from './daemon';
+import { inTabs } from './tabs';
 
 const daemon = new Daemon();
-let browser: Browser;
 let tab: Tab;
-
-beforeAll(async () => {
-  [browser] = await Promise.all([launch(), daemon.start()]);
-});
-
-afterAll(async () => {
-  await browser.close();
-  await daemon.close();
-});
-
-beforeEach(async () => {
-  tab = await Tab.open(browser, daemon);
-});
-
-afterEach(async () => {
-  expect(tab.errors).toEqual([]);
-  await tab.close();
+inTabs(daemon, (opened) => {
+  tab = opened;
 });
 
 it('shares a folder, says so as long as it does, and stops', async () => {
