@@ -4,6 +4,7 @@ Every open pyplot figure is sent when its instruction ends, shown or not, and cl
 instruction starts with none.
 """
 
+import contextlib
 import functools
 import importlib.abc
 import importlib.machinery
@@ -11,7 +12,7 @@ import importlib.util
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
@@ -171,9 +172,22 @@ def _bounds(figure: Any) -> Any:
         rest = [part for part in every if part not in plots] + [part for plot in plots for part in plot.get_children()]
         if figure.get_layout_engine() is not None or any(type(part).__module__ not in _TELLING for part in rest):
             return "tight"
-        return figure.get_tightbbox(figure._get_renderer()).padded(rcParams["savefig.pad_inches"])
+        with _same_ticks([axis for plot in plots for axis in (plot.xaxis, plot.yaxis)]):
+            return figure.get_tightbbox(figure._get_renderer()).padded(rcParams["savefig.pad_inches"])
     except Exception:
         return "tight"  # which says what is wrong with it
+
+
+@contextlib.contextmanager
+def _same_ticks(axes: list[Any]) -> Iterator[None]:
+    """Lets each axis find its ticks once: it does five times while its plot's bounds are found, and comes to the same."""
+    try:
+        for axis in axes:
+            axis._update_ticks = functools.cache(axis._update_ticks)
+        yield
+    finally:
+        for axis in axes:
+            vars(axis).pop("_update_ticks", None)
 
 
 class _PlotlyWithoutNbformat(importlib.abc.MetaPathFinder):

@@ -22,6 +22,11 @@ def grid():
     fig, axes = plt.subplots(2, 3, sharex=True)
     for a in axes.flat: a.hist([1, 2, 2, 3]); a.set_title("one of six")
     fig.suptitle("all of them")
+def equal():
+    fig, (left, right) = plt.subplots(1, 2, sharey=True); left.plot([0, 9], [0, 1]); left.axis("equal")
+    right.plot([0, 1], [-50, 70]); right.set_aspect("equal", adjustable="datalim")
+def marks():
+    plt.plot([1, 2]); plt.minorticks_on(); plt.tick_params(which="both", direction="out", length=14, top=True, right=True, labelbottom=False)
 def twins():
     plt.plot([1, 2]); right = plt.gca().twinx(); right.plot([300, 100], "r"); right.set_ylabel("the other")
 def notes(): plt.plot([1, 2]); plt.annotate("far away", (1, 2), (1.3, 2.4), arrowprops={"arrowstyle": "->"}); plt.text(-1, 1, "left of it")
@@ -50,7 +55,7 @@ def drawn(make, ours):
 def known(make):
     plt.close("all"); make(); return figures._bounds(plt.gcf()) != "tight"
 
-makers = [line, titled, beside, logs, bars, points, image, grid, twins, notes, pie, frame, boxes, lines, bare, within, second, space, polar, arrows, table, arranged, moved]
+makers = [line, titled, beside, logs, bars, points, image, grid, equal, marks, twins, notes, pie, frame, boxes, lines, bare, within, second, space, polar, arrows, table, arranged, moved]
 others = [m.__name__ for m in makers if drawn(m, True) != drawn(m, False)]
 slow = [m.__name__ for m in makers if not known(m)]
 plt.close("all")
