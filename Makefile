@@ -71,6 +71,7 @@ lint: $(TOOLS)/golangci-lint $(TOOLS)/typecheck $(NODE_MODULES) $(PAGE)
 	GOOS=windows $(WITHOUT_C) $(TOOLS)/typecheck ./app/... ./backend/...
 	GOOS=darwin $(WITHOUT_C) $(TOOLS)/typecheck ./backend/...
 	cd frontend && npm run --silent lint
+	backend/runner/lint
 
 bench: build
 	build/allow-namespaces

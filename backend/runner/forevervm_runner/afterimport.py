@@ -20,16 +20,18 @@ class _Finder:
         for finder in list(sys.meta_path):
             spec = finder.find_spec(name, path, target)
             if spec is not None and spec.loader is not None:
-                load, then = spec.loader.exec_module, self._then
-
-                def execute(module: ModuleType) -> None:
-                    load(module)
-                    then(module)
-
-                spec.loader.exec_module = execute  # type: ignore[method-assign]
+                spec.loader.exec_module = _both(spec.loader.exec_module, self._then)  # type: ignore[assignment, method-assign]
                 return spec
         sys.meta_path.insert(0, self)  # it may be installed yet
         return None
+
+
+def _both(load: Callable[[ModuleType], None], then: Callable[[Any], None]) -> Callable[[ModuleType], None]:
+    def execute(module: ModuleType) -> None:
+        load(module)
+        then(module)
+
+    return execute
 
 
 def do(name: str, then: Callable[[Any], None]) -> None:

@@ -5,7 +5,6 @@ import socket
 from .frames import READ_BYTES, Header, Message, inner_decoder, inner_frame
 
 
-
 class Channel:
     """Whole messages over a stream socket. Nothing here blocks."""
 

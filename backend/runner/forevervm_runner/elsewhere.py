@@ -5,7 +5,9 @@ import re
 
 INBOX = "/root/inbox"
 MESSAGE_LIMIT = 4 << 10
-_MISSING = re.compile(r"no such file|not found|no files found|does not exist|cannot (?:find|open)|unable to open", re.IGNORECASE)
+_MISSING = re.compile(
+    r"no such file|not found|no files found|does not exist|cannot (?:find|open)|unable to open", re.IGNORECASE
+)
 _THERE = re.compile(
     r"""(?:\b[A-Za-z]:[\\/]|/(?:home|Users)/[^/'"\n]|/root/(?:Documents|Downloads|Desktop)/)[^'"\n<>|*?]*"""
 )

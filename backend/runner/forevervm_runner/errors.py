@@ -4,6 +4,7 @@ import sys
 import traceback
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import IPython
 
@@ -82,7 +83,7 @@ def _message(error: BaseException) -> str:
 
 
 def _exit_sentence(error: SystemExit) -> str:
-    code = error.code
+    code: Any = error.code
     said = "" if code is None else "(…)"
     if _type(code) is str:
         said = f"({cut(_repr(code[:MESSAGE_LIMIT]), MESSAGE_LIMIT)[0].decode()})"

@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 _builtin_names = vars(builtins)
@@ -52,7 +52,7 @@ def flush_c_stdio() -> None:
 class Guard:
     """Remembers how things are when made; `restore` makes them so again."""
 
-    def __init__(self, saved: list[int], handlers: dict[int, Callable[[int, Any], None]]) -> None:
+    def __init__(self, saved: list[int], handlers: Mapping[int, Callable[[int, Any], None]]) -> None:
         """`saved`: duplicates of what descriptors 0, 1 and 2 must be; `handlers`: those of the signals that interrupt."""
         self._saved = saved
         self._identities = [_identity(fd) for fd in saved]

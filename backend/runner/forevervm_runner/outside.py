@@ -142,11 +142,11 @@ class Relay:
                     return False
             elif fd == self._listener.fileno():
                 self._accept()
-            elif (stream := self._by_fd.get(fd)) is not None:
-                if event & ~select.POLLIN and stream.pending:
-                    self._pass_in(stream)
-                if event & ~select.POLLOUT and not stream.ended_here and stream.number in self._streams:
-                    self._pass_out(stream)
+            elif (ready := self._by_fd.get(fd)) is not None:
+                if event & ~select.POLLIN and ready.pending:
+                    self._pass_in(ready)
+                if event & ~select.POLLOUT and not ready.ended_here and ready.number in self._streams:
+                    self._pass_out(ready)
         return self._flush()
 
     # -- beginning anew -------------------------------------------------------------------------------------

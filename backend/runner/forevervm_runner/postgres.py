@@ -88,8 +88,8 @@ def hook_psycopg(psycopg: Any) -> None:
     async def connected_async(cls: Any, conninfo: str = "", **options: Any) -> Any:
         return await connect_async(cls, conninfo, **await asyncio.to_thread(away, conninfo, options))
 
-    psycopg.Connection.connect = classmethod(connected)
-    psycopg.AsyncConnection.connect = classmethod(connected_async)
+    psycopg.Connection.connect = classmethod(connected)  # type: ignore[arg-type]
+    psycopg.AsyncConnection.connect = classmethod(connected_async)  # type: ignore[arg-type]
     psycopg.connect = psycopg.Connection.connect
 
 

@@ -70,19 +70,27 @@ def _numeric(host: str) -> bytes | None:
 
 def own(host: str) -> bool:
     """Whether a host is the machine itself."""
-    if host in ("", "localhost", "0.0.0.0", "::", "::1", socket.gethostname()) or host.endswith(".localhost"):  # noqa: S104
+    if host in ("", "localhost", "0.0.0.0", "::", "::1", socket.gethostname()) or host.endswith(".localhost"):
         return True
     address = _numeric(host)
     return address is not None and address.removeprefix(b"\0" * 10 + b"\xff\xff")[0] == 127 and len(address) in (4, 16)
 
 
 @functools.wraps(_getaddrinfo)
-def getaddrinfo(host: Any, port: Any, family: int = 0, type: int = 0, proto: int = 0, flags: int = 0) -> Any:  # noqa: A002
+def getaddrinfo(host: Any, port: Any, family: int = 0, type: int = 0, proto: int = 0, flags: int = 0) -> Any:
     """As the original, but that a name outside has an address."""
     name = _text(host)
-    if name is None or own(name) or _numeric(name) is not None or flags & socket.AI_NUMERICHOST or family == socket.AF_INET6:
+    if (
+        name is None
+        or own(name)
+        or _numeric(name) is not None
+        or flags & socket.AI_NUMERICHOST
+        or family == socket.AF_INET6
+    ):
         return _getaddrinfo(host, port, family, type, proto, flags)
-    return _getaddrinfo(_names.address(name.rstrip(".").lower()), port, family, type, proto, flags & ~socket.AI_ADDRCONFIG)
+    return _getaddrinfo(
+        _names.address(name.rstrip(".").lower()), port, family, type, proto, flags & ~socket.AI_ADDRCONFIG
+    )
 
 
 def gethostbyname(name: str) -> str:
@@ -174,7 +182,8 @@ def _hook_asyncio(selector_events: Any) -> None:
     async def sock_connect(self: Any, sock: Any, address: Any) -> None:
         target = _target(sock, address)
         if target is None:
-            return await original(self, sock, address)
+            await original(self, sock, address)
+            return
         await original(self, sock, _proxy(sock))
         await self.sock_sendall(sock, _request(target))
         answer = bytearray()

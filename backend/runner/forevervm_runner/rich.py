@@ -45,9 +45,9 @@ def pack(data: dict[str, Any]) -> tuple[Mimes, bool]:
     """The representations of a bundle that can be sent, and whether any had to be left out for its size."""
     packed: Mimes = []
     room, truncated = MESSAGE_LIMIT, False
-    for mime, value in data.items():
+    for name, value in data.items():
         try:
-            mime = plain_str(mime) if isinstance(mime, _str) else ""
+            mime = plain_str(name) if isinstance(name, _str) else ""
             encoded = encode(mime, value) if _is_mime(mime) else None
         except Exception:
             continue

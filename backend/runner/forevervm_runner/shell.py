@@ -40,6 +40,7 @@ class ValueHook(DisplayHook):
     shell: Any
     value: Any = NOTHING
     cell = ""
+    _: Any
 
     def __call__(self, result: Any = None) -> None:
         if result is None or self._suppressed():
@@ -113,6 +114,8 @@ class Events(EventManager):
 
 class Shell(InteractiveShell):
     """Runs one instruction at a time. No history, no files, no terminal, no prompts."""
+
+    events: Any
 
     def __init__(self, user_module: ModuleType, **_: Any) -> None:
         config = Config()

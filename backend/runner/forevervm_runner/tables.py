@@ -55,14 +55,19 @@ def _page(namespace: dict[str, Any], query: Query) -> dict[str, Any]:
     else:
         part = frame.iloc[first:last, left:right]
     columns = [
-        {"name": _text(name, CELL), "type": _text(part.dtypes.iloc[i], CELL), "number": _is_number(part.dtypes.iloc[i], pandas)}
+        {
+            "name": _text(name, CELL),
+            "type": _text(part.dtypes.iloc[i], CELL),
+            "number": _is_number(part.dtypes.iloc[i], pandas),
+        }
         for i, name in enumerate(part.columns)
     ]
     # By column: a row of several types would turn numbers into others.
     values = [list(part.iloc[:, i]) for i in range(part.shape[1])]
     cells = [_days([_cell(value, CELL, pandas) for value in column]) for column in values]
     index = [label or "" for label in _days([_text(label, CELL) for label in part.index])]
-    if sum(len(cell) for column in [*cells, index] for cell in column if cell is not None) > TEXT_LIMIT:
+    text = sum(map(len, index)) + sum(len(cell) for column in cells for cell in column if cell is not None)
+    if text > TEXT_LIMIT:
         cells = [[_cut(cell, SHORT_CELL) for cell in column] for column in cells]
         index = [label[:SHORT_CELL] for label in index]
     return {
@@ -165,7 +170,7 @@ def _is_number(dtype: Any, pandas: Any) -> bool:
 
 def _cell(value: Any, limit: int, pandas: Any) -> str | None:
     """A value as text; None where there is none."""
-    if value is None or pandas.api.types.is_scalar(value) and pandas.isna(value):
+    if value is None or (pandas.api.types.is_scalar(value) and pandas.isna(value)):
         return None
     return _text(value, limit)
 

@@ -59,9 +59,7 @@ def prepare() -> None:
         _foreign = _Foreign()
 
 
-def listing(
-    namespace: dict[str, Any], initial: frozenset[str], limit: int, tables: bool = False
-) -> tuple[Any, bool]:
+def listing(namespace: dict[str, Any], initial: frozenset[str], limit: int, tables: bool = False) -> tuple[Any, bool]:
     """The user's variables, by name, and whether that is all that can be told of them: without `tables` it may not be."""
     names = [
         (name, value)

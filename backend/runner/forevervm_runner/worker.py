@@ -55,7 +55,7 @@ def _has_children() -> bool:
 class Worker:
     """Owns the shell and the loop that executes."""
 
-    def __init__(  # noqa: PLR0917
+    def __init__(
         self, work: socket.socket, side: socket.socket, window: Window, out: SlateWriter, err: SlateWriter, null_fd: int
     ) -> None:
         self._pid = _getpid()

@@ -1,6 +1,7 @@
 """Files in and out, while anything runs."""
 
 import os
+from typing import Any
 
 from harness import Frame, Runner
 
@@ -9,7 +10,9 @@ def read(machine: Runner, path: str, offset: int = 0, length: int = 4 << 20) -> 
     return machine.ask("read_file", path=path, offset=offset, length=length)
 
 
-def write(machine: Runner, path: str, data: bytes, offset: int = 0, last: bool = True, part: str = "0" * 32, **more: object) -> Frame:
+def write(
+    machine: Runner, path: str, data: bytes, offset: int = 0, last: bool = True, part: str = "0" * 32, **more: Any
+) -> Frame:
     return machine.ask("write_file", data, path=path, part=part, offset=offset, last=last, **more)
 
 
@@ -42,7 +45,10 @@ def test_a_file_is_there_whole_or_not_at_all(machine: Runner) -> None:
     assert read(machine, "pieces/x").payload == b"before" and names(machine, "pieces") == ["x"]
     assert write(machine, "pieces/x", b"89", 8, changed=10**18).header["ok"]
     assert read(machine, "pieces/x").payload == b"0123456789" and names(machine, "pieces") == ["x"]
-    assert machine.run("s = os.stat('pieces/x'); oct(s.st_mode), s.st_mtime_ns, os.listdir('pieces')").value == f"('0o100750', {10**18}, ['x'])"
+    assert (
+        machine.run("s = os.stat('pieces/x'); oct(s.st_mode), s.st_mtime_ns, os.listdir('pieces')").value
+        == f"('0o100750', {10**18}, ['x'])"
+    )
     # The end, too, may come once more: the file has been changed by then, and stays so.
     machine.run("open('pieces/x', 'w').write('changed') and None")
     assert write(machine, "pieces/x", b"89", 8).header["result"]["size"] == 10
@@ -64,7 +70,9 @@ def test_what_broke_off_is_swept(machine: Runner) -> None:
 def test_remove_make_and_room(machine: Runner) -> None:
     assert machine.ask("make_folder", path="made/deep").header["ok"]
     write(machine, "made/deep/file", b"x")
-    machine.run("import os\nos.makedirs('aim', exist_ok=True); open('aim/kept', 'w').close(); os.symlink('../aim', 'made/link')")
+    machine.run(
+        "import os\nos.makedirs('aim', exist_ok=True); open('aim/kept', 'w').close(); os.symlink('../aim', 'made/link')"
+    )
     assert machine.ask("remove_file", path="made/link").header["ok"]
     assert machine.ask("remove_file", path="made").header["ok"]
     assert machine.run("os.path.exists('made'), os.listdir('aim')").value == "(False, ['kept'])"
@@ -130,5 +138,9 @@ def test_a_path_of_the_computer_says_where_to_put_the_file(machine: Runner) -> N
     machine.run("import os; os.makedirs('/root/inbox', exist_ok=True); open('/root/inbox/b.csv', 'w').close()")
     assert "This one is here as /root/inbox/b.csv" in machine.run("open('/home/anna/b.csv')").error
     machine.run("import shutil; shutil.rmtree('/root/inbox')")
-    for code in ("open('missing.csv')", "raise ValueError('/home/anna/b.csv')", "os.makedirs('/home/x'); open('/home/x/y')"):
+    for code in (
+        "open('missing.csv')",
+        "raise ValueError('/home/anna/b.csv')",
+        "os.makedirs('/home/x'); open('/home/x/y')",
+    ):
         assert "ForeverVM" not in machine.run(code).error

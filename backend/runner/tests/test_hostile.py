@@ -4,6 +4,7 @@ What no process survives (`os._exit`, a segmentation fault, every descriptor clo
 tells it and ends. Fork and thread bombs, a full disk and the network are bounded outside and tested there.
 """
 
+import functools
 import textwrap
 import time
 
@@ -54,7 +55,7 @@ def test_interrupt_at_every_moment(machine: Runner) -> None:
     for i in range(60):
         seq = machine.start("sum(range(200_000))" if i % 2 else "while True: pass")
         if i % 3:
-            machine.wait(lambda seq=seq: machine.first("started", seq=seq))
+            machine.wait(functools.partial(machine.first, "started", seq=seq))
         machine.interrupt(seq)
         outcome = machine.finish(seq)
         assert outcome.ok or outcome.ename == "KeyboardInterrupt"
@@ -137,7 +138,9 @@ def test_signals_are_put_right_for_the_next_instruction(start, code: str) -> Non
     machine.run("import signal, time\n" + code)
     stubborn = "n = 0\nprint('in')\nwhile n < 3:\n    try: time.sleep(600)\n    except KeyboardInterrupt: n += 1\nraise KeyboardInterrupt"
     assert interrupted(machine, stubborn, presses=12).ename == "KeyboardInterrupt"
-    assert machine.run("0 <= n <= 3").value == "True", "an interrupt that comes twice may fall outside of the loop's try"
+    assert machine.run("0 <= n <= 3").value == "True", (
+        "an interrupt that comes twice may fall outside of the loop's try"
+    )
 
 
 def test_interrupt_spares_processes_of_earlier_instructions(machine: Runner) -> None:
@@ -150,7 +153,9 @@ def test_interrupt_spares_processes_of_earlier_instructions(machine: Runner) -> 
 def test_interrupt_ends_a_crowd(start) -> None:  # type: ignore[no-untyped-def]
     """More processes than code that means well starts are ended with the instruction that was interrupted."""
     runner = start()
-    code = "import os, subprocess\nfor _ in range(40): subprocess.Popen(['sleep', '600'])\nprint('in')\nwhile True: pass"
+    code = (
+        "import os, subprocess\nfor _ in range(40): subprocess.Popen(['sleep', '600'])\nprint('in')\nwhile True: pass"
+    )
     assert interrupted(runner, code).ename == "KeyboardInterrupt"
     left = "sum(b'sleep' in open(f'/proc/{p}/cmdline', 'rb').read() for p in os.listdir('/proc') if p.isdigit())"
     deadline = time.monotonic() + 30

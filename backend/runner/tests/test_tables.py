@@ -23,18 +23,32 @@ def first(page: Any) -> list[str | None]:
 
 
 def test_a_page_is_what_was_asked_for(machine: Runner) -> None:
-    machine.run(FRAME + "many = pd.DataFrame(np.arange(300_000).reshape(1000, 300))\nseries = frame['n']\narray = np.zeros((3, 2))")
+    machine.run(
+        FRAME
+        + "many = pd.DataFrame(np.arange(300_000).reshape(1000, 300))\nseries = frame['n']\narray = np.zeros((3, 2))"
+    )
     page = table(machine, "frame")
     assert (page["rows"], page["matching"], page["width"], page["index"]) == (4, 4, 4, ["w", "x", "y", "z"])
-    assert [(c["name"], c["number"]) for c in page["columns"]] == [("n", True), ("word", False), ("day", False), ("flag", False)]
-    assert page["cells"][0] == ["3.0", "b", "2024-01-01", "True"] and page["cells"][2][1] is None and page["cells"][3][0] is None
+    assert [(c["name"], c["number"]) for c in page["columns"]] == [
+        ("n", True),
+        ("word", False),
+        ("day", False),
+        ("flag", False),
+    ]
+    assert (
+        page["cells"][0] == ["3.0", "b", "2024-01-01", "True"]
+        and page["cells"][2][1] is None
+        and page["cells"][3][0] is None
+    )
     page = table(machine, "many", offset=995, limit=500, first_column=280, columns=500)
     assert (page["rows"], page["width"], page["first_column"], len(page["columns"])) == (1000, 300, 280, 20)
     assert len(page["cells"]) == 5 and page["cells"][0][0] == str(995 * 300 + 280)
     page = table(machine, "many", limit=10**9, columns=10**9)
     assert (len(page["cells"]), len(page["columns"])) == (200, 50)
     assert table(machine, "many", offset=10**9)["cells"] == []
-    assert first(table(machine, "series")) == ["3.0", "1.0", "2.0", None] and first(table(machine, "array")) == ["0.0"] * 3
+    assert (
+        first(table(machine, "series")) == ["3.0", "1.0", "2.0", None] and first(table(machine, "array")) == ["0.0"] * 3
+    )
 
 
 def test_sorting_and_filtering(machine: Runner) -> None:
@@ -45,13 +59,22 @@ def test_sorting_and_filtering(machine: Runner) -> None:
     assert len(table(machine, "mixed", sort={"column": 0})["cells"]) == 4
 
     def found(column: int, test: str, value: str, **more: Any) -> list[str]:
-        return table(machine, "frame", filters=[{"column": column, "test": test, "value": value}], **more)["index"]  # type: ignore[no-any-return]
+        return table(machine, "frame", filters=[{"column": column, "test": test, "value": value}], **more)["index"]
 
     assert found(0, "ge", "2") == ["w", "y"] and found(0, "eq", "1.0") == ["x"]
-    assert found(1, "contains", "a") == ["x"] and found(1, "contains", "=1") == ["z"] and found(1, "contains", ".*") == []
-    assert found(2, "lt", "2024-01-02") == ["w"] and found(3, "eq", "true") == ["w", "y"] and found(-1, "eq", "y") == ["y"]
+    assert (
+        found(1, "contains", "a") == ["x"] and found(1, "contains", "=1") == ["z"] and found(1, "contains", ".*") == []
+    )
+    assert (
+        found(2, "lt", "2024-01-02") == ["w"] and found(3, "eq", "true") == ["w", "y"] and found(-1, "eq", "y") == ["y"]
+    )
     assert found(0, "ge", "1", sort={"column": 0}) == ["x", "y", "w"]
-    page = table(machine, "frame", filters=[{"column": 0, "test": "ge", "value": "1"}, {"column": 3, "test": "eq", "value": "true"}], limit=1)
+    page = table(
+        machine,
+        "frame",
+        filters=[{"column": 0, "test": "ge", "value": "1"}, {"column": 3, "test": "eq", "value": "true"}],
+        limit=1,
+    )
     assert (page["matching"], page["rows"], page["index"]) == (2, 4, ["w"])
 
 
@@ -84,7 +107,9 @@ def test_hostile_cells_are_bounded_and_change_nothing(machine: Runner) -> None:
 
 
 def test_an_interrupt_does_not_wait_for_a_table(machine: Runner) -> None:
-    machine.run("import pandas as pd, time\nclass Slow:\n    def __str__(self): time.sleep(60)\nslow = pd.DataFrame({'s': [Slow()]})")
+    machine.run(
+        "import pandas as pd, time\nclass Slow:\n    def __str__(self): time.sleep(60)\nslow = pd.DataFrame({'s': [Slow()]})"
+    )
     seq = machine.start("while True: pass")
     machine.wait(lambda: machine.first("started", seq=seq))
     machine.send({"type": "table", "id": 77}, json.dumps({"name": "slow"}).encode())

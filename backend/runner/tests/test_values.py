@@ -198,7 +198,9 @@ def test_display_keeps_within_the_protocol(machine: Runner, code: str) -> None:
 
 
 def test_names_of_representations(machine: Runner) -> None:
-    shown = machine.run("display({'': 'x', 'text/html; charset=utf-8': '<b>', 'a\\x7f': 'x'}, raw=True)").of("display")[0]
+    shown = machine.run("display({'': 'x', 'text/html; charset=utf-8': '<b>', 'a\\x7f': 'x'}, raw=True)").of("display")[
+        0
+    ]
     assert shown.mimes == {"text/html; charset=utf-8": b"<b>"}
     shown = machine.run("display('x', metadata={'width': float('nan'), 'k': 1})").of("display")[0]
     assert shown.header["metadata"] == {}
