@@ -67,6 +67,9 @@ def test_variables(machine: Runner) -> None:
         "_private = 1\ntext = 'x' * 10_000\nnothing = None\nempty = set()\none = (1,)\nbig = 10 ** 10_000\n"
     )
     found = variables(machine)
+    deadline = time.monotonic() + 30
+    while found["frame"]["shape"] is None and time.monotonic() < deadline:  # a busy computer has no time for it
+        found = variables(machine)
     assert found["number"] | {"bytes": 0} == {
         "name": "number", "type": "int", "kind": "value", "length": None, "shape": None, "dtype": None, "bytes": 0, "preview": "41",
     }  # fmt: skip
