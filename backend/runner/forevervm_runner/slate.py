@@ -9,7 +9,7 @@ code and subprocesses write to descriptor 1 behind Python's back, and their byte
   where the plug stands, and drains the pipe, which lets the others write behind it.
 
 The marks `GUARD` (the pipe is plugged and untouched: text may go to memory) and `READING` (the relay is draining: it
-may not) are looked at before and after each write to memory. If the relay came in between, a *seal* is written into
+may not) are looked at after each write to memory. If the relay has come since the pipe was plugged, a *seal* is written into
 the pipe: text up to here comes before whatever follows. So text in memory always has a plug or a seal in the pipe
 before anything that is written later.
 
@@ -20,7 +20,6 @@ import io
 import mmap
 import os
 import select
-import sys
 import threading
 import time
 from typing import Any
@@ -36,16 +35,12 @@ BURST_SECONDS = 0.01
 # With fewer cells than this the pipe was as good as full before.
 PLUG_CELLS = 64
 RESIDUE_SECONDS = 0.2
-# A lock that nobody says to hold is as long on its way to its next holder at most.
-UNLOCK_SECONDS = 0.1
 
 _HEAD, _TAIL, _DIRECT, _GUARD, _READING, _SHARED, _RESIDUE, _RING = 0, 8, 16, 24, 25, 26, 27, 64
-SIZE = _RING + RING_BYTES
+SIZE = _END = _RING + RING_BYTES
 _from_bytes, _to_bytes = int.from_bytes, int.to_bytes
-# Both marks in one look: their two bytes as a number, and what it is while text may go to memory.
-_MARKS, _PLUGGED = _GUARD // 2, _from_bytes(bytes([1, 0]), sys.byteorder)
 
-_write, _fstat, _monotonic = os.write, os.fstat, time.monotonic
+_write, _fstat, _getppid, _monotonic = os.write, os.fstat, os.getppid, time.monotonic
 _Lock, _get_ident = threading.Lock, threading.get_ident
 _poll, _POLLOUT = select.poll, select.POLLOUT
 _memoryview, _len, _min = memoryview, len, min
@@ -66,23 +61,29 @@ class Board:
 class SlateWriter(io.RawIOBase):
     """The worker's side: a raw stream on descriptor `fd`, whose pipe's write end is also `pipe_fd`."""
 
+    # What `write` looks at for each line; slots are found sooner than other attributes.
+    __slots__ = ("_at", "_lap", "_limit", "_memory", "_words")
+
     def __init__(self, board: Board, fd: int, pipe_fd: int, name: str) -> None:
         self.name = name
         self.mode = "wb"
         self._fd, self.pipe_fd = fd, pipe_fd
+        # Where in the memory the next text goes, what that lacks to be its position in all the text, and how far it may go. No text may
+        # be put there, and the limit is 0, unless the pipe is plugged, for all that the worker knows.
+        self._at, self._lap, self._limit = _RING, -_RING, 0
         self._use(board.memory)
         self._seal_bytes, self._plug_bytes = board.seal, board.plug * (PIPE_BYTES // CELL)
         info = _fstat(pipe_fd)
         self._identity = info.st_dev, info.st_ino
         # An own description of the pipe: that it does not block must not be seen through descriptor 1.
         self._plug_fd = hidden(os.open(f"/proc/self/fd/{pipe_fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC))
-        self._head = self._tail = self._direct = 0
-        self._window = 0.0
+        self._direct = 0
+        self._plugged = self._window = 0.0
         self._writes = 0
         self._alone = True
         # Not an RLock: that looks at the clock, which for the first second after a restore is a system call.
         self._lock = _Lock()
-        self._owner = 0  # the thread that is in `write`
+        self._inside: set[int] = set()  # the threads that hold it or wait for it
 
     def writable(self) -> bool:
         return True
@@ -97,52 +98,76 @@ class SlateWriter(io.RawIOBase):
         """Descriptors 1 and 2 are not Python's to close."""
 
     def write(self, data: Any) -> int:
-        """Writes everything, and returns how much that was. `print` calls it twice for a line, so every step counts."""
-        if data.__class__ is not bytes:
-            data = bytes(data)
-        me = _get_ident()
-        if self._owner == me:
-            # A signal handler or an object's finalizer prints while the same thread is in here.
-            return self._write_straight(data)
-        with self._lock:
-            self._owner = me
-            try:
-                marks = self._marks
-                if marks[_MARKS] != _PLUGGED and not (self._in_burst() and self._plug() and marks[_MARKS] == _PLUGGED):
-                    return self._write_straight(data)
-                head, size = self._head, _len(data)
-                at, end = head % RING_BYTES, head + size
-                if at + size <= RING_BYTES and end - self._tail <= RING_BYTES:
-                    self._memory[_RING + at : _RING + at + size] = data
-                    self._words[0] = self._head = end
-                elif not self._keep(data, size):
-                    return self._write_straight(data)
-                if marks[_MARKS] != _PLUGGED:
-                    self._write_straight(self._seal_bytes + _to_bytes(self._head, 8, "little"))
-                return size
-            finally:
-                self._owner = 0
+        """Writes everything, and returns how much that was. `print` calls it twice for a line, so every step counts.
+
+        While the text is put into the memory nothing is called, and it is one line: so neither another thread nor a signal handler, a
+        finalizer or a trace function comes in between, as CPython lets them in at calls, at loops and at new lines. That needs no lock.
+        """
+        if data.__class__ is bytes:
+            size, memory = _len(data), self._memory
+            # fmt: off
+            if (end := (at := self._at) + size) <= self._limit: memory[at:end] = data; self._at = end; self._words[0] = end + self._lap  # noqa: E701, E702
+            else: return self._write_with_care(data)  # noqa: E701
+            # fmt: on
+            if not memory[_GUARD] or memory[_READING]:
+                self._seal()
+            return size
+        return self._write_with_care(bytes(memoryview(data)))
 
     def in_forked_child(self) -> None:
         """A forked copy of the process may not use the memory: its text would mix with the worker's."""
         self._alone = False
-        self._owner = 0
-        self._lock = _Lock()
+        self._limit = 0
+        self._lock, self._inside = _Lock(), set()
         self._use(mmap.mmap(-1, SIZE))
 
     def _use(self, memory: mmap.mmap) -> None:
-        self._memory = memory
-        self._words, self._marks = memoryview(memory)[:_DIRECT].cast("Q"), memoryview(memory)[:_RING].cast("H")
+        self._memory, self._words = memory, memoryview(memory)[:_DIRECT].cast("Q")
 
     def unlock(self) -> None:
         """After an instruction, by its thread: an interrupt may have hit between taking the lock and letting it go."""
-        if not self._lock.locked():
-            return
-        if self._lock.acquire(timeout=UNLOCK_SECONDS):
-            self._lock.release()
-        elif self._owner in (0, _get_ident()):
-            self._owner = 0
+        self._inside.discard(_get_ident())
+        if not self._inside and self._lock.locked():
             self._lock = _Lock()
+
+    def _write_with_care(self, data: bytes) -> int:
+        """`write` where the text is not just put behind the one before."""
+        me = _get_ident()
+        if me in self._inside:
+            # A signal handler, a finalizer or a trace function prints while the same thread is in here.
+            return self._write_straight(data)
+        self._inside.add(me)
+        try:
+            with self._lock:
+                plugged, self._limit = self._limit > 0, 0  # the others wait for the lock
+                if not (plugged or (self._in_burst() and self._plug())) or not self._keep(data):
+                    return self._write_straight(data)
+                if self._memory[_GUARD] and not self._memory[_READING]:
+                    self._limit = _min(_END, self._at + RING_BYTES - self._kept)
+                else:
+                    self._write_seal()
+                return _len(data)
+        finally:
+            self._inside.discard(me)
+
+    def _seal(self) -> None:
+        """Tells the place of the text that was put into the memory while the relay came and drained the pipe."""
+        me = _get_ident()
+        if me in self._inside:
+            self._write_seal()
+            return
+        self._inside.add(me)
+        try:
+            with self._lock:
+                self._limit, now = 0, _monotonic()
+                if now - self._plugged <= 2 * BURST_SECONDS:
+                    self._window, self._writes = now, BURST_WRITES  # the burst goes on
+                self._write_seal()
+        finally:
+            self._inside.discard(me)
+
+    def _write_seal(self) -> None:
+        self._write_all(self._seal_bytes + _to_bytes(self._at + self._lap, 8, "little"))
 
     def _in_burst(self) -> bool:
         now = _monotonic()
@@ -156,6 +181,8 @@ class SlateWriter(io.RawIOBase):
         memory = self._memory
         if memory[_READING]:
             return False
+        if memory[_GUARD]:
+            return True  # it has been, and who did it was interrupted
         try:
             info = _fstat(self._fd)
             if (info.st_dev, info.st_ino) != self._identity:
@@ -168,25 +195,30 @@ class SlateWriter(io.RawIOBase):
         # All that fitted in one piece: the pipe is full. It need not have ended with a whole cell.
         memory[_RESIDUE] = written % CELL
         if written >= PLUG_CELLS * CELL:
+            self._plugged = _monotonic()
             return True
         memory[_GUARD] = 0
         return False
 
-    def _keep(self, data: bytes, size: int) -> bool:
+    @property
+    def _kept(self) -> int:
+        """How much of the memory the relay has not taken."""
+        return self._at + self._lap - _from_bytes(self._memory[_TAIL : _TAIL + 8], "little")
+
+    def _keep(self, data: bytes) -> bool:
         """Puts a text into the memory, if it has room."""
-        memory, head = self._memory, self._head
-        if head + size - self._tail > RING_BYTES:
-            self._tail = _from_bytes(memory[_TAIL : _TAIL + 8], "little")
-            if head + size - self._tail > RING_BYTES:
-                return False
-        at = head % RING_BYTES
-        first = RING_BYTES - at
+        memory, at, size = self._memory, self._at, _len(data)
+        if size > RING_BYTES - self._kept:
+            return False
+        first = _END - at
         if size <= first:
-            memory[_RING + at : _RING + at + size] = data
+            memory[at : at + size] = data
+            self._at = at + size
         else:
-            memory[_RING + at : _RING + RING_BYTES] = data[:first]
+            memory[at:_END] = data[:first]
             memory[_RING : _RING + size - first] = data[first:]
-        self._words[0] = self._head = head + size
+            self._at, self._lap = _RING + size - first, self._lap + RING_BYTES
+        self._words[0] = self._at + self._lap
         return True
 
     def _write_straight(self, data: bytes) -> int:
@@ -212,21 +244,19 @@ class SlateReader:
     def __init__(self, board: Board) -> None:
         self._memory = board.memory
         self._plug, self._seal = board.plug, board.seal
-        self._tail = 0
+        self._most_of_plug = board.plug * (PIPE_BYTES // CELL - 1 - PLUG_CELLS)
+        self._tail = self._begun = 0
         self._carry = b""
         self._others = self._most = 0
         self._taken = 0
-
-    @property
-    def guarded(self) -> bool:
-        """Whether the worker is writing to the memory, so that the pipe should be left alone for a moment."""
-        return bool(self._memory[_GUARD])
 
     def begin(self) -> None:
         """Before the first read of a draining."""
         memory = self._memory
         memory[_READING] = 1
         memory[_GUARD] = 0
+        _getppid()  # any system call: after it the worker has seen the marks, and what it put there before is seen here
+        self._begun = self._head
 
     def end(self) -> bytes:
         """The pipe was seen empty. Returns what was held back as the possible beginning of a marker."""
@@ -240,8 +270,7 @@ class SlateReader:
     def weave(self, data: bytes) -> bytes:
         """The user's bytes in what was read: plugs and seals taken out, the memory's text put in their place.
 
-        At a plug that is all text there is: none is added while the relay drains, but perhaps by one write that was
-        under way, and that belongs here too.
+        At a plug that is what was there when the draining began: what has come since has a seal.
         """
         if self._carry:
             data, self._carry = self._carry + data, b""
@@ -251,7 +280,7 @@ class SlateReader:
             plug, seal = data.find(self._plug, start), data.find(self._seal, start)
             if plug >= 0 and not 0 <= seal < plug:
                 parts.append(data[start:plug])
-                parts.append(self._take(None))
+                parts.append(self._take(self._begun))
                 start = self._plug_end(data, plug)
             elif 0 <= seal <= len(data) - CELL:
                 parts.append(data[start:seal])
@@ -277,6 +306,8 @@ class SlateReader:
     def _plug_end(self, data: bytes, start: int) -> int:
         """Where the plug that begins at `start` ends."""
         cell, end = self._plug, start + CELL
+        if data.startswith(self._most_of_plug, end):
+            end += _len(self._most_of_plug)
         while data.startswith(cell, end):
             end += CELL
         # A plug ends with as much of a cell as had room. The worker notes how much, right after writing it.
@@ -298,12 +329,13 @@ class SlateReader:
         """Tells the worker to write straight into the pipe (or that it need not any more)."""
         self._memory[_SHARED] = int(shared)
 
-    def _take(self, until: int | None) -> bytes:
-        """The text in the memory, all or up to a position."""
-        memory = self._memory
-        head = _from_bytes(memory[_HEAD : _HEAD + 8], "little")
-        if until is not None:
-            head = _min(head, until)
+    @property
+    def _head(self) -> int:
+        return _from_bytes(self._memory[_HEAD : _HEAD + 8], "little")
+
+    def _take(self, until: int) -> bytes:
+        """The text in the memory up to a position."""
+        memory, head = self._memory, _min(self._head, until)
         size = head - self._tail
         if not 0 < size <= RING_BYTES:
             return b""  # nothing, or the user's code has written into this memory

@@ -1,5 +1,6 @@
 """Output: from whom it comes, in what order, how soon, and how much of it is held."""
 
+import re
 import time
 
 import pytest
@@ -112,6 +113,40 @@ count
     outcome = machine.run(code)
     assert outcome.out.count("tick") == int(outcome.value or 0)
     assert "".join(outcome.out.split()).replace("tick", "") == "".join(map(str, range(50000)))
+
+
+def test_printing_threads_that_change_all_the_time(machine: Runner) -> None:
+    code = """
+import sys, threading
+usual = sys.getswitchinterval()
+sys.setswitchinterval(1e-6)
+def thread(name):
+    for i in range(20000): print(name + str(i) + name + chr(10), end='')
+threads = [threading.Thread(target=thread, args=(name,)) for name in 'abcd']
+for t in threads: t.start()
+for t in threads: t.join()
+sys.setswitchinterval(usual)
+"""
+    lines = machine.run(code).out.splitlines()
+    for name in "abcd":
+        assert [line for line in lines if line.startswith(name)] == [f"{name}{i}{name}" for i in range(20000)]
+
+
+def test_printing_while_a_trace_function_prints(machine: Runner) -> None:
+    """It is called at each line of Python, those of the stream's own `write` too."""
+    code = """
+import sys
+def trace(frame, event, argument):
+    if event == 'line': print('<', frame.f_lineno, '>', sep='', end='')
+    return trace
+def work():
+    for i in range(3000): print('[', i, ']', sep='', end='')
+sys.settrace(trace)
+work()
+sys.settrace(None)
+"""
+    out = re.sub(r"<\d+>", "", machine.run(code).out)
+    assert out == "".join(f"[{i}]" for i in range(3000))
 
 
 def test_c_stdio_is_flushed_before_the_result(machine: Runner) -> None:
