@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -243,13 +244,9 @@ type socket struct {
 // read reads until the end.
 func (s *socket) read() {
 	defer close(s.broken)
+	var data bytes.Buffer // of every message, as most are one line
 	for {
-		// Not under the context of one call: that would close the socket with it.
-		_, data, err := s.conn.Read(context.Background())
-		var message wire.FromServer
-		if err == nil {
-			message, err = wire.Decode(data)
-		}
+		message, err := s.next(&data)
 		if err != nil {
 			s.err = err
 			_ = s.conn.CloseNow() // it is of no use any more
@@ -265,6 +262,25 @@ func (s *socket) read() {
 }
 
 var errClosed = errors.New("the socket was closed")
+
+// next reads a message by way of data.
+func (s *socket) next(data *bytes.Buffer) (wire.FromServer, error) {
+	// Not under the context of one call: that would close the socket with it.
+	_, r, err := s.conn.Reader(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	if data.Reset(); data.Cap() > keptBytes {
+		*data = bytes.Buffer{}
+	}
+	if _, err := data.ReadFrom(r); err != nil {
+		return nil, err
+	}
+	return wire.Decode(data.Bytes())
+}
+
+// keptBytes is how long a message may be whose memory an idle socket keeps for the next.
+const keptBytes = 64 << 10
 
 func (s *socket) isBroken() bool {
 	select {

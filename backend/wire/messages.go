@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strconv"
 )
 
 // Types of messages. The Rust SDK stops reading at any other.
@@ -75,7 +73,7 @@ func (Message) messageType() string      { return TypeMessage }
 // Encode writes a message as one JSON object, its type first, without a newline.
 func Encode(m FromServer) ([]byte, error) {
 	if out, ok := m.(Output); ok && isPlain(out.Chunk.Stream) && isPlain(out.Chunk.Data) {
-		return out.appendPlain(nil), nil
+		return encodePlain(out), nil
 	}
 	fields, err := marshal(m)
 	if err != nil {
@@ -89,32 +87,11 @@ func Encode(m FromServer) ([]byte, error) {
 	return append(out, fields[1:]...), nil
 }
 
-// appendPlain is Encode for text that JSON writes as it is. Lines come by the hundred thousand, and nearly all are plain.
-func (o Output) appendPlain(to []byte) []byte {
-	to = slices.Grow(to, 96+len(o.Chunk.Data))
-	to = append(to, `{"type":"output","instruction_id":`...)
-	to = strconv.AppendInt(to, int64(o.InstructionID), 10)
-	to = append(to, `,"chunk":{"stream":"`...)
-	to = append(to, o.Chunk.Stream...)
-	to = append(to, `","data":"`...)
-	to = append(to, o.Chunk.Data...)
-	to = append(to, `","seq":`...)
-	to = strconv.AppendInt(to, int64(o.Chunk.Seq), 10)
-	return append(to, "}}"...)
-}
-
-// isPlain says whether JSON writes text as it is.
-func isPlain(text string) bool {
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
-			return false
-		}
-	}
-	return true
-}
-
 // Decode reads a message from a server. An unknown type is an error.
 func Decode(data []byte) (FromServer, error) {
+	if out, ok := decodePlain(data); ok {
+		return out, nil
+	}
 	var head struct {
 		Type string `json:"type"`
 	}

@@ -219,3 +219,43 @@ func FuzzEncodeOutput(f *testing.F) {
 		}
 	})
 }
+
+// And it is read by hand: what it says must be what encoding/json reads, and what that refuses must be refused.
+func FuzzDecodeOutput(f *testing.F) {
+	for _, message := range []string{
+		`{"type":"output","instruction_id":3,"chunk":{"stream":"stdout","data":"plain","seq":12}}`,
+		`{"type":"output","instruction_id":3,"chunk":{"stream":"stdout","data":"a \"b\" \u00e9","seq":12}}`,
+		`{"type":"output","instruction_id":3,"chunk":{"stream":"stderr","data":"\",\"seq\":1}}","seq":12}}`,
+		`{"type":"output","instruction_id":03,"chunk":{"stream":"stdout","data":"","seq":12}}`,
+		`{"type":"output","instruction_id":-3,"chunk":{"stream":"stdout","data":"","seq":+12}}`,
+		`{"type":"output","instruction_id":3,"chunk":{"stream":"other","data":"","seq":1}} `,
+		`x{"type":"output","instruction_id":3,"chunk":{"stream":"stdout","data":"","seq":1}}`,
+		`{"type":"output","instruction_id":3,"chunk":{"stream":"stdout","data":"","seq":1}},"data":"","seq":2}}`,
+		`{"type":"output","chunk":{"seq":2,"data":"other order","stream":"stdout"},"instruction_id":1}`,
+	} {
+		f.Add([]byte(message))
+	}
+	f.Fuzz(func(t *testing.T, message []byte) {
+		var want struct {
+			Type string `json:"type"`
+			wire.Output
+		}
+		failed := json.Unmarshal(message, &want)
+		got, err := wire.Decode(message)
+		if (err != nil) != (failed != nil) && (failed != nil || want.Type == wire.TypeOutput) {
+			t.Fatalf("%q: error %v, of encoding/json %v", message, err, failed)
+		}
+		if out, ok := got.(wire.Output); err == nil && ok && out != want.Output {
+			t.Errorf("%q was read as %+v, want %+v", message, out, want.Output)
+		}
+	})
+}
+
+func BenchmarkDecodeOutput(b *testing.B) {
+	message := []byte(`{"type":"output","instruction_id":3,"chunk":{"stream":"stdout","data":"12345","seq":12345}}`)
+	for b.Loop() {
+		if _, err := wire.Decode(message); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -6,16 +6,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"text/tabwriter"
 	"time"
 
-	"github.com/coder/websocket"
+	"github.com/forevervm/desktop/backend/client"
+	"github.com/forevervm/desktop/backend/wire"
 )
 
 // step is one thing that both sides do. The first one opens the session. Repeat: the median of so many counts.
@@ -34,7 +34,7 @@ var steps = []step{
 	{"a plot", plot, 5},
 }
 
-// compare takes turns: ForeverVM through its public WebSocket with a Go client, Jupyter through its own client.
+// compare takes turns: ForeverVM through its public WebSocket with its Go SDK, Jupyter through its own client.
 func compare(out *tabwriter.Writer, d *daemon, root string, rounds int) error {
 	ours, theirs := map[string][]float64{}, map[string][]float64{}
 	for range rounds {
@@ -58,21 +58,21 @@ func compare(out *tabwriter.Writer, d *daemon, root string, rounds int) error {
 
 // foreverVM does one round on a new machine.
 func foreverVM(d *daemon, record map[string][]float64) error {
-	ctx := context.Background()
-	var socket *websocket.Conn
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	var repl *client.Repl
 	for _, s := range steps {
 		var times []float64
 		for range s.Repeat {
 			begin := time.Now()
-			if socket == nil {
+			if repl == nil {
 				var err error
-				if socket, err = dial(ctx, d, "new"); err != nil {
+				if repl, err = dial(ctx, d, ""); err != nil {
 					return err
 				}
-				defer socket.CloseNow() //nolint:errcheck // measured by now
-				defer time.AfterFunc(5*time.Minute, func() { _ = socket.CloseNow() }).Stop()
+				defer repl.Close() //nolint:errcheck // measured by now
 			}
-			if err := runCode(ctx, socket, s.Code); err != nil {
+			if err := runCode(ctx, repl, s.Code); err != nil {
 				return fmt.Errorf("%s: %w", s.Name, err)
 			}
 			times = append(times, since(begin))
@@ -82,54 +82,19 @@ func foreverVM(d *daemon, record map[string][]float64) error {
 	return nil
 }
 
-// dial opens a socket to a machine, or to a new one.
-func dial(ctx context.Context, d *daemon, machine string) (*websocket.Conn, error) {
-	socket, _, err := websocket.Dial(ctx, strings.Replace(d.url, "http", "ws", 1)+"/v1/machine/"+machine+"/repl", //nolint:bodyclose // the library's
-		&websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + d.token}}})
-	if err != nil {
-		return nil, err
-	}
-	socket.SetReadLimit(16 << 20)
-	_, _, err = socket.Read(ctx) // connected
-	return socket, err
+// dial opens a socket to a machine; "" makes a new one.
+func dial(ctx context.Context, d *daemon, machine string) (*client.Repl, error) {
+	return client.New(d.url, d.token, client.Options{Name: "bench"}).Wire().Repl(ctx, machine)
 }
 
-// runCode runs code and takes in, decoded, all that it puts out.
-func runCode(ctx context.Context, socket *websocket.Conn, code string) error {
-	b, err := json.Marshal(map[string]any{
-		"type": "exec", "request_id": 1, "instruction": map[string]any{"code": code, "timeout_seconds": 600},
-	})
-	if err != nil {
-		return err
+// runCode runs code and takes in all that it puts out.
+func runCode(ctx context.Context, repl *client.Repl, code string) error {
+	in := wire.Instruction{Code: code, TimeoutSeconds: new(600.0)}
+	_, result, err := repl.Exec(ctx, in, func(wire.Chunk) error { return nil })
+	if err == nil && result.Error != nil {
+		err = errors.New(*result.Error)
 	}
-	if err := socket.Write(ctx, websocket.MessageText, b); err != nil {
-		return err
-	}
-	var message bytes.Buffer
-	for {
-		_, r, err := socket.Reader(ctx)
-		if err != nil {
-			return err
-		}
-		message.Reset()
-		if _, err := message.ReadFrom(r); err != nil {
-			return err
-		}
-		var m struct {
-			Type   string
-			Chunk  struct{ Data string }
-			Result struct{ Error *string }
-		}
-		if err := json.Unmarshal(message.Bytes(), &m); err != nil {
-			return err
-		}
-		if m.Type == "result" {
-			if m.Result.Error != nil {
-				return fmt.Errorf("%s", *m.Result.Error)
-			}
-			return nil
-		}
-	}
+	return err
 }
 
 // jupyterRound runs jupyter.py in the unpacked image, as an ordinary program on this machine's kernel.

@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/coder/websocket"
+	"github.com/forevervm/desktop/backend/client"
 )
 
 // throughDaemon measures what it costs to reach a machine of the hosted service through this computer's daemon, in the two ways in which the SDKs
@@ -42,7 +42,7 @@ func throughDaemon(out *tabwriter.Writer, bin string) error {
 		if err := ends[i].dial(); err != nil {
 			return err
 		}
-		defer ends[i].socket.CloseNow() //nolint:errcheck // measured by then
+		defer ends[i].repl.Close() //nolint:errcheck // measured by then
 	}
 	fmt.Fprintln(out, "a trivial instruction on a hosted machine, medians\tasked of the service itself\tthrough the daemon, more\taim")
 	for _, way := range []struct {
@@ -72,11 +72,11 @@ func throughDaemon(out *tabwriter.Writer, bin string) error {
 type end struct {
 	d       *daemon
 	machine string
-	socket  *websocket.Conn
+	repl    *client.Repl
 }
 
 func (e *end) dial() (err error) {
-	e.socket, err = dial(context.Background(), e.d, e.machine)
+	e.repl, err = dial(context.Background(), e.d, e.machine)
 	return err
 }
 
@@ -101,4 +101,4 @@ func (e *end) calls() error {
 	return nil
 }
 
-func (e *end) message() error { return runCode(context.Background(), e.socket, "1") }
+func (e *end) message() error { return runCode(context.Background(), e.repl, "1") }
