@@ -164,6 +164,9 @@ func alone(out *tabwriter.Writer, d *daemon) error {
 		}
 		checkpoints, pauses = append(checkpoints, since(begin)), append(pauses, c.PauseMS/1000)
 	}
+	if err := d.rests(); err != nil { // those are still being looked through
+		return err
+	}
 	begin := time.Now()
 	for range 20 {
 		var m struct{ Name string }
