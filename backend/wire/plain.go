@@ -32,8 +32,11 @@ func encodePlain(o Output) []byte {
 
 // decodePlain is Decode for what encodePlain writes. Anything else, wrong or only written in another way, it leaves to JSON.
 func decodePlain(message []byte) (out Output, ok bool) {
-	r := plainReader{rest: message}
-	r.rest, r.ok = bytes.CutPrefix(message, []byte(plainID))
+	rest, ok := bytes.CutPrefix(message, []byte(plainID))
+	if !ok {
+		return Output{}, false
+	}
+	r := plainReader{rest, true}
 	out.InstructionID = r.number(plainStream)
 	out.Chunk.Stream = streamName(r.until(plainData))
 	text := r.until(plainSeq)

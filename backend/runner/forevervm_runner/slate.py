@@ -9,7 +9,7 @@ code and subprocesses write to descriptor 1 behind Python's back, and their byte
   where the plug stands, and drains the pipe, which lets the others write behind it.
 
 The marks `GUARD` (the pipe is plugged and untouched: text may go to memory) and `READING` (the relay is draining: it
-may not) are looked at after each write to memory. If the relay has come since the pipe was plugged, a *seal* is written into
+may not) are looked at before and after each write to memory. If the relay came in between, a *seal* is written into
 the pipe: text up to here comes before whatever follows. So text in memory always has a plug or a seal in the pipe
 before anything that is written later.
 
@@ -69,7 +69,7 @@ class SlateWriter(io.RawIOBase):
         self.mode = "wb"
         self._fd, self.pipe_fd = fd, pipe_fd
         # Where in the memory the next text goes, what that lacks to be its position in all the text, and how far it may go. No text may
-        # be put there, and the limit is 0, unless the pipe is plugged, for all that the worker knows.
+        # be put there, and the limit is 0, unless the worker has plugged the pipe.
         self._at, self._lap, self._limit = _RING, -_RING, 0
         self._use(board.memory)
         self._seal_bytes, self._plug_bytes = board.seal, board.plug * (PIPE_BYTES // CELL)
@@ -106,7 +106,7 @@ class SlateWriter(io.RawIOBase):
         if data.__class__ is bytes:
             size, memory = _len(data), self._memory
             # fmt: off
-            if (end := (at := self._at) + size) <= self._limit: memory[at:end] = data; self._at = end; self._words[0] = end + self._lap  # noqa: E701, E702
+            if (end := (at := self._at) + size) <= self._limit and memory[_GUARD] and not memory[_READING]: memory[at:end] = data; self._at = end; self._words[0] = end + self._lap  # noqa: E501, E701, E702
             else: return self._write_with_care(data)  # noqa: E701
             # fmt: on
             if not memory[_GUARD] or memory[_READING]:
@@ -139,8 +139,8 @@ class SlateWriter(io.RawIOBase):
         self._inside.add(me)
         try:
             with self._lock:
-                plugged, self._limit = self._limit > 0, 0  # the others wait for the lock
-                if not (plugged or (self._in_burst() and self._plug())) or not self._keep(data):
+                self._limit = 0  # the others wait for the lock
+                if not (self._in_burst() and self._plug() and self._keep(data)):
                     return self._write_straight(data)
                 if self._memory[_GUARD] and not self._memory[_READING]:
                     self._limit = _min(_END, self._at + RING_BYTES - self._kept)
@@ -159,9 +159,7 @@ class SlateWriter(io.RawIOBase):
         self._inside.add(me)
         try:
             with self._lock:
-                self._limit, now = 0, _monotonic()
-                if now - self._plugged <= 2 * BURST_SECONDS:
-                    self._window, self._writes = now, BURST_WRITES  # the burst goes on
+                self._limit = 0
                 self._write_seal()
         finally:
             self._inside.discard(me)
@@ -171,9 +169,10 @@ class SlateWriter(io.RawIOBase):
 
     def _in_burst(self) -> bool:
         now = _monotonic()
-        if now - self._window > BURST_SECONDS:
-            self._window, self._writes = now, 0
-        self._writes += 1
+        if now - self._plugged > 2 * BURST_SECONDS:  # else it goes on after the relay has come
+            if now - self._window > BURST_SECONDS:
+                self._window, self._writes = now, 0
+            self._writes += 1
         return self._writes > BURST_WRITES and self._alone and not self._memory[_SHARED]
 
     def _plug(self) -> bool:
@@ -182,7 +181,7 @@ class SlateWriter(io.RawIOBase):
         if memory[_READING]:
             return False
         if memory[_GUARD]:
-            return True  # it has been, and who did it was interrupted
+            return True  # it is plugged
         try:
             info = _fstat(self._fd)
             if (info.st_dev, info.st_ino) != self._identity:

@@ -149,6 +149,23 @@ sys.settrace(None)
     assert out == "".join(f"[{i}]" for i in range(3000))
 
 
+def test_a_burst_before_the_descriptor_is_another(machine: Runner) -> None:
+    code = """
+import os, time
+for i in range(1000): print(i)
+time.sleep(0.1)
+saved = os.dup(1)
+with open('/root/taken', 'wb') as file: os.dup2(file.fileno(), 1)
+print('into the file')
+os.dup2(saved, 1)
+print('out')
+open('/root/taken', 'rb').read()
+"""
+    outcome = machine.run(code)
+    assert outcome.value == repr(b"into the file\n")
+    assert outcome.out == "".join(f"{i}\n" for i in range(1000)) + "out\n"
+
+
 def test_c_stdio_is_flushed_before_the_result(machine: Runner) -> None:
     outcome = machine.run(LIBC + "libc.printf(b'no newline, no flush')\nNone")
     assert outcome.out == "no newline, no flush"
