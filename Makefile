@@ -2,7 +2,7 @@
 
 BIN := build/bin
 TOOLS := build/cache/tools
-# Where build/allow-namespaces had to leave an unshare that may do its work.
+# Where build/allow-namespaces.sh had to leave an unshare that may do its work.
 export PATH := $(CURDIR)/$(TOOLS):$(PATH)
 # Grows with every commit: a front end replaces the daemon of an older build.
 VERSION := 0.1.$(shell git rev-list --count HEAD 2>/dev/null || echo 0)
@@ -10,7 +10,7 @@ VERSION := 0.1.$(shell git rev-list --count HEAD 2>/dev/null || echo 0)
 export GOFLAGS += -trimpath -buildvcs=false
 WITHOUT_C := CGO_ENABLED=0
 # Without the tables for debuggers, which are a third of a program.
-GO_BUILD = go build -ldflags '-s -w $(shell build/release/stamps $(VERSION))'
+GO_BUILD = go build -ldflags '-s -w $(shell build/release/stamps.sh $(VERSION))'
 
 GO_FILES := go.mod $(wildcard go.sum) main.go $(shell find backend app -name '*.go') frontend/embed.go
 PAGE := frontend/dist/index.html
@@ -20,7 +20,7 @@ PAGE_FILES := $(shell find frontend/src frontend/public -type f) $(wildcard fron
 PROGRAMS := $(filter-out $(BIN)/extension,$(patsubst backend/cmd/%/,$(BIN)/%,$(wildcard backend/cmd/*/)))
 MCPB_MODULES := build/mcpb/node_modules/.package-lock.json
 MCPB_FILES := $(filter-out build/mcpb/node_modules,$(wildcard build/mcpb/*))
-IMAGE_FILES := build/image/build build/image/compile.py $(wildcard build/image/keyring/*.asc build/image/requirements*.lock) \
+IMAGE_FILES := build/image/build.py build/image/compile.py $(wildcard build/image/keyring/*.asc build/image/requirements*.lock) \
 	$(shell find backend/runner/forevervm_runner -name __pycache__ -prune -o -print 2>/dev/null)
 
 .PHONY: run test lint bench soak build image image-ml arm64 docker-image mcpb dist dist-test version
@@ -28,9 +28,9 @@ IMAGE_FILES := build/image/build build/image/compile.py $(wildcard build/image/k
 
 # make itself starts again below, because what `build` finds depends on what deps has installed.
 run:
-	build/deps
+	build/deps.sh
 	$(MAKE) -j2 build
-	build/allow-namespaces
+	build/allow-namespaces.sh
 	$(BIN)/forevervm-desktop
 
 # Of tests that fill memory and kill processes on a shared computer, a few that fail are tried once more, and the summary names them. Those of
@@ -49,12 +49,12 @@ UNRACED = $(shell go list ./app/... ./backend/... | grep -E '$(MANY_SANDBOXES)' 
 # Only root can start a Docker: the tests that do run as root, and are compiled by who calls.
 AS_ROOT := $(if $(filter 0,$(shell id -u))$(FOREVERVM_TEST_DOCKER),,-exec 'sudo -n --preserve-env env PATH=$(PATH):/usr/sbin:/sbin')
 test:
-	build/deps test
+	build/deps.sh test
 	$(MAKE) -j2 build $(TOOLS)/gotestsum
-	build/allow-namespaces
+	build/allow-namespaces.sh
 	cd frontend && npm run --silent check && npm run --silent check:types && npm test --silent
-	build/image/check
-	backend/runner/test
+	build/image/check.py
+	backend/runner/test.sh
 	@mkdir -p build/cache
 	@[ -z "$(AS_ROOT)" ] || sudo -n true 2>/dev/null || { echo "The tests of machines in Docker start one, as root." && sudo true; }
 	@$(WITHOUT_C) nice -n 5 $(GOTESTSUM) --packages './backend/engine/docker/...' -- -timeout 30m $(AS_ROOT) >build/cache/docker-tests.log 2>&1 & docker=$$!; \
@@ -71,33 +71,33 @@ lint: $(TOOLS)/golangci-lint $(TOOLS)/typecheck $(NODE_MODULES) $(PAGE)
 	GOOS=windows $(WITHOUT_C) $(TOOLS)/typecheck ./app/... ./backend/...
 	GOOS=darwin $(WITHOUT_C) $(TOOLS)/typecheck ./backend/...
 	cd frontend && npm run --silent lint
-	backend/runner/lint
+	backend/runner/lint.sh
 
 bench: build
-	build/allow-namespaces
+	build/allow-namespaces.sh
 	go run ./backend/e2e/bench
 	cd frontend && npm run --silent bench
 
 # The long runs: the Rust SDK, git in a machine, a hundred rounds of kill -9, a thousand stories of a machine, ten thousand crashes of the store, a thousand instructions over a bad network, and fuzzing of what reads untrusted bytes.
 soak: build
-	build/deps test
-	build/deps soak
-	build/allow-namespaces
+	build/deps.sh test
+	build/deps.sh soak
+	build/allow-namespaces.sh
 	CI=true go test -count 1 -timeout 60m -run TestRustSDK -v ./backend/e2e
 	FOREVERVM_LONG=true go test -count 1 -timeout 20m -run '^TestConformance$$/^Network$$' -v ./backend/engine/native
 	FOREVERVM_ROUNDS=100 go test -count 1 -timeout 60m -run TestKillNine -v ./backend/e2e
 	go test -count 1 -timeout 60m -run TestWhateverHappens ./backend/machine -rapid.checks 1000
 	go test -count 1 -timeout 60m -run TestNothingIsLost ./backend/checkpoint/blocks -rapid.checks 2000
 	FOREVERVM_INSTRUCTIONS=1000 CI=true go test -count 1 -timeout 60m -run TestHostedMachines -v ./backend/hosted
-	build/fuzz 2m
+	build/fuzz.sh 2m
 
 build: $(BIN)/runsc image $(PROGRAMS) $(BIN)/forevervm-desktop $(BIN)/forevervm.mcpb
 
 # Claude Desktop's extension for each system. MCPB_CERT and MCPB_KEY, two PEM files, sign it.
 mcpb: $(MCPB_MODULES)
-	build/mcpb/build $(VERSION) build/dist/forevervm-linux.mcpb linux amd64 arm64
-	build/mcpb/build $(VERSION) build/dist/forevervm-darwin.mcpb darwin amd64 arm64
-	build/mcpb/build $(VERSION) build/dist/forevervm-windows.mcpb windows amd64
+	build/mcpb/build.sh $(VERSION) build/dist/forevervm-linux.mcpb linux amd64 arm64
+	build/mcpb/build.sh $(VERSION) build/dist/forevervm-darwin.mcpb darwin amd64 arm64
+	build/mcpb/build.sh $(VERSION) build/dist/forevervm-windows.mcpb windows amd64
 
 version:
 	@echo $(VERSION)
@@ -106,24 +106,24 @@ version:
 # say which commit they are of.
 dist: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
 dist:
-	build/deps dist
+	build/deps.sh dist
 	rm -f $(PROGRAMS) $(BIN)/forevervm-desktop $(BIN)/forevervm.mcpb
 	rm -rf build/dist
 	$(MAKE) build mcpb
-	build/linux/package $(VERSION)
-	build/windows/package $(VERSION)
-	build/release/finish $(VERSION)
-	build/macos/package $(VERSION) amd64 build/dist/rehearsal
-	PARTS=none build/macos/package $(VERSION) arm64 build/dist/rehearsal
+	build/linux/package.sh $(VERSION)
+	build/windows/package.sh $(VERSION)
+	build/release/finish.sh $(VERSION)
+	build/macos/package.sh $(VERSION) amd64 build/dist/rehearsal
+	PARTS=none build/macos/package.sh $(VERSION) arm64 build/dist/rehearsal
 
 # They are installed, used, upgraded and removed: the deb in a fresh Debian, as root; the MSI under Wine. The DMGs are opened.
 dist-test:
-	build/deps dist
-	build/release/test $(VERSION)
-	build/linux/test $(VERSION)
-	build/windows/test $(VERSION)
-	build/macos/test $(VERSION) amd64 build/dist/rehearsal
-	build/macos/test $(VERSION) arm64 build/dist/rehearsal
+	build/deps.sh dist
+	build/release/test.py $(VERSION)
+	build/linux/test.sh $(VERSION)
+	build/windows/test.sh $(VERSION)
+	build/macos/test.py $(VERSION) amd64 build/dist/rehearsal
+	build/macos/test.py $(VERSION) arm64 build/dist/rehearsal
 
 # The sandbox image for Docker as one OCI archive; more folders with the parts for other processors by PARTS.
 docker-image: build
@@ -132,8 +132,8 @@ docker-image: build
 # The parts for ARM, in build/bin/arm64. On another processor some steps emulate one (qemu-user-static, binfmt-support), which takes half an hour. A release builds them on ARM.
 arm64:
 	GOARCH=arm64 $(WITHOUT_C) $(GO_BUILD) -o $(BIN)/arm64/supervisor ./backend/cmd/supervisor
-	GOARCH=arm64 build/runsc/build ../bin/arm64/runsc
-	build/image/build --architecture aarch64 --cache build/cache/image-arm64 --out $(BIN)/arm64/image
+	GOARCH=arm64 build/runsc/build.sh ../bin/arm64/runsc
+	build/image/build.py --architecture aarch64 --cache build/cache/image-arm64 --out $(BIN)/arm64/image
 
 image: $(BIN)/image/base.json
 image-ml: $(BIN)/image/ml.json
@@ -154,18 +154,18 @@ $(NODE_MODULES): frontend/package.json frontend/package-lock.json
 
 # This computer's, beside the programs, which open it from there.
 $(BIN)/forevervm.mcpb: $(GO_FILES) $(MCPB_FILES) $(MCPB_MODULES)
-	build/mcpb/build $(VERSION) $@ linux $(shell go env GOARCH)
+	build/mcpb/build.sh $(VERSION) $@ linux $(shell go env GOARCH)
 
 $(MCPB_MODULES): build/mcpb/package.json build/mcpb/package-lock.json
 	cd build/mcpb && npm ci --no-audit --no-fund --ignore-scripts
 	touch $@
 
-$(BIN)/runsc: build/runsc/build build/runsc/go.mod build/runsc/go.sum $(wildcard build/runsc/*.go build/runsc/*/*.go build/runsc/*/*/*.go)
-	build/runsc/build
+$(BIN)/runsc: build/runsc/build.sh build/runsc/go.mod build/runsc/go.sum $(wildcard build/runsc/*.go build/runsc/*/*.go build/runsc/*/*/*.go)
+	build/runsc/build.sh
 
 # The manifest is written last: it stands for the image beside it.
 $(BIN)/image/%.json: $(IMAGE_FILES)
-	build/image/build --variant $*
+	build/image/build.py --variant $*
 
 $(TOOLS)/%: build/tools/go.mod build/tools/go.sum $(wildcard build/tools/*/*.go)
 	cd build/tools && go build -o ../cache/tools/ $$(go list tool | grep '/$*$$')

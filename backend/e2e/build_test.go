@@ -39,7 +39,7 @@ func TestDepsWantNewGoAndNode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := fakes(t, map[string]string{"go": c.goSays, "node": c.nodeSays, "apt-get": "echo too late; exit 9"})
-			cmd := exec.Command(filepath.Join(repo(t), "build", "deps"), "test")
+			cmd := exec.Command(filepath.Join(repo(t), "build", "deps.sh"), "test")
 			cmd.Env = append(os.Environ(), "PATH="+path+":"+os.Getenv("PATH"))
 			out, err := cmd.CombinedOutput()
 			want := strings.Replace(c.missing, "GO", wanted, 1) + " Install Go 1.21 or newer (https://go.dev/doc/install; it fetches the version it needs by itself) and Node 20.19 or newer with npm (https://nodejs.org).\n"
@@ -67,13 +67,13 @@ func TestBrowserIsFound(t *testing.T) {
 		"found":            {"PATH=" + snap + ":" + chrome + ":" + tools, filepath.Join(chrome, "google-chrome")},
 		"Playwright's own": {"PATH=" + snap + ":" + tools, filepath.Join(downloaded, "chrome")},
 	} {
-		cmd := exec.Command("/bin/bash", filepath.Join(repo(t), "build", "browser"))
+		cmd := exec.Command("/bin/bash", filepath.Join(repo(t), "build", "browser.sh"))
 		cmd.Env = append(os.Environ(), "CHROMIUM=", "PLAYWRIGHT_BROWSERS_PATH="+filepath.Dir(filepath.Dir(downloaded)), c.env)
 		if out, err := cmd.Output(); err != nil || strings.TrimSpace(string(out)) != c.want {
 			t.Errorf("%s: %q, %v; want %s", name, out, err, c.want)
 		}
 	}
-	cmd := exec.Command("/bin/bash", filepath.Join(repo(t), "build", "browser"))
+	cmd := exec.Command("/bin/bash", filepath.Join(repo(t), "build", "browser.sh"))
 	cmd.Env = append(os.Environ(), "CHROMIUM=", "PLAYWRIGHT_BROWSERS_PATH=/nonexistent", "PATH="+snap+":"+tools)
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "npx playwright install") {
 		t.Errorf("none: %s, %v", out, err)

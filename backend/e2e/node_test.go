@@ -62,7 +62,7 @@ func TestJavaScriptWebSocket(t *testing.T) {
 // A browser's page with the token as _forevervm_jwt.
 func TestBrowserWebSocket(t *testing.T) {
 	dir := nodeProject(t)
-	browser := run(t, repo(t), os.Environ(), "build/browser")
+	browser := run(t, repo(t), os.Environ(), "build/browser.sh")
 	d := serve(t, newHome(t))
 	if out := run(t, dir, d.env("CHROMIUM="+strings.TrimSpace(browser)), "node", "browser.mjs"); strings.TrimSpace(out) != "fine" {
 		t.Errorf("the program said %q", out)

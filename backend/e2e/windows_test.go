@@ -261,7 +261,7 @@ func TestTheExtensionOnWindows(t *testing.T) {
 	nodeProject(t)
 	data := w.folder("AppData/Local/ForeverVM")
 	bundle := filepath.Join(t.TempDir(), "forevervm.mcpb")
-	run(t, repo(t), os.Environ(), "build/mcpb/build", "0.0.1", bundle, "windows", "amd64")
+	run(t, repo(t), os.Environ(), "build/mcpb/build.sh", "0.0.1", bundle, "windows", "amd64")
 	folder := unpacked(t, bundle)
 	extension := func(what string) string {
 		t.Helper()

@@ -156,7 +156,7 @@ func TestAsProcessOneOfAContainer(t *testing.T) {
 }
 
 // unshared is a shell script's command as root of a user name space, with mounts of its own. It is unshare's work, as this
-// test program may not do it on every system (build/allow-namespaces).
+// test program may not do it on every system (build/allow-namespaces.sh).
 func unshared(more []string, script string, args ...string) *exec.Cmd {
 	all := append([]string{"--user", "--map-root-user", "--mount"}, more...)
 	return exec.Command("unshare", append(append(all, "/bin/sh", "-c", script), args...)...)

@@ -8,7 +8,7 @@ import {
 } from 'playwright-core';
 import type { Daemon } from './daemon';
 
-const finder = new URL('../../build/browser', import.meta.url).pathname;
+const finder = new URL('../../build/browser.sh', import.meta.url).pathname;
 
 export function launch(): Promise<Browser> {
   const found = execFileSync(finder, { encoding: 'utf8' });

@@ -79,7 +79,7 @@ func namespaceProblem(err error) machine.Problem {
 	case read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1" && os.Getuid() != 0:
 		return machine.Problem{
 			What: what + " Ubuntu's AppArmor allows it only to programs that a profile names.",
-			Do:   "Install ForeverVM's package, which brings a profile for its supervisor (in a source checkout: run `build/allow-namespaces`), and try again.",
+			Do:   "Install ForeverVM's package, which brings a profile for its supervisor (in a source checkout: run `build/allow-namespaces.sh`), and try again.",
 		}
 	case read("/proc/sys/kernel/unprivileged_userns_clone") == "0":
 		return machine.Problem{What: what, Do: "Run `sudo sysctl -w kernel.unprivileged_userns_clone=1`, and put that setting into /etc/sysctl.d to keep it."}

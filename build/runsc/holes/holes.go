@@ -1,4 +1,4 @@
-// Package pgalloc is part of gVisor's; build/runsc/build adds this file to it.
+// Package pgalloc is part of gVisor's; build/runsc/build.sh adds this file to it.
 package pgalloc
 
 import (

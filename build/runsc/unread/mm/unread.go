@@ -1,4 +1,4 @@
-// Package mm is part of gVisor's; build/runsc/build adds this file to it.
+// Package mm is part of gVisor's; build/runsc/build.sh adds this file to it.
 package mm
 
 import (

@@ -1,4 +1,4 @@
-// Package pgalloc is part of gVisor's; build/runsc/build adds this file to it.
+// Package pgalloc is part of gVisor's; build/runsc/build.sh adds this file to it.
 //
 // gVisor can let a restored sandbox run while its memory is still read from the checkpoint's file, and reads on until it has everything. Here only
 // what is used is read: most of what a Python session has in memory its next instruction does not touch. What was never read is written into the

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Make the application for macOS and pack it as a DMG: build/macos/package VERSION ARCHITECTURE [FOLDER]
+# Make the application for macOS and pack it as a DMG: build/macos/package.sh VERSION ARCHITECTURE [FOLDER]
 #
 # On a Mac this is the real one, window included: signed where $MACOS_IDENTITY names a certificate in the keychain, and notarised where $NOTARY_KEY is a file with
 # a key of App Store Connect ($NOTARY_KEY_ID, $NOTARY_ISSUER say which). It needs dmgbuild (PyPI). Elsewhere it is a rehearsal: the same bundle, with the command
@@ -22,7 +22,7 @@ rm -rf "$work"
 mkdir -p "$contents"/{MacOS,Resources/sandbox/image}
 
 export MACOSX_DEPLOYMENT_TARGET=12.0 # as Info.plist says
-flags="-s -w $(build/release/stamps "$version")"
+flags="-s -w $(build/release/stamps.sh "$version")"
 GOOS=darwin GOARCH=$architecture CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "$flags" -o "$contents/MacOS/forevervm" ./backend/cmd/forevervm
 program=forevervm
 if [ "$(uname -s)" = Darwin ]; then
@@ -39,7 +39,7 @@ if [ "$parts" != none ]; then
 else
     rmdir "$contents/Resources/sandbox/image" "$contents/Resources/sandbox"
 fi
-build/mcpb/build "$version" "$contents/Resources/forevervm.mcpb" darwin "$architecture"
+build/mcpb/build.sh "$version" "$contents/Resources/forevervm.mcpb" darwin "$architecture"
 echo dmg >"$contents/Resources/package"
 beside forevervm.mcpb
 beside package
@@ -56,7 +56,7 @@ else
 fi
 cp LICENSE "$contents/Resources/LICENSE.txt"
 if [ "$parts" != none ]; then
-    build/release/notices "$contents/Resources" "$version" "$parts/image/base.json" "$contents/MacOS/forevervm" "$contents/MacOS/$program" "$contents/Resources/sandbox"/{supervisor,runsc}
+    build/release/notices.sh "$contents/Resources" "$version" "$parts/image/base.json" "$contents/MacOS/forevervm" "$contents/MacOS/$program" "$contents/Resources/sandbox"/{supervisor,runsc}
     cp "$contents/Resources/sbom.cdx.json" "$out/${name%.dmg}.sbom.cdx.json"
 fi
 chmod -R u=rwX,go=rX "$work/volume"

@@ -65,8 +65,8 @@ xfce4-panel: the tray of the tests of the desktop window
 xvfb: tests of the desktop window
 '
     if grep -qs '^ID=ubuntu' /etc/os-release; then
-        build/browser >/dev/null || true # it says how to get one; the package is only a snap there
-    elif ! build/browser >/dev/null 2>&1; then
+        build/browser.sh >/dev/null || true # it says how to get one; the package is only a snap there
+    elif ! build/browser.sh >/dev/null 2>&1; then
         packages+='chromium: tests of the page
 '
     fi

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Pack what `make build` left in build/bin as a tarball, a deb and an rpm: build/linux/package VERSION [FOLDER]
+# Pack what `make build` left in build/bin as a tarball, a deb and an rpm: build/linux/package.sh VERSION [FOLDER]
 #
 # All three hold the same tree, which works wherever it lies: the programs find the sandbox's parts beside them. The same programs and
 # SOURCE_DATE_EPOCH, by default the time of the commit, give the same bytes.
@@ -25,7 +25,7 @@ cp frontend/public/icon.svg "$tree/share/icons/hicolor/scalable/apps/forevervm.s
 cp build/mcpb/icon.png "$tree/share/icons/hicolor/512x512/apps/forevervm.png"
 cp build/linux/apparmor/forevervm-supervisor "$tree/share/forevervm/apparmor"
 cp LICENSE "$tree/share/doc/forevervm/copyright"
-build/release/notices "$tree/share/doc/forevervm" "$version" build/bin/image/base.json "$tree"/lib/forevervm/{forevervm,forevervm-desktop,supervisor,runsc}
+build/release/notices.sh "$tree/share/doc/forevervm" "$version" build/bin/image/base.json "$tree"/lib/forevervm/{forevervm,forevervm-desktop,supervisor,runsc}
 cp "$tree/share/doc/forevervm/sbom.cdx.json" "$out/$name.sbom.cdx.json"
 chmod -R u=rwX,go=rX "$tree"
 

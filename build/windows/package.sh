@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Pack the Windows programs, and what machines need in Docker, as an MSI: build/windows/package VERSION [FOLDER]
+# Pack the Windows programs, and what machines need in Docker, as an MSI: build/windows/package.sh VERSION [FOLDER]
 #
 # It takes supervisor, runsc and image from build/bin: in Docker they run on Linux. With $WINDOWS_CERTIFICATE and $WINDOWS_KEY (PEM files), the programs and the MSI
 # are signed, and dated by $TIMESTAMP_SERVER where there is one. Unsigned, the same inputs and SOURCE_DATE_EPOCH give the same bytes.
@@ -21,19 +21,19 @@ signed() { # FILE: in its place
 }
 program() { # NAME, what is to be compiled, and how
     local exe=$work/program/$1.exe
-    GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w ${4:-} $(build/release/stamps "$version")" ${3:+-tags "$3"} -o "$exe" "$2"
+    GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w ${4:-} $(build/release/stamps.sh "$version")" ${3:+-tags "$3"} -o "$exe" "$2"
     go -C build/release tool go-winres patch --no-backup --in "$PWD/build/windows/winres.json" \
         --file-version "$version.0" --product-version "$version.0" "$exe"
     signed "$exe"
 }
 program forevervm ./backend/cmd/forevervm
 program forevervm-desktop . desktop,production '-H windowsgui'
-build/mcpb/build "$version" "$work/program/forevervm.mcpb" windows amd64
+build/mcpb/build.sh "$version" "$work/program/forevervm.mcpb" windows amd64
 cp build/bin/{supervisor,runsc} "$work/program/"
 ln -s "$PWD"/build/bin/image/base.{erofs,json} "$work/program/image/"
 echo msi >"$work/program/package"
 cp LICENSE "$work/program/LICENSE.txt"
-build/release/notices "$work/program" "$version" build/bin/image/base.json "$work"/program/{forevervm.exe,forevervm-desktop.exe,supervisor,runsc}
+build/release/notices.sh "$work/program" "$version" build/bin/image/base.json "$work"/program/{forevervm.exe,forevervm-desktop.exe,supervisor,runsc}
 cp "$work/program/sbom.cdx.json" "$out/${name%.msi}.sbom.cdx.json"
 convert build/mcpb/icon.png -define icon:auto-resize=256,64,48,32,16 "$work/icon.ico"
 find "$work" -type f -exec touch --date="@$SOURCE_DATE_EPOCH" {} +

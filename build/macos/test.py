@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Open the rehearsed DMG and look at what is in it: build/macos/test VERSION ARCHITECTURE [FOLDER]"""
+"""Open the rehearsed DMG and look at what is in it: build/macos/test.py VERSION ARCHITECTURE [FOLDER]"""
 
 import plistlib
 import posixpath

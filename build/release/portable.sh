@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Build and test what runs on every system, on this one: build/release/portable
+# Build and test what runs on every system, on this one: build/release/portable.sh
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 make frontend/dist/index.html

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Write the checksums of what is in a folder of packages, and where there is a key its signed manifest: build/release/finish VERSION [FOLDER]
+# Write the checksums of what is in a folder of packages, and where there is a key its signed manifest: build/release/finish.sh VERSION [FOLDER]
 #
 # $FOREVERVM_SIGNING_KEY signs the manifest that installed programs look at (backend/update). What is new is the text of $NOTES, a file, or else the commits since
 # the tag before.

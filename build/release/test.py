@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Look at what goes with the packages of a release, their checksums and the lists of what is in them: build/release/test VERSION [FOLDER]"""
+"""Look at what goes with the packages of a release, their checksums and the lists of what is in them: build/release/test.py VERSION [FOLDER]"""
 
 import hashlib
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Run every fuzz test for a while: build/fuzz [TIME EACH]
+# Run every fuzz test for a while: build/fuzz.sh [TIME EACH]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 grep -rlE '^func Fuzz' --include='*_test.go' backend | while read -r file; do

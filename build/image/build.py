@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Build the root file system of the sandbox: one EROFS file, which gVisor mounts in place.
 
-    build/image/build [--variant base|ml] [--architecture x86_64|aarch64] [--out DIR] [--cache DIR]
-    build/image/build --lock          choose versions anew and rewrite the lock files
+    build/image/build.py [--variant base|ml] [--architecture x86_64|aarch64] [--out DIR] [--cache DIR]
+    build/image/build.py --lock          choose versions anew and rewrite the lock files
 
 Leaves VARIANT.erofs and VARIANT.json in the output folder (build/bin/image). Works as an ordinary
 user or as root. The same Debian packages and the same locks give the same bytes, on any host: all
@@ -349,7 +349,7 @@ def resolve(root, cache, requirements, constraints):
 
 def write_lock(name, pins):
     with replacing(HERE / f"{name}.lock") as partial:
-        lines = [f"# Made from {name}.in by `build/image/build --lock`; do not edit.\n"]
+        lines = [f"# Made from {name}.in by `build/image/build.py --lock`; do not edit.\n"]
         for package, (version, hashes) in sorted(pins.items(), key=lambda pin: pin[0].lower()):
             lines.append(" \\\n".join([f"{package}=={version}", *(f"    --hash=sha256:{h}" for h in sorted(hashes))]) + "\n")
         partial.write_text("".join(lines))

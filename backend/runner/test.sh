@@ -5,7 +5,7 @@ cd "$(dirname "$0")/../.."
 env=build/cache/runner
 [ -d $env/lib/python3*/site-packages/xdist ] ||
     { python3 -m venv $env && $env/bin/pip install --quiet pytest==9.0.1 pytest-xdist==3.8.0; }
-run=$PWD/build/image/run runner="/usr/bin/python3 -m forevervm_runner"
+run=$PWD/build/image/run.py runner="/usr/bin/python3 -m forevervm_runner"
 # As with real machines, a runner starts once, and the others go on from there, which takes a seventh of the time.
 template=$(mktemp -d "$PWD/build/cache/runner-template-XXXXXX")
 trap 'rm -rf "$template"' EXIT

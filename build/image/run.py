@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Run a program in an image, in gVisor, without privilege; nothing of it is left when it ends, however it ends.
 
-    build/image/run [--variant base|ml] [--inbox FOLDER] [--save FOLDER | --from FOLDER] PROGRAM [ARGUMENT…]
+    build/image/run.py [--variant base|ml] [--inbox FOLDER] [--save FOLDER | --from FOLDER] PROGRAM [ARGUMENT…]
 
 The inbox, else this folder, is seen at /mnt/inbox, read-only. Read its output through a pipe: into a file, the sandbox
 writes at offsets of its own.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Install, use, upgrade and remove the MSI under Wine: build/windows/test VERSION [FOLDER]
+# Install, use, upgrade and remove the MSI under Wine: build/windows/test.sh VERSION [FOLDER]
 #
 # The window cannot start there, and no machine can run: what is tested is the installation, and the daemon as far as it goes without Docker.
 set -euo pipefail
@@ -17,7 +17,7 @@ finish() {
 }
 trap finish EXIT
 say() { echo "== $*"; }
-fail() { echo "build/windows/test: $*" >&2 && exit 1; }
+fail() { echo "build/windows/test.sh: $*" >&2 && exit 1; }
 windows() { # a command; what it says goes to a file, as a daemon that it starts would hold on to a pipe
     local status=0
     "$@" >"$work/said" 2>&1 </dev/null || status=$?
@@ -132,10 +132,10 @@ msiexec /i "$folder/$name.msi" ADDLOCAL=ALL
 says "--hidden" value 'HKCU\Software\Microsoft\Windows\CurrentVersion\Run' /v forevervm-desktop
 
 say "an update from a feed"
-. build/release/test-feed
+. build/release/test-feed.sh
 cp "$work/next.msi" "$work/feed/forevervm-$(next)-windows-amd64.msi"
 announce "$(next)"
-GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w $(build/release/stamps "$version")" -o "$installed/forevervm.exe" ./backend/cmd/forevervm
+GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w $(build/release/stamps.sh "$version")" -o "$installed/forevervm.exe" ./backend/cmd/forevervm
 says "Version $(next) is there; this is $version." forevervm update
 forevervm machine list >/dev/null
 [ -e "$daemon" ] || fail "no daemon runs"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Install, run, upgrade and remove the deb in a fresh Debian, as an ordinary user there: build/linux/test VERSION [FOLDER]
+# Install, run, upgrade and remove the deb in a fresh Debian, as an ordinary user there: build/linux/test.sh VERSION [FOLDER]
 #
 # Runs as root, for the fresh root file system (mmdebstrap, and half a gigabyte of packages that the window needs), which has its own mounts and
 # processes. The rpm and the tarball are unpacked beside it and compared: they must hold the same.
@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 version=$1 folder=$(realpath "${2:-build/dist}")
 name=forevervm-$version-linux-$(go env GOARCH)
-[ "$(id -u)" = 0 ] || { echo "build/linux/test makes a root file system: run it as root." >&2 && exit 1; }
+[ "$(id -u)" = 0 ] || { echo "build/linux/test.sh makes a root file system: run it as root." >&2 && exit 1; }
 
 if [ "${3:-}" = inside ]; then # called below, in mounts and processes of its own
     root=$4
@@ -33,7 +33,7 @@ env --unset=TMPDIR chroot "$root" update-ca-certificates >/dev/null 2>&1
 cp "$folder/$name.deb" "$root/old.deb"
 
 # From the same programs come the same bytes.
-build/linux/package "$version" "$work/again"
+build/linux/package.sh "$version" "$work/again"
 for kind in deb rpm tar.zst; do
     cmp "$folder/$name.$kind" "$work/again/$name.$kind"
 done

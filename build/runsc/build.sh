@@ -17,7 +17,7 @@ cp -r --no-preserve=mode "$(go list -m -f '{{.Dir}}' gvisor.dev/gvisor)" "$cache
 change() { # FILE OLD NEW
     sed "s#$2#$3#" "$cache/gvisor/$1" >"$cache/changed"
     ! cmp -s "$cache/changed" "$cache/gvisor/$1" || { echo "build/runsc: $1 of gVisor does not say '$2' any more" >&2 && exit 1; }
-    { echo '// Changed by the build of ForeverVM Desktop (build/runsc/build).' && cat "$cache/changed"; } >"$cache/gvisor/$1"
+    { echo '// Changed by the build of ForeverVM Desktop (build/runsc/build.sh).' && cat "$cache/changed"; } >"$cache/gvisor/$1"
 }
 # Pages were read and written by 128 threads, each of which took its share of the processors from the one that everything waits for.
 change pkg/sentry/state/stateio/pagesfile.go 'pagesFileFDDefaultMaxParallel = 128' 'pagesFileFDDefaultMaxParallel = 1'

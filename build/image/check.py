@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Check an image by what it is for: run check_inside.py in it, in gVisor, without privilege.
 
-    build/image/check [--variant base|ml]
+    build/image/check.py [--variant base|ml]
 """
 
 import argparse
@@ -28,7 +28,7 @@ def main():
 
     inside = ["/usr/bin/python3", "-u", "/mnt/inbox/check_inside.py", args.variant]
     with subprocess.Popen(
-        [HERE / "run", "--variant", args.variant, *inside],
+        [HERE / "run.py", "--variant", args.variant, *inside],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     ) as sandbox:  # fmt: skip
         for line in sandbox.stdout:
