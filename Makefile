@@ -1,4 +1,4 @@
-# What a checkout can do. `make run` starts the application, `make test` tests it; `make build` leaves everything in build/bin.
+# What a checkout can do: `make help` lists it.
 
 BIN := build/bin
 TOOLS := build/cache/tools
@@ -23,47 +23,41 @@ MCPB_FILES := $(filter-out build/mcpb/node_modules,$(wildcard build/mcpb/*))
 IMAGE_FILES := build/image/build.py build/image/compile.py $(wildcard build/image/keyring/*.asc build/image/requirements*.lock) \
 	$(shell find backend/runner/forevervm_runner -name __pycache__ -prune -o -print 2>/dev/null)
 
-.PHONY: run test lint bench soak build image image-ml arm64 docker-image mcpb dist dist-test version
+.PHONY: help run check test test-all soak lint bench build image image-ml arm64 docker-image mcpb dist dist-test version
 .DELETE_ON_ERROR:
 
+help: ## This list.
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do \
+		printf '  make %-14s %s\n' "$$name" "$$what"; done
+
 # make itself starts again below, because what `build` finds depends on what deps has installed.
-run:
+run: ## Install what is missing, build, and start the application.
 	build/deps.sh
 	$(MAKE) -j2 build
 	build/allow-namespaces.sh
 	$(BIN)/forevervm-desktop
 
-# Of tests that fill memory and kill processes on a shared computer, a few that fail are tried once more, and the summary names them. Those of
-# Docker mostly wait: they run beside the others and give way to them; what they said comes last. The race detector leaves the compression alone, which is
-# not ours; and tests that start sandboxes by the hundred, or mostly wait for programs that were built, do without it: those of the daemon run the same code
-# with it. There is half an hour for all: the Rust SDK, whose libraries take minutes to compile, is left to `make soak`.
-GOTESTSUM := $(TOOLS)/gotestsum --format pkgname --hide-summary skipped --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-abort-on-data-race
-GOTEST_FLAGS := -timeout 20m
-RACE := -race '-gcflags=github.com/klauspost/compress/...=-race=false'
-# Of machines, the store and updates: what runs in sandboxes, and what takes minutes with the race detector, and has one goroutine.
-REAL := ^TestReal|^TestWhateverHappens|^TestNothingIsLost$$|^TestAnUpdateIsInterruptedAtEachSystemCall$$|^TestAnAutomaticCheckpointCanBeKept$$|^TestCheckpointsAreThinnedOutWithAge$$
-MANY_SANDBOXES := /engine/native|/e2e|/cmd/forevervm|/connect|/mcpserver|/client|/desktop/app$$
-RACED = $(shell go list ./app/... ./backend/... ./frontend/... | grep -vE '/engine/docker|$(MANY_SANDBOXES)')
-# Backwards, as those that take longest are last in the alphabet: nothing else would run beside them in the end.
-UNRACED = $(shell go list ./app/... ./backend/... | grep -E '$(MANY_SANDBOXES)' | sort -r)
-# Only root can start a Docker: the tests that do run as root, and are compiled by who calls.
-AS_ROOT := $(if $(filter 0,$(shell id -u))$(FOREVERVM_TEST_DOCKER),,-exec 'sudo -n --preserve-env env PATH=$(PATH):/usr/sbin:/sbin')
-test:
+# build/suite says what each of these runs. It ends with what ran, how long it took, and what was
+# skipped and why.
+SUITE := go run ./build/suite
+check: ## Formatting, linters, types, unit tests. Run it before each commit.
+	build/deps.sh check
+	$(MAKE) $(PAGE) $(TOOLS)/gotestsum
+	$(SUITE) check
+
+test: ## check, and real sandboxes, the page in a browser, the published Python SDK.
 	build/deps.sh test
 	$(MAKE) -j2 build $(TOOLS)/gotestsum
 	build/allow-namespaces.sh
-	cd frontend && npm run --silent check && npm run --silent check:types && npm test --silent
-	build/image/check.py
-	backend/runner/test.sh
-	@mkdir -p build/cache
-	@[ -z "$(AS_ROOT)" ] || sudo -n true 2>/dev/null || { echo "The tests of machines in Docker start one, as root." && sudo true; }
-	@$(WITHOUT_C) nice -n 5 $(GOTESTSUM) --packages './backend/engine/docker/...' -- -timeout 30m $(AS_ROOT) >build/cache/docker-tests.log 2>&1 & docker=$$!; \
-	(cd frontend && npm run --silent test:e2e); pages=$$?; \
-	$(GOTESTSUM) --packages '$(RACED)' -- -p 2 -skip '$(REAL)' $(RACE) $(GOTEST_FLAGS); raced=$$?; \
-	$(WITHOUT_C) $(GOTESTSUM) --packages './backend/machine ./backend/checkpoint/blocks ./backend/update' -- -run '$(REAL)' $(GOTEST_FLAGS) & machines=$$!; \
-	$(WITHOUT_C) $(GOTESTSUM) --packages '$(UNRACED)' -- -p 3 -skip '^TestRustSDK$$' $(GOTEST_FLAGS); others=$$?; \
-	wait $$machines; machines=$$?; wait $$docker; docker=$$?; \
-	cat build/cache/docker-tests.log; [ $$pages$$raced$$machines$$others$$docker = 00000 ]
+	$(SUITE) test
+
+test-all: ## test, and Docker (as root), window, tray, keyrings, Wine. CI runs it.
+	build/deps.sh test-all
+	$(MAKE) -j2 build $(TOOLS)/gotestsum
+	build/allow-namespaces.sh
+	@[ "$$(id -u)" = 0 ] || [ -n "$$FOREVERVM_TEST_DOCKER" ] || sudo -n true 2>/dev/null || \
+		{ echo "The tests of machines in Docker start one, as root." && sudo true; }
+	$(SUITE) test-all
 
 lint: $(TOOLS)/golangci-lint $(TOOLS)/typecheck $(NODE_MODULES) $(PAGE)
 	go -C build/release tool actionlint
@@ -73,25 +67,18 @@ lint: $(TOOLS)/golangci-lint $(TOOLS)/typecheck $(NODE_MODULES) $(PAGE)
 	cd frontend && npm run --silent lint
 	backend/runner/lint.sh
 
-bench: build
+bench: build ## Measure speed and memory.
 	build/allow-namespaces.sh
 	go run ./backend/e2e/bench
 	cd frontend && npm run --silent bench
 
-# The long runs: the Rust SDK, git in a machine, a hundred rounds of kill -9, a thousand stories of a machine, ten thousand crashes of the store, a thousand instructions over a bad network, and fuzzing of what reads untrusted bytes.
-soak: build
-	build/deps.sh test
+soak: ## The long runs: hours of crashes, kills and fuzzing.
 	build/deps.sh soak
+	$(MAKE) -j2 build $(TOOLS)/gotestsum
 	build/allow-namespaces.sh
-	CI=true go test -count 1 -timeout 60m -run TestRustSDK -v ./backend/e2e
-	FOREVERVM_LONG=true go test -count 1 -timeout 20m -run '^TestConformance$$/^Network$$' -v ./backend/engine/native
-	FOREVERVM_ROUNDS=100 go test -count 1 -timeout 60m -run TestKillNine -v ./backend/e2e
-	go test -count 1 -timeout 60m -run TestWhateverHappens ./backend/machine -rapid.checks 1000
-	go test -count 1 -timeout 60m -run TestNothingIsLost ./backend/checkpoint/blocks -rapid.checks 2000
-	FOREVERVM_INSTRUCTIONS=1000 CI=true go test -count 1 -timeout 60m -run TestHostedMachines -v ./backend/hosted
-	build/fuzz.sh 2m
+	$(SUITE) soak
 
-build: $(BIN)/runsc image $(PROGRAMS) $(BIN)/forevervm-desktop $(BIN)/forevervm.mcpb
+build: $(BIN)/runsc image $(PROGRAMS) $(BIN)/forevervm-desktop $(BIN)/forevervm.mcpb ## Build everything into build/bin.
 
 # Claude Desktop's extension for each system. MCPB_CERT and MCPB_KEY, two PEM files, sign it.
 mcpb: $(MCPB_MODULES)
@@ -105,7 +92,7 @@ version:
 # Installers, in build/dist; those for macOS are made on a Mac (.github/workflows/release.yml), and are a rehearsal elsewhere. The programs are linked anew, as they
 # say which commit they are of.
 dist: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
-dist:
+dist: ## Make the installers, into build/dist.
 	build/deps.sh dist
 	rm -f $(PROGRAMS) $(BIN)/forevervm-desktop $(BIN)/forevervm.mcpb
 	rm -rf build/dist
@@ -117,7 +104,7 @@ dist:
 	PARTS=none build/macos/package.sh $(VERSION) arm64 build/dist/rehearsal
 
 # They are installed, used, upgraded and removed: the deb in a fresh Debian, as root; the MSI under Wine. The DMGs are opened.
-dist-test:
+dist-test: ## Install, use, upgrade and remove what `make dist` made.
 	build/deps.sh dist
 	build/release/test.py $(VERSION)
 	build/linux/test.sh $(VERSION)

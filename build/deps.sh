@@ -2,8 +2,8 @@
 # Make sure that the Debian or Ubuntu packages needed to build, run and test are installed.
 #
 # As root it installs what is missing. Otherwise it asks first, and uses sudo; where nobody can be
-# asked (CI=true, or no terminal) it prints the command and fails. With the argument `test`, `soak` or `dist`, also what only tests, only
-# the long tests, or only installers and their tests, need.
+# asked (CI=true, or no terminal) it prints the command and fails. An argument says what else is
+# needed: check, test, test-all, soak (each with those before it), or dist, for installers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -39,30 +39,22 @@ uidmap: lets mmdebstrap work without root
 util-linux: unshare, which stands in for root when the sandbox image is checked, and in tests
 '
 
-if [ "${1:-}" = test ]; then
+tier=${1:-}
+wants() { [[ " $* " == *" $tier "* ]]; }
+
+if wants check test test-all soak; then
     packages+='
-adwaita-icon-theme: the panel of the tests of the desktop window
-binutils-mingw-w64-x86-64: makes a library that the Wine of Debian 12 lacks, for tests of the Windows build
-dbus-daemon: tests of the desktop window, and of the keyring
-docker.io: tests of machines in Docker, which start one of their own
-erofs-utils: unpacks the sandbox image, to compare with Jupyter on the same Python
-fonts-dejavu-core: text on the screen of the tests of the desktop window
-gnome-keyring: tests of signing in
-imagemagick: tests of the desktop window
-iproute2: a neighbour of this computer, in tests of what machines reach
 libc6-dev: the race detector
-openbox: the window manager of the tests of the desktop window
-openssh-client: tests of machines in a Docker that is reached over ssh
-openssh-server: the same
-openssl: signs the extension of Claude Desktop, in tests
-python3-venv: the published Python SDK, and pytest
+python3-venv: linters of Python, pytest, and the published Python SDK
 strace: kills a program at each of its system calls, in tests
-wine: runs the Windows build, in tests
-wine64: runs the Windows build, in tests
-xauth: tests of the desktop window
-xdotool: the mouse and the keyboard of the tests of the desktop window
-xfce4-panel: the tray of the tests of the desktop window
-xvfb: tests of the desktop window
+'
+fi
+
+if wants test test-all soak; then
+    packages+='
+fonts-dejavu-core: text in the browser and on the screen of tests
+iproute2: a neighbour of this computer, in tests of what machines reach
+openssl: signs the extension of Claude Desktop, in tests
 '
     if grep -qs '^ID=ubuntu' /etc/os-release; then
         build/browser.sh >/dev/null || true # it says how to get one; the package is only a snap there
@@ -72,7 +64,27 @@ xvfb: tests of the desktop window
     fi
 fi
 
-if [ "${1:-}" = soak ] && ! command -v cargo >/dev/null; then
+if wants test-all soak; then
+    packages+='
+adwaita-icon-theme: the panel of the tests of the desktop window
+binutils-mingw-w64-x86-64: makes a library that the Wine of Debian 12 lacks, for tests of the Windows build
+dbus-daemon: tests of the desktop window, and of the keyring
+docker.io: tests of machines in Docker, which start one of their own
+gnome-keyring: tests of signing in
+imagemagick: tests of the desktop window
+openbox: the window manager of the tests of the desktop window
+openssh-client: tests of machines in a Docker that is reached over ssh
+openssh-server: the same
+wine: runs the Windows build, in tests
+wine64: runs the Windows build, in tests
+xauth: tests of the desktop window
+xdotool: the mouse and the keyboard of the tests of the desktop window
+xfce4-panel: the tray of the tests of the desktop window
+xvfb: tests of the desktop window
+'
+fi
+
+if wants soak && ! command -v cargo >/dev/null; then
     # The published Rust SDK needs a newer cargo than the package of that name in Debian 12 and Ubuntu 24.04.
     [ "$(id -u)" != 0 ] || apt-get update
     for cargo in cargo-web cargo-1.85 cargo-1.80 cargo; do
@@ -82,7 +94,7 @@ if [ "${1:-}" = soak ] && ! command -v cargo >/dev/null; then
 "
 fi
 
-if [ "${1:-}" = dist ]; then
+if wants dist; then
     packages+='
 binutils-mingw-w64-x86-64: makes a library that the Wine of Debian 12 lacks, for tests of the MSI
 debian-archive-keyring: makes the fresh Debian that the deb is tested in

@@ -1,3 +1,5 @@
+//go:build real
+
 package daemon_test
 
 import (

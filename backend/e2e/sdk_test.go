@@ -1,4 +1,4 @@
-//go:build linux
+//go:build linux && real
 
 package e2e
 
@@ -14,17 +14,6 @@ import (
 // Several processes of the published Python SDK work at once on one daemon, unchanged.
 func TestPythonSDK(t *testing.T) {
 	together(t, serve(t, newHome(t)), pythonPrograms(t, "a", "b", "c"))
-}
-
-// Several processes of the published Rust SDK work at once on one daemon, unchanged, beside others of the Python SDK.
-func TestRustSDK(t *testing.T) {
-	d := serve(t, newHome(t))
-	programs, target := pythonPrograms(t, "d", "e"), cache(t, "rust")
-	run(t, filepath.Join(repo(t), "backend", "e2e", "testdata", "rust"), d.env("CARGO_TARGET_DIR="+target, "CARGO_PROFILE_DEV_DEBUG=0"), "cargo", "build", "--quiet", "--locked")
-	for range 3 {
-		programs = append(programs, []string{filepath.Join(target, "debug", "forevervm-sdk-program")})
-	}
-	together(t, d, programs)
 }
 
 // together runs programs on a daemon, all at once; each ends with the word fine.

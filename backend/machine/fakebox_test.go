@@ -464,3 +464,12 @@ func (b *box) MakeFolder(context.Context, string) error { return nil }
 func (b *box) Disk(context.Context) (machine.Disk, error) {
 	return machine.Disk{Used: 1 << 20, Size: 5 << 30}, nil
 }
+
+func (b *box) over() bool {
+	select {
+	case <-b.ended:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,3 +1,5 @@
+//go:build !race
+
 package machine_test
 
 import (
@@ -272,14 +274,5 @@ func (m *model) check(t *rapid.T) {
 		all, err := m.Checkpoints(m.ctx, "m")
 		m.ok(err)
 		t.Fatalf("the machine holds the effects of %q, its records say %q:\n%s\ncheckpoints %+v", held, want, strings.Join(records, "\n"), all)
-	}
-}
-
-func (b *box) over() bool {
-	select {
-	case <-b.ended:
-		return true
-	default:
-		return false
 	}
 }

@@ -1,4 +1,4 @@
-//go:build linux
+//go:build linux && system
 
 package docker
 
@@ -190,7 +190,7 @@ func startSSH(t *testing.T, dir, port string) {
 	}
 	real, err := exec.LookPath("ssh")
 	if err != nil {
-		t.Fatalf("%v: install what `build/deps.sh test` names", err)
+		t.Fatalf("%v: install what `build/deps.sh test-all` names", err)
 	}
 	for name, content := range map[string]string{
 		"sshd_config": "Port " + port + "\nListenAddress 127.0.0.1\nHostKey " + dir + "/host\nAuthorizedKeysFile " + dir + "/user.pub\nPidFile none\nStrictModes no\n" +
@@ -213,7 +213,7 @@ func startSSH(t *testing.T, dir, port string) {
 	runtime.LockOSThread() // the system takes the end of the thread that starts it for that of the program
 	t.Cleanup(runtime.UnlockOSThread)
 	if err := server.Start(); err != nil {
-		t.Fatalf("%v: install what `build/deps.sh test` names", err)
+		t.Fatalf("%v: install what `build/deps.sh test-all` names", err)
 	}
 	t.Cleanup(func() {
 		_ = server.Process.Signal(syscall.SIGTERM)

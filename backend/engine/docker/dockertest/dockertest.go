@@ -87,7 +87,7 @@ func (d *Daemon) Run() error {
 	if d.let, err = startHeld(d.cmd); err != nil {
 		d.let()
 		d.cmd = nil
-		return fmt.Errorf("start dockerd: %w: install what `build/deps.sh test` names", err)
+		return fmt.Errorf("start dockerd: %w: install what `build/deps.sh test-all` names", err)
 	}
 	api, err := client.NewClientWithOpts(client.WithHost(d.Host), client.WithAPIVersionNegotiation())
 	if err != nil {

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// stage is a number of steps that run side by side. Where one fails, later stages still run: one run
+// tells of everything.
+type stage []step
+
+// plan makes the suites. Tests say by build tags where they belong:
+//
+//	none    no root, sandbox or browser             check
+//	real    built programs and gVisor               test
+//	system  Docker, a window, D-Bus or Wine         test-all
+//	soak    the Rust SDK, which takes minutes to compile   soak
+//	!race   minutes under the race detector,        check, without it
+//	        and one goroutine
+//
+// The programs that tests start were built without the race detector, so it is on where the code
+// under test runs in the test itself.
+type plan struct {
+	real, system, alone tests
+	// fresh runs all unit tests, in any order; else those are cached of which nothing changed.
+	fresh bool
+}
+
+func newPlan(root string) (plan, error) {
+	p := plan{fresh: os.Getenv("CI") == "true"}
+	for tag, into := range map[string]*tests{"real": &p.real, "system": &p.system, "!race": &p.alone} {
+		found, err := tagged(root, tag)
+		if err != nil {
+			return plan{}, err
+		}
+		*into = found
+	}
+	return p, nil
+}
+
+// suites are what can be asked for.
+var suites = map[string]func(plan) []stage{
+	"check":    plan.check,
+	"test":     plan.test,
+	"test-all": plan.testAll,
+	"soak":     plan.soak,
+}
+
+// raced are the folders of real tests that run the code under test themselves.
+var raced = []string{"./backend/daemon", "./backend/sandbox"}
+
+// race keeps the detector off the compression library: it is not ours, and slow.
+var race = []string{"-race", "-gcflags=github.com/klauspost/compress/...=-race=false"}
+
+// once keeps nothing of earlier runs, and lets no test rely on another.
+var once = []string{"-shuffle=on", "-count=1"}
+
+// check is what runs before each commit.
+func (p plan) check() []stage {
+	var fresh []string
+	if p.fresh {
+		fresh = once
+	}
+	return []stage{
+		{{name: "lint", args: []string{"make", "--no-print-directory", "lint"}}},
+		{page("page unit", "test")},
+		{goTests("unit", []string{"./app/...", "./backend/...", "./build/suite", "./frontend"}, race, fresh)},
+		{goTests("alone", p.alone.packages, p.alone.run(), fresh)},
+	}
+}
+
+// test adds real sandboxes, the page in a browser, and the published Python SDK.
+func (p plan) test() []stage { return p.testWith() }
+
+// testWith has steps that mostly wait run beside the ones that take longest.
+func (p plan) testWith(beside ...step) []stage {
+	tags := append([]string{"-tags=real"}, p.real.run()...)
+	p.fresh = true
+	return append(p.check(),
+		stage{{name: "image", args: []string{"build/image/check.py"}}},
+		stage{{name: "runner", args: []string{"backend/runner/test.sh"}, report: pytestReport}},
+		append(stage{
+			page("page", "test:e2e"),
+			goTests("real", backwards(p.real.not(raced...).packages), tags, once),
+		}, beside...),
+		stage{goTests("real raced", p.real.in(raced...).packages, tags, race, once)},
+	)
+}
+
+// testAll adds Docker, the window and the tray, keyrings, and Wine. Docker's tests give way to the
+// others: they take longest, and mostly wait.
+func (p plan) testAll() []stage {
+	tags := append([]string{"-tags=real,system"}, p.system.run()...)
+	docker := goTests("docker", p.system.in("./backend/engine/docker").packages, tags, once, asRoot(), []string{"-timeout=30m"})
+	docker.args = append([]string{"nice", "-n", "5"}, docker.args...)
+	return append(p.testWith(docker),
+		stage{
+			goTests("system", p.system.not("./backend/engine/docker").packages, tags, once),
+			page("window", "test:system"),
+		},
+	)
+}
+
+// soak are the long runs: the Rust SDK, git in a machine, rounds of kill -9, stories of a machine,
+// crashes of the store, a bad network, and fuzzing of what reads untrusted bytes.
+func (p plan) soak() []stage {
+	long := func(name, pkg, test string, args ...string) step {
+		return goTests(name, []string{pkg}, []string{"-tags=real,system,soak", "-count=1", "-timeout=60m", "-run=" + test}, args)
+	}
+	with := func(s step, env ...string) stage {
+		s.env = append(s.env, env...)
+		return stage{s}
+	}
+	return []stage{
+		with(long("rust", "./backend/e2e", "^TestRustSDK$"), "FOREVERVM_LONG=true"),
+		with(long("network", "./backend/engine/native", "^TestConformance$/^Network$"), "FOREVERVM_LONG=true"),
+		with(long("kill", "./backend/e2e", "^TestKillNine"), "FOREVERVM_ROUNDS=100"),
+		with(long("stories", "./backend/machine", "^TestWhateverHappens", "-rapid.checks=1000")),
+		with(long("crashes", "./backend/checkpoint/blocks", "^TestNothingIsLost$", "-rapid.checks=2000")),
+		with(long("hosted", "./backend/hosted", "^TestHostedMachines$"), "FOREVERVM_INSTRUCTIONS=1000"),
+		{{name: "fuzz", args: []string{"build/fuzz.sh", "2m"}}},
+	}
+}
+
+// page runs one of the page's scripts.
+func page(name, script string) step {
+	return step{name: name, dir: "frontend", args: []string{"npm", "run", "--silent", script}, report: pageReport}
+}
+
+// goTests runs Go tests. A few that fail are tried once more, only to tell flaky from broken.
+func goTests(name string, packages []string, flags ...[]string) step {
+	args := []string{
+		filepath.Join("build", "cache", "tools", "gotestsum"), "--format=pkgname", "--format-hide-empty-pkg",
+		"--hide-summary=skipped", "--rerun-fails=1", "--rerun-fails-max-failures=6", "--rerun-fails-abort-on-data-race",
+		"--packages", join(packages), "--", "-timeout=20m",
+	}
+	s := step{name: name, args: append(args, slices.Concat(flags...)...), report: goReport}
+	if !slices.Contains(s.args, "-race") {
+		s.env = []string{"CGO_ENABLED=0"} // as the programs are built: fewer packages are compiled twice
+	}
+	return s
+}
+
+// asRoot runs tests as root, who alone can start a Docker; the caller compiles them.
+func asRoot() []string {
+	if os.Getuid() == 0 || os.Getenv("FOREVERVM_TEST_DOCKER") != "" {
+		return nil
+	}
+	return []string{"-exec", "sudo -n --preserve-env env PATH=" + os.Getenv("PATH") + ":/usr/sbin:/sbin"}
+}
+
+// backwards, as packages that take longest are late in the alphabet: nothing would run beside them.
+func backwards(packages []string) []string {
+	packages = slices.Clone(packages)
+	slices.Reverse(packages)
+	return packages
+}
