@@ -2,8 +2,9 @@
 # Make sure that the Debian or Ubuntu packages needed to build, run and test are installed.
 #
 # As root it installs what is missing. Otherwise it asks first, and uses sudo; where nobody can be
-# asked (CI=true, or no terminal) it prints the command and fails. With the argument `test`, `soak` or `dist`, also what only tests, only
-# the long tests, or only installers and their tests, need.
+# asked (CI=true, or no terminal) it prints the command and fails. With an argument, also what only
+# those need: `check` linters and unit tests, `test` these and all other tests, `soak` the long tests,
+# `dist` installers and their tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -39,6 +40,13 @@ uidmap: lets mmdebstrap work without root
 util-linux: unshare, which stands in for root when the sandbox image is checked, and in tests
 '
 
+if [ "${1:-}" = check ] || [ "${1:-}" = test ]; then
+    packages+='
+libc6-dev: the race detector
+python3-venv: linters and tests that are Python programs, and the published Python SDK
+'
+fi
+
 if [ "${1:-}" = test ]; then
     packages+='
 adwaita-icon-theme: the panel of the tests of the desktop window
@@ -50,12 +58,10 @@ fonts-dejavu-core: text on the screen of the tests of the desktop window
 gnome-keyring: tests of signing in
 imagemagick: tests of the desktop window
 iproute2: a neighbour of this computer, in tests of what machines reach
-libc6-dev: the race detector
 openbox: the window manager of the tests of the desktop window
 openssh-client: tests of machines in a Docker that is reached over ssh
 openssh-server: the same
 openssl: signs the extension of Claude Desktop, in tests
-python3-venv: the published Python SDK, and pytest
 strace: kills a program at each of its system calls, in tests
 wine: runs the Windows build, in tests
 wine64: runs the Windows build, in tests
