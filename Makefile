@@ -59,13 +59,75 @@ test-all: ## test, and Docker (as root), window, tray, keyrings, Wine. CI runs i
 		{ echo "The tests of machines in Docker start one, as root." && sudo true; }
 	$(SUITE) test-all
 
-lint: $(TOOLS)/golangci-lint $(TOOLS)/typecheck $(NODE_MODULES) $(PAGE)
-	go -C build/release tool actionlint
-	$(WITHOUT_C) $(TOOLS)/golangci-lint run ./app/... ./backend/... ./frontend/...
+# What can be said of the code without running it. `make lint-go` runs one part alone.
+LINTS := lint-modules lint-go lint-systems lint-shell lint-python lint-docs lint-workflows lint-page lint-generated
+.PHONY: $(LINTS) fmt generate
+lint: $(LINTS)
+
+GO_MODULES := . build/release build/runsc build/tools
+GOLANGCI = $(WITHOUT_C) $(CURDIR)/$(TOOLS)/golangci-lint
+GO_FOLDERS := main.go app backend frontend/embed.go build/release build/runsc build/tools
+# build/runsc/build.sh puts these into gVisor's own packages: they compile only there.
+IN_GVISOR := /(holes|lost|pages|passed|stubs|unread)(/|$$)
+PYTHON := $(TOOLS)/python/bin
+PYTHON_TOOLS := $(TOOLS)/python/requirements.txt
+MARKDOWNLINT := build/tools/node_modules/.package-lock.json
+SHELL_FILES = $(shell git ls-files -co --exclude-standard '*.sh') .ci/run
+PYTHON_FILES = $(shell git ls-files -co --exclude-standard '*.py')
+
+lint-modules:
+	@for module in $(GO_MODULES); do go -C $$module mod tidy -diff || exit; done
+
+lint-go: $(TOOLS)/golangci-lint $(PAGE)
+	$(GOLANGCI) fmt --diff $(GO_FOLDERS)
+	$(GOLANGCI) run ./app/... ./backend/... ./frontend/...
+	cd build/release && $(GOLANGCI) run ./...
+	cd build/tools && $(GOLANGCI) run ./...
+	cd build/runsc && $(GOLANGCI) run $$(go list -f '{{.Dir}}' ./... | grep -vE '$(IN_GVISOR)')
+
+# Whether it compiles for the systems that nothing runs on here.
+lint-systems: export GOFLAGS += -tags=real,system
+lint-systems: $(TOOLS)/typecheck $(PAGE)
 	GOOS=windows $(WITHOUT_C) $(TOOLS)/typecheck ./app/... ./backend/...
 	GOOS=darwin $(WITHOUT_C) $(TOOLS)/typecheck ./backend/...
-	cd frontend && npm run --silent lint
-	backend/runner/lint.sh
+
+lint-shell: $(TOOLS)/shfmt $(PYTHON_TOOLS)
+	$(PYTHON)/shellcheck $(SHELL_FILES)
+	$(TOOLS)/shfmt --diff $(SHELL_FILES)
+
+# The runner has settings of its own, as it runs on the Python of the sandbox image.
+lint-python: $(PYTHON_TOOLS)
+	$(PYTHON)/ruff check --quiet --no-cache .
+	$(PYTHON)/ruff format --quiet --no-cache --check .
+	$(PYTHON)/mypy --cache-dir build/cache/mypy --no-error-summary $(filter-out backend/runner/%,$(PYTHON_FILES))
+	cd backend/runner && $(CURDIR)/$(PYTHON)/mypy --cache-dir ../../build/cache/mypy --no-error-summary forevervm_runner tests
+
+lint-docs: $(MARKDOWNLINT)
+	build/tools/node_modules/.bin/markdownlint-cli2
+
+# actionlint is a tool of build/release: it does not compile with the YAML library that golangci-lint needs.
+lint-workflows: $(PYTHON_TOOLS)
+	go -C build/release tool actionlint -shellcheck $(CURDIR)/$(PYTHON)/shellcheck
+
+lint-page: $(NODE_MODULES)
+	cd frontend && npm run --silent lint && npm run --silent check
+
+# Another generated file, seccomp.json, has a test (TestSeccompIsGenerated).
+lint-generated: $(NODE_MODULES)
+	cd frontend && npm run --silent check:types
+
+fmt: $(TOOLS)/golangci-lint $(TOOLS)/shfmt $(PYTHON_TOOLS) $(NODE_MODULES) $(MARKDOWNLINT)
+	$(GOLANGCI) fmt $(GO_FOLDERS)
+	$(TOOLS)/shfmt --write $(SHELL_FILES)
+	$(PYTHON)/ruff check --quiet --no-cache --select I --fix .
+	$(PYTHON)/ruff format --quiet --no-cache .
+	build/tools/node_modules/.bin/markdownlint-cli2 --fix
+	cd frontend && npm run --silent format
+
+# Everything that is written by a program and kept in the repository.
+generate: $(NODE_MODULES)
+	cd frontend && npm run --silent types
+	go test ./backend/engine/docker -run '^TestSeccompIsGenerated$$' -update
 
 bench: build ## Measure speed and memory.
 	build/allow-namespaces.sh
@@ -156,3 +218,12 @@ $(BIN)/image/%.json: $(IMAGE_FILES)
 
 $(TOOLS)/%: build/tools/go.mod build/tools/go.sum $(wildcard build/tools/*/*.go)
 	cd build/tools && go build -o ../cache/tools/ $$(go list tool | grep '/$*$$')
+
+$(PYTHON_TOOLS): build/tools/requirements.txt build/tools/python.sh
+	build/deps.sh check
+	build/tools/python.sh
+	touch $@
+
+$(MARKDOWNLINT): build/tools/package.json build/tools/package-lock.json
+	cd build/tools && npm ci --no-audit --no-fund --ignore-scripts
+	touch $@

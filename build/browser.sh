@@ -9,10 +9,14 @@ fi
 for name in chromium chromium-browser google-chrome; do
     path=$(command -v $name) || continue
     # A snap sees neither the tests' files nor their browser profile.
-    grep -qs /snap/ <(readlink -f "$path"; head -c 4096 "$path" | tr -d '\0') || { echo "$path"; exit; }
+    ! grep -qs /snap/ <(readlink -f "$path") <(head -c 4096 "$path" | tr -d '\0') || continue
+    echo "$path"
+    exit
 done
 for path in "${PLAYWRIGHT_BROWSERS_PATH:-$HOME/.cache/ms-playwright}"/chromium-*/chrome-linux*/chrome; do
-    [ ! -x "$path" ] || { echo "$path"; exit; }
+    [ -x "$path" ] || continue
+    echo "$path"
+    exit
 done
 echo "No browser was found that the tests of the page can use (Ubuntu's Chromium is a snap, which they cannot)." \
     "Install Google Chrome, or run: npx playwright install --with-deps chromium; or name one in the variable CHROMIUM." >&2

@@ -1,5 +1,6 @@
-# Runs in a copy of a machine that is thrown away next: prints digests of the user's variables and files, so that
-# equal ones can be told from changed ones. What takes too long, or cannot be written down, has none. MARK is replaced.
+# Runs in a copy of a machine that is thrown away next: prints digests of the user's variables and
+# files, so that equal ones can be told from changed ones. What takes too long, or cannot be written
+# down, has none. MARK is replaced.
 
 
 def _forevervm_compare(names, mark):
@@ -52,8 +53,11 @@ def _forevervm_compare(names, mark):
         def reducer_override(self, value):
             if type(value) is types.FunctionType:
                 cells = [cell.cell_contents for cell in value.__closure__ or ()]
-                return tuple, ((code(value.__code__), value.__defaults__, value.__kwdefaults__, cells),)
-            if isinstance(value, type) and value.__module__ == "__main__":  # its name alone says too little
+                return tuple, (
+                    (code(value.__code__), value.__defaults__, value.__kwdefaults__, cells),
+                )
+            # The name of a class alone says too little.
+            if isinstance(value, type) and value.__module__ == "__main__":
                 parts = {key: part for key, part in vars(value).items() if key not in unsaid}
                 return tuple, ((value.__qualname__, value.__bases__, parts),)
             return NotImplemented
@@ -61,14 +65,21 @@ def _forevervm_compare(names, mark):
     def digest(value, until):
         to = Hasher(until)
 
-        pickler = Pickler(to, protocol=5, buffer_callback=lambda buffer: to.write(buffer.raw()) and None)
-        pickler.fast = True  # what is the same twice is written twice, so that it does not matter who holds it
+        pickler = Pickler(
+            to, protocol=5, buffer_callback=lambda buffer: to.write(buffer.raw()) and None
+        )
+        # What is the same twice is written twice, so that it does not matter who holds it.
+        pickler.fast = True
         pickler.dump(value)
         return to.hash.hexdigest()
 
     signal.signal(signal.SIGALRM, stop)
     found, deadline = {}, time.monotonic() + variables_take
-    theirs = [key for key in names if type(key) is str and not key.startswith("_") and key not in not_theirs]
+    theirs = [
+        key
+        for key in names
+        if type(key) is str and not key.startswith("_") and key not in not_theirs
+    ]
     for name in sorted(theirs)[:2000]:
         now = time.monotonic()
         if now >= deadline:

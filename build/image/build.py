@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Build the root file system of the sandbox: one EROFS file, which gVisor mounts in place.
 
-    build/image/build.py [--variant base|ml] [--architecture x86_64|aarch64] [--out DIR] [--cache DIR]
-    build/image/build.py --lock          choose versions anew and rewrite the lock files
+    build/image/build.py [--variant base|ml] [--architecture x86_64|aarch64]
+                         [--out DIR] [--cache DIR]
+    build/image/build.py --lock          choose versions again and rewrite the lock files
 
 Leaves VARIANT.erofs and VARIANT.json in the output folder (build/bin/image). Works as an ordinary
 user or as root. The same Debian packages and the same locks give the same bytes, on any host: all
 that decides a byte of the result (Python, pip, mkfs.erofs) is Debian trixie's own, run through its
-own loader without a chroot, and not the host's. Of an image for another processor than the host's only the packages'
-own scripts run emulated (qemu-user-static); it needs folders of its own.
+own loader without a chroot, and not the host's. Of an image for another processor than the host's
+only the packages' own scripts run emulated (qemu-user-static); it needs folders of its own.
 
 Three steps, the first two cached by the digest of what goes into them:
   tools    trixie's mkfs.erofs, pip and Python for the host, unpacked
@@ -36,9 +37,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 PROJECT = HERE.parent.parent
 RUNNER = PROJECT / "backend/runner/forevervm_runner"
 KEYRING = HERE / "keyring"
-ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}  # as the kernel names them, and as Debian does
+# As the kernel names them, and as Debian does.
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
-# Every file of the image has this time, 2026-01-01: not 0, because zip files know no time before 1980.
+# Every file of the image has this time, 2026-01-01, and not 0: zip files know no time before 1980.
 EPOCH = 1767225600
 
 DEBIAN = {
@@ -78,8 +80,16 @@ PYTHON_FOLDERS = ["/usr/lib/python3.13", "/usr/lib/python3/dist-packages", DIST_
 
 # What the libraries carry and nobody running them needs. Checked by `check`: all still import.
 TRIMMED_TESTS = [
-    "matplotlib", "mpl_toolkits", "networkx", "numpy", "pandas", "pyarrow", "scipy", "sklearn",
-    "statsmodels", "sympy",
+    "matplotlib",
+    "mpl_toolkits",
+    "networkx",
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "scipy",
+    "sklearn",
+    "statsmodels",
+    "sympy",
 ]
 TRIMMED = [
     f"{DIST_PACKAGES}/pyarrow/include",
@@ -109,13 +119,15 @@ FOLDERS = ["mnt/work", "mnt/inbox", "mnt/outbox", "mnt/shared", "run/egress", "o
 
 
 def main():
-    args = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    args.add_argument("--variant", choices=sorted(DEBIAN), default="base")
-    args.add_argument("--architecture", choices=sorted(ARCHITECTURES), default=platform.machine())
-    args.add_argument("--out", type=pathlib.Path, default=PROJECT / "build/bin/image")
-    args.add_argument("--cache", type=pathlib.Path, default=PROJECT / "build/cache/image")
-    args.add_argument("--lock", action="store_true", help="choose versions anew and rewrite the lock files")
-    args = args.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--variant", choices=sorted(DEBIAN), default="base")
+    parser.add_argument("--architecture", choices=sorted(ARCHITECTURES), default=platform.machine())
+    parser.add_argument("--out", type=pathlib.Path, default=PROJECT / "build/bin/image")
+    parser.add_argument("--cache", type=pathlib.Path, default=PROJECT / "build/cache/image")
+    parser.add_argument(
+        "--lock", action="store_true", help="choose versions anew and rewrite the lock files"
+    )
+    args = parser.parse_args()
 
     require_host(args.architecture)
     # What the caller's shell says about permissions must not reach the image.
@@ -142,15 +154,32 @@ def require_host(architecture):
     if missing:
         for package, why in missing:
             print(f"missing: {package} ({why})", file=sys.stderr)
-        sys.exit("install with:  sudo apt-get install " + " ".join(package for package, _ in missing))
+        sys.exit(
+            "install with:  sudo apt-get install " + " ".join(package for package, _ in missing)
+        )
     user = getpass.getuser()
-    if os.getuid() != 0 and not re.search(rf"^({user}|{os.getuid()}):", pathlib.Path("/etc/subuid").read_text(), re.M):
-        print(f"missing: user ids for {user} to give away in /etc/subuid, with which mmdebstrap works without root", file=sys.stderr)
-        sys.exit(f"add them with:  sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {user}")
+    if os.getuid() != 0 and not re.search(
+        rf"^({user}|{os.getuid()}):", pathlib.Path("/etc/subuid").read_text(), re.M
+    ):
+        print(
+            f"missing: user ids for {user} to give away in /etc/subuid,"
+            " with which mmdebstrap works without root",
+            file=sys.stderr,
+        )
+        sys.exit(
+            "add them with:"
+            f"  sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {user}"
+        )
     if platform.machine() not in ARCHITECTURES:
         sys.exit(f"no image for {platform.machine()}: build on one of " + ", ".join(ARCHITECTURES))
-    if architecture != platform.machine() and not pathlib.Path(f"/proc/sys/fs/binfmt_misc/qemu-{architecture}").exists():
-        sys.exit(f"programs for {architecture} do not run here. Install what runs them with:  sudo apt-get install qemu-user-static binfmt-support arch-test")
+    if (
+        architecture != platform.machine()
+        and not pathlib.Path(f"/proc/sys/fs/binfmt_misc/qemu-{architecture}").exists()
+    ):
+        sys.exit(
+            f"programs for {architecture} do not run here. Install what runs them with:"
+            "  sudo apt-get install qemu-user-static binfmt-support arch-test"
+        )
 
 
 # ---------------------------------------------------------------- the image
@@ -172,12 +201,26 @@ def build_image(variant, architecture, out, cache):
     image = out / f"{variant}.erofs"
     with replacing(image) as partial:
         log("writing the EROFS file")
-        # gVisor reads neither compressed nor inlined data: a program with inlined data fails to start with EFAULT.
-        run(*tool(cache, "mkfs.erofs"), "--quiet", "-E", "noinline_data", f"-T{EPOCH}", "-x-1", "--all-root",
-            "-U", "00000000-0000-0000-0000-000000000000", partial, root)
+        # gVisor reads neither compressed nor inlined data: a program with inlined data fails to
+        # start with EFAULT.
+        run(
+            *tool(cache, "mkfs.erofs"),
+            "--quiet",
+            "-E",
+            "noinline_data",
+            f"-T{EPOCH}",
+            "-x-1",
+            "--all-root",
+            "-U",
+            "00000000-0000-0000-0000-000000000000",
+            partial,
+            root,
+        )
         with open(partial, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-    manifest = {"digest": f"sha256:{digest}", "variant": variant} | json.loads((tree / "manifest.json").read_text())
+    manifest = {"digest": f"sha256:{digest}", "variant": variant} | json.loads(
+        (tree / "manifest.json").read_text()
+    )
     with replacing(out / f"{variant}.json") as partial:
         partial.write_text(json.dumps(manifest, indent=1) + "\n")
     print(f"{image}  {image.stat().st_size / 1e6:.0f} MB  sha256:{digest}")
@@ -185,7 +228,9 @@ def build_image(variant, architecture, out, cache):
 
 def build_tree(variant, architecture, cache):
     """The whole image but the runner, as a folder: root/ and manifest.json."""
-    locks = [HERE / "requirements.lock"] + ([HERE / "requirements-ml.lock"] if variant == "ml" else [])
+    locks = [HERE / "requirements.lock"] + (
+        [HERE / "requirements-ml.lock"] if variant == "ml" else []
+    )
     tree = cache / f"tree-{variant}-{digest_of(architecture, HERE / 'compile.py', *locks)}"
     if tree.exists():
         return tree
@@ -196,14 +241,27 @@ def build_tree(variant, architecture, cache):
         settle(root)
 
         log("installing Python libraries")
-        pip(root, cache, "install", "--ignore-installed", "--no-compile", "--no-deps", "--require-hashes",
-            "--only-binary=:all:", "--no-warn-script-location", "--quiet", *(f"--requirement={lock}" for lock in locks))
+        pip(
+            root,
+            cache,
+            "install",
+            "--ignore-installed",
+            "--no-compile",
+            "--no-deps",
+            "--require-hashes",
+            "--only-binary=:all:",
+            "--no-warn-script-location",
+            "--quiet",
+            *(f"--requirement={lock}" for lock in locks),
+        )
         trim(root)
         log("compiling them")
         compile_modules(root, cache, *PYTHON_FOLDERS)
 
         manifest = {
-            "python": run_python(root, cache, "-c", "import platform; print(platform.python_version())").strip(),
+            "python": run_python(
+                root, cache, "-c", "import platform; print(platform.python_version())"
+            ).strip(),
             "packages": {d.name: d.version for d in wheels(root)},
             "debian": {p["Package"]: p["Version"] for p in debian_packages(root)},
         }
@@ -217,26 +275,63 @@ def build_tree(variant, architecture, cache):
 def unpack_debian(root, architecture, variant, packages):
     log(f"unpacking Debian packages: {' '.join(packages)}")
     options = [f"--dpkgopt={option}" for option in DPKG_OPTIONS]
-    # Without root, mmdebstrap acts as another user, who cannot look into every home. Nor should a dpkg.cfg there count.
-    with tempfile.TemporaryDirectory() as keys, tempfile.NamedTemporaryFile(dir=root.parent, suffix=".tar") as tar:
+    # Without root, mmdebstrap acts as another user, who cannot look into every home. Nor should a
+    # dpkg.cfg there count.
+    with (
+        tempfile.TemporaryDirectory() as keys,
+        tempfile.NamedTemporaryFile(dir=root.parent, suffix=".tar") as tar,
+    ):
         os.chmod(keys, 0o755)
         for key in KEYRING.glob("*.asc"):
             shutil.copyfile(key, pathlib.Path(keys) / key.name)
         # A tar file, because without root the files of a folder would belong to that other user.
-        run("mmdebstrap", "--quiet", f"--variant={variant}", f"--keyring={keys}", "--format=tar", *options,
-            f"--architectures={ARCHITECTURES[architecture]}", f"--include={','.join(packages)}", "trixie", "-", *MIRRORS, stdout=tar, env=os.environ | {"HOME": keys})
+        run(
+            "mmdebstrap",
+            "--quiet",
+            f"--variant={variant}",
+            f"--keyring={keys}",
+            "--format=tar",
+            *options,
+            f"--architectures={ARCHITECTURES[architecture]}",
+            f"--include={','.join(packages)}",
+            "trixie",
+            "-",
+            *MIRRORS,
+            stdout=tar,
+            env=os.environ | {"HOME": keys},
+        )
         root.mkdir()
-        run("tar", "-C", root, "-xpf", tar.name, "--no-same-owner", "--delay-directory-restore", "--exclude=./dev/*")
+        run(
+            "tar",
+            "-C",
+            root,
+            "-xpf",
+            tar.name,
+            "--no-same-owner",
+            "--delay-directory-restore",
+            "--exclude=./dev/*",
+        )
 
 
 def settle(root):
-    """Make a freshly unpacked Debian the sandbox's: nothing of the host in it, nothing that varies."""
-    for folder in ["boot", "home", "media", "srv", "var/cache", "var/log", "var/lib/apt/lists", "var/tmp", "run", "tmp"]:
+    """Make a fresh Debian the sandbox's: nothing of the host in it, nothing that varies."""
+    for folder in [
+        "boot",
+        "home",
+        "media",
+        "srv",
+        "var/cache",
+        "var/log",
+        "var/lib/apt/lists",
+        "var/tmp",
+        "run",
+        "tmp",
+    ]:
         for path in (root / folder).iterdir():
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     for old in (root / "var/lib/dpkg").glob("*-old"):
         old.unlink()
-    # What the packages' own scripts compiled holds the files' times, and not the same bytes each time.
+    # What the packages' own scripts compiled holds the files' times: other bytes each time.
     for compiled in list(root.rglob("__pycache__")):
         shutil.rmtree(compiled)
     for name, text in FILES.items():
@@ -260,7 +355,8 @@ def trim(root):
     debians = root / "usr/lib/python3/dist-packages"
     for path in list(debians.iterdir()):
         name = re.sub(r"-[\d.]+\.(dist|egg)-info$", "", path.name)
-        if path.name != name and normal(name) in locked or path.name == name and (packages / name).exists():
+        hidden = normal(name) in locked if path.name != name else (packages / name).exists()
+        if hidden:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     for name in TRIMMED_TESTS:
         for tests in list((packages / name).rglob("tests")):
@@ -288,25 +384,40 @@ def debian_packages(root):
         yield dict(re.findall(r"^(Package|Version): (.*)$", paragraph, re.M))
 
 
+TERMS = re.compile(r"(^|/)(licen[cs]e|copying|notice|authors)[^/]*$|\.dist-info/licen[cs]es/", re.I)
+
+
 def licences(root):
     """A readable index of what is in the image, under which terms, and where their text is."""
-    lines = ["What this file system is made of, and the files in it that hold the terms.", "", "Python libraries", ""]
+    lines = [
+        "What this file system is made of, and the files in it that hold the terms.",
+        "",
+        "Python libraries",
+        "",
+    ]
     for wheel in wheels(root):
         meta = wheel.metadata
-        terms = meta.get("License-Expression") or ", ".join(
-            c.split(" :: ")[-1] for c in meta.get_all("Classifier", []) if c.startswith("License ::")
-        ) or (meta.get("License") or "see its files").strip().split("\n")[0]
+        terms = (
+            meta.get("License-Expression")
+            or ", ".join(
+                c.split(" :: ")[-1]
+                for c in meta.get_all("Classifier", [])
+                if c.startswith("License ::")
+            )
+            or (meta.get("License") or "see its files").strip().split("\n")[0]
+        )
         lines.append(f"{wheel.name} {wheel.version}: {terms}")
         for file in filter(lambda f: f.locate().exists(), wheel.files or []):
-            if re.search(r"(^|/)(licen[cs]e|copying|notice|authors)[^/]*$|\.dist-info/licen[cs]es/", str(file), re.I):
-                if not str(file).endswith((".py", ".pyc")):
-                    lines.append(f"    {DIST_PACKAGES}/{file}")
+            if TERMS.search(str(file)) and not str(file).endswith((".py", ".pyc")):
+                lines.append(f"    {DIST_PACKAGES}/{file}")
     lines += ["", "Debian packages", ""]
     for package in debian_packages(root):
         copyright = f"usr/share/doc/{package['Package']}/copyright"
         text = (root / copyright).read_text(errors="replace")
         terms = sorted({t.strip() for t in re.findall(r"^License:[ \t]*(\S.*)$", text, re.M)})
-        lines.append(f"{package['Package']} {package['Version']}: {', '.join(terms) or 'see its file'}")
+        lines.append(
+            f"{package['Package']} {package['Version']}: {', '.join(terms) or 'see its file'}"
+        )
         lines.append(f"    /{copyright}")
     return "\n".join(lines) + "\n"
 
@@ -315,7 +426,7 @@ def licences(root):
 
 
 def write_locks(cache):
-    """Resolve the .in files for every architecture and write the locks: one version, one wheel for each."""
+    """Resolve the .in files and write the locks: one version, one wheel for each architecture."""
     with tempfile.TemporaryDirectory(dir=cache) as folder:
         root = pathlib.Path(folder) / "root"
         unpack_debian(root, platform.machine(), "minbase", ["python3"])
@@ -327,22 +438,40 @@ def write_locks(cache):
 
 def resolve(root, cache, requirements, constraints):
     """{name: (version, {hash of its wheel for each architecture})}"""
-    pins = {}
+    pins: dict[str, tuple[str, set[str]]] = {}
     for architecture in ARCHITECTURES:
         log(f"resolving {' + '.join(requirements)} for {architecture}")
-        with tempfile.NamedTemporaryFile("w", suffix=".txt") as constraint, tempfile.NamedTemporaryFile() as report:
-            constraint.writelines(f"{name}=={version}\n" for name, (version, _) in constraints.items())
+        with (
+            tempfile.NamedTemporaryFile("w", suffix=".txt") as constraint,
+            tempfile.NamedTemporaryFile() as report,
+        ):
+            constraint.writelines(
+                f"{name}=={version}\n" for name, (version, _) in constraints.items()
+            )
             constraint.flush()
-            pip(root, cache, "install", "--dry-run", "--ignore-installed", "--only-binary=:all:", "--quiet",
-                f"--report={report.name}", f"--constraint={constraint.name}", "--target=/nonexistent",
+            pip(
+                root,
+                cache,
+                "install",
+                "--dry-run",
+                "--ignore-installed",
+                "--only-binary=:all:",
+                "--quiet",
+                f"--report={report.name}",
+                f"--constraint={constraint.name}",
+                "--target=/nonexistent",
                 # trixie has glibc 2.41
                 *(f"--platform=manylinux_2_{minor}_{architecture}" for minor in range(41, 4, -1)),
                 f"--platform=manylinux2014_{architecture}",
-                *(f"--requirement={HERE / name}" for name in requirements))
+                *(f"--requirement={HERE / name}" for name in requirements),
+            )
             for item in json.load(report)["install"]:
                 name, version = item["metadata"]["name"], item["metadata"]["version"]
                 if pins.setdefault(name, (version, set()))[0] != version:
-                    sys.exit(f"{name}: {pins[name][0]} and {version} for different architectures; pin one in the .in file")
+                    sys.exit(
+                        f"{name}: {pins[name][0]} and {version} for different architectures;"
+                        " pin one in the .in file"
+                    )
                 pins[name][1].add(item["download_info"]["archive_info"]["hashes"]["sha256"])
     return pins
 
@@ -351,7 +480,12 @@ def write_lock(name, pins):
     with replacing(HERE / f"{name}.lock") as partial:
         lines = [f"# Made from {name}.in by `build/image/build.py --lock`; do not edit.\n"]
         for package, (version, hashes) in sorted(pins.items(), key=lambda pin: pin[0].lower()):
-            lines.append(" \\\n".join([f"{package}=={version}", *(f"    --hash=sha256:{h}" for h in sorted(hashes))]) + "\n")
+            lines.append(
+                " \\\n".join(
+                    [f"{package}=={version}", *(f"    --hash=sha256:{h}" for h in sorted(hashes))]
+                )
+                + "\n"
+            )
         partial.write_text("".join(lines))
 
 
@@ -385,25 +519,53 @@ def loader_of(root):
 
 def run_python(root, cache, *args):
     env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
-    env |= {"PYTHONHOME": str(root / "usr"), "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8"}
+    env |= {
+        "PYTHONHOME": str(root / "usr"),
+        "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "LC_ALL": "C.UTF-8",
+    }
     # pip trusts what the host trusts, which may be more than the public authorities.
     env.setdefault("PIP_CERT", "/etc/ssl/certs/ca-certificates.crt")
     runs, machine = root, loader_of(root).parent.name.partition("-")[0]
     if machine != platform.machine():
-        # The same Python, built for the host, over the image's library. It takes the image's processor for its own, as it does where others
-        # cross-compile, so that pip installs for that one; modules written in C it finds among the host's.
+        # The same Python, built for the host, over the image's library. It takes the image's
+        # processor for its own, as it does where others cross-compile, so that pip installs for
+        # that one; modules written in C it finds among the host's.
         runs = build_tools(cache)
-        env |= {"_PYTHON_HOST_PLATFORM": f"linux-{machine}", "_PYTHON_SYSCONFIGDATA_NAME": f"_sysconfigdata__{machine}-linux-gnu",
-                "PYTHONPATH": str(runs / "usr/lib/python3.13/lib-dynload")}
-    return run(*in_tree(runs, "usr/bin/python3.13"), "-P", "-s", *args, env=env, stdout=subprocess.PIPE, text=True)
+        env |= {
+            "_PYTHON_HOST_PLATFORM": f"linux-{machine}",
+            "_PYTHON_SYSCONFIGDATA_NAME": f"_sysconfigdata__{machine}-linux-gnu",
+            "PYTHONPATH": str(runs / "usr/lib/python3.13/lib-dynload"),
+        }
+    return run(
+        *in_tree(runs, "usr/bin/python3.13"),
+        "-P",
+        "-s",
+        *args,
+        env=env,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
 
 
 def pip(root, cache, *args):
     [wheel] = (build_tools(cache) / "usr/share/python-wheels").glob("pip-*.whl")
     # The scripts that it installs must name Python's place in the image.
-    start = f"import runpy, sys; sys.executable = '/usr/bin/python3'; sys.path.insert(0, {str(wheel)!r}); runpy.run_module('pip', run_name='__main__')"
-    run_python(root, cache, "-c", start, f"--cache-dir={cache / 'pip'}", "--disable-pip-version-check", *args,
-               *(["--root-user-action=ignore"] if args[0] == "install" else []))
+    start = (
+        "import runpy, sys; sys.executable = '/usr/bin/python3'; "
+        f"sys.path.insert(0, {str(wheel)!r}); runpy.run_module('pip', run_name='__main__')"
+    )
+    run_python(
+        root,
+        cache,
+        "-c",
+        start,
+        f"--cache-dir={cache / 'pip'}",
+        "--disable-pip-version-check",
+        *args,
+        *(["--root-user-action=ignore"] if args[0] == "install" else []),
+    )
 
 
 def compile_modules(root, cache, *folders):
@@ -415,7 +577,7 @@ def compile_modules(root, cache, *folders):
 
 def run(*command, env=None, **options):
     env = {**(env or os.environ), "SOURCE_DATE_EPOCH": str(EPOCH)}
-    done = subprocess.run([str(word) for word in command], env=env, **options)
+    done = subprocess.run([str(word) for word in command], env=env, check=False, **options)
     if done.returncode != 0:
         sys.exit(f"failed ({done.returncode}): {pathlib.Path(command[0]).name}; see above")
     return done.stdout

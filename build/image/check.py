@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Check an image by what it is for: run check_inside.py in it, in gVisor, without privilege.
 
-    build/image/check.py [--variant base|ml]
+build/image/check.py [--variant base|ml]
 """
 
 import argparse
@@ -16,9 +16,9 @@ BIN = HERE.parent / "bin"
 
 
 def main():
-    args = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    args.add_argument("--variant", choices=["base", "ml"], default="base")
-    args = args.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--variant", choices=["base", "ml"], default="base")
+    args = parser.parse_args()
     image = BIN / "image" / f"{args.variant}.erofs"
 
     manifest = json.loads(image.with_suffix(".json").read_text())
@@ -31,7 +31,7 @@ def main():
         [HERE / "run.py", "--variant", args.variant, *inside],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     ) as sandbox:  # fmt: skip
-        for line in sandbox.stdout:
+        for line in sandbox.stdout or ():
             print(line, end="", flush=True)
     sys.exit(sandbox.returncode)
 

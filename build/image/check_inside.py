@@ -9,10 +9,11 @@ import time
 import unittest
 
 BASE = [
-    "numpy", "numpy.testing", "pandas", "pandas.testing", "scipy.stats", "scipy.optimize", "sklearn.ensemble",
-    "matplotlib.pyplot", "seaborn", "plotly.express", "requests", "urllib3", "httpx", "pip", "openpyxl", "PIL.Image",
-    "sympy", "bs4", "lxml.etree", "pyarrow.parquet", "duckdb", "tabulate", "tqdm", "networkx",
-    "statsmodels.api", "IPython", "matplotlib_inline", "jinja2", "socks", "socksio", "jedi",
+    "numpy", "numpy.testing", "pandas", "pandas.testing", "scipy.stats", "scipy.optimize",
+    "sklearn.ensemble", "matplotlib.pyplot", "seaborn", "plotly.express", "requests", "urllib3",
+    "httpx", "pip", "openpyxl", "PIL.Image", "sympy", "bs4", "lxml.etree", "pyarrow.parquet",
+    "duckdb", "tabulate", "tqdm", "networkx", "statsmodels.api", "IPython", "matplotlib_inline",
+    "jinja2", "socks", "socksio", "jedi",
 ]  # fmt: skip
 
 
@@ -39,7 +40,9 @@ class Image(unittest.TestCase):
 
         matplotlib.use("agg")
         frame = pandas.DataFrame({"a": [1.0, 2.0, 3.0], "b": [2.0, 4.0, 6.0]})
-        self.assertAlmostEqual(sklearn.linear_model.LinearRegression().fit(frame[["a"]], frame["b"]).coef_[0], 2)
+        self.assertAlmostEqual(
+            sklearn.linear_model.LinearRegression().fit(frame[["a"]], frame["b"]).coef_[0], 2
+        )
         self.assertEqual(duckdb.sql("select sum(b) from frame").fetchall(), [(12,)])
         parquet = io.BytesIO()
         frame.to_parquet(parquet)
@@ -65,14 +68,30 @@ class Image(unittest.TestCase):
         self.assertEqual(lzma.decompress(lzma.compress(b"x")), b"x")
         self.assertEqual(ctypes.CDLL(None).abs(-3), 3)
         self.assertGreater(len(ssl.create_default_context().get_ca_certs()), 100)
-        for name in ["bz2", "curses", "dbm", "decimal", "readline", "uuid", "zlib", "multiprocessing"]:
+        for name in [
+            "bz2",
+            "curses",
+            "dbm",
+            "decimal",
+            "readline",
+            "uuid",
+            "zlib",
+            "multiprocessing",
+        ]:
             importlib.import_module(name)
 
     def test_pip(self):
         self.assertIn("/usr/local/lib/python3.13/dist-packages", shell("pip --version"))
         complaints = shell("pip check || true").splitlines()
         # torch names one patch release of sympy; Debian builds and tests it with another.
-        self.assertEqual([c for c in complaints if not re.match("torch .* has requirement sympy==|No broken", c)], [])
+        self.assertEqual(
+            [
+                c
+                for c in complaints
+                if not re.match("torch .* has requirement sympy==|No broken", c)
+            ],
+            [],
+        )
 
     def test_pip_installs_without_refusing(self):
         # From a source of this test's own: there may be no network.
@@ -82,13 +101,16 @@ class Image(unittest.TestCase):
         info = "/tmp/wheel/forevervm_probe-1.dist-info/"
         for name, text in {
             "METADATA": "Metadata-Version: 2.1\nName: forevervm-probe\nVersion: 1\n",
-            "WHEEL": "Wheel-Version: 1.0\nGenerator: check\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+            "WHEEL": "Wheel-Version: 1.0\nGenerator: check\n"
+            "Root-Is-Purelib: true\nTag: py3-none-any\n",
             "RECORD": "",
         }.items():
             with open(info + name, "w") as f:
                 f.write(text)
         shell("cd /tmp/wheel && python -m zipfile -c /tmp/forevervm_probe-1-py3-none-any.whl *")
-        self.assertNotIn("WARNING", shell("pip install --no-index /tmp/forevervm_probe-1-py3-none-any.whl 2>&1"))
+        self.assertNotIn(
+            "WARNING", shell("pip install --no-index /tmp/forevervm_probe-1-py3-none-any.whl 2>&1")
+        )
         self.assertEqual(
             shell("cd / && python -c 'import forevervm_probe as p; print(p.__file__)'").strip(),
             "/usr/local/lib/python3.13/dist-packages/forevervm_probe.py",
@@ -106,7 +128,20 @@ class Image(unittest.TestCase):
             zoneinfo.ZoneInfo(name)
 
     def test_shell(self):
-        for command in ["bash", "ls", "ps", "curl", "unzip", "tar", "gzip", "sed", "grep", "find", "apt-get", "python"]:
+        for command in [
+            "bash",
+            "ls",
+            "ps",
+            "curl",
+            "unzip",
+            "tar",
+            "gzip",
+            "sed",
+            "grep",
+            "find",
+            "apt-get",
+            "python",
+        ]:
             shell(f"command -v {command}")
 
     def test_places(self):
@@ -125,9 +160,11 @@ class Image(unittest.TestCase):
         import importlib.util
 
         for name in ["argparse", "IPython", "pandas", "numpy", "jinja2"]:
-            cached = importlib.util.find_spec(name).cached
-            with open(cached, "rb") as f:
-                self.assertEqual(int.from_bytes(f.read(8)[4:], "little"), 1, f"{cached}: not unchecked-hash")
+            spec = importlib.util.find_spec(name)
+            assert spec and spec.cached, name
+            with open(spec.cached, "rb") as f:
+                flags = int.from_bytes(f.read(8)[4:], "little")
+            self.assertEqual(flags, 1, f"{spec.cached}: not unchecked-hash")
 
     def test_licences_are_in_it(self):
         with open("/usr/share/doc/forevervm/LICENSES.txt") as f:
@@ -141,7 +178,10 @@ class Image(unittest.TestCase):
     def test_nothing_of_the_host(self):
         self.assertEqual(shell("find / -xdev -perm /6000 -type f 2>/dev/null || true"), "")
         self.assertEqual(shell("cat /etc/resolv.conf /etc/hostname"), "forevervm\n")
-        self.assertEqual(shell("ls -A /var/log /var/cache /var/lib/apt/lists"), "/var/cache:\n\n/var/lib/apt/lists:\n\n/var/log:\n")
+        self.assertEqual(
+            shell("ls -A /var/log /var/cache /var/lib/apt/lists"),
+            "/var/cache:\n\n/var/lib/apt/lists:\n\n/var/log:\n",
+        )
 
 
 class Ml(unittest.TestCase):
@@ -158,7 +198,11 @@ class Ml(unittest.TestCase):
         import transformers
 
         config = transformers.BertConfig(
-            vocab_size=50, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32
+            vocab_size=50,
+            hidden_size=16,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            intermediate_size=32,
         )
         model = transformers.BertModel(config).eval()
         with torch.no_grad():

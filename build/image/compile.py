@@ -10,6 +10,7 @@ Usage: compile.py ROOT FOLDER...    (folders as the image names them, such as /u
 """
 
 import compileall
+import itertools
 import multiprocessing
 import os
 import py_compile
@@ -54,16 +55,11 @@ def packages(folder):
 
 
 def main(root, folders):
-    work = [
-        (root, files)
-        for folder in folders
-        for files in packages(root + folder)
-        if files
-    ]
+    work = [(root, files) for folder in folders for files in packages(root + folder) if files]
     with multiprocessing.get_context("fork").Pool(maxtasksperchild=1) as pool:
         failed = pool.starmap(compile_package, work, chunksize=1)
     # Templates and Python 2 files that some packages carry do not compile, nor are they imported.
-    for file in sum(failed, []):
+    for file in itertools.chain.from_iterable(failed):
         print("not compiled:", file.removeprefix(root))
 
 

@@ -1,6 +1,6 @@
 """What the DMG looks like when it is opened: the application, an arrow, the folder it goes to."""
 
-app = defines["app"]  # noqa: F821 (dmgbuild gives it)
+app = defines["app"]  # type: ignore[name-defined] # noqa: F821 (dmgbuild gives it)
 files = [app]
 symlinks = {"Applications": "/Applications"}
 background = "builtin-arrow"

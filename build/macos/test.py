@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Open the rehearsed DMG and look at what is in it: build/macos/test.py VERSION ARCHITECTURE [FOLDER]"""
+"""Open the rehearsed DMG and look at what is in it.
+
+build/macos/test.py VERSION ARCHITECTURE [FOLDER]
+"""
 
 import plistlib
 import posixpath
@@ -32,7 +35,10 @@ for entry in run("7z", "l", "-slt", dmg).decode().split("\n\n"):
     if "Mode" in facts:
         modes[facts["Path"]] = facts["Mode"]
 
-assert modes["ForeverVM/Applications"].startswith("l") and content("ForeverVM/Applications") == b"/Applications"
+assert (
+    modes["ForeverVM/Applications"].startswith("l")
+    and content("ForeverVM/Applications") == b"/Applications"
+)
 contents = "ForeverVM/ForeverVM.app/Contents/"
 info = plistlib.loads(content(contents + "Info.plist"))
 assert info["CFBundleShortVersionString"] == info["CFBundleVersion"] == version, info
@@ -42,7 +48,11 @@ assert content(contents + "Resources/package") == b"dmg\n"
 
 program = content(contents + f"MacOS/{info['CFBundleExecutable']}")
 # Mach-O for 64 bits, and Apple's number of the processor.
-assert program[:4] == b"\xcf\xfa\xed\xfe" and int.from_bytes(program[4:8], "little") == {"amd64": 0x01000007, "arm64": 0x0100000C}[architecture]
+assert (
+    program[:4] == b"\xcf\xfa\xed\xfe"
+    and int.from_bytes(program[4:8], "little")
+    == {"amd64": 0x01000007, "arm64": 0x0100000C}[architecture]
+)
 assert modes[contents + "MacOS/forevervm"] == "-rwxr-xr-x", modes
 
 links = [path for path, mode in modes.items() if mode.startswith("l") and "/MacOS/" in path]

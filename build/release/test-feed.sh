@@ -1,5 +1,7 @@
-# A feed of releases on this computer, for tests of installers, which source this: its files are in $work/feed. What is built from then on with build/release/stamps.sh
-# listens there, and believes what `announce` signs. Who sources this ends the process $feed.
+# shellcheck shell=bash disable=SC2154 # tests of installers source this, and have set $work
+# A feed of releases on this computer: its files are in $work/feed. What is built from then on with
+# build/release/stamps.sh listens there, and believes what `announce` signs. Who sources this ends the
+# process $feed.
 mkdir "$work/feed"
 python3 -u -m http.server --bind 127.0.0.1 --directory "$work/feed" 0 >"$work/feed-address" 2>/dev/null &
 feed=$!

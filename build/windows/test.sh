@@ -144,9 +144,14 @@ says "not signed by a key that this version" forevervm update install --yes
 mv "$work/feed/release.json.good" "$work/feed/release.json"
 says "nobody can be asked here" forevervm update install
 says "Version $(next) is installed" forevervm update install --yes
-for _ in $(seq 600); do ! grep -q "Open this address" "$work/said" || break; sleep 0.1; done
-grep -q "Open this address" "$work/said" || fail "the window was not opened after the update" # Wine has none: it says where the page is
-forevervm stop # what the window has started
+for _ in $(seq 600); do
+    ! grep -q "Open this address" "$work/said" || break
+    sleep 0.1
+done
+# Wine has no window: the program says where the page is.
+grep -q "Open this address" "$work/said" || fail "the window was not opened after the update"
+# What the window has started.
+forevervm stop
 wineserver --wait
 [ ! -e "$daemon" ] || fail "the daemon runs on"
 [ "$(uninstallers)" = 1 ] || fail "there are $(uninstallers) entries among the programs"

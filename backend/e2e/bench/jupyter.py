@@ -1,4 +1,4 @@
-"""One round of the comparison on Jupyter's side, as its documentation says: jupyter_client starts an ipykernel.
+"""One round of the comparison on Jupyter's side: jupyter_client starts an ipykernel.
 
 Reads the pieces of code as JSON on standard input, prints one JSON object: {measure: seconds}.
 """
@@ -25,7 +25,9 @@ class Session:
             if message["msg_type"] in ("execute_result", "display_data"):
                 result = message["content"]["data"]
 
-        reply = self.client.execute_interactive(code, store_history=False, timeout=60, output_hook=hook)
+        reply = self.client.execute_interactive(
+            code, store_history=False, timeout=60, output_hook=hook
+        )
         assert reply["content"]["status"] == "ok", reply
         return result
 
@@ -44,6 +46,7 @@ for measure in measures:
         times.append(time.perf_counter() - start)
     record[measure["name"]] = sorted(times)[len(times) // 2]
 
+assert session, "no measure was asked for"
 session.client.stop_channels()
 session.manager.shutdown_kernel(now=True)
 print(json.dumps(record))

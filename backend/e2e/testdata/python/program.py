@@ -1,4 +1,7 @@
-"""What somebody writes today with the published Python SDK. Exits with an error when anything is not as expected."""
+"""What somebody writes today with the published Python SDK.
+
+Exits with an error when anything is not as expected.
+"""
 
 import asyncio
 import os
@@ -43,7 +46,10 @@ with fvm.repl(name) as repl:
     assert running.result["value"] == "'done'", running.result
     running = repl.exec("import sys; print('é😀'); print('low', file=sys.stderr)")
     # Order is kept within a stream, not between the two.
-    assert sorted((c["stream"], c["data"]) for c in running.output) == [("stderr", "low"), ("stdout", "é😀")]
+    assert sorted((c["stream"], c["data"]) for c in running.output) == [
+        ("stderr", "low"),
+        ("stdout", "é😀"),
+    ]
     assert running.result["value"] is None
     assert repl.exec("x").result["value"] == "40"  # the state that REST left
 
