@@ -1,13 +1,17 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 
+/** The page in a browser, and what build/bin has: no more is needed. */
 export default defineConfig({
   test: {
     include: ['e2e/**/*.test.ts'],
-    exclude: ['e2e/docker.test.ts'], // see vitest.docker.config.ts
-    fileParallelism: false,
-    retry: 1, // what else the computer does takes its time from the page, too
-    testTimeout: 60_000,
-    expect: { poll: { timeout: 10_000 } },
-    hookTimeout: 120_000,
+    // See vitest.docker.config.ts and vitest.system.config.ts.
+    exclude: [...configDefaults.exclude, 'e2e/docker.test.ts', 'e2e/**/*.system.test.ts'],
+    reporters: ['default', './e2e/report.ts'],
+    // Each file has a daemon and a browser of its own.
+    maxWorkers: 2,
+    retry: 1, // what passes only then is flaky, and the report says so
+    testTimeout: 180_000,
+    expect: { poll: { timeout: 60_000 } },
+    hookTimeout: 180_000,
   },
 });

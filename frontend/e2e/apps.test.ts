@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Tab } from './browser';
 import { Daemon } from './daemon';
 import { inTabs } from './tabs';
@@ -13,13 +13,17 @@ const before =
   '{\n  "mcpServers": {\n    "other": { "command": "x", "env": { "KEY": "SECRET" } }\n  }\n}\n';
 let tab: Tab;
 
-beforeEach(() => {
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, before);
-});
-inTabs(daemon, (opened) => {
-  tab = opened;
-});
+inTabs(
+  daemon,
+  (opened) => {
+    tab = opened;
+  },
+  async () => {
+    await daemon.renew();
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, before);
+  },
+);
 
 it('connects Claude Desktop after showing what will change, tests, repairs and disconnects it', async () => {
   const { page } = tab;
@@ -107,13 +111,13 @@ it('says what is broken, asks before it replaces another server, and puts earlie
 });
 
 it('quits Claude Desktop for a change and starts it again', async () => {
-  // A shell of its name; what it had in memory it writes back at its end, as the real one does.
+  // A shell of its name; what it had in memory it writes back at its end, as the real one does. It ends when this test has ended.
   const program = join(daemon.user, 'claude-desktop');
   const pids = join(daemon.user, 'pids');
   copyFileSync('/bin/sh', program);
   writeFileSync(
     join(daemon.user, 'claude'),
-    `was=$(cat "${file}"); trap 'printf "%s\\n" "$was" >"${file}"; exit 0' TERM; echo $$ >>"${pids}"; while :; do sleep 0.05; done`,
+    `was=$(cat "${file}"); trap 'printf "%s\\n" "$was" >"${file}"; exit 0' TERM; echo $$ >>"${pids}"; while [ -e "${pids}" ]; do sleep 0.05; done`,
   );
   const first = spawn(program, ['claude'], {
     cwd: daemon.user,
@@ -143,7 +147,7 @@ it('quits Claude Desktop for a change and starts it again', async () => {
     await claude.getByText(/Claude Desktop runs and does not know of it yet. Quit it/).waitFor();
     expect(readFileSync(pids, 'utf8').trim().split('\n').length).toBe(2);
   } finally {
-    for (const pid of readFileSync(pids, 'utf8').trim().split('\n')) end(Number(pid));
+    rmSync(pids, { force: true });
   }
 });
 
@@ -169,11 +173,3 @@ it('has an app ask the person itself', async () => {
   writeFileSync(join(extension, 'manifest.json'), '{"name": "forevervm"}');
   await dialog.getByText('Connected by its extension').waitFor();
 });
-
-function end(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // It has ended.
-  }
-}

@@ -33,7 +33,7 @@ export class Tab {
       colorScheme: dark ? 'dark' : 'light',
       viewport: { width: 1200, height: 800 },
     });
-    context.setDefaultTimeout(20_000);
+    context.setDefaultTimeout(60_000); // a busy computer takes its time
     const page = await context.newPage();
     const errors: string[] = [];
     page.on('pageerror', (error) => errors.push(error.message));
@@ -81,6 +81,22 @@ export class Tab {
     if (await show.isVisible()) await show.click();
     await this.page.getByRole('tab', { name: tab }).click();
     return this.page.getByRole('tabpanel', { name: tab });
+  }
+
+  /**
+   * Runs code until the list of variables shows something. A busy machine has no time to tell of its variables: it is asked again
+   * after the next step. Returns the number of the last step.
+   */
+  async tells(number: number, code: string, shown: Locator): Promise<number> {
+    const panel = this.page.getByRole('tabpanel', { name: 'Variables' });
+    const busy = panel
+      .getByText('Python is busy: this is how it was before.')
+      .or(panel.getByRole('button', { name: 'Try again' }));
+    for (; ; number += 1) {
+      await this.runToEnd(number, code);
+      await shown.or(busy).first().waitFor();
+      if (await shown.isVisible()) return number;
+    }
   }
 
   async menu(item: string): Promise<void> {

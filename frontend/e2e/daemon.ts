@@ -1,6 +1,14 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -13,6 +21,8 @@ export class Daemon {
   readonly home = mkdtempSync(join(tmpdir(), 'forevervm-page-'));
   /** The home folder of the person whose AI apps it sees. */
   readonly user = join(this.home, 'user');
+  /** What lies in it is brought into machines. */
+  readonly inbox = join(this.home, 'ForeverVM');
   url = '';
 
   /** With variables that only the daemon itself gets, a command before its own that makes its surroundings, and the folder of its program. */
@@ -47,6 +57,38 @@ export class Daemon {
     this.url = (JSON.parse(line) as { url: string }).url;
   }
 
+  /**
+   * Has it run with no machines, makers and files, with no AI apps, and with the settings of a new one, whatever was done to it. What
+   * it knows of programs, updates and earlier settings of apps stays: see renew.
+   */
+  async reset(): Promise<void> {
+    if (!this.process || this.process.exitCode !== null) await this.start();
+    const settings = await this.call<Record<string, unknown>>('GET', '/api/settings');
+    const defaults = Object.fromEntries(Object.keys(settings).map((key) => [key, null]));
+    await this.call('PATCH', '/api/settings', defaults);
+    for (const bin of [false, true]) {
+      const { items } = await this.call<{ items: { name: string }[] }>(
+        'GET',
+        `/api/machines?limit=1000&deleted=${bin}`,
+      );
+      await Promise.all(
+        items.map(({ name }) => this.call('DELETE', `/api/machines/${name}?purge=true`)),
+      );
+    }
+    const makers = await this.call<{ items: { fingerprint: string }[] }>('GET', '/api/makers');
+    for (const { fingerprint } of makers.items)
+      await this.call('DELETE', `/api/makers/${fingerprint}`);
+    for (const path of [this.user, this.inbox, join(this.home, 'opened')]) remove(path);
+  }
+
+  /** Has it run as on a computer that it has never run on; see reset, which is quicker. */
+  async renew(): Promise<void> {
+    await this.end('SIGTERM');
+    this.token = '';
+    for (const name of readdirSync(this.home)) remove(join(this.home, name));
+    await this.start();
+  }
+
   /** Ends it as a power cut would. */
   async kill(): Promise<void> {
     await this.end('SIGKILL');
@@ -55,7 +97,7 @@ export class Daemon {
   /** Ends it gently and removes its home. */
   async close(): Promise<void> {
     await this.end('SIGTERM');
-    rmSync(this.home, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
+    remove(this.home);
   }
 
   /** What the command line program prints. */
@@ -77,6 +119,16 @@ export class Daemon {
     });
     if (!response.ok) throw new Error(`${path}: ${await response.text()}`);
     return (response.status === 204 ? undefined : await response.json()) as T;
+  }
+
+  /** Puts a file into a machine, also while code runs there. */
+  async put(machine: string, path: string, text: string): Promise<void> {
+    this.token ||= this.cli('token').trim();
+    const response = await fetch(
+      `${this.url}/api/machines/${machine}/files/content?path=${encodeURIComponent(path)}`,
+      { method: 'PUT', headers: { authorization: `Bearer ${this.token}` }, body: text },
+    );
+    if (!response.ok) throw new Error(`${path}: ${await response.text()}`);
   }
 
   /** Makes a machine, and returns its name. */
@@ -109,6 +161,7 @@ export class Daemon {
 
   /** Ends a daemon that another program started here, and removes the home. */
   async closeDetached(): Promise<void> {
+    if (!this.runs()) return this.close();
     const { url, pid } = JSON.parse(readFileSync(this.discovery, 'utf8')) as {
       url: string;
       pid: number;
@@ -139,7 +192,9 @@ export class Daemon {
   }
 
   get env(): NodeJS.ProcessEnv {
-    return { ...process.env, FOREVERVM_HOME: this.home };
+    // Without the account at the hosted service that the person who runs the tests may have.
+    const account = { FOREVERVM_TOKEN: undefined, FOREVERVM_BASE_URL: undefined };
+    return { ...process.env, ...account, FOREVERVM_HOME: this.home };
   }
 
   private async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
@@ -153,6 +208,11 @@ export class Daemon {
 }
 
 export const desktop = join(programs, 'forevervm-desktop');
+
+/** Removes a file or folder, which something that ends may still write to. */
+function remove(path: string): void {
+  rmSync(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
+}
 
 /** Whether a process runs; one that has ended is none, even where nobody has asked for its status, as in a container without an init. */
 function alive(pid: number): boolean {

@@ -1,16 +1,21 @@
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { launch, Tab } from './browser';
 import { Daemon } from './daemon';
 
 /** Another daemon is the hosted service. */
-const service = new Daemon();
+let service: Daemon;
 let computer: Daemon;
 let browser: Browser;
 let tab: Tab;
 
 beforeAll(async () => {
-  [browser] = await Promise.all([launch(), service.start()]);
+  browser = await launch();
+});
+
+beforeEach(async () => {
+  service = new Daemon();
+  await service.start();
   computer = new Daemon({
     FOREVERVM_TOKEN: service.cli('token').trim(),
     FOREVERVM_BASE_URL: service.url,
@@ -20,11 +25,13 @@ beforeAll(async () => {
   await tab.page.setViewportSize({ width: 1400, height: 800 });
 });
 
-afterAll(async () => {
-  await browser.close();
+afterEach(async () => {
+  await tab.close();
   await computer.close();
   await service.close();
 });
+
+afterAll(() => browser.close());
 
 it('shows a hosted machine live, and nothing that the service cannot do', async () => {
   const { page } = tab;

@@ -3,14 +3,19 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { launch, Tab } from './browser';
 import type { Daemon } from './daemon';
 
-/** Starts a browser and the daemon for the tests of a file, and ends both. */
-export function inBrowser(daemon: Daemon): { readonly browser: Browser } {
+/** Starts a browser for the tests of a file, prepares the daemon for each of them, and ends both. */
+export function inBrowser(
+  daemon: Daemon,
+  prepare = () => daemon.reset(),
+): { readonly browser: Browser } {
   let browser: Browser;
   beforeAll(async () => {
-    [browser] = await Promise.all([launch(), daemon.start()]);
+    browser = await launch();
   });
+  beforeEach(prepare);
   afterAll(async () => {
-    await browser.close();
+    await browser?.close();
+    await daemon.reset(); // also ends the machines of a daemon that was killed
     await daemon.close();
   });
   return {
@@ -20,20 +25,21 @@ export function inBrowser(daemon: Daemon): { readonly browser: Browser } {
   };
 }
 
-/** And opens the page anew for each test, in which nothing of its own may go wrong. */
+/** And opens the page for each test, in which nothing of its own may go wrong. */
 export function inTabs(
   daemon: Daemon,
   opened: (tab: Tab) => void | Promise<void>,
+  prepare?: () => Promise<void>,
 ): { readonly browser: Browser } {
-  const started = inBrowser(daemon);
-  let tab: Tab;
+  const started = inBrowser(daemon, prepare);
+  let tab: Tab | undefined;
   beforeEach(async () => {
     tab = await Tab.open(started.browser, daemon);
     await opened(tab);
   });
   afterEach(async () => {
-    expect(tab.errors).toEqual([]);
-    await tab.close();
+    await tab?.close();
+    expect(tab?.errors).toEqual([]);
   });
   return started;
 }

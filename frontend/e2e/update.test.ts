@@ -13,15 +13,17 @@ import {
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import { launch, Tab } from './browser';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import type { Tab } from './browser';
 import { Daemon, programs } from './daemon';
+import { inTabs } from './tabs';
 
 const repository = new URL('../..', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'forevervm-update-'));
 /** As a package installs it, and what the feed serves. */
 const [bin, feed] = [join(folder, 'bin'), join(folder, 'feed')];
+/** What was installed last. */
+const installed = join(folder, 'installed');
 const NOTES = 'Plots are faster. <img src=x onerror="top.pwned = 1">\n* More to come.';
 const PACKAGE = 'the package of 2.0.0\n'.repeat(20_000);
 
@@ -32,8 +34,8 @@ const server = createServer(({ url = '' }, response) => {
   if (name.endsWith('.deb') && instead) instead(response);
   else response.end(readFileSync(join(feed, name)));
 });
-let daemon: Daemon;
-let browser: Browser;
+const PATH = `${join(folder, 'tools')}:${process.env.PATH}`;
+const daemon = new Daemon({ PATH }, [], bin);
 let tab: Tab;
 
 function go(args: string[], env: NodeJS.ProcessEnv = {}): string {
@@ -80,32 +82,33 @@ beforeAll(async () => {
   execFileSync(feedtool, ['sign', '-version', '2.0.0', '-notes', join(folder, 'notes'), feed], {
     env: { ...process.env, FOREVERVM_SIGNING_KEY: readFileSync(key, 'utf8') },
   });
-  // Who is no administrator is one here.
-  standIn('pkexec', 'exec "$@"');
-  standIn('apt-get', `cp "$3" "${folder}/installed"`);
-  standIn('dpkg', 'exit 0');
-  const PATH = `${join(folder, 'tools')}:${process.env.PATH}`;
-  daemon = new Daemon({ PATH }, [], bin);
-  [browser] = await Promise.all([launch(), daemon.start()]);
 }, 300_000);
 
-afterAll(async () => {
-  await browser.close();
-  await daemon.close();
+afterAll(() => {
   server.closeAllConnections();
   server.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
-beforeEach(async () => {
+beforeEach(() => {
   instead = null;
-  tab = await Tab.open(browser, daemon);
+  rmSync(installed, { force: true });
+  // Who is no administrator is one here.
+  standIn('pkexec', 'exec "$@"');
+  standIn('apt-get', `cp "$3" "${installed}"`);
+  standIn('dpkg', 'exit 0');
 });
 
-afterEach(async () => {
-  expect(tab.errors).toEqual([]);
-  await tab.close();
-});
+inTabs(
+  daemon,
+  (opened) => {
+    tab = opened;
+  },
+  async () => {
+    daemon.bin = bin;
+    await daemon.renew();
+  },
+);
 
 it('tells of a newer version and what is new in it, unless that is not wanted', async () => {
   const { page } = tab;
@@ -130,7 +133,12 @@ it('tells of a newer version and what is new in it, unless that is not wanted', 
   await expect.poll(() => daily.isChecked()).toBe(true); // as it is, not as it was wanted
   await page.unroute('**/api/settings');
 
-  await daily.uncheck();
+  const saved = () =>
+    page.waitForResponse(
+      (response) =>
+        response.url().endsWith('/api/settings') && response.request().method() === 'PATCH',
+    );
+  await Promise.all([saved(), daily.uncheck()]);
   await expect.poll(() => hint.count()).toBe(0);
   expect(daemon.cli('settings')).toMatch(/update_check\s+off/);
   await page.reload();
@@ -138,7 +146,7 @@ it('tells of a newer version and what is new in it, unless that is not wanted', 
   await settings.getByRole('button', { name: 'Updates' }).click();
   await settings.getByText('This is version 0.0.7.').waitFor();
   expect(await hint.count()).toBe(0);
-  await daily.check();
+  await Promise.all([saved(), daily.check()]);
   await page.keyboard.press('Escape');
   await settings.waitFor({ state: 'detached' });
   await page.reload();
@@ -148,6 +156,8 @@ it('tells of a newer version and what is new in it, unless that is not wanted', 
 
 it('installs it on the person’s word, says how far it is, and what went wrong', async () => {
   const { page } = tab;
+  await daemon.call('POST', '/api/update/look');
+  await page.reload();
   await page.getByRole('contentinfo').getByRole('button', { name: 'Version 2.0.0' }).click();
   const settings = page.getByRole('dialog');
   const install = settings.getByRole('button', { name: 'Download 420 kB and install' });
@@ -168,9 +178,9 @@ it('installs it on the person’s word, says how far it is, and what went wrong'
   await settings.getByText('Downloading: 100 kB of 420 kB').waitFor();
   expect(await settings.getByRole('alert').count()).toBe(0);
   rest?.();
-  await expect.poll(() => existsSync(join(folder, 'installed'))).toBe(true);
+  await expect.poll(() => existsSync(installed)).toBe(true);
   await settings.getByRole('button', { name: 'Install', exact: true }).waitFor();
-  expect(readFileSync(join(folder, 'installed'), 'utf8')).toBe(PACKAGE);
+  expect(readFileSync(installed, 'utf8')).toBe(PACKAGE);
 
   standIn('apt-get', 'exit 3');
   await settings.getByRole('button', { name: 'Install', exact: true }).click();
@@ -179,6 +189,8 @@ it('installs it on the person’s word, says how far it is, and what went wrong'
 
 it('says so when the newer version has taken its place', async () => {
   const { page } = tab;
+  await daemon.call('POST', '/api/update/look');
+  await page.reload();
   await page.getByRole('contentinfo').getByRole('button', { name: 'Version 2.0.0' }).waitFor();
   await daemon.kill();
   daemon.bin = programs;
