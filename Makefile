@@ -62,11 +62,11 @@ test-all: ## test, and Docker (as root), window, tray, keyrings, Wine. CI runs i
 # What can be said of the code without running it. `make lint-go` runs one part alone.
 LINTS := lint-modules lint-go lint-systems lint-shell lint-python lint-docs lint-workflows lint-page lint-generated
 .PHONY: $(LINTS) fmt generate
-lint: $(LINTS)
+lint: $(LINTS) ## Formatting, linters and types, without tests.
 
 GO_MODULES := . build/release build/runsc build/tools
 GOLANGCI = $(WITHOUT_C) $(CURDIR)/$(TOOLS)/golangci-lint
-GO_FOLDERS := main.go app backend frontend/embed.go build/release build/runsc build/tools
+GO_FOLDERS := main.go app backend frontend/embed.go build/dev build/release build/runsc build/suite build/tools
 # build/runsc/build.sh puts these into gVisor's own packages: they compile only there.
 IN_GVISOR := /(holes|lost|pages|passed|stubs|unread)(/|$$)
 PYTHON := $(TOOLS)/python/bin
@@ -80,7 +80,7 @@ lint-modules:
 
 lint-go: $(TOOLS)/golangci-lint $(PAGE)
 	$(GOLANGCI) fmt --diff $(GO_FOLDERS)
-	$(GOLANGCI) run ./app/... ./backend/... ./frontend/...
+	$(GOLANGCI) run . ./app/... ./backend/... ./build/... ./frontend/...
 	cd build/release && $(GOLANGCI) run ./...
 	cd build/tools && $(GOLANGCI) run ./...
 	cd build/runsc && $(GOLANGCI) run $$(go list -f '{{.Dir}}' ./... | grep -vE '$(IN_GVISOR)')
@@ -116,7 +116,7 @@ lint-page: $(NODE_MODULES)
 lint-generated: $(NODE_MODULES)
 	cd frontend && npm run --silent check:types
 
-fmt: $(TOOLS)/golangci-lint $(TOOLS)/shfmt $(PYTHON_TOOLS) $(NODE_MODULES) $(MARKDOWNLINT)
+fmt: $(TOOLS)/golangci-lint $(TOOLS)/shfmt $(PYTHON_TOOLS) $(NODE_MODULES) $(MARKDOWNLINT) ## Format everything.
 	$(GOLANGCI) fmt $(GO_FOLDERS)
 	$(TOOLS)/shfmt --write $(SHELL_FILES)
 	$(PYTHON)/ruff check --quiet --no-cache --select I --fix .
@@ -125,7 +125,7 @@ fmt: $(TOOLS)/golangci-lint $(TOOLS)/shfmt $(PYTHON_TOOLS) $(NODE_MODULES) $(MAR
 	cd frontend && npm run --silent format
 
 # Everything that is written by a program and kept in the repository.
-generate: $(NODE_MODULES)
+generate: $(NODE_MODULES) ## Write what is generated and checked in.
 	cd frontend && npm run --silent types
 	go test ./backend/engine/docker -run '^TestSeccompIsGenerated$$' -update
 

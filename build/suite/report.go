@@ -109,7 +109,7 @@ func readGo(path string) ([]outcome, error) {
 	return outcomes, nil
 }
 
-// readPage reads what frontend/e2e/reporter.ts writes.
+// readPage reads what frontend/e2e/report.ts writes.
 func readPage(path string) ([]outcome, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
