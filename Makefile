@@ -23,7 +23,7 @@ MCPB_FILES := $(filter-out build/mcpb/node_modules,$(wildcard build/mcpb/*))
 IMAGE_FILES := build/image/build.py build/image/compile.py $(wildcard build/image/keyring/*.asc build/image/requirements*.lock) \
 	$(shell find backend/runner/forevervm_runner -name __pycache__ -prune -o -print 2>/dev/null)
 
-.PHONY: run test lint bench soak build image image-ml arm64 docker-image mcpb dist dist-test version
+.PHONY: run dev test lint bench soak build image image-ml arm64 docker-image mcpb dist dist-test version
 .DELETE_ON_ERROR:
 
 # make itself starts again below, because what `build` finds depends on what deps has installed.
@@ -32,6 +32,14 @@ run:
 	$(MAKE) -j2 build
 	build/allow-namespaces.sh
 	$(BIN)/forevervm-desktop
+
+# The page with hot reload, in front of a daemon that is built and restarted when its sources change.
+dev: ## Run from source with hot reload
+	build/deps.sh
+	$(MAKE) $(BIN)/runsc image $(NODE_MODULES)
+	build/allow-namespaces.sh
+	go build -o build/cache/dev/dev ./build/dev
+	build/cache/dev/dev
 
 # Of tests that fill memory and kill processes on a shared computer, a few that fail are tried once more, and the summary names them. Those of
 # Docker mostly wait: they run beside the others and give way to them; what they said comes last. The race detector leaves the compression alone, which is
@@ -73,7 +81,9 @@ lint: $(TOOLS)/golangci-lint $(TOOLS)/typecheck $(NODE_MODULES) $(PAGE)
 	cd frontend && npm run --silent lint
 	backend/runner/lint.sh
 
-bench: build
+bench: ## Measure the built programs, alone and against others
+	build/deps.sh bench
+	$(MAKE) build
 	build/allow-namespaces.sh
 	go run ./backend/e2e/bench
 	cd frontend && npm run --silent bench

@@ -2,8 +2,8 @@
 # Make sure that the Debian or Ubuntu packages needed to build, run and test are installed.
 #
 # As root it installs what is missing. Otherwise it asks first, and uses sudo; where nobody can be
-# asked (CI=true, or no terminal) it prints the command and fails. With the argument `test`, `soak` or `dist`, also what only tests, only
-# the long tests, or only installers and their tests, need.
+# asked (CI=true, or no terminal) it prints the command and fails. With the argument `test`, `bench`, `soak` or
+# `dist`, also what only tests, only benchmarks, only the long tests, or only installers and their tests, need.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -64,10 +64,25 @@ xdotool: the mouse and the keyboard of the tests of the desktop window
 xfce4-panel: the tray of the tests of the desktop window
 xvfb: tests of the desktop window
 '
+fi
+
+if [ "${1:-}" = bench ]; then
+    packages+='
+dbus-daemon: benchmarks of the desktop window
+docker.io: benchmarks of machines in Docker, which start one of their own
+erofs-utils: unpacks the sandbox image, to compare with Jupyter on the same Python
+fonts-dejavu-core: text on the screen of the benchmarks of the desktop window
+openbox: the window manager of the benchmarks of the desktop window
+python3-venv: installs Jupyter
+xvfb: benchmarks of the desktop window
+'
+fi
+
+if [ "${1:-}" = test ] || [ "${1:-}" = bench ]; then
     if grep -qs '^ID=ubuntu' /etc/os-release; then
         build/browser.sh >/dev/null || true # it says how to get one; the package is only a snap there
     elif ! build/browser.sh >/dev/null 2>&1; then
-        packages+='chromium: tests of the page
+        packages+='chromium: tests and benchmarks of the page
 '
     fi
 fi
