@@ -23,7 +23,7 @@ MCPB_FILES := $(filter-out build/mcpb/node_modules,$(wildcard build/mcpb/*))
 IMAGE_FILES := build/image/build.py build/image/compile.py $(wildcard build/image/keyring/*.asc build/image/requirements*.lock) \
 	$(shell find backend/runner/forevervm_runner -name __pycache__ -prune -o -print 2>/dev/null)
 
-.PHONY: help run check test test-all soak lint bench build image image-ml arm64 docker-image mcpb dist dist-test version
+.PHONY: help run dev check test test-all soak lint bench build image image-ml arm64 docker-image mcpb dist dist-test version
 .DELETE_ON_ERROR:
 
 help: ## This list.
@@ -36,6 +36,14 @@ run: ## Install what is missing, build, and start the application.
 	$(MAKE) -j2 build
 	build/allow-namespaces.sh
 	$(BIN)/forevervm-desktop
+
+# The page with hot reload, in front of a daemon that is built and restarted when its sources change.
+dev: ## Run from source with hot reload.
+	build/deps.sh
+	$(MAKE) $(BIN)/runsc image $(NODE_MODULES)
+	build/allow-namespaces.sh
+	go build -o build/cache/dev/dev ./build/dev
+	build/cache/dev/dev
 
 # build/suite says what each of these runs. It ends with what ran, how long it took, and what was
 # skipped and why.
@@ -129,7 +137,9 @@ generate: $(NODE_MODULES) ## Write what is generated and checked in.
 	cd frontend && npm run --silent types
 	go test ./backend/engine/docker -run '^TestSeccompIsGenerated$$' -update
 
-bench: build ## Measure speed and memory.
+bench: ## Measure the built programs, alone and against others.
+	build/deps.sh bench
+	$(MAKE) -j2 build
 	build/allow-namespaces.sh
 	go run ./backend/e2e/bench
 	cd frontend && npm run --silent bench

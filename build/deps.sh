@@ -3,7 +3,7 @@
 #
 # As root it installs what is missing. Otherwise it asks first, and uses sudo; where nobody can be
 # asked (CI=true, or no terminal) it prints the command and fails. An argument says what else is
-# needed: check, test, test-all, soak (each with those before it), or dist, for installers.
+# needed: check, test, test-all, soak (each with those before it), bench, or dist, for installers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -56,10 +56,25 @@ fonts-dejavu-core: text in the browser and on the screen of tests
 iproute2: a neighbour of this computer, in tests of what machines reach
 openssl: signs the extension of Claude Desktop, in tests
 '
+fi
+
+if wants bench; then
+    packages+='
+dbus-daemon: benchmarks of the desktop window
+docker.io: benchmarks of machines in Docker, which start one of their own
+erofs-utils: unpacks the sandbox image, to compare with Jupyter on the same Python
+fonts-dejavu-core: text on the screen of the benchmarks of the desktop window
+openbox: the window manager of the benchmarks of the desktop window
+python3-venv: installs Jupyter
+xvfb: benchmarks of the desktop window
+'
+fi
+
+if wants test test-all soak bench; then
     if grep -qs '^ID=ubuntu' /etc/os-release; then
         build/browser.sh >/dev/null || true # it says how to get one; the package is only a snap there
     elif ! build/browser.sh >/dev/null 2>&1; then
-        packages+='chromium: tests of the page
+        packages+='chromium: tests and benchmarks of the page
 '
     fi
 fi

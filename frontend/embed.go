@@ -1,3 +1,5 @@
+//go:build !dev
+
 // Package frontend holds the built page, for the daemon and the window to serve.
 package frontend
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig, type Plugin } from 'vite';
-import { FIGURE_SCRIPT, FRAME_SCRIPT } from './src/lib/output/frame-script';
+import { FIGURE_SCRIPT, FRAME_SCRIPT } from './src/lib/output/frame-script.ts';
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
 const digest = (script: string) => createHash('sha256').update(script).digest('base64');
