@@ -50,7 +50,6 @@ func TestTagged(t *testing.T) {
 	write(t, filepath.Join(root, "backend/b/b_test.go"), "//go:build real\n\npackage b\n\nfunc TestMain(m *testing.M) {}\nfunc TestOne(t *testing.T) {}\nfunc ExampleTwo() {}\nfunc helper() {}\n")
 	write(t, filepath.Join(root, "backend/b/c_test.go"), "//go:build real\n\npackage b\n\nfunc TestThree(t *testing.T) {}\n")
 	write(t, filepath.Join(root, "backend/d/d_test.go"), "//go:build real\n\npackage d\n\nfunc TestFour(t *testing.T) {}\n")
-	write(t, filepath.Join(root, "build/suite/s_test.go"), "package main\n")
 	got, err := tagged(root, "real")
 	want := tests{packages: []string{"./backend/b", "./backend/d"}, names: []string{"ExampleTwo", "TestFour", "TestOne", "TestThree"}}
 	if err != nil || !reflect.DeepEqual(got, want) {

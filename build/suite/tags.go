@@ -45,7 +45,7 @@ func below(path string, folders []string) bool {
 // without one ("!race"). So a file's first line alone says where its tests belong.
 func tagged(root, tag string) (tests, error) {
 	var found tests
-	for _, top := range []string{"app", "backend", "build/suite"} {
+	for _, top := range []string{"app", "backend"} {
 		err := filepath.WalkDir(filepath.Join(root, top), func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
 				return err
