@@ -78,15 +78,15 @@ IN_GVISOR := /(holes|lost|pages|passed|stubs|unread)(/|$$)
 PYTHON := $(TOOLS)/python/bin
 PYTHON_TOOLS := $(TOOLS)/python/requirements.txt
 MARKDOWNLINT := build/tools/node_modules/.package-lock.json
-SHELL_FILES = $(shell git ls-files -co --exclude-standard '*.sh') .ci/run
-PYTHON_FILES = $(shell git ls-files -co --exclude-standard '*.py')
+SHELL_FILES = $(wildcard $(shell git ls-files -co --exclude-standard '*.sh')) .ci/run
+PYTHON_FILES = $(wildcard $(shell git ls-files -co --exclude-standard '*.py'))
 
 lint-modules:
 	@for module in $(GO_MODULES); do go -C $$module mod tidy -diff || exit; done
 
 lint-go: $(TOOLS)/golangci-lint $(PAGE)
 	$(GOLANGCI) fmt --diff $(GO_FOLDERS)
-	$(GOLANGCI) run ./app/... ./backend/... ./frontend/...
+	$(GOLANGCI) run . ./app/... ./backend/... ./frontend/...
 	cd build/release && $(GOLANGCI) run ./...
 	cd build/tools && $(GOLANGCI) run ./...
 	cd build/runsc && $(GOLANGCI) run $$(go list -f '{{.Dir}}' ./... | grep -vE '$(IN_GVISOR)')
