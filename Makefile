@@ -74,21 +74,21 @@ lint: $(LINTS) ## Formatting, linters and types, without tests.
 
 GO_MODULES := . build/release build/runsc build/tools
 GOLANGCI = $(WITHOUT_C) $(CURDIR)/$(TOOLS)/golangci-lint
-GO_FOLDERS := main.go app backend frontend/embed.go build/dev build/release build/runsc build/suite build/tools
 # build/runsc/build.sh puts these into gVisor's own packages: they compile only there.
 IN_GVISOR := /(holes|lost|pages|passed|stubs|unread)(/|$$)
 PYTHON := $(TOOLS)/python/bin
 PYTHON_TOOLS := $(TOOLS)/python/requirements.txt
 MARKDOWNLINT := build/tools/node_modules/.package-lock.json
-SHELL_FILES = $(shell git ls-files -co --exclude-standard '*.sh') .ci/run
-PYTHON_FILES = $(shell git ls-files -co --exclude-standard '*.py')
+GO_SOURCES = $(wildcard $(shell git ls-files -co --exclude-standard '*.go'))
+SHELL_FILES = $(wildcard $(shell git ls-files -co --exclude-standard '*.sh')) .ci/run
+PYTHON_FILES = $(wildcard $(shell git ls-files -co --exclude-standard '*.py'))
 
 lint-modules:
 	@for module in $(GO_MODULES); do go -C $$module mod tidy -diff || exit; done
 
 lint-go: $(TOOLS)/golangci-lint $(PAGE)
-	$(GOLANGCI) fmt --diff $(GO_FOLDERS)
-	$(GOLANGCI) run . ./app/... ./backend/... ./build/... ./frontend/...
+	@$(GOLANGCI) fmt --diff $(GO_SOURCES)
+	$(GOLANGCI) run . ./app/... ./backend/... ./build/dev ./build/suite ./frontend/...
 	cd build/release && $(GOLANGCI) run ./...
 	cd build/tools && $(GOLANGCI) run ./...
 	cd build/runsc && $(GOLANGCI) run $$(go list -f '{{.Dir}}' ./... | grep -vE '$(IN_GVISOR)')
@@ -125,7 +125,7 @@ lint-generated: $(NODE_MODULES)
 	cd frontend && npm run --silent check:types
 
 fmt: $(TOOLS)/golangci-lint $(TOOLS)/shfmt $(PYTHON_TOOLS) $(NODE_MODULES) $(MARKDOWNLINT) ## Format everything.
-	$(GOLANGCI) fmt $(GO_FOLDERS)
+	@$(GOLANGCI) fmt $(GO_SOURCES)
 	$(TOOLS)/shfmt --write $(SHELL_FILES)
 	$(PYTHON)/ruff check --quiet --no-cache --select I --fix .
 	$(PYTHON)/ruff format --quiet --no-cache .

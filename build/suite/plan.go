@@ -65,7 +65,7 @@ func (p plan) check() []stage {
 	return []stage{
 		{{name: "lint", args: []string{"make", "--no-print-directory", "lint"}}},
 		{page("page unit", "test")},
-		{goTests("unit", []string{"./app/...", "./backend/...", "./build/...", "./frontend"}, race, fresh)},
+		{goTests("unit", []string{"./app/...", "./backend/...", "./build/dev", "./build/suite", "./frontend"}, race, fresh)},
 		{goTests("alone", p.alone.packages, p.alone.run(), fresh)},
 	}
 }
