@@ -24,7 +24,7 @@ import (
 
 // actor is a name that some program acts on without a click.
 type actor struct {
-	pattern string // in lower case, for path.Match
+	pattern string // in lower case: a name, or for path.Match where it begins with a *
 	who     string // which program does what: the end of a sentence for the person
 	// matters are the files in a folder of that name that make a program act, in lower case, for
 	// path.Match. Nil means all. Only shares.go asks: other files change while people work.
@@ -99,8 +99,11 @@ var actors = []actor{
 func acts(part string, folder bool) *actor {
 	name := fold(part)
 	i := slices.IndexFunc(actors, func(a actor) bool {
+		if end, ok := strings.CutPrefix(a.pattern, "*"); !ok || !strings.HasSuffix(name, end[len(end)-1:]) { // Match is slow
+			return name == a.pattern && (name != "head" || !folder)
+		}
 		ok, _ := path.Match(a.pattern, name)
-		return ok && (a.pattern != "head" || !folder)
+		return ok
 	})
 	if i < 0 {
 		return nil
@@ -114,13 +117,15 @@ func acts(part string, folder bool) *actor {
 // colon for a part of the same file (".git::$INDEX_ALLOCATION", CVE-2019-1352).
 func fold(part string) string {
 	part, _, _ = strings.Cut(part, ":")
-	part = strings.Map(func(r rune) rune {
-		if unicode.In(r, unicode.Cf, unicode.Variation_Selector) {
-			return -1
-		}
-		return r
-	}, part)
-	return strings.ToLower(strings.TrimRight(norm.NFKC.String(part), ". "))
+	if strings.ContainsFunc(part, func(r rune) bool { return r >= utf8.RuneSelf }) { // rarely
+		part = norm.NFKC.String(strings.Map(func(r rune) rune {
+			if unicode.In(r, unicode.Cf, unicode.Variation_Selector) {
+				return -1
+			}
+			return r
+		}, part))
+	}
+	return strings.ToLower(strings.TrimRight(part, ". "))
 }
 
 // shortName is the second name that Windows gives to a long one: "GIT~1" opens ".git"
