@@ -8,10 +8,10 @@ import (
 )
 
 // links returns how many names a file has on its disk.
-func links(file *os.File) (uint64, error) {
+func links(file *os.File) (int, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return 0, err
 	}
-	return uint64(info.Sys().(*syscall.Stat_t).Nlink), nil
+	return int(info.Sys().(*syscall.Stat_t).Nlink), nil
 }

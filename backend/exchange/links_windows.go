@@ -8,10 +8,10 @@ import (
 
 // links returns how many names a file has on its disk. os.Stat does not tell here. Not tested on
 // Windows.
-func links(file *os.File) (uint64, error) {
+func links(file *os.File) (int, error) {
 	var info windows.ByHandleFileInformation
 	if err := windows.GetFileInformationByHandle(windows.Handle(file.Fd()), &info); err != nil {
 		return 0, err
 	}
-	return uint64(info.NumberOfLinks), nil
+	return int(info.NumberOfLinks), nil
 }
