@@ -20,10 +20,11 @@ import (
 
 // Bounds of a look into a shared folder. The person is told where one does not see the whole.
 const (
-	maxSeen  = 50_000  // files and folders; those near the top come first
-	maxDeep  = 32      // folders in folders
-	maxFound = 2000    // files that programs act on
-	maxRead  = 1 << 20 // bytes of one file; a change behind them is not seen
+	maxSeen  = 50_000   // files and folders; those near the top come first
+	maxDeep  = 32       // folders in folders
+	maxFound = 2000     // files that programs act on
+	maxRead  = 1 << 20  // bytes of one file; a change behind them is not seen
+	maxBytes = 64 << 20 // bytes of all files
 )
 
 // Shares watches folders that code in machines may change. It implements machine.ShareWatch.
@@ -82,7 +83,7 @@ func (s *Shares) Look(ctx context.Context, id machine.ID, folder string, last bo
 	default:
 		fresh := changed(note.Known, found)
 		for _, name := range fresh {
-			if !slices.Contains(note.Told, name) {
+			if !slices.Contains(note.Told, name) && len(note.Told) < maxFound {
 				note.Told = append(note.Told, name)
 			}
 		}
@@ -134,7 +135,7 @@ func look(ctx context.Context, folder string) (found map[string]string, whole bo
 		return nil, false, err
 	}
 	defer root.Close()
-	l := looker{root: root, found: map[string]string{}, left: maxSeen, whole: true, next: []within{{dir: "."}}}
+	l := looker{root: root, found: map[string]string{}, left: maxSeen, bytes: maxBytes, whole: true, next: []within{{dir: "."}}}
 	for len(l.next) > 0 && l.left > 0 && ctx.Err() == nil {
 		at := l.next[0]
 		l.next = l.next[1:]
@@ -148,6 +149,7 @@ type looker struct {
 	root  *os.Root
 	found map[string]string
 	left  int      // entries that may still be seen
+	bytes int64    // that may still be read
 	whole bool     // nothing was left out, but for want of left
 	next  []within // folders to look into, those near the top first
 }
@@ -244,7 +246,10 @@ func (l *looker) digest(name string) string {
 	}
 	defer file.Close()
 	hash := sha256.New()
-	_, _ = io.Copy(hash, io.LimitReader(file, maxRead))
+	n, _ := io.Copy(hash, io.LimitReader(file, min(maxRead, l.bytes)))
+	if l.bytes -= n; l.bytes == 0 {
+		l.whole = false
+	}
 	return hex.EncodeToString(hash.Sum(nil))
 }
 

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -177,4 +178,15 @@ func TestASharedFolderThatIsTooLargeIsTold(t *testing.T) {
 		t.Errorf("there is told %q", news)
 	}
 	s.told()
+
+	s = newShare(t)
+	for i := range 65 {
+		s.put(fmt.Sprintf("%d/.envrc=", i))
+		if err := os.Truncate(filepath.Join(s.folder, strconv.Itoa(i), ".envrc"), 1<<20); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if news, _ := s.look(false); !strings.Contains(news, "too large") {
+		t.Errorf("there is told %q", news)
+	}
 }
