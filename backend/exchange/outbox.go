@@ -36,11 +36,11 @@ func (f *Folder) Collect(ctx context.Context, id machine.ID, name string, files 
 	if len(fresh) > 0 {
 		folder, err := f.results(name)
 		if err != nil {
-			return "", err
+			return earlier, err
 		}
 		defer folder.Close()
 		if odd, tooMuch, err = f.bringAll(ctx, folder, name, fresh, there, p, files); err != nil {
-			return "", errors.Join(err, f.keep(id, p))
+			return earlier, errors.Join(err, f.keep(id, p))
 		}
 	}
 	for n := range p.note.Brought {
