@@ -37,7 +37,7 @@ type Machine struct {
 type SharedFolder struct {
 	Path     string `json:"path"`
 	Writable bool   `json:"writable,omitempty"`
-	Problem  string `json:"problem,omitempty"` // a sentence: why the machine does not see it
+	Problem  string `json:"problem,omitempty"` // sentences: why the machine does not see it, and what came up there that programs act on
 }
 
 // Parent says which machine a fork came from.

@@ -137,6 +137,10 @@ func (d *daemon) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	shares, err := exchange.NewShares(filepath.Join(d.dirs.Data, "shares"), d.log)
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(d.dirs.Folder(), 0o700); err != nil {
 		d.warn("The folder for files that machines are to see cannot be made: " + err.Error() + ".")
 	}
@@ -146,6 +150,7 @@ func (d *daemon) run(ctx context.Context) error {
 		OutputDir: filepath.Join(d.dirs.Data, "output"), Logger: d.log,
 		FreeMemory: freeMemory, FreeDisk: func() (int64, error) { return freeDisk(d.dirs.Data) },
 		ShrunkUsed: local.OpenBlocks(d.dirs.Data).Used, Exchange: folder, Shareable: d.shareable().Check,
+		ShareWatch: shares,
 	})
 	if err != nil {
 		return err

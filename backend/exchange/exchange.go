@@ -7,12 +7,10 @@
 package exchange
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 
@@ -77,19 +75,12 @@ type brought struct {
 // New returns the folder at path, which need not exist yet. What is to be remembered is kept in the folder notes.
 func New(path, notes string, log *slog.Logger) (*Folder, error) {
 	f := &Folder{path: path, notes: notes, log: log, peers: map[machine.ID]*peer{}}
-	if err := os.MkdirAll(notes, 0o700); err != nil {
-		return nil, err
-	}
-	entries, err := os.ReadDir(notes)
+	ids, err := openNotes(notes)
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range entries {
-		if id, ok := strings.CutSuffix(e.Name(), ".json"); ok {
-			f.peers[machine.ID(id)] = f.read(machine.ID(id))
-		} else { // half of one, of a daemon that died
-			_ = os.Remove(filepath.Join(notes, e.Name()))
-		}
+	for _, id := range ids {
+		f.peers[id] = f.read(id)
 	}
 	return f, nil
 }
@@ -97,13 +88,8 @@ func New(path, notes string, log *slog.Logger) (*Folder, error) {
 // read is what is remembered of a machine. What cannot be read is forgotten: everything is then brought again.
 func (f *Folder) read(id machine.ID) *peer {
 	p := &peer{}
-	data, err := os.ReadFile(f.noteFile(id))
-	if err == nil {
-		err = json.Unmarshal(data, &p.note)
-	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := readNote(f.notes, id, &p.note); err != nil {
 		f.log.Warn("what was exchanged with a machine is not remembered", "machine", id, "err", err)
-		p.note = note{}
 	}
 	if p.note.Carried == nil {
 		p.note.Carried = map[string][]mark{}
@@ -114,30 +100,8 @@ func (f *Folder) read(id machine.ID) *peer {
 	return p
 }
 
-func (f *Folder) noteFile(id machine.ID) string { return filepath.Join(f.notes, string(id)+".json") }
-
 // keep writes what is remembered of a machine. p.mu is held.
-func (f *Folder) keep(id machine.ID, p *peer) error {
-	data, err := json.Marshal(p.note)
-	if err != nil {
-		return err
-	}
-	temp, err := os.CreateTemp(f.notes, "*.new") // for the user alone
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(data)
-	if err == nil {
-		err = temp.Sync()
-	}
-	if err = errors.Join(err, temp.Close()); err == nil {
-		err = os.Rename(temp.Name(), f.noteFile(id))
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
-	}
-	return nil
-}
+func (f *Folder) keep(id machine.ID, p *peer) error { return writeNote(f.notes, id, p.note) }
 
 // Concerns says whether code names the inbox or the outbox, now or earlier in that machine.
 func (f *Folder) Concerns(id machine.ID, code string) bool {
@@ -160,7 +124,7 @@ func (f *Folder) Forget(id machine.ID) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := os.Remove(f.noteFile(id)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(noteFile(f.notes, id)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		f.log.Warn("what was exchanged with a machine is still remembered", "machine", id, "err", err)
 	}
 }

@@ -33,7 +33,7 @@ func (f *Folder) Fill(ctx context.Context, id machine.ID, files machine.Files) (
 	if root != nil {
 		own.look(root, ".", 0)
 	}
-	there, err := inside(ctx, files, Inbox)
+	there, err := inside(ctx, files, Inbox, nil)
 	if err != nil {
 		return "", err
 	}
@@ -42,6 +42,7 @@ func (f *Folder) Fill(ctx context.Context, id machine.ID, files machine.Files) (
 			return "", err
 		}
 	}
+	var linked []string
 	for _, name := range own.names {
 		want := own.files[name]
 		have, ok := there[name]
@@ -52,6 +53,10 @@ func (f *Folder) Fill(ctx context.Context, id machine.ID, files machine.Files) (
 		sent, err := carry(ctx, root, name, files)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it has just gone
+		}
+		if errors.Is(err, errLinked) {
+			linked = append(linked, name)
+			continue
 		}
 		if err != nil {
 			return "", errors.Join(err, f.keep(id, p))
@@ -70,12 +75,17 @@ func (f *Folder) Fill(ctx context.Context, id machine.ID, files machine.Files) (
 		}
 		delete(p.note.Carried, name)
 	}
-	notice = both(
+	notice = both(both(
 		left("The inbox does not hold", "it takes 2 GB and 2,000 files at most.", own.tooMuch),
-		left("The inbox does not hold", "these names or files cannot be brought into a machine.", own.odd),
+		left("The inbox does not hold", "these names or files cannot be brought into a machine.", own.odd)),
+		left("The inbox does not hold", "each is also a file somewhere else on this disk (a hard link), perhaps one that is not for machines. Put a copy into the folder instead.", linked),
 	)
 	return notice, f.keep(id, p)
 }
+
+// errLinked says that a file has more than one name. Another may lie in a place that is not for
+// machines: a program that cannot read a file can still link it into the folder.
+var errLinked = errors.New("the file has another name")
 
 // carry brings one file into the inbox, and returns which version that was.
 func carry(ctx context.Context, root *os.Root, name string, files machine.Files) (mark, error) {
@@ -91,6 +101,11 @@ func carry(ctx context.Context, root *os.Root, name string, files machine.Files)
 	}
 	if !info.Mode().IsRegular() {
 		return mark{}, fs.ErrNotExist
+	}
+	if n, err := links(file); err != nil {
+		return mark{}, err
+	} else if n > 1 {
+		return mark{}, errLinked
 	}
 	version := markOf(info)
 	_, err = machine.Send(ctx, files, machine.FilePiece{
@@ -159,7 +174,8 @@ func passing(name string) bool {
 }
 
 // inside lists the plain files under a folder of a machine; nil where there is no such folder. Names are as the machine tells them.
-func inside(ctx context.Context, files machine.Files, folder string) (map[string]mark, error) {
+// It leaves out what skip returns true for, with all that is in it. skip may be nil.
+func inside(ctx context.Context, files machine.Files, folder string, skip func(name string, folder bool) bool) (map[string]mark, error) {
 	if found, err := files.StatFile(ctx, folder); err != nil || found.Kind != machine.FileFolder {
 		if err != nil && !errors.Is(err, machine.ErrInvalid) {
 			return nil, err
@@ -181,6 +197,7 @@ func inside(ctx context.Context, files machine.Files, folder string) (map[string
 			name := path.Join(dir, e.Name)
 			switch {
 			case strings.Contains(e.Name, "/") || e.Name == "" || e.Name == "." || e.Name == "..":
+			case skip != nil && (e.Kind == machine.FilePlain || e.Kind == machine.FileFolder) && skip(name, e.Kind == machine.FileFolder):
 			case e.Kind == machine.FilePlain:
 				at := int64(0)
 				if !e.Modified.IsZero() {

@@ -24,30 +24,54 @@ func (f *Folder) Collect(ctx context.Context, id machine.ID, name string, files 
 	p := f.peer(id)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	there, err := inside(ctx, files, Outbox)
+	kept := refusals{}
+	there, err := inside(ctx, files, Outbox, kept.refuse)
 	if err != nil {
 		return "", err
 	}
+	earlier := p.earlier()
 	fresh := slices.Sorted(maps.Keys(there))
 	fresh = slices.DeleteFunc(fresh, func(n string) bool { return p.note.Brought[n].From == there[n] })
-	if len(fresh) == 0 {
-		return "", nil
-	}
-	folder, err := f.results(name)
-	if err != nil {
-		return "", err
-	}
-	defer folder.Close()
-	room := maxResults - weigh(folder)
 	var odd, tooMuch []string
+	if len(fresh) > 0 {
+		folder, err := f.results(name)
+		if err != nil {
+			return earlier, err
+		}
+		defer folder.Close()
+		if odd, tooMuch, err = f.bringAll(ctx, folder, name, fresh, there, p, files); err != nil {
+			return earlier, errors.Join(err, f.keep(id, p))
+		}
+	}
+	for n := range p.note.Brought {
+		if _, ok := there[n]; !ok && len(p.note.Brought) > 2*maxNames {
+			delete(p.note.Brought, n)
+		}
+	}
+	notice = both(both(both(earlier,
+		left("The outbox keeps", "5 GB and 2,000 files of one machine are brought to your folder at most.", tooMuch)),
+		left("The outbox keeps", "this computer cannot have files with such names.", odd)),
+		kept.notice())
+	if len(fresh) == 0 && earlier == "" {
+		return notice, nil
+	}
+	return notice, f.keep(id, p)
+}
+
+// bringAll copies the fresh files of an outbox to a folder. It returns those whose names this
+// computer cannot have, and those that there is no room for.
+func (f *Folder) bringAll(
+	ctx context.Context, folder *os.Root, machineName string, fresh []string, there map[string]mark, p *peer, files machine.Files,
+) (odd, tooMuch []string, err error) {
+	room := maxResults - weigh(folder)
 	for i, n := range fresh {
 		switch local, err := filepath.Localize(n); {
-		case err != nil || passing(path.Base(n)):
+		case err != nil:
 			odd = append(odd, n)
 		case there[n].Size > room, i >= maxNames:
 			tooMuch = append(tooMuch, n)
 		default:
-			b, err := f.bring(ctx, folder, n, local, p.note.Brought[n], room, files)
+			b, err := f.bring(ctx, folder, machineName, n, local, p.note.Brought[n], room, files)
 			if errors.Is(err, errTooMuch) { // it has grown since it was listed
 				tooMuch = append(tooMuch, n)
 				continue
@@ -57,22 +81,46 @@ func (f *Folder) Collect(ctx context.Context, id machine.ID, name string, files 
 				continue // it has just gone, or cannot be read
 			}
 			if err != nil {
-				return "", errors.Join(err, f.keep(id, p))
+				return nil, nil, err
 			}
 			room -= b.Here.Size
 			p.note.Brought[n] = b
 		}
 	}
-	for n := range p.note.Brought {
-		if _, ok := there[n]; !ok && len(p.note.Brought) > 2*maxNames {
+	return odd, tooMuch, nil
+}
+
+// refusals are the paths that do not come out of a machine, by reason.
+type refusals map[string][]string
+
+func (r refusals) refuse(name string, folder bool) bool {
+	at, why := refused(name, folder)
+	if why != "" {
+		r[why] = append(r[why], at)
+	}
+	return why != ""
+}
+
+func (r refusals) notice() (all string) {
+	for _, why := range slices.Sorted(maps.Keys(r)) {
+		all = both(all, left("The outbox keeps", why+".", r[why]))
+	}
+	if all == "" {
+		return ""
+	}
+	return all + " Have code save what you need under other names."
+}
+
+// earlier tells once of files that an earlier version brought to the person and this one refuses.
+func (p *peer) earlier() string {
+	var names []string
+	for _, n := range slices.Sorted(maps.Keys(p.note.Brought)) {
+		if _, why := refused(p.note.Brought[n].Name, false); why != "" {
+			names = append(names, p.note.Brought[n].Name)
 			delete(p.note.Brought, n)
 		}
 	}
-	notice = both(
-		left("The outbox keeps", "5 GB and 2,000 files of one machine are brought to your folder at most.", tooMuch),
-		left("The outbox keeps", "files with such names are not brought to your folder.", odd),
-	)
-	return notice, f.keep(id, p)
+	return left("An earlier version of ForeverVM brought to this machine's results", "programs on your computer may act on such files. Delete those that you do not know.", names)
 }
 
 // results is the machine's folder in Results, made where it is missing.
@@ -93,7 +141,38 @@ func (f *Folder) results(name string) (*os.Root, error) {
 	if err := root.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	return root.OpenRoot(dir)
+	folder, err := root.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := keepGitOut(folder); err != nil {
+		return nil, errors.Join(err, folder.Close())
+	}
+	return folder, nil
+}
+
+// guard is the file `.git` in a machine's results. It does not begin with "gitdir:", so git ends with
+// "invalid gitfile format" and names the file.
+const guard = `ForeverVM keeps this file here so that git does not take a machine's files for a repository. A
+repository names programs that git runs on your computer. To use git with these files, copy those
+that you know into another folder.
+`
+
+// keepGitOut has git end with an error in a machine's results and in the folders below. names.go
+// keeps repositories out; this is the second line, should a repository come in at the top. Folders
+// below have no guard of their own: people copy them, and would copy the guard along. A person who
+// keeps their documents in git meets the error only inside this folder. In the folders above, git
+// works and adds these files like any others. A .git that is there already stays.
+func keepGitOut(folder *os.Root) error {
+	file, err := folder.OpenFile(".git", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(guard)
+	return errors.Join(err, file.Close())
 }
 
 // weigh is how many bytes lie in a folder.
@@ -111,8 +190,9 @@ func weigh(root *os.Root) (n int64) {
 
 var errTooMuch = errors.New("there is no room for this file")
 
-// bring copies one file out of a machine to local in the folder to, all at once. It may take room bytes.
-func (f *Folder) bring(ctx context.Context, to *os.Root, name, local string, before brought, room int64, files machine.Files) (b brought, err error) {
+// bring copies one file out of a machine to local in the folder to, all at once. It may take room
+// bytes. The copy is never executable, whatever the file in the machine is.
+func (f *Folder) bring(ctx context.Context, to *os.Root, machineName, name, local string, before brought, room int64, files machine.Files) (b brought, err error) {
 	content, err := machine.Open(ctx, files, path.Join(Outbox, name))
 	if err != nil {
 		return b, err
@@ -143,6 +223,9 @@ func (f *Folder) bring(ctx context.Context, to *os.Root, name, local string, bef
 		err = io.ErrUnexpectedEOF
 	}
 	if err == nil {
+		if err := markDownloaded(file, "forevervm://machine/"+machineName); err != nil {
+			f.log.Debug("a result is not marked as downloaded", "err", err) // some disks have no such mark
+		}
 		err = file.Sync()
 	}
 	if err = errors.Join(err, file.Close()); err != nil {

@@ -214,6 +214,9 @@ func (e *entry) purge(ctx context.Context) error {
 		}
 		e.mu.Unlock()
 	}
+	if s.shareWatch != nil {
+		s.shareWatch.Forget(rec.ID)
+	}
 	s.hub.publish(Event{Type: EventPurged, Machine: &Machine{ID: rec.ID, Name: rec.Name}})
 	s.takeOutGarbage()
 	s.unscrubbed.Store(true)

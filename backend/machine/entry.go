@@ -47,6 +47,7 @@ type entry struct {
 	changed   chan struct{} // closed, and replaced, when an instruction got on
 
 	unshared Unshared // why it does not see the folder that is shared with it, as of its last stay in memory
+	cameUp   string   // what the person is told of files in that folder that came up or changed
 
 	traffic traffic // has a lock of its own
 }
@@ -183,7 +184,7 @@ func (e *entry) snapshot() Machine {
 		m.Disk = &disk
 	}
 	if m.Shared != nil {
-		m.Unshared = e.unshared.sentence()
+		m.Unshared, m.CameUp = e.unshared.sentence(), e.cameUp
 	}
 	if m.Notice == "" && e.hungry {
 		m.Notice = "This machine is close to its memory limit. Free what is not needed any more, or raise the limit."

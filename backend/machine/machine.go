@@ -67,9 +67,11 @@ type Machine struct {
 	Network NetworkPolicy
 
 	// Shared is the folder of this computer that the machine sees at SharedPath; nil for none. Unshared says in a sentence why it does not see it; empty
-	// where it does, and until it first comes into memory.
+	// where it does, and until it first comes into memory. CameUp tells the person of files that came up or changed there while code could change it,
+	// and that programs act on by themselves.
 	Shared   *SharedFolder
 	Unshared string
+	CameUp   string
 
 	// Parent is the machine this one was forked from and the last instruction it shares with it; nil for none.
 	Parent *Parent

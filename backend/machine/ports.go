@@ -235,6 +235,20 @@ type Exchange interface {
 	Forget(id ID)
 }
 
+// ShareWatch looks at folders that code in machines may change for files that programs on this computer
+// act on by themselves, like a repository's settings. Its methods are called by one goroutine at a time
+// for one machine.
+type ShareWatch interface {
+	// Look returns sentences for the person, "" for nothing to tell. news is about what came up or
+	// changed in the folder since the last Look for that machine, all about everything since its first.
+	// The first Look for a folder tells nothing. last says that the machine cannot change the folder
+	// from now on: the next Look passes over what has changed by then. An error is none of the
+	// folder's absence.
+	Look(ctx context.Context, id ID, folder string, last bool) (news, all string, err error)
+	// Forget drops what is known of a machine's folder: the next Look is the first.
+	Forget(id ID)
+}
+
 // Ready is the runner's answer to being started or restored.
 type Ready struct {
 	Python  string // version

@@ -19,6 +19,11 @@ func (x *session) pump() {
 		x.dead = true
 		x.quiet()
 		x.e.mu.Unlock()
+		if x.e.s.ctx.Err() == nil { // else its supervisor may go on with it, and the next daemon looks
+			x.looking.Lock()
+			x.e.watchShared(x.e.s.ctx, true)
+			x.looking.Unlock()
+		}
 		close(x.stored)
 		x.e.reap(x)
 	}()

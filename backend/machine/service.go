@@ -92,6 +92,8 @@ type Config struct {
 	// Shareable says in a sentence why a folder may not be shared with machines, be it to be written to, and else what it is called without links; nil
 	// where none may be.
 	Shareable func(path string, writable bool) (string, error)
+	// ShareWatch watches shared folders that code may change; nil for none.
+	ShareWatch ShareWatch
 }
 
 // Service is the domain: it owns every machine. It implements server.Machines, where its methods are described.
@@ -111,6 +113,7 @@ type Service struct {
 	connections   atomic.Int64 // the ID of the last one
 	exchange      Exchange
 	shareable     func(path string, writable bool) (string, error)
+	shareWatch    ShareWatch
 	started       time.Time
 
 	hub     *hub
@@ -157,7 +160,8 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 		engines: cfg.Engines, defaultEngine: cfg.DefaultEngine, store: cfg.Store,
 		outputDir: cfg.OutputDir, log: log, freeMemory: cfg.FreeMemory, freeDisk: cfg.FreeDisk, shrunkUsed: cfg.ShrunkUsed,
 		network: cfg.Network, approve: cfg.Approve, exchange: cfg.Exchange, shareable: cfg.Shareable,
-		started: time.Now().UTC(), hub: newHub(), starts: newGate(max(2, runtime.NumCPU())), saves: newGate(max(1, runtime.NumCPU()/2)),
+		shareWatch: cfg.ShareWatch,
+		started:    time.Now().UTC(), hub: newHub(), starts: newGate(max(2, runtime.NumCPU())), saves: newGate(max(1, runtime.NumCPU()/2)),
 		looks: newGate(1), nudge: make(chan struct{}, 1), machines: map[ID]*entry{}, names: map[string]ID{},
 	}
 	s.uncollected.Store(true)                  // a daemon that was killed may have left what nobody needs

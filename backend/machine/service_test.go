@@ -38,6 +38,7 @@ type world struct {
 	freeDisk func() (int64, error)
 	freeMem  func() (int64, error)
 	exchange machine.Exchange
+	watch    machine.ShareWatch
 }
 
 // inTime runs a test in a bubble of its own time, in which there is a moment, two seconds, between an instruction and its save.
@@ -77,7 +78,7 @@ func (w *world) open() {
 	w.Service, err = machine.New(w.ctx, machine.Config{
 		Engines: map[string]machine.Engine{"script": w.engine}, DefaultEngine: "script", Store: records,
 		OutputDir: filepath.Join(w.dir, "output"), Settings: w.settings, FreeDisk: w.freeDisk, FreeMemory: w.freeMem, ShrunkUsed: w.engine.shrunkUsed,
-		Network: w.network, Approve: w.approve, Exchange: w.exchange, Shareable: chosen,
+		Network: w.network, Approve: w.approve, Exchange: w.exchange, Shareable: chosen, ShareWatch: w.watch,
 	})
 	if err != nil {
 		w.t.Fatal(err)

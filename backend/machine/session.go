@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -49,6 +50,10 @@ type session struct {
 	late lateBudget // for output that comes while nothing runs
 
 	limit, again, autosave, autoswap, shed *alarm
+
+	look    *alarm        // looks at the shared folder; nil while none is due
+	looked  time.Duration // how long that took the last time
+	looking sync.Mutex    // held during a look
 
 	lastCommit time.Time // the pump's own
 }
@@ -127,10 +132,10 @@ func (x *session) rest() {
 
 // quiet stops every timer, when the session ends. mu is held.
 func (x *session) quiet() {
-	for _, a := range []*alarm{x.limit, x.again, x.autosave, x.autoswap, x.shed} {
+	for _, a := range []*alarm{x.limit, x.again, x.autosave, x.autoswap, x.shed, x.look} {
 		a.stop()
 	}
-	x.limit, x.again, x.autosave, x.autoswap, x.shed = nil, nil, nil, nil, nil
+	x.limit, x.again, x.autosave, x.autoswap, x.shed, x.look = nil, nil, nil, nil, nil, nil
 }
 
 // handTimeout is how long a supervisor may take to accept an order before it counts as broken.

@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"path/filepath"
+	"time"
 )
 
 // SharedPath is where code in a machine finds the folder that is shared with it. It is there, and empty, where none is.
@@ -78,7 +79,10 @@ func (e *entry) share(ctx context.Context, folder *SharedFolder) (Machine, error
 	}
 	e.mu.Lock()
 	err = e.saveSync(ctx, func(r *MachineRecord) { r.Shared = folder })
-	e.unshared = ""
+	e.unshared, e.cameUp = "", ""
+	if e.s.shareWatch != nil { // whoever shares a folder again has seen what came up there
+		e.s.shareWatch.Forget(e.id)
+	}
 	e.publish()
 	e.mu.Unlock()
 	if err != nil {
@@ -147,4 +151,62 @@ func (e *entry) tellUnshared(ctx context.Context, now Unshared) {
 	if err := e.save(ctx, func(r *MachineRecord) { r.NextNotice = joinSentences(r.NextNotice, now.sentence()) }); err != nil {
 		e.log().Warn("a notice is missing", "err", err)
 	}
+}
+
+// lookAfter is how long after an instruction a shared folder that code may change is looked at. Those
+// that end meanwhile cause no other look. A look that takes long is followed by a longer pause, so
+// that looks take a twentieth of a processor at most.
+const lookAfter = time.Second
+
+// watchShared looks at the folder that code in the machine may change, and tells the person what came
+// up there. last says that the machine's sandbox has ended. mu is not held.
+func (e *entry) watchShared(ctx context.Context, last bool) {
+	e.mu.Lock()
+	folder, gone := e.rec.Shared, e.gone
+	e.mu.Unlock()
+	if e.s.shareWatch == nil || folder == nil || !folder.Writable || gone {
+		return
+	}
+	news, all, err := e.s.shareWatch.Look(ctx, e.id, folder.Path, last)
+	if err != nil && ctx.Err() == nil {
+		e.log().Warn("a shared folder was not looked at", "err", err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.gone {
+		return
+	}
+	if all != e.cameUp {
+		e.cameUp = all
+		e.publish()
+	}
+	if news == "" {
+		return
+	}
+	if err := e.save(ctx, func(r *MachineRecord) { r.NextNotice = joinSentences(r.NextNotice, news) }); err != nil {
+		e.log().Warn("a notice is missing", "err", err)
+	}
+}
+
+// lookLater looks at the shared folder soon, as an instruction has ended. mu is held.
+func (x *session) lookLater() {
+	folder := x.e.rec.Shared
+	if x.e.s.shareWatch == nil || folder == nil || !folder.Writable || x.look != nil {
+		return
+	}
+	x.look = x.e.s.after(max(lookAfter, 20*x.looked), func() {
+		x.looking.Lock()
+		defer x.looking.Unlock()
+		x.e.mu.Lock()
+		dead := x.dead
+		x.e.mu.Unlock()
+		if dead { // the last look is made, or about to be
+			return
+		}
+		began := time.Now()
+		x.e.watchShared(x.e.s.ctx, false)
+		x.e.mu.Lock()
+		defer x.e.mu.Unlock()
+		x.look, x.looked = nil, time.Since(began)
+	})
 }

@@ -3,11 +3,15 @@ package machine_test
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/forevervm/desktop/backend/exchange"
 	"github.com/forevervm/desktop/backend/machine"
 )
 
@@ -181,5 +185,120 @@ func TestAFolderThatMayNotBeShared(t *testing.T) {
 		w.pass(time.Minute)
 		w.ok(w.Delete(w.ctx, "m"))
 		refused(machine.ErrConflict, "/docs", false)
+	})
+}
+
+// watched has the service watch shared folders, and returns one to share and where notes of it are.
+func (w *world) watched() (folder, notes string) {
+	w.t.Helper()
+	folder, notes = filepath.Join(w.dir, "report"), filepath.Join(w.dir, "shares")
+	w.ok(os.Mkdir(folder, 0o700))
+	shares, err := exchange.NewShares(notes, slog.New(slog.DiscardHandler))
+	w.ok(err)
+	w.close()
+	w.watch = shares
+	w.open()
+	return folder, notes
+}
+
+func (w *world) write(content string, name ...string) {
+	w.t.Helper()
+	at := filepath.Join(name...)
+	w.ok(os.MkdirAll(filepath.Dir(at), 0o700))
+	w.ok(os.WriteFile(at, []byte(content), 0o600))
+}
+
+func TestWhatComesUpInASharedFolderIsTold(t *testing.T) {
+	inTime(t, func(w *world) {
+		folder, notes := w.watched()
+		w.write("", folder, ".vscode", "tasks.json")
+		w.used("m")
+		early, err := w.Checkpoint(w.ctx, "m", "early")
+		w.ok(err)
+		w.share("m", folder, true)
+		// An instruction leaves something: the header tells it soon, and the next result does, once.
+		w.write("[core]", folder, ".git", "config")
+		w.run("m", "print one")
+		w.pass(2 * time.Second)
+		if m := w.get("m"); !strings.Contains(m.CameUp, `".git"`) || strings.Contains(m.CameUp, "tasks.json") {
+			t.Errorf("the header tells %q", m.CameUp)
+		}
+		if in := w.run("m", "print two"); !strings.Contains(in.Notice, `".git"`) {
+			t.Errorf("the next result tells %q", in.Notice)
+		}
+		w.pass(2 * time.Second)
+		if in := w.run("m", "print three"); in.Notice != "" {
+			t.Errorf("again: %q", in.Notice)
+		}
+		// So does what comes up between instructions, at the latest when the machine leaves memory.
+		w.pass(time.Minute)
+		w.write("", folder, ".envrc")
+		w.ok(w.Swap(w.ctx, "m"))
+		if m := w.get("m"); !strings.Contains(m.CameUp, `".envrc"`) {
+			t.Errorf("the header tells %q", m.CameUp)
+		}
+		// What the person does while it sleeps is not told.
+		w.write("changed", folder, ".vscode", "tasks.json")
+		w.run("m", "print four")
+		w.pass(2 * time.Second)
+		if m := w.get("m"); strings.Contains(m.CameUp, "tasks.json") {
+			t.Errorf("the header tells %q", m.CameUp)
+		}
+		// Going back does not take the warning away, nor does another daemon.
+		_, err = w.Rewind(w.ctx, "m", early.ID, "")
+		w.ok(err)
+		w.close()
+		w.open()
+		w.run("m", "print five")
+		if m := w.get("m"); !strings.Contains(m.CameUp, `".envrc"`) {
+			t.Errorf("the header tells %q", m.CameUp)
+		}
+		// Sharing it again does.
+		w.share("m", folder, true)
+		w.run("m", "print six")
+		w.pass(2 * time.Second)
+		if m := w.get("m"); m.CameUp != "" {
+			t.Errorf("the header tells %q", m.CameUp)
+		}
+		w.ok(w.Purge(w.ctx, "m"))
+		if left, err := os.ReadDir(notes); err != nil || len(left) > 0 {
+			t.Errorf("%d notes are left, %v", len(left), err)
+		}
+	})
+}
+
+// What a machine does while its daemon is dead is told by the next one.
+func TestWhatCameUpWithoutADaemonIsTold(t *testing.T) {
+	inTime(t, func(w *world) {
+		folder, _ := w.watched()
+		w.used("m")
+		w.share("m", folder, true)
+		w.run("m", "print one")
+		w.pass(2 * time.Second)
+		w.die()
+		w.write("", folder, ".envrc")
+		w.open()
+		w.run("m", "print two")
+		if m := w.get("m"); !strings.Contains(m.CameUp, `".envrc"`) {
+			t.Errorf("the header tells %q", m.CameUp)
+		}
+	})
+}
+
+func TestAFolderThatIsOnlyReadIsNotWatched(t *testing.T) {
+	inTime(t, func(w *world) {
+		folder, notes := w.watched()
+		w.used("m")
+		w.share("m", folder, false)
+		w.run("m", "print one")
+		w.write("", folder, ".envrc")
+		w.run("m", "print two")
+		w.pass(2 * time.Second)
+		if m := w.get("m"); m.CameUp != "" {
+			t.Errorf("the header tells %q", m.CameUp)
+		}
+		if left, err := os.ReadDir(notes); err != nil || len(left) > 0 {
+			t.Errorf("%d notes are there, %v", len(left), err)
+		}
 	})
 }

@@ -252,6 +252,7 @@ func (t *take) tell() {
 	e.publishInstruction(&done)
 	e.tell()
 	x.fetch(done.Code)
+	x.lookLater()
 	if e.state != Running { // being saved for a swap: what waits goes on after waking
 		return
 	}

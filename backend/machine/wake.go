@@ -188,6 +188,7 @@ func (e *entry) start(ctx context.Context) (err error) {
 		e.s.health.failed(err)
 		return err
 	}
+	e.watchShared(ctx, false) // before code can change it
 	box, err := e.startBox(ctx, engine, spec)
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -33,7 +33,7 @@ func machineJSON(m machine.Machine) api.Machine {
 		out.Stats = &api.Stats{MemoryBytes: m.Memory.MemoryBytes, UsedBytes: m.Memory.UsedBytes, CPUSeconds: m.Memory.CPUSeconds}
 	}
 	if m.Shared != nil {
-		out.Shared = &api.SharedFolder{Path: m.Shared.Path, Writable: m.Shared.Writable, Problem: m.Unshared}
+		out.Shared = &api.SharedFolder{Path: m.Shared.Path, Writable: m.Shared.Writable, Problem: strings.TrimSpace(m.Unshared + " " + m.CameUp)}
 	}
 	if m.Disk != nil {
 		out.Disk = &api.Disk{UsedBytes: m.Disk.Used, SizeBytes: m.Disk.Size}

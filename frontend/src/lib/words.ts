@@ -346,7 +346,7 @@ export const words = {
     chooseTitle: 'Which folder may the machine see?',
     writable: 'Code may also change it',
     writableText:
-      'It can then change, add and delete files in the folder. Nothing here brings them back.',
+      'It can then change, add and delete files in the folder. Nothing here brings them back. You are told when files come up there that programs on your computer, like git or editors, act on by themselves.',
     awake:
       'The machine is saved for it and comes back: files that it has open in a shared folder may have to be opened again.',
     confirm: 'Share it',

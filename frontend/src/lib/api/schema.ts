@@ -1725,7 +1725,7 @@ export interface components {
       path: string;
       /** @default false */
       writable: boolean;
-      /** @description A sentence: why the machine does not see it, and goes on with an empty folder */
+      /** @description A sentence: why the machine does not see it, and goes on with an empty folder; or which files came up or changed while code could change it, and that programs on the computer act on by themselves */
       problem?: string;
     };
     /**
