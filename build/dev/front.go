@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"log"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"time"
 
 	"github.com/forevervm/desktop/backend/api"
 	"github.com/forevervm/desktop/backend/home"
@@ -36,16 +38,35 @@ func newFront(dirs home.Dirs, vite *url.URL) http.Handler {
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 		ErrorLog:     log.New(io.Discard, "", 0), // streams break off with each restart
 	}
-	sources := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(vite)
-		r.Out.Host = r.In.Host
-	}}
+	sources := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(vite)
+			r.Out.Host = r.In.Host
+		},
+		Transport: &http.Transport{DialContext: dialUntil},
+	}
 	mux := http.NewServeMux()
 	mux.Handle("/", sources)
 	for _, path := range []string{"/api/", "/v1/", "/internal/", "/health", "/open", "/mcp", "/sse", "/message"} {
 		mux.Handle(path, calls)
 	}
 	return mux
+}
+
+// dialUntil tries until somebody answers or ctx ends: vite may still be starting.
+func dialUntil(ctx context.Context, network, address string) (net.Conn, error) {
+	var dialer net.Dialer
+	for {
+		conn, err := dialer.DialContext(ctx, network, address)
+		if err == nil {
+			return conn, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // proveFront replaces the daemon's proof, which names the daemon's address, with one that names the

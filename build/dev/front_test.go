@@ -3,11 +3,14 @@ package main
 import (
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/forevervm/desktop/backend/home"
 	"github.com/forevervm/desktop/backend/proof"
@@ -128,4 +131,23 @@ func TestWithoutADaemonTheConnectionIsLost(t *testing.T) {
 		_ = resp.Body.Close()
 		t.Errorf("answered with %s", resp.Status)
 	}
+}
+
+// The address is printed when the daemon answers, which may be before vite does.
+func TestWhoAsksWaitsForVite(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "vite")
+	late := make(chan net.Listener, 1)
+	time.AfterFunc(100*time.Millisecond, func() {
+		listener, err := net.Listen("unix", socket)
+		if err != nil {
+			t.Error(err)
+		}
+		late <- listener
+	})
+	conn, err := dialUntil(t.Context(), "unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+	_ = (<-late).Close()
 }

@@ -65,7 +65,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer watcher.Close()
+	defer watcher.Close() //nolint:errcheck // it only watches
 	d := daemon{
 		dirs: dirs, page: "http://" + listener.Addr().String(),
 		options: connect.Options{Home: folder, Name: "dev", Executable: executable},
@@ -96,8 +96,7 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 	return server.Serve(listener)
 }
 
-// runVite serves the page's sources at an address until ctx ends. Vite ends with its input, too: it
-// does not stay behind when this program is killed.
+// runVite serves the page's sources at an address until ctx ends.
 func runVite(ctx context.Context, at *url.URL) error {
 	cmd := exec.CommandContext(ctx, "node_modules/.bin/vite",
 		"--host", at.Hostname(), "--port", at.Port(), "--strictPort", "--clearScreen", "false", "--logLevel", "warn")
@@ -105,11 +104,6 @@ func runVite(ctx context.Context, at *url.URL) error {
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = goodbye
-	input, err := cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
-	defer input.Close()
 	return fmt.Errorf("vite has ended: %w", cmp.Or(cmd.Run(), errors.New("exit status 0")))
 }
 
@@ -131,7 +125,7 @@ func (d *daemon) run(ctx context.Context, changes <-chan struct{}) error {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
-			say("The daemon was not replaced: %v. The next change of a file is tried again.", err)
+			say("The daemon was not replaced: %v. Change a file to try again.", err)
 		case first:
 			d.invite(ctx)
 		default:
