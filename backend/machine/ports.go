@@ -254,6 +254,7 @@ const (
 	EndedExited  CauseKind = "exited"  // Python ended itself, or was ended from inside
 	EndedMemory  CauseKind = "memory"  // stopped for what it took; saved if Checkpoint is set
 	EndedBroken  CauseKind = "broken"  // supervisor or runsc died, or broke the protocol
+	EndedDamaged CauseKind = "damaged" // its saved memory, which is read as it is used, is not what was saved
 )
 
 // Cause is why a sandbox ended.

@@ -44,7 +44,7 @@ type Config struct {
 type Store struct {
 	cfg     Config
 	digests digests
-	showing showing
+	claims  claims
 	making  chan struct{} // full while a template is made
 	blocks  *blocks.Store
 	parents sync.Map // of forks that were not started yet, the machine.ID by theirs; only to be faster
