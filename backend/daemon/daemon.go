@@ -100,6 +100,7 @@ type daemon struct {
 	dirs   home.Dirs
 	log    *slog.Logger
 	stop   func() // ends the daemon
+	notes  notes
 }
 
 // shareable are the rules for folders that machines may see.
@@ -142,7 +143,7 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	machines, err := machine.New(ctx, machine.Config{
 		Network: network, Approve: policies.approve,
-		Engines: engines, DefaultEngine: ofSystem(), Store: records, Warnings: records.warnings, Settings: d.policies(),
+		Engines: engines, DefaultEngine: ofSystem(), Store: records, Warnings: d.notes.all, Settings: d.policies(),
 		OutputDir: filepath.Join(d.dirs.Data, "output"), Logger: d.log,
 		FreeMemory: freeMemory, FreeDisk: func() (int64, error) { return freeDisk(d.dirs.Data) },
 		ShrunkUsed: local.OpenBlocks(d.dirs.Data).Used, Exchange: folder, Shareable: d.shareable().Check,
@@ -175,7 +176,7 @@ func (d *daemon) run(ctx context.Context) error {
 }
 
 // serve answers requests until the daemon is to end.
-func (d *daemon) serve(ctx context.Context, records *records, machines *hosted.Machines, policies *settings, parcels *parcel.Desk, listener net.Listener, address address, token string) error {
+func (d *daemon) serve(ctx context.Context, records *store.Store, machines *hosted.Machines, policies *settings, parcels *parcel.Desk, listener net.Listener, address address, token string) error {
 	mcp := d.mcp(address.url, token)
 	updates := d.updates(ctx)
 	httpServer := server.New(server.Config{
@@ -195,7 +196,7 @@ func (d *daemon) serve(ctx context.Context, records *records, machines *hosted.M
 	watches.Go(func() { watchSystem(serving, d.log, machines.CheckpointAll) })
 	watches.Go(func() { updates.watch(serving) })
 	watches.Go(func() { giveBack(serving) })
-	watches.Go(func() { records.backUp(serving, d) })
+	watches.Go(func() { d.backUp(serving, records) })
 
 	if err == nil {
 		d.log.Info("the daemon answers", "url", address.url)

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/forevervm/desktop/backend/checkpoint"
@@ -19,28 +19,42 @@ import (
 	"github.com/forevervm/desktop/backend/store"
 )
 
-// records is the database, and what a person is to be told of it.
-type records struct {
-	*store.Store
-	told    string                 // of how it came to be; empty where it was just there
-	trouble atomic.Pointer[string] // of the last look at it; nil for none
+// notes are sentences that the status tells people until the daemon ends.
+type notes struct {
+	mu   sync.Mutex
+	said []string
+	disk string // of the last look at the database; empty for none
 }
 
-// warnings are for the status.
-func (r *records) warnings() []string {
-	var all []string
-	if r.told != "" {
-		all = append(all, r.told)
+// add adds a sentence, once.
+func (n *notes) add(sentence string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !slices.Contains(n.said, sentence) {
+		n.said = append(n.said, sentence)
 	}
-	if trouble := r.trouble.Load(); trouble != nil {
-		all = append(all, *trouble)
+}
+
+// looked notes how the database is: a sentence, or nothing where all is well.
+func (n *notes) looked(sentence string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.disk = sentence
+}
+
+func (n *notes) all() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	all := slices.Clone(n.said)
+	if n.disk != "" {
+		all = append(all, n.disk)
 	}
 	return all
 }
 
 // openRecords opens the database. Where it is damaged, or missing beside machines, it is made again of its last copy and
 // of what the machines' checkpoints say.
-func (d *daemon) openRecords(ctx context.Context) (*records, error) {
+func (d *daemon) openRecords(ctx context.Context) (*store.Store, error) {
 	path := d.dirs.DatabaseFile()
 	missing, err := store.Missing(path)
 	if err != nil {
@@ -56,7 +70,7 @@ func (d *daemon) openRecords(ctx context.Context) (*records, error) {
 	if !missing || len(left) == 0 {
 		s, err := store.Open(ctx, path)
 		if err == nil || !store.Damaged(err) {
-			return &records{Store: s}, err
+			return s, err
 		}
 		d.log.Error("the database is damaged", "err", err)
 		what = "was damaged"
@@ -66,8 +80,8 @@ func (d *daemon) openRecords(ctx context.Context) (*records, error) {
 		return nil, fmt.Errorf("the history in %s %s and cannot be made again; nothing of it was changed: %w", path, what, err)
 	}
 	d.log.Error(told)
-	s, err := store.Open(ctx, path)
-	return &records{Store: s, told: told}, err
+	d.notes.add(told)
+	return store.Open(ctx, path)
 }
 
 // recover makes the database again and says in sentences what came of it.
@@ -306,33 +320,32 @@ const (
 )
 
 // backUp keeps copies of the database until ctx ends.
-func (r *records) backUp(ctx context.Context, d *daemon) {
+func (d *daemon) backUp(ctx context.Context, records *store.Store) {
 	for wait := firstBackup; ; wait = backupLook {
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
 			return
 		}
-		r.backUpOnce(ctx, d)
+		if err := records.BackUp(ctx, time.Now()); ctx.Err() == nil {
+			d.notes.looked(d.backedUp(err))
+		}
 	}
 }
 
-func (r *records) backUpOnce(ctx context.Context, d *daemon) {
-	err := r.BackUp(ctx, time.Now())
-	switch {
-	case err == nil:
-		r.trouble.Store(nil)
-	case ctx.Err() != nil:
-	default:
-		d.log.Error("the database is not copied", "err", err)
-		sentence := fmt.Sprintf("The history is not backed up: %v.", err)
-		if store.Damaged(err) {
-			sentence = "The file with the history of the machines, " + d.dirs.DatabaseFile() + ", is damaged, so the disk may be failing. " +
-				"Machines go on. To return to its last copy, end ForeverVM, move the file away, and start again."
-			if all, err := store.Backups(d.dirs.DatabaseFile()); err == nil && len(all) > 0 {
-				sentence += " The last copy is of " + all[0].Made.Local().Format("2 January 2006, 15:04") + "."
-			}
-		}
-		r.trouble.Store(&sentence)
+// backedUp says in sentences why there is no copy of the database; empty where there is one.
+func (d *daemon) backedUp(err error) string {
+	if err == nil {
+		return ""
 	}
+	d.log.Error("the database is not copied", "err", err)
+	if !store.Damaged(err) {
+		return fmt.Sprintf("The history of the machines is not backed up: %v.", err)
+	}
+	sentence := "The file with the history of the machines, " + d.dirs.DatabaseFile() + ", is damaged, so the disk may be failing. " +
+		"Machines go on. To return to its last copy, end ForeverVM, move the file away, and start again."
+	if all, err := store.Backups(d.dirs.DatabaseFile()); err == nil && len(all) > 0 {
+		sentence += " The last copy is of " + all[0].Made.Local().Format("2 January 2006, 15:04") + "."
+	}
+	return sentence
 }

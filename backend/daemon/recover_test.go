@@ -106,7 +106,7 @@ func TestMachinesOutliveTheDatabase(t *testing.T) {
 // Memory that has changed on the disk comes back from its blocks. Nobody gets another value: what finds the damage ends
 // with an error that says so, and the next one has what was saved.
 func TestMemoryThatChangedOnTheDisk(t *testing.T) {
-	d := sharedDaemon(t)
+	d := start(t, t.TempDir())
 	c := newCaller(t, d)
 	name := c.machine()
 	id := as[api.Machine](c, c.send(http.MethodGet, "/api/machines/"+name, nil)).ID
@@ -144,5 +144,9 @@ func TestMemoryThatChangedOnTheDisk(t *testing.T) {
 	t.Logf("%s %s", first.Status, first.Error)
 	if again := c.run(name, right); again.Status != "ok" || *again.Value != "True" {
 		t.Errorf("then it gives %+v", again)
+	}
+	status := as[api.Status](c, c.send(http.MethodGet, "/api/status", nil))
+	if told := strings.Join(status.Warnings, " "); !strings.Contains(told, "another copy") || !strings.Contains(told, "disk") {
+		t.Errorf("people are told %q", told)
 	}
 }

@@ -70,7 +70,7 @@ func New(cfg Config) *Engine {
 	}
 	e := &Engine{
 		cfg:       cfg,
-		store:     local.NewStore(local.Config{Runsc: cfg.Runsc, Images: cfg.Images, Data: cfg.Data, Log: cfg.Log}),
+		store:     local.NewStore(local.Config{Runsc: cfg.Runsc, Images: cfg.Images, Data: cfg.Data, Log: cfg.Log, Warn: cfg.Warn}),
 		loading:   make(chan struct{}, 1),
 		inUse:     map[string]bool{},
 		patient:   endPatience,

@@ -153,7 +153,20 @@ func (s *Store) ready(ctx context.Context, folder checkpoint.Folder, name string
 	if folder.Kept(name) {
 		err = nil
 	}
+	s.warn(err == nil)
 	return false, err
+}
+
+// warn tells people that saved state has changed on the disk, and whether it has another copy.
+func (s *Store) warn(copied bool) {
+	if s.cfg.Warn == nil {
+		return
+	}
+	what := "It has another copy, which is used in its place."
+	if !copied {
+		what = "It has no other copy: return the machine to an earlier checkpoint."
+	}
+	s.cfg.Warn("The saved state of a machine has changed on the disk, which may be failing. " + what + " Copy what matters to another disk.")
 }
 
 // Damaged is what an engine does about a machine whose memory, read from its checkpoint of that name, was found damaged. It
@@ -194,6 +207,7 @@ func (s *Store) SetAside(ctx context.Context, id machine.ID, name string) bool {
 	log.Error("the files of a checkpoint are damaged: the disk may be failing", "error", changed)
 	if err := folder.ConfirmBlocks(ctx, name, s.blocks); err != nil {
 		log.Error("and it cannot be made of blocks", "error", err)
+		s.warn(false)
 		return false
 	}
 	g.using.Lock()
@@ -202,6 +216,7 @@ func (s *Store) SetAside(ctx context.Context, id machine.ID, name string) bool {
 		log.Error("and they cannot be removed", "error", err)
 		return false
 	}
+	s.warn(true)
 	return true
 }
 

@@ -38,6 +38,8 @@ type Config struct {
 	Images string // folder of NAME.erofs
 	Data   string // made if need be
 	Log    *slog.Logger
+	// Warn tells people, in a sentence, that saved state has changed on the disk; nil where nobody listens.
+	Warn func(sentence string)
 }
 
 // Store holds what lies under the data folder. Several may be open on one folder, in several processes.

@@ -45,7 +45,7 @@ func New(cfg Config) *Engine {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	e := &Engine{cfg: cfg, store: local.NewStore(local.Config{Runsc: cfg.Runsc, Images: cfg.Images, Data: cfg.Data, Log: cfg.Log})}
+	e := &Engine{cfg: cfg, store: local.NewStore(local.Config{Runsc: cfg.Runsc, Images: cfg.Images, Data: cfg.Data, Log: cfg.Log, Warn: cfg.Warn})}
 	e.spares.e = e
 	return e
 }
