@@ -20,6 +20,9 @@ const pagesName = "pages.img"
 
 func isFile(name string) bool { return slices.Contains(files, name) }
 
+// packed are the files of a checkpoint in an archive, the manifest last.
+func packed() []string { return append(slices.Clone(files), sumsName, manifestName) }
+
 // Pack writes the checkpoint id, whose files must be there, as a tar archive: a folder of that name, owned by the user and group with the number owner.
 func (f Folder) Pack(ctx context.Context, id string, owner int, w io.Writer) error {
 	if _, err := f.Load(id); err != nil {
@@ -32,9 +35,9 @@ func (f Folder) Pack(ctx context.Context, id string, owner int, w io.Writer) err
 	if err := header(tar.TypeDir, id+"/", 0o700, 0); err != nil {
 		return err
 	}
-	for _, name := range append(slices.Clone(files), manifestName) {
+	for _, name := range packed() {
 		path := filepath.Join(f.Path(id), name)
-		if _, err := os.Lstat(path); name == InputName && errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Lstat(path); (name == InputName || name == sumsName) && errors.Is(err, os.ErrNotExist) {
 			continue
 		}
 		if err := regular(path); err != nil {
@@ -106,7 +109,7 @@ func (u *unpacking) next(h *tar.Header, content io.Reader) error {
 		return nil // those that are needed are made
 	}
 	id, name := path.Base(path.Dir(h.Name)), path.Base(h.Name)
-	if !ValidID(id) || h.Typeflag != tar.TypeReg || name != manifestName && !isFile(name) {
+	if !ValidID(id) || h.Typeflag != tar.TypeReg || !slices.Contains(packed(), name) {
 		return fmt.Errorf("%w: its archive has the entry %.100q", ErrUnusable, h.Name)
 	}
 	if u.skipped == id {
@@ -137,7 +140,7 @@ func (u *unpacking) next(h *tar.Header, content io.Reader) error {
 	if err != nil {
 		return err
 	}
-	u.manifest, err = Parse(b)
+	u.manifest, err = parseFile(b)
 	return err
 }
 

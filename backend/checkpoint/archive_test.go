@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -54,7 +55,7 @@ func TestArchive(t *testing.T) {
 	}
 	for i, m := range want {
 		got, err := to.Load(m.ID)
-		if err != nil || got != m && (got.Size != m.Size || got.Life != "l" || got.LastSeq != 3) {
+		if err != nil || !reflect.DeepEqual(got, m) && (got.Size != m.Size || got.Life != "l" || got.LastSeq != 3) {
 			t.Errorf("%d: %+v, %v", i, got, err)
 		}
 		for _, name := range files {

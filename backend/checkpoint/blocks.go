@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -66,7 +67,16 @@ func (f Folder) Keep(ctx context.Context, id, near string, store *blocks.Store) 
 			return m, err
 		}
 	}
-	m.Boot, m.Digest, m.Sealed = "", "", "" // blocks are named by their content
+	if m.Sums != nil && len(names) != len(m.Sums) { // which have the memory's checksums in place of the memory
+		return m, changed("one of its files", "it is missing")
+	}
+	if m.Sums == nil { // it cannot be checked while it is read
+		if err := f.Compare(ctx, id); err != nil {
+			return m, err
+		}
+	}
+	saved := m
+	m.Boot, m.Digest, m.Sums = "", "", nil // blocks are named by their content
 	meta, err := json.Marshal(m)
 	if err != nil {
 		return m, err
@@ -74,7 +84,9 @@ func (f Folder) Keep(ctx context.Context, id, near string, store *blocks.Store) 
 	if near != "" {
 		near += recipeSuffix
 	}
-	r, err := store.Put(ctx, f.Path(id), names, near, f.Recipe(id), meta)
+	r, err := store.Put(ctx, f.Path(id), names, near, f.Recipe(id), meta, func(name string, r io.Reader) (io.Reader, error) {
+		return saved.through(f.Path(id), name, r)
+	})
 	if err != nil {
 		return m, err
 	}
@@ -110,6 +122,23 @@ func (f Folder) Confirm(ctx context.Context, id string, store *blocks.Store) err
 		}
 	}
 	return store.Verify(ctx, r)
+}
+
+// ConfirmBlocks is Confirm without regard to the folder.
+func (f Folder) ConfirmBlocks(ctx context.Context, id string, store *blocks.Store) error {
+	r, _, err := f.readRecipe(id)
+	if err != nil {
+		return err
+	}
+	return store.Verify(ctx, r)
+}
+
+// DropDamaged removes the files of a checkpoint, which have changed. Its blocks, which the caller has confirmed, are left.
+func (f Folder) DropDamaged(id string) error {
+	if _, err := f.loadRecipe(id); err != nil {
+		return err
+	}
+	return f.deleteFolder(id, func(string) {})
 }
 
 // DropFolder removes the files of a checkpoint that is kept as blocks, which the caller has confirmed. Nobody may be using them. The largest may become
@@ -160,9 +189,11 @@ func (f Folder) Expand(ctx context.Context, id, dir, like string, store *blocks.
 	var twins blocks.Like
 	if like != "" {
 		if recipe, err := blocks.ReadRecipe(like + recipeSuffix); err == nil {
-			sound, release := hold(like)
+			sums, release := hold(like)
 			defer release()
-			twins = blocks.Like{Dir: like, Recipe: recipe, Sound: sound}
+			twins = blocks.Like{Dir: like, Recipe: recipe, Sound: func(name string, at int64, b []byte) bool {
+				return name == pagesName && intact(sums, at, b)
+			}}
 		}
 	}
 	if err := store.Restore(ctx, r, to, twins); err != nil {
@@ -172,13 +203,16 @@ func (f Folder) Expand(ctx context.Context, id, dir, like string, store *blocks.
 		return errors.Join(err, os.RemoveAll(to))
 	}
 	m.Size = m.Whole
+	if err := m.sum(ctx, to); err != nil {
+		return errors.Join(err, os.RemoveAll(to))
+	}
 	return m.write(to)
 }
 
 // copyRecipe gives the folder `to` a checkpoint of its own of the same blocks.
 func (f Folder) copyRecipe(ctx context.Context, m Manifest, to Folder, newID string, store *blocks.Store) (Manifest, error) {
 	old := m.ID
-	m.ID, m.Life, m.Boot, m.Size, m.Digest, m.Sealed = newID, "", "", 0, "", ""
+	m.ID, m.Life, m.Boot, m.Size, m.Digest, m.Sums = newID, "", "", 0, "", nil
 	meta, err := json.Marshal(m)
 	if err != nil {
 		return m, err

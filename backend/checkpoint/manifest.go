@@ -2,19 +2,24 @@
 //
 // A checkpoint is one folder, named by its id, of files that never change once it is there: what runsc wrote
 // (checkpoint.img, pages.img, pages_meta.img), input.bin (the rest of a request that was only partly with the runner; only
-// where there was one) and manifest.json. It is written under the name ID.partial, synced, given its
+// where there was one), pages.sum (what pages.img is checked against) and manifest.json. It is written under the name ID.partial, synced, given its
 // manifest, synced again and renamed: a folder without the suffix is whole, whatever happened. What ends in .partial
 // or .removed is rubbish, swept when the machine starts next. One of a machine that goes on is not synced; Manifest.Boot says so.
 package checkpoint
 
 import (
+	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
+
+	"lukechampine.com/blake3"
 
 	"github.com/forevervm/desktop/backend/checkpoint/blocks"
 )
@@ -56,10 +61,13 @@ type Manifest struct {
 	// Boot names the run of the computer's system in which the files were written without being synced, and in which alone they can be relied
 	// on; "" for files that are synced.
 	Boot string `json:"boot,omitempty"`
-	// Digest is that of the files, computed some time after they were written, and Sealed the run of the system in which it was; "" for neither.
-	// See Folder.Seal.
+	// Sums are the BLAKE3 of all files but the memory's, in hexadecimal; see sums.go. nil in what an earlier version
+	// saved, and in what is kept as blocks, which are named by their content.
+	Sums map[string]string `json:"sums,omitempty"`
+	// Digest is that of all files; "" for none. Earlier versions noted it some time after the files were written.
 	Digest string `json:"digest,omitempty"`
-	Sealed string `json:"sealed,omitempty"`
+	// Check is the BLAKE3 of the manifest's file with zeros in the place of it. It is only ever in the file.
+	Check string `json:"check,omitempty"`
 
 	// Whole is how many bytes all files but the manifest have, whatever form they are kept in. It is known where Size is, and stands in no file.
 	Whole int64 `json:"-"`
@@ -89,11 +97,40 @@ func LoadAt(dir string) (Manifest, error) {
 	if err != nil {
 		return Manifest{}, fmt.Errorf("%w: %w", ErrUnusable, err)
 	}
-	m, err := Parse(b)
+	m, err := parseFile(b)
 	if err != nil {
 		return Manifest{}, fmt.Errorf("%s: %w", dir, err)
 	}
 	return m, nil
+}
+
+// unchecked stands in the place of a manifest's own digest while that is computed.
+var unchecked = strings.Repeat("0", 64)
+
+// parseFile is Parse of a file, which must be as it was written.
+func parseFile(b []byte) (Manifest, error) {
+	m, err := Parse(b)
+	switch {
+	case err != nil:
+		return m, err
+	case m.Check == "" && m.Sums == nil: // of an earlier version
+		return m, nil
+	case len(m.Check) != len(unchecked) || digestOf(withCheck(b, m.Check, unchecked)) != m.Check:
+		return Manifest{}, changed(manifestName, "")
+	}
+	m.Check = ""
+	return m, nil
+}
+
+// withCheck puts a manifest's own digest in the place of another.
+func withCheck(b []byte, old, check string) []byte {
+	const key = `"check": "`
+	return bytes.Replace(b, []byte(key+old), []byte(key+check), 1)
+}
+
+func digestOf(b []byte) string {
+	sum := blake3.Sum256(b)
+	return hex.EncodeToString(sum[:])
 }
 
 // Parse reads and checks a manifest.
@@ -112,7 +149,7 @@ func Parse(b []byte) (Manifest, error) {
 		return m, fmt.Errorf("%w: format %d, this program knows %d", ErrUnusable, m.Format, Format)
 	case !ValidID(m.ID):
 		return m, fmt.Errorf("%w: the id %.64q", ErrUnusable, m.ID)
-	case len(m.Life) > 64 || len(m.Boot) > 64 || len(m.Digest) > 64 || len(m.Sealed) > 64:
+	case len(m.Life) > 64 || len(m.Boot) > 64 || len(m.Digest) > 64 || len(m.Check) > 64:
 		return m, fmt.Errorf("%w: the life %.64q", ErrUnusable, m.Life)
 	case len(m.Features) > maxFeatures:
 		return m, fmt.Errorf("%w: a processor with %d bytes of features", ErrUnusable, len(m.Features))
@@ -126,12 +163,15 @@ func Parse(b []byte) (Manifest, error) {
 func (m Manifest) write(dir string) error { return m.writeTo(filepath.Join(dir, manifestName)) }
 
 func (m Manifest) writeTo(path string) error {
+	m.Check = unchecked
 	b, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return err
 	}
+	b = append(b, '\n')
+	b = withCheck(b, unchecked, digestOf(b))
 	if m.Boot != "" {
-		return os.WriteFile(path, append(b, '\n'), 0o600)
+		return os.WriteFile(path, b, 0o600)
 	}
-	return writeSync(path, append(b, '\n'))
+	return writeSync(path, b)
 }

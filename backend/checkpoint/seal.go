@@ -8,32 +8,39 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"lukechampine.com/blake3"
 )
 
-// Seal notes a digest of the files of a whole checkpoint, so that a bit that flips on the disk does not go unseen. It reads all of them, which may
-// wait until nobody does. Of one that has a digest, or is not synced and so lives on by its blocks, nothing changes.
+// Seal notes what the files of a checkpoint are to be checked against that an earlier version saved, which did not.
 func (f Folder) Seal(ctx context.Context, id string) error {
 	m, err := Load(f.Path(id))
-	if err != nil || m.Digest != "" || m.Boot != "" {
+	if err != nil || m.Sums != nil || m.Digest != "" || m.Boot != "" {
 		return err
 	}
-	if m.Digest, err = f.digest(ctx, id); err != nil {
+	if err := m.sum(ctx, f.Path(id)); err != nil {
 		return err
 	}
-	m.Sealed = thisBoot()
+	if m.Sums[sumsName] != "" {
+		if _, err := syncFile(filepath.Join(f.Path(id), sumsName)); err != nil {
+			return err
+		}
+	}
 	return f.replace(m)
 }
 
-// Compare reads the files of a whole checkpoint, and fails with ErrUnusable where they are not those that were sealed. Of one without a digest it
-// tells nothing.
+// Compare reads the files of a whole checkpoint, and fails with ErrUnusable where they are not those that were saved. Of
+// one that an earlier version saved and nobody has sealed it tells nothing.
 func (f Folder) Compare(ctx context.Context, id string) error {
 	m, err := Load(f.Path(id))
-	if err != nil || m.Digest == "" {
+	switch {
+	case err != nil:
 		return err
+	case m.Sums != nil:
+		return m.checkAll(ctx, f.Path(id))
+	case m.Digest == "":
+		return nil
 	}
 	digest, err := f.digest(ctx, id)
 	if err == nil && digest != m.Digest {
@@ -41,10 +48,6 @@ func (f Folder) Compare(ctx context.Context, id string) error {
 	}
 	return err
 }
-
-// Aged says whether the files of a checkpoint have to come from the disk, which may have changed them: the system has been started anew since they
-// were sealed.
-func (m *Manifest) Aged() bool { return m.Digest != "" && m.Sealed != thisBoot() }
 
 // digest is the BLAKE3 of the names, lengths and bytes of a checkpoint's files, in hexadecimal.
 func (f Folder) digest(ctx context.Context, id string) (string, error) {
@@ -60,19 +63,12 @@ func (f Folder) digest(ctx context.Context, id string) (string, error) {
 }
 
 func digestFile(ctx context.Context, h io.Writer, path, name string, buffer []byte) error {
-	if err := regular(path); err != nil {
-		return err
-	}
-	in, err := os.Open(path)
+	in, size, err := open(path)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	info, err := in.Stat()
-	if err != nil {
-		return err
-	}
-	_, _ = h.Write(binary.LittleEndian.AppendUint64(append([]byte(name), 0), uint64(info.Size()))) // a digest takes everything
+	_, _ = h.Write(binary.LittleEndian.AppendUint64(append([]byte(name), 0), uint64(size))) // a digest takes everything
 	_, err = io.CopyBuffer(h, struct{ io.Reader }{contextReader{ctx, in}}, buffer)
 	return err
 }

@@ -59,17 +59,19 @@ func unread(path string) bool {
 	return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) == nil
 }
 
-// hold keeps the next checkpoint from being written over the files of the one in the folder dir until release is called, and says whether they are as they
-// were written, as far as that is known without reading them.
-func hold(dir string) (sound bool, release func()) {
+// hold keeps the next checkpoint from being written over the files of the one in the folder dir until release is called, and returns
+// the checksums of its memory; nil where there are none.
+func hold(dir string) (sums []byte, release func()) {
 	pages, err := os.OpenFile(filepath.Join(dir, pagesName), os.O_RDONLY|unix.O_NOFOLLOW, 0)
 	if err != nil {
-		return false, func() {}
+		return nil, func() {}
 	}
 	release = func() { _ = pages.Close() } // it is only read; with it goes the lock
 	if unix.Flock(int(pages.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil {
-		return false, release
+		return nil, release
 	}
-	m, err := Load(dir) // where it is still in its place, it was when the lock was taken
-	return err == nil && !m.Aged(), release
+	if m, err := Load(dir); err == nil && m.Sums != nil { // where it is still in its place, it was when the lock was taken
+		sums, _ = loadSums(dir) // without them, blocks are compared
+	}
+	return sums, release
 }

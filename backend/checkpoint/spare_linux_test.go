@@ -63,9 +63,9 @@ func TestADroppedCheckpointIsWrittenOver(t *testing.T) {
 		}
 	}
 	held := func(dir string) {
-		sound, release := hold(dir)
+		sums, release := hold(dir)
 		t.Cleanup(release)
-		if !sound {
+		if sums == nil {
 			t.Error("what has just been written is not known to be as it was")
 		}
 	}
@@ -104,7 +104,7 @@ func TestADroppedCheckpointIsWrittenOver(t *testing.T) {
 	if _, there := next(); there {
 		t.Error("what another one is just restored with is written over")
 	}
-	if sound, release := hold(f.Path("gone")); sound {
+	if sums, release := hold(f.Path("gone")); sums != nil {
 		release()
 		t.Error("what is not there is sound")
 	}

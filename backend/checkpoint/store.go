@@ -160,6 +160,11 @@ func (p *Pending) CommitUnsynced(m Manifest) (Manifest, error) {
 
 func (p *Pending) commit(m Manifest, sync func(file string) (size int64, err error), syncDir func(string) error) (Manifest, error) {
 	m.Format, m.ID, m.Size = Format, p.id, 0
+	if m.Sums == nil && m.Digest == "" { // else it is a copy
+		if err := m.sum(context.Background(), p.Dir); err != nil {
+			return m, err
+		}
+	}
 	entries, err := os.ReadDir(p.Dir)
 	if err != nil {
 		return m, err
@@ -169,7 +174,9 @@ func (p *Pending) commit(m Manifest, sync func(file string) (size int64, err err
 		if err != nil {
 			return m, err
 		}
-		m.Size += n
+		if e.Name() != sumsName {
+			m.Size += n
+		}
 	}
 	m.Whole = m.Size
 	if err := m.write(p.Dir); err != nil {
@@ -190,7 +197,7 @@ func (f Folder) Settle(id string) error {
 	if err != nil || m.Boot == "" {
 		return err
 	}
-	for _, name := range files {
+	for _, name := range append(slices.Clone(files), sumsName) {
 		if _, err := syncFile(filepath.Join(f.Path(id), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -100,6 +100,7 @@ type daemon struct {
 	dirs   home.Dirs
 	log    *slog.Logger
 	stop   func() // ends the daemon
+	notes  notes
 }
 
 // shareable are the rules for folders that machines may see.
@@ -118,7 +119,7 @@ func (d *daemon) run(ctx context.Context) error {
 		return err
 	}
 	accounts := credentials.Open(d.dirs) // before anything is started, which would get a token of the environment
-	records, err := store.Open(ctx, d.dirs.DatabaseFile())
+	records, err := d.openRecords(ctx)
 	if err != nil {
 		return err
 	}
@@ -146,7 +147,7 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	machines, err := machine.New(ctx, machine.Config{
 		Network: network, Approve: policies.approve,
-		Engines: engines, DefaultEngine: ofSystem(), Store: records, Settings: d.policies(),
+		Engines: engines, DefaultEngine: ofSystem(), Store: records, Warnings: d.notes.all, Settings: d.policies(),
 		OutputDir: filepath.Join(d.dirs.Data, "output"), Logger: d.log,
 		FreeMemory: freeMemory, FreeDisk: func() (int64, error) { return freeDisk(d.dirs.Data) },
 		ShrunkUsed: local.OpenBlocks(d.dirs.Data).Used, Exchange: folder, Shareable: d.shareable().Check,
@@ -176,11 +177,11 @@ func (d *daemon) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return d.serve(ctx, all, policies, parcels, listener, address, token)
+	return d.serve(ctx, records, all, policies, parcels, listener, address, token)
 }
 
 // serve answers requests until the daemon is to end.
-func (d *daemon) serve(ctx context.Context, machines *hosted.Machines, policies *settings, parcels *parcel.Desk, listener net.Listener, address address, token string) error {
+func (d *daemon) serve(ctx context.Context, records *store.Store, machines *hosted.Machines, policies *settings, parcels *parcel.Desk, listener net.Listener, address address, token string) error {
 	mcp := d.mcp(address.url, token)
 	updates := d.updates(ctx)
 	httpServer := server.New(server.Config{
@@ -200,6 +201,7 @@ func (d *daemon) serve(ctx context.Context, machines *hosted.Machines, policies 
 	watches.Go(func() { watchSystem(serving, d.log, machines.CheckpointAll) })
 	watches.Go(func() { updates.watch(serving) })
 	watches.Go(func() { giveBack(serving) })
+	watches.Go(func() { d.backUp(serving, records) })
 
 	if err == nil {
 		d.log.Info("the daemon answers", "url", address.url)

@@ -24,9 +24,9 @@ func (d *daemon) engines() (map[string]machine.Engine, error) {
 		return nil, err
 	}
 	return map[string]machine.Engine{
-		native.Name: native.New(native.Config{Supervisor: supervisor, Runsc: runsc, Images: images, Data: d.dirs.Data, Log: d.log}),
+		native.Name: native.New(native.Config{Supervisor: supervisor, Runsc: runsc, Images: images, Data: d.dirs.Data, Log: d.log, Warn: d.notes.add}),
 		docker.Name: docker.New(docker.Config{
-			Supervisor: supervisor, Runsc: runsc, Images: images, Data: d.dirs.Data, Registry: os.Getenv("FOREVERVM_REGISTRY"), Log: d.log,
+			Supervisor: supervisor, Runsc: runsc, Images: images, Data: d.dirs.Data, Registry: os.Getenv("FOREVERVM_REGISTRY"), Log: d.log, Warn: d.notes.add,
 		}),
 	}, nil
 }

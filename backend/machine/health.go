@@ -80,6 +80,9 @@ func (s *Service) Status(context.Context) Status {
 	case h.low:
 		st.Warnings = append(st.Warnings, fmt.Sprintf("Only %d MB are free on the disk, so no machines and checkpoints are made. %s", h.diskFree>>20, FreeSpace))
 	}
+	if s.warnings != nil {
+		st.Warnings = append(st.Warnings, s.warnings()...)
+	}
 	if h.held {
 		st.Warnings = append(st.Warnings, "Checkpoints that are gone go on taking room on the disk, as the files of others cannot be read. Machines go on, and none is deleted for want of room meanwhile. To mend that, run: forevervm checkpoints repair")
 	}

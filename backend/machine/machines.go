@@ -79,7 +79,7 @@ func (s *Service) newRecord(opts CreateOptions) (MachineRecord, error) {
 	now := time.Now().UTC()
 	rec := MachineRecord{Machine: Machine{
 		ID: newID(), Name: opts.Name, Title: opts.Title, Tags: maps.Clone(opts.Tags),
-		Engine: cmp.Or(opts.Engine, s.standardEngine()), Image: cmp.Or(opts.Image, "base"), MemoryMB: cmp.Or(opts.MemoryMB, defaultMemoryMB),
+		Engine: cmp.Or(opts.Engine, s.standardEngine()), Image: cmp.Or(opts.Image, "base"), MemoryMB: cmp.Or(opts.MemoryMB, DefaultMemoryMB),
 		CreatedAt: now, LastActiveAt: now, ExpiresAt: opts.ExpiresAt, Network: opts.Network,
 		Client: opts.Client.clean(),
 	}}

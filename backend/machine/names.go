@@ -25,10 +25,12 @@ const (
 	maxCode    = 4 << 20 // bytes
 	maxQueue   = 1000
 
-	defaultMemoryMB = 2048
-	minMemoryMB     = 64
-	maxMemoryMB     = 1 << 20
+	minMemoryMB = 64
+	maxMemoryMB = 1 << 20
 )
+
+// DefaultMemoryMB is the memory limit of a machine where nobody says another.
+const DefaultMemoryMB = 2048
 
 // randomBits is enough chance for a name or an ID; the operating system's source does not fail.
 func randomBits() uint64 {

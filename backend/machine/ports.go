@@ -23,7 +23,7 @@ type Engine interface {
 	CopyCheckpoint(ctx context.Context, from ID, checkpoint string, to ID) (CheckpointInfo, error)
 	// Keep makes a checkpoint that Sandbox.Checkpoint returned survive a power cut: soon where somebody awaits it, else with little written.
 	Keep(ctx context.Context, id ID, checkpoint string, awaited bool) error
-	// Seal has the engine find out, from then on, when a checkpoint's bytes have changed that is kept as it was written. It reads all of them. What is
+	// Seal keeps a checkpoint that is kept as it was written in a second form, too, which counts where its files change on the disk. It reads all of them. What is
 	// sealed already, or shrunk, stays as it is.
 	Seal(ctx context.Context, id ID, checkpoint string) error
 	// Shrink keeps a checkpoint in the form that takes least room, and returns how many bytes it takes then, beyond what others have in common
@@ -268,6 +268,7 @@ const (
 	EndedExited  CauseKind = "exited"  // Python ended itself, or was ended from inside
 	EndedMemory  CauseKind = "memory"  // stopped for what it took; saved if Checkpoint is set
 	EndedBroken  CauseKind = "broken"  // supervisor or runsc died, or broke the protocol
+	EndedDamaged CauseKind = "damaged" // its saved memory, which is read as it is used, is not what was saved
 )
 
 // Cause is why a sandbox ended.

@@ -83,6 +83,8 @@ type Config struct {
 	FreeDisk func() (int64, error)
 	// ShrunkUsed tells how many bytes all shrunk checkpoints take, which have most of it in common; nil where that is not known.
 	ShrunkUsed func() (int64, error)
+	// Warnings are more of what the status tells people, as sentences; nil for none. It asks no one and reads no disk.
+	Warnings func() []string
 	// Network carries the machines' connections; nil for none: machines have no network then. The service does not close it.
 	Network Network
 	// Approve keeps a host that a person has approved of for all machines in the settings; nil where that cannot be kept.
@@ -108,6 +110,7 @@ type Service struct {
 	freeMemory    func() (int64, error)
 	freeDisk      func() (int64, error)
 	shrunkUsed    func() (int64, error)
+	warnings      func() []string
 	network       Network
 	approve       func(host string) error
 	connections   atomic.Int64 // the ID of the last one
@@ -158,7 +161,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	}
 	s := &Service{
 		engines: cfg.Engines, defaultEngine: cfg.DefaultEngine, store: cfg.Store,
-		outputDir: cfg.OutputDir, log: log, freeMemory: cfg.FreeMemory, freeDisk: cfg.FreeDisk, shrunkUsed: cfg.ShrunkUsed,
+		outputDir: cfg.OutputDir, log: log, freeMemory: cfg.FreeMemory, freeDisk: cfg.FreeDisk, shrunkUsed: cfg.ShrunkUsed, warnings: cfg.Warnings,
 		network: cfg.Network, approve: cfg.Approve, exchange: cfg.Exchange, shareable: cfg.Shareable,
 		shareWatch: cfg.ShareWatch,
 		started:    time.Now().UTC(), hub: newHub(), starts: newGate(max(2, runtime.NumCPU())), saves: newGate(max(1, runtime.NumCPU()/2)),

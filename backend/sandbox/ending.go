@@ -83,6 +83,8 @@ func (s *supervisor) stopWithin(patience time.Duration) (checkpoint.Manifest, er
 func (s *supervisor) whyEnded() ending {
 	words, status := s.runner.lastWords(), s.status
 	switch {
+	case s.damaged():
+		return ending{cause: protocol.CauseDamaged, detail: "Its saved state has changed on the disk, which may be failing."}
 	case s.violated != nil:
 		return ending{cause: protocol.CauseBroken, detail: "The machine was ended because it broke the rules of its connection."}
 	case words != "":
@@ -98,6 +100,22 @@ func (s *supervisor) whyEnded() ending {
 	default:
 		return ending{cause: protocol.CauseBroken, detail: fmt.Sprintf("The sandbox ended unexpectedly, with the status %d.", status.ExitStatus())}
 	}
+}
+
+// damagedPages is how the panic log begins of a sandbox that ended because a page of its memory is not what was saved (build/runsc/pages). No
+// program inside can write there.
+const damagedPages = "forevervm: saved pages are damaged"
+
+// damaged says whether that is why it ended.
+func (s *supervisor) damaged() bool {
+	f, err := os.Open(panicLogPath)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	begin := make([]byte, len(damagedPages))
+	_, err = io.ReadFull(f, begin)
+	return err == nil && string(begin) == damagedPages
 }
 
 // logEnd writes down, for who looks into it, what a person is not told because the machine has had a hand in it.

@@ -239,7 +239,13 @@ func (s *supervisor) bring(ctx context.Context, pipes stdio) error {
 	close(s.placed)
 	if s.place.restored != "" {
 		s.pages = pagesIn(s.place.restored)
-		return s.runsc.restore(ctx, pipes, s.place.restored)
+		sound := make(chan error, 1)
+		go func() { sound <- checkpoint.Check(s.place.restored) }() // beside the restore: nobody hears of it before
+		err := s.runsc.restore(ctx, pipes, s.place.restored)
+		if damaged := <-sound; damaged != nil {
+			return &told{protocol.KindUnusable, fmt.Sprintf("The saved state is damaged: %v.", damaged)}
+		}
+		return err
 	}
 	return s.runsc.start(ctx, pipes)
 }
@@ -300,6 +306,9 @@ func (s *supervisor) begin(ctx context.Context, q protocol.Request, launched <-c
 	if errors.Is(err, errEnded) {
 		<-s.sandboxEnded
 		s.logEnd()
+		if why := s.whyEnded(); why.cause == protocol.CauseDamaged {
+			return &told{protocol.KindUnusable, why.detail}
+		}
 		if s.violated == nil && s.status.Signaled() || shortOfMemory() {
 			return errNotNow
 		}
@@ -358,6 +367,9 @@ func (s *supervisor) describeLaunch(err error) error {
 	switch {
 	case errors.As(err, &already):
 		return already
+	case s.damaged():
+		s.logEnd()
+		return &told{protocol.KindUnusable, "Its saved state has changed on the disk, which may be failing."}
 	case errors.As(err, &failed) && failed.diskFull():
 		return &told{protocol.KindDiskFull, "The disk is full, so the machine cannot be brought into memory. Free some room and try again."}
 	case s.place.restored != "" && shortOfMemory():

@@ -81,7 +81,10 @@ func open(ctx context.Context, path string) (s *Store, err error) {
 	if err := migrate(ctx, s.conn); err != nil {
 		return s, err
 	}
-	// SQLite keeps this file for as long as a connection is open.
+	// SQLite makes its log with the first transaction, and keeps that file for as long as a connection is open.
+	if _, err := s.conn.ExecContext(ctx, "BEGIN IMMEDIATE; COMMIT"); err != nil {
+		return s, err
+	}
 	if s.wal, err = os.OpenFile(path+"-wal", os.O_RDWR, 0); err != nil {
 		return s, err
 	}

@@ -28,8 +28,9 @@ change runsc/cmd/create.go 'UserLog:            c.userLog,' 'UserLog: c.userLog,
 change runsc/cmd/restore.go 'UserLog:       r.userLog,' 'UserLog: r.userLog, PassFiles: passedFiles(),'
 change runsc/cmd/run.go 'PassFiles:          fdMap,' 'PassFiles: passedFiles(),'
 cp passed/passed.go "$cache/gvisor/runsc/cmd/passed.go"
-# A restore spent most of its time in page faults of what it read into mapped memory.
-change runsc/boot/controller.go 'stateio.NewPagesFileFDReaderDefault(int32(pagesFile.Release()))' 'stateio.NewPagesWriter(int32(pagesFile.Release()))'
+# A restore spent most of its time in page faults of what it read into mapped memory. And it believed what it read: pages.sum has a checksum of each page.
+change runsc/boot/controller.go 'stateio.NewPagesFileFDReaderDefault(int32(pagesFile.Release()))' 'stateio.NewPagesWriter(int32(pagesFile.Release()), o.ReleaseFD)'
+change runsc/sandbox/sandbox.go 'opt.HavePagesFile = true' 'sums, err := os.Open(path.Join(imagePath, "pages.sum")); if err != nil { return err }; opt.FilePayload.Files, opt.HavePagesFile = append(opt.FilePayload.Files, sums), true'
 cp pages/pages.go "$cache/gvisor/pkg/sentry/state/stateio/pageswriter.go"
 # A restored sandbox runs at once, and of its memory only what it uses is read from the checkpoint.
 change runsc/cmd/restore.go '"background", false' '"background", true'

@@ -70,7 +70,7 @@ func (w *world) put(s *Store, files map[string][]byte, near string) (string, err
 	if near != "" {
 		near = w.path(near)
 	}
-	_, err = s.Put(context.Background(), dir, slices.Sorted(maps.Keys(files)), near, w.path(name), json.RawMessage(`{"a":1}`))
+	_, err = s.Put(context.Background(), dir, slices.Sorted(maps.Keys(files)), near, w.path(name), json.RawMessage(`{"a":1}`), nil)
 	if err == nil {
 		w.content[name] = files
 	}
@@ -101,7 +101,10 @@ func (w *world) restored(s *Store, name string) error {
 
 // like has the files of another that was put, some of which have changed since, and lost their ends, unless they are said to be sound.
 func (w *world) like(name string) (like Like, err error) {
-	like.Sound = w.checks%2 == 0
+	sound := w.checks%2 == 0
+	if sound {
+		like.Sound = func(string, int64, []byte) bool { return true }
+	}
 	for _, other := range slices.Sorted(maps.Keys(w.content)) {
 		r, err := ReadRecipe(w.path(other))
 		if other == name || err != nil {
@@ -113,10 +116,10 @@ func (w *world) like(name string) (like Like, err error) {
 		}
 		for file, b := range w.content[other] {
 			b = bytes.Clone(b)
-			if len(b) > 0 && !like.Sound && w.checks%3 == 0 {
+			if len(b) > 0 && !sound && w.checks%3 == 0 {
 				b[len(b)/2]++
 			}
-			if !like.Sound && w.checks%5 == 0 {
+			if !sound && w.checks%5 == 0 {
 				b = b[:len(b)*2/3]
 			}
 			if err := os.WriteFile(filepath.Join(like.Dir, file), b, 0o600); err != nil {
@@ -409,10 +412,10 @@ func TestPutIsCalledOff(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "f"), pages(1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.s.Put(ctx, dir, []string{"f"}, "", w.path("x"), nil); !errors.Is(err, context.Canceled) {
+	if _, err := w.s.Put(ctx, dir, []string{"f"}, "", w.path("x"), nil, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	if _, err := w.s.Put(t.Context(), dir, []string{"g"}, "", w.path("x"), nil); !errors.Is(err, os.ErrNotExist) {
+	if _, err := w.s.Put(t.Context(), dir, []string{"g"}, "", w.path("x"), nil, nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v", err)
 	}
 	if names, _ := w.packs(); len(names) > 0 {

@@ -67,6 +67,9 @@ func (w *putting) frame(in io.Reader, f *File) (ID, error) {
 	if _, err := io.ReadFull(in, b); err != nil {
 		return zero, err
 	}
+	if err := atEnd(in); err != nil {
+		return zero, err
+	}
 	near := w.nearby(f.Name)
 	if near.frame != nil && bytes.Equal(near.frame, b) {
 		return near.ids[0], nil

@@ -17,9 +17,10 @@ import (
 
 // Put keeps the files of those names in the folder dir, and writes what they are made of to the file recipe. near, which may be "" or gone, is
 // the recipe of files that have much in common with them. On an error nothing is kept. The files must not change meanwhile.
+// Where through is not nil, each file is read through what it returns, to its end.
 //
 // It works on one processor, stands back for who is in a rush, and takes some MiB of memory, and 70 bytes for each block.
-func (s *Store) Put(ctx context.Context, dir string, names []string, near, recipe string, meta json.RawMessage) (Recipe, error) {
+func (s *Store) Put(ctx context.Context, dir string, names []string, near, recipe string, meta json.RawMessage, through func(name string, r io.Reader) (io.Reader, error)) (Recipe, error) {
 	release, err := s.share(ctx)
 	if err != nil {
 		return Recipe{}, err
@@ -39,7 +40,7 @@ func (s *Store) Put(ctx context.Context, dir string, names []string, near, recip
 	}
 	r := Recipe{Meta: meta}
 	for _, name := range names {
-		f, err := w.file(filepath.Join(dir, name))
+		f, err := w.file(filepath.Join(dir, name), through)
 		if err != nil {
 			return Recipe{}, fmt.Errorf("keep %s: %w", name, err)
 		}
@@ -80,19 +81,25 @@ const segment = 1 << 20
 var zeros = make([]byte, Unit)
 
 // file keeps one file.
-func (w *putting) file(path string) (File, error) {
-	in, err := os.Open(path)
+func (w *putting) file(path string, through func(name string, r io.Reader) (io.Reader, error)) (File, error) {
+	file, err := os.Open(path)
 	if err != nil {
 		return File{}, err
 	}
-	defer in.Close()
-	info, err := in.Stat()
+	defer file.Close()
+	info, err := file.Stat()
 	if err != nil {
 		return File{}, err
 	}
 	f := File{Name: filepath.Base(path), Size: info.Size()}
+	in := io.Reader(file)
+	if through != nil {
+		if in, err = through(f.Name, in); err != nil {
+			return f, err
+		}
+	}
 	if f.Size == 0 {
-		return f, nil
+		return f, atEnd(in)
 	}
 	if !info.Mode().IsRegular() || f.Size > maxUnits*Unit {
 		return f, fmt.Errorf("%w: it is no file, or too large", ErrDamaged)
@@ -138,8 +145,23 @@ func (w *putting) file(path string) (File, error) {
 			}
 		}
 	}
+	if err := atEnd(in); err != nil {
+		return f, err
+	}
 	f.List, err = w.list(&base, l)
 	return f, err
+}
+
+// atEnd reads the end of a file that has been read.
+func atEnd(in io.Reader) error {
+	switch n, err := in.Read(make([]byte, 1)); {
+	case n > 0:
+		return errors.New("the file has become longer")
+	case errors.Is(err, io.EOF):
+		return nil
+	default:
+		return err
+	}
 }
 
 // nearby reads the list of the file of that name nearby; the zero value is none, or one that is damaged, on which nothing is to depend.

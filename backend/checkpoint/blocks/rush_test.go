@@ -22,7 +22,7 @@ func TestPutStandsBack(t *testing.T) {
 		put := func(recipe string) time.Duration {
 			t.Helper()
 			begin := time.Now()
-			r, err := s.Put(t.Context(), dir, []string{"file"}, "", filepath.Join(dir, recipe), nil)
+			r, err := s.Put(t.Context(), dir, []string{"file"}, "", filepath.Join(dir, recipe), nil, nil)
 			if err == nil {
 				err = s.Verify(t.Context(), r)
 			}

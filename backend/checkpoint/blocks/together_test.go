@@ -63,7 +63,7 @@ func putAndLook(w *world, s *Store, name string) error {
 	if err := os.WriteFile(filepath.Join(dir, "f"), files["f"], 0o600); err != nil {
 		return err
 	}
-	if _, err := s.Put(context.Background(), dir, []string{"f"}, "", w.path(name), json.RawMessage(`{}`)); err != nil {
+	if _, err := s.Put(context.Background(), dir, []string{"f"}, "", w.path(name), json.RawMessage(`{}`), nil); err != nil {
 		return err
 	}
 	own := world{root: w.root, content: map[string]map[string][]byte{name: files}}

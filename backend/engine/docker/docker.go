@@ -24,4 +24,6 @@ type Config struct {
 	// of use where Docker is far away and the registry is near to it. Where it is empty, or has it not, the image is loaded from here.
 	Registry string
 	Log      *slog.Logger
+	// Warn tells people, in a sentence, that saved state has changed on the disk; nil where nobody listens.
+	Warn func(sentence string)
 }

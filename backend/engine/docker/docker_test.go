@@ -61,6 +61,7 @@ func TestConformance(t *testing.T) {
 			Processes:  func(t testing.TB, id machine.ID) map[string]int { return processes(t, e, id) },
 			Undialled:  func(t *testing.T) enginetest.Outside { return egresstest.Undialled(t) },
 			Internet:   func(t *testing.T) enginetest.Outside { return egresstest.Internet(t) },
+			Folder:     e.store.Machine,
 			Leftovers:  func(t testing.TB) []string { return leftovers(t, e) },
 		}
 	})

@@ -70,7 +70,7 @@ func New(cfg Config) *Engine {
 	}
 	e := &Engine{
 		cfg:       cfg,
-		store:     local.NewStore(local.Config{Runsc: cfg.Runsc, Images: cfg.Images, Data: cfg.Data, Log: cfg.Log}),
+		store:     local.NewStore(local.Config{Runsc: cfg.Runsc, Images: cfg.Images, Data: cfg.Data, Log: cfg.Log, Warn: cfg.Warn}),
 		loading:   make(chan struct{}, 1),
 		inUse:     map[string]bool{},
 		patient:   endPatience,
@@ -107,6 +107,9 @@ func (e *Engine) Start(ctx context.Context, spec machine.StartSpec) (machine.San
 		return nil, err
 	}
 	box, err := e.start(ctx, d, spec, parts)
+	if errors.Is(err, machine.ErrCheckpointUnusable) && e.store.SetAside(ctx, spec.ID, spec.Checkpoint) {
+		box, err = e.start(ctx, d, spec, parts)
+	}
 	if err != nil {
 		release()
 		return nil, err
@@ -155,6 +158,7 @@ func (e *Engine) start(ctx context.Context, d *daemon, spec machine.StartSpec, p
 	}
 	defer done()
 	s.restore = dir
+	s.damaged = func() string { return e.store.Damaged(spec.ID, spec.Checkpoint) }
 	return e.launch(ctx, d, s)
 }
 
@@ -191,6 +195,7 @@ func (e *Engine) startNew(ctx context.Context, d *daemon, s stay) (*Sandbox, err
 		if err != nil {
 			return nil, err
 		}
+		s.damaged = func() string { return e.store.DamagedTemplate(s.parts, found) }
 		var box *Sandbox
 		if s.template, err = e.templateVolume(ctx, d, s.parts, found); err == nil {
 			box, err = e.launch(ctx, d, s)

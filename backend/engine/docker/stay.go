@@ -35,6 +35,7 @@ type stay struct {
 	start    protocol.Start
 	shared   *machine.SharedFolder // see machine.StartSpec
 	unshared machine.Unshared      // why shared is nil though it was asked for
+	damaged  func() (helps string) // see link.Options
 
 	authorities []byte         // see machine.StartSpec
 	connect     func(net.Conn) // see machine.StartSpec
@@ -234,6 +235,7 @@ func (b *Sandbox) connect(ctx context.Context) error {
 		Connect:     b.stay.connect,
 		Unshared:    b.stay.unshared,
 		Rush:        b.e.store.Rush,
+		Damaged:     b.stay.damaged,
 		Kill:        b.kill,
 		Wait: func() {
 			defer b.e.running.Done()

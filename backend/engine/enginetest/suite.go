@@ -33,6 +33,8 @@ type Subject struct {
 	Internet func(t *testing.T) Outside
 	// Neighbour listens at a private address in another network, one that this computer reaches; nil where the test cannot have one.
 	Neighbour func(t *testing.T) net.Listener
+	// Folder is where a machine's checkpoints lie.
+	Folder func(id machine.ID) string
 	// Leftovers tells what is left of machines that are not in memory, one line each: processes, mounts, folders, control
 	// groups. It waits a moment for what is just vanishing.
 	Leftovers func(t testing.TB) []string
@@ -56,7 +58,7 @@ func Run(t *testing.T, newSubject func(t *testing.T) Subject) {
 		tests []test
 	}{
 		{"Life", lifeTests}, {"Checkpoint", checkpointTests}, {"Running", runningTests}, {"Limits", limitTests},
-		{"Files", fileTests}, {"Shared", sharedTests}, {"Network", networkTests}, {"Hostile", hostileTests}, {"Escape", escapeTests}, {"Death", deathTests}, {"Many", manyTests},
+		{"Files", fileTests}, {"Shared", sharedTests}, {"Network", networkTests}, {"Hostile", hostileTests}, {"Escape", escapeTests}, {"Rot", rotTests}, {"Death", deathTests}, {"Many", manyTests},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, one := range group.tests {

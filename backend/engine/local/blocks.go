@@ -80,12 +80,12 @@ func (s *Store) Open(ctx context.Context, id machine.ID, name string, p Parts) (
 	if err := p.Fits(m); err != nil {
 		return "", nil, err
 	}
-	dir, _, done, err = s.open(ctx, id, name)
+	dir, _, done, err = s.open(ctx, id, name, !s.CheckPages(p))
 	return dir, done, err
 }
 
-// open is Open without regard to what can restore the checkpoint.
-func (s *Store) open(ctx context.Context, id machine.ID, name string) (dir string, m checkpoint.Manifest, done func(), err error) {
+// open is Open without regard to what can restore the checkpoint. With all, its memory is compared, too: who reads it later does not.
+func (s *Store) open(ctx context.Context, id machine.ID, name string, all bool) (dir string, m checkpoint.Manifest, done func(), err error) {
 	g := s.guard(id)
 	g.using.RLock()
 	defer func() {
@@ -97,7 +97,7 @@ func (s *Store) open(ctx context.Context, id machine.ID, name string) (dir strin
 	if m, err = folder.Load(name); err != nil {
 		return "", m, nil, damaged(err)
 	}
-	whole, err := s.ready(ctx, folder, name)
+	whole, err := s.ready(ctx, folder, name, all)
 	if err != nil {
 		return "", m, nil, explain(ctx, err)
 	}
@@ -132,24 +132,20 @@ func (s *Store) like(id machine.ID, m checkpoint.Manifest) string {
 	return like
 }
 
-// comparedUpTo bounds, in bytes, the files that are compared with their digest before they are used: beyond it, that takes longer than people wait for
-// without wondering.
-const comparedUpTo = 512 << 20
-
-// ready says whether the files of a checkpoint can be started from. Where the disk may have changed them since they were sealed they are compared;
-// those that have changed are of no use, and its blocks count, where it is kept as such, too.
-func (s *Store) ready(ctx context.Context, folder checkpoint.Folder, name string) (bool, error) {
+// ready says whether the files of a checkpoint can be started from. Those that have changed are of no use, and its blocks
+// count, where it is kept as such, too.
+func (s *Store) ready(ctx context.Context, folder checkpoint.Folder, name string, all bool) (bool, error) {
 	if !folder.Whole(name) {
 		return false, nil
 	}
 	m, err := checkpoint.Load(folder.Path(name))
-	if err != nil {
-		return false, err
+	switch {
+	case err != nil:
+	case all || m.Sums == nil:
+		err = folder.Compare(ctx, name)
+	default:
+		err = checkpoint.Check(folder.Path(name))
 	}
-	if !m.Aged() || m.Size > comparedUpTo {
-		return true, nil
-	}
-	err = folder.Compare(ctx, name)
 	if err == nil || ctx.Err() != nil {
 		return err == nil, err
 	}
@@ -157,7 +153,71 @@ func (s *Store) ready(ctx context.Context, folder checkpoint.Folder, name string
 	if folder.Kept(name) {
 		err = nil
 	}
+	s.warn(err == nil)
 	return false, err
+}
+
+// warn tells people that saved state has changed on the disk, and whether it has another copy.
+func (s *Store) warn(copied bool) {
+	if s.cfg.Warn == nil {
+		return
+	}
+	what := "It has another copy, which is used in its place."
+	if !copied {
+		what = "It has no other copy: return the machine to an earlier checkpoint."
+	}
+	s.cfg.Warn("The saved state of a machine has changed on the disk, which may be failing. " + what + " Copy what matters to another disk.")
+}
+
+// Damaged is what an engine does about a machine whose memory, read from its checkpoint of that name, was found damaged. It
+// says what helps.
+func (s *Store) Damaged(id machine.ID, name string) (helps string) {
+	if s.SetAside(context.Background(), id, name) {
+		return "It has another copy, which counts from now on."
+	}
+	return "Return the machine to an earlier checkpoint if this comes again."
+}
+
+// DamagedTemplate is Damaged for a machine that was never saved, and so was read from the template in the folder found.
+func (s *Store) DamagedTemplate(p Parts, found string) (helps string) {
+	if err := s.DiscardTemplate(context.Background(), p, found); err != nil {
+		s.cfg.Log.Error("a damaged template stays", "error", err)
+	}
+	return "What new machines begin with is made again."
+}
+
+// SetAside looks at all of a checkpoint whose machine found its memory damaged. Where its files have changed and its
+// blocks have not, the files go, so that blocks count from then on, and it says so.
+func (s *Store) SetAside(ctx context.Context, id machine.ID, name string) bool {
+	if ValidID(id) != nil || !checkpoint.ValidID(name) {
+		return false
+	}
+	g := s.guard(id)
+	g.changing.Lock()
+	defer g.changing.Unlock()
+	folder := Checkpoints(s.Machine(id))
+	if !folder.Whole(name) {
+		return false
+	}
+	changed := folder.Compare(ctx, name)
+	if !errors.Is(changed, checkpoint.ErrUnusable) {
+		return false
+	}
+	log := s.cfg.Log.With("machine", id, "checkpoint", name)
+	log.Error("the files of a checkpoint are damaged: the disk may be failing", "error", changed)
+	if err := folder.ConfirmBlocks(ctx, name, s.blocks); err != nil {
+		log.Error("and it cannot be made of blocks", "error", err)
+		s.warn(false)
+		return false
+	}
+	g.using.Lock()
+	defer g.using.Unlock()
+	if err := folder.DropDamaged(name); err != nil {
+		log.Error("and they cannot be removed", "error", err)
+		return false
+	}
+	s.warn(true)
+	return true
 }
 
 // Seal is machine.Engine's.
@@ -191,7 +251,7 @@ func (s *Store) keepOwn(ctx context.Context, folder checkpoint.Folder, name stri
 }
 
 // Whole are the checkpoints under a data folder whose files are there as they were written, and with readData those of them that have changed since they
-// were sealed, and why.
+// were saved, and why.
 func Whole(ctx context.Context, data string, readData bool) (n int, lost map[string]error, err error) {
 	lost = map[string]error{}
 	folders, err := folders(data)
@@ -286,7 +346,7 @@ func (s *Store) Keep(ctx context.Context, id machine.ID, name string, awaited bo
 			_, err := s.keep(ctx, folder, name)
 			return err
 		})
-		if err != nil && ctx.Err() == nil && !errors.Is(Describe(err), machine.ErrDiskFull) {
+		if err != nil && ctx.Err() == nil && !errors.Is(err, checkpoint.ErrUnusable) && !errors.Is(Describe(err), machine.ErrDiskFull) {
 			// The files are good, whatever is wrong with the store of blocks.
 			s.cfg.Log.Warn("a checkpoint is not kept as blocks, but as it is", "machine", id, "checkpoint", name, "error", err)
 			err = folder.Settle(name)

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 	"testing"
 
 	"github.com/forevervm/desktop/backend/checkpoint"
@@ -216,7 +215,7 @@ func TestWhatLeftMemoryIsKeptAsBlocks(t *testing.T) {
 	}
 }
 
-// A bit of a whole checkpoint that has flipped while the computer was off is not brought into memory in silence: the blocks count where there are
+// A bit of a whole checkpoint that has flipped is not brought into memory in silence by a runsc that does not look: the blocks count where there are
 // any, else it says so. A check finds it at any time.
 func TestWhatTheDiskChangedIsNotRestored(t *testing.T) {
 	data := t.TempDir()
@@ -231,18 +230,6 @@ func TestWhatTheDiskChangedIsNotRestored(t *testing.T) {
 		return dir, err
 	}
 	id := saved(t, folder, p)
-	if err := s.Seal(t.Context(), "m", id); err != nil {
-		t.Fatal(err)
-	}
-	manifest := filepath.Join(folder.Path(id), "manifest.json")
-	sealed, err := os.ReadFile(manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	earlier := regexp.MustCompile(`"sealed": "[^"]*"`).ReplaceAll(sealed, []byte(`"sealed": "an earlier one"`))
-	if err := os.WriteFile(manifest, earlier, 0o600); err != nil {
-		t.Fatal(err)
-	}
 	if dir, err := open(id); err != nil || dir != folder.Path(id) {
 		t.Errorf("opened in %s, %v", dir, err)
 	}

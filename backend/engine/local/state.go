@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -24,7 +22,7 @@ func (s *Store) OpenState(ctx context.Context, id machine.ID, name string) (mach
 	if err := ValidID(id); err != nil {
 		return machine.OpenState{}, err
 	}
-	dir, m, done, err := s.open(ctx, id, name)
+	dir, m, done, err := s.open(ctx, id, name, false)
 	if err != nil {
 		return machine.OpenState{}, err
 	}
@@ -44,9 +42,9 @@ func (s *Store) OpenState(ctx context.Context, id machine.ID, name string) (mach
 		if !slices.ContainsFunc(files, func(f checkpoint.File) bool { return f.Name == name }) {
 			return nil, damaged(fmt.Errorf("there is no file %.100q", name))
 		}
-		f, err := os.Open(filepath.Join(dir, name))
+		f, err := checkpoint.OpenFile(dir, name)
 		if err != nil {
-			return nil, Describe(err)
+			return nil, explain(ctx, err)
 		}
 		return f, nil
 	}}, nil

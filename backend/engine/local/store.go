@@ -38,13 +38,15 @@ type Config struct {
 	Images string // folder of NAME.erofs
 	Data   string // made if need be
 	Log    *slog.Logger
+	// Warn tells people, in a sentence, that saved state has changed on the disk; nil where nobody listens.
+	Warn func(sentence string)
 }
 
 // Store holds what lies under the data folder. Several may be open on one folder, in several processes.
 type Store struct {
 	cfg     Config
 	digests digests
-	showing showing
+	claims  claims
 	making  chan struct{} // full while a template is made
 	blocks  *blocks.Store
 	parents sync.Map // of forks that were not started yet, the machine.ID by theirs; only to be faster

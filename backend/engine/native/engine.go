@@ -45,7 +45,7 @@ func New(cfg Config) *Engine {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	e := &Engine{cfg: cfg, store: local.NewStore(local.Config{Runsc: cfg.Runsc, Images: cfg.Images, Data: cfg.Data, Log: cfg.Log})}
+	e := &Engine{cfg: cfg, store: local.NewStore(local.Config{Runsc: cfg.Runsc, Images: cfg.Images, Data: cfg.Data, Log: cfg.Log, Warn: cfg.Warn})}
 	e.spares.e = e
 	return e
 }
@@ -59,6 +59,14 @@ func (e *Engine) Start(ctx context.Context, spec machine.StartSpec) (machine.San
 		return nil, err
 	}
 	defer e.store.Starting()()
+	box, err := e.start(ctx, spec)
+	if errors.Is(err, machine.ErrCheckpointUnusable) && e.store.SetAside(ctx, spec.ID, spec.Checkpoint) {
+		box, err = e.start(ctx, spec)
+	}
+	return box, err
+}
+
+func (e *Engine) start(ctx context.Context, spec machine.StartSpec) (machine.Sandbox, error) {
 	parts, err := e.store.PartsFor(ctx, spec.Image, spec.ID, spec.Checkpoint)
 	if err != nil {
 		return nil, err
@@ -97,6 +105,7 @@ func (e *Engine) Start(ctx context.Context, spec machine.StartSpec) (machine.San
 	if spec.Checkpoint == "" {
 		return e.launchNew(ctx, parts, cfg, opts)
 	}
+	opts.Damaged = func() string { return e.store.Damaged(spec.ID, spec.Checkpoint) }
 	return e.launch(ctx, cfg, opts)
 }
 
@@ -112,6 +121,7 @@ func (e *Engine) launchNew(ctx context.Context, p local.Parts, cfg sandbox.Confi
 		if cfg.Restore, err = e.template(ctx, p); err != nil {
 			return nil, err
 		}
+		opts.Damaged = func() string { return e.store.DamagedTemplate(p, cfg.Restore) }
 		s, err := e.launch(ctx, cfg, opts)
 		if again || !errors.Is(err, machine.ErrCheckpointUnusable) {
 			return s, err

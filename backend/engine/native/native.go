@@ -21,4 +21,6 @@ type Config struct {
 	Images     string // folder of NAME.erofs
 	Data       string // the engine's own folder, made if need be
 	Log        *slog.Logger
+	// Warn tells people, in a sentence, that saved state has changed on the disk; nil where nobody listens.
+	Warn func(sentence string)
 }

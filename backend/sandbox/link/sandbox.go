@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,6 +31,9 @@ type Options struct {
 	Rush func() (done func())
 	// Unshared says why the folder that is shared with the machine was not given to its supervisor; empty where it was.
 	Unshared machine.Unshared
+	// Damaged, where there is one, is called when the machine, once it was in memory, has ended because its saved state is
+	// damaged, before anybody hears of that. It says what helps, as a sentence.
+	Damaged func() (helps string)
 	// Kill ends the supervisor and its sandbox at once. It is called at most once, by Kill or when the link breaks.
 	Kill func()
 	// Wait returns when nothing of the supervisor is left. It is called once.
@@ -49,6 +53,7 @@ type Sandbox struct {
 	ended   chan struct{}
 	cause   machine.Cause // valid once ended is closed
 
+	started  atomic.Bool
 	killed   atomic.Bool
 	deafOnce sync.Once
 	killOnce sync.Once
@@ -89,6 +94,7 @@ func Connect(ctx context.Context, conn io.ReadWriteCloser, opts Options) (*Sandb
 			go s.takeConnections()
 			err = s.start(ctx)
 			if err == nil {
+				s.started.Store(true)
 				return s, nil
 			}
 			return nil, s.abandon(err)
@@ -227,6 +233,9 @@ func (s *Sandbox) follow(stream net.Conn) {
 	if s.killed.Load() && cause.Kind == machine.EndedBroken {
 		cause = machine.Cause{Kind: machine.EndedKilled, Detail: "The machine was ended without saving."}
 	}
+	if cause.Kind == machine.EndedDamaged && s.started.Load() && s.opts.Damaged != nil {
+		cause.Detail = strings.TrimSpace(cause.Detail + " " + s.opts.Damaged())
+	}
 	s.cause = cause
 	close(s.ended)
 	s.mu.Lock()
@@ -266,7 +275,7 @@ func ended(f protocol.Frame) machine.Cause {
 	}
 	cause := machine.Cause{Kind: machine.CauseKind(e.Cause), Detail: plain(e.Detail, maxSentence), OwnLimit: e.OwnLimit}
 	switch cause.Kind {
-	case machine.EndedStopped, machine.EndedExited, machine.EndedMemory, machine.EndedBroken:
+	case machine.EndedStopped, machine.EndedExited, machine.EndedMemory, machine.EndedBroken, machine.EndedDamaged:
 	default:
 		return broken
 	}

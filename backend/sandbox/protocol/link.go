@@ -123,6 +123,7 @@ const (
 	CauseExited  = "exited"
 	CauseMemory  = "memory"
 	CauseBroken  = "broken"
+	CauseDamaged = "damaged"
 )
 
 // Ended is the last frame on the stream of frames.
