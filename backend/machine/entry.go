@@ -30,6 +30,8 @@ type entry struct {
 	run       *InstructionRecord // the instruction that runs, also while the machine is swapped in its middle
 	rewindTo  string             // the checkpoint that a rewind, or a comparison, is under way to, which stays meanwhile
 	shrinking bool               // somebody is about to shrink its checkpoints
+	brief     string             // the checkpoint that the next one replaces; "" for none
+	spacedAt  time.Time          // when the last one was made that stays of work without a pause
 	out       output             // how run's output is kept
 	sess      *session           // the stay in memory; nil when there is none
 	stats     *Stats

@@ -17,6 +17,8 @@ type Settings struct {
 	IdleSwap            time.Duration // an idle machine leaves memory after this; default 10 minutes
 	CheckpointAfterIdle time.Duration // a changed machine is saved once idle for this long; default 100 ms
 	CheckpointEvery     time.Duration // at most one automatic checkpoint in this time; 0: after each piece of work; negative: only when it leaves memory
+	MostUnsaved         time.Duration // finished work is saved after this, even where more follows at once; default 5 s
+	MostUnsavedWithin   time.Duration // a running instruction is saved each time that it has run for this; default a minute
 	KeepAll             time.Duration // every automatic checkpoint is kept for this long; default 24 hours; negative: only the latest is
 	KeepHourly          time.Duration // and then one an hour, up to this age; default 7 days
 	KeepDaily           time.Duration // and then one a day, up to this age; default 90 days
@@ -33,6 +35,8 @@ type Settings struct {
 func (s Settings) withDefaults() Settings {
 	s.IdleSwap = cmp.Or(s.IdleSwap, 10*time.Minute)
 	s.CheckpointAfterIdle = cmp.Or(s.CheckpointAfterIdle, 100*time.Millisecond)
+	s.MostUnsaved = cmp.Or(s.MostUnsaved, mostUnsaved)
+	s.MostUnsavedWithin = cmp.Or(s.MostUnsavedWithin, mostUnsavedWithin)
 	s.KeepAll = cmp.Or(s.KeepAll, 24*time.Hour)
 	s.KeepHourly = cmp.Or(s.KeepHourly, 7*24*time.Hour)
 	s.KeepDaily = cmp.Or(s.KeepDaily, 90*24*time.Hour)
@@ -60,8 +64,12 @@ func (s *Service) SetSettings(settings Settings) {
 	s.set.Store(&settings)
 	for _, e := range s.entries() {
 		e.mu.Lock()
-		if e.state == Idle && e.run == nil && e.sess != nil {
+		switch {
+		case e.sess == nil:
+		case e.state == Idle && e.run == nil:
 			e.sess.rest()
+		case e.state == Running:
+			e.sess.plan()
 		}
 		e.mu.Unlock()
 	}

@@ -282,7 +282,7 @@ func (e *entry) settle(ctx context.Context, box Sandbox, base CheckpointRecord, 
 	}
 	if r := ready.Running; r != nil && *r >= 0 && *r < e.rec.NextSeq && (e.run == nil || e.run.Seq != *r) {
 		// The checkpoint was made in the middle of an instruction that is over for us.
-		x.version++
+		x.touch()
 		stale := *r
 		past := make(chan struct{})
 		x.stale, x.past = &stale, past
