@@ -26,7 +26,8 @@ type Settings struct {
 	BinRetention        time.Duration // a machine stays in the bin for this long; default 7 days
 	InterruptGrace      time.Duration // code that ignores interrupts is ended after this; default 5 s
 	MaxInMemory         int64         // bytes of all sandboxes; beyond it idle machines leave memory; 0 for no such limit
-	MinFreeMemory       int64         // bytes of the computer's memory to leave free; default 512 MiB, needs Config.FreeMemory
+	MinFreeShare        int           // percent of the computer's memory to leave free; default 15, needs Config.FreeMemory and Config.TotalMemory
+	MinFreeMemory       int64         // bytes of it to leave free in place of that share; 0 for the share
 	MinFreeDisk         int64         // bytes; below it a warning is given and overflow files stop growing; default 1 GiB
 	Network             NetworkPolicy // of machines that have none of their own; default public
 	Output              OutputLimits  // default 1 MiB head and tail, 32 MiB of displays, 1,000 items, 256 MiB file
@@ -42,7 +43,7 @@ func (s Settings) withDefaults() Settings {
 	s.KeepDaily = cmp.Or(s.KeepDaily, 90*24*time.Hour)
 	s.BinRetention = cmp.Or(s.BinRetention, 7*24*time.Hour)
 	s.InterruptGrace = cmp.Or(s.InterruptGrace, 5*time.Second)
-	s.MinFreeMemory = cmp.Or(s.MinFreeMemory, 512<<20)
+	s.MinFreeShare = cmp.Or(s.MinFreeShare, minFreeShare)
 	s.MinFreeDisk = cmp.Or(s.MinFreeDisk, 1<<30)
 	s.Network.Mode = cmp.Or(s.Network.Mode, NetworkPublic)
 	o := &s.Output
@@ -87,6 +88,8 @@ type Config struct {
 	Logger        *slog.Logger // nil for none
 	// FreeMemory tells how many bytes the computer could still give without swapping; nil where that is not known.
 	FreeMemory func() (int64, error)
+	// TotalMemory is how many bytes the computer has; 0 where that is not known.
+	TotalMemory int64
 	// FreeDisk tells how many bytes are free where the data lies; nil where that is not known.
 	FreeDisk func() (int64, error)
 	// ShrunkUsed tells how many bytes all shrunk checkpoints take, which have most of it in common; nil where that is not known.
@@ -112,6 +115,7 @@ type Service struct {
 	outputDir     string
 	log           *slog.Logger
 	freeMemory    func() (int64, error)
+	totalMemory   int64
 	freeDisk      func() (int64, error)
 	shrunkUsed    func() (int64, error)
 	network       Network
@@ -121,13 +125,14 @@ type Service struct {
 	shareable     func(path string, writable bool) (string, error)
 	started       time.Time
 
-	hub     *hub
-	health  health
-	reserve reserve
-	starts  *gate        // bounds how many machines come into memory at once
-	saves   *gate        // bounds how many are saved at once that nobody asked to save: many fall idle together, and who works meanwhile needs processors, too
-	looks   *gate        // bounds how many comparisons bring states into memory at once
-	looking atomic.Int64 // bytes of memory that is taken for that
+	hub       *hub
+	health    health
+	reserve   reserve
+	admission admission
+	starts    *gate        // bounds how many machines come into memory at once
+	saves     *gate        // bounds how many are saved at once that nobody asked to save: many fall idle together, and who works meanwhile needs processors, too
+	looks     *gate        // bounds how many comparisons bring states into memory at once
+	looking   atomic.Int64 // bytes of memory that is taken for that
 
 	unscrubbed  atomic.Bool // something that was removed may still be in the store's files
 	uncollected atomic.Bool // something that was removed may still take room in the engines' files
@@ -163,7 +168,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	}
 	s := &Service{
 		engines: cfg.Engines, defaultEngine: cfg.DefaultEngine, store: cfg.Store,
-		outputDir: cfg.OutputDir, log: log, freeMemory: cfg.FreeMemory, freeDisk: cfg.FreeDisk, shrunkUsed: cfg.ShrunkUsed,
+		outputDir: cfg.OutputDir, log: log, freeMemory: cfg.FreeMemory, totalMemory: cfg.TotalMemory, freeDisk: cfg.FreeDisk, shrunkUsed: cfg.ShrunkUsed,
 		network: cfg.Network, approve: cfg.Approve, exchange: cfg.Exchange, shareable: cfg.Shareable,
 		started: time.Now().UTC(), hub: newHub(), starts: newGate(max(2, runtime.NumCPU())), saves: newGate(max(1, runtime.NumCPU()/2)),
 		looks: newGate(1), nudge: make(chan struct{}, 1), machines: map[ID]*entry{}, names: map[string]ID{},
