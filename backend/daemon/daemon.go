@@ -144,7 +144,7 @@ func (d *daemon) run(ctx context.Context) error {
 		Network: network, Approve: policies.approve,
 		Engines: engines, DefaultEngine: ofSystem(), Store: records, Settings: d.policies(),
 		OutputDir: filepath.Join(d.dirs.Data, "output"), Logger: d.log,
-		FreeMemory: freeMemory, FreeDisk: func() (int64, error) { return freeDisk(d.dirs.Data) },
+		FreeMemory: freeMemory, TotalMemory: totalMemory(), FreeDisk: func() (int64, error) { return freeDisk(d.dirs.Data) },
 		ShrunkUsed: local.OpenBlocks(d.dirs.Data).Used, Exchange: folder, Shareable: d.shareable().Check,
 	})
 	if err != nil {
