@@ -123,7 +123,8 @@ func (d *daemon) run(ctx context.Context) error {
 		return err
 	}
 	defer d.close("the database", records.Close)
-	engines, err := d.engines()
+	policies := d.settings()
+	engines, err := d.engines(policies.memoryMax.Load)
 	if err != nil {
 		return err
 	}
@@ -132,7 +133,6 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	network := egress.New(egress.Config{Logger: d.log, Packages: d.dirs.PackagesDir()})
 	defer d.close("the network", network.Close)
-	policies := d.settings()
 	folder, err := exchange.New(d.dirs.Folder(), d.dirs.ExchangeDir(), d.log)
 	if err != nil {
 		return err

@@ -70,17 +70,19 @@ type entrant struct {
 	pass   chan struct{} // closed when it may come in
 }
 
-// floor is how many bytes of the computer's memory have to stay free.
-func (s *Service) floor() int64 {
-	set := s.set.Load()
+// Floor is how many bytes have to stay free of a computer's memory of so many; 0 is for not known.
+func (s Settings) Floor(total int64) int64 {
 	switch {
-	case set.MinFreeMemory > 0:
-		return set.MinFreeMemory
-	case s.totalMemory > 0:
-		return s.totalMemory * int64(set.MinFreeShare) / 100
+	case s.MinFreeMemory > 0:
+		return s.MinFreeMemory
+	case total > 0:
+		return total * int64(cmp.Or(s.MinFreeShare, minFreeShare)) / 100
 	}
 	return lowWater
 }
+
+// floor is how many bytes of the computer's memory have to stay free.
+func (s *Service) floor() int64 { return s.set.Load().Floor(s.totalMemory) }
 
 // low is how many bytes have to stay free even where nobody wants to come in.
 func (s *Service) low() int64 { return cmp.Or(s.set.Load().MinFreeMemory, lowWater) }

@@ -21,4 +21,6 @@ type Config struct {
 	Images     string // folder of NAME.erofs
 	Data       string // the engine's own folder, made if need be
 	Log        *slog.Logger
+	// MemoryMax is how many bytes of memory all machines may take together, where the system can hold them to that; nil for no such limit.
+	MemoryMax func() int64
 }
