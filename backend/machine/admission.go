@@ -34,7 +34,7 @@ const (
 type room struct {
 	free     int64 // of the computer's memory
 	floor    int64 // has to stay free
-	entering int64 // will be taken by those that are just coming in
+	entering int64 // will be taken by those that are just coming in, or have yet to read most of what is theirs
 	used     int64 // by the machines in memory
 	most     int64 // that those may use; 0 for any
 	others   int   // machines in memory, or coming in
@@ -107,8 +107,13 @@ func (s *Service) room() (r room, clients map[string]int, ok bool) {
 		if e.state.InMemory() {
 			r.others++
 			clients[e.rec.Client.Name]++
+			took := int64(0)
 			if e.stats != nil {
-				r.used += e.stats.MemoryBytes
+				took = e.stats.MemoryBytes
+			}
+			r.used += took
+			if e.sess != nil { // who is not ready yet is counted by admit
+				r.entering += max(0, e.sess.need-took)
 			}
 		}
 		e.mu.Unlock()
@@ -193,7 +198,7 @@ func (s *Service) admit() {
 		return
 	}
 	r, clients, limited := s.room()
-	r.entering, r.others = a.entering, r.others+a.count
+	r.entering, r.others = r.entering+a.entering, r.others+a.count
 	order := slices.Clone(a.waiting)
 	slices.SortStableFunc(order, func(x, y *entrant) int {
 		return cmp.Compare(clients[x.client], clients[y.client])
@@ -221,7 +226,7 @@ func (s *Service) lacking() int64 {
 	if len(a.waiting) == 0 || !limited {
 		return 0
 	}
-	r.entering, r.others = a.entering, r.others+a.count
+	r.entering, r.others = r.entering+a.entering, r.others+a.count
 	least := slices.MinFunc(a.waiting, func(x, y *entrant) int { return cmp.Compare(x.need, y.need) })
 	return r.lacks(least.need)
 }
@@ -264,8 +269,11 @@ func (e *entry) takes(ctx context.Context) int64 {
 	if err != nil {
 		return newcomer
 	}
-	return max(newcomer, c.Whole)
+	return c.takes()
 }
+
+// takes is how many bytes of memory a machine will take that is brought up from the checkpoint.
+func (c *CheckpointRecord) takes() int64 { return max(newcomer, c.Whole) }
 
 // setWaits notes whether the machine waits to come into memory, and tells. mu is not held.
 func (e *entry) setWaits(waits bool) {

@@ -12,7 +12,7 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// computer is one whose memory is taken by machines, 100 MiB each from when they begin to start, and other programs.
+// computer is one whose memory is taken by other programs and by machines: 80 MiB each, of the 100 that are kept for them.
 type computer struct {
 	w     *world
 	total int64
@@ -22,15 +22,13 @@ type computer struct {
 	least  int64 // that was ever free
 }
 
-const each = 100 << 20
-
 // small opens the service on a computer of 10 GiB, of which 1.5 GiB are to stay free, with room for so many machines.
 func (w *world) small(machines int) *computer {
 	w.t.Helper()
 	w.close()
 	c := &computer{w: w, total: 10 << 30, least: 10 << 30}
 	floor := c.total * 15 / 100
-	c.others = c.total - floor - int64(machines)*each
+	c.others = c.total - floor - int64(machines)*100<<20
 	w.freeMem, w.totalMem = c.free, c.total
 	w.open()
 	return c
@@ -47,7 +45,7 @@ func (c *computer) free() (int64, error) {
 	c.w.engine.mu.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	free := c.total - c.others - int64(n)*each
+	free := c.total - c.others - int64(n)*80<<20
 	c.least = min(c.least, free)
 	return free, nil
 }
@@ -208,7 +206,7 @@ func TestTheRoomToLeaveCanBeSet(t *testing.T) {
 		"a share":      {machine.Settings{MinFreeShare: 5}, true},
 		"an amount":    {machine.Settings{MinFreeMemory: 700 << 20}, true},
 		"a large one":  {machine.Settings{MinFreeMemory: 9 << 30}, false},
-		"all machines": {machine.Settings{MinFreeShare: 5, MaxInMemory: each}, false},
+		"all machines": {machine.Settings{MinFreeShare: 5, MaxInMemory: 100 << 20}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inTimeWith(t, c.set, func(w *world) {

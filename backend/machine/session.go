@@ -31,7 +31,8 @@ type session struct {
 	restored int // the last instruction in the checkpoint that it came from; -1 for none
 	heard    int // the last one up to there whose end was told in this stay; -1 for none
 
-	memoryMB int // the limit that the sandbox has
+	memoryMB int   // the limit that the sandbox has
+	need     int64 // bytes of memory that it was expected to take
 
 	weighed   int       // the version when its disk was last looked at
 	weighedAt time.Time // and when that was

@@ -293,7 +293,7 @@ func (e *entry) spec(ctx context.Context) (StartSpec, CheckpointRecord, error) {
 
 // settle takes over a sandbox that is ready and works out what it is doing. mu is held.
 func (e *entry) settle(ctx context.Context, box Sandbox, base CheckpointRecord, memoryMB int) {
-	x := &session{e: e, box: box, memoryMB: memoryMB, since: time.Now(), savedAt: time.Now(), handed: -1, stored: make(chan struct{}), cleared: make(chan struct{}),
+	x := &session{e: e, box: box, memoryMB: memoryMB, need: base.takes(), since: time.Now(), savedAt: time.Now(), handed: -1, stored: make(chan struct{}), cleared: make(chan struct{}),
 		restored: base.LastSeq, heard: -1, weighed: -1, late: lateBudget{seq: base.LastSeq}}
 	e.sess = x
 	e.paused, e.short = false, false
