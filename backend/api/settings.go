@@ -11,8 +11,9 @@ type Settings struct {
 	KeepDailyCheckpoints  string   `json:"keep_daily_checkpoints"`  // and then one a day, up to this age
 	CheckpointBudgetMB    int64    `json:"checkpoint_budget_mb"`    // MiB of older checkpoints; beyond it the oldest automatic ones go; 0: 10 GiB or a tenth of the room
 	BinRetention          string   `json:"bin_retention"`           // a machine stays in the bin for this long
-	MaxInMemoryMB         int64    `json:"max_in_memory_mb"`        // MiB of all machines; beyond it idle ones leave memory; 0: no limit
-	MinFreeMemoryMB       int64    `json:"min_free_memory_mb"`      // MiB of the computer's memory to leave free
+	MaxInMemoryMB         int64    `json:"max_in_memory_mb"`        // MiB of all machines; beyond it idle ones leave memory, and others wait; 0: no limit
+	MinFreeMemoryPercent  int      `json:"min_free_memory_percent"` // of the computer's memory to leave free: machines wait until there is room
+	MinFreeMemoryMB       int64    `json:"min_free_memory_mb"`      // MiB to leave free in place of that; 0: the percentage holds
 	UpdateCheck           string   `json:"update_check"`            // whether newer releases are looked for by themselves: "daily" or "off"
 	Network               string   `json:"network"`                 // what machines may reach that have no policy of their own: off, ask, public, list
 	NetworkHosts          []string `json:"network_hosts"`           // named by hand, for these machines

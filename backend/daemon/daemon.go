@@ -124,7 +124,8 @@ func (d *daemon) run(ctx context.Context) error {
 		return err
 	}
 	defer d.close("the database", records.Close)
-	engines, err := d.engines()
+	policies := d.settings()
+	engines, err := d.engines(policies.memoryMax.Load)
 	if err != nil {
 		return err
 	}
@@ -133,7 +134,6 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	network := egress.New(egress.Config{Logger: d.log, Packages: d.dirs.PackagesDir()})
 	defer d.close("the network", network.Close)
-	policies := d.settings()
 	folder, err := exchange.New(d.dirs.Folder(), d.dirs.ExchangeDir(), d.log)
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func (d *daemon) run(ctx context.Context) error {
 		Network: network, Approve: policies.approve,
 		Engines: engines, DefaultEngine: ofSystem(), Store: records, Warnings: d.notes.all, Settings: d.policies(),
 		OutputDir: filepath.Join(d.dirs.Data, "output"), Logger: d.log,
-		FreeMemory: freeMemory, FreeDisk: func() (int64, error) { return freeDisk(d.dirs.Data) },
+		FreeMemory: freeMemory, TotalMemory: totalMemory(), FreeDisk: func() (int64, error) { return freeDisk(d.dirs.Data) },
 		ShrunkUsed: local.OpenBlocks(d.dirs.Data).Used, Exchange: folder, Shareable: d.shareable().Check,
 		ShareWatch: shares,
 	})

@@ -18,13 +18,14 @@ import (
 )
 
 // engines are those of this computer. One that cannot work here is among them all the same: its Check says what is missing.
-func (d *daemon) engines() (map[string]machine.Engine, error) {
+// memoryMax is how many bytes of memory all machines may take together.
+func (d *daemon) engines(memoryMax func() int64) (map[string]machine.Engine, error) {
 	supervisor, runsc, images, err := d.parts()
 	if err != nil {
 		return nil, err
 	}
 	return map[string]machine.Engine{
-		native.Name: native.New(native.Config{Supervisor: supervisor, Runsc: runsc, Images: images, Data: d.dirs.Data, Log: d.log, Warn: d.notes.add}),
+		native.Name: native.New(native.Config{Supervisor: supervisor, Runsc: runsc, Images: images, Data: d.dirs.Data, Log: d.log, Warn: d.notes.add, MemoryMax: memoryMax}),
 		docker.Name: docker.New(docker.Config{
 			Supervisor: supervisor, Runsc: runsc, Images: images, Data: d.dirs.Data, Registry: os.Getenv("FOREVERVM_REGISTRY"), Log: d.log, Warn: d.notes.add,
 		}),

@@ -14,3 +14,9 @@ func freeMemory() (int64, error) {
 	}
 	return available, nil
 }
+
+// totalMemory is how many bytes of memory the computer has.
+func totalMemory() int64 {
+	total, _ := sandbox.HostMemory()
+	return total
+}

@@ -23,8 +23,9 @@ import (
 type settings struct {
 	dirs      home.Dirs
 	machines  *machine.Service
-	elsewhere atomic.Bool // new machines are made by the hosted service
-	mu        sync.Mutex  // held while the file is changed
+	elsewhere atomic.Bool  // new machines are made by the hosted service
+	memoryMax atomic.Int64 // bytes that all machines may take together
+	mu        sync.Mutex   // held while the file is changed
 }
 
 // settings reads where new machines are made; its machines are set when there are any.
@@ -34,7 +35,15 @@ func (d *daemon) settings() *settings {
 	if err == nil { // else policies has told of it
 		s.elsewhere.Store(isHosted(file[newMachines]))
 	}
+	policies, _ := policiesOf(file)
+	s.limit(policies)
 	return s
+}
+
+// limit notes how much memory the machines may take together: what does not have to stay free.
+func (s *settings) limit(policies machine.Settings) {
+	total := totalMemory()
+	s.memoryMax.Store(max(0, total-policies.Floor(total)))
 }
 
 // newMachines is where machines are made where nobody names an engine.
@@ -58,7 +67,7 @@ func (s *settings) Settings() api.Settings {
 		NewMachines: where,
 		IdleSwap:    duration(now.IdleSwap), CheckpointAfterIdle: duration(now.CheckpointAfterIdle), CheckpointEvery: pace(now.CheckpointEvery), BinRetention: duration(now.BinRetention),
 		KeepAllCheckpoints: duration(max(0, now.KeepAll)), KeepHourlyCheckpoints: duration(now.KeepHourly), KeepDailyCheckpoints: duration(now.KeepDaily),
-		CheckpointBudgetMB: now.CheckpointBudget >> 20, MaxInMemoryMB: now.MaxInMemory >> 20, MinFreeMemoryMB: now.MinFreeMemory >> 20,
+		CheckpointBudgetMB: now.CheckpointBudget >> 20, MaxInMemoryMB: now.MaxInMemory >> 20, MinFreeMemoryPercent: now.MinFreeShare, MinFreeMemoryMB: now.MinFreeMemory >> 20,
 		Network: string(now.Network.Mode), NetworkHosts: listOf(now.Network.Hosts), NetworkApproved: listOf(now.Network.Approved),
 	}
 }
@@ -111,6 +120,7 @@ func (s *settings) ChangeSettings(changes map[string]json.RawMessage) (api.Setti
 	}
 	policies, _ := policiesOf(file)
 	s.machines.SetSettings(policies)
+	s.limit(policies)
 	s.elsewhere.Store(isHosted(file[newMachines]))
 	return s.Settings(), nil
 }
@@ -165,7 +175,8 @@ var rules = map[string]rule{
 	"network":                 networkMode,
 	"network_hosts":           hosts(func(s *machine.Settings) *[]string { return &s.Network.Hosts }),
 	"network_approved":        hosts(func(s *machine.Settings) *[]string { return &s.Network.Approved }),
-	"min_free_memory_mb":      mebibytes(64, func(s *machine.Settings) *int64 { return &s.MinFreeMemory }),
+	"min_free_memory_percent": percent,
+	"min_free_memory_mb":      noneOr(mebibytes(64, func(s *machine.Settings) *int64 { return &s.MinFreeMemory })),
 	updateCheckKey:            dailyOrOff,
 	newMachines: func(value json.RawMessage, _ *machine.Settings) error { // no policy of the machines here
 		if string(value) != `"local"` && !isHosted(value) {
@@ -244,6 +255,29 @@ func mebibytes(low int64, field func(*machine.Settings) *int64) rule {
 		*field(into) = n << 20
 		return nil
 	}
+}
+
+// noneOr lets 0 pass, which is the default.
+func noneOr(read rule) rule {
+	return func(value json.RawMessage, into *machine.Settings) error {
+		if string(value) == "0" {
+			return nil
+		}
+		if err := read(value, into); err != nil {
+			return fmt.Errorf("0, or %w", err)
+		}
+		return nil
+	}
+}
+
+// percent is the share of the computer's memory that is left free.
+func percent(value json.RawMessage, into *machine.Settings) error {
+	n, err := strconv.Atoi(string(value))
+	if err != nil || n < 1 || n > 90 {
+		return errors.New("a whole number from 1 to 90")
+	}
+	into.MinFreeShare = n
+	return nil
 }
 
 // networkMode is what machines may reach.

@@ -13,7 +13,7 @@ import (
 	"github.com/forevervm/desktop/backend/api"
 )
 
-var defaults = api.Settings{NewMachines: "local", IdleSwap: "10m", CheckpointAfterIdle: "100ms", CheckpointEvery: "each", KeepAllCheckpoints: "1d", KeepHourlyCheckpoints: "7d", KeepDailyCheckpoints: "90d", BinRetention: "7d", MinFreeMemoryMB: 512, UpdateCheck: "daily", Network: "public", NetworkHosts: []string{}, NetworkApproved: []string{}}
+var defaults = api.Settings{NewMachines: "local", IdleSwap: "10m", CheckpointAfterIdle: "100ms", CheckpointEvery: "each", KeepAllCheckpoints: "1d", KeepHourlyCheckpoints: "7d", KeepDailyCheckpoints: "90d", BinRetention: "7d", MinFreeMemoryPercent: 15, UpdateCheck: "daily", Network: "public", NetworkHosts: []string{}, NetworkApproved: []string{}}
 
 // What is in the file holds, what is wrong in it is told, and a change holds at once and for good.
 func TestSettings(t *testing.T) {
@@ -28,7 +28,7 @@ func TestSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(`{"idle_swap": "1h30m", "bin_retention": "soon", "max_in_memory_mb": 4096, "from_the_future": [1]}`)
+	write(`{"idle_swap": "1h30m", "bin_retention": "soon", "max_in_memory_mb": 4096, "min_free_memory_mb": 512, "from_the_future": [1]}`)
 	d := start(t, folder)
 	c := newSpecCaller(t, d)
 	settings := func() api.Settings {
@@ -36,7 +36,7 @@ func TestSettings(t *testing.T) {
 		return as[api.Settings](c, c.send("GET", "/api/settings", nil))
 	}
 	want := defaults
-	want.IdleSwap, want.MaxInMemoryMB = "1h30m", 4096
+	want.IdleSwap, want.MaxInMemoryMB, want.MinFreeMemoryMB = "1h30m", 4096, 512
 	if got := settings(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -60,7 +60,8 @@ func TestSettings(t *testing.T) {
 		`{"idle_swap": 20}`:                           "idle_swap must be a time",
 		`{"idle_swap": "-20m"}`:                       "idle_swap must be a time",
 		`{"idle_swap": "99999999d"}`:                  "idle_swap must be a time",
-		`{"min_free_memory_mb": 1}`:                   "64 or more",
+		`{"min_free_memory_mb": 1}`:                   "0, or a whole number of MiB, 64 or more",
+		`{"min_free_memory_percent": 100}`:            "from 1 to 90",
 		`{"max_in_memory_mb": "4096"}`:                "a whole number of MiB",
 		`{"update_check": "hourly"}`:                  "daily",
 		`{"max_in_memory_mb": 1e300}`:                 "a whole number of MiB",
@@ -90,7 +91,7 @@ func TestSettings(t *testing.T) {
 	if got := settings(); !reflect.DeepEqual(got, want) {
 		t.Errorf("after a restart %+v, want %+v", got, want)
 	}
-	if got := as[api.Settings](c, c.send("PATCH", "/api/settings", map[string]any{"idle_swap": nil, "bin_retention": nil, "max_in_memory_mb": nil})); !reflect.DeepEqual(got, defaults) {
+	if got := as[api.Settings](c, c.send("PATCH", "/api/settings", map[string]any{"idle_swap": nil, "bin_retention": nil, "max_in_memory_mb": nil, "min_free_memory_mb": 0, "min_free_memory_percent": 15})); !reflect.DeepEqual(got, defaults) {
 		t.Errorf("%+v, want %+v", got, defaults)
 	}
 

@@ -186,7 +186,7 @@ func (e *entry) keep(ctx context.Context, label string) (CheckpointRecord, error
 		return *cmp.Or(kept, &CheckpointRecord{}), err
 	}
 	if x == nil {
-		if err := e.start(ctx); err != nil {
+		if err := e.startNow(ctx); err != nil {
 			return CheckpointRecord{}, err
 		}
 		e.mu.Lock()

@@ -30,6 +30,8 @@ type entry struct {
 	run       *InstructionRecord // the instruction that runs, also while the machine is swapped in its middle
 	rewindTo  string             // the checkpoint that a rewind, or a comparison, is under way to, which stays meanwhile
 	shrinking bool               // somebody is about to shrink its checkpoints
+	brief     string             // the checkpoint that the next one replaces; "" for none
+	spacedAt  time.Time          // when the last one was made that stays of work without a pause
 	out       output             // how run's output is kept
 	sess      *session           // the stay in memory; nil when there is none
 	stats     *Stats
@@ -38,6 +40,7 @@ type entry struct {
 	paused    bool          // a person swapped it while an instruction ran: it does not wake by itself
 	rousing   bool          // a goroutine is about to bring it into memory
 	later     *alarm        // tries again to wake it
+	waits     bool          // it is to come into memory, and there is no room
 	short     bool          // the computer's memory ran short of it: it does not come back by itself until there is some
 	tooLarge  *int          // the instruction that it was stopped in for taking more memory than it may; nil for none
 	interrupt bool          // run is to be stopped, at the latest when the machine is in memory again
@@ -84,6 +87,12 @@ func under[T any](ctx context.Context, e *entry, do func(context.Context) (T, er
 	if err := e.lockOp(ctx); err != nil {
 		return none, err
 	}
+	return underHeld(ctx, e, do)
+}
+
+// underHeld is under with op held already; it is released in any case.
+func underHeld[T any](ctx context.Context, e *entry, do func(context.Context) (T, error)) (T, error) {
+	var none T
 	type outcome struct {
 		value T
 		err   error
@@ -122,6 +131,13 @@ func (e *entry) inMemory() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.state.InMemory()
+}
+
+// awake says whether the machine is in memory, or is about to be.
+func (e *entry) awake() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.state.InMemory() || e.rousing
 }
 
 func (e *entry) name() string {
@@ -185,6 +201,9 @@ func (e *entry) snapshot() Machine {
 	}
 	if m.Shared != nil {
 		m.Unshared, m.CameUp = e.unshared.sentence(), e.cameUp
+	}
+	if e.waits {
+		m.Notice = joinSentences(e.s.waitsForRoom(), m.Notice)
 	}
 	if m.Notice == "" && e.hungry {
 		m.Notice = "This machine is close to its memory limit. Free what is not needed any more, or raise the limit."

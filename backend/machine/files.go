@@ -51,7 +51,7 @@ func (e *entry) touch(ctx context.Context, b Sandbox, do func(Sandbox) error) er
 	if !e.rec.Touched {
 		err = e.saveSync(ctx, func(m *MachineRecord) { m.Touched = true })
 	}
-	x.version++
+	x.touch()
 	e.mu.Unlock()
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func (e *entry) touch(ctx context.Context, b Sandbox, do func(Sandbox) error) er
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.sess != nil { // a checkpoint made meanwhile may hold half of it
-		e.sess.version++
+		e.sess.touch()
 	}
 	if err == nil && !e.rec.Touched {
 		err = e.saveSync(ctx, func(m *MachineRecord) { m.Touched = true })

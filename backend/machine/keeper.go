@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -136,51 +135,71 @@ func (e *entry) weigh(ctx context.Context, x *session) *Disk {
 	return &disk
 }
 
+// idler is an idle machine in memory.
+type idler struct {
+	e      *entry
+	active time.Time
+	bytes  int64
+}
+
+// idle lists the idle machines in memory, least recently used first.
+func (s *Service) idle() (idle []idler) {
+	for _, e := range s.entries() {
+		if m := e.machine(); m.State == Idle && m.Queued == 0 {
+			i := idler{e: e, active: m.LastActiveAt}
+			if m.Memory != nil {
+				i.bytes = m.Memory.MemoryBytes
+			}
+			idle = append(idle, i)
+		}
+	}
+	slices.SortFunc(idle, func(a, b idler) int { return a.active.Compare(b.active) })
+	return idle
+}
+
 // relieve frees memory by moving idle machines to the disk, least recently used first.
 func (s *Service) relieve() {
-	type candidate struct {
-		e      *entry
-		active time.Time
-		bytes  int64
-	}
-	var idle []candidate
-	total := s.looking.Load()
-	for _, e := range s.entries() {
-		m := e.machine()
-		if m.Memory == nil {
-			continue
-		}
-		total += m.Memory.MemoryBytes
-		if m.State == Idle && m.Queued == 0 {
-			idle = append(idle, candidate{e, m.LastActiveAt, m.Memory.MemoryBytes})
-		}
-	}
 	excess := int64(0)
-	if s.set.Load().MaxInMemory > 0 {
-		excess = total - s.set.Load().MaxInMemory
+	if most := s.set.Load().MaxInMemory; most > 0 {
+		total := s.looking.Load()
+		for _, e := range s.entries() {
+			if m := e.machine(); m.Memory != nil {
+				total += m.Memory.MemoryBytes
+			}
+		}
+		excess = total - most
 	}
 	low := false
 	if s.freeMemory != nil {
-		if free, err := s.freeMemory(); err == nil && free < s.set.Load().MinFreeMemory {
+		if free, err := s.freeMemory(); err == nil && free < s.low() {
 			low = true
-			excess = max(excess, s.set.Load().MinFreeMemory-free)
+			excess = max(excess, s.low()-free)
 		}
 	}
 	s.health.mu.Lock()
 	s.health.memoryLow = low
 	s.health.mu.Unlock()
-	slices.SortFunc(idle, func(a, b candidate) int { return cmp.Compare(a.active.UnixNano(), b.active.UnixNano()) })
-	for _, c := range idle {
+	if excess <= 0 {
+		return
+	}
+	for _, i := range s.idle() {
 		if excess <= 0 || s.ctx.Err() != nil {
 			return
 		}
-		if err := c.e.stopFor(s.ctx, false); err != nil {
-			s.health.failed(err)
-			s.log.Warn("a machine could not be moved to the disk", "machine", c.e.id, "err", err)
-			continue
+		if i.bytes > 0 && s.moveOut(i.e) {
+			excess -= i.bytes
 		}
-		excess -= c.bytes
 	}
+}
+
+// moveOut moves a machine to the disk, if it is idle, and says whether that did not fail.
+func (s *Service) moveOut(e *entry) bool {
+	err := e.stopFor(s.ctx, false)
+	if err != nil {
+		s.health.failed(err)
+		s.log.Warn("a machine could not be moved to the disk", "machine", e.id, "err", err)
+	}
+	return err == nil
 }
 
 // expire moves machines to the bin whose time is over, and empties the bin of what has lain there long enough.

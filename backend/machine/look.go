@@ -169,9 +169,11 @@ func (c *lookCopy) look(ctx context.Context) (look, error) {
 	s.looking.Store(max(c.source.Whole, leastLook))
 	defer s.looking.Store(0)
 	s.relieve()
-	if s.shortOfMemory() {
-		return look{}, &Error{Kind: ErrUnavailable, Message: "The computer is short of memory, and to compare, each state is brought into memory for a moment. Put machines to sleep or close other programs, and try again."}
+	leave, err := s.enterMemory(ctx, &entrant{need: max(c.source.Whole, leastLook)}, roomBriefly, func() bool { return true }, func(bool) {})
+	if err != nil {
+		return look{}, err
 	}
+	defer leave()
 	box, err := c.start(ctx)
 	if err != nil {
 		return look{}, err

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Create makes a machine, and begins to bring it into memory so that it is ready when it is used.
+// Create makes a machine. The only one begins to come into memory, so that it is ready when it is used; others stay on the disk until then.
 func (s *Service) Create(ctx context.Context, opts CreateOptions) (Machine, error) {
 	if s.isClosing() {
 		return Machine{}, errClosing()
@@ -34,13 +34,16 @@ func (s *Service) Create(ctx context.Context, opts CreateOptions) (Machine, erro
 		return Machine{}, err
 	}
 	e := newEntry(s, rec)
+	alone := !slices.ContainsFunc(s.entries(), (*entry).awake)
 	s.adopt(e)
 	s.naming.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.publish()
-	e.rousing = true
-	s.spawn(e.rouse)
+	if alone {
+		e.rousing = true
+		s.spawn(e.warm)
+	}
 	s.poke() // it may expire soon
 	return e.snapshot(), nil
 }

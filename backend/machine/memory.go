@@ -63,5 +63,5 @@ func (s *Service) shortOfMemory() bool {
 		return false
 	}
 	free, err := s.freeMemory()
-	return err == nil && free < s.set.Load().MinFreeMemory
+	return err == nil && free < s.low()
 }

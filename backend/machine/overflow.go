@@ -163,8 +163,7 @@ func (h overflowHeader) item(payload []byte) (Item, error) {
 
 // copyOverflow gives a fork its own copy of what lies before item end, and returns its length.
 func copyOverflow(from, to string, length int64, end int) (int64, error) {
-	cut := length
-	err := readOverflow(from, length, end, func(_ Item, offset int64) bool { cut = offset; return false })
+	cut, err := overflowBefore(from, length, end)
 	if err != nil || cut == 0 {
 		return 0, err
 	}

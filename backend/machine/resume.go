@@ -120,7 +120,7 @@ func (e *entry) reclaimed(ctx context.Context, info CheckpointInfo) error {
 	return err
 }
 
-// unclaimed falls back to what is known, when the supervisor died as well. mu is held.
+// unclaimed goes back to what is known, when the supervisor died as well. mu is held.
 func (e *entry) unclaimed(ctx context.Context) error {
 	lost, err := e.lostSomething(ctx)
 	if err != nil {
@@ -128,6 +128,9 @@ func (e *entry) unclaimed(ctx context.Context) error {
 	}
 	if !lost {
 		return e.saveSync(ctx, func(m *MachineRecord) { m.Live = false })
+	}
+	if middle, err := e.goOnFromMiddle(ctx, stoppedUnsaved()); middle || err != nil {
+		return err
 	}
 	return e.fallBack(ctx, stoppedUnsaved(), false, nil)
 }

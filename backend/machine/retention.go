@@ -26,8 +26,8 @@ func (e *entry) needs(rec *MachineRecord, id string) bool {
 	return e.returns(rec, id) || id == rec.Undo
 }
 
-// replaced are the checkpoints that c, which is about to become the base, takes the place of: automatic ones of the same state, or made in the
-// middle of an instruction, and all where only the latest is to be kept or the disk is nearly full. all are the machine's. mu is held.
+// replaced are the checkpoints that c, which is about to become the base, takes the place of: automatic ones of the same state, made in the
+// middle of an instruction, or one of many of work without a pause, and all where only the latest is to be kept or the disk is nearly full. all are the machine's. mu is held.
 func (e *entry) replaced(all []CheckpointRecord, c CheckpointRecord, next *MachineRecord) (old []CheckpointRecord) {
 	latestOnly := e.s.set.Load().KeepAll < 0 || e.s.health.diskLow()
 	for i := range all {
@@ -36,7 +36,7 @@ func (e *entry) replaced(all []CheckpointRecord, c CheckpointRecord, next *Machi
 			continue
 		}
 		same := o.LastSeq == c.LastSeq && slices.Equal(o.Lost, c.Lost)
-		if latestOnly || same || o.RunningSeq != nil {
+		if latestOnly || same || o.RunningSeq != nil || o.ID == e.brief {
 			old = append(old, *o)
 		}
 	}

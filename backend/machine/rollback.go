@@ -48,9 +48,17 @@ func (e *entry) cleanUp(ctx context.Context, x *session) error {
 	case reason == nil:
 		reason = &end{errNameStopped, because(cause)}
 	}
+	middle := false
+	if cause.Kind == EndedBroken && x.killed == nil && left == nil {
+		if middle, err = e.goOnFromMiddle(ctx, *reason); err != nil {
+			return err
+		}
+	}
 	unbegun := e.run != nil && e.run.LastFrame < 0 && x.handed == e.run.Seq
-	if err := e.fallBack(ctx, *reason, unbegun && !again, left); err != nil {
-		return err
+	if !middle {
+		if err := e.fallBack(ctx, *reason, unbegun && !again, left); err != nil {
+			return err
+		}
 	}
 	e.clear()
 	e.setState(Swapped)

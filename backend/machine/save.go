@@ -65,6 +65,10 @@ func (e *entry) autoSave(x *session) {
 	defer e.unlockOp()
 	e.mu.Lock()
 	due := e.sess == x && x.alive() && e.state == Idle && x.version != x.clean
+	if due && time.Now().Before(x.soonest()) { // it was saved while this waited
+		x.rest()
+		due = false
+	}
 	e.mu.Unlock()
 	if !due {
 		return
@@ -74,26 +78,24 @@ func (e *entry) autoSave(x *session) {
 	}
 }
 
-// burstSave is how long a machine goes without a checkpoint where one instruction follows on another, so that it is never idle.
-const burstSave = 2 * time.Second
-
-// saveBetween checkpoints a machine between two instructions, where it has not been for a while and more is waiting. It waits for nobody: the next
-// instruction is held up for as long as the machine stands still, and no longer. mu is held.
-func (e *entry) saveBetween(x *session) {
-	every := e.s.set.Load().CheckpointEvery
-	if len(e.queue) == 0 || x.version == x.clean || every < 0 || time.Since(x.savedAt) < max(every, burstSave) || !e.free() || e.s.health.diskLow() {
-		return
+// saveDue checkpoints a machine that is due to be saved while there is work for it, and says whether it began to. It waits for nobody: the work is held up
+// for as long as the machine stands still, and no longer. mu is held.
+func (e *entry) saveDue(x *session) bool {
+	at := x.due()
+	if at.IsZero() || time.Now().Before(at) || !x.alive() || x.holding || x.stale != nil || e.state != Idle && e.state != Running || e.s.health.diskLow() {
+		return false
 	}
 	select {
 	case e.op <- struct{}{}:
 	default: // something else happens to it
-		return
+		return false
 	}
 	if !e.s.enter() {
 		e.unlockOp()
-		return
+		return false
 	}
 	begun := x.hold()
+	begun.due = true
 	go func() {
 		defer e.s.group.Done()
 		defer e.unlockOp()
@@ -103,6 +105,7 @@ func (e *entry) saveBetween(x *session) {
 			e.saveFailed(x, err)
 		}
 	}()
+	return true
 }
 
 // saveIfChanged checkpoints the machine when there is something new to save.
@@ -237,6 +240,8 @@ func (e *entry) resumeAfter(x *session, back State) {
 	case back == Idle:
 		x.rest()
 		e.kick()
+	case e.run != nil && !e.interrupt:
+		x.plan()
 	case e.interrupt:
 		x.stopRun(stopByPerson)
 	}
@@ -345,13 +350,22 @@ func (e *entry) checkpoint(ctx context.Context, x *session, kind CheckpointKind,
 type held struct {
 	version int
 	mark    *Mark
+	at      time.Time
+	changed time.Time // the session's, before
+	due     bool      // the save did not wait for the machine to be idle
 }
 
 // hold begins a checkpoint: what the machine says from now on is not acknowledged, and nothing begins on it. mu is held.
 func (x *session) hold() held {
 	x.holding, x.held = true, map[int]int{}
 	x.freeze()
-	return held{x.version, x.e.mark()}
+	begun := held{version: x.version, mark: x.e.mark(), at: x.frozen, changed: x.changed}
+	if x.e.run == nil {
+		x.changed = time.Time{}
+	} else {
+		x.began, x.covered = x.frozen, true
+	}
+	return begun
 }
 
 // release is the end of hold. mu is held.
@@ -365,6 +379,33 @@ func (x *session) release() {
 	x.e.kick()
 }
 
+// ended is the end of a save, which decides when the next comes. mu is held.
+func (x *session) ended(begun held, well bool) {
+	if !well {
+		x.notBefore = time.Now().Add(saveAgain)
+		x.covered = false
+		if !begun.changed.IsZero() {
+			x.changed = begun.changed
+		}
+	}
+	if x.e.sess == x {
+		x.plan()
+	}
+}
+
+// space decides whether a checkpoint that was made while work went on stays in the list. Where it is one of many, the next replaces it. mu is held.
+func (e *entry) space(begun held, c CheckpointRecord) {
+	switch {
+	case c.RunningSeq != nil: // of those in the middle of an instruction only the latest stays
+	case !begun.due:
+		e.brief = ""
+	case c.CreatedAt.Sub(e.spacedAt) < burstApart:
+		e.brief = c.ID
+	default:
+		e.brief, e.spacedAt = "", c.CreatedAt
+	}
+}
+
 // checkpointHeld is checkpoint of a machine that is held for it.
 func (e *entry) checkpointHeld(ctx context.Context, x *session, begun held, kind CheckpointKind, label string, awaited bool) (CheckpointRecord, error) {
 	saveCtx, cancel := context.WithTimeout(ctx, saveTimeout)
@@ -372,11 +413,15 @@ func (e *entry) checkpointHeld(ctx context.Context, x *session, begun held, kind
 	goOn := sync.OnceFunc(func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
+		x.notBefore = begun.at.Add(stillShare * time.Since(begun.at))
 		x.release()
 	})
 	info, err := x.box.Checkpoint(saveCtx, goOn)
 	goOn()
 	if err != nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		x.ended(begun, false)
 		return CheckpointRecord{}, saveError(err)
 	}
 	engine, err := e.s.engineOf(e.engine)
@@ -394,9 +439,13 @@ func (e *entry) checkpointHeld(ctx context.Context, x *session, begun held, kind
 		// Nobody knows of it, so nobody else would delete it.
 		e.s.health.failed(err)
 		e.s.spawn(func() { e.drop(info.ID) })
+		x.ended(begun, false)
 		return rec, err
 	}
 	x.clean = begun.version
+	x.ended(begun, true)
+	e.space(begun, rec)
+	e.mayComeBackAgain(rec)
 	x.shed.stop()
 	x.shed = e.s.after(shedAfter, func() {
 		e.mu.Lock()

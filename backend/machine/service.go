@@ -17,6 +17,8 @@ type Settings struct {
 	IdleSwap            time.Duration // an idle machine leaves memory after this; default 10 minutes
 	CheckpointAfterIdle time.Duration // a changed machine is saved once idle for this long; default 100 ms
 	CheckpointEvery     time.Duration // at most one automatic checkpoint in this time; 0: after each piece of work; negative: only when it leaves memory
+	MostUnsaved         time.Duration // finished work is saved after this, even where more follows at once; default 5 s
+	MostUnsavedWithin   time.Duration // a running instruction is saved each time that it has run for this; default a minute
 	KeepAll             time.Duration // every automatic checkpoint is kept for this long; default 24 hours; negative: only the latest is
 	KeepHourly          time.Duration // and then one an hour, up to this age; default 7 days
 	KeepDaily           time.Duration // and then one a day, up to this age; default 90 days
@@ -24,7 +26,8 @@ type Settings struct {
 	BinRetention        time.Duration // a machine stays in the bin for this long; default 7 days
 	InterruptGrace      time.Duration // code that ignores interrupts is ended after this; default 5 s
 	MaxInMemory         int64         // bytes of all sandboxes; beyond it idle machines leave memory; 0 for no such limit
-	MinFreeMemory       int64         // bytes of the computer's memory to leave free; default 512 MiB, needs Config.FreeMemory
+	MinFreeShare        int           // percent of the computer's memory to leave free; default 15, needs Config.FreeMemory and Config.TotalMemory
+	MinFreeMemory       int64         // bytes of it to leave free in place of that share; 0 for the share
 	MinFreeDisk         int64         // bytes; below it a warning is given and overflow files stop growing; default 1 GiB
 	Network             NetworkPolicy // of machines that have none of their own; default public
 	Output              OutputLimits  // default 1 MiB head and tail, 32 MiB of displays, 1,000 items, 256 MiB file
@@ -33,12 +36,14 @@ type Settings struct {
 func (s Settings) withDefaults() Settings {
 	s.IdleSwap = cmp.Or(s.IdleSwap, 10*time.Minute)
 	s.CheckpointAfterIdle = cmp.Or(s.CheckpointAfterIdle, 100*time.Millisecond)
+	s.MostUnsaved = cmp.Or(s.MostUnsaved, mostUnsaved)
+	s.MostUnsavedWithin = cmp.Or(s.MostUnsavedWithin, mostUnsavedWithin)
 	s.KeepAll = cmp.Or(s.KeepAll, 24*time.Hour)
 	s.KeepHourly = cmp.Or(s.KeepHourly, 7*24*time.Hour)
 	s.KeepDaily = cmp.Or(s.KeepDaily, 90*24*time.Hour)
 	s.BinRetention = cmp.Or(s.BinRetention, 7*24*time.Hour)
 	s.InterruptGrace = cmp.Or(s.InterruptGrace, 5*time.Second)
-	s.MinFreeMemory = cmp.Or(s.MinFreeMemory, 512<<20)
+	s.MinFreeShare = cmp.Or(s.MinFreeShare, minFreeShare)
 	s.MinFreeDisk = cmp.Or(s.MinFreeDisk, 1<<30)
 	s.Network.Mode = cmp.Or(s.Network.Mode, NetworkPublic)
 	o := &s.Output
@@ -60,8 +65,12 @@ func (s *Service) SetSettings(settings Settings) {
 	s.set.Store(&settings)
 	for _, e := range s.entries() {
 		e.mu.Lock()
-		if e.state == Idle && e.run == nil && e.sess != nil {
+		switch {
+		case e.sess == nil:
+		case e.state == Idle && e.run == nil:
 			e.sess.rest()
+		case e.state == Running:
+			e.sess.plan()
 		}
 		e.mu.Unlock()
 	}
@@ -79,6 +88,8 @@ type Config struct {
 	Logger        *slog.Logger // nil for none
 	// FreeMemory tells how many bytes the computer could still give without swapping; nil where that is not known.
 	FreeMemory func() (int64, error)
+	// TotalMemory is how many bytes the computer has; 0 where that is not known.
+	TotalMemory int64
 	// FreeDisk tells how many bytes are free where the data lies; nil where that is not known.
 	FreeDisk func() (int64, error)
 	// ShrunkUsed tells how many bytes all shrunk checkpoints take, which have most of it in common; nil where that is not known.
@@ -108,6 +119,7 @@ type Service struct {
 	outputDir     string
 	log           *slog.Logger
 	freeMemory    func() (int64, error)
+	totalMemory   int64
 	freeDisk      func() (int64, error)
 	shrunkUsed    func() (int64, error)
 	warnings      func() []string
@@ -119,13 +131,14 @@ type Service struct {
 	shareWatch    ShareWatch
 	started       time.Time
 
-	hub     *hub
-	health  health
-	reserve reserve
-	starts  *gate        // bounds how many machines come into memory at once
-	saves   *gate        // bounds how many are saved at once that nobody asked to save: many fall idle together, and who works meanwhile needs processors, too
-	looks   *gate        // bounds how many comparisons bring states into memory at once
-	looking atomic.Int64 // bytes of memory that is taken for that
+	hub       *hub
+	health    health
+	reserve   reserve
+	admission admission
+	starts    *gate        // bounds how many machines come into memory at once
+	saves     *gate        // bounds how many are saved at once that nobody asked to save: many fall idle together, and who works meanwhile needs processors, too
+	looks     *gate        // bounds how many comparisons bring states into memory at once
+	looking   atomic.Int64 // bytes of memory that is taken for that
 
 	unscrubbed  atomic.Bool // something that was removed may still be in the store's files
 	uncollected atomic.Bool // something that was removed may still take room in the engines' files
@@ -161,7 +174,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	}
 	s := &Service{
 		engines: cfg.Engines, defaultEngine: cfg.DefaultEngine, store: cfg.Store,
-		outputDir: cfg.OutputDir, log: log, freeMemory: cfg.FreeMemory, freeDisk: cfg.FreeDisk, shrunkUsed: cfg.ShrunkUsed, warnings: cfg.Warnings,
+		outputDir: cfg.OutputDir, log: log, freeMemory: cfg.FreeMemory, totalMemory: cfg.TotalMemory, freeDisk: cfg.FreeDisk, shrunkUsed: cfg.ShrunkUsed, warnings: cfg.Warnings,
 		network: cfg.Network, approve: cfg.Approve, exchange: cfg.Exchange, shareable: cfg.Shareable,
 		shareWatch: cfg.ShareWatch,
 		started:    time.Now().UTC(), hub: newHub(), starts: newGate(max(2, runtime.NumCPU())), saves: newGate(max(1, runtime.NumCPU()/2)),

@@ -37,6 +37,7 @@ type world struct {
 	wrap     func(machine.Store) machine.Store
 	freeDisk func() (int64, error)
 	freeMem  func() (int64, error)
+	totalMem int64
 	exchange machine.Exchange
 	watch    machine.ShareWatch
 }
@@ -77,7 +78,7 @@ func (w *world) open() {
 	}
 	w.Service, err = machine.New(w.ctx, machine.Config{
 		Engines: map[string]machine.Engine{"script": w.engine}, DefaultEngine: "script", Store: records,
-		OutputDir: filepath.Join(w.dir, "output"), Settings: w.settings, FreeDisk: w.freeDisk, FreeMemory: w.freeMem, ShrunkUsed: w.engine.shrunkUsed,
+		OutputDir: filepath.Join(w.dir, "output"), Settings: w.settings, FreeDisk: w.freeDisk, FreeMemory: w.freeMem, TotalMemory: w.totalMem, ShrunkUsed: w.engine.shrunkUsed,
 		Network: w.network, Approve: w.approve, Exchange: w.exchange, Shareable: chosen, ShareWatch: w.watch,
 	})
 	if err != nil {

@@ -32,11 +32,18 @@ type session struct {
 	restored int // the last instruction in the checkpoint that it came from; -1 for none
 	heard    int // the last one up to there whose end was told in this stay; -1 for none
 
-	memoryMB int // the limit that the sandbox has
+	memoryMB int   // the limit that the sandbox has
+	need     int64 // bytes of memory that it was expected to take
 
 	weighed   int       // the version when its disk was last looked at
 	weighedAt time.Time // and when that was
 	savedAt   time.Time // when it was saved last, or else came into memory
+
+	changed   time.Time // when the oldest finished work began that is in no checkpoint in which nothing runs; zero for none
+	covered   bool      // that work is in a checkpoint that was made in the middle of run
+	busySince time.Time // when run began
+	began     time.Time // when run began, or was last saved; zero while nothing runs
+	notBefore time.Time // no automatic save begins before
 
 	saving bool      // the sandbox is being saved, and stands still
 	frozen time.Time // since when
@@ -49,7 +56,7 @@ type session struct {
 
 	late lateBudget // for output that comes while nothing runs
 
-	limit, again, autosave, autoswap, shed *alarm
+	limit, again, autosave, autoswap, overdue, shed *alarm
 
 	look    *alarm        // looks at the shared folder; nil while none is due
 	looked  time.Duration // how long that took the last time
@@ -108,34 +115,42 @@ func (e *entry) clear() {
 // busy ends what was planned for an idle machine. mu is held.
 func (x *session) busy() {
 	x.version++
+	x.busySince = time.Now()
+	x.began, x.covered = x.busySince, false
 	x.stop = notStopped
 	x.over = make(chan struct{})
 	x.autosave.stop()
 	x.autoswap.stop()
 	x.autosave, x.autoswap = nil, nil
+	x.plan()
 }
 
 // rest plans what happens to an idle machine. mu is held.
 func (x *session) rest() {
 	x.autosave.stop()
 	x.autoswap.stop()
+	x.overdue.stop()
 	e, s := x.e, x.e.s
-	x.autosave, x.autoswap = nil, nil
+	x.autosave, x.autoswap, x.overdue = nil, nil, nil
 	if !x.alive() {
 		return
 	}
 	if set := s.set.Load(); x.version != x.clean && set.CheckpointEvery >= 0 {
-		x.autosave = s.after(max(set.CheckpointAfterIdle, time.Until(x.savedAt.Add(set.CheckpointEvery))), func() { e.autoSave(x) })
+		at := later(time.Now().Add(set.CheckpointAfterIdle), x.soonest())
+		if due := x.due(); !due.IsZero() && due.Before(at) { // what only looks at the machine puts the save off, too, but not for ever
+			at = due
+		}
+		x.autosave = s.after(max(0, time.Until(at)), func() { e.autoSave(x) })
 	}
 	x.autoswap = s.after(s.set.Load().IdleSwap, func() { e.autoSwap(x) })
 }
 
 // quiet stops every timer, when the session ends. mu is held.
 func (x *session) quiet() {
-	for _, a := range []*alarm{x.limit, x.again, x.autosave, x.autoswap, x.shed, x.look} {
+	for _, a := range []*alarm{x.limit, x.again, x.autosave, x.autoswap, x.overdue, x.shed, x.look} {
 		a.stop()
 	}
-	x.limit, x.again, x.autosave, x.autoswap, x.shed, x.look = nil, nil, nil, nil, nil, nil
+	x.limit, x.again, x.autosave, x.autoswap, x.overdue, x.shed, x.look = nil, nil, nil, nil, nil, nil, nil
 }
 
 // handTimeout is how long a supervisor may take to accept an order before it counts as broken.
@@ -182,7 +197,7 @@ func (x *session) takeBack(seqs []int) {
 	}
 	x.e.mu.Lock()
 	defer x.e.mu.Unlock()
-	x.version++ // what was saved before holds them
+	x.touch() // what was saved before holds them
 	if x.e.sess == x && x.e.state == Idle {
 		x.rest()
 	}
@@ -254,6 +269,13 @@ func (x *session) watchStill() (stood func() bool) {
 
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
 		return a
 	}
 	return b

@@ -90,7 +90,7 @@ func (e *entry) share(ctx context.Context, folder *SharedFolder) (Machine, error
 		return Machine{}, err
 	}
 	if inMemory {
-		if err := e.start(ctx); err != nil { // which is on record, and the folder is shared all the same
+		if err := e.startNow(ctx); err != nil { // which is on record, and the folder is shared all the same
 			e.log().Warn("the machine did not come back with another shared folder", "err", err)
 		}
 	}

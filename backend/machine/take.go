@@ -228,7 +228,7 @@ func (t *take) tell() {
 	}
 	if t.staleOver {
 		x.stale = nil
-		x.version++ // what was saved before holds its middle
+		x.touch() // what was saved before holds its middle
 		close(x.past)
 		e.publish()
 		x.rest()
@@ -248,7 +248,7 @@ func (t *take) tell() {
 	x.limit = nil
 	close(x.over)
 	x.over = nil
-	x.version++ // a checkpoint made meanwhile holds its beginning only
+	x.finish()
 	e.publishInstruction(&done)
 	e.tell()
 	x.fetch(done.Code)
@@ -257,7 +257,7 @@ func (t *take) tell() {
 		return
 	}
 	e.setState(Idle)
-	e.saveBetween(x)
+	e.saveDue(x)
 	e.kick() // not while a checkpoint is made: that would be neither in it nor after it
 	if e.run == nil {
 		x.rest()

@@ -49,7 +49,7 @@ func (e *entry) wake(ctx context.Context) (*session, error) {
 			return nil, errClosing()
 		}
 		e.wanted.Store(true)
-		swapped, err := e.startSwapped(ctx)
+		swapped, err := e.startSwapped(ctx, roomPatience, e.cold)
 		if err != nil {
 			return nil, err
 		}
@@ -64,9 +64,19 @@ func (e *entry) wake(ctx context.Context) (*session, error) {
 	}
 }
 
-// startSwapped brings the machine into memory if it is swapped, and says whether it was.
-func (e *entry) startSwapped(ctx context.Context) (bool, error) {
-	return under(ctx, e, func(ctx context.Context) (bool, error) {
+// startSwapped brings the machine into memory if it is swapped, and says whether it was. It waits for room, without op, while the machine is wanted; see
+// enterMemory.
+func (e *entry) startSwapped(ctx context.Context, patience time.Duration, wanted func() bool) (bool, error) {
+	leave, err := e.enterMemory(ctx, patience, wanted)
+	if leave == nil {
+		return false, err
+	}
+	if err := e.lockOp(ctx); err != nil {
+		leave()
+		return false, err
+	}
+	return underHeld(ctx, e, func(ctx context.Context) (bool, error) {
+		defer leave()
 		e.mu.Lock()
 		swapped := e.state == Swapped && !e.gone
 		e.mu.Unlock()
@@ -79,7 +89,7 @@ func (e *entry) startSwapped(ctx context.Context) (bool, error) {
 
 // rouse brings the machine into memory for the work that waits, and ends that work with an error when it cannot.
 func (e *entry) rouse() {
-	_, err := e.startSwapped(e.s.ctx) // once: what is swapped again right after stays so
+	_, err := e.startSwapped(e.s.ctx, -1, e.hasWork) // once: what is swapped again right after stays so
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.rousing = false
@@ -90,6 +100,18 @@ func (e *entry) rouse() {
 	if !e.s.isClosing() && !e.gone && e.state != Deleted {
 		e.giveUp(err)
 	}
+}
+
+// warm brings a new machine into memory ahead of its first instruction, where there is room.
+func (e *entry) warm() {
+	_, err := e.startSwapped(e.s.ctx, 0, e.cold)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.rousing = false
+	if err != nil && !errors.Is(err, ErrUnavailable) {
+		e.log().Warn("a new machine is not in memory yet", "err", err)
+	}
+	e.kick()
 }
 
 // giveUp ends what waits for a machine that cannot be brought into memory, so that nobody waits for ever. An instruction
@@ -159,6 +181,18 @@ func personal(err error) string {
 		return own.Message
 	}
 	return "This machine could not be brought into memory: " + err.Error()
+}
+
+// startNow is start where there soon is room; else it fails. Who holds op keeps the machine from being deleted meanwhile.
+func (e *entry) startNow(ctx context.Context) error {
+	leave, err := e.enterMemory(ctx, roomBriefly, e.cold)
+	if err != nil {
+		return err
+	}
+	if leave != nil {
+		defer leave()
+	}
+	return e.start(ctx)
 }
 
 // start brings the machine into memory. op is held, mu is not, and the machine is swapped.
@@ -260,7 +294,7 @@ func (e *entry) spec(ctx context.Context) (StartSpec, CheckpointRecord, error) {
 
 // settle takes over a sandbox that is ready and works out what it is doing. mu is held.
 func (e *entry) settle(ctx context.Context, box Sandbox, base CheckpointRecord, memoryMB int) {
-	x := &session{e: e, box: box, memoryMB: memoryMB, since: time.Now(), savedAt: time.Now(), handed: -1, stored: make(chan struct{}), cleared: make(chan struct{}),
+	x := &session{e: e, box: box, memoryMB: memoryMB, need: base.takes(), since: time.Now(), savedAt: time.Now(), handed: -1, stored: make(chan struct{}), cleared: make(chan struct{}),
 		restored: base.LastSeq, heard: -1, weighed: -1, late: lateBudget{seq: base.LastSeq}}
 	e.sess = x
 	e.paused, e.short = false, false
@@ -283,7 +317,7 @@ func (e *entry) settle(ctx context.Context, box Sandbox, base CheckpointRecord, 
 	}
 	if r := ready.Running; r != nil && *r >= 0 && *r < e.rec.NextSeq && (e.run == nil || e.run.Seq != *r) {
 		// The checkpoint was made in the middle of an instruction that is over for us.
-		x.version++
+		x.touch()
 		stale := *r
 		past := make(chan struct{})
 		x.stale, x.past = &stale, past

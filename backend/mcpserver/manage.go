@@ -60,6 +60,9 @@ func structured(v any) *mcp.CallToolResult {
 }
 
 func (s *Server) create(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	if why := s.making.refuse(caller(ctx).name, time.Now()); why != "" {
+		return mcp.NewToolResultError(why), nil
+	}
 	m, wanted := s.of(ctx), api.NewMachine{Title: call.GetString("title", ""), MemoryMB: call.GetInt("memoryMb", 0)}
 	made, err := m.CreateMachine(ctx, wanted)
 	if errors.Is(err, client.ErrUnsupported) && wanted.Title != "" { // a title is for a list that such a server does not have
@@ -137,7 +140,7 @@ func (s *Server) addCheckpointTools() {
 		mcp.WithOutputSchema[comparison]())
 
 	s.tool("fork-python-repl", hints{title: "Fork a REPL", here: true},
-		`Makes a new REPL that starts with a copy of another's whole state, present or at a checkpoint, and returns the new replId. The original stays as it is. Use it to try alternatives side by side.`,
+		`Makes a new REPL that starts with a copy of another's whole state, present or at a checkpoint, and returns the new replId. The original stays as it is. Use it to try alternatives side by side. An app may make 30 REPLs a minute.`,
 		s.fork, replID(),
 		mcp.WithString("checkpointId", mcp.Description("The state to start from; the present one when left out")),
 		mcp.WithString("title", mcp.MaxLength(200), mcp.Description("What the new one is for, in a few words")),
@@ -221,6 +224,9 @@ func (s *Server) branchOf(ctx context.Context, name, checkpoint string) string {
 
 func (s *Server) fork(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	name := call.GetString("replId", "")
+	if why := s.making.refuse(caller(ctx).name, time.Now()); why != "" {
+		return mcp.NewToolResultError(why), nil
+	}
 	made, err := s.of(ctx).Fork(ctx, name, api.NewMachine{Checkpoint: call.GetString("checkpointId", ""), Title: call.GetString("title", "")})
 	if err != nil {
 		return failure(err, name), nil

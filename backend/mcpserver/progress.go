@@ -18,6 +18,7 @@ const (
 // progress sends the client progress notifications, if it asked for them.
 type progress struct {
 	send func(progress float64, message string)
+	why  func() string // nothing is printed; empty for no reason
 
 	mu      sync.Mutex
 	pending string
@@ -28,8 +29,8 @@ type progress struct {
 	done sync.WaitGroup
 }
 
-func (s *Server) progress(ctx context.Context, call mcp.CallToolRequest) *progress {
-	p := &progress{quit: make(chan struct{})}
+func (s *Server) progress(ctx context.Context, call mcp.CallToolRequest, why func() string) *progress {
+	p := &progress{why: why, quit: make(chan struct{})}
 	if call.Params.Meta == nil || call.Params.Meta.ProgressToken == nil {
 		return p
 	}
@@ -80,16 +81,31 @@ func (p *progress) beat() {
 			return
 		case <-tick.C:
 			p.mu.Lock()
-			if p.pending != "" {
+			silent := false
+			switch {
+			case p.pending != "":
 				p.flush()
-			} else if !p.sent.IsZero() && time.Since(p.sent) >= heartbeat {
-				p.count += 0.001
-				p.flush()
-			} else if p.sent.IsZero() {
+			case p.sent.IsZero():
 				p.sent = time.Now()
+			default:
+				silent = time.Since(p.sent) >= heartbeat
 			}
 			p.mu.Unlock()
+			if silent {
+				p.alive(p.why())
+			}
 		}
+	}
+}
+
+// alive sends a sign of life, unless there is text by now.
+func (p *progress) alive(why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.pending == "" {
+		p.count += 0.001
+		p.pending = why
+		p.flush()
 	}
 }
 

@@ -45,7 +45,7 @@ func (s *Server) readOutput(ctx context.Context, call mcp.CallToolRequest) (*mcp
 	if err != nil {
 		return failure(err, repl), nil
 	}
-	o := s.describe(repl, in)
+	o := s.describe(ctx, m, repl, in)
 	var pictures []shown // they come with the last piece, once
 	if client.Done(in) {
 		if pictures, err = picturesOf(ctx, m, in); err != nil {

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -20,7 +21,7 @@ const smallestPicture = 12 << 10
 
 // reply answers for an instruction as it is, with what was collected of it.
 func (s *Server) reply(ctx context.Context, m Machines, repl string, in api.Instruction, got *collected) *mcp.CallToolResult {
-	o := s.describe(repl, in)
+	o := s.describe(ctx, m, repl, in)
 	text, cut := got.screen.text()
 	o.Output = text
 	switch {
@@ -39,7 +40,7 @@ func (s *Server) reply(ctx context.Context, m Machines, repl string, in api.Inst
 }
 
 // describe fills in what the instruction itself tells.
-func (s *Server) describe(repl string, in api.Instruction) outcome {
+func (s *Server) describe(ctx context.Context, m Machines, repl string, in api.Instruction) outcome {
 	o := outcome{ReplID: repl, Seq: in.Seq, Status: in.Status, Result: in.Value, Error: in.Error}
 	if o.Result != nil {
 		if short, cut := cutMiddle(*o.Result, valueLimit); cut {
@@ -51,7 +52,8 @@ func (s *Server) describe(repl string, in api.Instruction) outcome {
 	case "running":
 		o.addNote(fmt.Sprintf("The code is still running. Call read-output with replId %q and seq %d to wait for the rest, or interrupt-python-repl to stop it.", repl, in.Seq))
 	case "queued":
-		o.addNote(fmt.Sprintf("The code waits for what runs before it in the same REPL. Call read-output with replId %q and seq %d to wait for it.", repl, in.Seq))
+		o.addNote(cmp.Or(s.waits(ctx, m, repl), "The code waits for what runs before it in the same REPL."))
+		o.addNote(fmt.Sprintf("Call read-output with replId %q and seq %d to wait for it.", repl, in.Seq))
 	case "cancelled":
 		o.addNote("The code was cancelled before it ran.")
 	}
@@ -60,6 +62,15 @@ func (s *Server) describe(repl string, in api.Instruction) outcome {
 		o.addNote(fmt.Sprintf("%d bytes of output were too much to keep and are gone.", in.OutputDropped))
 	}
 	return o
+}
+
+// waits says why a REPL does not run what it is to run; empty where nothing keeps it.
+func (s *Server) waits(ctx context.Context, m Machines, repl string) string {
+	now, err := m.Machine(ctx, repl)
+	if err != nil || now.State != "swapped" {
+		return ""
+	}
+	return now.Notice
 }
 
 func (o *outcome) addNote(sentence string) {

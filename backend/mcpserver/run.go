@@ -60,7 +60,7 @@ func (s *Server) run(ctx context.Context, call mcp.CallToolRequest, repl, code s
 
 // follow collects an instruction's output until it ends, telling the client of it as it comes.
 func (s *Server) follow(ctx context.Context, call mcp.CallToolRequest, m Machines, in api.Instruction, got *collected) (api.Instruction, error) {
-	tell := s.progress(ctx, call)
+	tell := s.progress(ctx, call, func() string { return s.waits(ctx, m, in.Machine) })
 	defer tell.stop()
 	return m.Follow(ctx, in.Machine, in.Seq, 0, func(item api.Item) error {
 		tell.text(got.add(item))

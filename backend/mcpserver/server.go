@@ -75,6 +75,7 @@ type Server struct {
 	streamable *server.StreamableHTTPServer
 	sse        *server.SSEServer
 	pictured   pictured
+	making     making
 	here       map[string]bool // by the name of a tool; written by New only
 
 	// closing ends with Close: calls over HTTP outlive their connection, not the server.

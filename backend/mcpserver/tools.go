@@ -42,7 +42,7 @@ func seqOfReply(what string) mcp.ToolOption {
 
 func (s *Server) addTools() {
 	s.tool("create-python-repl", hints{title: "New Python REPL"},
-		`Makes a new Python REPL in a sandbox and returns its replId. It keeps variables, imports and files for ever. Make one per task; to go on with earlier work use list-python-repls and the replId from there instead of making another.`,
+		`Makes a new Python REPL in a sandbox and returns its replId. It keeps variables, imports and files for ever. Make one per task; to go on with earlier work use list-python-repls and the replId from there instead of making another. An app may make 30 a minute.`,
 		s.create,
 		mcp.WithString("title", mcp.MaxLength(200), mcp.Description("What it is for, in a few words, shown to the user: \"Sales analysis 2025\"")),
 		mcp.WithInteger("memoryMb", mcp.Min(64), mcp.Max(defaultMemoryMB), mcp.Description("How much memory Python may use, in MiB, when less than the default of 2048 is right")),

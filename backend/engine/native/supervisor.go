@@ -12,6 +12,7 @@ import (
 	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/sandbox"
+	"github.com/forevervm/desktop/backend/sandbox/cgroup"
 	"github.com/forevervm/desktop/backend/sandbox/protocol"
 )
 
@@ -25,6 +26,9 @@ type supervisor struct {
 
 // spawn starts a supervisor, which logs into the folder that it begins in. A spare reads its claim from claim.
 func (e *Engine) spawn(cfg sandbox.Config, claim ...*os.File) (*supervisor, error) {
+	if e.cfg.MemoryMax != nil {
+		cgroup.LimitAll(e.cfg.MemoryMax())
+	}
 	stderr, err := os.OpenFile(filepath.Join(cfg.Folder(), logName), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, local.Describe(err)

@@ -56,9 +56,52 @@ func IsName(name string) bool {
 func Enter(name string, limits Limits) *Group {
 	g := &Group{origin: map[string]string{}, hard: map[string]bool{}}
 	for _, h := range hierarchies() {
-		g.enter(h, name, limits)
+		if !g.enter(h, name, limits) {
+			g.enter(h, name, limits) // it may have been swept before anything was in it
+		}
 	}
 	return g
+}
+
+// allName is the group that holds the groups of all machines.
+const allName = "forevervm"
+
+// LimitAll holds the machines together to so many bytes of memory: those that enter a group from now on, and those that did after an earlier call. Where
+// the system offers no group for that, nothing happens.
+func LimitAll(bytes int64) {
+	for _, h := range outermost() {
+		if !slices.Contains(h.controllers, "memory") {
+			continue
+		}
+		dir := filepath.Join(h.parent, allName)
+		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+			continue
+		}
+		for _, s := range h.settings(Limits{MemoryMax: bytes}) {
+			_ = os.WriteFile(filepath.Join(dir, s.file), []byte(s.value), 0o644)
+		}
+		if h.unified { // what is in it gets limits of its own, too
+			for _, c := range h.controllers {
+				_ = os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+"+c), 0o644)
+			}
+		}
+	}
+}
+
+// Sweep removes the empty groups that killed supervisors left, and that of all machines where there are none.
+func Sweep() {
+	for _, h := range outermost() {
+		all := filepath.Join(h.parent, allName)
+		for _, parent := range []string{all, h.parent} {
+			left, _ := os.ReadDir(parent) // it may not be there
+			for _, e := range left {
+				if IsName(e.Name()) {
+					_ = os.Remove(filepath.Join(parent, e.Name())) // fails where something is in it
+				}
+			}
+		}
+		_ = os.Remove(all)
+	}
 }
 
 // Holds says whether the limit of a controller ("memory", "pids", "cpu") is in force.
@@ -158,10 +201,11 @@ func removeBy(deadline time.Time, dir string) error {
 	}
 }
 
-func (g *Group) enter(h hierarchy, name string, limits Limits) {
+// enter says whether it is of no use to try again.
+func (g *Group) enter(h hierarchy, name string, limits Limits) bool {
 	dir := filepath.Join(h.parent, name)
-	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
-		return
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return true
 	}
 	held := map[string]bool{}
 	for _, s := range h.settings(limits) {
@@ -169,16 +213,23 @@ func (g *Group) enter(h hierarchy, name string, limits Limits) {
 			held[s.controller] = true
 		}
 	}
-	if len(held) == 0 || join(dir) != nil {
+	err := errNothingHeld
+	if len(held) > 0 {
+		err = join(dir)
+	}
+	if err != nil {
 		_ = os.Remove(dir)
-		return
+		return !errors.Is(err, os.ErrNotExist)
 	}
 	g.folders = append(g.folders, dir)
 	g.origin[dir] = h.own
 	for c := range held {
 		g.hard[c] = true
 	}
+	return true
 }
+
+var errNothingHeld = errors.New("no limit could be set")
 
 func join(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(os.Getpid())), 0o644)
@@ -222,8 +273,28 @@ func (h hierarchy) settings(l Limits) []setting {
 	return all
 }
 
-// hierarchies reads from /proc which trees there are and where in them we are.
+// hierarchies are the trees of control groups, with the group of all machines as the parent where it is there.
 func hierarchies() []hierarchy {
+	list := outermost()
+	for i, h := range list {
+		dir := filepath.Join(h.parent, allName)
+		if _, err := os.Stat(dir); err != nil {
+			continue
+		}
+		if h.unified {
+			b, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
+			if err != nil || !slices.Contains(strings.Fields(string(b)), "memory") {
+				continue
+			}
+			list[i].controllers = strings.Fields(string(b))
+		}
+		list[i].parent = dir
+	}
+	return list
+}
+
+// outermost reads from /proc which trees there are and where in them we are.
+func outermost() []hierarchy {
 	f, err := os.Open("/proc/self/cgroup")
 	if err != nil {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestMain is also the program that enters a group, as a process of its own.
@@ -116,6 +117,47 @@ func TestRemoveAfterAKill(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 	Remove(name) // of nothing is nothing
+}
+
+// All machines are held to a limit together, and what killed supervisors left is swept: what is empty, and nothing else.
+func TestAllAreLimitedTogetherAndSwept(t *testing.T) {
+	lives, killed := Name(t.TempDir()), Name(t.TempDir())
+	LimitAll(8 << 30)
+	cmd, told, release := start(t, lives)
+	other, _, releaseOther := start(t, killed)
+	defer releaseOther()
+	if err := other.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = other.Wait()
+	limited := false
+	for _, dir := range groups(t, lives) {
+		for _, file := range []string{"memory.max", "memory.limit_in_bytes"} {
+			if b, err := os.ReadFile(filepath.Join(filepath.Dir(dir), file)); err == nil && filepath.Base(filepath.Dir(dir)) == allName {
+				limited = true
+				if got := strings.TrimSpace(string(b)); got != "8589934592" {
+					t.Errorf("together they may have %s", got)
+				}
+			}
+		}
+	}
+	if holds := strings.HasPrefix(told, "true"); limited != holds {
+		t.Errorf("memory is limited: %v, that of all: %v\n%s", holds, limited, told)
+	}
+	for deadline := time.Now().Add(removePatience); len(groups(t, killed)) > 0 && time.Now().Before(deadline); { // its last process may be dying yet
+		Sweep()
+	}
+	if left := groups(t, killed); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if limited && len(groups(t, lives)) == 0 {
+		t.Error("a group in use was swept")
+	}
+	release()
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("leave: %v", err)
+	}
+	Sweep()
 }
 
 func TestParseOOMKills(t *testing.T) {

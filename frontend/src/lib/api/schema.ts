@@ -1459,7 +1459,7 @@ export interface components {
       idle_swap: string;
       /** @description A changed machine is saved once idle for this long; 100ms to 1d, default 100ms */
       checkpoint_after_idle: string;
-      /** @description How often a machine that works is saved by itself: each (after each piece of work, and every two seconds where one instruction follows on another; default), at most once in a time from 1s to 1d, or manual (only when it leaves memory) */
+      /** @description How often a machine that works is saved by itself: each (after each piece of work, and every five seconds where one instruction follows on another; default), at most once in a time from 1s to 1d, or manual (only when it leaves memory) */
       checkpoint_every: string;
       /** @description Every automatic checkpoint is kept for this long; 0s to 3650d, default 1d; 0s: only a machine's latest is kept */
       keep_all_checkpoints: string;
@@ -1471,9 +1471,11 @@ export interface components {
       checkpoint_budget_mb: number;
       /** @description A machine stays in the bin for this long; 1h to 3650d, default 7d */
       bin_retention: string;
-      /** @description MiB of all machines; beyond it idle ones leave memory; default 0, no limit */
+      /** @description MiB of all machines; beyond it idle ones leave memory, and others wait until there is room; default 0, no limit */
       max_in_memory_mb: number;
-      /** @description MiB of the computer's memory to leave free, by moving idle machines out of it; default 512 */
+      /** @description Percent of the computer's memory to leave free: idle machines make room for others, which wait until there is some; default 15 */
+      min_free_memory_percent: number;
+      /** @description MiB of it to leave free in place of that percentage; 0 (default), or 64 and more */
       min_free_memory_mb: number;
       /**
        * @description Whether newer releases are looked for by themselves; default daily
@@ -1503,6 +1505,7 @@ export interface components {
       checkpoint_budget_mb?: number | null;
       bin_retention?: string | null;
       max_in_memory_mb?: number | null;
+      min_free_memory_percent?: number | null;
       min_free_memory_mb?: number | null;
       /** @enum {string|null} */
       update_check?: 'daily' | 'off' | null;
