@@ -167,7 +167,9 @@ func (w *pagesWriter) write(from int64, place memmap.FileRange) (uint64, error) 
 			giveUp(fmt.Sprintf("offset %d: %v", from+int64(done), err))
 		}
 		w.check(uint64(from)+done, part)
-		err = whole(part, func(rest []byte, at int64) (int, error) { return unix.Pwrite(int(w.to), rest, int64(place.Start+done)+at) })
+		err = whole(part, func(rest []byte, at int64) (int, error) {
+			return unix.Pwrite(int(w.to), rest, int64(place.Start+done)+at)
+		})
 		if err != nil {
 			return done, err
 		}
