@@ -147,7 +147,8 @@ it('tells the variables after each step, and does not wake a machine for them', 
   const row = (name: string) => variables.getByRole('listitem').filter({ hasText: name });
   const sales = 'import pandas as pd\nsales = pd.DataFrame({"a": [1, 2]})\nn = 0';
   let step = await tab.tells(1, sales, row('sales'));
-  // What a busy machine tells late, or of numbers but not of tables, is compared with other steps than the last one.
+  // A busy machine may tell late, or of numbers but not of tables. Then the list is not compared with
+  // the one before the last step.
   const same = row('sales').filter({ hasText: 'DataFrame (2, 1)', hasNotText: 'New or changed' });
   const changed = (n: number) => row(`${n}`).filter({ hasText: 'New or changed' });
   let n = 40;
