@@ -111,7 +111,8 @@ it('says what is broken, asks before it replaces another server, and puts earlie
 });
 
 it('quits Claude Desktop for a change and starts it again', async () => {
-  // A shell of its name; what it had in memory it writes back at its end, as the real one does. It ends when this test has ended.
+  // A shell of its name. At its end it writes back what it had in memory, as the real one does. It
+  // ends with this test.
   const program = join(daemon.user, 'claude-desktop');
   const pids = join(daemon.user, 'pids');
   copyFileSync('/bin/sh', program);

@@ -58,11 +58,11 @@ export class Daemon {
   }
 
   /**
-   * Has it run with no machines, makers and files, with no AI apps, and with the settings of a new one, whatever was done to it. What
-   * it knows of programs, updates and earlier settings of apps stays: see renew.
+   * Has it run with the default settings and without machines, makers, files and AI apps, whatever was
+   * done to it. What it knows of programs, updates and the apps' earlier settings stays: see renew.
    */
   async reset(): Promise<void> {
-    if (!this.process || this.process.exitCode !== null) await this.start();
+    if (!this.alive) await this.start();
     const settings = await this.call<Record<string, unknown>>('GET', '/api/settings');
     const defaults = Object.fromEntries(Object.keys(settings).map((key) => [key, null]));
     await this.call('PATCH', '/api/settings', defaults);
@@ -186,6 +186,10 @@ export class Daemon {
     return folder;
   }
 
+  private get alive(): boolean {
+    return this.process?.exitCode === null && this.process.signalCode === null;
+  }
+
   /** The file in which a daemon says where it is. */
   private get discovery(): string {
     return join(this.home, 'run/daemon.json');
@@ -200,7 +204,7 @@ export class Daemon {
   private async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const ending = this.process;
     this.process = null;
-    if (!ending || ending.exitCode !== null) return;
+    if (!ending || ending.exitCode !== null || ending.signalCode !== null) return;
     const ended = once(ending, 'exit');
     ending.kill(signal);
     await ended;

@@ -249,7 +249,8 @@ describe('numbers', () => {
     const tab = await open();
     const { page } = tab;
     await tab.newMachine();
-    // A thousand machines would need this computer's whole memory: the daemon's one is shown a thousand times.
+    // A thousand machines would need this computer's whole memory: the daemon's one is shown a
+    // thousand times.
     await page.route('**/api/machines?limit=1000', async (route) => {
       const response = await route.fetch();
       const { items } = (await response.json()) as { items: object[] };

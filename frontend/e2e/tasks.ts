@@ -10,8 +10,8 @@ interface TraceEvent {
 }
 
 /**
- * How long each task of the main thread of pages took while something was done, in milliseconds of processor time: what else the
- * computer does takes none of that.
+ * How long each task of the pages' main threads took while something was done, in milliseconds of
+ * processor time, which does not grow when the computer is busy with other things.
  */
 export async function tasksDuring(
   browser: Browser,

@@ -1,0 +1,257 @@
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import type { Tab } from './browser';
+import { Daemon } from './daemon';
+import { inTabs } from './tabs';
+
+const daemon = new Daemon();
+let tab: Tab;
+inTabs(daemon, (opened) => {
+  tab = opened;
+});
+
+it('goes back to a checkpoint; what is undone says so; a copy goes on by itself', async () => {
+  const { page } = tab;
+  await tab.newMachine();
+  await tab.runToEnd(1, 'x = 1');
+  await page.getByRole('button', { name: 'Save a checkpoint' }).click();
+  await page.getByLabel('What should it be called?').fill('x is one');
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  const mark = page.getByRole('group', { name: 'Checkpoint: x is one' });
+  await mark.waitFor();
+  await tab.runToEnd(2, 'x = 2');
+
+  await mark.getByRole('button', { name: 'Go back to here' }).click();
+  await page.getByText('What the step after it did is undone').waitFor();
+  await page.getByLabel('Name of the branch that you leave').fill('x is two');
+  await page.getByRole('button', { name: 'Go back', exact: true }).click();
+  await tab.step(2).getByText('Undone').waitFor();
+  await (await tab.runToEnd(3, 'x + 6')).getByText('7', { exact: true }).waitFor();
+  // What was left stays as a branch, as the dialog said.
+  const left = page.getByRole('group', { name: 'Branch: x is two' });
+  await left.getByRole('button', { name: 'Go back to it' }).waitFor();
+
+  await mark.getByRole('button', { name: 'New machine from here' }).click();
+  await page.getByLabel('Title').fill('A copy');
+  await page.getByRole('button', { name: 'Make it' }).click();
+  await page.getByRole('heading', { name: 'A copy' }).waitFor();
+  await page.getByText(/^Made from /).waitFor();
+  await tab.run('x + 8');
+  await page.locator('article').last().getByText('9', { exact: true }).waitFor();
+});
+
+it('finds a step that is hundreds back, and draws those near it alone', async () => {
+  const { page } = tab;
+  const machine = await daemon.machine({ title: 'Long story' });
+  const codes = ['word_of_old = 1', ...Array.from({ length: 350 }, (_, i) => `${i}`)];
+  for (const code of codes) await daemon.queue(machine, code);
+  await daemon.ended(machine, 350);
+  await page.getByRole('searchbox').fill('word_of_old');
+  await page
+    .getByRole('region', { name: 'In the history' })
+    .getByText('Long story · Step 1')
+    .click();
+  await tab.step(1).getByText('word_of_old').waitFor();
+  await page.getByRole('searchbox').fill('');
+  await expect.poll(() => page.locator('article').count()).toBeLessThan(100);
+  await page.getByRole('button', { name: 'Latest' }).click();
+  await tab.step(351).getByText('349', { exact: true }).first().waitFor();
+});
+
+it('can be clicked after a menu and a dialog have closed', async () => {
+  const { page } = tab;
+  await tab.newMachine();
+  const more = page.getByRole('button', { name: 'More for this machine', exact: true });
+  await more.click();
+  await page.getByRole('menu').waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('menu').waitFor({ state: 'detached' });
+  await tab.menu('Name and tags');
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Save a checkpoint' }).click();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await more.click();
+  await page.getByRole('menuitem', { name: 'Name and tags' }).waitFor();
+});
+
+it('sleeps and wakes with its variables', async () => {
+  const { page } = tab;
+  await tab.newMachine();
+  await tab.runToEnd(1, 'word = "remembered"');
+  await tab.menu('Put to sleep');
+  await page.locator('main header').getByText('Asleep').waitFor();
+  await (await tab.runToEnd(2, 'word')).getByText("'remembered'").waitFor();
+  await page.locator('main header').getByText('Ready').waitFor();
+});
+
+it('gets a title and tags, and is found by them', async () => {
+  const { page } = tab;
+  const name = await tab.newMachine();
+  await tab.menu('Name and tags');
+  await page.getByLabel('Title').fill('Über-Analyse');
+  await page.getByRole('textbox', { name: 'Tags' }).fill('kind=report\nbad');
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByText('“bad” is not a tag').waitFor();
+  await page.getByRole('textbox', { name: 'Tags' }).fill('kind=report');
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByRole('heading', { name: 'Über-Analyse' }).waitFor();
+  await page.locator('main header').getByText('kind=report').waitFor();
+  await page.getByRole('searchbox').fill('über report');
+  await expect.poll(() => tab.machines.count()).toBe(1);
+  await page.getByRole('searchbox').fill('nothing like it');
+  await page.getByText('Nothing matches').waitFor();
+  await page.getByRole('searchbox').fill(name);
+  await expect.poll(() => tab.machines.count()).toBe(1);
+});
+
+it('is called by what its first code says until somebody gives it a title', async () => {
+  const { page } = tab;
+  const name = await tab.newMachine();
+  const heading = (text: string) => page.getByRole('heading', { name: text, exact: true });
+  await tab.runToEnd(1, 'import math');
+  await heading(name).waitFor();
+  await tab.runToEnd(2, '\n# Area of the \u202efirst\u202c circle\nmath.pi * 3**2');
+  await heading('Area of the first circle').waitFor();
+  await page.locator('main header').getByText(name).waitFor();
+  await tab.machines.filter({ hasText: 'Area of the first circle' }).waitFor();
+  expect(daemon.cli('machine', 'list')).toMatch(new RegExp(`${name} .*Area of the first circle`));
+
+  await tab.menu('Name and tags');
+  const title = page.getByLabel('Title');
+  expect(await title.inputValue()).toBe('');
+  expect(await title.getAttribute('placeholder')).toBe('Area of the first circle');
+  await title.fill('Circles');
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await heading('Circles').waitFor();
+  await page.getByRole('searchbox').fill('area circles');
+  await expect.poll(() => tab.machines.count()).toBe(1);
+  await tab.menu('Name and tags');
+  await title.fill('');
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await heading('Area of the first circle').waitFor();
+});
+
+it('is made with what the person wants, found by what ran in it, exported and archived', async () => {
+  const { page } = tab;
+  await page.getByRole('button', { name: 'New machine with…' }).click();
+  await page.getByRole('menuitem', { name: 'New machine with…' }).click();
+  await page.getByLabel('Title').fill('Thesis');
+  await page.getByRole('textbox', { name: 'Tags' }).fill('kind=thesis');
+  await page.getByLabel('Memory limit').fill('many');
+  await page.getByRole('button', { name: 'Make it' }).click();
+  await page.getByText('a whole number of megabytes').waitFor();
+  await page.getByLabel('Memory limit').fill('512');
+  await page.getByRole('button', { name: 'Make it' }).click();
+  await page.getByRole('heading', { name: 'Thesis' }).waitFor();
+  await tab.runToEnd(1, 'unheard_of_word = 1');
+
+  await tab.newMachine();
+  await page.getByRole('searchbox').fill('unheard_of_word');
+  const hit = page.getByRole('region', { name: 'In the history' }).getByText('Thesis · Step 1');
+  await hit.click();
+  await page.getByRole('heading', { name: 'Thesis' }).waitFor();
+  await expect
+    .poll(() => tab.step(1).evaluate((step) => document.activeElement === step))
+    .toBe(true);
+  await page.getByRole('searchbox').fill('');
+
+  await page.getByRole('button', { name: 'More for this machine', exact: true }).click();
+  const [story] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('menuitem', { name: 'Export as a Jupyter notebook' }).click(),
+  ]);
+  expect(story.suggestedFilename()).toMatch(/\.ipynb$/);
+  expect(readFileSync(await story.path(), 'utf8')).toContain('unheard_of_word = 1');
+
+  await tab.menu('Archive');
+  await expect.poll(() => tab.machines.filter({ hasText: 'Thesis' }).count()).toBe(0);
+  await page.getByRole('searchbox').fill('thesis');
+  await tab.machines.filter({ hasText: 'Thesis' }).waitFor();
+  await page.getByRole('searchbox').fill('');
+  await expect.poll(() => tab.machines.filter({ hasText: 'Thesis' }).count()).toBe(0);
+  await page.getByRole('button', { name: 'Archived' }).click();
+  await expect.poll(() => tab.machines.count()).toBe(1);
+  await tab.menu('Back from the archive');
+  await page.getByRole('button', { name: 'All', exact: true }).click();
+  await tab.machines.filter({ hasText: 'Thesis' }).waitFor();
+});
+
+it('is in the group of who uses it, in a list that is grouped from then on', async () => {
+  const { page } = tab;
+  const headers = {
+    authorization: `Bearer ${daemon.cli('token').trim()}`,
+    'content-type': 'application/json',
+  };
+  for (const [name, client] of [
+    ['ours-1', 'Cursor/1'],
+    ['ours-2', 'window/1'],
+    ['ours-3', 'Claude Desktop/1'],
+    ['ours-4', 'Cursor/1'],
+  ]) {
+    const made = await fetch(`${daemon.url}/api/machines`, {
+      method: 'POST',
+      headers: { ...headers, 'x-forevervm-client': client ?? '' },
+      body: JSON.stringify({ name, title: name }),
+    });
+    expect(made.ok).toBe(true);
+  }
+  const list = page.getByRole('listbox', { name: 'Machines' });
+  const shown = () =>
+    list
+      .locator('.heading, .title')
+      .allTextContents()
+      .then((texts) => texts.map((text) => text.replace(/\s+/g, ' ').trim()));
+  await page.getByRole('searchbox').fill('ours-');
+  await expect.poll(shown).toEqual(['ours-4', 'ours-3', 'ours-2', 'ours-1']);
+  await page.getByRole('button', { name: 'Group by who uses them' }).click();
+  const groups = ['Y You 1', 'ours-2', 'C Claude Desktop 1', 'ours-3', 'C Cursor 2'];
+  await expect.poll(shown).toEqual([...groups, 'ours-4', 'ours-1']);
+
+  // Keys lead over the headings, and who listens hears whose machine it is.
+  await list.focus();
+  for (const [key, name, who] of [
+    ['Home', 'ours-2', 'You'],
+    ['ArrowDown', 'ours-3', 'Claude Desktop'],
+    ['End', 'ours-1', 'Cursor'],
+  ] as const) {
+    await page.keyboard.press(key);
+    const option = page.getByRole('option', {
+      name: new RegExp(`${name}.*${who}`),
+      selected: true,
+    });
+    await option.waitFor();
+    expect(await list.getAttribute('aria-activedescendant')).toBe(await option.getAttribute('id'));
+  }
+  expect(await page.getByRole('option', { selected: true }).getAttribute('aria-posinset')).toBe(
+    '4',
+  );
+
+  daemon.cli('exec', 'ours-3', '1');
+  const after = ['C Command line 1', 'ours-3', 'C Cursor 2', 'ours-4', 'ours-1'];
+  await expect.poll(shown).toEqual(['Y You 1', 'ours-2', ...after]);
+  await page.reload();
+  await page.getByRole('searchbox').fill('ours-');
+  await expect.poll(shown).toEqual(['Y You 1', 'ours-2', ...after]);
+  await page.getByRole('searchbox').fill('nothing like it');
+  await page.getByText('Nothing matches').waitFor();
+  await page.getByRole('searchbox').fill('ours-');
+  await page.getByRole('button', { name: 'Group by who uses them' }).click();
+  await expect.poll(shown).toEqual(['ours-3', 'ours-4', 'ours-2', 'ours-1']);
+});
+
+it('is deleted, brought back by Undo, and removed for good from the bin', async () => {
+  const { page } = tab;
+  const name = await tab.newMachine();
+  await tab.menu('Delete');
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await page.getByRole('heading', { name }).waitFor();
+  await tab.menu('Delete');
+  await page.getByRole('button', { name: 'Bin' }).click();
+  const row = page.getByRole('listitem').filter({ hasText: name });
+  await row.getByRole('button', { name: 'Delete for good' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete for good' }).click();
+  await expect.poll(() => row.count()).toBe(0);
+  expect(daemon.cli('machine', 'list')).not.toContain(name);
+});

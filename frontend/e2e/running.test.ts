@@ -1,0 +1,243 @@
+import { expect, it } from 'vitest';
+import type { Tab } from './browser';
+import { Daemon } from './daemon';
+import { inTabs } from './tabs';
+
+const daemon = new Daemon();
+let tab: Tab;
+inTabs(daemon, (opened) => {
+  tab = opened;
+});
+
+it('shows output while the code still runs', async () => {
+  const name = await tab.newMachine();
+  await tab.run(
+    'import os, time\nprint("part", 0, flush=True)\nwhile not os.path.exists("go"): time.sleep(0.01)\nprint("part", 1)\n"end"',
+  );
+  const step = tab.step(1);
+  await step.getByText('part 0').waitFor();
+  await step.getByText('Running', { exact: true }).waitFor();
+  expect(await step.getByText('part 1').count()).toBe(0);
+  await daemon.put(name, 'go', '');
+  await step.getByText("'end'").waitFor();
+  await step.getByText('part 1').waitFor();
+});
+
+it('shows what other programs run, and who they are, as it happens', async () => {
+  const name = await tab.newMachine();
+  daemon.cli('exec', name, 'print("from elsewhere")');
+  await tab.step(1).getByText('from elsewhere', { exact: true }).waitFor();
+  await tab.step(1).getByText('Command line').waitFor();
+});
+
+it('draws progress bars in place and colours in colour', async () => {
+  await tab.newMachine();
+  const step = await tab.runToEnd(
+    1,
+    'for i in range(101):\n    print(f"\\r{i}%", end="", flush=True)\nprint("\\n\\x1b[31mred\\x1b[0m")',
+  );
+  await expect
+    .poll(() => step.locator('.terminal .line').allTextContents())
+    .toEqual(['100%', 'red']);
+  const colour = await step
+    .getByText('red', { exact: true })
+    .evaluate((e) => getComputedStyle(e).color);
+  expect(colour).toBe('rgb(179, 38, 30)');
+});
+
+it('shows figures of Plotly, which answer to the mouse, and formulas', async () => {
+  await tab.newMachine();
+  const figure = await tab.runToEnd(
+    1,
+    'import plotly.express as px\npx.bar(x=["a", "b", "c"], y=[3, 1, 4], title="Three of them")',
+  );
+  const inside = figure.frameLocator('iframe');
+  await inside.getByText('Three of them').waitFor();
+  const bars = inside.locator('.bars .point');
+  expect(await bars.count()).toBe(3);
+  await bars.nth(2).hover({ force: true }); // a layer for dragging lies above
+  await inside.locator('.hoverlayer').getByText('y=4').waitFor();
+  await expect
+    .poll(async () => (await figure.locator('iframe').boundingBox())?.height)
+    .toBeGreaterThan(400);
+
+  const formula = await tab.runToEnd(
+    2,
+    'import sympy\nx = sympy.symbols("x")\nsympy.Integral(x**2, x)',
+  );
+  await formula.frameLocator('iframe').locator('math msup').waitFor();
+});
+
+it('draws of thirty figures only those near what is visible, and moves nothing for it', async () => {
+  const { page } = tab;
+  await tab.newMachine();
+  await page.evaluate(() => {
+    const seen = { most: 0, shifts: 0 };
+    new MutationObserver(() => {
+      seen.most = Math.max(seen.most, document.querySelectorAll('iframe').length);
+    }).observe(document.body, { childList: true, subtree: true });
+    const count = (entries: PerformanceEntryList): void => {
+      for (const { value } of entries as unknown as { value: number }[]) seen.shifts += value;
+    };
+    const shifts = new PerformanceObserver((list) => count(list.getEntries()));
+    shifts.observe({ type: 'layout-shift' });
+    const drawn = () => new Promise(requestAnimationFrame);
+    Object.assign(window, {
+      async look(): Promise<typeof seen> {
+        for (let frame = 0; frame < 2; frame += 1) await drawn();
+        count(shifts.takeRecords());
+        return seen;
+      },
+    });
+  });
+  /** With all that has been drawn so far. */
+  const seen = () =>
+    page.evaluate(() =>
+      (window as unknown as { look(): Promise<{ most: number; shifts: number }> }).look(),
+    );
+  await tab.runToEnd(
+    1,
+    'import plotly.express as px\nfor i in range(30):\n    px.bar(y=[i, 1, 2], title=f"Figure {i}").show()\n"end"',
+  );
+  const figures = tab.step(1).locator('.figure');
+  await expect.poll(() => figures.count()).toBe(30);
+  const drawn = (i: number) => figures.nth(i).frameLocator('iframe').getByText(`Figure ${i}`);
+  const top = async (i: number) => {
+    await figures.nth(i).evaluate((figure) => figure.scrollIntoView({ block: 'start' }));
+    await drawn(i).waitFor();
+    const { y = NaN, height = NaN } = (await figures.nth(i).boundingBox()) ?? {};
+    return [Math.round(y), Math.round(height)];
+  };
+  const places = [];
+  for (const i of [0, 29]) places.push(await top(i));
+  await expect.poll(() => page.locator('iframe').count()).toBeLessThanOrEqual(5);
+  expect(await figures.first().locator('iframe').count()).toBe(0);
+  await figures.first().getByText('drawn when it comes into view').waitFor({ state: 'attached' });
+
+  // From here on nothing may move but by scrolling.
+  const before = (await seen()).shifts;
+  const again = [];
+  for (const i of [0, 29]) again.push(await top(i));
+  expect(again).toEqual(places);
+  expect((await seen()).shifts).toBe(before);
+  expect((await seen()).most).toBeLessThanOrEqual(6);
+});
+
+it('does not draw a figure again by itself that held up the page', async () => {
+  const { page } = tab;
+  await tab.newMachine();
+  const kept = () => page.evaluate(() => localStorage.getItem('forevervm.drawing'));
+  await page.evaluate(() => {
+    const set = Storage.prototype.setItem.bind(localStorage);
+    localStorage.setItem('begun', '');
+    Storage.prototype.setItem = (key, value) => {
+      if (key === 'forevervm.drawing' && value !== '[]') set('begun', value);
+      set(key, value);
+    };
+  });
+  const step = await tab.runToEnd(1, 'import plotly.express as px\npx.bar(y=[3, 1, 4])');
+  const bars = step.frameLocator('iframe').locator('.bars .point');
+  await bars.first().waitFor();
+  await expect.poll(kept).toBe('[]');
+  // What a page leaves that was ended while it drew.
+  await page.evaluate(() =>
+    localStorage.setItem('forevervm.drawing', localStorage.getItem('begun') ?? ''),
+  );
+  await page.reload();
+  await step.getByText('may hold up the page').waitFor();
+  await step.getByRole('button', { name: 'Draw it all the same' }).click();
+  await bars.first().waitFor();
+  await expect.poll(kept).toBe('[]');
+});
+
+it('says that it does not show other interactive figures, and has their data', async () => {
+  await tab.newMachine();
+  const step = await tab.runToEnd(
+    1,
+    'from IPython.display import display\ndisplay({"application/vnd.vegalite.v5+json": {"mark": "bar"}}, raw=True)',
+  );
+  await step.getByText('Figures made with matplotlib and Plotly are.').waitFor();
+  expect(await step.locator('details[open]').count()).toBe(0);
+  await step.getByText('The data of the figure').click();
+  await step.getByText('mark').first().waitFor();
+});
+
+it('says what went wrong before it says where', async () => {
+  await tab.newMachine();
+  const step = await tab.runToEnd(1, 'def f(x):\n    return 1 / x\nf(0)');
+  await step.getByText('ZeroDivisionError: division by zero').first().waitFor();
+  await step.getByText('What Python says').waitFor();
+  await step.getByText('Failed').waitFor();
+});
+
+it('stops an endless loop; the machine and its variables go on', async () => {
+  await tab.newMachine();
+  await tab.runToEnd(1, 'kept = 41');
+  await tab.run('while True: pass');
+  await tab.step(2).getByText('Running', { exact: true }).waitFor();
+  // Bound to the step that is seen running: another may have begun when the click arrives.
+  await Promise.all([
+    tab.page.waitForRequest(/\/interrupt\?seq=1$/),
+    tab.page.getByRole('button', { name: 'Stop' }).click(),
+  ]);
+  await tab.step(2).getByText('Stopped').first().waitFor();
+  await (await tab.runToEnd(3, 'kept + 1')).getByText('42', { exact: true }).waitFor();
+});
+
+it('queues code and cancels what waits', async () => {
+  await tab.newMachine();
+  await tab.run('import time; time.sleep(600)');
+  await tab.step(1).getByText('Running', { exact: true }).waitFor();
+  await tab.run('print("never")');
+  await tab.step(2).getByText('Waiting its turn').waitFor();
+  await tab.step(2).getByRole('button', { name: 'Cancel' }).click();
+  await tab.step(2).getByText('Cancelled before it ran').first().waitFor();
+  await tab.page.getByRole('button', { name: 'Stop' }).click();
+  await tab.step(1).getByText('Stopped').first().waitFor();
+});
+
+it('does not put messages over what code is written in, or over Run', async () => {
+  const { page } = tab;
+  await tab.newMachine();
+  await page.getByRole('textbox', { name: 'Python code' }).fill('1\n'.repeat(8));
+  await page.evaluate(() => (location.hash = '#/machine/nobody-at-all-1'));
+  const message = page.getByRole('status').filter({ hasText: 'does not exist any more' });
+  await message.waitFor();
+  const shown = await message.boundingBox();
+  const box = await page.locator('.compose').boundingBox();
+  expect(shown && box && shown.y + shown.height).toBeLessThanOrEqual(box?.y ?? 0);
+});
+
+it('completes names from the live machine', async () => {
+  await tab.newMachine();
+  await tab.runToEnd(1, 'unmistakable_name = 1');
+  const editor = tab.page.getByRole('textbox', { name: 'Python code' });
+  for (let told = false; !told;) {
+    const answered = tab.page.waitForResponse(/\/complete$/);
+    await editor.fill('');
+    await editor.pressSequentially('unmist');
+    told = (await answered).ok(); // else the machine had no time to tell
+  }
+  await tab.page.getByRole('option', { name: 'unmistakable_name', exact: true }).waitFor();
+});
+
+it('keeps 100,000 lines out of the page and shows them when asked', async () => {
+  await tab.newMachine();
+  const step = await tab.runToEnd(1, 'for i in range(100_000): print("line", i)');
+  await step.getByText('line 99999', { exact: true }).waitFor();
+  expect(await step.locator('.line').count()).toBeLessThanOrEqual(80);
+  await step.getByRole('button', { name: 'Show everything' }).click();
+  const find = tab.page.getByRole('dialog').getByRole('searchbox', { name: 'Find' });
+  const log = tab.page.getByRole('log');
+  await tab.page.getByText('100,000 lines').waitFor();
+  expect(await log.locator('.row').count()).toBeLessThan(120);
+  await log.press('End');
+  await log.getByText('line 99999', { exact: true }).waitFor();
+  await log.evaluate((e) => (e.scrollTop = e.scrollHeight / 2));
+  await log.getByText('line 50000', { exact: true }).waitFor();
+  await find.fill('line 7777');
+  await log.getByText('line 7777', { exact: true }).waitFor();
+  await tab.page.getByText('1 of 11').waitFor();
+  await find.press('Shift+Enter');
+  await log.getByText('line 77779', { exact: true }).waitFor();
+});
