@@ -59,7 +59,7 @@ test: ## check, and real sandboxes, the page in a browser, the published Python 
 	build/allow-namespaces.sh
 	$(SUITE) test
 
-test-all: ## test, and Docker (as root), window, tray, keyrings, Wine. CI runs it.
+test-all: ## test, and Docker (as root), window, tray, Wine. CI runs it.
 	build/deps.sh test-all
 	$(MAKE) -j2 build $(TOOLS)/gotestsum
 	build/allow-namespaces.sh
@@ -88,16 +88,18 @@ lint-modules:
 
 lint-go: $(TOOLS)/golangci-lint $(PAGE)
 	@$(GOLANGCI) fmt --diff $(GO_SOURCES)
-	$(GOLANGCI) run . ./app/... ./backend/... ./build/dev ./build/suite ./frontend/...
+	$(GOLANGCI) run . ./app/... ./backend/... ./build/dev ./build/image/sums ./build/suite ./frontend/...
 	cd build/release && $(GOLANGCI) run ./...
 	cd build/tools && $(GOLANGCI) run ./...
 	cd build/runsc && $(GOLANGCI) run $$(go list -f '{{.Dir}}' ./... | grep -vE '$(IN_GVISOR)')
 
 # Whether it compiles for the systems that nothing runs on here.
-lint-systems: export GOFLAGS += -tags=real,system
+lint-systems: export GOFLAGS += -tags=real,system,soak
 lint-systems: $(TOOLS)/typecheck $(PAGE)
 	GOOS=windows $(WITHOUT_C) $(TOOLS)/typecheck ./app/... ./backend/...
 	GOOS=darwin $(WITHOUT_C) $(TOOLS)/typecheck ./backend/...
+	$(WITHOUT_C) go vet -tags=dev ./frontend
+	$(WITHOUT_C) go vet -tags=bindings .
 
 lint-shell: $(TOOLS)/shfmt $(PYTHON_TOOLS)
 	$(PYTHON)/shellcheck $(SHELL_FILES)

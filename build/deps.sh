@@ -40,6 +40,11 @@ util-linux: unshare, which stands in for root when the sandbox image is checked,
 '
 
 tier=${1:-}
+case $tier in '' | check | test | test-all | soak | bench | dist) ;; *)
+    echo "build/deps.sh: there is no '$tier'" >&2
+    exit 2
+    ;;
+esac
 wants() { [[ " $* " == *" $tier "* ]]; }
 
 if wants check test test-all soak; then
@@ -52,7 +57,9 @@ fi
 
 if wants test test-all soak; then
     packages+='
+dbus-daemon: the bus of the keyring, in tests
 fonts-dejavu-core: text in the browser and on the screen of tests
+gnome-keyring: tests of signing in
 iproute2: a neighbour of this computer, in tests of what machines reach
 openssl: signs the extension of Claude Desktop, in tests
 '
@@ -79,13 +86,11 @@ if wants test test-all soak bench; then
     fi
 fi
 
-if wants test-all soak; then
+if wants test-all; then
     packages+='
 adwaita-icon-theme: the panel of the tests of the desktop window
 binutils-mingw-w64-x86-64: makes a library that the Wine of Debian 12 lacks, for tests of the Windows build
-dbus-daemon: tests of the desktop window, and of the keyring
 docker.io: tests of machines in Docker, which start one of their own
-gnome-keyring: tests of signing in
 imagemagick: tests of the desktop window
 openbox: the window manager of the tests of the desktop window
 openssh-client: tests of machines in a Docker that is reached over ssh

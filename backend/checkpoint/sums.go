@@ -29,20 +29,26 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // stepSize is how much of a file is read at once, in bytes. It fits into a processor's cache.
 const stepSize = 256 << 10
 
-// sum reads the files in dir, writes the checksums of the memory beside them, and notes the digests of the others.
+// sum reads the files in dir, writes the checksums of the memory beside them, and notes the digests
+// of the others.
 func (m *Manifest) sum(ctx context.Context, dir string) error {
-	sums, err := pageSums(ctx, filepath.Join(dir, pagesName))
+	err := WriteSums(ctx, dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err == nil {
-		path := filepath.Join(dir, sumsName)
-		if err := errors.Join(remove(path), os.WriteFile(path, sums, 0o600)); err != nil {
-			return err
-		}
-	}
 	m.Sums, err = digests(dir)
 	return err
+}
+
+// WriteSums writes the checksums of the memory that was saved in dir: runsc restores none without
+// them. It fails with fs.ErrNotExist where no memory was saved.
+func WriteSums(ctx context.Context, dir string) error {
+	sums, err := pageSums(ctx, filepath.Join(dir, pagesName))
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, sumsName)
+	return errors.Join(remove(path), os.WriteFile(path, sums, 0o600))
 }
 
 // pageSums computes the checksums of a file's pages.

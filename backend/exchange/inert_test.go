@@ -35,7 +35,7 @@ func (w *world) git(dir string, args ...string) (string, error) {
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		w.Skip("there is no git here:", err)
+		w.Fatal("git is needed:", err)
 	}
 	return string(out), err
 }

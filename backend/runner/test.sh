@@ -9,6 +9,7 @@ runner=(/usr/bin/python3 -m forevervm_runner)
 template=$(mktemp -d "$PWD/build/cache/runner-template-XXXXXX")
 trap 'rm -rf "$template"' EXIT
 "$run" --save "$template" "${runner[@]}"
+CGO_ENABLED=0 go run ./build/image/sums "$template"
 export FOREVERVM_RUNNER_CMD="$run ${runner[*]}"
 export FOREVERVM_RUNNER_RESTORE="$run --from $template ${runner[*]}"
 build/cache/tools/python/bin/pytest -q -n "$(nproc)" -p no:cacheprovider "$@" backend/runner/tests

@@ -65,7 +65,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer watcher.Close() //nolint:errcheck // it only watches
+	defer watcher.Close()
 	d := daemon{
 		dirs: dirs, page: "http://" + listener.Addr().String(),
 		options: connect.Options{Home: folder, Name: "dev", Executable: executable},

@@ -14,7 +14,7 @@ func TestChangesOfSourcesAreSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer watcher.Close() //nolint:errcheck // it only watches
+	defer watcher.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	changes, ended := make(chan struct{}, 1), make(chan error, 1)
 	go func() { ended <- follow(ctx, watcher, changes) }()

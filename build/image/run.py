@@ -9,6 +9,7 @@ a file, the sandbox writes at offsets of its own.
 
 With --save the program is saved into a folder as soon as it has written something, and ends; with
 --from the same program goes on from there, any number of times. What it wrote at first is lost.
+In between, `go run ./build/image/sums FOLDER` has to write the checksums that runsc compares.
 """
 
 import argparse

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -36,7 +35,7 @@ func run(args []string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	root, err := checkout()
+	root, err := os.Getwd() // make starts it in the checkout's root
 	if err != nil {
 		return err
 	}
@@ -62,22 +61,4 @@ func run(args []string) error {
 		return errFailed
 	}
 	return nil
-}
-
-// checkout is the nearest folder above that has the module's go.mod.
-func checkout() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "wails.json")); err == nil {
-			return dir, nil
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			return "", fmt.Errorf("this is not a checkout: no wails.json above %s", dir)
-		}
-		dir = up
-	}
 }

@@ -12,18 +12,14 @@ type stage []step
 
 // plan makes the suites. Tests say by build tags where they belong:
 //
-//	none    no root, sandbox or browser             check
-//	real    built programs and gVisor               test
-//	system  Docker, a window, D-Bus or Wine         test-all
-//	soak    the Rust SDK, which takes minutes to compile   soak
-//	!race   minutes under the race detector,        check, without it
-//	        and one goroutine
-//
-// The programs that tests start were built without the race detector, so it is on where the code
-// under test runs in the test itself.
+//	none    no root, sandbox or browser                      check
+//	real    built programs, gVisor, a keyring                test
+//	system  Docker, a window, the system's bus, or Wine      test-all
+//	soak    the Rust SDK (minutes to compile)                soak
+//	!race   one goroutine; minutes with the race detector    check, without the detector
 type plan struct {
 	real, system, alone tests
-	// fresh runs all unit tests, in any order; else those are cached of which nothing changed.
+	// fresh runs all unit tests, shuffled. Otherwise Go's cache answers for unchanged packages.
 	fresh bool
 }
 
@@ -47,7 +43,8 @@ var suites = map[string]func(plan) []stage{
 	"soak":     plan.soak,
 }
 
-// raced are the folders of real tests that run the code under test themselves.
+// raced are the folders whose real tests keep the race detector on. Those that run sandboxes by the
+// hundred take too long with it; these run the same code.
 var raced = []string{"./backend/daemon", "./backend/sandbox"}
 
 // race keeps the detector off the compression library: it is not ours, and slow.
@@ -65,7 +62,7 @@ func (p plan) check() []stage {
 	return []stage{
 		{{name: "lint", args: []string{"make", "--no-print-directory", "lint"}}},
 		{page("page unit", "test")},
-		{goTests("unit", []string{"./app/...", "./backend/...", "./build/dev", "./build/suite", "./frontend"}, race, fresh)},
+		{goTests("unit", []string{"./app/...", "./backend/...", "./build/dev", "./build/suite"}, race, fresh)},
 		{goTests("alone", p.alone.packages, p.alone.run(), fresh)},
 	}
 }
@@ -96,7 +93,7 @@ func (p plan) testAll() []stage {
 	docker.args = append([]string{"nice", "-n", "5"}, docker.args...)
 	return append(p.testWith(docker),
 		stage{
-			goTests("system", p.system.not("./backend/engine/docker").packages, tags, once),
+			goTests("system", p.system.not("./backend/engine/docker").packages, tags, race, once),
 			page("window", "test:system"),
 		},
 	)
@@ -113,7 +110,7 @@ func (p plan) soak() []stage {
 		return stage{s}
 	}
 	return []stage{
-		with(long("rust", "./backend/e2e", "^TestRustSDK$"), "FOREVERVM_LONG=true"),
+		with(long("rust", "./backend/e2e", "^TestRustSDK$")),
 		with(long("network", "./backend/engine/native", "^TestConformance$/^Network$"), "FOREVERVM_LONG=true"),
 		with(long("kill", "./backend/e2e", "^TestKillNine"), "FOREVERVM_ROUNDS=100"),
 		with(long("stories", "./backend/machine", "^TestWhateverHappens", "-rapid.checks=1000")),
@@ -132,7 +129,7 @@ func page(name, script string) step {
 func goTests(name string, packages []string, flags ...[]string) step {
 	args := []string{
 		filepath.Join("build", "cache", "tools", "gotestsum"), "--format=pkgname", "--format-hide-empty-pkg",
-		"--hide-summary=skipped", "--rerun-fails=1", "--rerun-fails-max-failures=6", "--rerun-fails-abort-on-data-race",
+		"--hide-summary=skipped", "--rerun-fails=1", "--rerun-fails-run-root-test", "--rerun-fails-max-failures=6", "--rerun-fails-abort-on-data-race",
 		"--packages", join(packages), "--", "-timeout=20m",
 	}
 	s := step{name: name, args: append(args, slices.Concat(flags...)...), report: goReport}
@@ -150,7 +147,7 @@ func asRoot() []string {
 	return []string{"-exec", "sudo -n --preserve-env env PATH=" + os.Getenv("PATH") + ":/usr/sbin:/sbin"}
 }
 
-// backwards, as packages that take longest are late in the alphabet: nothing would run beside them.
+// backwards puts the slowest packages, which are late in the alphabet, first.
 func backwards(packages []string) []string {
 	packages = slices.Clone(packages)
 	slices.Reverse(packages)

@@ -32,7 +32,7 @@ type outcome struct {
 }
 
 // readGo reads test events (`go test -json`), in which a test that was tried again ends twice.
-// Parts of tests are left out: they run within their test.
+// Parts of tests are left out unless they are skipped: they run within their test.
 func readGo(path string) ([]outcome, error) {
 	type event struct {
 		Action, Package, Test, Output string
@@ -60,7 +60,7 @@ func readGo(path string) ([]outcome, error) {
 				continue
 			}
 			k.test = "(package)"
-		} else if strings.Contains(e.Test, "/") {
+		} else if strings.Contains(e.Test, "/") && e.Action != "skip" && e.Action != "output" {
 			continue
 		}
 		var now state

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -79,7 +80,9 @@ func (r *runner) step(ctx context.Context, s step) result {
 		cmd.Env = append(cmd.Env, fmt.Sprintf(s.report.variable, path))
 	}
 	cmd.Stdout, cmd.Stderr = prefix, prefix
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	// Ctrl-C reaches all that a step started, as in a terminal.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
 	cmd.WaitDelay = time.Minute
 	err := cmd.Run()
 	prefix.flush()
@@ -88,6 +91,9 @@ func (r *runner) step(ctx context.Context, s step) result {
 		var readErr error
 		if done.outcomes, readErr = s.report.read(path); readErr != nil && err == nil {
 			done.err = readErr
+		}
+		if done.err == nil && len(done.outcomes) == 0 {
+			done.err = errors.New("no test ran")
 		}
 	}
 	fmt.Fprintf(prefix, "%s after %s\n", verdict(done), seconds(done.took))

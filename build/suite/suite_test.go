@@ -76,6 +76,8 @@ func TestReadGo(t *testing.T) {
 {"Action":"output","Package":"github.com/forevervm/desktop/backend/a","Test":"TestSkipped","Output":"--- SKIP: TestSkipped (0.00s)\n"}
 {"Action":"skip","Package":"github.com/forevervm/desktop/backend/a","Test":"TestSkipped"}
 {"Action":"pass","Package":"github.com/forevervm/desktop/backend/a","Test":"TestParts/one"}
+{"Action":"output","Package":"github.com/forevervm/desktop/backend/a","Test":"TestParts/two","Output":"    a_test.go:9: nor this\n"}
+{"Action":"skip","Package":"github.com/forevervm/desktop/backend/a","Test":"TestParts/two"}
 {"Action":"pass","Package":"github.com/forevervm/desktop/backend/a","Test":"TestParts","Elapsed":0.5}
 {"Action":"fail","Package":"github.com/forevervm/desktop/backend/a","Test":"TestBroken"}
 {"Action":"pass","Package":"github.com/forevervm/desktop/backend/a","Test":"TestFlaky","Elapsed":1}
@@ -86,6 +88,7 @@ func TestReadGo(t *testing.T) {
 	want := []outcome{
 		{Name: "TestFlaky", File: "backend/a", Seconds: 3, State: flaky},
 		{Name: "TestSkipped", File: "backend/a", State: skipped, Reason: "a_test.go:3: not here"},
+		{Name: "TestParts/two", File: "backend/a", State: skipped, Reason: "a_test.go:9: nor this"},
 		{Name: "TestParts", File: "backend/a", Seconds: 0.5, State: passed},
 		{Name: "TestBroken", File: "backend/a", State: failed},
 		{Name: "(package)", File: "backend/c", Seconds: 1, State: failed},
@@ -145,12 +148,41 @@ func TestStages(t *testing.T) {
 	}
 }
 
+// An interrupt reaches what a step has started, and no later stage begins.
 func TestAnInterruptEndsTheRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	r := &runner{root: t.TempDir(), reports: t.TempDir(), out: &lines{to: &strings.Builder{}}}
-	cancel()
-	results := r.stages(ctx, []stage{{{name: "one", args: []string{"sleep", "600"}}}, {{name: "two", args: []string{"true"}}}})
+	ended := filepath.Join(t.TempDir(), "ended")
+	child := `trap 'echo >"` + ended + `"; exit 1' INT; echo ready; while :; do sleep 0.01; done`
+	r := &runner{root: t.TempDir(), reports: t.TempDir(), out: &lines{to: writer(func(text string) {
+		if strings.Contains(text, "| ready") {
+			cancel()
+		}
+	})}}
+	results := r.stages(ctx, []stage{
+		{{name: "one", args: []string{"sh", "-c", "sh -c '" + strings.ReplaceAll(child, "'", `'\''`) + "'; true"}}},
+		{{name: "two", args: []string{"true"}}},
+	})
 	if len(results) != 1 || results[0].err == nil {
 		t.Errorf("%+v", results)
 	}
+	if _, err := os.Stat(ended); err != nil {
+		t.Error("what the step started was not interrupted:", err)
+	}
+}
+
+// A step that should run tests and runs none has failed: its selection is of no use.
+func TestNoTestIsNoPass(t *testing.T) {
+	r := &runner{root: t.TempDir(), reports: t.TempDir(), out: &lines{to: &strings.Builder{}}}
+	none := step{name: "none", args: []string{"sh", "-c", `echo '[]' >"$FOREVERVM_TEST_REPORT"`}, report: pageReport}
+	if results := r.stages(t.Context(), []stage{{none}}); results[0].err == nil {
+		t.Error("it passes")
+	}
+}
+
+// writer is told of each piece of text.
+type writer func(text string)
+
+func (w writer) Write(text []byte) (int, error) {
+	w(string(text))
+	return len(text), nil
 }

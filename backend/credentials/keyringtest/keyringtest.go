@@ -62,7 +62,7 @@ func start(policy string) (_ *Keyring, err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("start a keyring (build/deps.sh test-all installs what is missing): %w\n%s", err, k.said.String()), k.Close())
+			err = errors.Join(fmt.Errorf("start a keyring (build/deps.sh test installs what is missing): %w\n%s", err, k.said.String()), k.Close())
 		}
 	}()
 	socket := filepath.Join(k.folder, "bus")
