@@ -52,36 +52,85 @@ func (n *notes) all() []string {
 	return all
 }
 
-// openRecords opens the database. Where it is damaged, or missing beside machines, it is made again of its last copy and
-// of what the machines' checkpoints say.
+// openRecords opens the database. Where it is damaged, or missing or empty beside machines, it is made
+// again of its last copy and of what the machines' checkpoints say.
 func (d *daemon) openRecords(ctx context.Context) (*store.Store, error) {
 	path := d.dirs.DatabaseFile()
-	missing, err := store.Missing(path)
+	s, wrong, err := d.openWhole(ctx, path)
+	if err != nil || wrong == "" {
+		return s, err
+	}
+	told, err := d.recover(ctx, wrong)
 	if err != nil {
-		return nil, fmt.Errorf("look at the database: %w", err)
-	}
-	var left map[machine.ID][]checkpoint.Manifest
-	if missing {
-		if left, err = d.leftMachines(); err != nil {
-			return nil, err
-		}
-	}
-	what := "was missing"
-	if !missing || len(left) == 0 {
-		s, err := store.Open(ctx, path)
-		if err == nil || !store.Damaged(err) {
-			return s, err
-		}
-		d.log.Error("the database is damaged", "err", err)
-		what = "was damaged"
-	}
-	told, err := d.recover(ctx, what)
-	if err != nil {
-		return nil, fmt.Errorf("the history in %s %s and cannot be made again; nothing of it was changed: %w", path, what, err)
+		return nil, fmt.Errorf("the history in %s %s and cannot be made again; nothing of it was changed: %w", path, wrong, err)
 	}
 	d.log.Error(told)
 	d.notes.add(told)
 	return store.Open(ctx, path)
+}
+
+// openWhole opens the database, or says what is wrong with it, as the end of a sentence.
+func (d *daemon) openWhole(ctx context.Context, path string) (s *store.Store, wrong string, err error) {
+	missing, err := store.Missing(path)
+	if err != nil {
+		return nil, "", fmt.Errorf("look at the database: %w", err)
+	}
+	if missing {
+		if had, err := d.hadMachines(path); err != nil || had {
+			return nil, "was missing", err
+		}
+	}
+	if s, err = store.Open(ctx, path); err == nil {
+		var empty bool
+		if empty, err = d.looksEmpty(ctx, s); err == nil && !empty {
+			return s, "", nil
+		}
+		if err = errors.Join(err, s.Close()); err == nil {
+			return nil, "was empty", nil
+		}
+	}
+	if !store.Damaged(err) {
+		return nil, "", err
+	}
+	d.log.Error("the database is damaged", "err", err)
+	return nil, "was damaged", nil
+}
+
+// looksEmpty reads what the daemon starts with: a damaged page shows only when it is read. It says
+// whether no machine is on record though some are on the disk, which are not on their way out.
+func (d *daemon) looksEmpty(ctx context.Context, s *store.Store) (bool, error) {
+	machines, err := s.Machines(ctx)
+	if err != nil {
+		return false, err
+	}
+	if _, err := s.Unfinished(ctx); err != nil {
+		return false, err
+	}
+	garbage, err := s.Garbage(ctx)
+	if err != nil || len(machines) > 0 {
+		return false, err
+	}
+	leaving := map[machine.ID]bool{}
+	for _, g := range garbage {
+		leaving[g.Machine] = true
+	}
+	left, err := d.leftMachines()
+	for id := range left {
+		if !leaving[id] {
+			return true, err
+		}
+	}
+	return false, err
+}
+
+// hadMachines says whether this is no new home: there are copies of a database, or saved machines.
+func (d *daemon) hadMachines(path string) (bool, error) {
+	copies, err := store.Backups(path)
+	if err != nil || len(copies) > 0 {
+		return err == nil, err
+	}
+	left, err := d.leftMachines()
+	return len(left) > 0, err
 }
 
 // recover makes the database again and says in sentences what came of it.

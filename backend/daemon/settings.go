@@ -20,6 +20,10 @@ import (
 
 // settings are the policies that the person may set: in the settings file, or with PATCH /api/settings, which changes the
 // file and holds at once.
+// leftToSystem is how many bytes of memory all machines together leave to the system, where it can
+// hold them to that. It is less than what settings say: the kernel ends those who go beyond.
+const leftToSystem = 512 << 20
+
 type settings struct {
 	dirs      home.Dirs
 	machines  *machine.Service
@@ -43,7 +47,7 @@ func (d *daemon) settings() *settings {
 // limit notes how much memory the machines may take together: what does not have to stay free.
 func (s *settings) limit(policies machine.Settings) {
 	total := totalMemory()
-	s.memoryMax.Store(max(0, total-policies.Floor(total)))
+	s.memoryMax.Store(max(0, total-leftToSystem))
 }
 
 // newMachines is where machines are made where nobody names an engine.

@@ -145,11 +145,11 @@ func (s *Service) enterMemory(ctx context.Context, w *entrant, patience time.Dur
 		return leave, nil
 	default:
 	}
-	if patience != 0 {
+	if patience != 0 && wanted() {
 		tell(true)
 		defer tell(false)
 	}
-	for begun := time.Now(); wanted(); s.admit() {
+	for begun := time.Now(); wanted(); {
 		if patience >= 0 && time.Since(begun) >= patience {
 			err = &Error{Kind: ErrUnavailable, Message: fmt.Sprintf("There is no room in memory for another machine: at least %d MB of the computer's are left free. Put machines to sleep or close other programs, and try again.", s.floor()>>20)}
 			break
@@ -158,6 +158,9 @@ func (s *Service) enterMemory(ctx context.Context, w *entrant, patience time.Dur
 		case <-w.pass:
 			return leave, nil
 		case <-time.After(lookForRoom):
+			if a.isFirst(w) {
+				s.admit()
+			}
 			continue
 		case <-ctx.Done():
 			err = ctx.Err()
@@ -203,9 +206,10 @@ func (s *Service) admit() {
 	slices.SortStableFunc(order, func(x, y *entrant) int {
 		return cmp.Compare(clients[x.client], clients[y.client])
 	})
+	lacking := false
 	for _, w := range order {
 		if limited && r.lacks(w.need) > 0 {
-			s.makeRoom()
+			lacking = true
 			continue
 		}
 		r.entering += w.need
@@ -215,6 +219,16 @@ func (s *Service) admit() {
 		a.waiting = slices.DeleteFunc(a.waiting, func(o *entrant) bool { return o == w })
 		close(w.pass)
 	}
+	if lacking {
+		s.makeRoom()
+	}
+}
+
+// isFirst says whether nobody waits longer: one who waits looks for room for all.
+func (a *admission) isFirst(w *entrant) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.waiting) > 0 && a.waiting[0] == w
 }
 
 // lacking is how many bytes too few there are for the one that waits and needs least; 0 or less for none.

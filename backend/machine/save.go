@@ -434,6 +434,9 @@ func (e *entry) checkpointHeld(ctx context.Context, x *session, begun held, kind
 	if err == nil {
 		touched := e.rec.Touched && x.version != begun.version // it may have been after the save
 		rec, err = e.record(ctx, info, kind, label, begun.mark, func(m *MachineRecord) { m.Touched = touched })
+		if err == nil {
+			x.need = min(x.need, rec.takes()) // what it has freed since it came in, others may take
+		}
 	}
 	if err != nil {
 		// Nobody knows of it, so nobody else would delete it.

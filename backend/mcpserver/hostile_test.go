@@ -18,7 +18,9 @@ import (
 // What there is to give is what the machines may take together: how much the computer has free depends on what else runs on it.
 func TestAHostileAppDoesNotTakeTheComputer(t *testing.T) {
 	const room = 1000 // MiB: a few machines
-	c := daemon(t)
+	home := connecttest.Home(t)
+	c := connecttest.Start(t, home).Client("test")
+	defer c.Close()
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -54,7 +56,7 @@ func TestAHostileAppDoesNotTakeTheComputer(t *testing.T) {
 		_, err := c.ChangeSettings(t.Context(), map[string]any{"max_in_memory_mb": nil})
 		must(err)
 	}()
-	a := start(t)
+	a := start(t, "FOREVERVM_HOME="+home)
 	a.initialize()
 	var repls []string
 	var refused string
@@ -97,7 +99,7 @@ func TestAHostileAppDoesNotTakeTheComputer(t *testing.T) {
 			t.Errorf("%s: %+v", repls[i], r)
 		}
 	}
-	if most > room/100+1 || taken > room || !told {
+	if most > room/100+1 || taken > room*11/10 || !told {
 		t.Errorf("%d machines were in memory at once and took %d MiB; that others wait is told: %v", most, taken, told)
 	}
 	// It is a computer that others use, too: a few milliseconds are nothing.

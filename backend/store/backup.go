@@ -69,7 +69,7 @@ func (s *Store) BackUp(ctx context.Context, now time.Time) error {
 		if err != nil && ctx.Err() != nil {
 			return err
 		}
-		if !gone && err == nil {
+		if !gone && (err == nil || !Damaged(err)) { // one that cannot be read now may be later
 			good = append(good, b)
 		}
 	}

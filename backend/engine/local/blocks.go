@@ -200,7 +200,7 @@ func (s *Store) SetAside(ctx context.Context, id machine.ID, name string) bool {
 		return false
 	}
 	changed := folder.Compare(ctx, name)
-	if !errors.Is(changed, checkpoint.ErrUnusable) {
+	if changed == nil || ctx.Err() != nil {
 		return false
 	}
 	log := s.cfg.Log.With("machine", id, "checkpoint", name)
