@@ -294,12 +294,14 @@ func (n *recovered) align(w machine.Writer, m machine.MachineRecord, recorded []
 	return nil
 }
 
-// add puts a machine on record of which there is only what it has saved.
+// add puts a machine on record that only its saved states tell of. It has no network until the person
+// says so: what it was allowed is not known.
 func (n *recovered) add(w machine.Writer, id machine.ID, there []checkpoint.Manifest, engine string) error {
 	n.added++
 	m := machine.MachineRecord{Machine: machine.Machine{
 		ID: id, Name: "recovered-" + string(id), Engine: engine, Image: "base", MemoryMB: machine.DefaultMemoryMB,
 		CreatedAt: time.Now().UTC(), LastActiveAt: time.Now().UTC(),
+		Network: machine.NetworkPolicy{Mode: machine.NetworkOff},
 	}}
 	base := newest(there)
 	if base == nil {
@@ -307,8 +309,9 @@ func (n *recovered) add(w machine.Writer, id machine.ID, there []checkpoint.Mani
 		m.Notice = "This machine was found on the disk, but none of its saved states can be read. A later version may read them."
 		return w.PutMachine(m)
 	}
+	m.MemoryMB = max(m.MemoryMB, 2*int(base.Whole>>20)) // so that what it holds fits again
 	m.CreatedAt, m.LastActiveAt = there[0].CreatedAt, base.CreatedAt
-	m.Notice = "This machine was found on the disk when the history was lost. Its Python is as it was last saved; its name, its settings and its history are gone."
+	m.Notice = "This machine was found on the disk when the history was lost. Its Python is as it was last saved; its name, its settings and its history are gone. It has no network until you allow it."
 	m.NextNotice = m.Notice
 	m.Base, m.Fallback = base.ID, base.ID
 	if err := w.PutMachine(m); err != nil {

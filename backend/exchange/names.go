@@ -60,6 +60,7 @@ var actors = []actor{
 	// direnv and mise run these when a shell enters the folder.
 	{".envrc", "shells run it", nil},
 	{"mise.toml", "shells run programs that it names", nil},
+	{"mise.local.toml", "shells run programs that it names", nil},
 	{".mise.toml", "shells run programs that it names", nil},
 	// AI apps read these when they work in a folder: hooks, MCP servers, and instructions.
 	{".claude", "AI apps run programs that it names", nil},
@@ -68,8 +69,13 @@ var actors = []actor{
 	{".gemini", "AI apps run programs that it names", nil},
 	{".mcp.json", "AI apps run programs that it names", nil},
 	{"agents.md", "AI apps follow it as your instructions", nil},
+	{"agents.override.md", "AI apps follow it as your instructions", nil},
 	{"claude.md", "AI apps follow it as your instructions", nil},
+	{"claude.local.md", "AI apps follow it as your instructions", nil},
 	{"gemini.md", "AI apps follow it as your instructions", nil},
+	{"opencode.json", "AI apps run programs that it names", nil},
+	{"opencode.jsonc", "AI apps run programs that it names", nil},
+	{"crush.json", "AI apps run programs that it names", nil},
 	// While Explorer shows a folder, it fetches the icons, pictures and lists that these name. That
 	// loads code (shell links: CVE-2010-2568) or sends a hash of the person's password to a server
 	// (themes: CVE-2024-21320, libraries: CVE-2025-24071).
