@@ -125,7 +125,7 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	defer d.close("the database", records.Close)
 	policies := d.settings()
-	engines, err := d.engines(policies.memoryMax.Load)
+	engines, err := d.engines()
 	if err != nil {
 		return err
 	}

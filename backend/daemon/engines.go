@@ -17,15 +17,18 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
+// leftToSystem is how many bytes of memory all machines together leave to the system, where it can
+// hold them to that. It is less than what settings say: the kernel ends those who go beyond.
+const leftToSystem = 512 << 20
+
 // engines are those of this computer. One that cannot work here is among them all the same: its Check says what is missing.
-// memoryMax is how many bytes of memory all machines may take together.
-func (d *daemon) engines(memoryMax func() int64) (map[string]machine.Engine, error) {
+func (d *daemon) engines() (map[string]machine.Engine, error) {
 	supervisor, runsc, images, err := d.parts()
 	if err != nil {
 		return nil, err
 	}
 	return map[string]machine.Engine{
-		native.Name: native.New(native.Config{Supervisor: supervisor, Runsc: runsc, Images: images, Data: d.dirs.Data, Log: d.log, Warn: d.notes.add, MemoryMax: memoryMax}),
+		native.Name: native.New(native.Config{Supervisor: supervisor, Runsc: runsc, Images: images, Data: d.dirs.Data, Log: d.log, Warn: d.notes.add, MemoryMax: max(0, totalMemory()-leftToSystem)}),
 		docker.Name: docker.New(docker.Config{
 			Supervisor: supervisor, Runsc: runsc, Images: images, Data: d.dirs.Data, Registry: os.Getenv("FOREVERVM_REGISTRY"), Log: d.log, Warn: d.notes.add,
 		}),

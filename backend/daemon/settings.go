@@ -20,16 +20,11 @@ import (
 
 // settings are the policies that the person may set: in the settings file, or with PATCH /api/settings, which changes the
 // file and holds at once.
-// leftToSystem is how many bytes of memory all machines together leave to the system, where it can
-// hold them to that. It is less than what settings say: the kernel ends those who go beyond.
-const leftToSystem = 512 << 20
-
 type settings struct {
 	dirs      home.Dirs
 	machines  *machine.Service
-	elsewhere atomic.Bool  // new machines are made by the hosted service
-	memoryMax atomic.Int64 // bytes that all machines may take together
-	mu        sync.Mutex   // held while the file is changed
+	elsewhere atomic.Bool // new machines are made by the hosted service
+	mu        sync.Mutex  // held while the file is changed
 }
 
 // settings reads where new machines are made; its machines are set when there are any.
@@ -39,15 +34,7 @@ func (d *daemon) settings() *settings {
 	if err == nil { // else policies has told of it
 		s.elsewhere.Store(isHosted(file[newMachines]))
 	}
-	policies, _ := policiesOf(file)
-	s.limit(policies)
 	return s
-}
-
-// limit notes how much memory the machines may take together: what does not have to stay free.
-func (s *settings) limit(policies machine.Settings) {
-	total := totalMemory()
-	s.memoryMax.Store(max(0, total-leftToSystem))
 }
 
 // newMachines is where machines are made where nobody names an engine.
@@ -124,7 +111,6 @@ func (s *settings) ChangeSettings(changes map[string]json.RawMessage) (api.Setti
 	}
 	policies, _ := policiesOf(file)
 	s.machines.SetSettings(policies)
-	s.limit(policies)
 	s.elsewhere.Store(isHosted(file[newMachines]))
 	return s.Settings(), nil
 }

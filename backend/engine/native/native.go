@@ -23,6 +23,7 @@ type Config struct {
 	Log        *slog.Logger
 	// Warn tells people, in a sentence, that saved state has changed on the disk; nil where nobody listens.
 	Warn func(sentence string)
-	// MemoryMax is how many bytes of memory all machines may take together, where the system can hold them to that; nil for no such limit.
-	MemoryMax func() int64
+	// MemoryMax is how many bytes of memory all machines may take together, where the system can hold
+	// them to that; 0 for no such limit.
+	MemoryMax int64
 }

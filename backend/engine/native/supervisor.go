@@ -26,8 +26,8 @@ type supervisor struct {
 
 // spawn starts a supervisor, which logs into the folder that it begins in. A spare reads its claim from claim.
 func (e *Engine) spawn(cfg sandbox.Config, claim ...*os.File) (*supervisor, error) {
-	if e.cfg.MemoryMax != nil {
-		cgroup.LimitAll(e.cfg.MemoryMax())
+	if e.cfg.MemoryMax > 0 {
+		cgroup.LimitAll(e.cfg.MemoryMax)
 	}
 	stderr, err := os.OpenFile(filepath.Join(cfg.Folder(), logName), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
