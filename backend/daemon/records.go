@@ -52,28 +52,39 @@ func (n *notes) all() []string {
 	return all
 }
 
-// openRecords opens the database. Where it is damaged, or missing beside machines, it is made again of its last copy and
-// of what the machines' checkpoints say.
+// openRecords opens the database. Where it is damaged, or missing or empty beside machines or copies
+// of it, it is made again of its last copy and of what the machines' checkpoints say.
 func (d *daemon) openRecords(ctx context.Context) (*store.Store, error) {
 	path := d.dirs.DatabaseFile()
 	missing, err := store.Missing(path)
 	if err != nil {
 		return nil, fmt.Errorf("look at the database: %w", err)
 	}
-	var left map[machine.ID][]checkpoint.Manifest
+	first := false // start of all
 	if missing {
-		if left, err = d.leftMachines(); err != nil {
+		if first, err = d.first(); err != nil {
 			return nil, err
 		}
 	}
 	what := "was missing"
-	if !missing || len(left) == 0 {
+	if !missing || first {
 		s, err := store.Open(ctx, path)
-		if err == nil || !store.Damaged(err) {
-			return s, err
+		forgot := false
+		if err == nil {
+			if forgot, err = d.forgot(ctx, s); err == nil && !forgot {
+				return s, nil
+			}
+			err = errors.Join(err, s.Close())
 		}
-		d.log.Error("the database is damaged", "err", err)
-		what = "was damaged"
+		switch {
+		case forgot && err == nil:
+			what = "was empty"
+		case store.Damaged(err):
+			d.log.Error("the database is damaged", "err", err)
+			what = "was damaged"
+		default:
+			return nil, err
+		}
 	}
 	told, err := d.recover(ctx, what)
 	if err != nil {
@@ -117,6 +128,33 @@ func (d *daemon) recover(ctx context.Context, what string) (string, error) {
 		told += "The old file lies in " + aside + "."
 	}
 	return strings.TrimSpace(told), nil
+}
+
+// first says whether there is neither a machine's folder nor a copy of the database.
+func (d *daemon) first() (bool, error) {
+	copies, err := store.Backups(d.dirs.DatabaseFile())
+	if err != nil {
+		return false, fmt.Errorf("look for copies of the database: %w", err)
+	}
+	left, err := d.leftMachines()
+	return len(copies)+len(left) == 0, err
+}
+
+// forgot says whether a database knows no machine, and there is one that nobody deleted.
+func (d *daemon) forgot(ctx context.Context, s *store.Store) (bool, error) {
+	known, err := s.Machines(ctx)
+	if err != nil || len(known) > 0 {
+		return false, err
+	}
+	garbage, err := s.Garbage(ctx)
+	if err != nil {
+		return false, err
+	}
+	left, err := d.leftMachines()
+	for _, g := range garbage {
+		delete(left, g.Machine)
+	}
+	return len(left) > 0, err
 }
 
 // leftMachines are the machines that have a folder, with their checkpoints, oldest first.

@@ -1,11 +1,18 @@
 package daemon
 
 import (
+	"errors"
+	"log/slog"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/forevervm/desktop/backend/checkpoint"
+	"github.com/forevervm/desktop/backend/engine/local"
+	"github.com/forevervm/desktop/backend/home"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/store"
 )
@@ -89,5 +96,104 @@ func TestOldRecordsAreBroughtInLine(t *testing.T) {
 	}
 	if in, err := s.Instruction(t.Context(), "ahead", 1); err != nil || !in.RolledBack {
 		t.Errorf("what is not in the saved state: %+v, %v", in, err)
+	}
+}
+
+// bareDaemon has a data folder, and nothing runs.
+func bareDaemon(t *testing.T) *daemon {
+	t.Helper()
+	folder := t.TempDir()
+	return &daemon{dirs: home.Dirs{Config: folder, Data: folder, Run: folder}, log: slog.New(slog.DiscardHandler)}
+}
+
+// putMachines puts machines on record, and closes the database.
+func putMachines(t *testing.T, s *store.Store, ids ...machine.ID) {
+	t.Helper()
+	err := s.WriteSync(t.Context(), func(w machine.Writer) error {
+		for _, id := range ids {
+			m := machine.MachineRecord{Machine: machine.Machine{ID: id, Name: "name-" + string(id), Tags: map[string]string{"t": strings.Repeat("long", 200)}}}
+			if err := w.PutMachine(m); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// putSaved makes a machine's folder with a checkpoint.
+func putSaved(t *testing.T, d *daemon, id machine.ID) {
+	t.Helper()
+	p, err := local.Checkpoints(filepath.Join(d.dirs.Data, "machines", string(id))).Begin("00000001-0123456789abcdef")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Commit(checkpoint.Manifest{LastSeq: 2, Life: "l"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// names are those of the machines on record after a start.
+func (d *daemon) names(t *testing.T) (names []string) {
+	t.Helper()
+	s, err := d.openRecords(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	all, err := s.Machines(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+func openedRecords(t *testing.T, d *daemon) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), d.dirs.DatabaseFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// A copy counts where the database is missing, though no machine has saved anything.
+func TestMissingRecordsComeFromTheCopy(t *testing.T) {
+	d := bareDaemon(t)
+	putMachines(t, openedRecords(t, d), "abcdefgh")
+	s := openedRecords(t, d)
+	if err := errors.Join(s.BackUp(t.Context(), time.Now()), s.Close(), os.Remove(d.dirs.DatabaseFile())); err != nil {
+		t.Fatal(err)
+	}
+	if names := d.names(t); !slices.Equal(names, []string{"name-abcdefgh"}) || len(d.notes.all()) != 1 {
+		t.Errorf("there are %q, people are told %q", names, d.notes.all())
+	}
+}
+
+// A database that knows no machine is not believed where there is one that nobody deleted.
+func TestEmptyRecordsBesideMachines(t *testing.T) {
+	for _, deleted := range []bool{false, true} {
+		d := bareDaemon(t)
+		putSaved(t, d, "abcdefgh")
+		s := openedRecords(t, d)
+		if deleted {
+			if err := s.WriteSync(t.Context(), func(w machine.Writer) error {
+				return w.AddGarbage(machine.Garbage{Engine: "native", Machine: "abcdefgh"})
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if names := d.names(t); (len(names) == 0) != deleted || (len(d.notes.all()) == 0) != deleted {
+			t.Errorf("deleted %t: there are %q, people are told %q", deleted, names, d.notes.all())
+		}
 	}
 }

@@ -57,7 +57,8 @@ func Backups(path string) ([]Backup, error) {
 
 // BackUp copies the database where the last copy is a day old, and removes copies that are too many or hold machines that
 // are gone for good. Others read and write meanwhile. Where the database is damaged, it fails with what Damaged tells,
-// and the copies stay.
+// and the copies stay. One without machines is not copied: its copies would take the place of those
+// of a history that was lost.
 func (s *Store) BackUp(ctx context.Context, now time.Time) error {
 	all, err := Backups(s.path)
 	if err != nil {
@@ -73,7 +74,11 @@ func (s *Store) BackUp(ctx context.Context, now time.Time) error {
 			good = append(good, b)
 		}
 	}
-	if len(good) == 0 || now.Sub(good[0].Made) >= backupEvery || good[0].Made.After(now) {
+	var machines int
+	if err := s.row(ctx, "SELECT count(*) FROM machines").Scan(&machines); err != nil {
+		return err
+	}
+	if machines > 0 && (len(good) == 0 || now.Sub(good[0].Made) >= backupEvery || good[0].Made.After(now)) {
 		if err := s.copyTo(ctx, now); err != nil {
 			return err
 		}
@@ -87,13 +92,24 @@ func (s *Store) BackUp(ctx context.Context, now time.Time) error {
 	return err
 }
 
-// holdsMore says whether a copy holds a machine that is not on record any more.
+// numbered is how many instructions a database has ever had.
+const numbered = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'instructions'), 0)"
+
+// holdsMore says whether a copy holds a machine that was deleted. A copy that has had more
+// instructions than the database is of another one, which was lost: nothing of it was deleted.
 func (s *Store) holdsMore(ctx context.Context, path string) (bool, error) {
 	db, err := sql.Open("sqlite", readOnly(path))
 	if err != nil {
 		return false, err
 	}
 	defer db.Close()
+	var had, has int64
+	if err := db.QueryRowContext(ctx, numbered).Scan(&had); err != nil {
+		return false, err
+	}
+	if err := s.row(ctx, numbered).Scan(&has); err != nil || had > has {
+		return false, err
+	}
 	rows, err := db.QueryContext(ctx, "SELECT id FROM machines")
 	if err != nil {
 		return false, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,6 +103,36 @@ func TestDamagedIsNotCopied(t *testing.T) {
 	}
 	if got := copies(t, path); len(got) != 1 {
 		t.Errorf("there are %v", got)
+	}
+}
+
+// An empty database, as it comes to be when a history is lost, takes the place of no copy.
+func TestCopiesOutliveAnEmptyDatabase(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "db")
+	s := withMachines(t, path, "a")
+	now := time.Now()
+	if err := s.WriteSync(t.Context(), func(w machine.Writer) error {
+		return w.AddInstruction(machine.InstructionRecord{Instruction: machine.Instruction{Machine: "a", Status: machine.StatusOK, QueuedAt: now}})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.BackUp(t.Context(), now), s.Close(), removeAll(path)); err != nil {
+		t.Fatal(err)
+	}
+	before := copies(t, path)
+	for _, ids := range [][]machine.ID{nil, {"b"}} {
+		s := withMachines(t, path, ids...)
+		for day := range 2 {
+			if err := s.BackUp(t.Context(), now.Add(time.Duration(day*25)*time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if after := copies(t, path); len(before) != 1 || !slices.Contains(after, before[0]) {
+			t.Errorf("with %v, of %v there are %v", ids, before, after)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
