@@ -140,21 +140,46 @@ func (d *daemon) first() (bool, error) {
 	return len(copies)+len(left) == 0, err
 }
 
-// forgot says whether a database knows no machine, and there is one that nobody deleted.
+// forgot reads what the machines are made of, which fails where that is damaged. It says whether the
+// database knows no machine, and there is one that nobody deleted.
 func (d *daemon) forgot(ctx context.Context, s *store.Store) (bool, error) {
-	known, err := s.Machines(ctx)
-	if err != nil || len(known) > 0 {
-		return false, err
-	}
-	garbage, err := s.Garbage(ctx)
-	if err != nil {
+	r, err := readRecords(ctx, s)
+	if err != nil || len(r.machines) > 0 {
 		return false, err
 	}
 	left, err := d.leftMachines()
-	for _, g := range garbage {
+	for _, g := range r.garbage {
 		delete(left, g.Machine)
 	}
 	return len(left) > 0, err
+}
+
+// records are what machines are made of.
+type records struct {
+	machines    []machine.MachineRecord
+	unfinished  []machine.InstructionRecord
+	garbage     []machine.Garbage
+	checkpoints map[machine.ID][]machine.CheckpointRecord
+}
+
+func readRecords(ctx context.Context, s *store.Store) (r records, err error) {
+	if r.machines, err = s.Machines(ctx); err != nil {
+		return r, fmt.Errorf("read the machines: %w", err)
+	}
+	if r.unfinished, err = s.Unfinished(ctx); err != nil {
+		return r, fmt.Errorf("read the instructions: %w", err)
+	}
+	if r.garbage, err = s.Garbage(ctx); err != nil {
+		return r, fmt.Errorf("read what is to be deleted: %w", err)
+	}
+	r.checkpoints = map[machine.ID][]machine.CheckpointRecord{}
+	for i := range r.machines {
+		id := r.machines[i].ID
+		if r.checkpoints[id], err = s.Checkpoints(ctx, id); err != nil {
+			return r, fmt.Errorf("read the checkpoints: %w", err)
+		}
+	}
+	return r, nil
 }
 
 // leftMachines are the machines that have a folder, with their checkpoints, oldest first.
@@ -187,31 +212,17 @@ type recovered struct{ added, moved, unusable int }
 // recoverMachines brings records that may be old, or empty, in line with the checkpoints that there are. Every machine is
 // then swapped, and nothing waits to run: what waited then may have run since.
 func recoverMachines(ctx context.Context, s *store.Store, left map[machine.ID][]checkpoint.Manifest, engine string) (n recovered, err error) {
-	known, err := s.Machines(ctx)
+	known, err := readRecords(ctx, s)
 	if err != nil {
 		return n, err
-	}
-	unfinished, err := s.Unfinished(ctx)
-	if err != nil {
-		return n, err
-	}
-	garbage, err := s.Garbage(ctx)
-	if err != nil {
-		return n, err
-	}
-	checkpoints := map[machine.ID][]machine.CheckpointRecord{}
-	for _, m := range known {
-		if checkpoints[m.ID], err = s.Checkpoints(ctx, m.ID); err != nil {
-			return n, err
-		}
 	}
 	err = s.WriteSync(ctx, func(w machine.Writer) error {
-		for _, g := range garbage { // it may be what a machine is made of now
+		for _, g := range known.garbage { // it may be what a machine is made of now
 			if err := w.RemoveGarbage(g); err != nil {
 				return err
 			}
 		}
-		for _, in := range unfinished {
+		for _, in := range known.unfinished {
 			now := time.Now().UTC()
 			in.Status, in.EndedAt, in.ResumedAt = machine.StatusError, &now, nil
 			in.ErrorName = "MachineStopped"
@@ -220,8 +231,8 @@ func recoverMachines(ctx context.Context, s *store.Store, left map[machine.ID][]
 				return err
 			}
 		}
-		for _, m := range known {
-			if err := n.align(w, m, checkpoints[m.ID], left[m.ID]); err != nil {
+		for _, m := range known.machines {
+			if err := n.align(w, m, known.checkpoints[m.ID], left[m.ID]); err != nil {
 				return err
 			}
 			delete(left, m.ID)

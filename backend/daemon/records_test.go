@@ -197,3 +197,30 @@ func TestEmptyRecordsBesideMachines(t *testing.T) {
 		}
 	}
 }
+
+// A damaged page is found at the start, not when the machines are read.
+func TestDamagedPageOfRecords(t *testing.T) {
+	d := bareDaemon(t)
+	ids := []machine.ID{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"}
+	putMachines(t, openedRecords(t, d), ids...)
+	s := openedRecords(t, d)
+	if err := errors.Join(s.BackUp(t.Context(), time.Now()), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	path := d.dirs.DatabaseFile()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const page = 4096
+	at := strings.Index(string(b), "longlong") / page * page
+	for i := at; i < at+page; i++ {
+		b[i] ^= 0x55
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if names := d.names(t); len(names) != len(ids) || len(d.notes.all()) != 1 {
+		t.Errorf("there are %q, people are told %q", names, d.notes.all())
+	}
+}
