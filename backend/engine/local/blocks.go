@@ -200,8 +200,8 @@ func (s *Store) SetAside(ctx context.Context, id machine.ID, name string) bool {
 		return false
 	}
 	changed := folder.Compare(ctx, name)
-	if !errors.Is(changed, checkpoint.ErrUnusable) {
-		return false
+	if changed == nil || ctx.Err() != nil {
+		return false // an error of reading is reason enough: the files go only where the blocks are good
 	}
 	log := s.cfg.Log.With("machine", id, "checkpoint", name)
 	log.Error("the files of a checkpoint are damaged: the disk may be failing", "error", changed)
