@@ -103,7 +103,7 @@ func (d *daemon) recover(ctx context.Context, what string) (string, error) {
 	}
 	var changed recovered
 	from, aside, err := store.Recover(ctx, d.dirs.DatabaseFile(), func(s *store.Store) (err error) {
-		changed, err = recoverMachines(ctx, s, left, ofSystem())
+		changed, err = recoverMachines(ctx, s, left, d.keeps, ofSystem())
 		return err
 	})
 	if err != nil {
@@ -206,18 +206,32 @@ func (d *daemon) leftMachines() (map[machine.ID][]checkpoint.Manifest, error) {
 	return left, nil
 }
 
+// keeps says whether a checkpoint has files or blocks, if only such as cannot be read just now.
+func (d *daemon) keeps(id machine.ID, name string) bool {
+	folder := local.Checkpoints(filepath.Join(d.dirs.Data, "machines", string(id)))
+	for _, path := range []string{folder.Path(name), folder.Recipe(name)} {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+	}
+	return false
+}
+
 // recovered is how many machines have become what.
 type recovered struct{ added, moved, unusable int }
 
 // recoverMachines brings records that may be old, or empty, in line with the checkpoints that there are. Every machine is
-// then swapped, and nothing waits to run: what waited then may have run since.
-func recoverMachines(ctx context.Context, s *store.Store, left map[machine.ID][]checkpoint.Manifest, engine string) (n recovered, err error) {
+// then swapped, and nothing waits to run: what waited then may have run since. A checkpoint that is
+// not among what is left stays on record where keeps says so.
+func recoverMachines(ctx context.Context, s *store.Store, left map[machine.ID][]checkpoint.Manifest, keeps func(machine.ID, string) bool, engine string) (n recovered, err error) {
 	known, err := readRecords(ctx, s)
 	if err != nil {
 		return n, err
 	}
 	err = s.WriteSync(ctx, func(w machine.Writer) error {
+		deleted := map[machine.ID]bool{}
 		for _, g := range known.garbage { // it may be what a machine is made of now
+			deleted[g.Machine] = deleted[g.Machine] || g.Checkpoint == ""
 			if err := w.RemoveGarbage(g); err != nil {
 				return err
 			}
@@ -232,13 +246,13 @@ func recoverMachines(ctx context.Context, s *store.Store, left map[machine.ID][]
 			}
 		}
 		for _, m := range known.machines {
-			if err := n.align(w, m, known.checkpoints[m.ID], left[m.ID]); err != nil {
+			if err := n.align(w, m, known.checkpoints[m.ID], left[m.ID], keeps); err != nil {
 				return err
 			}
 			delete(left, m.ID)
 		}
 		for id, list := range left {
-			if err := n.add(w, id, list, engine); err != nil {
+			if err := n.add(w, id, list, engine, deleted[id]); err != nil {
 				return err
 			}
 		}
@@ -248,25 +262,25 @@ func recoverMachines(ctx context.Context, s *store.Store, left map[machine.ID][]
 }
 
 // align brings a machine's record in line with the checkpoints that it has.
-func (n *recovered) align(w machine.Writer, m machine.MachineRecord, recorded []machine.CheckpointRecord, there []checkpoint.Manifest) error {
+func (n *recovered) align(w machine.Writer, m machine.MachineRecord, recorded []machine.CheckpointRecord, there []checkpoint.Manifest, keeps func(machine.ID, string) bool) error {
 	on := map[string]machine.CheckpointRecord{}
 	for _, c := range recorded {
 		on[c.ID] = c
-		if !slices.ContainsFunc(there, func(m checkpoint.Manifest) bool { return m.ID == c.ID }) {
+		if !slices.ContainsFunc(there, func(m checkpoint.Manifest) bool { return m.ID == c.ID }) && !keeps(m.ID, c.ID) {
 			if err := w.RemoveCheckpoint(c.ID); err != nil {
 				return err
 			}
 		}
 	}
+	base := newest(there)
 	for i := range there {
-		if _, ok := on[there[i].ID]; !ok {
+		if _, ok := on[there[i].ID]; !ok && counts(&there[i], base) {
 			if err := w.PutCheckpoint(found(m.ID, &there[i])); err != nil {
 				return err
 			}
 		}
 	}
 	m.Live, m.Touched, m.Undo = false, false, ""
-	base := newest(there)
 	switch {
 	case base == nil && m.Base == "": // it was never saved
 		return w.PutMachine(m)
@@ -294,13 +308,20 @@ func (n *recovered) align(w machine.Writer, m machine.MachineRecord, recorded []
 	return nil
 }
 
-// add puts a machine on record of which there is only what it has saved.
-func (n *recovered) add(w machine.Writer, id machine.ID, there []checkpoint.Manifest, engine string) error {
+// add puts a machine on record of which there is only what it has saved. It goes to the bin where an
+// old copy says that it was to be deleted. It may have been made of something imported, or of a
+// machine without network, so it has none.
+func (n *recovered) add(w machine.Writer, id machine.ID, there []checkpoint.Manifest, engine string, deleted bool) error {
 	n.added++
 	m := machine.MachineRecord{Machine: machine.Machine{
 		ID: id, Name: "recovered-" + string(id), Engine: engine, Image: "base", MemoryMB: machine.DefaultMemoryMB,
 		CreatedAt: time.Now().UTC(), LastActiveAt: time.Now().UTC(),
+		Network: machine.NetworkPolicy{Mode: machine.NetworkOff},
 	}}
+	if deleted {
+		now := time.Now().UTC()
+		m.DeletedAt = &now
+	}
 	base := newest(there)
 	if base == nil {
 		n.unusable++
@@ -308,13 +329,17 @@ func (n *recovered) add(w machine.Writer, id machine.ID, there []checkpoint.Mani
 		return w.PutMachine(m)
 	}
 	m.CreatedAt, m.LastActiveAt = there[0].CreatedAt, base.CreatedAt
-	m.Notice = "This machine was found on the disk when the history was lost. Its Python is as it was last saved; its name, its settings and its history are gone."
+	m.MemoryMB = max(m.MemoryMB, int(2*base.Whole>>20))
+	m.Notice = "This machine was found on the disk when the history was lost. Its Python is as it was last saved; its name, its settings and its history are gone. Its network is off until you allow it."
 	m.NextNotice = m.Notice
 	m.Base, m.Fallback = base.ID, base.ID
 	if err := w.PutMachine(m); err != nil {
 		return err
 	}
 	for i := range there {
+		if !counts(&there[i], base) {
+			continue
+		}
 		if err := w.PutCheckpoint(found(id, &there[i])); err != nil {
 			return err
 		}
@@ -337,6 +362,10 @@ func newest(list []checkpoint.Manifest) *checkpoint.Manifest {
 	}
 	return &list[len(list)-1]
 }
+
+// counts says whether a machine can return to a checkpoint that is not on record: in another than the
+// base ran an instruction that is not on record either.
+func counts(m, base *checkpoint.Manifest) bool { return m.RunningSeq == nil || m.ID == base.ID }
 
 // found is the record of a checkpoint that only its manifest tells of. Somebody may have made it by hand, so it is kept.
 func found(id machine.ID, m *checkpoint.Manifest) machine.CheckpointRecord {

@@ -52,19 +52,25 @@ func TestOldRecordsAreBroughtInLine(t *testing.T) {
 		if err := w.PutCheckpoint(machine.CheckpointRecord{Checkpoint: machine.Checkpoint{ID: "00000001-ahead", Machine: "ahead", Kind: machine.CheckpointAuto, CreatedAt: now}}); err != nil {
 			return err
 		}
-		return w.AddGarbage(machine.Garbage{Engine: "native", Machine: "behind"})
+		for _, id := range []string{"00000000-ahead", "00000000-lost"} { // of which one cannot be read just now
+			if err := w.PutCheckpoint(machine.CheckpointRecord{Checkpoint: machine.Checkpoint{ID: id, Machine: "ahead", Kind: machine.CheckpointManual, CreatedAt: now}}); err != nil {
+				return err
+			}
+		}
+		return errors.Join(w.AddGarbage(machine.Garbage{Engine: "native", Machine: "behind"}), w.AddGarbage(machine.Garbage{Engine: "native", Machine: "deleted"}))
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	running := 7
 	n, err := recoverMachines(t.Context(), s, map[machine.ID][]checkpoint.Manifest{
-		"behind": {{ID: "00000002-behind", CreatedAt: now, LastSeq: 5}, {ID: "00000003-behind", CreatedAt: now, LastSeq: 7, RunningSeq: &running}},
-		"ahead":  {{ID: "00000001-ahead", CreatedAt: now, LastSeq: 0}},
-		"found":  {{ID: "00000009-found", CreatedAt: now, LastSeq: 3}},
-		"broken": nil,
-	}, "native")
-	if err != nil || n != (recovered{added: 2, moved: 1, unusable: 2}) {
+		"behind":  {{ID: "00000002-behind", CreatedAt: now, LastSeq: 5}, {ID: "00000003-behind", CreatedAt: now, LastSeq: 7, RunningSeq: &running}},
+		"ahead":   {{ID: "00000001-ahead", CreatedAt: now, LastSeq: 0}},
+		"found":   {{ID: "00000009-found", CreatedAt: now, LastSeq: 3, Whole: 3 << 30}},
+		"broken":  nil,
+		"deleted": {{ID: "00000001-deleted", CreatedAt: now, LastSeq: -1}},
+	}, func(_ machine.ID, name string) bool { return name == "00000000-ahead" }, "native")
+	if err != nil || n != (recovered{added: 3, moved: 1, unusable: 2}) {
 		t.Errorf("%+v, %v", n, err)
 	}
 	all, err := s.Machines(t.Context())
@@ -77,16 +83,33 @@ func TestOldRecordsAreBroughtInLine(t *testing.T) {
 	}{
 		"behind": {"00000002-behind", 6}, "ahead": {"00000001-ahead", 2}, "gone": {"00000001-gone", 0}, "new": {"", 1},
 		"recovered-found": {"00000009-found", 4}, "recovered-broken": {"", 0},
+		"recovered-deleted": {"00000001-deleted", 0},
 	}
 	for _, m := range all {
 		w, ok := want[m.Name]
 		if !ok || m.Base != w.base || m.Fallback != w.base || m.NextSeq != w.next || m.Live {
 			t.Errorf("%s: %+v", m.Name, m)
 		}
+		if added := strings.HasPrefix(m.Name, "recovered-"); (m.Network.Mode == machine.NetworkOff) != added || (m.DeletedAt != nil) != (m.ID == "deleted") {
+			t.Errorf("%s has the network %q, and was deleted at %v", m.Name, m.Network.Mode, m.DeletedAt)
+		}
+		if m.ID == "found" && m.MemoryMB != 6<<10 {
+			t.Errorf("%s has a limit of %d MB", m.Name, m.MemoryMB)
+		}
 		delete(want, m.Name)
 	}
 	if len(want) > 0 {
 		t.Errorf("missing are %v", want)
+	}
+	for id, want := range map[machine.ID][]string{"behind": {"00000002-behind"}, "ahead": {"00000000-ahead", "00000001-ahead"}} {
+		var got []string
+		all, err := s.Checkpoints(t.Context(), id)
+		for _, c := range all {
+			got = append(got, c.ID)
+		}
+		if slices.Sort(got); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s has the checkpoints %q, %v", id, got, err)
+		}
 	}
 	if left, err := s.Unfinished(t.Context()); err != nil || len(left) > 0 {
 		t.Errorf("still to be run are %+v, %v", left, err)
