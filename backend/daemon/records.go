@@ -395,6 +395,8 @@ const (
 	firstBackup = time.Minute
 	// backupLook is how often.
 	backupLook = 15 * time.Minute
+	// keepFree is how much of the disk a copy leaves to the machines, in bytes.
+	keepFree = 1 << 30
 )
 
 // backUp keeps copies of the database until ctx ends.
@@ -405,7 +407,11 @@ func (d *daemon) backUp(ctx context.Context, records *store.Store) {
 		case <-ctx.Done():
 			return
 		}
-		if err := records.BackUp(ctx, time.Now()); ctx.Err() == nil {
+		room, err := freeDisk(d.dirs.Data)
+		if err != nil {
+			room = math.MaxInt64 // it is not known
+		}
+		if err := records.BackUp(ctx, time.Now(), room-keepFree); ctx.Err() == nil {
 			d.notes.looked(d.backedUp(err))
 		}
 	}

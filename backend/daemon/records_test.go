@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -191,7 +192,7 @@ func TestMissingRecordsComeFromTheCopy(t *testing.T) {
 	d := bareDaemon(t)
 	putMachines(t, openedRecords(t, d), "abcdefgh")
 	s := openedRecords(t, d)
-	if err := errors.Join(s.BackUp(t.Context(), time.Now()), s.Close(), os.Remove(d.dirs.DatabaseFile())); err != nil {
+	if err := errors.Join(s.BackUp(t.Context(), time.Now(), math.MaxInt64), s.Close(), os.Remove(d.dirs.DatabaseFile())); err != nil {
 		t.Fatal(err)
 	}
 	if names := d.names(t); !slices.Equal(names, []string{"name-abcdefgh"}) || len(d.notes.all()) != 1 {
@@ -227,7 +228,7 @@ func TestDamagedPageOfRecords(t *testing.T) {
 	ids := []machine.ID{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"}
 	putMachines(t, openedRecords(t, d), ids...)
 	s := openedRecords(t, d)
-	if err := errors.Join(s.BackUp(t.Context(), time.Now()), s.Close()); err != nil {
+	if err := errors.Join(s.BackUp(t.Context(), time.Now(), math.MaxInt64), s.Close()); err != nil {
 		t.Fatal(err)
 	}
 	path := d.dirs.DatabaseFile()

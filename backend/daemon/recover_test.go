@@ -3,6 +3,7 @@
 package daemon_test
 
 import (
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -42,7 +43,7 @@ func TestMachinesOutliveTheDatabase(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := s.BackUp(t.Context(), time.Now()); err != nil {
+				if err := s.BackUp(t.Context(), time.Now(), math.MaxInt64); err != nil {
 					t.Fatal(err)
 				}
 				if err := s.Close(); err != nil {
