@@ -52,8 +52,8 @@ func (n *notes) all() []string {
 	return all
 }
 
-// openRecords opens the database. Where it is damaged, or missing or empty beside machines or copies
-// of it, it is made again of its last copy and of what the machines' checkpoints say.
+// openRecords opens the database. Where it is damaged, missing beside machines or copies of it, or
+// empty beside machines, it is made again of its last copy and of what the checkpoints say.
 func (d *daemon) openRecords(ctx context.Context) (*store.Store, error) {
 	path := d.dirs.DatabaseFile()
 	missing, err := store.Missing(path)
@@ -140,8 +140,8 @@ func (d *daemon) first() (bool, error) {
 	return len(copies)+len(left) == 0, err
 }
 
-// forgot reads what the machines are made of, which fails where that is damaged. It says whether the
-// database knows no machine, and there is one that nobody deleted.
+// forgot reads what the machines are made of, which fails where that is damaged. It says whether
+// the database knows no machine, and there is one that nobody deleted.
 func (d *daemon) forgot(ctx context.Context, s *store.Store) (bool, error) {
 	r, err := readRecords(ctx, s)
 	if err != nil || len(r.machines) > 0 {
@@ -308,9 +308,9 @@ func (n *recovered) align(w machine.Writer, m machine.MachineRecord, recorded []
 	return nil
 }
 
-// add puts a machine on record of which there is only what it has saved. It goes to the bin where an
-// old copy says that it was to be deleted. It may have been made of something imported, or of a
-// machine without network, so it has none.
+// add puts a machine on record of which there is only what it has saved. It goes to the bin where
+// an old copy says that it was to be deleted. It may be one that was imported, or that had no
+// network, so it has none.
 func (n *recovered) add(w machine.Writer, id machine.ID, there []checkpoint.Manifest, engine string, deleted bool) error {
 	n.added++
 	m := machine.MachineRecord{Machine: machine.Machine{
@@ -363,8 +363,8 @@ func newest(list []checkpoint.Manifest) *checkpoint.Manifest {
 	return &list[len(list)-1]
 }
 
-// counts says whether a machine can return to a checkpoint that is not on record: in another than the
-// base ran an instruction that is not on record either.
+// counts says whether a checkpoint that is not on record is put there. One in which an instruction
+// runs is not, but for the base: that instruction is not on record either.
 func counts(m, base *checkpoint.Manifest) bool { return m.RunningSeq == nil || m.ID == base.ID }
 
 // found is the record of a checkpoint that only its manifest tells of. Somebody may have made it by hand, so it is kept.

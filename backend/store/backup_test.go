@@ -107,8 +107,8 @@ func TestDamagedIsNotCopied(t *testing.T) {
 	}
 }
 
-// Only what is damaged, or was deleted for good, leaves the copies: not what cannot be read just now.
-// It does so on a full disk, too, where no copy is made.
+// Only what is damaged, or was deleted for good, leaves the copies: not what cannot be read just
+// now. It does so on a full disk, too, where no copy is made.
 func TestWhatLeavesTheCopies(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "db")
 	s := withMachines(t, path, "a", "b")
