@@ -90,12 +90,12 @@ func Load(dir string) (Manifest, error) {
 func LoadAt(dir string) (Manifest, error) {
 	f, err := os.Open(filepath.Join(dir, manifestName))
 	if err != nil {
-		return Manifest{}, fmt.Errorf("%w: %w", ErrUnusable, err)
+		return Manifest{}, unreadable(err)
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxManifest+1))
 	if err != nil {
-		return Manifest{}, fmt.Errorf("%w: %w", ErrUnusable, err)
+		return Manifest{}, unreadable(err)
 	}
 	m, err := parseFile(b)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"lukechampine.com/blake3"
 
@@ -111,7 +112,7 @@ func Check(dir string) error {
 	}
 	there, err := digests(dir)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrUnusable, err)
+		return unreadable(err)
 	}
 	for name, digest := range there {
 		if m.Sums[name] != digest {
@@ -137,7 +138,16 @@ func loadSums(dir string) ([]byte, error) {
 			return sums, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: %w", ErrUnusable, err)
+	return nil, unreadable(err)
+}
+
+// unreadable makes ErrUnusable of what the disk does not give back: a file that is gone, or that it
+// cannot read. Other errors, such as too many open files, pass, and say nothing of the file.
+func unreadable(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EIO) {
+		return fmt.Errorf("%w: %w", ErrUnusable, err)
+	}
+	return err
 }
 
 func changed(name, how string) error {
@@ -233,8 +243,9 @@ func (r checkedReader) Read(b []byte) (int, error) {
 		if wrong := r.c.end(); wrong != nil {
 			return 0, wrong
 		}
+		return n, err
 	}
-	return n, err
+	return n, unreadable(err)
 }
 
 // through has what is read from a file in the folder dir checked. To read it all, read until its end is told.
@@ -274,7 +285,7 @@ func (m *Manifest) checkAll(ctx context.Context, dir string) error {
 	}
 	in, err := OpenFile(dir, pagesName)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrUnusable, err)
+		return unreadable(err)
 	}
 	defer in.Close()
 	_, err = io.CopyBuffer(struct{ io.Writer }{io.Discard}, contextReader{ctx, in}, make([]byte, stepSize))

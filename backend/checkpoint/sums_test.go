@@ -5,9 +5,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
+	"testing/iotest"
+
+	"lukechampine.com/blake3"
 
 	"github.com/forevervm/desktop/backend/checkpoint/blocks"
 )
@@ -254,5 +259,15 @@ func TestEarlierVersion(t *testing.T) {
 	}
 	if err := f.Compare(t.Context(), m.ID); !errors.Is(err, ErrUnusable) {
 		t.Errorf("once it is sealed: %v", err)
+	}
+}
+
+// What passes says nothing of a file; what the disk cannot give back does.
+func TestUnreadable(t *testing.T) {
+	for err, want := range map[error]bool{syscall.EIO: true, fs.ErrNotExist: true, syscall.EMFILE: false, fs.ErrPermission: false} {
+		r := checkedReader{iotest.ErrReader(&fs.PathError{Op: "read", Path: "x", Err: err}), &checker{hash: blake3.New(32, nil)}}
+		if _, got := r.Read(make([]byte, 8)); !errors.Is(got, err) || errors.Is(got, ErrUnusable) != want {
+			t.Errorf("%v becomes %v", err, got)
+		}
 	}
 }

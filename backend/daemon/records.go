@@ -52,85 +52,47 @@ func (n *notes) all() []string {
 	return all
 }
 
-// openRecords opens the database. Where it is damaged, or missing or empty beside machines, it is made
-// again of its last copy and of what the machines' checkpoints say.
+// openRecords opens the database. Where it is damaged, missing beside machines or copies of it, or
+// empty beside machines, it is made again of its last copy and of what the checkpoints say.
 func (d *daemon) openRecords(ctx context.Context) (*store.Store, error) {
 	path := d.dirs.DatabaseFile()
-	s, wrong, err := d.openWhole(ctx, path)
-	if err != nil || wrong == "" {
-		return s, err
-	}
-	told, err := d.recover(ctx, wrong)
+	missing, err := store.Missing(path)
 	if err != nil {
-		return nil, fmt.Errorf("the history in %s %s and cannot be made again; nothing of it was changed: %w", path, wrong, err)
+		return nil, fmt.Errorf("look at the database: %w", err)
+	}
+	first := false // start of all
+	if missing {
+		if first, err = d.first(); err != nil {
+			return nil, err
+		}
+	}
+	what := "was missing"
+	if !missing || first {
+		s, err := store.Open(ctx, path)
+		forgot := false
+		if err == nil {
+			if forgot, err = d.forgot(ctx, s); err == nil && !forgot {
+				return s, nil
+			}
+			err = errors.Join(err, s.Close())
+		}
+		switch {
+		case forgot && err == nil:
+			what = "was empty"
+		case store.Damaged(err):
+			d.log.Error("the database is damaged", "err", err)
+			what = "was damaged"
+		default:
+			return nil, err
+		}
+	}
+	told, err := d.recover(ctx, what)
+	if err != nil {
+		return nil, fmt.Errorf("the history in %s %s and cannot be made again; nothing of it was changed: %w", path, what, err)
 	}
 	d.log.Error(told)
 	d.notes.add(told)
 	return store.Open(ctx, path)
-}
-
-// openWhole opens the database, or says what is wrong with it, as the end of a sentence.
-func (d *daemon) openWhole(ctx context.Context, path string) (s *store.Store, wrong string, err error) {
-	missing, err := store.Missing(path)
-	if err != nil {
-		return nil, "", fmt.Errorf("look at the database: %w", err)
-	}
-	if missing {
-		if had, err := d.hadMachines(path); err != nil || had {
-			return nil, "was missing", err
-		}
-	}
-	if s, err = store.Open(ctx, path); err == nil {
-		var empty bool
-		if empty, err = d.looksEmpty(ctx, s); err == nil && !empty {
-			return s, "", nil
-		}
-		if err = errors.Join(err, s.Close()); err == nil {
-			return nil, "was empty", nil
-		}
-	}
-	if !store.Damaged(err) {
-		return nil, "", err
-	}
-	d.log.Error("the database is damaged", "err", err)
-	return nil, "was damaged", nil
-}
-
-// looksEmpty reads what the daemon starts with: a damaged page shows only when it is read. It says
-// whether no machine is on record though some are on the disk, which are not on their way out.
-func (d *daemon) looksEmpty(ctx context.Context, s *store.Store) (bool, error) {
-	machines, err := s.Machines(ctx)
-	if err != nil {
-		return false, err
-	}
-	if _, err := s.Unfinished(ctx); err != nil {
-		return false, err
-	}
-	garbage, err := s.Garbage(ctx)
-	if err != nil || len(machines) > 0 {
-		return false, err
-	}
-	leaving := map[machine.ID]bool{}
-	for _, g := range garbage {
-		leaving[g.Machine] = true
-	}
-	left, err := d.leftMachines()
-	for id := range left {
-		if !leaving[id] {
-			return true, err
-		}
-	}
-	return false, err
-}
-
-// hadMachines says whether this is no new home: there are copies of a database, or saved machines.
-func (d *daemon) hadMachines(path string) (bool, error) {
-	copies, err := store.Backups(path)
-	if err != nil || len(copies) > 0 {
-		return err == nil, err
-	}
-	left, err := d.leftMachines()
-	return len(left) > 0, err
 }
 
 // recover makes the database again and says in sentences what came of it.
@@ -141,7 +103,7 @@ func (d *daemon) recover(ctx context.Context, what string) (string, error) {
 	}
 	var changed recovered
 	from, aside, err := store.Recover(ctx, d.dirs.DatabaseFile(), func(s *store.Store) (err error) {
-		changed, err = recoverMachines(ctx, s, left, ofSystem())
+		changed, err = recoverMachines(ctx, s, left, d.keeps, ofSystem())
 		return err
 	})
 	if err != nil {
@@ -168,6 +130,58 @@ func (d *daemon) recover(ctx context.Context, what string) (string, error) {
 	return strings.TrimSpace(told), nil
 }
 
+// first says whether there is neither a machine's folder nor a copy of the database.
+func (d *daemon) first() (bool, error) {
+	copies, err := store.Backups(d.dirs.DatabaseFile())
+	if err != nil {
+		return false, fmt.Errorf("look for copies of the database: %w", err)
+	}
+	left, err := d.leftMachines()
+	return len(copies)+len(left) == 0, err
+}
+
+// forgot reads what the machines are made of, which fails where that is damaged. It says whether
+// the database knows no machine, and there is one that nobody deleted.
+func (d *daemon) forgot(ctx context.Context, s *store.Store) (bool, error) {
+	r, err := readRecords(ctx, s)
+	if err != nil || len(r.machines) > 0 {
+		return false, err
+	}
+	left, err := d.leftMachines()
+	for _, g := range r.garbage {
+		delete(left, g.Machine)
+	}
+	return len(left) > 0, err
+}
+
+// records are what machines are made of.
+type records struct {
+	machines    []machine.MachineRecord
+	unfinished  []machine.InstructionRecord
+	garbage     []machine.Garbage
+	checkpoints map[machine.ID][]machine.CheckpointRecord
+}
+
+func readRecords(ctx context.Context, s *store.Store) (r records, err error) {
+	if r.machines, err = s.Machines(ctx); err != nil {
+		return r, fmt.Errorf("read the machines: %w", err)
+	}
+	if r.unfinished, err = s.Unfinished(ctx); err != nil {
+		return r, fmt.Errorf("read the instructions: %w", err)
+	}
+	if r.garbage, err = s.Garbage(ctx); err != nil {
+		return r, fmt.Errorf("read what is to be deleted: %w", err)
+	}
+	r.checkpoints = map[machine.ID][]machine.CheckpointRecord{}
+	for i := range r.machines {
+		id := r.machines[i].ID
+		if r.checkpoints[id], err = s.Checkpoints(ctx, id); err != nil {
+			return r, fmt.Errorf("read the checkpoints: %w", err)
+		}
+	}
+	return r, nil
+}
+
 // leftMachines are the machines that have a folder, with their checkpoints, oldest first.
 func (d *daemon) leftMachines() (map[machine.ID][]checkpoint.Manifest, error) {
 	entries, err := os.ReadDir(filepath.Join(d.dirs.Data, "machines"))
@@ -192,37 +206,37 @@ func (d *daemon) leftMachines() (map[machine.ID][]checkpoint.Manifest, error) {
 	return left, nil
 }
 
+// keeps says whether a checkpoint has files or blocks, if only such as cannot be read just now.
+func (d *daemon) keeps(id machine.ID, name string) bool {
+	folder := local.Checkpoints(filepath.Join(d.dirs.Data, "machines", string(id)))
+	for _, path := range []string{folder.Path(name), folder.Recipe(name)} {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+	}
+	return false
+}
+
 // recovered is how many machines have become what.
 type recovered struct{ added, moved, unusable int }
 
 // recoverMachines brings records that may be old, or empty, in line with the checkpoints that there are. Every machine is
-// then swapped, and nothing waits to run: what waited then may have run since.
-func recoverMachines(ctx context.Context, s *store.Store, left map[machine.ID][]checkpoint.Manifest, engine string) (n recovered, err error) {
-	known, err := s.Machines(ctx)
+// then swapped, and nothing waits to run: what waited then may have run since. A checkpoint that is
+// not among what is left stays on record where keeps says so.
+func recoverMachines(ctx context.Context, s *store.Store, left map[machine.ID][]checkpoint.Manifest, keeps func(machine.ID, string) bool, engine string) (n recovered, err error) {
+	known, err := readRecords(ctx, s)
 	if err != nil {
 		return n, err
-	}
-	unfinished, err := s.Unfinished(ctx)
-	if err != nil {
-		return n, err
-	}
-	garbage, err := s.Garbage(ctx)
-	if err != nil {
-		return n, err
-	}
-	checkpoints := map[machine.ID][]machine.CheckpointRecord{}
-	for _, m := range known {
-		if checkpoints[m.ID], err = s.Checkpoints(ctx, m.ID); err != nil {
-			return n, err
-		}
 	}
 	err = s.WriteSync(ctx, func(w machine.Writer) error {
-		for _, g := range garbage { // it may be what a machine is made of now
+		deleted := map[machine.ID]bool{}
+		for _, g := range known.garbage { // it may be what a machine is made of now
+			deleted[g.Machine] = deleted[g.Machine] || g.Checkpoint == ""
 			if err := w.RemoveGarbage(g); err != nil {
 				return err
 			}
 		}
-		for _, in := range unfinished {
+		for _, in := range known.unfinished {
 			now := time.Now().UTC()
 			in.Status, in.EndedAt, in.ResumedAt = machine.StatusError, &now, nil
 			in.ErrorName = "MachineStopped"
@@ -231,14 +245,14 @@ func recoverMachines(ctx context.Context, s *store.Store, left map[machine.ID][]
 				return err
 			}
 		}
-		for _, m := range known {
-			if err := n.align(w, m, checkpoints[m.ID], left[m.ID]); err != nil {
+		for _, m := range known.machines {
+			if err := n.align(w, m, known.checkpoints[m.ID], left[m.ID], keeps); err != nil {
 				return err
 			}
 			delete(left, m.ID)
 		}
 		for id, list := range left {
-			if err := n.add(w, id, list, engine); err != nil {
+			if err := n.add(w, id, list, engine, deleted[id]); err != nil {
 				return err
 			}
 		}
@@ -248,25 +262,25 @@ func recoverMachines(ctx context.Context, s *store.Store, left map[machine.ID][]
 }
 
 // align brings a machine's record in line with the checkpoints that it has.
-func (n *recovered) align(w machine.Writer, m machine.MachineRecord, recorded []machine.CheckpointRecord, there []checkpoint.Manifest) error {
+func (n *recovered) align(w machine.Writer, m machine.MachineRecord, recorded []machine.CheckpointRecord, there []checkpoint.Manifest, keeps func(machine.ID, string) bool) error {
 	on := map[string]machine.CheckpointRecord{}
 	for _, c := range recorded {
 		on[c.ID] = c
-		if !slices.ContainsFunc(there, func(m checkpoint.Manifest) bool { return m.ID == c.ID }) {
+		if !slices.ContainsFunc(there, func(m checkpoint.Manifest) bool { return m.ID == c.ID }) && !keeps(m.ID, c.ID) {
 			if err := w.RemoveCheckpoint(c.ID); err != nil {
 				return err
 			}
 		}
 	}
+	base := newest(there)
 	for i := range there {
-		if _, ok := on[there[i].ID]; !ok {
+		if _, ok := on[there[i].ID]; !ok && counts(&there[i], base) {
 			if err := w.PutCheckpoint(found(m.ID, &there[i])); err != nil {
 				return err
 			}
 		}
 	}
 	m.Live, m.Touched, m.Undo = false, false, ""
-	base := newest(there)
 	switch {
 	case base == nil && m.Base == "": // it was never saved
 		return w.PutMachine(m)
@@ -294,30 +308,38 @@ func (n *recovered) align(w machine.Writer, m machine.MachineRecord, recorded []
 	return nil
 }
 
-// add puts a machine on record that only its saved states tell of. It has no network until the person
-// says so: what it was allowed is not known.
-func (n *recovered) add(w machine.Writer, id machine.ID, there []checkpoint.Manifest, engine string) error {
+// add puts a machine on record of which there is only what it has saved. It goes to the bin where
+// an old copy says that it was to be deleted. It may be one that was imported, or that had no
+// network, so it has none.
+func (n *recovered) add(w machine.Writer, id machine.ID, there []checkpoint.Manifest, engine string, deleted bool) error {
 	n.added++
 	m := machine.MachineRecord{Machine: machine.Machine{
 		ID: id, Name: "recovered-" + string(id), Engine: engine, Image: "base", MemoryMB: machine.DefaultMemoryMB,
 		CreatedAt: time.Now().UTC(), LastActiveAt: time.Now().UTC(),
 		Network: machine.NetworkPolicy{Mode: machine.NetworkOff},
 	}}
+	if deleted {
+		now := time.Now().UTC()
+		m.DeletedAt = &now
+	}
 	base := newest(there)
 	if base == nil {
 		n.unusable++
 		m.Notice = "This machine was found on the disk, but none of its saved states can be read. A later version may read them."
 		return w.PutMachine(m)
 	}
-	m.MemoryMB = max(m.MemoryMB, 2*int(base.Whole>>20)) // so that what it holds fits again
 	m.CreatedAt, m.LastActiveAt = there[0].CreatedAt, base.CreatedAt
-	m.Notice = "This machine was found on the disk when the history was lost. Its Python is as it was last saved; its name, its settings and its history are gone. It has no network until you allow it."
+	m.MemoryMB = max(m.MemoryMB, int(2*base.Whole>>20))
+	m.Notice = "This machine was found on the disk when the history was lost. Its Python is as it was last saved; its name, its settings and its history are gone. Its network is off until you allow it."
 	m.NextNotice = m.Notice
 	m.Base, m.Fallback = base.ID, base.ID
 	if err := w.PutMachine(m); err != nil {
 		return err
 	}
 	for i := range there {
+		if !counts(&there[i], base) {
+			continue
+		}
 		if err := w.PutCheckpoint(found(id, &there[i])); err != nil {
 			return err
 		}
@@ -340,6 +362,10 @@ func newest(list []checkpoint.Manifest) *checkpoint.Manifest {
 	}
 	return &list[len(list)-1]
 }
+
+// counts says whether a checkpoint that is not on record is put there. One in which an instruction
+// runs is not, but for the base: that instruction is not on record either.
+func counts(m, base *checkpoint.Manifest) bool { return m.RunningSeq == nil || m.ID == base.ID }
 
 // found is the record of a checkpoint that only its manifest tells of. Somebody may have made it by hand, so it is kept.
 func found(id machine.ID, m *checkpoint.Manifest) machine.CheckpointRecord {
@@ -369,6 +395,8 @@ const (
 	firstBackup = time.Minute
 	// backupLook is how often.
 	backupLook = 15 * time.Minute
+	// keepFree is how much of the disk a copy leaves to the machines, in bytes.
+	keepFree = 1 << 30
 )
 
 // backUp keeps copies of the database until ctx ends.
@@ -379,7 +407,11 @@ func (d *daemon) backUp(ctx context.Context, records *store.Store) {
 		case <-ctx.Done():
 			return
 		}
-		if err := records.BackUp(ctx, time.Now()); ctx.Err() == nil {
+		room, err := freeDisk(d.dirs.Data)
+		if err != nil {
+			room = math.MaxInt64 // it is not known
+		}
+		if err := records.BackUp(ctx, time.Now(), room-keepFree); ctx.Err() == nil {
 			d.notes.looked(d.backedUp(err))
 		}
 	}

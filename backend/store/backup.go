@@ -55,29 +55,37 @@ func Backups(path string) ([]Backup, error) {
 	return all, nil
 }
 
-// BackUp copies the database where the last copy is a day old, and removes copies that are too many or hold machines that
-// are gone for good. Others read and write meanwhile. Where the database is damaged, it fails with what Damaged tells,
-// and the copies stay.
-func (s *Store) BackUp(ctx context.Context, now time.Time) error {
+// BackUp copies the database where the last copy is a day old and room, in bytes, is enough for
+// one. It removes copies that are too many, damaged, or hold machines that are gone for good.
+// Others read and write meanwhile. Where the database is damaged, it fails with what Damaged tells,
+// and the copies stay. One without machines is not copied: its copies would take the place of those
+// of a history that was lost.
+func (s *Store) BackUp(ctx context.Context, now time.Time, room int64) error {
 	all, err := Backups(s.path)
 	if err != nil {
 		return err
 	}
+	mine, err := contents(ctx, s.readers)
+	if err != nil {
+		return explain(err)
+	}
 	var good []Backup
 	for _, b := range all {
-		gone, err := s.holdsMore(ctx, b.Path)
-		if err != nil && ctx.Err() != nil {
-			return err
+		copied, err := contentsOf(ctx, b.Path)
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		if !gone && (err == nil || !Damaged(err)) { // one that cannot be read now may be later
+		// One that cannot be read just now stays.
+		if !Damaged(err) && !mine.purged(copied) {
 			good = append(good, b)
 		}
 	}
-	if len(good) == 0 || now.Sub(good[0].Made) >= backupEvery || good[0].Made.After(now) {
-		if err := s.copyTo(ctx, now); err != nil {
+	if len(mine.machines) > 0 && (len(good) == 0 || now.Sub(good[0].Made) >= backupEvery || good[0].Made.After(now)) {
+		if err = s.copyTo(ctx, now, room); err == nil {
+			good = good[:min(len(good), backupsKept-1)]
+		} else if Damaged(err) || ctx.Err() != nil {
 			return err
 		}
-		good = good[:min(len(good), backupsKept-1)]
 	}
 	for _, b := range all {
 		if !slices.Contains(good, b) {
@@ -87,33 +95,65 @@ func (s *Store) BackUp(ctx context.Context, now time.Time) error {
 	return err
 }
 
-// holdsMore says whether a copy holds a machine that is not on record any more.
-func (s *Store) holdsMore(ctx context.Context, path string) (bool, error) {
-	db, err := sql.Open("sqlite", readOnly(path))
+// content is what tells whether one database comes before another.
+type content struct {
+	machines map[string]bool
+	numbered int64 // how many instructions it has ever had
+}
+
+func contents(ctx context.Context, db *sql.DB) (c content, err error) {
+	err = db.QueryRowContext(ctx, "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'instructions'), 0)").Scan(&c.numbered)
 	if err != nil {
-		return false, err
+		return c, err
 	}
-	defer db.Close()
 	rows, err := db.QueryContext(ctx, "SELECT id FROM machines")
 	if err != nil {
-		return false, err
+		return c, err
 	}
 	defer rows.Close()
+	c.machines = map[string]bool{}
 	for rows.Next() {
 		var id string
-		var there int
 		if err := rows.Scan(&id); err != nil {
-			return false, err
+			return c, err
 		}
-		if err := s.row(ctx, "SELECT count(*) FROM machines WHERE id = ?", id).Scan(&there); err != nil || there == 0 {
-			return true, err
+		c.machines[id] = true
+	}
+	return c, rows.Err()
+}
+
+func contentsOf(ctx context.Context, path string) (content, error) {
+	db, err := sql.Open("sqlite", readOnly(path))
+	if err != nil {
+		return content{}, err
+	}
+	defer db.Close()
+	return contents(ctx, db)
+}
+
+// purged says whether a copy holds a machine that was deleted since. A copy that has had more
+// instructions is of another database, which was lost: nothing of it was deleted.
+func (c content) purged(copied content) bool {
+	if copied.numbered > c.numbered {
+		return false
+	}
+	for id := range copied.machines {
+		if !c.machines[id] {
+			return true
 		}
 	}
-	return false, rows.Err()
+	return false
 }
 
 // copyTo makes a copy, and keeps it only where that is whole.
-func (s *Store) copyTo(ctx context.Context, now time.Time) error {
+func (s *Store) copyTo(ctx context.Context, now time.Time, room int64) error {
+	info, err := os.Stat(s.path)
+	if err != nil {
+		return err
+	}
+	if info.Size() > room {
+		return fmt.Errorf("the disk is nearly full, and a copy takes up to %d MB; free some space", info.Size()>>20+1)
+	}
 	path := filepath.Join(filepath.Dir(s.path), backupsFolder, backupPrefix+now.UTC().Format(backupTime)+backupSuffix)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -209,7 +249,7 @@ func Recover(ctx context.Context, path string, amend func(*Store) error) (from *
 		return nil, "", err
 	}
 	for _, b := range all {
-		if check(ctx, b.Path) != nil {
+		if empty, err := Missing(b.Path); empty || err != nil || check(ctx, b.Path) != nil {
 			continue
 		}
 		if err := copyFile(b.Path, next); err != nil {

@@ -3,8 +3,10 @@ package store
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,7 +52,7 @@ func TestBackUp(t *testing.T) {
 	start := time.Now()
 	for day := range 5 {
 		for _, hour := range []int{0, 5} {
-			if err := s.BackUp(t.Context(), start.Add(time.Duration(day*24+hour)*time.Hour)); err != nil {
+			if err := s.BackUp(t.Context(), start.Add(time.Duration(day*24+hour)*time.Hour), math.MaxInt64); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -65,7 +67,7 @@ func TestBackUp(t *testing.T) {
 	if err := s.WriteSync(t.Context(), func(w machine.Writer) error { return w.RemoveMachine("b") }); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.BackUp(t.Context(), newest.Made.Add(time.Hour)); err != nil {
+	if err := s.BackUp(t.Context(), newest.Made.Add(time.Hour), math.MaxInt64); err != nil {
 		t.Fatal(err)
 	}
 	all := copies(t, path)
@@ -85,7 +87,7 @@ func TestDamagedIsNotCopied(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "db")
 	s := withMachines(t, path, "a", "b")
 	now := time.Now()
-	if err := s.BackUp(t.Context(), now); err != nil {
+	if err := s.BackUp(t.Context(), now, math.MaxInt64); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -97,11 +99,74 @@ func TestDamagedIsNotCopied(t *testing.T) {
 	}
 	defer s.Close()
 	spoil(t, path, 4096) // when it is open: it would be found then
-	if err := s.BackUp(t.Context(), now.Add(48*time.Hour)); !Damaged(err) {
+	if err := s.BackUp(t.Context(), now.Add(48*time.Hour), math.MaxInt64); !Damaged(err) {
 		t.Errorf("copied: %v", err)
 	}
 	if got := copies(t, path); len(got) != 1 {
 		t.Errorf("there are %v", got)
+	}
+}
+
+// Only what is damaged, or was deleted for good, leaves the copies: not what cannot be read just
+// now. It does so on a full disk, too, where no copy is made.
+func TestWhatLeavesTheCopies(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "db")
+	s := withMachines(t, path, "a", "b")
+	now := time.Now().UTC()
+	if err := s.BackUp(t.Context(), now, 100); err == nil || Damaged(err) || len(copies(t, path)) != 0 {
+		t.Errorf("on a full disk: %v, %v", copies(t, path), err)
+	}
+	if err := s.BackUp(t.Context(), now, math.MaxInt64); err != nil {
+		t.Fatal(err)
+	}
+	at := func(hours int) string {
+		name := backupPrefix + now.Add(time.Duration(hours)*time.Hour).Format(backupTime) + backupSuffix
+		return filepath.Join(filepath.Dir(path), backupsFolder, name)
+	}
+	unreadable, damaged := at(-1), at(-2) // a folder cannot be opened
+	if err := errors.Join(os.Mkdir(unreadable, 0o700), os.WriteFile(damaged, []byte(strings.Repeat("rubbish", 100)), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{2, 1} {
+		if err := s.BackUp(t.Context(), now.Add(time.Hour), 100); err != nil {
+			t.Errorf("%d are to stay: %v", want, err)
+		}
+		if got := copies(t, path); len(got) != want || got[want-1].Path != unreadable {
+			t.Errorf("%d are to stay, there are %v", want, got)
+		}
+		if err := s.WriteSync(t.Context(), func(w machine.Writer) error { return w.RemoveMachine("b") }); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// An empty database, as it comes to be when a history is lost, takes the place of no copy.
+func TestCopiesOutliveAnEmptyDatabase(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "db")
+	s := withMachines(t, path, "a")
+	now := time.Now()
+	if err := s.WriteSync(t.Context(), func(w machine.Writer) error {
+		return w.AddInstruction(machine.InstructionRecord{Instruction: machine.Instruction{Machine: "a", Status: machine.StatusOK, QueuedAt: now}})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.BackUp(t.Context(), now, math.MaxInt64), s.Close(), removeAll(path)); err != nil {
+		t.Fatal(err)
+	}
+	before := copies(t, path)
+	for _, ids := range [][]machine.ID{nil, {"b"}} {
+		s := withMachines(t, path, ids...)
+		for day := range 2 {
+			if err := s.BackUp(t.Context(), now.Add(time.Duration(day*25)*time.Hour), math.MaxInt64); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if after := copies(t, path); len(before) != 1 || !slices.Contains(after, before[0]) {
+			t.Errorf("with %v, of %v there are %v", ids, before, after)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -137,7 +202,7 @@ func TestRecover(t *testing.T) {
 				s := withMachines(t, path, "a")
 				now := time.Now()
 				if kept {
-					if err := s.BackUp(t.Context(), now.Add(-time.Hour)); err != nil {
+					if err := s.BackUp(t.Context(), now.Add(-time.Hour), math.MaxInt64); err != nil {
 						t.Fatal(err)
 					}
 					// A newer copy that is damaged does not count.

@@ -75,7 +75,7 @@ const restoringName = "restoring"
 func (s *Store) Open(ctx context.Context, id machine.ID, name string, p Parts) (dir string, done func(), err error) {
 	m, err := Checkpoints(s.Machine(id)).Load(name)
 	if err != nil {
-		return "", nil, damaged(err)
+		return "", nil, explain(ctx, err)
 	}
 	if err := p.Fits(m); err != nil {
 		return "", nil, err
@@ -95,7 +95,7 @@ func (s *Store) open(ctx context.Context, id machine.ID, name string, all bool) 
 	}()
 	folder := Checkpoints(s.Machine(id))
 	if m, err = folder.Load(name); err != nil {
-		return "", m, nil, damaged(err)
+		return "", m, nil, explain(ctx, err)
 	}
 	whole, err := s.ready(ctx, folder, name, all)
 	if err != nil {
@@ -149,11 +149,14 @@ func (s *Store) ready(ctx context.Context, folder checkpoint.Folder, name string
 	if err == nil || ctx.Err() != nil {
 		return err == nil, err
 	}
-	s.cfg.Log.Error("the files of a checkpoint are damaged", "checkpoint", folder.Path(name), "error", err)
+	s.cfg.Log.Error("the files of a checkpoint cannot be used", "checkpoint", folder.Path(name), "error", err)
+	changed := errors.Is(err, checkpoint.ErrUnusable)
 	if folder.Kept(name) {
 		err = nil
 	}
-	s.warn(err == nil)
+	if changed {
+		s.warn(err == nil)
+	}
 	return false, err
 }
 
@@ -201,13 +204,15 @@ func (s *Store) SetAside(ctx context.Context, id machine.ID, name string) bool {
 	}
 	changed := folder.Compare(ctx, name)
 	if changed == nil || ctx.Err() != nil {
-		return false
+		return false // an error of reading is reason enough: the files go only where the blocks are good
 	}
 	log := s.cfg.Log.With("machine", id, "checkpoint", name)
 	log.Error("the files of a checkpoint are damaged: the disk may be failing", "error", changed)
 	if err := folder.ConfirmBlocks(ctx, name, s.blocks); err != nil {
 		log.Error("and it cannot be made of blocks", "error", err)
-		s.warn(false)
+		if errors.Is(changed, checkpoint.ErrUnusable) {
+			s.warn(false)
+		}
 		return false
 	}
 	g.using.Lock()
@@ -371,7 +376,7 @@ func (s *Store) keep(ctx context.Context, folder checkpoint.Folder, name string)
 	return folder.Keep(ctx, name, near, s.blocks)
 }
 
-// explain makes a sentence of why a checkpoint could not be kept.
+// explain makes a sentence of why a checkpoint could not be kept or used.
 func explain(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, checkpoint.ErrUnusable):
