@@ -145,7 +145,7 @@ func (s *Service) enterMemory(ctx context.Context, w *entrant, patience time.Dur
 		return leave, nil
 	default:
 	}
-	if patience != 0 {
+	if patience != 0 && wanted() {
 		tell(true)
 		defer tell(false)
 	}

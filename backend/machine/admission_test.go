@@ -140,6 +140,28 @@ func TestAWakeForWhichThereIsNoRoomSaysSo(t *testing.T) {
 	})
 }
 
+// Who asks for a machine that somebody else is bringing in waits for that, however short memory is.
+func TestAWakeWaitsForOneUnderWay(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.small(1)
+		w.engine.set(func() { w.engine.startTakes = 3 * time.Second })
+		w.create("m")
+		first := make(chan error, 1)
+		go func() { first <- w.Wake(w.ctx, "m") }()
+		w.pass(time.Second)
+		if m := w.get("m"); m.State != machine.Waking {
+			t.Fatalf("%+v", m)
+		}
+		begun := time.Now()
+		w.ok(w.Wake(w.ctx, "m"))
+		if took := time.Since(begun); took > 5*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		w.ok(<-first)
+		w.inState("m", machine.Idle)
+	})
+}
+
 // Idle machines make room, but not one whose next instruction may be on its way.
 func TestIdleMachinesMakeRoom(t *testing.T) {
 	inTime(t, func(w *world) {

@@ -69,6 +69,11 @@ func (e *entry) wake(ctx context.Context) (*session, error) {
 func (e *entry) startSwapped(ctx context.Context, patience time.Duration, wanted func() bool) (bool, error) {
 	leave, err := e.enterMemory(ctx, patience, wanted)
 	if leave == nil {
+		if err == nil { // somebody else brings it in or puts it away: wait for them
+			if err = e.lockOp(ctx); err == nil {
+				e.unlockOp()
+			}
+		}
 		return false, err
 	}
 	if err := e.lockOp(ctx); err != nil {
