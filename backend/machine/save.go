@@ -443,6 +443,7 @@ func (e *entry) checkpointHeld(ctx context.Context, x *session, begun held, kind
 		return rec, err
 	}
 	x.clean = begun.version
+	x.need = min(x.need, rec.takes()) // what it has freed is not counted as yet to be taken
 	x.ended(begun, true)
 	e.space(begun, rec)
 	e.mayComeBackAgain(rec)
