@@ -44,7 +44,7 @@ type room struct {
 func (r room) lacks(need int64) int64 {
 	floor := r.floor
 	if r.others == 0 {
-		floor = min(floor, lowWater)
+		floor = min(floor, lowWater) // see Settings.Floor
 	}
 	lacks := floor + r.entering + need - r.free
 	if r.most > 0 && r.others > 0 {
@@ -70,8 +70,12 @@ type entrant struct {
 	pass   chan struct{} // closed when it may come in
 }
 
-// Floor is how many bytes have to stay free of a computer's memory of so many; 0 is for not known.
-func (s Settings) Floor(total int64) int64 {
+// Floor is how many bytes of a computer's memory, which has total, no machine is let in for: lowWater,
+// or less where the person asks for less. 0 is for a total that is not known.
+func (s Settings) Floor(total int64) int64 { return min(s.floor(total), lowWater) }
+
+// floor is how many bytes have to stay free where there are other machines in memory.
+func (s Settings) floor(total int64) int64 {
 	switch {
 	case s.MinFreeMemory > 0:
 		return s.MinFreeMemory
@@ -82,7 +86,7 @@ func (s Settings) Floor(total int64) int64 {
 }
 
 // floor is how many bytes of the computer's memory have to stay free.
-func (s *Service) floor() int64 { return s.set.Load().Floor(s.totalMemory) }
+func (s *Service) floor() int64 { return s.set.Load().floor(s.totalMemory) }
 
 // low is how many bytes have to stay free even where nobody wants to come in.
 func (s *Service) low() int64 { return cmp.Or(s.set.Load().MinFreeMemory, lowWater) }

@@ -67,7 +67,8 @@ func Enter(name string, limits Limits) *Group {
 const allName = "forevervm"
 
 // LimitAll holds the machines together to so many bytes of memory: those that enter a group from now on, and those that did after an earlier call. Where
-// the system offers no group for that, nothing happens.
+// the system offers no group for that, nothing happens. They keep what they have, as the kernel would
+// end some to get below a smaller limit.
 func LimitAll(bytes int64) {
 	for _, h := range outermost() {
 		if !slices.Contains(h.controllers, "memory") {
@@ -77,7 +78,7 @@ func LimitAll(bytes int64) {
 		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 			continue
 		}
-		for _, s := range h.settings(Limits{MemoryMax: bytes}) {
+		for _, s := range h.settings(Limits{MemoryMax: notBelowUse(dir, bytes)}) {
 			_ = os.WriteFile(filepath.Join(dir, s.file), []byte(s.value), 0o644)
 		}
 		if h.unified { // what is in it gets limits of its own, too
@@ -86,6 +87,23 @@ func LimitAll(bytes int64) {
 			}
 		}
 	}
+}
+
+// notBelowUse is a memory limit, or what a group uses where that is more.
+func notBelowUse(dir string, bytes int64) int64 {
+	if bytes <= 0 { // no limit
+		return bytes
+	}
+	for _, name := range []string{"memory.current", "memory.usage_in_bytes"} {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			continue
+		}
+		if used, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64); err == nil {
+			return max(bytes, used)
+		}
+	}
+	return bytes
 }
 
 // Sweep removes the empty groups that killed supervisors left, and that of all machines where there are none.

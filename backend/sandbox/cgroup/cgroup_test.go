@@ -160,6 +160,23 @@ func TestAllAreLimitedTogetherAndSwept(t *testing.T) {
 	Sweep()
 }
 
+func TestTheLimitOfAllIsNotBelowTheirUse(t *testing.T) {
+	for _, file := range []string{"memory.current", "memory.usage_in_bytes"} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, file), []byte("5000\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for limit, want := range map[int64]int64{4000: 5000, 6000: 6000, 0: 0} {
+			if got := notBelowUse(dir, limit); got != want {
+				t.Errorf("%s: %d becomes %d, not %d", file, limit, got, want)
+			}
+		}
+	}
+	if got := notBelowUse(t.TempDir(), 4000); got != 4000 {
+		t.Errorf("of an unknown use it is %d", got)
+	}
+}
+
 func TestParseOOMKills(t *testing.T) {
 	for content, want := range map[string]int{
 		"": 0, "low 0\nhigh 0\nmax 3\noom 1\noom_kill 2\noom_group_kill 0\n": 2, "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n": 1,
