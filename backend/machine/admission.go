@@ -153,7 +153,7 @@ func (s *Service) enterMemory(ctx context.Context, w *entrant, patience time.Dur
 		tell(true)
 		defer tell(false)
 	}
-	for begun := time.Now(); wanted(); s.admit() {
+	for begun := time.Now(); wanted(); s.seekRoom(w) {
 		if patience >= 0 && time.Since(begun) >= patience {
 			err = &Error{Kind: ErrUnavailable, Message: fmt.Sprintf("There is no room in memory for another machine: at least %d MB of the computer's are left free. Put machines to sleep or close other programs, and try again.", s.floor()>>20)}
 			break
@@ -207,9 +207,10 @@ func (s *Service) admit() {
 	slices.SortStableFunc(order, func(x, y *entrant) int {
 		return cmp.Compare(clients[x.client], clients[y.client])
 	})
+	short := false
 	for _, w := range order {
 		if limited && r.lacks(w.need) > 0 {
-			s.makeRoom()
+			short = true
 			continue
 		}
 		r.entering += w.need
@@ -218,6 +219,19 @@ func (s *Service) admit() {
 		a.count++
 		a.waiting = slices.DeleteFunc(a.waiting, func(o *entrant) bool { return o == w })
 		close(w.pass)
+	}
+	if short {
+		s.makeRoom()
+	}
+}
+
+// seekRoom looks for room for all who wait, if w is the first of them: each of hundreds need not.
+func (s *Service) seekRoom(w *entrant) {
+	s.admission.mu.Lock()
+	first := len(s.admission.waiting) > 0 && s.admission.waiting[0] == w
+	s.admission.mu.Unlock()
+	if first {
+		s.admit()
 	}
 }
 
@@ -259,7 +273,8 @@ func (s *Service) waiters() int {
 	return len(s.admission.waiting)
 }
 
-// waitsForRoom says why a machine does not come into memory yet.
+// waitsForRoom says why a machine does not come into memory yet. The MCP server knows the sentence by its
+// beginning.
 func (s *Service) waitsForRoom() string {
 	return fmt.Sprintf("This machine waits for memory: at least %d MB of the computer's are left free. It starts by itself when there is room. Put machines to sleep or close other programs to make some.", s.floor()>>20)
 }
