@@ -70,8 +70,9 @@ type entrant struct {
 	pass   chan struct{} // closed when it may come in
 }
 
-// Floor is how many bytes have to stay free of a computer's memory of so many; 0 is for not known.
-func (s Settings) Floor(total int64) int64 {
+// floor is how many bytes of a computer's memory, which has total, have to stay free where there are
+// other machines in memory. 0 is for a total that is not known.
+func (s Settings) floor(total int64) int64 {
 	switch {
 	case s.MinFreeMemory > 0:
 		return s.MinFreeMemory
@@ -82,7 +83,7 @@ func (s Settings) Floor(total int64) int64 {
 }
 
 // floor is how many bytes of the computer's memory have to stay free.
-func (s *Service) floor() int64 { return s.set.Load().Floor(s.totalMemory) }
+func (s *Service) floor() int64 { return s.set.Load().floor(s.totalMemory) }
 
 // low is how many bytes have to stay free even where nobody wants to come in.
 func (s *Service) low() int64 { return cmp.Or(s.set.Load().MinFreeMemory, lowWater) }
@@ -149,7 +150,7 @@ func (s *Service) enterMemory(ctx context.Context, w *entrant, patience time.Dur
 		tell(true)
 		defer tell(false)
 	}
-	for begun := time.Now(); wanted(); {
+	for begun := time.Now(); wanted(); s.seekRoom(w) {
 		if patience >= 0 && time.Since(begun) >= patience {
 			err = &Error{Kind: ErrUnavailable, Message: fmt.Sprintf("There is no room in memory for another machine: at least %d MB of the computer's are left free. Put machines to sleep or close other programs, and try again.", s.floor()>>20)}
 			break
@@ -158,9 +159,6 @@ func (s *Service) enterMemory(ctx context.Context, w *entrant, patience time.Dur
 		case <-w.pass:
 			return leave, nil
 		case <-time.After(lookForRoom):
-			if a.isFirst(w) {
-				s.admit()
-			}
 			continue
 		case <-ctx.Done():
 			err = ctx.Err()
@@ -206,10 +204,10 @@ func (s *Service) admit() {
 	slices.SortStableFunc(order, func(x, y *entrant) int {
 		return cmp.Compare(clients[x.client], clients[y.client])
 	})
-	lacking := false
+	short := false
 	for _, w := range order {
 		if limited && r.lacks(w.need) > 0 {
-			lacking = true
+			short = true
 			continue
 		}
 		r.entering += w.need
@@ -219,16 +217,19 @@ func (s *Service) admit() {
 		a.waiting = slices.DeleteFunc(a.waiting, func(o *entrant) bool { return o == w })
 		close(w.pass)
 	}
-	if lacking {
+	if short {
 		s.makeRoom()
 	}
 }
 
-// isFirst says whether nobody waits longer: one who waits looks for room for all.
-func (a *admission) isFirst(w *entrant) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return len(a.waiting) > 0 && a.waiting[0] == w
+// seekRoom looks for room for all who wait, if w is the first of them: each of hundreds need not.
+func (s *Service) seekRoom(w *entrant) {
+	s.admission.mu.Lock()
+	first := len(s.admission.waiting) > 0 && s.admission.waiting[0] == w
+	s.admission.mu.Unlock()
+	if first {
+		s.admit()
+	}
 }
 
 // lacking is how many bytes too few there are for the one that waits and needs least; 0 or less for none.
@@ -269,7 +270,8 @@ func (s *Service) waiters() int {
 	return len(s.admission.waiting)
 }
 
-// waitsForRoom says why a machine does not come into memory yet.
+// waitsForRoom says why a machine does not come into memory yet. The MCP server knows the sentence by its
+// beginning.
 func (s *Service) waitsForRoom() string {
 	return fmt.Sprintf("This machine waits for memory: at least %d MB of the computer's are left free. It starts by itself when there is room. Put machines to sleep or close other programs to make some.", s.floor()>>20)
 }

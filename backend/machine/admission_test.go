@@ -94,7 +94,7 @@ func TestMachinesWaitForRoomInMemory(t *testing.T) {
 			t.Fatalf("%v run", running)
 		}
 		waits := w.inState("m7", machine.Swapped)
-		if !strings.Contains(waits.Notice, "waits for memory: at least 1536 MB of the computer's are left free") || waits.Queued != 1 {
+		if !strings.HasPrefix(waits.Notice, "This machine waits for memory: at least 1536 MB of the computer's are left free") || waits.Queued != 1 {
 			t.Fatalf("%+v", waits)
 		}
 		if st := w.Status(w.ctx); len(st.Warnings) != 1 || !strings.Contains(st.Warnings[0], "5 machines wait to come into it") {
@@ -137,6 +137,46 @@ func TestAWakeForWhichThereIsNoRoomSaysSo(t *testing.T) {
 		if took := time.Since(begun); took < 20*time.Second || took > time.Minute {
 			t.Errorf("it took %v", took)
 		}
+	})
+}
+
+// Who asks for a machine that somebody else is bringing in waits for that, however short memory is.
+func TestAWakeWaitsForOneUnderWay(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.small(1)
+		w.engine.set(func() { w.engine.startTakes = 3 * time.Second })
+		w.create("m")
+		first := make(chan error, 1)
+		go func() { first <- w.Wake(w.ctx, "m") }()
+		w.pass(time.Second)
+		if m := w.get("m"); m.State != machine.Waking {
+			t.Fatalf("%+v", m)
+		}
+		begun := time.Now()
+		w.ok(w.Wake(w.ctx, "m"))
+		if took := time.Since(begun); took > 5*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		w.ok(<-first)
+		w.inState("m", machine.Idle)
+	})
+}
+
+// What a machine took once and has freed since keeps nobody out.
+func TestFreedMemoryIsRoomForOthers(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.engine.set(func() { w.engine.size = 4 << 30 })
+		w.saved("m")
+		w.ok(w.Swap(w.ctx, "m"))
+		w.small(41)
+		w.run("m", "print 1") // is expected to take 4 GiB
+		w.engine.set(func() { w.engine.size = 0 })
+		w.begun("m", "wait")
+		w.busy("other", "")
+		w.pass(3 * time.Second)
+		w.inState("other", machine.Swapped)
+		w.pass(2 * time.Minute) // m has been saved
+		w.inState("other", machine.Running)
 	})
 }
 

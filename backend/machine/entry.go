@@ -203,7 +203,7 @@ func (e *entry) snapshot() Machine {
 		m.Unshared, m.CameUp = e.unshared.sentence(), e.cameUp
 	}
 	if e.waits {
-		m.Notice = joinSentences(e.s.waitsForRoom(), m.Notice)
+		m.Notice = e.s.waitsForRoom() // alone, until it comes in: others ask this why it waits
 	}
 	if m.Notice == "" && e.hungry {
 		m.Notice = "This machine is close to its memory limit. Free what is not needed any more, or raise the limit."

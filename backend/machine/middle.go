@@ -22,9 +22,10 @@ func (e *entry) goOnFromMiddle(ctx context.Context, why end) (bool, error) {
 	run.pause(base.CreatedAt)
 	put := run.Items
 	run.Progress, run.Items, run.OutputBytes, run.OutputDropped, run.Again = base.Mark.Progress, base.Mark.Items, base.Mark.OutputBytes, base.Mark.OutputDropped, true
-	run.Overflow, err = overflowBefore(overflowPath(e.s.outputDir, e.id, run.Seq), e.run.Overflow, run.Items)
-	if err != nil { // a power cut may have taken what was not synced; the machine falls back to an earlier state
-		e.log().Warn("output that was put out before is not there, so the instruction cannot go on", "seq", run.Seq, "err", err)
+	if run.Overflow, err = overflowBefore(overflowPath(e.s.outputDir, e.id, run.Seq), e.run.Overflow, run.Items); err != nil {
+		// No power cut is kept from that file. To fail would have this tried again for ever, so the
+		// machine falls back to where nothing ran.
+		e.log().Warn("the machine cannot return to the middle of an instruction", "seq", run.Seq, "err", err)
 		return false, nil
 	}
 	back, err := e.setBack(ctx, base, e.rec.Touched, why)

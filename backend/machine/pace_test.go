@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -264,6 +266,28 @@ func TestWhatGoesOnFromItsMiddlePutsOutNothingTwice(t *testing.T) {
 				if got, err := io.ReadAll(out); err != nil || string(got) != want.String() {
 					t.Errorf("%d bytes, want %d; %v", len(got), want.Len(), err)
 				}
+			})
+		})
+	}
+}
+
+// What no power cut is kept from may be gone: then the machine falls back, and goes on.
+func TestAMiddleWhoseOutputIsDamagedIsGivenUp(t *testing.T) {
+	for name, damage := range map[string]func(string) error{
+		"missing": os.Remove, "short": func(p string) error { return os.Truncate(p, 10) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := machine.Settings{Output: machine.OutputLimits{Head: 2000, Tail: 3000}, MostUnsavedWithin: 5 * time.Second}
+			inTimeWith(t, set, func(w *world) {
+				m := w.saved("m")
+				in := w.begun("m", "slow 10000")
+				w.pass(8 * time.Second)
+				w.ok(damage(filepath.Join(w.dir, "output", string(m.ID), "1.out")))
+				w.engine.box(m.ID).crash()
+				if in = w.wait("m", in.Seq); in.ErrorName != "MachineStopped" || !in.RolledBack {
+					t.Fatalf("%+v", in)
+				}
+				w.effects("m", "0")
 			})
 		})
 	}

@@ -434,9 +434,6 @@ func (e *entry) checkpointHeld(ctx context.Context, x *session, begun held, kind
 	if err == nil {
 		touched := e.rec.Touched && x.version != begun.version // it may have been after the save
 		rec, err = e.record(ctx, info, kind, label, begun.mark, func(m *MachineRecord) { m.Touched = touched })
-		if err == nil {
-			x.need = min(x.need, rec.takes()) // what it has freed since it came in, others may take
-		}
 	}
 	if err != nil {
 		// Nobody knows of it, so nobody else would delete it.
@@ -446,6 +443,7 @@ func (e *entry) checkpointHeld(ctx context.Context, x *session, begun held, kind
 		return rec, err
 	}
 	x.clean = begun.version
+	x.need = min(x.need, rec.takes()) // what it has freed is not counted as yet to be taken
 	x.ended(begun, true)
 	e.space(begun, rec)
 	e.mayComeBackAgain(rec)

@@ -78,6 +78,9 @@ func (s *scripted) Stop(_ context.Context, _ string, seq int) error {
 }
 
 func (s *scripted) Machine(_ context.Context, name string) (api.Machine, error) {
+	if len(s.machines) > 0 {
+		return s.machines[0], nil
+	}
 	return api.Machine{Name: name}, nil
 }
 
@@ -159,6 +162,20 @@ func TestReadOutputHoldsWhatWasDisplayed(t *testing.T) {
 
 // Pictures come with the last piece of an instruction's output, and are not sent again with further pieces of one that had
 // ended when it was first answered.
+// Only that a machine waits for memory is a reason why its code waits: its other notices tell of the past.
+func TestWhyCodeWaits(t *testing.T) {
+	for notice, want := range map[string]string{
+		"This machine waits for memory: at least 512 MB are left free.": "This machine waits for memory: at least 512 MB are left free.",
+		"This machine was returned to the middle of instruction 1.":     "",
+		"": "",
+	} {
+		s := &scripted{machines: []api.Machine{{Name: "m", State: "swapped", Notice: notice}}}
+		if got := s.server(t, Options{}).waits(t.Context(), s, "m"); got != want {
+			t.Errorf("of %q, %q is told", notice, got)
+		}
+	}
+}
+
 func TestPicturesComeOnce(t *testing.T) {
 	drawn := func(status string) *scripted {
 		return &scripted{page: 100, in: api.Instruction{Machine: "m", Seq: 3, Status: status}, items: items(
