@@ -61,8 +61,8 @@ export class AiApps {
     const { plan } = this;
     if (!plan) return;
     await this.of(plan.app, async () => {
-      const { app, verb, replace } = plan;
-      const restart = this.restart && app.running && app.restarts;
+      const { app, verb, replace, report } = plan;
+      const restart = this.restart && report.running && app.restarts;
       this.done(app, await this.api().changeApp(app.id, verb, { replace, restart }));
     });
     this.plan = null;
