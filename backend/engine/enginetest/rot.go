@@ -141,8 +141,9 @@ func rotInMemoryReadAhead(t *testing.T, s Subject) {
 	m.expect(unharmed, "True")
 	info := m.stop()
 	rot(t, filepath.Join(s.files(m.id, info.ID), "pages.img"))
-	if _, err := s.tryStart(t, machine.StartSpec{ID: m.id, Checkpoint: info.ID, Acked: m.acks()}); !errors.Is(err, machine.ErrCheckpointUnusable) {
-		t.Errorf("it starts: %v", err)
+	// It may be let in before what is read ahead has been read.
+	if use(t, s, machine.StartSpec{ID: m.id, Checkpoint: info.ID, Acked: m.acks()}) {
+		t.Error("it gives what was saved, which is not there any more")
 	}
 	if err := s.Engine.Seal(m.ctx(), m.id, first.ID); err != nil {
 		t.Fatal(err)
