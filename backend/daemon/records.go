@@ -308,7 +308,7 @@ func (n *recovered) align(w machine.Writer, m machine.MachineRecord, recorded []
 	return nil
 }
 
-// add puts a machine on record of which there is only what it has saved. It goes to the bin where
+// add puts a machine on record that only its saved states tell of. It goes to the bin where
 // an old copy says that it was to be deleted. It may be one that was imported, or that had no
 // network, so it has none.
 func (n *recovered) add(w machine.Writer, id machine.ID, there []checkpoint.Manifest, engine string, deleted bool) error {

@@ -80,7 +80,7 @@ func (e *entry) share(ctx context.Context, folder *SharedFolder) (Machine, error
 	e.mu.Lock()
 	err = e.saveSync(ctx, func(r *MachineRecord) { r.Shared = folder })
 	e.unshared, e.cameUp = "", ""
-	if e.s.shareWatch != nil { // whoever shares a folder again has seen what came up there
+	if e.s.shareWatch != nil { // a person who shares a folder again has seen what came up there
 		e.s.shareWatch.Forget(e.id)
 	}
 	e.publish()
