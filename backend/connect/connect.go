@@ -14,6 +14,7 @@ import (
 
 	"github.com/forevervm/desktop/backend/client"
 	"github.com/forevervm/desktop/backend/home"
+	"github.com/forevervm/desktop/backend/localsocket"
 	"github.com/forevervm/desktop/backend/proof"
 	"github.com/forevervm/desktop/backend/version"
 )
@@ -130,7 +131,10 @@ type finder struct {
 
 // proved is an HTTP client that speaks to this home's daemon alone. Every connection has to show it, not only a daemon's
 // address that was just found: the daemon may be killed, and its port taken by another user, between any two requests.
-func (f *finder) proved() *http.Client { return proof.Client(f.dirs.ReadToken) }
+// It takes the daemon's socket where there is one: other users cannot use that up, as they can the port.
+func (f *finder) proved() *http.Client {
+	return proof.Client(f.dirs.ReadToken, localsocket.Prefer(f.dirs.Socket))
+}
 
 // locate returns where the daemon is, which has just answered there; it starts one if none does.
 func (f *finder) locate(ctx context.Context, _ *client.Endpoint) (client.Endpoint, error) {

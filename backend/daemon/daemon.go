@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/adrg/xdg"
+	"golang.org/x/net/netutil"
 
 	"github.com/forevervm/desktop/backend/aiapps"
 	"github.com/forevervm/desktop/backend/client"
@@ -191,12 +192,19 @@ func (d *daemon) serve(ctx context.Context, records *store.Store, machines *host
 	})
 	// Written before the first request is answered (the port is open already): whoever is answered finds this daemon in the
 	// file, not its predecessor at the same port.
-	self := home.Daemon{URL: address.url, PID: os.Getpid(), Version: version.Version, StartedAt: time.Now().UTC()}
+	local, socket := d.listenLocally()
+	self := home.Daemon{
+		URL: address.url, Socket: socket, PID: os.Getpid(), Version: version.Version, StartedAt: time.Now().UTC(),
+	}
 	err := d.dirs.WriteDaemon(self)
 	served := make(chan error, 1)
 	serving, end := context.WithCancel(ctx)
 	defer end()
-	go func() { served <- httpServer.Serve(serving, listener) }()
+	listeners := []net.Listener{netutil.LimitListener(listener, mostConnections())}
+	if local != nil {
+		listeners = append(listeners, local)
+	}
+	go func() { served <- httpServer.Serve(serving, listeners...) }()
 	var watches sync.WaitGroup
 	watches.Go(func() { watchSystem(serving, d.log, machines.CheckpointAll) })
 	watches.Go(func() { updates.watch(serving) })

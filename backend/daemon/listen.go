@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/forevervm/desktop/backend/home"
+	"github.com/forevervm/desktop/backend/localsocket"
 )
 
 // address is where the daemon listens.
@@ -67,6 +68,21 @@ func (d *daemon) keepPort(listener net.Listener, settings home.Settings) error {
 		return fmt.Errorf("the port cannot be kept: %w", err)
 	}
 	return nil
+}
+
+// listenLocally opens the socket that only this user has. The daemon does without where there can be none.
+func (d *daemon) listenLocally() (listener net.Listener, socket string) {
+	socket = localsocket.Address(d.dirs.Run, d.dirs.Instance())
+	if socket == "" {
+		d.log.Info("no socket is opened: the path of its folder is too long", "folder", d.dirs.Run)
+		return nil, ""
+	}
+	listener, err := localsocket.Listen(socket)
+	if err != nil {
+		d.log.Warn("the socket for this user's programs cannot be opened", "socket", socket, "err", err)
+		return nil, ""
+	}
+	return listener, socket
 }
 
 // describe says how the daemon is reached, and warns where others can reach it too.

@@ -11,6 +11,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/forevervm/desktop/backend/home"
+	"github.com/forevervm/desktop/backend/localsocket"
 	"github.com/forevervm/desktop/backend/proof"
 )
 
@@ -63,7 +64,7 @@ func answers(ctx context.Context, dirs home.Dirs, url string) bool {
 	if err != nil {
 		return false
 	}
-	client := proof.Client(dirs.ReadToken)
+	client := proof.Client(dirs.ReadToken, localsocket.Prefer(dirs.Socket))
 	defer client.CloseIdleConnections()
 	resp, err := client.Do(req)
 	if err != nil {

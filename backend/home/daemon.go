@@ -10,7 +10,8 @@ import (
 
 // Daemon is what a running daemon says about itself.
 type Daemon struct {
-	URL       string    `json:"url"` // "http://127.0.0.1:PORT", without a slash at the end
+	URL       string    `json:"url"`              // "http://127.0.0.1:PORT", without a slash at the end
+	Socket    string    `json:"socket,omitempty"` // of this user alone, as localsocket takes it; "" for none
 	PID       int       `json:"pid"`
 	Version   string    `json:"version"`
 	StartedAt time.Time `json:"started_at"`
@@ -28,6 +29,15 @@ func (d Dirs) ReadDaemon() (Daemon, error) {
 		return Daemon{}, fmt.Errorf("%s is damaged; delete it: %w", d.DaemonFile(), errors.Join(err, os.ErrNotExist))
 	}
 	return daemon, nil
+}
+
+// Socket returns the socket of the daemon that listens at a TCP address, as far as its file says; "" for none.
+func (d Dirs) Socket(address string) string {
+	said, err := d.ReadDaemon()
+	if err != nil || said.URL != "http://"+address {
+		return ""
+	}
+	return said.Socket
 }
 
 // WriteDaemon says where the daemon is, all at once.

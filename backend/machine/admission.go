@@ -26,6 +26,9 @@ const (
 	undisturbed = 2 * time.Second
 	// roomPatience bounds how long a caller waits who is not told of the wait otherwise. Instructions wait as long as it takes.
 	roomPatience = 30 * time.Second
+	// turn is how long machines that need less may pass one that waits, and how long they then may not, by turns. Without it, small machines could keep
+	// out a large one for ever; and without an end to it, a large one the small, while hours of work keep it out.
+	turn = time.Minute
 	// roomBriefly is how long one waits who keeps others from the machine meanwhile.
 	roomBriefly = 5 * time.Second
 )
@@ -65,10 +68,14 @@ type admission struct {
 
 // entrant is a machine that is to come into memory.
 type entrant struct {
-	client string        // that used it last
-	need   int64         // bytes
+	client string // that used it last
+	need   int64  // bytes
+	since  time.Time
 	pass   chan struct{} // closed when it may come in
 }
+
+// holds says whether others may not pass.
+func (w *entrant) holds(now time.Time) bool { return now.Sub(w.since)%(2*turn) >= turn }
 
 // floor is how many bytes of a computer's memory, which has total, have to stay free where there are
 // other machines in memory. 0 is for a total that is not known.
@@ -135,7 +142,7 @@ func (e *entry) enterMemory(ctx context.Context, patience time.Duration, wanted 
 // any more.
 func (s *Service) enterMemory(ctx context.Context, w *entrant, patience time.Duration, wanted func() bool, tell func(waits bool)) (leave func(), err error) {
 	a := &s.admission
-	w.pass = make(chan struct{})
+	w.pass, w.since = make(chan struct{}), time.Now()
 	a.mu.Lock()
 	a.waiting = append(a.waiting, w)
 	a.mu.Unlock()
@@ -200,14 +207,21 @@ func (s *Service) admit() {
 	}
 	r, clients, limited := s.room()
 	r.entering, r.others = r.entering+a.entering, r.others+a.count
-	order := slices.Clone(a.waiting)
-	slices.SortStableFunc(order, func(x, y *entrant) int {
-		return cmp.Compare(clients[x.client], clients[y.client])
-	})
+	order, now := slices.Clone(a.waiting), time.Now()
+	rank := func(w *entrant) int {
+		if w.holds(now) {
+			return -1
+		}
+		return clients[w.client]
+	}
+	slices.SortStableFunc(order, func(x, y *entrant) int { return cmp.Compare(rank(x), rank(y)) })
 	short := false
 	for _, w := range order {
 		if limited && r.lacks(w.need) > 0 {
 			short = true
+			if w.holds(now) && r.others > 0 { // alone, others would not help it
+				break
+			}
 			continue
 		}
 		r.entering += w.need
@@ -232,7 +246,7 @@ func (s *Service) seekRoom(w *entrant) {
 	}
 }
 
-// lacking is how many bytes too few there are for the one that waits and needs least; 0 or less for none.
+// lacking is how many bytes too few there are for the one that others may not pass, else for the one that needs least; 0 or less for none.
 func (s *Service) lacking() int64 {
 	a := &s.admission
 	a.mu.Lock()
@@ -242,8 +256,11 @@ func (s *Service) lacking() int64 {
 		return 0
 	}
 	r.entering, r.others = r.entering+a.entering, r.others+a.count
-	least := slices.MinFunc(a.waiting, func(x, y *entrant) int { return cmp.Compare(x.need, y.need) })
-	return r.lacks(least.need)
+	next := slices.MinFunc(a.waiting, func(x, y *entrant) int { return cmp.Compare(x.need, y.need) })
+	if at := slices.IndexFunc(a.waiting, func(w *entrant) bool { return w.holds(time.Now()) }); at >= 0 {
+		next = a.waiting[at]
+	}
+	return r.lacks(next.need)
 }
 
 // makeRoom moves idle machines to the disk, least recently used first, until somebody who waits can come in.

@@ -237,6 +237,47 @@ func TestEachClientGetsItsTurn(t *testing.T) {
 	})
 }
 
+// Small machines that keep coming do not keep out a large one, nor does a large one that finds no room
+// the small.
+func TestALargeMachineGetsItsTurn(t *testing.T) {
+	inTime(t, func(w *world) {
+		c := w.small(4)
+		large := w.create("large")
+		w.engine.set(func() { w.engine.size = 220 << 20 })
+		w.exec("large", "x = 1")
+		w.ok(w.Swap(w.ctx, "large"))
+		w.engine.set(func() { w.engine.size = 0 })
+		all := map[string]machine.ID{}
+		begin := func() {
+			name := fmt.Sprint("m", len(all))
+			all[name] = w.busy(name, "other").ID
+		}
+		for range 4 {
+			begin()
+		}
+		w.pass(5 * time.Second)
+		w.execWith("large", machine.ExecuteOptions{Code: "wait"})
+		// Each time that a small one is done, the next is there already.
+		rounds := 0
+		for ; w.get("large").State != machine.Running && rounds < 40; rounds++ {
+			begin()
+			for _, name := range w.running() {
+				if name != "large" {
+					w.engine.box(all[name]).poke("release")
+					break
+				}
+			}
+			w.pass(10 * time.Second)
+		}
+		w.inState("large", machine.Running)
+		if waited := time.Duration(rounds) * 10 * time.Second; waited < time.Minute || waited > 3*time.Minute {
+			t.Errorf("it waited %v", waited)
+		}
+		w.engine.box(large.ID).poke("release")
+		c.held()
+	})
+}
+
 func TestTheRoomToLeaveCanBeSet(t *testing.T) {
 	for name, c := range map[string]struct {
 		set  machine.Settings

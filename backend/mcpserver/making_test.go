@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -30,5 +31,23 @@ func TestAProgramMakesSoManyREPLsAMinute(t *testing.T) {
 	m.refuse("another", start.Add(time.Hour))
 	if len(m.all) != 1 {
 		t.Errorf("it remembers %v", m.all)
+	}
+}
+
+// A program that gives itself another name each time makes no more than all may together.
+func TestAllProgramsMakeSoManyREPLsAMinute(t *testing.T) {
+	var m making
+	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i := range 120 {
+		if why := m.refuse(fmt.Sprint("name ", i), start); why != "" {
+			t.Fatalf("number %d: %s", i, why)
+		}
+	}
+	why := m.refuse("another", start.Add(50*time.Second))
+	if !strings.Contains(why, "all apps together have made 120 within a minute") || !strings.Contains(why, "in 11 seconds") {
+		t.Error(why)
+	}
+	if why := m.refuse("another", start.Add(time.Minute)); why != "" {
+		t.Error(why)
 	}
 }

@@ -64,11 +64,13 @@ func canonical(at net.Addr) string {
 
 // Client makes an HTTP client each of whose connections leads to a daemon that has proved itself; nothing of a request is
 // sent before. One that fails to is a connection that could not be made (a *net.OpError of "dial"). The token is asked for
-// with each connection.
-func Client(token func() (string, error)) *http.Client {
+// with each connection, which dial makes; nil is for TCP.
+func Client(token func() (string, error), dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.Proxy = nil // the daemon is on this computer
-	dial := transport.DialContext
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
 	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		secret, err := token()
 		if err != nil {

@@ -35,7 +35,7 @@ func known() (string, error) { return token, nil }
 // whoami sends the token.
 func whoami(t *testing.T, base string) (*http.Response, error) {
 	t.Helper()
-	c := proof.Client(known)
+	c := proof.Client(known, nil)
 	t.Cleanup(c.CloseIdleConnections)
 	req, err := http.NewRequestWithContext(t.Context(), "GET", base+"/v1/whoami", nil)
 	if err != nil {
@@ -111,7 +111,7 @@ func TestADaemonWithAnotherTokenIsToldNothing(t *testing.T) {
 
 func TestWithoutATokenNobodyIsAsked(t *testing.T) {
 	missing := errors.New("missing")
-	c := proof.Client(func() (string, error) { return "", missing })
+	c := proof.Client(func() (string, error) { return "", missing }, nil)
 	defer c.CloseIdleConnections()
 	resp, err := c.Get(daemon(t, token) + "/health")
 	if err == nil {

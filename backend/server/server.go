@@ -15,6 +15,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/forevervm/desktop/backend/parcel"
 )
 
@@ -43,6 +45,7 @@ type Server struct {
 	config  Config
 	mux     *http.ServeMux
 	codes   openCodes
+	guests  guests
 	page    *page
 	sockets sync.WaitGroup // handlers of WebSockets, which http.Server does not wait for
 }
@@ -71,9 +74,9 @@ const (
 	strangerWithin = 10 * time.Second
 )
 
-// Serve answers requests on the listener until ctx ends; waiting calls and open sockets then end too, and it returns
-// once all have. The listener is closed.
-func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+// Serve answers requests on the listeners until ctx ends; waiting calls and open sockets then end too, and it returns
+// once all have. The listeners are closed.
+func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	httpServer := &http.Server{
@@ -83,6 +86,8 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		MaxHeaderBytes: 64 << 10,
 		ErrorLog:       slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelDebug),
 		BaseContext:    func(net.Listener) context.Context { return ctx },
+		ConnContext:    withConnection,
+		ConnState:      s.guests.changed,
 	}
 	stopped := make(chan struct{})
 	go func() {
@@ -94,13 +99,20 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 			_ = httpServer.Close()
 		}
 	}()
-	err := httpServer.Serve(listener)
+	var served errgroup.Group
+	for _, listener := range listeners {
+		served.Go(func() error {
+			defer cancel() // one alone would look like a daemon that answers
+			if err := httpServer.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+				return err
+			}
+			return nil
+		})
+	}
+	err := served.Wait()
 	cancel()
 	<-stopped
 	s.sockets.Wait()
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
 	return err
 }
 
@@ -153,6 +165,7 @@ func (s *Server) handler(route route) http.Handler {
 				s.fail(w, r, err)
 				return
 			}
+			s.guests.known(r)
 			_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a writer without connection has no deadline either
 		}
 		if err := route.handle(w, r); err != nil {

@@ -31,7 +31,7 @@ func newFront(dirs home.Dirs, vite *url.URL) http.Handler {
 			}
 			r.Out.Host = r.In.Host
 		},
-		Transport:      proof.Client(dirs.ReadToken).Transport,
+		Transport:      proof.Client(dirs.ReadToken, nil).Transport,
 		ModifyResponse: func(resp *http.Response) error { return proveFront(dirs, resp) },
 		FlushInterval:  -1, // streams arrive as they are sent
 		// No daemon: the page sees what it would see without this front, a lost connection.

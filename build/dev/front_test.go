@@ -113,7 +113,7 @@ func TestTheDaemonChecksWhoAsksThroughTheFront(t *testing.T) {
 // As in the page, the proof must name the address that was asked.
 func TestTheFrontProvesItself(t *testing.T) {
 	front, _, dirs := started(t)
-	client := proof.Client(dirs.ReadToken)
+	client := proof.Client(dirs.ReadToken, nil)
 	defer client.CloseIdleConnections()
 	resp, err := client.Get(front.URL + "/health")
 	if err != nil {

@@ -21,3 +21,16 @@ func leaveNoCore() error {
 	}
 	return nil
 }
+
+// mostConnections is how many connections may be open at the port: half of this process's file
+// descriptors. The other half is for machines, checkpoints and the database.
+func mostConnections() int {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return usualConnections
+	}
+	return int(min(limit.Cur/2, 1<<20))
+}
+
+// usualConnections is half of the descriptors that most systems allow at least.
+const usualConnections = 512

@@ -1,0 +1,91 @@
+package server
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// mostGuests is how many connections may be open at once that have not shown the token. A browser
+	// opens six. Programs that anybody on the computer can write open thousands.
+	mostGuests = 200
+	// guestIdle is how long one of them may be open while it asks for nothing.
+	guestIdle = 5 * time.Second
+)
+
+// guests are the TCP connections that have not shown the token. Where there are too many, the oldest is
+// closed for the newest: to refuse the newest would lock the person out. Connections over a socket that
+// only this user can open are no guests.
+type guests struct {
+	mu  sync.Mutex
+	all []*guest // oldest first
+}
+
+type guest struct {
+	conn net.Conn
+	idle *time.Timer // closes the connection
+}
+
+// connection is the context's key of a request's net.Conn.
+type connection struct{}
+
+// withConnection is http.Server's ConnContext.
+func withConnection(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, connection{}, conn)
+}
+
+// changed is http.Server's ConnState.
+func (g *guests) changed(conn net.Conn, state http.ConnState) {
+	if conn.LocalAddr().Network() != "tcp" {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if state == http.StateNew {
+		if len(g.all) >= mostGuests {
+			_ = g.all[0].conn.Close()
+			g.remove(0)
+		}
+		idle := time.AfterFunc(guestIdle, func() { _ = conn.Close() })
+		g.all = append(g.all, &guest{conn: conn, idle: idle})
+		return
+	}
+	at := g.index(conn)
+	switch {
+	case at < 0:
+	case state == http.StateActive:
+		g.all[at].idle.Stop()
+	case state == http.StateIdle:
+		g.all[at].idle.Reset(guestIdle)
+	default:
+		g.remove(at)
+	}
+}
+
+// known notes that a request has shown the token: its connection is no guest any more.
+func (g *guests) known(r *http.Request) {
+	conn, ok := r.Context().Value(connection{}).(net.Conn)
+	if !ok {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if at := g.index(conn); at >= 0 {
+		g.remove(at)
+	}
+}
+
+// index is where a connection is among the guests; -1 for none of them. mu is held.
+func (g *guests) index(conn net.Conn) int {
+	return slices.IndexFunc(g.all, func(one *guest) bool { return one.conn == conn })
+}
+
+// remove takes a guest out. mu is held.
+func (g *guests) remove(at int) {
+	g.all[at].idle.Stop()
+	g.all = slices.Delete(g.all, at, at+1)
+}

@@ -1,0 +1,146 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// serve serves closed{} at a port, as the daemon does, and returns its address.
+func serve(t *testing.T, listener net.Listener) string {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- New(Config{Machines: closed{}, Token: testToken}).Serve(ctx, listener) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return listener.Addr().String()
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listener
+}
+
+// whoami asks over a client's connection with the token.
+func whoami(t *testing.T, client *http.Client, address string) error {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/v1/whoami", nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+testToken)
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	return errors.Join(err, resp.Body.Close(), statusIs(resp, 200))
+}
+
+// open counts the connections that a listener has accepted and that are not closed.
+type open struct {
+	net.Listener
+	now atomic.Int64
+}
+
+func (l *open) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err == nil {
+		l.now.Add(1)
+	}
+	return &openConn{Conn: conn, of: l}, err
+}
+
+type openConn struct {
+	net.Conn
+	of     *open
+	closed atomic.Bool
+}
+
+func (c *openConn) Close() error {
+	if c.closed.CompareAndSwap(false, true) {
+		c.of.now.Add(-1)
+	}
+	return c.Conn.Close()
+}
+
+// Thousands of connections without a token neither keep out who has it, nor use up descriptors.
+func TestStrangersDoNotLockThePersonOut(t *testing.T) {
+	counted := &open{Listener: listen(t)}
+	address := serve(t, counted)
+	known := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
+	defer known.CloseIdleConnections()
+	if err := whoami(t, known, address); err != nil {
+		t.Fatal(err)
+	}
+	reused := atomic.Int64{}
+	known.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		reused.Add(1)
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}
+	for i := range 3 * mostGuests {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if i%2 == 0 {
+			continue
+		}
+		if _, err := io.WriteString(conn, "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fresh := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	if err := whoami(t, fresh, address); err != nil {
+		t.Errorf("a new connection: %v", err)
+	}
+	if err := whoami(t, known, address); err != nil || reused.Load() > 0 {
+		t.Errorf("a connection that had shown the token: %v, made anew %d times", err, reused.Load())
+	}
+	// One of ours is open, and one may be just being closed.
+	if now := counted.now.Load(); now > mostGuests+2 {
+		t.Errorf("%d connections are open", now)
+	}
+}
+
+// A connection that has not shown the token may not rest for long, neither before nor after a request.
+func TestAStrangerMayNotRest(t *testing.T) {
+	address := serve(t, listen(t))
+	for name, said := range map[string]string{"before": "", "after": "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn, err := net.Dial("tcp", address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			begun := time.Now()
+			if _, err := io.WriteString(conn, said); err != nil {
+				t.Fatal(err)
+			}
+			answer, err := io.ReadAll(conn) // until the server hangs up
+			if err != nil || strings.HasPrefix(string(answer), "HTTP/1.1 200") != (said != "") {
+				t.Errorf("%q, %v", answer, err)
+			}
+			if took := time.Since(begun); took < guestIdle-100*time.Millisecond || took > strangerWithin-time.Second {
+				t.Errorf("hung up on after %v", took)
+			}
+		})
+	}
+}
