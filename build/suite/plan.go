@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,10 +61,14 @@ func (p plan) check() []stage {
 		fresh = once
 	}
 	return []stage{
-		{{name: "lint", args: []string{"make", "--no-print-directory", "lint"}}},
-		{page("page unit", "test")},
-		{goTests("unit", []string{"./app/...", "./backend/...", "./build/dev", "./build/suite"}, race, fresh)},
-		{goTests("alone", p.alone.packages, p.alone.run(), fresh)},
+		{
+			{name: "lint", args: []string{"make", "--no-print-directory", "-j2", "--output-sync=target", "lint"}},
+			goTests("unit", []string{"./app/...", "./backend/...", "./build/dev", "./build/suite"}, race, fresh),
+		},
+		{
+			page("page unit", "test"),
+			goTests("alone", p.alone.packages, p.alone.run(), fresh),
+		},
 	}
 }
 
@@ -72,14 +77,16 @@ func (p plan) test() []stage { return p.testWith() }
 
 // testWith has steps that mostly wait run beside the ones that take longest.
 func (p plan) testWith(beside ...step) []stage {
-	tags := append([]string{"-tags=real"}, p.real.run()...)
+	tags := append([]string{"-tags=real", "-p=3"}, p.real.run()...) // three packages at once: they mostly wait
 	p.fresh = true
 	return append(p.check(),
-		stage{{name: "image", args: []string{"build/image/check.py"}}},
-		stage{{name: "runner", args: []string{"backend/runner/test.sh"}, report: pytestReport}},
+		stage{
+			{name: "image", args: []string{"build/image/check.py"}},
+			{name: "runner", args: []string{"backend/runner/test.sh"}, report: pytestReport},
+		},
 		append(stage{
 			page("page", "test:e2e"),
-			goTests("real", backwards(p.real.not(raced...).packages), tags, once),
+			goTests("real", slowestFirst(p.real.not(raced...).packages), tags, once),
 		}, beside...),
 		stage{goTests("real raced", p.real.in(raced...).packages, tags, race, once)},
 	)
@@ -147,9 +154,20 @@ func asRoot() []string {
 	return []string{"-exec", "sudo -n --preserve-env env PATH=" + os.Getenv("PATH") + ":/usr/sbin:/sbin"}
 }
 
-// backwards puts the slowest packages, which are late in the alphabet, first.
-func backwards(packages []string) []string {
+// long are the packages whose real tests take minutes, the slowest first.
+var long = []string{"./backend/engine/native", "./backend/mcpserver", "./backend/e2e", "./backend/machine"}
+
+// slowestFirst has them begin at once: the others then run beside them, and none is left for the end.
+func slowestFirst(packages []string) []string {
 	packages = slices.Clone(packages)
-	slices.Reverse(packages)
+	slices.SortStableFunc(packages, func(a, b string) int { return cmp.Compare(place(a), place(b)) })
 	return packages
+}
+
+// place is where a package is among the long ones; behind them for others.
+func place(pkg string) int {
+	if at := slices.Index(long, pkg); at >= 0 {
+		return at
+	}
+	return len(long)
 }
