@@ -435,7 +435,7 @@ func (c *caller) networkCalls(name string) {
 	if now := as[api.Network](c, c.send("GET", path+"/network", nil)); now.Policy.Mode != "ask" || now.Effective.Hosts[0] != "*.example.com" {
 		c.t.Errorf("%+v", now)
 	}
-	in := as[api.Instruction](c, c.send("POST", path+"/instructions", api.Execute{Code: "import socket\nsocket.create_connection(('203.0.113.250', 9))"}))
+	in := as[api.Instruction](c, c.send("POST", path+"/instructions", api.Execute{Code: "import socket\nsocket.create_connection(('192.31.196.250', 9))"}))
 	var asking api.Connection
 	for deadline := time.Now().Add(25 * time.Second); asking.State != "asking"; time.Sleep(10 * time.Millisecond) {
 		if list := as[api.List[api.Connection]](c, c.send("GET", path+"/connections?limit=5", nil)).Items; len(list) > 0 {
@@ -445,14 +445,14 @@ func (c *caller) networkCalls(name string) {
 			c.t.Fatalf("nobody is asked: %+v", asking)
 		}
 	}
-	if asking.Host != "203.0.113.250" || asking.Port != 9 || asking.Seq == nil || *asking.Seq != in.Seq {
+	if asking.Host != "192.31.196.250" || asking.Port != 9 || asking.Seq == nil || *asking.Seq != in.Seq {
 		c.t.Errorf("%+v", asking)
 	}
 	answer := path + "/connections/" + strconv.FormatInt(asking.ID, 10) + "/answer"
 	if a := c.send("POST", answer, api.Answer{Answer: "deny"}); a.StatusCode != 204 {
 		c.t.Errorf("%d %s", a.StatusCode, a.body)
 	}
-	if in := c.wait(name, in.Seq); in.ErrorName != "PermissionError" || !strings.Contains(in.Error, "A person has denied this machine 203.0.113.250.") {
+	if in := c.wait(name, in.Seq); in.ErrorName != "PermissionError" || !strings.Contains(in.Error, "A person has denied this machine 192.31.196.250.") {
 		c.t.Errorf("the machine is told %+v", in)
 	}
 	c.fails(c.send("POST", answer, api.Answer{Answer: "once"}), 409, "Conflict")

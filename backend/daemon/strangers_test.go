@@ -20,7 +20,7 @@ import (
 // Another user opens more connections than the daemon may have files. People's programs go on, over
 // the port and over the socket, and machines find files enough.
 func TestStrangersUseNothingUp(t *testing.T) {
-	const files, connections = 1000, 3000
+	const files, connections = 2000, 5000
 	d := connecttest.Start(t, connecttest.Home(t))
 	limit := unix.Rlimit{Cur: files, Max: files}
 	if err := unix.Prlimit(d.PID, unix.RLIMIT_NOFILE, &limit, nil); err != nil {

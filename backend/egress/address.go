@@ -3,29 +3,45 @@ package egress
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// private are the ranges that no machine reaches unless they are named by hand, beside those that net/netip knows.
-var private = []struct {
-	prefix netip.Prefix
-	what   string
+// special are the ranges that no machine reaches unless they are named by hand, beside those that
+// net/netip knows. They are IANA's special-purpose registries, but for the ranges that these call
+// globally reachable, and addresses at which clouds tell secrets.
+var special = []struct {
+	what     string
+	prefixes []netip.Prefix
 }{
-	{netip.MustParsePrefix("100.64.0.0/10"), "an address that providers share among their customers"},
-	{netip.MustParsePrefix("255.255.255.255/32"), "the broadcast address"},
-	{netip.MustParsePrefix("fec0::/10"), "a private address"},
-	// For translation within a network (RFC 8215): which address is meant depends on that network.
-	{netip.MustParsePrefix("64:ff9b:1::/48"), "an address that is translated in the local network"},
+	{"an address at which clouds tell secrets", prefixes(
+		"169.254.169.254/32", "168.63.129.16/32", "100.100.100.200/32", "192.0.0.192/32", "fd00:ec2::254/128", "fd20:ce::254/128")},
+	{"the address of no computer", prefixes("0.0.0.0/8")},
+	{"an address that providers share among their customers", prefixes("100.64.0.0/10")},
+	{"an address for network protocols", prefixes("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "5f00::/16")},
+	{"an address for documentation", prefixes("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20")},
+	{"an address for measuring networks, which VPN programs use inside", prefixes("198.18.0.0/15")},
+	{"the broadcast address", prefixes("255.255.255.255/32")},
+	{"a reserved address", prefixes("240.0.0.0/4")},
+	{"a private address", prefixes("fec0::/10")},
+	{"an address that discards everything", prefixes("100::/63")},
+	// Which address is meant depends on the network (RFC 8215).
+	{"an address that is translated in the local network", prefixes("64:ff9b:1::/48")},
+}
+
+func prefixes(all ...string) (parsed []netip.Prefix) {
+	for _, one := range all {
+		parsed = append(parsed, netip.MustParsePrefix(one))
+	}
+	return parsed
 }
 
 var (
 	nat64      = netip.MustParsePrefix("64:ff9b::/96")
 	sixToFour  = netip.MustParsePrefix("2002::/16")
-	teredo     = netip.MustParsePrefix("2001::/32")
 	compatible = netip.MustParsePrefix("::/96")
 	translated = netip.MustParsePrefix("::ffff:0:0:0/96")
-	metadata   = netip.MustParseAddr("169.254.169.254")
 )
 
 // forbidden says what kind of address this is, where a machine may reach it only if it is named by hand; "" for all others. own are the
@@ -44,11 +60,14 @@ func forbidden(addr netip.Addr, own ownAddresses) string {
 }
 
 func forbiddenPlainly(addr netip.Addr, own ownAddresses) string {
+	for _, one := range special {
+		if slices.ContainsFunc(one.prefixes, func(p netip.Prefix) bool { return p.Contains(addr) }) {
+			return one.what
+		}
+	}
 	switch {
 	case !addr.IsValid():
 		return "no address"
-	case addr == metadata:
-		return "the address at which clouds tell secrets"
 	case addr.IsUnspecified():
 		return "the address of no computer"
 	case addr.IsLoopback():
@@ -59,11 +78,6 @@ func forbiddenPlainly(addr netip.Addr, own ownAddresses) string {
 		return "an address that is good only on the same cable or radio"
 	case addr.IsMulticast():
 		return "an address of a group of computers"
-	}
-	for _, p := range private {
-		if p.prefix.Contains(addr) {
-			return p.what
-		}
 	}
 	return own.what(addr)
 }
@@ -81,8 +95,6 @@ func disguised(addr netip.Addr) []netip.Addr {
 		found = append(found, at(12))
 	case sixToFour.Contains(addr):
 		found = append(found, at(2))
-	case teredo.Contains(addr):
-		found = append(found, at(4), netip.AddrFrom4([4]byte{^b[12], ^b[13], ^b[14], ^b[15]}))
 	}
 	// ISATAP says it in the interface's half, in whatever network.
 	if b[8]&^2 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe {
@@ -94,7 +106,7 @@ func disguised(addr netip.Addr) []netip.Addr {
 // ownAddresses are this computer's, at one moment.
 type ownAddresses struct {
 	addrs    map[netip.Addr]bool
-	prefixes []netip.Prefix // the global IPv6 ones of its networks, and of IPv4 networks the broadcast addresses
+	prefixes []netip.Prefix // of its networks
 }
 
 func (o ownAddresses) what(addr netip.Addr) string {
@@ -109,8 +121,11 @@ func (o ownAddresses) what(addr netip.Addr) string {
 	return ""
 }
 
-// shortest is the shortest prefix that is taken for a network's: what claims more, say a tunnel to everywhere, is none.
-const shortest = 48
+// The shortest prefixes that are taken for a network's: what claims more, say a tunnel to everywhere, is none.
+const (
+	shortestIPv4 = 16
+	shortestIPv6 = 48
+)
 
 // ownOf makes the own addresses of what interfaces have.
 func ownOf(interfaces []net.Addr) ownAddresses {
@@ -128,17 +143,13 @@ func ownOf(interfaces []net.Addr) ownAddresses {
 		own.addrs[addr] = true
 		ones, bits := ipnet.Mask.Size()
 		switch {
-		case addr.Is4() && bits == 32 && ones > 0 && ones < 31:
-			last := addr.As4()
-			for i, m := range net.CIDRMask(ones, 32) {
-				last[i] |= ^m
-			}
-			own.prefixes = append(own.prefixes, netip.PrefixFrom(netip.AddrFrom4(last), 32))
+		case addr.Is4() && bits == 32:
+			own.prefixes = append(own.prefixes, netip.PrefixFrom(addr, max(ones, shortestIPv4)).Masked())
 		case addr.Is6() && addr.IsGlobalUnicast() && !addr.IsPrivate():
 			if ones == 128 { // given by a server that does not say how large its network is
 				ones = 64
 			}
-			own.prefixes = append(own.prefixes, netip.PrefixFrom(addr, max(ones, shortest)).Masked())
+			own.prefixes = append(own.prefixes, netip.PrefixFrom(addr, max(ones, shortestIPv6)).Masked())
 		}
 	}
 	return own

@@ -179,14 +179,14 @@ func hello(t *testing.T) http.Handler {
 
 func TestPublic(t *testing.T) {
 	w := newWorld(t, machine.NetworkPublic)
-	w.site("plain.example", "203.0.113.1", 80, httptest.NewServer(hello(t)))
+	w.site("plain.example", "192.31.196.1", 80, httptest.NewServer(hello(t)))
 	w.site("safe.example", "2606:4700::1", 443, httptest.NewTLSServer(hello(t)))
 
 	got, err := w.get("http://plain.example/a")
 	if err != nil || got != "200 hello from plain.example/a" {
 		t.Errorf("plain: %q, %v", got, err)
 	}
-	if c := w.last(); c.State != machine.ConnectionClosed || c.Host != "plain.example" || c.Port != 80 || c.Address != "203.0.113.1" || c.Sent < 50 || c.Received < 50 {
+	if c := w.last(); c.State != machine.ConnectionClosed || c.Host != "plain.example" || c.Port != 80 || c.Address != "192.31.196.1" || c.Sent < 50 || c.Received < 50 {
 		t.Errorf("it is recorded as %+v", c)
 	}
 	client := w.client()
@@ -300,12 +300,12 @@ func (w *world) socks(host string) string {
 // A name that leads elsewhere when it is asked for again leads where it was checked; and of its addresses only those count that may be reached.
 func TestRebinding(t *testing.T) {
 	w := newWorld(t, machine.NetworkPublic)
-	w.site("turn.example", "203.0.113.1", 80, httptest.NewServer(hello(t)))
-	w.names["turn.example"] = []string{"127.0.0.1", "10.0.0.1", "203.0.113.1", "::1"}
+	w.site("turn.example", "192.31.196.1", 80, httptest.NewServer(hello(t)))
+	w.names["turn.example"] = []string{"127.0.0.1", "10.0.0.1", "192.31.196.1", "::1"}
 	if got, err := w.get("http://turn.example/"); err != nil || got != "200 hello from turn.example/" {
 		t.Errorf("%q, %v", got, err)
 	}
-	if !slices.Equal(w.dialled, []string{"203.0.113.1:80"}) || len(w.looked) != 1 {
+	if !slices.Equal(w.dialled, []string{"192.31.196.1:80"}) || len(w.looked) != 1 {
 		t.Errorf("dialled %v, looked up %v", w.dialled, w.looked)
 	}
 }
@@ -313,7 +313,7 @@ func TestRebinding(t *testing.T) {
 // A server cannot send a machine where it may not go, nor can a machine's headers say where a request goes.
 func TestRedirectsAndHeaders(t *testing.T) {
 	w := newWorld(t, machine.NetworkPublic)
-	w.site("away.example", "203.0.113.1", 80, httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+	w.site("away.example", "192.31.196.1", 80, httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if r.Host != "away.example" {
 			t.Errorf("the server is asked for %q", r.Host)
 		}
@@ -342,14 +342,14 @@ func TestRedirectsAndHeaders(t *testing.T) {
 			t.Errorf("%q is answered %q", said, answer)
 		}
 	}
-	if i := slices.IndexFunc(w.dialled, func(a string) bool { return a != "203.0.113.1:80" }); i >= 0 {
+	if i := slices.IndexFunc(w.dialled, func(a string) bool { return a != "192.31.196.1:80" }); i >= 0 {
 		t.Errorf("dialled %v", w.dialled)
 	}
 }
 
 func TestPolicies(t *testing.T) {
 	w := newWorld(t, machine.NetworkOff)
-	w.site("a.example", "203.0.113.1", 80, httptest.NewServer(hello(t)))
+	w.site("a.example", "192.31.196.1", 80, httptest.NewServer(hello(t)))
 	w.site("nas.home", "192.168.1.5", 80, httptest.NewServer(hello(t)))
 	refused := func(what, address, word string) {
 		t.Helper()
@@ -381,8 +381,8 @@ func TestPolicies(t *testing.T) {
 	reached("listed", "http://a.example/")
 	set(machine.NetworkList, "*.example:80")
 	reached("listed by a wildcard", "http://a.example/")
-	set(machine.NetworkList, "203.0.113.0/24")
-	reached("its address is listed", "http://203.0.113.1/")
+	set(machine.NetworkList, "192.31.196.0/24")
+	reached("its address is listed", "http://192.31.196.1/")
 	refused("another's is not", "http://203.0.114.1/", "203.0.114.1")
 	looked := len(w.looked)
 	refused("a name is not an address", "http://a.example/", "not on the list")
@@ -465,7 +465,7 @@ func TestUpstream(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	w := newWorld(t, machine.NetworkPublic)
-	w.site("a.example", "203.0.113.1", 443, httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+	w.site("a.example", "192.31.196.1", 443, httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		for range 1000 {
 			_, _ = rw.Write(make([]byte, 1<<10))
 		}
@@ -532,7 +532,7 @@ func TestLimits(t *testing.T) {
 // What is open when a person takes the network away ends, and says why.
 func TestTakenAway(t *testing.T) {
 	w := newWorld(t, machine.NetworkPublic)
-	w.site("a.example", "203.0.113.1", 443, httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+	w.site("a.example", "192.31.196.1", 443, httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		for _, err := rw.Write(make([]byte, 1<<10)); err == nil; _, err = rw.Write(make([]byte, 1<<10)) {
 		}
 	})))
@@ -560,7 +560,7 @@ func TestTakenAway(t *testing.T) {
 // A machine does not hear from errors where this computer is.
 func TestErrorsNameNoAddresses(t *testing.T) {
 	w := newWorld(t, machine.NetworkPublic)
-	w.names["a.example"] = []string{"203.0.113.1"}
+	w.names["a.example"] = []string{"192.31.196.1"}
 	own := &net.TCPAddr{IP: net.IPv4(192, 168, 1, 5), Port: 4242}
 	w.proxy.config.Dial = func(context.Context, netip.AddrPort) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Source: own, Addr: own, Err: errors.New("connection reset")}

@@ -72,8 +72,8 @@ func newPypi(t *testing.T) *pypi {
 	}))
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{authority.Certificate("pypi.org", "files.example")}}
 	server.StartTLS()
-	i.site("pypi.org", "203.0.113.80", 443, server)
-	i.names["files.example"] = []string{"203.0.113.80"}
+	i.site("pypi.org", "192.31.196.80", 443, server)
+	i.names["files.example"] = []string{"192.31.196.80"}
 	return i
 }
 
@@ -222,12 +222,12 @@ func TestOtherBytesAreNotKept(t *testing.T) {
 		t.Errorf("kept: %v, %v", left, err)
 	}
 	// Nor is anything from who is not the index: here, somebody without its certificate.
-	i.site("pypi.org", "203.0.113.81", 443, httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	i.site("pypi.org", "192.31.196.81", 443, httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", listingType)
 		_, _ = io.WriteString(w, `{"name": "other", "files": []}`)
 	})))
 	i.mu.Lock()
-	i.names["pypi.org"] = []string{"203.0.113.81"}
+	i.names["pypi.org"] = []string{"192.31.196.81"}
 	i.mu.Unlock()
 	if status, body, _ := i.ask("GET", "/pypi/simple/other/"); status != http.StatusTemporaryRedirect {
 		t.Errorf("somebody else's list: %d %s", status, body)

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// mostGuests is how many connections may be open at once that have not shown the token. A browser
-	// opens six. Programs that anybody on the computer can write open thousands.
-	mostGuests = 200
+	// mostGuests is how many connections may be open at once that have not shown the token. Programs
+	// that open hundreds at once are let in: each shows its token as soon as its request is read.
+	mostGuests = 1000
 	// guestIdle is how long one of them may be open while it asks for nothing.
 	guestIdle = 5 * time.Second
 )

@@ -88,7 +88,7 @@ const Host = "server.example"
 func Internet(t *testing.T) *World {
 	authority := tlstest.NewAuthority(t)
 	ports := serve(t, authority)
-	address := netip.MustParseAddr("203.0.113.10") // of documentation: nobody else's
+	address := netip.MustParseAddr("192.31.196.10") // a sink of DNS, if it were dialled
 	resolver := func(ctx context.Context, host string) ([]netip.Addr, error) {
 		if host == Host {
 			return []netip.Addr{address}, nil

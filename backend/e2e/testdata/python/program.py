@@ -36,7 +36,9 @@ assert "Timed out" in result["error"], result
 run = fvm.exec("import time; time.sleep(600)", machine_name=name, timeout_seconds=1000)
 nxt = fvm.exec("x", machine_name=name, interrupt=True)
 assert nxt["interrupted"] is True, nxt
-assert "KeyboardInterrupt" in fvm.exec_result(name, run["instruction_seq"])["result"]["error"]
+error = fvm.exec_result(name, run["instruction_seq"])["result"]["error"]
+# On a busy computer it may not have begun yet.
+assert "KeyboardInterrupt" in error or "Cancelled" in error, error
 assert fvm.exec_result(name, nxt["instruction_seq"])["result"]["value"] == "40"
 
 # the REPL over a WebSocket
