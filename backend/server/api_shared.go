@@ -36,8 +36,12 @@ func (s *Server) share(w http.ResponseWriter, r *http.Request, folder *machine.S
 	return writeJSON(w, http.StatusOK, machineJSON(m))
 }
 
-// isHere says whether a request comes from a program on this computer.
+// isHere says whether a request comes from a program on this computer: over the socket, or from a
+// loopback address.
 func isHere(r *http.Request) bool {
+	if at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && at.Network() != "tcp" {
+		return true
+	}
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		return false

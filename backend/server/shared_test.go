@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -44,6 +45,16 @@ func TestFoldersAreSharedHereAlone(t *testing.T) {
 			!strings.Contains(w.Body.String(), `"shared":{"path":"/docs","problem":"It is not there."}`) {
 			t.Errorf("from %s: %d %s", from, w.Code, w.Body)
 		}
+	}
+	domain.folder = nil
+	r := httptest.NewRequestWithContext(
+		context.WithValue(t.Context(), http.LocalAddrContextKey, &net.UnixAddr{Name: "daemon.sock", Net: "unix"}),
+		"PUT", "http://localhost/api/machines/m/shared", strings.NewReader(`{"path":"/docs"}`))
+	r.RemoteAddr = "@"
+	r.Header.Set("Authorization", "Bearer "+testToken)
+	w := httptest.NewRecorder()
+	if server.ServeHTTP(w, r); w.Code != http.StatusOK || domain.folder == nil {
+		t.Errorf("over the socket: %d %s", w.Code, w.Body)
 	}
 	if w := send("DELETE", "192.168.1.7:4000"); w.Code != http.StatusOK || domain.folder != nil {
 		t.Errorf("it stays shared: %d %s", w.Code, w.Body)
