@@ -104,6 +104,12 @@ export class Tab {
     await this.page.getByRole('menuitem', { name: item }).click();
   }
 
+  /** What the page says now. */
+  async seen(): Promise<string> {
+    const text = await this.page.locator('body').innerText();
+    return `${this.page.url()}\n${text.slice(0, 5000)}`;
+  }
+
   close(): Promise<void> {
     return this.context.close();
   }

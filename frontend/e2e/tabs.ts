@@ -37,7 +37,9 @@ export function inTabs(
     tab = await Tab.open(started.browser, daemon);
     await opened(tab);
   });
-  afterEach(async () => {
+  afterEach(async ({ task }) => {
+    // What a person would have seen says more than which wait failed.
+    if (task.result?.state === 'fail' && tab) console.log(task.name, await tab.seen());
     await tab?.close();
     expect(tab?.errors).toEqual([]);
   });
