@@ -62,3 +62,42 @@ it('has hostile output run nothing, reach nobody and lead nowhere', { retry: 0 }
     canary.close();
   }
 });
+
+/** Ten levels, each of which has ten references to the one before. */
+function bomb(wrap: (level: number, before: string) => string): string {
+  let parts = '<path id="l0" d="M0 0h1"/>';
+  for (let level = 1; level <= 10; level += 1) parts += wrap(level, `l${level - 1}`);
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9">${parts}</svg>`;
+}
+
+it('draws no SVG whose parts refer to each other without end', async () => {
+  const { page } = tab;
+  await tab.newMachine();
+  const ten = (text: string) => text.repeat(10);
+  const bombs = [
+    bomb((level, before) => `<g id="l${level}">${ten(`<use href="#${before}"/>`)}</g>`),
+    bomb(
+      (level, before) =>
+        `<mask id="l${level}">${ten(`<path d="M0 0h1" style="mask: url('#${before}')"/>`)}</mask>`,
+    ),
+    bomb(
+      (level, before) =>
+        `<marker id="l${level}"><path d="M0 0 1 1 2 2 3 3 4 4" marker-mid="url(#${before})"/></marker>`,
+    ),
+    `<svg xmlns="http://www.w3.org/2000/svg"><image href="data:image/svg+xml;base64,AAAA"/></svg>`,
+  ];
+  for (const [at, svg] of bombs.entries()) {
+    const code = `from IPython.display import display\ndisplay({"image/svg+xml": ${JSON.stringify(svg)}}, raw=True)`;
+    const step = await tab.runToEnd(at + 1, code);
+    await step.getByText('This drawing has too many parts').waitFor();
+    expect(await page.evaluate(() => 1 + 1)).toBe(2);
+  }
+  // What people draw is shown.
+  const plot = await tab.runToEnd(
+    bombs.length + 1,
+    `import matplotlib_inline.backend_inline as inline, matplotlib.pyplot as plt
+inline.set_matplotlib_formats("svg")
+plt.plot(range(2000), "o-"); plt.title("Two thousand points"); plt.show()`,
+  );
+  await plot.locator('.display img').waitFor();
+});

@@ -499,6 +499,8 @@ export const words = {
     picture: 'Picture made by this step',
     rich: 'Table or formatted output of this step',
     pictureFailed: 'The picture could not be loaded.',
+    pictureTooMuch:
+      'This drawing has too many parts to show without holding up the window. Ask for it as a PNG.',
     enlarge: 'Enlarge the picture',
     figureWaits: 'This figure is drawn when it comes into view.',
     saveFigure: (format: string) => `Save this figure as ${format.toUpperCase()}`,
