@@ -139,6 +139,31 @@ func TestNothingNewOnADiskThatIsNearlyFull(t *testing.T) {
 	})
 }
 
+// Who runs code is told that nothing is saved, and not only who looks at the status.
+func TestAResultSaysThatNothingIsSaved(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.close()
+		var free atomic.Int64
+		free.Store(100 << 30)
+		w.freeDisk = func() (int64, error) { return free.Load(), nil }
+		w.open()
+		w.used("m")
+		if in := w.run("m", "print 1"); in.Notice != "" {
+			t.Errorf("with room: %q", in.Notice)
+		}
+		free.Store(100 << 20)
+		w.pass(2 * time.Minute)
+		if in := w.run("m", "print 2"); !strings.HasPrefix(in.Notice, "The disk is nearly full, so this machine is not saved") {
+			t.Errorf("without room: %q", in.Notice)
+		}
+		free.Store(100 << 30)
+		w.pass(2 * time.Minute)
+		if in := w.run("m", "print 3"); in.Notice != "" {
+			t.Errorf("with room again: %q", in.Notice)
+		}
+	})
+}
+
 // What a save takes is told by the last one as it was written, not by what is left of it when it is shrunk.
 func TestASaveThatWouldFillTheDiskIsRefused(t *testing.T) {
 	inTimeWith(t, machine.Settings{IdleSwap: time.Hour}, func(w *world) {

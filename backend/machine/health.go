@@ -48,6 +48,16 @@ func (h *health) diskLow() bool {
 	return h.low
 }
 
+// unsaved is what a caller must know while nothing is saved for want of room; "" where there is enough.
+func (h *health) unsaved() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.low && time.Since(h.diskFull) >= time.Minute {
+		return ""
+	}
+	return "The disk is nearly full, so this machine is not saved while it works. What it did since its last checkpoint is lost if it fails. " + FreeSpace
+}
+
 // Status returns the state of the whole; it asks no one and reads no disk.
 func (s *Service) Status(context.Context) Status {
 	st := Status{StartedAt: s.started}

@@ -98,7 +98,7 @@ func (s *Service) newRecord(opts CreateOptions) (MachineRecord, error) {
 		checkName(rec.Name),
 		checkText("A title", rec.Title, maxTitle),
 		checkTags(rec.Tags),
-		checkMemory(rec.MemoryMB),
+		s.checkMemory(rec.MemoryMB),
 		checkImage(rec.Image),
 		checkExpiry(rec.ExpiresAt, now),
 		rec.Network.check(),
@@ -363,5 +363,5 @@ func (s *Service) apply(c Change, rec *MachineRecord) error {
 			return err
 		}
 	}
-	return firstError(checkText("A title", rec.Title, maxTitle), checkTags(rec.Tags), checkMemory(rec.MemoryMB), rec.Network.check())
+	return firstError(checkText("A title", rec.Title, maxTitle), checkTags(rec.Tags), s.checkMemory(rec.MemoryMB), rec.Network.check())
 }

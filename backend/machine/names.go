@@ -96,12 +96,21 @@ func checkTags(tags map[string]string) error {
 	return nil
 }
 
-func checkMemory(mb int) error {
-	if mb < minMemoryMB || mb > maxMemoryMB {
-		return invalid("A memory limit of %d MB is not possible; choose from %d to %d.", mb, minMemoryMB, maxMemoryMB)
+// checkMemory refuses a memory limit that makes no sense, or is more than the computer has.
+func (s *Service) checkMemory(mb int) error {
+	most := maxMemoryMB
+	if s.totalMemory > 0 {
+		most = min(most, int(s.totalMemory>>20))
+	}
+	if mb < minMemoryMB || mb > most {
+		return invalid("A memory limit of %d MB is not possible; choose from %d to %d.", mb, minMemoryMB, most)
 	}
 	return nil
 }
+
+// mostForeign is the highest memory limit, in MiB, that a machine from elsewhere may bring along: half
+// of the computer's memory, or the default. A person may raise it later.
+func (s *Service) mostForeign() int { return max(DefaultMemoryMB, int(s.totalMemory>>21)) }
 
 func checkExpiry(at *time.Time, now time.Time) error {
 	if at != nil && !at.After(now) {

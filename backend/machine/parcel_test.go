@@ -276,6 +276,30 @@ func TestPackingIsLetGoOf(t *testing.T) {
 }
 
 // A file may hold anything.
+// No machine may have more memory than the computer, and none that comes from elsewhere brings along
+// more than half of it.
+func TestMemoryLimitsFitTheComputer(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.small(3) // of 10 GiB
+		huge, all := 10<<10+1, 10<<10
+		if _, err := w.Create(w.ctx, machine.CreateOptions{Name: "huge", MemoryMB: huge}); !errors.Is(err, machine.ErrInvalid) {
+			t.Errorf("made: %v", err)
+		}
+		m, err := w.Create(w.ctx, machine.CreateOptions{Name: "m", MemoryMB: all})
+		w.ok(err)
+		if _, err := w.Update(w.ctx, "m", machine.Change{MemoryMB: &huge}); !errors.Is(err, machine.ErrInvalid) {
+			t.Errorf("changed: %v", err)
+		}
+		w.run("m", "print 1")
+		c := w.packed(m.Name, "")
+		made, err := w.Unpack(w.ctx, c, machine.CreateOptions{})
+		w.ok(err)
+		if made.MemoryMB != all/2 {
+			t.Errorf("it comes with %d MB", made.MemoryMB)
+		}
+	})
+}
+
 func TestHostileParcels(t *testing.T) {
 	for what, change := range map[string]func(c *crate){
 		"too few":                func(c *crate) { c.history = c.history[:1] },

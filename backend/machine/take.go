@@ -134,6 +134,7 @@ func (t *take) conclude() {
 		}
 	}
 	run.Notice = joinSentences(run.Notice, t.e.rec.NextNotice)
+	run.Notice = joinSentences(run.Notice, t.e.s.health.unsaved())
 	if res.Truncated {
 		run.Notice = joinSentences(run.Notice, "Parts of the result were too large to be kept.")
 	}

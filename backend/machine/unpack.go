@@ -66,7 +66,7 @@ func (s *Service) unpackable(ctx context.Context, about Foreign, opts CreateOpti
 	if opts.Tags == nil {
 		opts.Tags = about.Tags
 	}
-	opts.MemoryMB = cmp.Or(opts.MemoryMB, about.MemoryMB)
+	opts.MemoryMB = cmp.Or(opts.MemoryMB, min(about.MemoryMB, s.mostForeign()))
 	opts.Image = about.Image
 	opts.Network = NetworkPolicy{Mode: NetworkOff}
 	rec, err := s.newRecord(opts)
