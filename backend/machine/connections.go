@@ -3,6 +3,7 @@ package machine
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net"
 	"slices"
 	"sync"
@@ -13,6 +14,8 @@ const (
 	// headlessAsk is how long a connection waits for a person where no window is open that could show the question; attendedAsk where one is.
 	headlessAsk = 30 * time.Second
 	attendedAsk = 2 * time.Minute
+	// maxAsks is how many hosts of a machine a person is asked about at once: nobody reads dozens of questions, and one among them may be meant to slip through.
+	maxAsks = 5
 
 	// DefaultConnectionLimit is how many connections a list has where nothing else is said.
 	DefaultConnectionLimit = 100
@@ -97,6 +100,10 @@ func (e *entry) askAbout(ctx context.Context, c Connection) (refusal string) {
 		t.mu.Unlock()
 		return "A person has denied this machine " + c.Host + "."
 	}
+	if t.asksAboutOthers(c.Host) >= maxAsks {
+		t.mu.Unlock()
+		return fmt.Sprintf("This machine asks a person before it reaches a new host, and waits for answers about %d others. Try %s again when they are there.", maxAsks, c.Host)
+	}
 	answered := make(chan Answer, 1)
 	if t.asks == nil {
 		t.asks = map[int64]chan Answer{}
@@ -125,6 +132,17 @@ func (e *entry) askAbout(ctx context.Context, c Connection) (refusal string) {
 	case <-ctx.Done():
 		return "Nobody answered about " + c.Host + "."
 	}
+}
+
+// asksAboutOthers is about how many hosts a person is asked but this one. mu is held.
+func (t *traffic) asksAboutOthers(host string) int {
+	hosts := map[string]bool{}
+	for id := range t.asks {
+		if other := t.live[id].Host; other != host {
+			hosts[other] = true
+		}
+	}
+	return len(hosts)
 }
 
 // Answer answers the question about a connection that waits, and about all others of its machine to the same host.

@@ -3,6 +3,7 @@ package machine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -93,6 +94,44 @@ func TestNetworkPolicies(t *testing.T) {
 		if err != nil || state.Own.Mode != machine.NetworkList || state.Effective.Approved[0] != "agreed.example" || state.Upstream != "proxy.corp:8080" {
 			t.Errorf("after a restart: %+v, %v", state, err)
 		}
+	})
+}
+
+// A machine that asks about a hundred hosts does not bury a person in questions.
+func TestFewQuestionsAtATime(t *testing.T) {
+	inTimeWithNetwork(t, machine.Settings{Network: machine.NetworkPolicy{Mode: machine.NetworkAsk}}, func(w *world) {
+		visit := w.visitFrom(w.create("a"))
+		ask := func(host string) (machine.Connection, chan string) {
+			c := visit.Begin(host, 443)
+			c.State = machine.ConnectionAsking
+			visit.Tell(c)
+			said := make(chan string, 1)
+			go func() { said <- visit.Ask(w.ctx, c) }()
+			synctest.Wait()
+			return c, said
+		}
+		first, saidFirst := ask("h0.example")
+		for i := range 4 {
+			ask(fmt.Sprintf("h%d.example", i+1))
+		}
+		begun := time.Now()
+		for i := range 95 {
+			_, said := ask(fmt.Sprintf("more%d.example", i))
+			if why := <-said; !strings.Contains(why, "waits for answers about 5 others") || time.Since(begun) > 0 {
+				t.Fatalf("%q after %v", why, time.Since(begun))
+			}
+		}
+		_, saidAgain := ask("h0.example") // the same question
+		w.ok(w.Answer(w.ctx, "a", first.ID, machine.AllowOnce))
+		if a, b := <-saidFirst, <-saidAgain; a+b != "" {
+			t.Errorf("%q, %q", a, b)
+		}
+		next, saidNext := ask("next.example")
+		w.ok(w.Answer(w.ctx, "a", next.ID, machine.AllowOnce))
+		if why := <-saidNext; why != "" {
+			t.Errorf("when one was answered: %q", why)
+		}
+		w.pass(time.Minute)
 	})
 }
 
