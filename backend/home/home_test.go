@@ -142,6 +142,29 @@ func TestTheTokenIsMadeOnce(t *testing.T) {
 	}
 }
 
+// A token that other users may read, say since it was copied, is theirs to read no longer.
+func TestTheTokenIsTakenFromOthers(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("rights come with the folder there")
+	}
+	dirs, err := home.Resolve(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := dirs.EnsureToken(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dirs.TokenFile(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	after, err := dirs.EnsureToken(t.Context())
+	info, statErr := os.Stat(dirs.TokenFile())
+	if err != nil || statErr != nil || after != before || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v, %v", info.Mode().Perm(), err, statErr)
+	}
+}
+
 func TestADamagedTokenIsToldAndKept(t *testing.T) {
 	dirs := resolve(t)
 	if err := dirs.Make(); err != nil {

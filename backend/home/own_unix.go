@@ -19,3 +19,15 @@ func ownAlone(dir string, info os.FileInfo) error {
 	}
 	return nil
 }
+
+// makePrivate takes a file from other users that somebody opened to them, say by copying it.
+func makePrivate(file string) error {
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().Perm()&0o077 == 0 {
+		return err
+	}
+	if err := os.Chmod(file, 0o600); err != nil {
+		return fmt.Errorf("other users may read the secret in %s, and that right cannot be taken away: %w", file, err)
+	}
+	return nil
+}

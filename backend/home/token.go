@@ -42,7 +42,7 @@ func (d Dirs) EnsureToken(ctx context.Context) (string, error) {
 // ensure reads a secret from its file, making it first where read says that there is none.
 func (d Dirs) ensure(ctx context.Context, what, file string, none error, read func() (string, error), fresh func() string) (string, error) {
 	if secret, err := read(); !errors.Is(err, none) {
-		return secret, err
+		return secret, errors.Join(err, makePrivate(file))
 	}
 	if err := d.Make(); err != nil {
 		return "", err
