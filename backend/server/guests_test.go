@@ -1,8 +1,10 @@
 package server
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -10,14 +12,16 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
 )
 
-// serve serves closed{} at a port, as the daemon does, and returns its address.
-func serve(t *testing.T, listener net.Listener) string {
+// serve serves machines at a port, as the daemon does, and returns its address.
+func serve(t *testing.T, machines Machines, listener net.Listener) string {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- New(Config{Machines: closed{}, Token: testToken}).Serve(ctx, listener) }()
+	go func() { served <- New(Config{Machines: machines, Token: testToken}).Serve(ctx, listener) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-served; err != nil {
@@ -82,7 +86,7 @@ func (c *openConn) Close() error {
 // Thousands of connections without a token neither keep out who has it, nor use up descriptors.
 func TestStrangersDoNotLockThePersonOut(t *testing.T) {
 	counted := &open{Listener: listen(t)}
-	address := serve(t, counted)
+	address := serve(t, closed{}, counted)
 	known := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
 	defer known.CloseIdleConnections()
 	if err := whoami(t, known, address); err != nil {
@@ -121,7 +125,7 @@ func TestStrangersDoNotLockThePersonOut(t *testing.T) {
 
 // A connection that has not shown the token may not rest for long, neither before nor after a request.
 func TestAStrangerMayNotRest(t *testing.T) {
-	address := serve(t, listen(t))
+	address := serve(t, closed{}, listen(t))
 	for name, said := range map[string]string{"before": "", "after": "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -142,5 +146,39 @@ func TestAStrangerMayNotRest(t *testing.T) {
 				t.Errorf("hung up on after %v", took)
 			}
 		})
+	}
+}
+
+// refusing takes no file.
+type refusing struct{ closed }
+
+func (refusing) PutFile(context.Context, string, string, io.Reader) (int64, error) {
+	return 0, &machine.Error{Kind: machine.ErrConflict, Message: "This machine is in the bin. Restore it first."}
+}
+
+// Who sends a long body before reading the answer is told why it was refused.
+func TestARefusalIsToldToWhoSendsOn(t *testing.T) {
+	address := serve(t, refusing{}, listen(t))
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	const size = 32 << 20
+	_, err = fmt.Fprintf(conn, "PUT /api/machines/m/files/content?path=x HTTP/1.1\r\nHost: localhost\r\n"+
+		"Authorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", testToken, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Write(make([]byte, size)); err != nil {
+		t.Fatalf("not all could be sent: %v", err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if body, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != 409 || errorCode(t, string(body)) != "Conflict" {
+		t.Errorf("%s: %s, %v", resp.Status, body, err)
 	}
 }

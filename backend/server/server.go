@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -169,9 +170,27 @@ func (s *Server) handler(route route) http.Handler {
 			_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a writer without connection has no deadline either
 		}
 		if err := route.handle(w, r); err != nil {
+			if !route.open {
+				drain(w, r)
+			}
 			s.fail(w, r, err)
 		}
 	})
+}
+
+// What of a refused request's body is read: that much, for that long.
+const (
+	drainMost   = 4 << 30
+	drainWithin = 30 * time.Second
+)
+
+// drain reads what is left of the body. Programs that send all of it before they read the answer would
+// otherwise be told of a reset connection, and not why they were refused.
+func drain(w http.ResponseWriter, r *http.Request) {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(drainWithin))
+	_, _ = io.CopyN(io.Discard, r.Body, drainMost)
+	_ = control.SetReadDeadline(time.Time{})
 }
 
 // finish logs a request, never its query, which may hold a token, and turns a panic of its handler into an answer.
