@@ -82,11 +82,14 @@ func (d *daemon) prepare(ctx context.Context, engines map[string]machine.Engine,
 	}
 }
 
-// keepPartsAfter is how long after the daemon's start it sees for the first time whether copies of what sandboxes are made of are to be kept, which takes a processor for some
-// seconds; from then on it does so each keepPartsEvery, and each forgetPartsEvery whether some can go.
+// keepPartsAfter is how long after the daemon's start it sees for the first time whether copies of what
+// sandboxes are made of are to be kept, which takes a processor for some seconds; from then on it does so
+// each keepPartsEvery, and each forgetPartsEvery whether some can go. Where an update has replaced the
+// files before, they are kept at the end, for keepPartsWithin at most.
 const (
-	keepPartsAfter   = 3 * time.Minute
+	keepPartsAfter   = time.Minute
 	keepPartsEvery   = 5 * time.Minute
+	keepPartsWithin  = time.Minute
 	forgetPartsEvery = 24 * time.Hour
 )
 
@@ -97,21 +100,35 @@ func (d *daemon) keepParts(ctx context.Context) {
 		return // and there are no engines
 	}
 	parts := local.NewStore(local.Config{Runsc: runsc, Images: images, Data: d.dirs.Data, Log: d.log})
+	held := parts.HoldParts()
+	defer held.Close()
 	var forgot time.Time
 	for wait := keepPartsAfter; ; wait = keepPartsEvery {
 		select {
 		case <-ctx.Done():
+			if held.Replaced() {
+				patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepPartsWithin)
+				defer cancel()
+				d.keptParts(held.Keep(patience))
+			}
 			return
 		case <-time.After(wait):
 		}
-		err := parts.KeepParts(ctx)
+		err := held.Keep(ctx)
 		if time.Since(forgot) >= forgetPartsEvery {
 			forgot = time.Now()
 			err = errors.Join(err, parts.ForgetParts())
 		}
-		if err != nil && ctx.Err() == nil {
-			d.log.Warn("after an update, machines that are there now may not come into memory", "err", err)
+		if ctx.Err() == nil {
+			d.keptParts(err)
 		}
+	}
+}
+
+// keptParts tells what went wrong with keeping parts.
+func (d *daemon) keptParts(err error) {
+	if err != nil {
+		d.log.Warn("after an update, machines that are there now may not come into memory", "err", err)
 	}
 }
 

@@ -84,7 +84,9 @@ func TestAMachineOutlivesItsSandbox(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(kept, 0o700), os.WriteFile(filepath.Join(kept, "base.erofs.zst"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if err := local.NewStore(local.Config{Runsc: older, Images: d.cfg.Images, Data: data, Log: d.cfg.Log}).KeepParts(t.Context()); err != nil {
+	held := local.NewStore(local.Config{Runsc: older, Images: d.cfg.Images, Data: data, Log: d.cfg.Log}).HoldParts()
+	defer held.Close()
+	if err := held.Keep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(n.Close(), os.Remove(older)); err != nil {

@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -103,31 +106,78 @@ func (s *Store) unpack(ctx context.Context, digest, name string) (string, error)
 
 var unpacking sync.Mutex
 
-// KeepParts keeps copies of the installed parts that machines of this folder need. It takes a processor for some seconds where there are none yet, and gives
-// way to others; else it costs next to nothing.
-func (s *Store) KeepParts(ctx context.Context) error {
-	missing := map[string]string{} // paths by digest
+// HeldParts are the installed parts as they were at one moment. They are held open: an update that
+// replaces their files does not take them away.
+type HeldParts struct {
+	store *Store
+	all   []heldPart
+}
+
+type heldPart struct {
+	digest, path string
+	file         *os.File // nil on Windows, where an open file cannot be replaced
+}
+
+// HoldParts holds the installed parts. The caller closes them.
+func (s *Store) HoldParts() *HeldParts {
+	h := &HeldParts{store: s}
 	for _, p := range s.AllParts() {
 		for digest, path := range map[string]string{p.ImageDigest: p.Image, p.RuntimeDigest: p.Runsc} {
-			if _, err := os.Stat(s.kept(digest, filepath.Base(path)) + packed); err != nil {
-				missing[digest] = path
+			one := heldPart{digest: digest, path: path}
+			if runtime.GOOS != "windows" {
+				one.file, _ = os.Open(path) // else it is read by its path
 			}
+			h.all = append(h.all, one)
 		}
 	}
+	return h
+}
+
+// Close lets them go.
+func (h *HeldParts) Close() {
+	for _, one := range h.all {
+		if one.file != nil {
+			_ = one.file.Close() // it was only read
+		}
+	}
+}
+
+// Replaced says whether other files have taken their places.
+func (h *HeldParts) Replaced() bool {
+	return slices.ContainsFunc(h.all, func(one heldPart) bool {
+		if one.file == nil {
+			return false
+		}
+		then, err := one.file.Stat()
+		if err != nil {
+			return false
+		}
+		now, err := os.Stat(one.path)
+		return err != nil || !os.SameFile(then, now)
+	})
+}
+
+// Keep keeps copies of those that machines of this folder need. It takes a processor for some seconds
+// where there are none yet, and gives way to others; else it costs next to nothing.
+func (h *HeldParts) Keep(ctx context.Context) error {
+	missing := slices.DeleteFunc(slices.Clone(h.all), func(one heldPart) bool {
+		_, err := os.Stat(h.store.kept(one.digest, filepath.Base(one.path)) + packed)
+		return err == nil
+	})
 	if len(missing) == 0 {
 		return nil
 	}
-	needed, _, err := s.neededParts()
+	needed, _, err := h.store.neededParts()
 	if err != nil {
 		return err
 	}
 	return beside(func() error {
-		for digest, path := range missing {
-			if !needed[digest] {
+		for _, one := range missing {
+			if !needed[one.digest] {
 				continue
 			}
-			if err := s.keepPart(ctx, digest, path); err != nil {
-				return fmt.Errorf("keep a copy of %s: %w", path, err)
+			if err := h.store.keepPart(ctx, one); err != nil {
+				return fmt.Errorf("keep a copy of %s: %w", one.path, err)
 			}
 		}
 		return nil
@@ -180,13 +230,18 @@ func (s *Store) neededParts() (needed map[string]bool, sure bool, err error) {
 }
 
 // keepPart compresses a part.
-func (s *Store) keepPart(ctx context.Context, digest, path string) error {
-	to := s.kept(digest, filepath.Base(path)) + packed
-	in, err := os.Open(path)
-	if err != nil {
-		return err
+func (s *Store) keepPart(ctx context.Context, part heldPart) error {
+	to := s.kept(part.digest, filepath.Base(part.path)) + packed
+	file := part.file
+	if file == nil {
+		opened, err := os.Open(part.path)
+		if err != nil {
+			return err
+		}
+		defer opened.Close()
+		file = opened
 	}
-	defer in.Close()
+	in := io.NewSectionReader(file, 0, math.MaxInt64)
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
@@ -197,7 +252,7 @@ func (s *Store) keepPart(ctx context.Context, digest, path string) error {
 		}
 		sum := sha256.New()
 		_, err = io.Copy(io.MultiWriter(z, sum), checkpoint.Reader(ctx, in))
-		if err = errors.Join(err, z.Close()); err == nil && hex.EncodeToString(sum.Sum(nil)) != digest {
+		if err = errors.Join(err, z.Close()); err == nil && hex.EncodeToString(sum.Sum(nil)) != part.digest {
 			err = errors.New("it is being replaced")
 		}
 		return err

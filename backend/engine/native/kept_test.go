@@ -31,6 +31,8 @@ func TestAMachineOutlivesItsSandbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := New(cfg)
+	held := before.store.HoldParts()
+	defer held.Close()
 	t.Cleanup(func() { _ = before.Close() })
 	box := startNew(t, before, "m")
 	run(t, box, 0, "x = 42; x")
@@ -41,10 +43,17 @@ func TestAMachineOutlivesItsSandbox(t *testing.T) {
 	for range box.Frames() {
 	}
 	<-box.Ended()
-	if err := before.store.KeepParts(t.Context()); err != nil {
-		t.Fatal(err)
+	// The update comes before a copy was kept.
+	if held.Replaced() {
+		t.Error("they are said to be replaced, and are not")
 	}
 	if err := errors.Join(before.Close(), os.Remove(cfg.Runsc)); err != nil {
+		t.Fatal(err)
+	}
+	if !held.Replaced() {
+		t.Error("nobody sees that they are replaced")
+	}
+	if err := held.Keep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 
