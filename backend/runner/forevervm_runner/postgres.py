@@ -11,6 +11,8 @@ import socket
 import threading
 from typing import Any
 
+from .addresses import own
+
 PORT = 5432
 # A forwarder to which nobody has come for so long takes no more connections; the C library tries some things one after another.
 LISTEN_SECONDS = 60
@@ -54,8 +56,6 @@ def _forward(target: tuple[str, int], timeout: float) -> int:
 
 def _away(given: dict[str, Any]) -> dict[str, Any]:
     """What to say in addition to connect to the server that is meant; nothing for one in the machine."""
-    from .reach import own
-
     name = str(given.get("host") or os.environ.get("PGHOST", ""))
     host = str(given.get("hostaddr") or os.environ.get("PGHOSTADDR") or name)
     port = str(given.get("port") or os.environ.get("PGPORT") or PORT)

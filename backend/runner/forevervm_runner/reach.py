@@ -6,7 +6,6 @@ Loaded into every Python in the machine (site/sitecustomize.py). Programs that b
 """
 
 import collections
-import contextlib
 import errno
 import functools
 import os
@@ -15,6 +14,7 @@ import threading
 from typing import Any
 
 from . import afterimport
+from .addresses import numeric, own
 
 PROXY = ("127.0.0.1", 3128)
 MAX_NAMES = 1 << 16
@@ -60,22 +60,6 @@ def _text(host: Any) -> str | None:
     return host if isinstance(host, str) else None
 
 
-def _numeric(host: str) -> bytes | None:
-    """An address in bytes; None for a name."""
-    for family in (socket.AF_INET, socket.AF_INET6):
-        with contextlib.suppress(OSError, ValueError):
-            return socket.inet_pton(family, host.partition("%")[0])
-    return None
-
-
-def own(host: str) -> bool:
-    """Whether a host is the machine itself."""
-    if host in ("", "localhost", "0.0.0.0", "::", "::1", socket.gethostname()) or host.endswith(".localhost"):
-        return True
-    address = _numeric(host)
-    return address is not None and address.removeprefix(b"\0" * 10 + b"\xff\xff")[0] == 127 and len(address) in (4, 16)
-
-
 @functools.wraps(_getaddrinfo)
 def getaddrinfo(host: Any, port: Any, family: int = 0, type: int = 0, proto: int = 0, flags: int = 0) -> Any:
     """As the original, but that a name outside has an address."""
@@ -83,7 +67,7 @@ def getaddrinfo(host: Any, port: Any, family: int = 0, type: int = 0, proto: int
     if (
         name is None
         or own(name)
-        or _numeric(name) is not None
+        or numeric(name) is not None
         or flags & socket.AI_NUMERICHOST
         or family == socket.AF_INET6
     ):

@@ -9,7 +9,7 @@ import {
   showTooltip,
   type Tooltip,
 } from '@codemirror/view';
-import { isBusy } from '$lib/api/http';
+import { isBusy } from '$lib/api/errors';
 import type { Inspection } from '$lib/api/types';
 import { codePoints } from '$lib/codepoints';
 import { plainLines } from '$lib/output/plain';

@@ -1,4 +1,5 @@
-import { ApiError, type Http } from './http';
+import { ApiError } from './errors';
+import { type Http } from './http';
 import { Slice } from '$lib/slice';
 import { ndjson } from './ndjson';
 import type { Event } from './types';

@@ -1,30 +1,6 @@
 import type { Connection } from './connection';
+import { ApiError, Unreachable } from './errors';
 import type { ErrorBody } from './types';
-
-/** A request that the daemon refused; `message` is a sentence for the person. */
-export class ApiError extends Error {
-  constructor(
-    readonly status: number,
-    readonly code: string,
-    message: string,
-  ) {
-    super(message);
-    this.name = 'ApiError';
-  }
-}
-
-/** Whether a machine could not answer a question in the time that it has for one. */
-export function isBusy(reason: unknown): boolean {
-  return reason instanceof ApiError && reason.message.includes('busy:');
-}
-
-/** The daemon did not answer at all. */
-export class Unreachable extends Error {
-  constructor() {
-    super('ForeverVM does not answer. It may be restarting; try again in a moment.');
-    this.name = 'Unreachable';
-  }
-}
 
 export interface RequestOptions {
   method?: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'PUT';

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { createServer, request, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { Unreachable } from './http';
+import { Unreachable } from './errors';
 import { prove, Stranger } from './proof';
 
 const token = 'local-test.0123456789abcdef0123456789abcdef';

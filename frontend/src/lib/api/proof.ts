@@ -3,7 +3,7 @@
  * means. A port that a killed daemon has left can be taken by anybody on the computer.
  */
 import { words } from '$lib/words';
-import { Unreachable } from './http';
+import { Unreachable } from './errors';
 
 /** Something answers, but does not know the token. */
 export class Stranger extends Error {

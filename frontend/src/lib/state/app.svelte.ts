@@ -1,7 +1,8 @@
 import { Api } from '$lib/api/api';
 import { clientName, connect, forget, inWindow, type Connection } from '$lib/api/connection';
 import { followEvents } from '$lib/api/events';
-import { ApiError, Http } from '$lib/api/http';
+import { ApiError } from '$lib/api/errors';
+import { Http } from '$lib/api/http';
 import { Stranger } from '$lib/api/proof';
 import type {
   Answer,

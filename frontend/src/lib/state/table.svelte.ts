@@ -1,5 +1,5 @@
 import type { Api } from '$lib/api/api';
-import { isBusy } from '$lib/api/http';
+import { isBusy } from '$lib/api/errors';
 import type { Table, TableFilter, TableSort } from '$lib/api/types';
 import { parseFilter } from '$lib/filters';
 import { words } from '$lib/words';

@@ -1,5 +1,5 @@
 import type { Api } from '$lib/api/api';
-import { ApiError } from '$lib/api/http';
+import { ApiError } from '$lib/api/errors';
 import { isDone, type Branch, type Checkpoint, type Instruction, type Item } from '$lib/api/types';
 import { Entry } from './entry.svelte';
 import { mergeBySeq } from './merge';

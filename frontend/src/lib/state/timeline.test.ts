@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Api } from '$lib/api/api';
-import { ApiError, Unreachable } from '$lib/api/http';
+import { ApiError, Unreachable } from '$lib/api/errors';
 import type { Instruction } from '$lib/api/types';
 import { Timeline } from './timeline.svelte';
 
