@@ -464,12 +464,12 @@ func (c *caller) networkCalls(name string) {
 	c.send("PATCH", path, api.MachineChange{Network: &api.NetworkChange{Mode: &standard, Hosts: &[]string{}}})
 }
 
-// ask is send for what a machine's Python is asked. On a busy computer it says that this took it too long, and is asked again.
+// ask is send for what a machine's Python is asked. On a busy computer it has no time to answer, and is asked again.
 func (c *caller) ask(method, path string, body any) answer {
 	c.t.Helper()
 	for deadline := time.Now().Add(patience); ; {
 		a := c.send(method, path, body)
-		if !bytes.Contains(a.body, []byte("took too long")) && !bytes.Contains(a.body, []byte("occupied")) || time.Now().After(deadline) {
+		if !bytes.Contains(a.body, []byte(`"code":"Busy"`)) || time.Now().After(deadline) {
 			return a
 		}
 	}

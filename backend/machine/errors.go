@@ -12,6 +12,7 @@ var (
 	ErrCheckpointUnusable   = errors.New("checkpoint unusable")
 	ErrDiskFull             = errors.New("disk full")
 	ErrInstructionUndecided = errors.New("instruction not done")
+	ErrBusy                 = errors.New("Python is busy")
 )
 
 // Error is an error whose message is a sentence that a person can act on.

@@ -274,7 +274,11 @@ func (r *runner) call(ctx context.Context, q protocol.Request, payload []byte) (
 	if err := f.Decode(&reply); err != nil {
 		return protocol.Reply{}, nil, errors.New("the machine's answer makes no sense")
 	}
-	reply.Kind = "" // the kinds are ours to tell
+	if reply.Kind == protocol.KindBusy {
+		reply.Error = "Python is busy in this machine. Ask again when the running instruction lets go."
+		return reply, f.Payload, nil
+	}
+	reply.Kind = "" // the other kinds are ours to tell
 	if reply.Error != "" {
 		reply.Error = "The machine answered: " + reply.Error // and what it says must not pass for our words
 	}

@@ -68,6 +68,7 @@ var kinds = []struct {
 	{parcel.ErrUnknownMaker, http.StatusConflict, "UnknownMaker"},
 	{machine.ErrDiskFull, http.StatusInsufficientStorage, "DiskFull"},
 	{machine.ErrInstructionUndecided, http.StatusConflict, "InstructionNotDone"},
+	{machine.ErrBusy, http.StatusConflict, "Busy"},
 }
 
 // fail answers a request with an error. Once the answer has begun it can only be broken off.

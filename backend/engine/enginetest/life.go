@@ -232,7 +232,7 @@ var lifeTests = []test{
 				if err == nil {
 					return
 				}
-				if !strings.HasPrefix(err.Error(), "The machine answered: busy") || time.Now().After(deadline) {
+				if !errors.Is(err, machine.ErrBusy) || time.Now().After(deadline) {
 					t.Fatal(err)
 				}
 			}

@@ -18,7 +18,7 @@ from .frames import inner_decoder, inner_frame
 
 SECONDS = 0.2
 _LIMIT = 2 << 20
-_BUSY = "busy: the answer took too long."
+_BUSY = {"error": "The answer took too long.", "kind": "busy"}
 
 # Not os.fork: that would run what the user's code has registered to be run at forks, here and for as long as it likes.
 _fork = ctypes.PyDLL(None).fork
@@ -38,7 +38,7 @@ def ask(question: Callable[[], Any], seconds: float = SECONDS) -> Answer:
     try:
         pid = _fork()
         if pid < 0:
-            return {"error": _BUSY}
+            return dict(_BUSY)
         if pid == 0:
             _answer(question, theirs)
         _close(theirs)
@@ -86,7 +86,7 @@ def _wait(fd: int, seconds: float) -> Answer:
         decoder.feed(data)
         for header, _ in decoder.messages():
             return header
-    return {"error": _BUSY}
+    return dict(_BUSY)
 
 
 def _end(pid: int) -> None:

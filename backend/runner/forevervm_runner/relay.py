@@ -50,7 +50,7 @@ QUESTIONS = {
     "table": TABLE_SECONDS,
 }
 FILE_REQUESTS = ("read_file", "write_file", "list_files", "stat_file", "remove_file", "make_folder", "disk", "trust")
-BUSY = "busy: Python is occupied; ask again when the running instruction lets go."
+BUSY = "Python is occupied; ask again when the running instruction lets go."
 
 _READABLE = select.POLLIN | select.POLLHUP | select.POLLERR
 
@@ -178,16 +178,25 @@ class Relay:
             self._begin_resume()
         elif kind in QUESTIONS:
             if not self._questions.add(header, payload, QUESTIONS[kind]):
-                self._reply(header.get("id"), error=BUSY)
+                self._reply(header.get("id"), error=BUSY, kind="busy")
         elif kind in FILE_REQUESTS:
             self._files.ask(header, payload)
 
     def _emit(self, seq: int, header: Header, payload: bytes = b"", last: bool = False) -> None:
         self._wire.send(self._outbox.add(seq, header, payload, last))
 
-    def _reply(self, request: Any, result: Any = None, payload: bytes = b"", error: str | None = None) -> None:
+    def _reply(
+        self,
+        request: Any,
+        result: Any = None,
+        payload: bytes = b"",
+        error: str | None = None,
+        kind: str | None = None,
+    ) -> None:
         header = {"type": "reply", "id": request, "ok": error is None}
         header |= {"result": result} if error is None else {"error": error}
+        if kind is not None:
+            header["kind"] = kind
         try:
             if nested(result, RESULT_DEPTH):
                 raise ValueError("it is nested too deep")
@@ -387,14 +396,16 @@ class Relay:
             if asked.header["type"] == "configure":
                 self._finish_resume()
             else:
-                self._reply(asked.header.get("id"), answer.get("result"), error=answer.get("error"))
+                self._reply(
+                    asked.header.get("id"), answer.get("result"), error=answer.get("error"), kind=answer.get("kind")
+                )
 
     def _unanswered(self, question: Question) -> None:
         """The time of a question is over."""
         if question.header["type"] == "configure":
             self._finish_resume()  # the side thread will get to it before the user's Python code goes on
         else:
-            self._reply(question.header.get("id"), error=BUSY)
+            self._reply(question.header.get("id"), error=BUSY, kind="busy")
 
     def _receive(self, channel: Channel) -> list[Message]:
         try:

@@ -143,6 +143,8 @@ func failure(r protocol.Reply) error {
 		kind = machine.ErrConflict
 	case protocol.KindUnavailable:
 		kind = machine.ErrUnavailable
+	case protocol.KindBusy:
+		kind = machine.ErrBusy
 	}
 	message := plain(r.Error, maxSentence)
 	if message == "" {

@@ -108,6 +108,7 @@ const (
 	KindInvalid     = "invalid"
 	KindConflict    = "conflict"
 	KindUnavailable = "unavailable"
+	KindBusy        = "busy" // Python has no time to answer now
 )
 
 // Stats is the result of a stats request.

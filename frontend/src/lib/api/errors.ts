@@ -14,7 +14,7 @@ export class ApiError extends Error {
 
 /** Whether a machine could not answer a question in the time that it has for one. */
 export function isBusy(reason: unknown): boolean {
-  return reason instanceof ApiError && reason.message.includes('busy:');
+  return reason instanceof ApiError && reason.code === 'Busy';
 }
 
 /** The daemon did not answer at all. */

@@ -2268,7 +2268,7 @@ export interface components {
       do: string;
     };
     Error: {
-      /** @description CamelCase, such as MachineNotFound, NameTaken, Invalid, Conflict, EngineUnavailable, Unauthorized, Internal */
+      /** @description CamelCase, such as MachineNotFound, NameTaken, Invalid, Conflict, Busy, EngineUnavailable, Unauthorized, Internal */
       code: string;
       /** @description What the daemon's log calls this failure; null when the log has nothing on it */
       id: string | null;
