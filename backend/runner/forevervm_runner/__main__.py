@@ -11,7 +11,7 @@ from typing import NoReturn
 from . import outside
 from .capture import Capture
 from .channel import Channel
-from .descriptors import hidden
+from .descriptors import hidden, seal
 from .relay import Relay, WorkerProcess, serve
 from .slate import SlateWriter
 from .window import Window
@@ -38,10 +38,18 @@ def main() -> int:
         _worker(null, captures, window, works_end, sides_end)
     works_end.close()
     sides_end.close()
-    return _relay(Relay(*wire, captures, WorkerProcess(worker_pid, Channel(work), Channel(side), window), way_out))
+    return _relay(
+        Relay(
+            *wire,
+            captures,
+            WorkerProcess(worker_pid, Channel(work, worker_pid), Channel(side, worker_pid), window),
+            way_out,
+        )
+    )
 
 
 def _relay(relay: Relay) -> int:
+    seal()
     # Process 1 must not be stopped by what the user's code signals.
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(name, signal.SIG_IGN)

@@ -16,6 +16,8 @@ import struct
 from dataclasses import dataclass
 from typing import NoReturn
 
+from .descriptors import seal
+
 PORT = 3128
 READ_FD, WRITE_FD = 3, 4
 NONCE_BYTES = 32
@@ -66,6 +68,7 @@ def start(close: tuple[int, ...]) -> WayOut:
 
 
 def _serve(control: socket.socket) -> NoReturn:
+    seal()
     try:
         os.setpgid(0, 0)  # of its own, so that what ends the worker's group does not end this
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE):

@@ -231,7 +231,7 @@ def test_copies_beside_a_busy_thread(start) -> None:  # type: ignore[no-untyped-
     runner.run("import pandas as pd\nframe = pd.DataFrame({'a': [1, 2, 3]})")
     seq = runner.start("print('in')\nwhile True: pass")
     runner.printed(seq, "in\n")
-    described, deadline = 0, time.monotonic() + 30
+    described, deadline = 0, time.monotonic() + 120
     while described < 5 and time.monotonic() < deadline:
         described += variables(runner)["frame"]["shape"] == [3, 1]
     assert described == 5

@@ -75,6 +75,45 @@ def test_interrupt_in_a_callback(machine: Runner, event: str) -> None:
     assert machine.run("1").value == "1"
 
 
+FORGER = """
+import ctypes, os, time
+from forevervm_runner.frames import inner_frame
+forged = inner_frame(
+    {"type": "result", "children": False, "runtime_ms": 1, "status": "ok", "truncated": False,
+     "mimes": [["text/plain", 14]]}, b"'ALL TESTS OK'")
+forger = ctypes.PyDLL(None).fork()  # Python's own closes the sockets in the child
+if forger == 0:
+    os.setsid()
+    sockets = [fd for fd in range(1000) if os.path.lexists(f"/proc/self/fd/{fd}")
+               and os.readlink(f"/proc/self/fd/{fd}").startswith("socket")]
+    while True:
+        for fd in sockets:
+            try: os.write(fd, forged)
+            except OSError: pass
+        time.sleep(0.001)
+"""
+
+
+def test_a_child_forges_no_result(machine: Runner) -> None:
+    """A child that an instruction left behind has the worker's sockets, and says what it likes on them."""
+    machine.run(FORGER)
+    for _ in range(3):
+        outcome = machine.run("import time; time.sleep(0.3); 'FAILED: 17 errors'")
+        assert outcome.value == "'FAILED: 17 errors'"
+    assert machine.run("os.kill(forger, 9), os.waitpid(forger, 0)").ok
+
+
+def test_the_relays_descriptors_are_out_of_reach(machine: Runner) -> None:
+    code = """
+import os
+opened = []
+for fd in os.listdir("/proc/1/fd"):
+    try: opened.append(os.open(f"/proc/1/fd/{fd}", os.O_RDWR | os.O_NONBLOCK))
+    except OSError as error: assert error.errno == 13, error
+opened"""
+    assert machine.run(code).value == "[]"
+
+
 def test_interrupt_between_forks(machine: Runner) -> None:
     """What Python calls around a fork drops exceptions; once is enough all the same, and no child lives on."""
     code = "import os\nprint('in')\nwhile True:\n    if os.fork() == 0: os._exit(0)\n    os.wait()"
