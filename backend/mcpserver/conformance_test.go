@@ -84,6 +84,45 @@ func TestOfficialClient(t *testing.T) {
 	}
 }
 
+// python is the interpreter of an environment with the official Python SDK, which outlives the test run.
+func python(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs(filepath.Join("..", "..", "build", "cache", "mcp-python"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	requirements := filepath.Join("testdata", "conformance", "requirements.txt")
+	interpreter := filepath.Join(dir, "bin", "python")
+	if _, err := os.Stat(interpreter); err != nil {
+		output(t, ".", "python3", "-m", "venv", dir)
+	}
+	output(t, ".", interpreter, "-m", "pip", "install", "--quiet", "--requirement", requirements)
+	return interpreter
+}
+
+// The official Python SDK's client cancels a call as each revision of the protocol and each transport has it.
+func TestOfficialClientCancels(t *testing.T) {
+	interpreter := python(t)
+	home := connecttest.Home(t)
+	d := connecttest.Start(t, home)
+	for name, args := range map[string][]string{
+		"http, " + stateless: {"auto", d.URL, d.Token},
+		"http, older":        {"legacy", d.URL, d.Token},
+		"stdio":              {"auto", connecttest.Program(t, "forevervm"), home},
+	} {
+		t.Run(name, func(t *testing.T) {
+			said := output(t, ".", interpreter, append([]string{filepath.Join("testdata", "conformance", "cancel.py")}, args...)...)
+			t.Log("\n" + said)
+			if !strings.HasSuffix(said, "fine\n") {
+				t.Error("it did not come to its end")
+			}
+			if older := args[0] == "legacy"; older == strings.HasPrefix(said, stateless) {
+				t.Errorf("it spoke another revision: %s", said)
+			}
+		})
+	}
+}
+
 // The Inspector's command line, over each transport, in the older and in the stateless protocol.
 func TestInspector(t *testing.T) {
 	dir := node(t)

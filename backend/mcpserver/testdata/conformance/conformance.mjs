@@ -338,7 +338,7 @@ await check("resources and prompts", async () => {
 });
 
 await client.close();
-// The library answers a cancelled call, and may send a last progress after a reply; the client has forgotten both by then.
-assert.deepEqual(problems.map(String).filter((one) => !/unknown token|context canceled/.test(one)), []);
+// The library may send a last progress after a reply; the client has forgotten its token by then.
+assert.deepEqual(problems.map(String).filter((one) => !/unknown token/.test(one)), []);
 console.log("fine");
 process.exit(0);
