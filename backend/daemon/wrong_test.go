@@ -21,7 +21,8 @@ import (
 	"github.com/forevervm/desktop/backend/wire"
 )
 
-// rightBodies are bodies with every field that must be there, by operation. Only with one of them made wrong are they sent.
+// rightBodies are bodies with every field that must be there, by operation. Only with one of them
+// made wrong are they sent.
 var rightBodies = map[string]map[string]any{
 	"hostedUse":        {"server": "https://x.invalid", "account": "a"},
 	"hostedSignup":     {"email": "a@x.invalid", "account": "abc"},
@@ -71,6 +72,7 @@ func TestNonsenseIsRefused(t *testing.T) {
 			})
 		}
 	}
+	t.Run("values", func(t *testing.T) { refused(t, d, name, wrongInDescribedForms(name)) })
 	t.Run("wire", func(t *testing.T) { refused(t, d, name, wrongOnTheWire(name)) })
 	t.Run("socket", func(t *testing.T) { wrongMessages(t, d, name) })
 }
@@ -329,6 +331,45 @@ func wrongTexts(schema *openapi3.Schema) (all []string) {
 	return all
 }
 
+// wrongInDescribedForms are requests that are as described but for what a description cannot rule
+// out.
+func wrongInDescribedForms(name string) []wrong {
+	at := "/api/machines/" + name
+	return []wrong{
+		{"name", "POST", "/api/machines", `{"name": "Not A Name"}`},
+		{"name", "POST", "/api/machines", `{"name": "new"}`},
+		{"engine", "POST", "/api/machines", `{"engine": "unknown"}`},
+		{"image", "POST", "/api/machines", `{"image": "unknown"}`},
+		{"expires_at", "POST", "/api/machines", `{"expires_at": "2001-01-01T00:00:00Z"}`},
+		{"tags", "POST", "/api/machines", `{"tags": {"": "x"}}`},
+		{"title", "POST", "/api/machines", `{"title": "` + strings.Repeat("x", 300) + `"}`},
+		{"name", "PATCH", at, `{"name": ""}`},
+		{"hosts", "PATCH", at, `{"network": {"hosts": [""]}}`},
+		{"checkpoint", "POST", at + "/rewind", `{"checkpoint": ""}`},
+		{"checkpoint", "POST", at + "/rewind", `{"checkpoint": "unknown"}`},
+		{"checkpoint", "POST", at + "/fork", `{"checkpoint": "unknown"}`},
+		{"label", "POST", at + "/checkpoints", `{"label": "` + strings.Repeat("x", 300) + `"}`},
+		{"code", "POST", at + "/instructions", "{\"code\": \"'\xff'\"}"},
+		{"key", "POST", at + "/instructions", `{"code": "1", "key": "` + strings.Repeat("ä", 33) + `"}`},
+		{"packages", "POST", at + "/packages", `{"packages": ["; rm -rf /"]}`},
+		{"packages", "POST", at + "/packages", `{"packages": [""]}`},
+		{"variable", "POST", at + "/table", `{"variable": ""}`},
+		{"cursor", "GET", "/api/machines?cursor=unknown", ""},
+		{"cursor", "GET", "/api/search?q=x&cursor=unknown", ""},
+		{"cursor", "GET", at + "/plots?cursor=-1", ""},
+		{"cursor", "GET", at + "/connections?cursor=NaN", ""},
+		{"cursor", "GET", at + "/connections?cursor=-1", ""},
+		{"tag", "GET", "/api/machines?tag=x", ""},
+		{"from", "GET", at + "/compare?from=unknown", ""},
+		{"checkpoint", "GET", at + "/pack?checkpoint=unknown", ""},
+		{"the file", "POST", "/api/unpack", "unknown"},
+		{"the file", "POST", "/api/unpack/look", ""},
+		{"engine", "POST", "/api/engines/unknown/start", ""},
+		{"app", "POST", "/api/apps/unknown/test", ""},
+		{"machine", "POST", "/api/machines/unknown-1/wake", ""},
+	}
+}
+
 // wrongInstructions are instructions of the wire that cannot be run.
 var wrongInstructions = []string{
 	`{}`, `null`, `[]`, `"1"`, `1`, `{"code": null}`, `{"code": 1}`, `{"code": ["1"]}`, `{"code": {}}`, `{"code": true}`, `{"timeout_seconds": 1}`,
@@ -342,6 +383,7 @@ func wrongOnTheWire(name string) (all []wrong) {
 	for _, body := range []string{"", "null", "{}", "[]", `"x"`, "1", "{", "{}{}", `{"code": "1"}`} {
 		all = append(all, wrong{"exec", "POST", exec, body})
 	}
+	all = append(all, wrong{"exec", "POST", exec, "{\"instruction\": {\"code\": \"'\xff'\"}}"})
 	for _, in := range wrongInstructions {
 		all = append(all, wrong{"exec", "POST", exec, `{"instruction": ` + in + `, "interrupt": false}`})
 	}

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
@@ -45,8 +46,8 @@ type parameter struct {
 // schema is compiled when it is first asked for.
 type schema func() *jsonschema.Schema
 
-// descriptions are all routes that are described, by their patterns. What a request holds is checked against them, so that
-// nothing is taken that the description rules out.
+// descriptions are all routes that are described, by their patterns. What a request holds is
+// checked against them, so that nothing is taken that the description rules out.
 var descriptions = sync.OnceValue(func() map[string]described {
 	all := map[string]described{}
 	for _, text := range [][]byte{api.Spec, wireSpec} {
@@ -181,7 +182,8 @@ func (p parameter) value(text string) any {
 	return value
 }
 
-// readJSON reads a body that is as described into v. One that may be empty, and is, leaves v as it is.
+// readJSON reads a body that is as described into v. One that may be empty, and is, leaves v as it
+// is.
 func readJSON(w http.ResponseWriter, r *http.Request, v any) error {
 	return readAs(descriptions()[r.Pattern].body, w, r, v)
 }
@@ -209,6 +211,9 @@ func readAs(as schema, w http.ResponseWriter, r *http.Request, v any) error {
 
 // checkJSON says what is wrong with a body, or a message.
 func checkJSON(as schema, data []byte) error {
+	if !utf8.Valid(data) {
+		return invalid("The request is not valid UTF-8 text, so it is not JSON.")
+	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	var value any
