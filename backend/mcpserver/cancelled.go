@@ -14,8 +14,9 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// A request that its client has cancelled gets no answer: MCP forbids it. The library answers each, so
-// what a handler says of a cancelled one is an error of these words, and answers with them are not sent.
+// A request that its client has cancelled gets no answer: MCP forbids it. The library answers each,
+// so what a handler says of a cancelled one is an error of these words, and answers with them are
+// not sent.
 const cancelledWords = "forevervm: the client has cancelled this request"
 
 var errCancelled = errors.New(cancelledWords)
@@ -28,7 +29,8 @@ func unlessCancelled[T any](ctx context.Context, answer T, err error) (T, error)
 	return answer, err
 }
 
-// unsent says of something that is to be written, a message or an event, whether it answers a cancelled request.
+// unsent says of something that is to be written, a message or an event, whether it answers a
+// cancelled request.
 func unsent(written []byte) bool {
 	if !bytes.Contains(written, []byte(cancelledWords)) {
 		return false
@@ -40,7 +42,8 @@ func unsent(written []byte) bool {
 	return json.Unmarshal(written, &answer) == nil && answer.Error.Message == cancelledWords
 }
 
-// unansweredWriter is standard output without the answers to cancelled requests. Each message is written at once.
+// unansweredWriter is standard output without the answers to cancelled requests. Each message is
+// written at once.
 type unansweredWriter struct{ io.Writer }
 
 func (w unansweredWriter) Write(message []byte) (int, error) {
@@ -96,8 +99,9 @@ func (w *unansweredResponse) Flush() {
 // Unwrap lets http.ResponseController reach the connection.
 func (w *unansweredResponse) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// untilDisconnect is the context of a call over HTTP. Since 2026-07-28 a client cancels a request by closing the
-// connection on which it waits. Before that, only notifications/cancelled is a cancellation.
+// untilDisconnect is the context of a call over HTTP. Since 2026-07-28 a client cancels a request
+// by closing the connection on which it waits. Before that, only notifications/cancelled is a
+// cancellation.
 func untilDisconnect(ctx context.Context, r *http.Request) context.Context {
 	if mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
 		return ctx
@@ -105,8 +109,8 @@ func untilDisconnect(ctx context.Context, r *http.Request) context.Context {
 	return context.WithoutCancel(ctx)
 }
 
-// withoutCancelling takes no notifications/cancelled of the protocol without sessions: it is not meant for HTTP there.
-// The library would end the request of that number of any client.
+// withoutCancelling takes no notifications/cancelled of the protocol without sessions: it is not
+// meant for HTTP there. The library would end the request of that number of any client.
 func withoutCancelling(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
@@ -125,8 +129,9 @@ func withoutCancelling(next http.Handler) http.Handler {
 	})
 }
 
-// early are the calls that came over standard input and that no handler has yet, by number; true where they are cancelled
-// by now. The library takes calls up one after the other, and loses a cancellation that overtakes its call.
+// early are the calls that came over standard input and that no handler has yet, by number; true
+// where they are cancelled by now. The library takes calls up one after the other, and loses a
+// cancellation that overtakes its call.
 type early struct {
 	mu    sync.Mutex
 	calls map[string]bool

@@ -162,7 +162,8 @@ func TestClosingTheStreamCancels(t *testing.T) {
 	}
 }
 
-// Over HTTP without sessions all clients number their requests alike: what one says of a number is not about another's request.
+// Over HTTP without sessions all clients number their requests alike: what one says of a number is
+// not about another's request.
 func TestNobodyCancelsAnothersRequest(t *testing.T) {
 	e, other, c := newEndpoint(t), newEndpoint(t), daemon(t)
 	repl := newREPL(t, c)
@@ -262,7 +263,8 @@ func TestACancelledRequestOverSSEHasNoAnswer(t *testing.T) {
 	wasInterrupted(t, c, repl, 0)
 }
 
-// The same over standard input and output. The last call is answered after the cancelled one was over.
+// The same over standard input and output. The last call is answered after the cancelled one was
+// over.
 func TestACancelledRequestOverStdioHasNoAnswer(t *testing.T) {
 	a := start(t)
 	a.initialize()

@@ -58,8 +58,8 @@ func (s *Server) run(ctx context.Context, call mcp.CallToolRequest, repl, code s
 	return failure(err, repl), nil
 }
 
-// queue queues code. Cancelling does not break that off, for a moment: it would not be known whether the code is going to run, and
-// nobody would stop it.
+// queue queues code. Cancelling does not break that off, for a moment: it would not be known
+// whether the code is going to run, and nobody would stop it.
 func (s *Server) queue(ctx context.Context, m Machines, repl string, e api.Execute) (api.Instruction, error) {
 	queueing, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.AnswerWithin)
 	defer cancel()
