@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
@@ -248,12 +250,47 @@ func complaints(err error) string {
 		if len(e.Causes) > 0 {
 			return
 		}
-		phrase := e.ErrorKind.LocalizedString(english)
-		if len(e.InstanceLocation) > 0 {
-			phrase = strings.Join(e.InstanceLocation, ".") + ": " + phrase
-		}
-		phrases = append(phrases, phrase)
+		phrases = append(phrases, complaint(e, english))
 	}
 	walk(wrong)
 	return strings.Join(phrases, "; ")
+}
+
+// complaint is one thing that is wrong, in words for people where the library's are not.
+func complaint(e *jsonschema.ValidationError, english *message.Printer) string {
+	where := strings.Join(e.InstanceLocation, ".")
+	if missing, ok := e.ErrorKind.(*kind.Required); ok {
+		return strings.TrimPrefix(where+"."+missing.Missing[0], ".") + " is missing"
+	}
+	where = cmp.Or(where, "it")
+	switch is := e.ErrorKind.(type) {
+	case *kind.Type:
+		return fmt.Sprintf("%s must be %s, not %s", where, strings.Join(is.Want, " or "), is.Got)
+	case *kind.Enum:
+		return fmt.Sprintf("%s must be one of %s", where, words(is.Want))
+	case *kind.Minimum:
+		return fmt.Sprintf("%s must be %s or more", where, is.Want.RatString())
+	case *kind.Maximum:
+		return fmt.Sprintf("%s must be %s or less", where, is.Want.RatString())
+	case *kind.ExclusiveMinimum:
+		return fmt.Sprintf("%s must be more than %s", where, is.Want.RatString())
+	case *kind.MaxLength:
+		return fmt.Sprintf("%s may have at most %d characters", where, is.Want)
+	case *kind.Pattern:
+		return fmt.Sprintf("%s must look like %s", where, is.Want)
+	case *kind.MinItems:
+		return fmt.Sprintf("%s must have at least %d items", where, is.Want)
+	case *kind.MaxItems:
+		return fmt.Sprintf("%s may have at most %d items", where, is.Want)
+	}
+	return where + ": " + e.ErrorKind.LocalizedString(english)
+}
+
+// words lists values as people write them.
+func words(values []any) string {
+	var all []string
+	for _, one := range values {
+		all = append(all, fmt.Sprint(one))
+	}
+	return strings.Join(all, ", ")
 }
