@@ -144,7 +144,7 @@ func (s *Service) measure() {
 
 // StartEngine starts what an engine needs, where that is installed and does not run, looks whether the engine works now, and tells.
 func (s *Service) StartEngine(ctx context.Context, name string) (EngineStatus, error) {
-	engine, err := s.engineOf(name)
+	engine, err := s.namedEngine(name)
 	if err != nil {
 		return EngineStatus{}, err
 	}

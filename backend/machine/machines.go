@@ -91,7 +91,11 @@ func (s *Service) newRecord(opts CreateOptions) (MachineRecord, error) {
 	} else if s.taken(rec.Name, "") {
 		return rec, nameTaken(rec.Name)
 	}
-	if _, err := s.engineOf(rec.Engine); err != nil {
+	engine := s.engineOf
+	if opts.Engine != "" {
+		engine = s.namedEngine
+	}
+	if _, err := engine(rec.Engine); err != nil {
 		return rec, err
 	}
 	return rec, firstError(

@@ -5,8 +5,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -349,6 +352,15 @@ func (s *Service) engineOf(name string) (Engine, error) {
 	engine, ok := s.engines[name]
 	if !ok {
 		return nil, &Error{Kind: ErrUnavailable, Message: fmt.Sprintf("The engine %q is not available on this computer.", clip(name, 40))}
+	}
+	return engine, nil
+}
+
+// namedEngine is the engine that a request names: one that there is not is no fault of ours.
+func (s *Service) namedEngine(name string) (Engine, error) {
+	engine, ok := s.engines[name]
+	if !ok {
+		return nil, invalid("There is no engine %q on this computer; choose one of %s.", clip(name, 40), strings.Join(slices.Sorted(maps.Keys(s.engines)), ", "))
 	}
 	return engine, nil
 }

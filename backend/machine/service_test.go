@@ -272,7 +272,7 @@ func TestAnEngineIsNamedOrChosen(t *testing.T) {
 				t.Errorf("where %q is asked for, the fork runs on %q", named, fork.Engine)
 			}
 		}
-		if _, err := w.Create(w.ctx, machine.CreateOptions{Engine: "none"}); !errors.Is(err, machine.ErrUnavailable) {
+		if _, err := w.Create(w.ctx, machine.CreateOptions{Engine: "none"}); !errors.Is(err, machine.ErrInvalid) {
 			t.Errorf("on an engine that is not there: %v", err)
 		}
 	})

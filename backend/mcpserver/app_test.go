@@ -119,6 +119,12 @@ func (a *app) send(method string, params any) <-chan json.RawMessage {
 	return answer
 }
 
+// cancelLast cancels the last request.
+func (a *app) cancelLast() {
+	a.t.Helper()
+	a.write(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": map[string]any{"requestId": a.next}})
+}
+
 func (a *app) write(message any) {
 	a.t.Helper()
 	line, err := json.Marshal(message)

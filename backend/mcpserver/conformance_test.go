@@ -84,15 +84,55 @@ func TestOfficialClient(t *testing.T) {
 	}
 }
 
+// python is the interpreter of an environment with the official Python SDK, which outlives the test run.
+func python(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs(filepath.Join("..", "..", "build", "cache", "mcp-python"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	requirements := filepath.Join("testdata", "conformance", "requirements.txt")
+	interpreter := filepath.Join(dir, "bin", "python")
+	if _, err := os.Stat(interpreter); err != nil {
+		output(t, ".", "python3", "-m", "venv", dir)
+	}
+	output(t, ".", interpreter, "-m", "pip", "install", "--quiet", "--requirement", requirements)
+	return interpreter
+}
+
+// The official Python SDK's client cancels a call as each revision of the protocol and each transport has it.
+func TestOfficialClientCancels(t *testing.T) {
+	interpreter := python(t)
+	home := connecttest.Home(t)
+	d := connecttest.Start(t, home)
+	for name, args := range map[string][]string{
+		"http, " + stateless: {"auto", d.URL, d.Token},
+		"http, older":        {"legacy", d.URL, d.Token},
+		"stdio":              {"auto", connecttest.Program(t, "forevervm"), home},
+	} {
+		t.Run(name, func(t *testing.T) {
+			said := output(t, ".", interpreter, append([]string{filepath.Join("testdata", "conformance", "cancel.py")}, args...)...)
+			t.Log("\n" + said)
+			if !strings.HasSuffix(said, "fine\n") {
+				t.Error("it did not come to its end")
+			}
+			if older := args[0] == "legacy"; older == strings.HasPrefix(said, stateless) {
+				t.Errorf("it spoke another revision: %s", said)
+			}
+		})
+	}
+}
+
 // The Inspector's command line, over each transport, in the older and in the stateless protocol.
 func TestInspector(t *testing.T) {
 	dir := node(t)
 	home := connecttest.Home(t)
 	d := connecttest.Start(t, home)
+	// The package's own `mcp-inspector` is this file; npx would look for it on the network first.
+	cli := filepath.Join("node_modules", ".bin", "mcp-inspector")
 	inspect := func(t *testing.T, target []string, args ...string) map[string]any {
 		t.Helper()
-		// The package's own `mcp-inspector` is this file; npx would look for it on the network first.
-		all := append([]string{filepath.Join("node_modules", ".bin", "mcp-inspector"), "--cli", "--quiet"}, args...)
+		all := append([]string{cli, "--cli", "--quiet"}, args...)
 		said := output(t, dir, "node", append(all, target...)...)
 		var document map[string]any
 		if err := json.Unmarshal([]byte(said), &document); err != nil {
@@ -108,9 +148,11 @@ func TestInspector(t *testing.T) {
 		"sse":         append([]string{"--server-url", d.URL + "/sse", "--transport", "sse"}, authorized...),
 	} {
 		t.Run(name, func(t *testing.T) {
-			// --strict fails on schemas that some client cannot take.
-			if tools := inspect(t, target, "--method", "tools/list", "--strict")["tools"].([]any); len(tools) != 17 {
-				t.Errorf("%d tools", len(tools))
+			// --strict fails on schemas that some client cannot take, and warns of those that some may not.
+			said := output(t, dir, "sh", append([]string{"-c", `node "$@" 2>&1`, "-", cli, "--cli", "--method", "tools/list", "--strict"}, target...)...)
+			var list struct{ Tools []any }
+			if err := json.Unmarshal([]byte(said), &list); err != nil || len(list.Tools) != 17 {
+				t.Errorf("%d tools (%v): … %s", len(list.Tools), err, said[max(0, len(said)-2000):])
 			}
 			made := inspect(t, target, "--method", "tools/call", "--tool-name", "create-python-repl")
 			repl := made["content"].([]any)[0].(map[string]any)["text"].(string)

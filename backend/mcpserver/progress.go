@@ -37,6 +37,9 @@ func (s *Server) progress(ctx context.Context, call mcp.CallToolRequest, why fun
 	token := call.Params.Meta.ProgressToken
 	mcpServer := server.ServerFromContext(ctx)
 	p.send = func(progress float64, message string) {
+		if ctx.Err() != nil {
+			return
+		}
 		params := map[string]any{"progressToken": token, "progress": progress}
 		if message != "" {
 			params["message"] = message

@@ -144,7 +144,7 @@ func (c completer) CompleteResourceArgument(ctx context.Context, _ string, argum
 func (c completer) names(ctx context.Context, prefix string) (*mcp.Completion, error) {
 	page, err := c.s.of(ctx).Machines(ctx, client.MachineFilter{Text: prefix, Limit: 100})
 	if err != nil {
-		return nil, err
+		return unlessCancelled[*mcp.Completion](ctx, nil, err)
 	}
 	values := []string{}
 	for _, m := range page.Items {

@@ -34,7 +34,7 @@ func (s *Server) run(ctx context.Context, call mcp.CallToolRequest, repl, code s
 	m := s.of(ctx)
 	waiting, cancel := context.WithTimeout(ctx, s.opts.AnswerWithin)
 	defer cancel()
-	in, _, err := m.Execute(waiting, repl, api.Execute{Code: code, TimeoutSeconds: limit.Seconds()})
+	in, err := s.queue(waiting, m, repl, api.Execute{Code: code, TimeoutSeconds: limit.Seconds()})
 	if err != nil {
 		return failure(err, repl), nil
 	}
@@ -56,6 +56,16 @@ func (s *Server) run(ctx context.Context, call mcp.CallToolRequest, repl, code s
 		return s.unfinished(answering, m, repl, in, got), nil
 	}
 	return failure(err, repl), nil
+}
+
+// queue queues code. Cancelling does not break that off, for a moment: it would not be known
+// whether the code is going to run, and nobody would stop it.
+func (s *Server) queue(ctx context.Context, m Machines, repl string, e api.Execute) (api.Instruction, error) {
+	queueing, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.AnswerWithin)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastAnswer, cancel) })()
+	in, _, err := m.Execute(queueing, repl, e)
+	return in, err
 }
 
 // follow collects an instruction's output until it ends, telling the client of it as it comes.

@@ -7,6 +7,7 @@
 package mcpserver
 
 import (
+	"bufio"
 	"context"
 	"io"
 	"log"
@@ -78,10 +79,11 @@ type Server struct {
 	making     making
 	here       map[string]bool // by the name of a tool; written by New only
 
-	// closing ends with Close: calls over HTTP outlive their connection, not the server.
+	// closing ends with Close: calls over HTTP may outlive their connection, not the server.
 	closing context.Context
 	close   context.CancelFunc
 	heard   heard
+	early   early
 }
 
 // New returns a server. machines gives each call what it works on, told which program calls; it is asked only when
@@ -104,6 +106,12 @@ func New(machines func(clientName, clientVersion string) Machines, opts Options)
 	hooks := &server.Hooks{}
 	hooks.AddAfterListResources(s.listTranscripts)
 	s.heard = heard{tell: s.tell, all: map[program]*untold{}}
+	s.early.calls = map[string]bool{}
+	hooks.AddBeforeCallTool(func(ctx context.Context, id any, _ *mcp.CallToolRequest) {
+		if s.early.begins(id) {
+			s.cancel(ctx, id)
+		}
+	})
 	hooks.AddAfterInitialize(func(_ context.Context, _ any, request *mcp.InitializeRequest, _ *mcp.InitializeResult) {
 		s.heard.of(programOf(request.Params.ClientInfo), 0)
 	})
@@ -131,6 +139,18 @@ func New(machines func(clientName, clientVersion string) Machines, opts Options)
 		server.WithResourceRecovery(),
 		server.WithHooks(hooks),
 		server.WithToolHandlerMiddleware(s.untilClosed),
+		server.WithResourceHandlerMiddleware(func(next server.ResourceHandlerFunc) server.ResourceHandlerFunc {
+			return func(ctx context.Context, r mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+				contents, err := next(ctx, r)
+				return unlessCancelled(ctx, contents, err)
+			}
+		}),
+		server.WithPromptHandlerMiddleware(func(next server.PromptHandlerFunc) server.PromptHandlerFunc {
+			return func(ctx context.Context, r mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+				prompt, err := next(ctx, r)
+				return unlessCancelled(ctx, prompt, err)
+			}
+		}),
 	)
 	s.addTools()
 	s.addResources()
@@ -139,8 +159,7 @@ func New(machines func(clientName, clientVersion string) Machines, opts Options)
 		server.WithSessionIdleTTL(24*time.Hour),
 		server.WithStreamableHTTPLogger(opts.Logger),
 		server.WithDisableLocalhostProtection(true), // the daemon has checked the Host
-		// Over HTTP a broken connection is no cancellation: only notifications/cancelled is.
-		server.WithHTTPContextFunc(func(ctx context.Context, _ *http.Request) context.Context { return context.WithoutCancel(ctx) }),
+		server.WithHTTPContextFunc(untilDisconnect),
 	)
 	s.sse = server.NewSSEServer(s.mcp,
 		server.WithSSEEndpoint("/sse"),
@@ -163,7 +182,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	stdio := server.NewStdioServer(s.mcp)
 	stdio.SetErrorLogger(log.New(slogWriter{s.opts.Logger}, "", 0))
 	server.WithWorkerPoolSize(100)(stdio) // as many calls at once: each may wait for its instruction
-	return stdio.Listen(ctx, in, out)
+	return stdio.Listen(ctx, &notedReader{lines: bufio.NewReader(in), early: &s.early}, unansweredWriter{out})
 }
 
 // slogWriter hands the library's log lines to slog.
@@ -177,10 +196,10 @@ func (w slogWriter) Write(line []byte) (int, error) {
 // Handler serves /mcp (streamable HTTP), and /sse with /message (SSE). Authentication is the caller's.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", s.streamable)
+	mux.Handle("/mcp", withoutCancelling(s.streamable))
 	mux.Handle("/sse", s.sse.SSEHandler())
 	mux.Handle("/message", s.sse.MessageHandler())
-	return mux
+	return unanswered(mux)
 }
 
 // lastHello is how long a hello may still take at the end: some programs only look whether the server answers, and leave.
@@ -204,10 +223,14 @@ const lastAnswer = 4 * time.Second
 func (s *Server) untilClosed(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 	return func(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		s.heard.of(caller(ctx), 1)
-		ctx, cancel := context.WithTimeout(ctx, s.opts.AnswerWithin+lastAnswer)
+		if ctx.Err() != nil {
+			return nil, errCancelled
+		}
+		calling, cancel := context.WithTimeout(ctx, s.opts.AnswerWithin+lastAnswer)
 		defer cancel()
 		defer context.AfterFunc(s.closing, cancel)()
-		return next(ctx, call)
+		result, err := next(calling, call)
+		return unlessCancelled(ctx, result, err)
 	}
 }
 

@@ -205,7 +205,7 @@ func TestClosingTheInputInterrupts(t *testing.T) {
 	}
 }
 
-// Over HTTP a broken connection is no cancellation: the code goes on.
+// In the older protocol a broken connection is no cancellation: the code goes on.
 func TestABrokenConnectionInterruptsNothing(t *testing.T) {
 	c := daemon(t)
 	m, err := c.CreateMachine(t.Context(), api.NewMachine{})

@@ -2,6 +2,8 @@ package mcpserver
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -28,8 +30,40 @@ func (s *Server) tool(name string, h hints, description string, handler server.T
 		mcp.WithOpenWorldHintAnnotation(h.outside),
 	}, opts...)
 	tool := mcp.NewTool(name, opts...)
+	singleTypes(tool.OutputSchema.Properties, tool.OutputSchema.Required)
 	s.here[name] = h.here
 	s.mcp.AddTool(tool, checked(tool, handler))
+}
+
+// singleTypes gives each property one type. What is made of Go's types allows null wherever Go's
+// nil could be, as a list of two types, which some clients do not take. Lists are never null here,
+// and what may be absent is left out instead. Anything else that is null at times says so as anyOf.
+func singleTypes(properties map[string]any, required []string) {
+	for name, value := range properties {
+		property, ok := value.(map[string]any)
+		if !ok {
+			continue
+		}
+		if types, ok := property["type"].([]any); ok {
+			types = slices.DeleteFunc(types, func(t any) bool { return t == "null" })
+			property["type"] = types[0]
+			if types[0] != "array" && slices.Contains(required, name) {
+				delete(property, "type")
+				property["anyOf"] = []any{map[string]any{"type": types[0]}, map[string]any{"type": "null"}}
+			}
+		}
+		for _, inner := range []any{property, property["items"]} {
+			object, _ := inner.(map[string]any)
+			nested, _ := object["properties"].(map[string]any)
+			var names []string
+			if all, ok := object["required"].([]any); ok {
+				for _, one := range all {
+					names = append(names, fmt.Sprint(one))
+				}
+			}
+			singleTypes(nested, names)
+		}
+	}
 }
 
 func replID() mcp.ToolOption {

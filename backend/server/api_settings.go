@@ -20,8 +20,11 @@ func (s *Server) getSettings(w http.ResponseWriter, _ *http.Request) error {
 
 func (s *Server) changeSettings(w http.ResponseWriter, r *http.Request) error {
 	var body map[string]json.RawMessage
-	if err := readJSON(w, r, &body); err != nil {
+	if err := readAs(nil, w, r, &body); err != nil {
 		return err
+	}
+	if body == nil {
+		return invalid("The request is wrong: it must be an object of settings.")
 	}
 	now, err := s.config.Settings.ChangeSettings(body)
 	if err != nil {

@@ -58,7 +58,7 @@ func TestOpeningThePage(t *testing.T) {
 	if status, body := post(t, base+"/open", "", code); status != 403 {
 		t.Errorf("a code worked twice: %d %s", status, body)
 	}
-	if status, _ := post(t, base+"/open", "", nil); status != 403 {
+	if status, _ := post(t, base+"/open", "", nil); status != 400 {
 		t.Errorf("an empty body: %d", status)
 	}
 }

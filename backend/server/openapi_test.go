@@ -66,3 +66,28 @@ func TestOpenRoutesAreTheDescribedOnes(t *testing.T) {
 		}
 	}
 }
+
+// What requests are checked against is there for each route that is described, and can be used.
+func TestDescriptionsCompile(t *testing.T) {
+	all := descriptions()
+	for path, item := range loadSpec(t).Paths.Map() {
+		for method, operation := range item.Operations() {
+			one, ok := all[method+" "+path]
+			hasBody := operation.RequestBody != nil && operation.RequestBody.Value.Content["application/json"] != nil
+			if !ok || hasBody != (one.body != nil) {
+				t.Errorf("%s %s: %v", method, path, one)
+			}
+		}
+	}
+	for _, one := range all {
+		for _, p := range one.parameters {
+			p.schema()
+		}
+		if one.body != nil {
+			one.body()
+		}
+	}
+	if all[execMessage].body == nil {
+		t.Error("what is sent on a socket is not described")
+	}
+}

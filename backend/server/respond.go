@@ -3,8 +3,6 @@ package server
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -42,21 +40,6 @@ func encodeJSON(v any) ([]byte, error) {
 // noContent answers that it is done.
 func noContent(w http.ResponseWriter) error {
 	w.WriteHeader(http.StatusNoContent)
-	return nil
-}
-
-// readJSON reads a body into v. One that is empty leaves v as it is.
-func readJSON(w http.ResponseWriter, r *http.Request, v any) error {
-	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
-	if err := dec.Decode(v); err != nil {
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		return jsonProblem(err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return invalid("The request's body holds more than one JSON value.")
-	}
 	return nil
 }
 
@@ -100,11 +83,11 @@ func attachment(w http.ResponseWriter, name, mediaType string) {
 
 // pathInt is a number in the path.
 func pathInt(r *http.Request, key string) (int, error) {
-	n, err := strconv.Atoi(r.PathValue(key))
-	if err != nil || n < 0 {
+	n, err := strconv.ParseUint(r.PathValue(key), 10, strconv.IntSize-1)
+	if err != nil {
 		return 0, invalid("%q is not a number that counts from 0.", r.PathValue(key))
 	}
-	return n, nil
+	return int(n), nil
 }
 
 // queryInt is a number in the query, at least low; missing gives the default.

@@ -60,6 +60,7 @@ func New(config Config) *Server {
 	if config.Page != nil {
 		s.page = newPage(config.Page)
 	}
+	go descriptions() // read while nobody waits for them
 	for _, route := range s.routes() {
 		s.mux.Handle(route.pattern, s.handler(route))
 	}
@@ -169,7 +170,11 @@ func (s *Server) handler(route route) http.Handler {
 			s.guests.known(r)
 			_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a writer without connection has no deadline either
 		}
-		if err := route.handle(w, r); err != nil {
+		err := checkQuery(r)
+		if err == nil {
+			err = route.handle(w, r)
+		}
+		if err != nil {
 			if !route.open {
 				drain(w, r)
 			}

@@ -42,12 +42,18 @@ func (p *repl) next(ctx context.Context) (incoming, error) {
 	return incoming{notice: wire.Message{Message: errMessageTooLarge.Error(), Level: "error"}}, nil
 }
 
+// execMessage is where wire.yaml describes what a client sends on a socket.
+const execMessage = "EXEC /v1/machine/{name}/repl"
+
 // decodeIncoming reads a message.
 func decodeIncoming(data []byte) incoming {
 	var message wire.ExecMessage
-	err := json.Unmarshal(data, &message)
-	if err == nil && message.Type == wire.TypeExec {
-		return incoming{exec: message}
+	err := checkJSON(descriptions()[execMessage].body, data)
+	if err == nil {
+		if err = json.Unmarshal(data, &message); err == nil {
+			return incoming{exec: message}
+		}
+		err = jsonProblem(err)
 	}
 	var head struct {
 		Type      string `json:"type"`
@@ -56,5 +62,5 @@ func decodeIncoming(data []byte) incoming {
 	if json.Unmarshal(data, &head) != nil || head.Type != wire.TypeExec || head.RequestID == nil {
 		return incoming{notice: wire.SocketError{Code: "InvalidMessage"}}
 	}
-	return incoming{exec: wire.ExecMessage{RequestID: *head.RequestID}, problem: jsonProblem(err)}
+	return incoming{exec: wire.ExecMessage{RequestID: *head.RequestID}, problem: err}
 }

@@ -1434,6 +1434,10 @@ export interface components {
       server: string;
       account: string;
     };
+    HostedUse: {
+      server: string;
+      account: string;
+    };
     /** @description A token, or `official` for the one that the official command line keeps. */
     HostedLogin: {
       /** @description The usual one where absent */
@@ -1849,7 +1853,7 @@ export interface components {
       /** @description Stop what runs and cancel what waits first */
       interrupt?: boolean;
       /** @description Figures wanted beside PNG */
-      formats?: 'svg'[];
+      formats?: ('png' | 'svg')[];
       /**
        * @description Names the instruction, at most 64 bytes. Sent again with the same key, say because the connection broke before the
        *     answer came, it does not run again: the answer is the instruction as it is by now, and `interrupt` does nothing.
@@ -2095,10 +2099,10 @@ export interface components {
       variable: string;
       /** @description Of the first row, once they are sorted and filtered */
       offset?: number;
-      /** @description Rows, at most 200 */
+      /** @description Rows; more than 200, and 0, mean 200 */
       limit?: number;
       first_column?: number;
-      /** @description At most 50 */
+      /** @description More than 50, and 0, mean 50 */
       columns?: number;
       sort?: components['schemas']['TableSort'];
       /** @description All must match */
@@ -2204,18 +2208,7 @@ export interface components {
     Event: {
       /** @description The position */
       id?: string;
-      /** @enum {string} */
-      type:
-        | 'machine'
-        | 'purged'
-        | 'instruction'
-        | 'item'
-        | 'checkpoint'
-        | 'connection'
-        | 'status'
-        | 'client'
-        | 'reset'
-        | 'ping';
+      type: components['schemas']['EventType'];
       machine?: components['schemas']['Machine'];
       /** @description The machine's, for item, checkpoint, connection, instruction and purged */
       name?: string;
@@ -2228,6 +2221,18 @@ export interface components {
       client?: components['schemas']['Client'];
       connection?: components['schemas']['Connection'];
     };
+    /** @enum {string} */
+    EventType:
+      | 'machine'
+      | 'purged'
+      | 'instruction'
+      | 'item'
+      | 'checkpoint'
+      | 'connection'
+      | 'status'
+      | 'client'
+      | 'reset'
+      | 'ping';
     StreamMessage: {
       item?: components['schemas']['Item'];
       instruction?: components['schemas']['Instruction'];
@@ -2573,7 +2578,7 @@ export interface operations {
     };
     requestBody: {
       content: {
-        'application/json': components['schemas']['HostedAccount'];
+        'application/json': components['schemas']['HostedUse'];
       };
     };
     responses: {
@@ -2704,7 +2709,7 @@ export interface operations {
         /** @description The id of the last event seen */
         after?: string;
         /** @description Only these types, and `reset` and `ping`; absent means all */
-        type?: string[];
+        type?: components['schemas']['EventType'][];
       };
       header?: never;
       path?: never;
