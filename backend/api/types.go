@@ -16,6 +16,7 @@ type Machine struct {
 	MemoryMB     int               `json:"memory_mb"`
 	State        string            `json:"state"` // swapped, waking, idle, running, swapping, deleted
 	Notice       string            `json:"notice,omitempty"`
+	Waits        bool              `json:"waits,omitempty"` // for room in memory, as the notice says
 	CreatedAt    time.Time         `json:"created_at"`
 	LastActiveAt time.Time         `json:"last_active_at"`
 	ExpiresAt    *time.Time        `json:"expires_at"`

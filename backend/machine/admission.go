@@ -287,8 +287,7 @@ func (s *Service) waiters() int {
 	return len(s.admission.waiting)
 }
 
-// waitsForRoom says why a machine does not come into memory yet. The MCP server knows the sentence by its
-// beginning.
+// waitsForRoom says why a machine does not come into memory yet.
 func (s *Service) waitsForRoom() string {
 	return fmt.Sprintf("This machine waits for memory: at least %d MB of the computer's are left free. It starts by itself when there is room. Put machines to sleep or close other programs to make some.", s.floor()>>20)
 }

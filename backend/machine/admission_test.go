@@ -94,7 +94,7 @@ func TestMachinesWaitForRoomInMemory(t *testing.T) {
 			t.Fatalf("%v run", running)
 		}
 		waits := w.inState("m7", machine.Swapped)
-		if !strings.HasPrefix(waits.Notice, "This machine waits for memory: at least 1536 MB of the computer's are left free") || waits.Queued != 1 {
+		if !strings.HasPrefix(waits.Notice, "This machine waits for memory: at least 1536 MB of the computer's are left free") || waits.Queued != 1 || !waits.Waits {
 			t.Fatalf("%+v", waits)
 		}
 		if st := w.Status(w.ctx); len(st.Warnings) != 1 || !strings.Contains(st.Warnings[0], "5 machines wait to come into it") {

@@ -203,6 +203,7 @@ func (e *entry) snapshot() Machine {
 		m.Unshared, m.CameUp = e.unshared.sentence(), e.cameUp
 	}
 	if e.waits {
+		m.Waits = true
 		m.Notice = e.s.waitsForRoom() // alone, until it comes in: others ask this why it waits
 	}
 	if m.Notice == "" && e.hungry {

@@ -54,6 +54,8 @@ type Machine struct {
 	State State
 	// Notice is a sentence for the person: why the state was rolled back, why it could not wake. Empty when all is well.
 	Notice string
+	// Waits says that the machine is to come into memory and waits for room, as Notice tells.
+	Waits bool
 
 	CreatedAt    time.Time
 	LastActiveAt time.Time  // when the last instruction was queued or ended

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -65,14 +64,11 @@ func (s *Server) describe(ctx context.Context, m Machines, repl string, in api.I
 	return o
 }
 
-// waitsForMemory is how the daemon begins to say that a machine waits for memory.
-const waitsForMemory = "This machine waits for memory"
-
 // waits says why a REPL does not run what it is to run; empty where nothing keeps it. Other notices of a
 // machine on the disk tell of the past.
 func (s *Server) waits(ctx context.Context, m Machines, repl string) string {
 	now, err := m.Machine(ctx, repl)
-	if err != nil || now.State != "swapped" || !strings.HasPrefix(now.Notice, waitsForMemory) {
+	if err != nil || !now.Waits {
 		return ""
 	}
 	return now.Notice

@@ -160,22 +160,20 @@ func TestReadOutputHoldsWhatWasDisplayed(t *testing.T) {
 	}
 }
 
-// Pictures come with the last piece of an instruction's output, and are not sent again with further pieces of one that had
-// ended when it was first answered.
 // Only that a machine waits for memory is a reason why its code waits: its other notices tell of the past.
 func TestWhyCodeWaits(t *testing.T) {
-	for notice, want := range map[string]string{
-		"This machine waits for memory: at least 512 MB are left free.": "This machine waits for memory: at least 512 MB are left free.",
-		"This machine was returned to the middle of instruction 1.":     "",
-		"": "",
-	} {
-		s := &scripted{machines: []api.Machine{{Name: "m", State: "swapped", Notice: notice}}}
+	for waits, want := range map[bool]string{true: "At least 512 MB are left free.", false: ""} {
+		s := &scripted{machines: []api.Machine{{
+			Name: "m", State: "swapped", Waits: waits, Notice: "At least 512 MB are left free.",
+		}}}
 		if got := s.server(t, Options{}).waits(t.Context(), s, "m"); got != want {
-			t.Errorf("of %q, %q is told", notice, got)
+			t.Errorf("waits: %v; told is %q", waits, got)
 		}
 	}
 }
 
+// Pictures come with the last piece of an instruction's output, and are not sent again with further pieces of one that had
+// ended when it was first answered.
 func TestPicturesComeOnce(t *testing.T) {
 	drawn := func(status string) *scripted {
 		return &scripted{page: 100, in: api.Instruction{Machine: "m", Seq: 3, Status: status}, items: items(

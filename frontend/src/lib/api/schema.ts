@@ -1695,6 +1695,8 @@ export interface components {
       state: components['schemas']['State'];
       /** @description A sentence for the person when something happened to the machine */
       notice?: string;
+      /** @description It is to come into memory and waits for room, as the notice says */
+      waits?: boolean;
       /** Format: date-time */
       created_at: string;
       /** Format: date-time */
