@@ -70,7 +70,7 @@ func New(cfg Config) *Engine {
 	}
 	e := &Engine{
 		cfg:       cfg,
-		store:     local.NewStore(local.Config{Runsc: cfg.Runsc, Images: cfg.Images, Data: cfg.Data, Log: cfg.Log, Warn: cfg.Warn}),
+		store:     cfg.Store,
 		loading:   make(chan struct{}, 1),
 		inUse:     map[string]bool{},
 		patient:   endPatience,
@@ -286,7 +286,7 @@ func (e *Engine) Reclaim(ctx context.Context, id machine.ID, life string, known 
 }
 
 // Shelf is the data folder: engines with the same one have their checkpoints together.
-func (e *Engine) Shelf() string { return e.cfg.Data }
+func (e *Engine) Shelf() string { return e.store.Config().Data }
 
 // OpenState opens a checkpoint to be read.
 func (e *Engine) OpenState(ctx context.Context, id machine.ID, checkpointID string) (machine.OpenState, error) {

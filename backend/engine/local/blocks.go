@@ -59,11 +59,8 @@ type guard struct {
 	using    sync.RWMutex // held, for reading, by who uses a folder; wholly by who removes one that is kept as blocks
 }
 
-// guards are shared by all stores of this process, as a machine may go from one engine to another: *guard by the machine's folder.
-var guards sync.Map
-
 func (s *Store) guard(id machine.ID) *guard {
-	g, _ := guards.LoadOrStore(s.Machine(id), &guard{})
+	g, _ := s.guards.LoadOrStore(id, &guard{})
 	return g.(*guard)
 }
 
@@ -400,6 +397,9 @@ func (s *Store) keepTemplate(ctx context.Context, m checkpoint.Manifest) string 
 	}
 	return found
 }
+
+// Used is how many bytes all shrunk checkpoints take.
+func (s *Store) Used() (int64, error) { return s.blocks.Used() }
 
 // Collect is machine.Engine's.
 func (s *Store) Collect(ctx context.Context) error {

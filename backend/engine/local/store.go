@@ -42,14 +42,18 @@ type Config struct {
 	Warn func(sentence string)
 }
 
-// Store holds what lies under the data folder. Several may be open on one folder, in several processes.
+// Store holds what lies under the data folder. A process has one for a folder, which all engines use: it
+// keeps those from each other's way who work with one machine. Other processes may have theirs.
 type Store struct {
 	cfg     Config
 	digests digests
 	claims  claims
 	making  chan struct{} // full while a template is made
 	blocks  *blocks.Store
-	parents sync.Map // of forks that were not started yet, the machine.ID by theirs; only to be faster
+	guards  sync.Map // *guard by machine.ID
+
+	unpacking sync.Mutex // held while a part is unpacked
+	parents   sync.Map   // of forks that were not started yet, the machine.ID by theirs; only to be faster
 }
 
 // NewStore opens the folder. It touches nothing yet.
@@ -61,6 +65,9 @@ func NewStore(cfg Config) *Store {
 		blocks:  OpenBlocks(cfg.Data),
 	}
 }
+
+// Config is what the store was made with.
+func (s *Store) Config() Config { return s.cfg }
 
 // Machine is the folder of a machine, which must have been found valid. What else than the checkpoints lies there is the engine's.
 func (s *Store) Machine(id machine.ID) string {

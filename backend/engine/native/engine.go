@@ -45,7 +45,7 @@ func New(cfg Config) *Engine {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	e := &Engine{cfg: cfg, store: local.NewStore(local.Config{Runsc: cfg.Runsc, Images: cfg.Images, Data: cfg.Data, Log: cfg.Log, Warn: cfg.Warn})}
+	e := &Engine{cfg: cfg, store: cfg.Store}
 	e.spares.e = e
 	return e
 }

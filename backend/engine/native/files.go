@@ -42,7 +42,7 @@ func tidy(ctx context.Context, dir string) error {
 }
 
 // Shelf is the data folder: engines with the same one have their checkpoints together.
-func (e *Engine) Shelf() string { return e.cfg.Data }
+func (e *Engine) Shelf() string { return e.store.Config().Data }
 
 // OpenState opens a checkpoint to be read.
 func (e *Engine) OpenState(ctx context.Context, id machine.ID, checkpoint string) (machine.OpenState, error) {
