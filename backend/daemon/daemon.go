@@ -147,10 +147,10 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	machines, err := machine.New(ctx, machine.Config{
 		Network: network, Approve: policies.approve,
-		Engines: engines, DefaultEngine: ofSystem(), Store: records, Warnings: d.notes.all, Settings: d.policies(),
+		Engines: engines, DefaultEngine: ofSystem(), Checkpoints: checkpoints, Store: records, Warnings: d.notes.all, Settings: d.policies(),
 		OutputDir: filepath.Join(d.dirs.Data, "output"), Logger: d.log,
 		FreeMemory: freeMemory, TotalMemory: totalMemory(), FreeDisk: func() (int64, error) { return freeDisk(d.dirs.Data) },
-		ShrunkUsed: checkpoints.Used, Exchange: folder, Shareable: d.shareable().Check,
+		Exchange: folder, Shareable: d.shareable().Check,
 		ShareWatch: shares,
 	})
 	if err != nil {

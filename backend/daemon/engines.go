@@ -21,8 +21,8 @@ import (
 // hold them to that. It is less than what settings say: the kernel ends those who go beyond.
 const leftToSystem = 512 << 20
 
-// engines are those of this computer, and the store that holds the machines of all of them. An engine that
-// cannot work here is among them all the same: its Check says what is missing.
+// engines are those of this computer, and the one store that all of them save their machines in. An
+// engine that cannot work here is among them all the same: its Check says what is missing.
 func (d *daemon) engines() (map[string]machine.Engine, *local.Store, error) {
 	executable, err := d.executable()
 	if err != nil {

@@ -34,7 +34,7 @@ func TestTheEngineOfNewMachines(t *testing.T) {
 	own.ill.Store(true)
 	other.ill.Store(true)
 	s, err := machine.New(t.Context(), machine.Config{
-		Engines: map[string]machine.Engine{"own": own, "other": other}, DefaultEngine: "own", Store: records, OutputDir: t.TempDir(),
+		Engines: map[string]machine.Engine{"own": own, "other": other}, DefaultEngine: "own", Checkpoints: own, Store: records, OutputDir: t.TempDir(),
 	})
 	if err != nil {
 		t.Fatal(err)

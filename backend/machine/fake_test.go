@@ -11,7 +11,7 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// script is an engine whose machines do what their code says, for what the real one cannot be made to do at will: failing
+// script is an engine and its checkpoints; its machines do what their code says, for what the real one cannot be made to do at will: failing
 // starts, full disks, deaths at chosen moments, and time that is not real. It keeps the rules of backend/runner/PROTOCOL.md:
 // frames are numbered, kept until acknowledged, and sent again after a restore. Its machines are lists of instructions:
 //
@@ -306,8 +306,8 @@ func (s *script) collections() int {
 	return s.collected
 }
 
-// shrunkUsed is how many bytes those take that were shrunk and were not collected.
-func (s *script) shrunkUsed() (int64, error) {
+// Used is how many bytes those take that were shrunk and were not collected.
+func (s *script) Used() (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.room, nil

@@ -83,7 +83,7 @@ func (r *real) open() {
 	place := local.NewStore(r.place)
 	r.engine = native.New(native.Config{Supervisor: r.program, Store: place})
 	r.Service, err = machine.New(r.ctx, machine.Config{
-		Engines: map[string]machine.Engine{native.Name: r.engine}, DefaultEngine: native.Name, Store: r.store,
+		Engines: map[string]machine.Engine{native.Name: r.engine}, DefaultEngine: native.Name, Checkpoints: place, Store: r.store,
 		OutputDir: filepath.Join(r.dir, "output"), Settings: r.settings,
 	})
 	if err != nil {

@@ -17,8 +17,6 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-var _ machine.Mover = (*script)(nil)
-
 // OpenState is the checkpoint's name as its only file.
 func (s *script) OpenState(_ context.Context, id machine.ID, checkpoint string) (machine.OpenState, error) {
 	s.mu.Lock()

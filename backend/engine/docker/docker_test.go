@@ -57,13 +57,14 @@ func TestConformance(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T) enginetest.Subject {
 		e := newEngine(t, t.TempDir())
 		return enginetest.Subject{
-			Engine:     e,
-			Disconnect: func(s machine.Sandbox) { s.(*Sandbox).Disconnect() },
-			Processes:  func(t testing.TB, id machine.ID) map[string]int { return processes(t, e, id) },
-			Undialled:  func(t *testing.T) enginetest.Outside { return egresstest.Undialled(t) },
-			Internet:   func(t *testing.T) enginetest.Outside { return egresstest.Internet(t) },
-			Folder:     e.store.Machine,
-			Leftovers:  func(t testing.TB) []string { return leftovers(t, e) },
+			Engine:      e,
+			Checkpoints: e.store,
+			Disconnect:  func(s machine.Sandbox) { s.(*Sandbox).Disconnect() },
+			Processes:   func(t testing.TB, id machine.ID) map[string]int { return processes(t, e, id) },
+			Undialled:   func(t *testing.T) enginetest.Outside { return egresstest.Undialled(t) },
+			Internet:    func(t *testing.T) enginetest.Outside { return egresstest.Internet(t) },
+			Folder:      e.store.Machine,
+			Leftovers:   func(t testing.TB) []string { return leftovers(t, e) },
 		}
 	})
 }

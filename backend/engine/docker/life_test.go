@@ -121,7 +121,7 @@ func TestForkToOtherEngine(t *testing.T) {
 	}
 	defer records.Close()
 	s, err := machine.New(ctx, machine.Config{
-		Engines: map[string]machine.Engine{n.Name(): n, d.Name(): d}, DefaultEngine: n.Name(), Store: records, OutputDir: t.TempDir(),
+		Engines: map[string]machine.Engine{n.Name(): n, d.Name(): d}, DefaultEngine: n.Name(), Checkpoints: d.store, Store: records, OutputDir: t.TempDir(),
 	})
 	if err != nil {
 		t.Fatal(err)

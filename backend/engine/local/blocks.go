@@ -222,7 +222,7 @@ func (s *Store) SetAside(ctx context.Context, id machine.ID, name string) bool {
 	return true
 }
 
-// Seal is machine.Engine's.
+// Seal is machine.Checkpoints'.
 func (s *Store) Seal(ctx context.Context, id machine.ID, name string) error {
 	if err := ValidID(id); err != nil {
 		return err
@@ -301,7 +301,7 @@ func (s *Store) Starting() (done func()) {
 	return func() { time.AfterFunc(firstResult, over) }
 }
 
-// Shrink is machine.Engine's.
+// Shrink is machine.Checkpoints'.
 func (s *Store) Shrink(ctx context.Context, id machine.ID, name string) (size int64, err error) {
 	if err := ValidID(id); err != nil {
 		return 0, err
@@ -329,7 +329,7 @@ func (s *Store) Shrink(ctx context.Context, id machine.ID, name string) (size in
 	return m.Size, nil
 }
 
-// Keep is machine.Engine's.
+// Keep is machine.Checkpoints'.
 func (s *Store) Keep(ctx context.Context, id machine.ID, name string, awaited bool) error {
 	if err := ValidID(id); err != nil {
 		return err
@@ -398,10 +398,10 @@ func (s *Store) keepTemplate(ctx context.Context, m checkpoint.Manifest) string 
 	return found
 }
 
-// Used is how many bytes all shrunk checkpoints take.
+// Used is machine.Checkpoints'.
 func (s *Store) Used() (int64, error) { return s.blocks.Used() }
 
-// Collect is machine.Engine's.
+// Collect is machine.Checkpoints'.
 func (s *Store) Collect(ctx context.Context) error {
 	var freed int64
 	err := beside(func() error {

@@ -42,8 +42,9 @@ type Config struct {
 	Warn func(sentence string)
 }
 
-// Store holds what lies under the data folder. A process has one for a folder, which all engines use: it
-// keeps those from each other's way who work with one machine. Other processes may have theirs.
+// Store holds what lies under the data folder. A process makes one for a folder and gives it to all
+// engines: it keeps those from each other's way who work with one machine. Other processes may have
+// their own.
 type Store struct {
 	cfg     Config
 	digests digests
@@ -55,6 +56,8 @@ type Store struct {
 	unpacking sync.Mutex // held while a part is unpacked
 	parents   sync.Map   // of forks that were not started yet, the machine.ID by theirs; only to be faster
 }
+
+var _ machine.Checkpoints = (*Store)(nil)
 
 // NewStore opens the folder. It touches nothing yet.
 func NewStore(cfg Config) *Store {
@@ -101,7 +104,7 @@ func (s *Store) Reclaim(ctx context.Context, id machine.ID, life string, known [
 	return &info, nil
 }
 
-// CopyCheckpoint is machine.Engine's.
+// CopyCheckpoint is machine.Checkpoints'.
 func (s *Store) CopyCheckpoint(ctx context.Context, from machine.ID, name string, to machine.ID) (machine.CheckpointInfo, error) {
 	for _, id := range []machine.ID{from, to} {
 		if err := ValidID(id); err != nil {
@@ -126,8 +129,8 @@ func (s *Store) CopyCheckpoint(ctx context.Context, from machine.ID, name string
 	return link.Info(m), nil
 }
 
-// DeleteCheckpoint is machine.Engine's.
-func (s *Store) DeleteCheckpoint(id machine.ID, name string) error {
+// DeleteCheckpoint is machine.Checkpoints'.
+func (s *Store) DeleteCheckpoint(_ context.Context, id machine.ID, name string) error {
 	if err := ValidID(id); err != nil {
 		return err
 	}

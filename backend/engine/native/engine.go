@@ -35,10 +35,7 @@ type Engine struct {
 	spares  spares
 }
 
-var (
-	_ machine.Engine = (*Engine)(nil)
-	_ machine.Shower = (*Engine)(nil)
-)
+var _ machine.Engine = (*Engine)(nil)
 
 // New makes the engine. It touches nothing yet; Check tells whether it can work.
 func New(cfg Config) *Engine {

@@ -148,14 +148,15 @@ func TestConformance(t *testing.T) {
 			beside = neighbour
 		}
 		return enginetest.Subject{
-			Neighbour:  beside,
-			Engine:     seen,
-			Disconnect: func(s machine.Sandbox) { s.(*link.Sandbox).Disconnect() },
-			Processes:  func(t testing.TB, id machine.ID) map[string]int { return processes(t, e.store.Machine(id)) },
-			Undialled:  func(t *testing.T) enginetest.Outside { return egresstest.Undialled(t) },
-			Internet:   func(t *testing.T) enginetest.Outside { return egresstest.Internet(t) },
-			Folder:     e.store.Machine,
-			Leftovers:  seen.leftovers,
+			Neighbour:   beside,
+			Engine:      seen,
+			Checkpoints: e.store,
+			Disconnect:  func(s machine.Sandbox) { s.(*link.Sandbox).Disconnect() },
+			Processes:   func(t testing.TB, id machine.ID) map[string]int { return processes(t, e.store.Machine(id)) },
+			Undialled:   func(t *testing.T) enginetest.Outside { return egresstest.Undialled(t) },
+			Internet:    func(t *testing.T) enginetest.Outside { return egresstest.Internet(t) },
+			Folder:      e.store.Machine,
+			Leftovers:   seen.leftovers,
 		}
 	})
 }
