@@ -205,7 +205,7 @@ func (s *script) Reclaim(_ context.Context, _ machine.ID, life string, known []s
 	return &info, nil
 }
 
-func (s *script) CopyCheckpoint(ctx context.Context, from machine.ID, checkpoint string, to machine.ID) (machine.CheckpointInfo, error) {
+func (s *script) Copy(ctx context.Context, from machine.ID, checkpoint string, to machine.ID) (machine.CheckpointInfo, error) {
 	s.mu.Lock()
 	takes := s.copyTakes
 	s.copied = append(s.copied, to)
@@ -249,7 +249,7 @@ func (m memory) info(id string) machine.CheckpointInfo {
 	return info
 }
 
-func (s *script) Keep(ctx context.Context, _ machine.ID, checkpoint string, awaited bool) error {
+func (s *script) Persist(ctx context.Context, _ machine.ID, checkpoint string, awaited bool) error {
 	s.mu.Lock()
 	takes := s.keepTakes
 	if awaited {
@@ -329,7 +329,7 @@ func (s *script) Collect(context.Context) error {
 	return nil
 }
 
-func (s *script) DeleteCheckpoint(_ context.Context, _ machine.ID, checkpoint string) error {
+func (s *script) Delete(_ context.Context, _ machine.ID, checkpoint string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.checkpoints, checkpoint)

@@ -149,7 +149,7 @@ func (e *entry) copyInto(ctx context.Context, rec *MachineRecord, run **Instruct
 	}
 	for i := range copied {
 		c := &copied[i]
-		info, err := s.checkpoints.CopyCheckpoint(ctx, parent, c.ID, rec.ID)
+		info, err := s.checkpoints.Copy(ctx, parent, c.ID, rec.ID)
 		if err != nil {
 			return saveError(err)
 		}

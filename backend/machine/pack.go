@@ -36,7 +36,7 @@ func (s *Service) Pack(ctx context.Context, name, checkpoint string) (*Packed, e
 	if err != nil {
 		return nil, err
 	}
-	open, err := s.checkpoints.OpenState(ctx, held.id, held.copy)
+	open, err := s.checkpoints.Export(ctx, held.id, held.copy)
 	if err != nil {
 		held.release()
 		return nil, err
@@ -108,7 +108,7 @@ func (e *entry) hold(ctx, caller context.Context, checkpoint string) (heldState,
 	err = s.store.Write(ctx, func(w Writer) error { return w.AddGarbage(trash) })
 	if err == nil {
 		var info CheckpointInfo
-		if info, err = s.checkpoints.CopyCheckpoint(ctx, e.id, h.source.ID, h.id); err != nil {
+		if info, err = s.checkpoints.Copy(ctx, e.id, h.source.ID, h.id); err != nil {
 			err = saveError(err)
 		}
 		h.copy = info.ID

@@ -38,10 +38,10 @@ type Engine interface {
 // Checkpoints keeps the saved states of all machines of a place. The engines of that place share
 // them: what one has saved, another starts.
 type Checkpoints interface {
-	// CopyCheckpoint gives machine `to` its own copy of a checkpoint of machine `from`, crash-safe, and returns it.
-	CopyCheckpoint(ctx context.Context, from ID, checkpoint string, to ID) (CheckpointInfo, error)
-	// Keep makes a checkpoint that Sandbox.Checkpoint returned survive a power cut: soon where somebody awaits it, else with little written.
-	Keep(ctx context.Context, id ID, checkpoint string, awaited bool) error
+	// Copy gives machine `to` its own copy of a checkpoint of machine `from`, crash-safe, and returns it.
+	Copy(ctx context.Context, from ID, checkpoint string, to ID) (CheckpointInfo, error)
+	// Persist makes a checkpoint that Sandbox.Checkpoint returned survive a power cut: soon where somebody awaits it, else with little written.
+	Persist(ctx context.Context, id ID, checkpoint string, awaited bool) error
 	// Seal keeps a checkpoint that is kept as it was written in a second form, too, which counts where its files change on the disk. It reads all of them. What is
 	// sealed already, or shrunk, stays as it is.
 	Seal(ctx context.Context, id ID, checkpoint string) error
@@ -52,14 +52,14 @@ type Checkpoints interface {
 	Collect(ctx context.Context) error
 	// Used tells how many bytes all shrunk checkpoints take. They have most of it in common.
 	Used() (int64, error)
-	// DeleteCheckpoint removes a checkpoint's bytes; a missing one is no error.
-	DeleteCheckpoint(ctx context.Context, id ID, checkpoint string) error
-	// OpenState opens a checkpoint to be read; the caller closes what it returns.
-	OpenState(ctx context.Context, id ID, checkpoint string) (OpenState, error)
-	// TakeState gives a machine that has no checkpoint one that came from elsewhere, and may be from
+	// Delete removes a checkpoint's bytes; a missing one is no error.
+	Delete(ctx context.Context, id ID, checkpoint string) error
+	// Export opens a checkpoint to be read; the caller closes what it returns.
+	Export(ctx context.Context, id ID, checkpoint string) (OpenState, error)
+	// Import gives a machine that has no checkpoint one that came from elsewhere, and may be from
 	// who means harm: it is of nobody's life, and survives a power cut when it is returned. next is
 	// called for each of the state's files, in order; what it reads has to have the size that was said.
-	TakeState(ctx context.Context, id ID, state SavedState, next func(StateFile) (io.Reader, error)) (CheckpointInfo, error)
+	Import(ctx context.Context, id ID, state SavedState, next func(StateFile) (io.Reader, error)) (CheckpointInfo, error)
 }
 
 // Teller is an Engine that tells of itself while it works: what it had to do without, and what it is busy with before machines can run.
@@ -182,7 +182,7 @@ type Sandbox interface {
 	Ack(seq, index int)
 
 	// Checkpoint saves the state and keeps running. It survives the death of this process and can be
-	// used at once; Checkpoints.Keep makes it durable.
+	// used at once; Checkpoints.Persist makes it durable.
 	// goesOn, which may be nil, is called when the state has been taken and the machine goes on, where there is more to do until it can be used.
 	Checkpoint(ctx context.Context, goesOn func()) (CheckpointInfo, error)
 	// Stop saves the state, ends the sandbox and returns the checkpoint, durable.

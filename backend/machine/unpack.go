@@ -166,7 +166,7 @@ func (s *Service) Unpack(ctx context.Context, p Parcel, opts CreateOptions) (Mac
 // takeParcel takes over state and history, and records the machine. named says that its name was asked for.
 func (s *Service) takeParcel(ctx context.Context, p Parcel, rec *MachineRecord, named bool, trash Garbage) error {
 	about := p.About()
-	info, err := s.checkpoints.TakeState(ctx, rec.ID, about.State, p.NextFile)
+	info, err := s.checkpoints.Import(ctx, rec.ID, about.State, p.NextFile)
 	if err != nil {
 		return err
 	}

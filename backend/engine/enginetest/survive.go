@@ -140,7 +140,7 @@ var checkpointTests = []test{
 		m.value(past)
 		info := m.checkpoint()
 		to := s.newID(t)
-		copied, err := s.Checkpoints.CopyCheckpoint(m.ctx(), m.id, info.ID, to)
+		copied, err := s.Checkpoints.Copy(m.ctx(), m.id, info.ID, to)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +164,7 @@ var checkpointTests = []test{
 		seen := map[string]bool{}
 		for range 3 {
 			to := s.newID(t)
-			copied, err := s.Checkpoints.CopyCheckpoint(m.ctx(), m.id, info.ID, to)
+			copied, err := s.Checkpoints.Copy(m.ctx(), m.id, info.ID, to)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -194,7 +194,7 @@ var checkpointTests = []test{
 		m.value(past)
 		info := m.stop()
 		for range 2 { // as it was written, and as blocks
-			open, err := s.Checkpoints.OpenState(m.ctx(), m.id, info.ID)
+			open, err := s.Checkpoints.Export(m.ctx(), m.id, info.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -205,7 +205,7 @@ var checkpointTests = []test{
 				t.Error(err)
 			}
 			to := s.newID(t)
-			moved, err := s.Checkpoints.TakeState(m.ctx(), to, open.State, func(f machine.StateFile) (io.Reader, error) {
+			moved, err := s.Checkpoints.Import(m.ctx(), to, open.State, func(f machine.StateFile) (io.Reader, error) {
 				content, err := open.Open(f.Name)
 				if err == nil {
 					t.Cleanup(func() { content.Close() })
@@ -366,7 +366,7 @@ var checkpointTests = []test{
 		m.value("x = 'later'")
 		two := m.checkpoint()
 		for _, awaited := range []bool{false, true} {
-			if err := s.Checkpoints.Keep(m.ctx(), m.id, two.ID, awaited); err != nil {
+			if err := s.Checkpoints.Persist(m.ctx(), m.id, two.ID, awaited); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -399,7 +399,7 @@ var checkpointTests = []test{
 			t.Errorf("checkpoint %s after %s", three.ID, two.ID)
 		}
 		to := s.newID(t)
-		copied, err := s.Checkpoints.CopyCheckpoint(m.ctx(), m.id, two.ID, to)
+		copied, err := s.Checkpoints.Copy(m.ctx(), m.id, two.ID, to)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -415,7 +415,7 @@ var checkpointTests = []test{
 		}
 		fork := s.start(t, machine.StartSpec{ID: to, Checkpoint: copied.ID, Clone: true, Acked: m.acks()})
 		fork.expect("x", "'later'")
-		if err := s.Checkpoints.DeleteCheckpoint(m.ctx(), to, copied.ID); err != nil {
+		if err := s.Checkpoints.Delete(m.ctx(), to, copied.ID); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Checkpoints.Shrink(m.ctx(), to, copied.ID); !errors.Is(err, machine.ErrCheckpointUnusable) {
@@ -427,7 +427,7 @@ var checkpointTests = []test{
 		m.value("x = 1")
 		info := m.stop()
 		for range 2 {
-			if err := s.Checkpoints.DeleteCheckpoint(m.ctx(), m.id, info.ID); err != nil {
+			if err := s.Checkpoints.Delete(m.ctx(), m.id, info.ID); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -435,7 +435,7 @@ var checkpointTests = []test{
 		if !errors.Is(err, machine.ErrCheckpointUnusable) {
 			t.Errorf("a deleted checkpoint gives %v", err)
 		}
-		if _, err := s.Checkpoints.CopyCheckpoint(m.ctx(), m.id, info.ID, s.newID(t)); !errors.Is(err, machine.ErrCheckpointUnusable) {
+		if _, err := s.Checkpoints.Copy(m.ctx(), m.id, info.ID, s.newID(t)); !errors.Is(err, machine.ErrCheckpointUnusable) {
 			t.Errorf("copying a deleted checkpoint gives %v", err)
 		}
 	}},

@@ -329,8 +329,8 @@ func (s *Store) Shrink(ctx context.Context, id machine.ID, name string) (size in
 	return m.Size, nil
 }
 
-// Keep is machine.Checkpoints'.
-func (s *Store) Keep(ctx context.Context, id machine.ID, name string, awaited bool) error {
+// Persist is machine.Checkpoints'.
+func (s *Store) Persist(ctx context.Context, id machine.ID, name string, awaited bool) error {
 	if err := ValidID(id); err != nil {
 		return err
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/forevervm/desktop/backend/sandbox/link"
 )
 
-// OpenState is machine.Checkpoints'.
-func (s *Store) OpenState(ctx context.Context, id machine.ID, name string) (machine.OpenState, error) {
+// Export is machine.Checkpoints'.
+func (s *Store) Export(ctx context.Context, id machine.ID, name string) (machine.OpenState, error) {
 	if err := ValidID(id); err != nil {
 		return machine.OpenState{}, err
 	}
@@ -116,8 +116,8 @@ func processor(ctx context.Context, runsc string) ([]string, error) {
 	return features(strings.TrimSpace(string(out))), nil
 }
 
-// TakeState is machine.Checkpoints'.
-func (s *Store) TakeState(ctx context.Context, id machine.ID, st machine.SavedState, next func(machine.StateFile) (io.Reader, error)) (info machine.CheckpointInfo, err error) {
+// Import is machine.Checkpoints'.
+func (s *Store) Import(ctx context.Context, id machine.ID, st machine.SavedState, next func(machine.StateFile) (io.Reader, error)) (info machine.CheckpointInfo, err error) {
 	if err := ValidID(id); err != nil {
 		return info, err
 	}

@@ -97,15 +97,15 @@ func (s *Store) Reclaim(ctx context.Context, id machine.ID, life string, known [
 	if newest == nil {
 		return nil, nil
 	}
-	if err := s.Keep(ctx, id, newest.ID, true); err != nil {
+	if err := s.Persist(ctx, id, newest.ID, true); err != nil {
 		return nil, err
 	}
 	info := link.Info(*newest)
 	return &info, nil
 }
 
-// CopyCheckpoint is machine.Checkpoints'.
-func (s *Store) CopyCheckpoint(ctx context.Context, from machine.ID, name string, to machine.ID) (machine.CheckpointInfo, error) {
+// Copy is machine.Checkpoints'.
+func (s *Store) Copy(ctx context.Context, from machine.ID, name string, to machine.ID) (machine.CheckpointInfo, error) {
 	for _, id := range []machine.ID{from, to} {
 		if err := ValidID(id); err != nil {
 			return machine.CheckpointInfo{}, err
@@ -129,8 +129,8 @@ func (s *Store) CopyCheckpoint(ctx context.Context, from machine.ID, name string
 	return link.Info(m), nil
 }
 
-// DeleteCheckpoint is machine.Checkpoints'.
-func (s *Store) DeleteCheckpoint(_ context.Context, id machine.ID, name string) error {
+// Delete is machine.Checkpoints'.
+func (s *Store) Delete(_ context.Context, id machine.ID, name string) error {
 	if err := ValidID(id); err != nil {
 		return err
 	}

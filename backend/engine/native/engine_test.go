@@ -186,13 +186,13 @@ func TestIDsAreNoPaths(t *testing.T) {
 		if err := e.Purge(t.Context(), id); !errors.Is(err, machine.ErrInvalid) {
 			t.Errorf("purge %q: %v", id, err)
 		}
-		if err := e.store.DeleteCheckpoint(t.Context(), id, "x"); !errors.Is(err, machine.ErrInvalid) {
+		if err := e.store.Delete(t.Context(), id, "x"); !errors.Is(err, machine.ErrInvalid) {
 			t.Errorf("delete of %q: %v", id, err)
 		}
 		if _, err := e.Reclaim(t.Context(), id, "life", nil); !errors.Is(err, machine.ErrInvalid) {
 			t.Errorf("reclaim %q: %v", id, err)
 		}
-		if _, err := e.store.CopyCheckpoint(t.Context(), "a", "x", id); !errors.Is(err, machine.ErrInvalid) {
+		if _, err := e.store.Copy(t.Context(), "a", "x", id); !errors.Is(err, machine.ErrInvalid) {
 			t.Errorf("copy to %q: %v", id, err)
 		}
 	}

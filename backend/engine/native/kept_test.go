@@ -99,7 +99,7 @@ func TestAMachineOutlivesItsSandbox(t *testing.T) {
 	if err := os.Remove(unreadable); err != nil {
 		t.Fatal(err)
 	}
-	if err := after.store.DeleteCheckpoint(t.Context(), "m", saved.ID); err != nil {
+	if err := after.store.Delete(t.Context(), "m", saved.ID); err != nil {
 		t.Fatal(err)
 	}
 	if err := after.store.ForgetParts(); err != nil {
