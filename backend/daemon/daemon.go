@@ -22,7 +22,6 @@ import (
 	"github.com/forevervm/desktop/backend/client"
 	"github.com/forevervm/desktop/backend/credentials"
 	"github.com/forevervm/desktop/backend/egress"
-	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/exchange"
 	"github.com/forevervm/desktop/backend/home"
 	"github.com/forevervm/desktop/backend/hosted"
@@ -126,7 +125,7 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	defer d.close("the database", records.Close)
 	policies := d.settings()
-	engines, err := d.engines()
+	engines, checkpoints, err := d.engines()
 	if err != nil {
 		return err
 	}
@@ -148,16 +147,16 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	machines, err := machine.New(ctx, machine.Config{
 		Network: network, Approve: policies.approve,
-		Engines: engines, DefaultEngine: ofSystem(), Store: records, Warnings: d.notes.all, Settings: d.policies(),
+		Engines: engines, DefaultEngine: ofSystem(), Checkpoints: checkpoints, Store: records, Warnings: d.notes.all, Settings: d.policies(),
 		OutputDir: filepath.Join(d.dirs.Data, "output"), Logger: d.log,
 		FreeMemory: freeMemory, TotalMemory: totalMemory(), FreeDisk: func() (int64, error) { return freeDisk(d.dirs.Data) },
-		ShrunkUsed: local.OpenBlocks(d.dirs.Data).Used, Exchange: folder, Shareable: d.shareable().Check,
+		Exchange: folder, Shareable: d.shareable().Check,
 		ShareWatch: shares,
 	})
 	if err != nil {
 		return err
 	}
-	defer d.prepare(ctx, engines, machines.Status(ctx).Engines)()
+	defer d.prepare(ctx, engines, checkpoints, machines.Status(ctx).Engines)()
 	defer d.close("the machines", func() error {
 		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveWithin)
 		defer cancel()

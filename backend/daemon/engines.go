@@ -21,28 +21,22 @@ import (
 // hold them to that. It is less than what settings say: the kernel ends those who go beyond.
 const leftToSystem = 512 << 20
 
-// engines are those of this computer. One that cannot work here is among them all the same: its Check says what is missing.
-func (d *daemon) engines() (map[string]machine.Engine, error) {
-	supervisor, runsc, images, err := d.parts()
-	if err != nil {
-		return nil, err
-	}
-	return map[string]machine.Engine{
-		native.Name: native.New(native.Config{Supervisor: supervisor, Runsc: runsc, Images: images, Data: d.dirs.Data, Log: d.log, Warn: d.notes.add, MemoryMax: max(0, totalMemory()-leftToSystem)}),
-		docker.Name: docker.New(docker.Config{
-			Supervisor: supervisor, Runsc: runsc, Images: images, Data: d.dirs.Data, Registry: os.Getenv("FOREVERVM_REGISTRY"), Log: d.log, Warn: d.notes.add,
-		}),
-	}, nil
-}
-
-// parts are what sandboxes are made of, where they are installed: two programs, and the folder of images.
-func (d *daemon) parts() (supervisor, runsc, images string, err error) {
+// engines are those of this computer, and the one store that all of them save their machines in. An
+// engine that cannot work here is among them all the same: its Check says what is missing.
+func (d *daemon) engines() (map[string]machine.Engine, *local.Store, error) {
 	executable, err := d.executable()
 	if err != nil {
-		return "", "", "", err
+		return nil, nil, err
 	}
-	bin := filepath.Dir(executable)
-	return filepath.Join(bin, "supervisor"), filepath.Join(bin, "runsc"), filepath.Join(bin, "image"), nil
+	bin := filepath.Dir(executable) // what sandboxes are made of lies there, too
+	supervisor := filepath.Join(bin, "supervisor")
+	store := local.NewStore(local.Config{
+		Runsc: filepath.Join(bin, "runsc"), Images: filepath.Join(bin, "image"), Data: d.dirs.Data, Log: d.log, Warn: d.notes.add,
+	})
+	return map[string]machine.Engine{
+		native.Name: native.New(native.Config{Supervisor: supervisor, Store: store, Log: d.log, MemoryMax: max(0, totalMemory()-leftToSystem)}),
+		docker.Name: docker.New(docker.Config{Supervisor: supervisor, Store: store, Registry: os.Getenv("FOREVERVM_REGISTRY"), Log: d.log}),
+	}, store, nil
 }
 
 // ofSystem is the engine that belongs to this system. What is wrong with it is what a person should hear of where none works.
@@ -55,7 +49,7 @@ func ofSystem() string {
 
 // prepare lets the engines get ready, in the background; the function it returns waits for that. Each clears away what its last daemon left, and that of new
 // machines makes ahead of time what the first one would have to wait for.
-func (d *daemon) prepare(ctx context.Context, engines map[string]machine.Engine, now []machine.EngineStatus) (wait func()) {
+func (d *daemon) prepare(ctx context.Context, engines map[string]machine.Engine, store *local.Store, now []machine.EngineStatus) (wait func()) {
 	var all sync.WaitGroup
 	for name, engine := range engines {
 		all.Go(func() {
@@ -75,7 +69,7 @@ func (d *daemon) prepare(ctx context.Context, engines map[string]machine.Engine,
 		})
 	}
 	keeping, stop := context.WithCancel(ctx) // it goes on as long as the daemon, also where that ends with an error
-	all.Go(func() { d.keepParts(keeping) })
+	all.Go(func() { d.keepParts(keeping, store) })
 	return func() {
 		stop()
 		all.Wait()
@@ -94,13 +88,8 @@ const (
 )
 
 // keepParts sees to it that machines can be brought into memory after an update, too, whose image and runsc are others.
-func (d *daemon) keepParts(ctx context.Context) {
-	_, runsc, images, err := d.parts()
-	if err != nil {
-		return // and there are no engines
-	}
-	parts := local.NewStore(local.Config{Runsc: runsc, Images: images, Data: d.dirs.Data, Log: d.log})
-	held := parts.HoldParts()
+func (d *daemon) keepParts(ctx context.Context, store *local.Store) {
+	held := store.HoldParts()
 	defer held.Close()
 	var forgot time.Time
 	for wait := keepPartsAfter; ; wait = keepPartsEvery {
@@ -117,7 +106,7 @@ func (d *daemon) keepParts(ctx context.Context) {
 		err := held.Keep(ctx)
 		if time.Since(forgot) >= forgetPartsEvery {
 			forgot = time.Now()
-			err = errors.Join(err, parts.ForgetParts())
+			err = errors.Join(err, store.ForgetParts())
 		}
 		if ctx.Err() == nil {
 			d.keptParts(err)

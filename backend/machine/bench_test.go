@@ -16,8 +16,9 @@ func BenchmarkRoundTrip(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	engine := newScript()
 	s, err := machine.New(ctx, machine.Config{
-		Engines: map[string]machine.Engine{"script": newScript()}, DefaultEngine: "script", Store: st, OutputDir: b.TempDir(),
+		Engines: map[string]machine.Engine{"script": engine}, DefaultEngine: "script", Checkpoints: engine, Store: st, OutputDir: b.TempDir(),
 	})
 	if err != nil {
 		b.Fatal(err)

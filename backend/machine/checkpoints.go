@@ -149,7 +149,7 @@ func (s *Service) removeFiles(g Garbage) error {
 	case g.Checkpoint == "":
 		err = engine.Purge(s.ctx, g.Machine)
 	default:
-		err = engine.DeleteCheckpoint(s.ctx, g.Machine, g.Checkpoint)
+		err = s.checkpoints.Delete(s.ctx, g.Machine, g.Checkpoint)
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package machine_test
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -34,7 +35,7 @@ func TestTheEngineOfNewMachines(t *testing.T) {
 	own.ill.Store(true)
 	other.ill.Store(true)
 	s, err := machine.New(t.Context(), machine.Config{
-		Engines: map[string]machine.Engine{"own": own, "other": other}, DefaultEngine: "own", Store: records, OutputDir: t.TempDir(),
+		Engines: map[string]machine.Engine{"own": own, "other": other}, DefaultEngine: "own", Checkpoints: own, Store: records, OutputDir: t.TempDir(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -63,5 +64,50 @@ func TestTheEngineOfNewMachines(t *testing.T) {
 				t.Errorf("%+v: named %q it is %q, %v", step, named, m.Engine, err)
 			}
 		}
+	}
+}
+
+// What one engine has saved, another starts: all of them keep their machines in one place.
+func TestAForkMayGoToAnotherEngine(t *testing.T) {
+	records, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "history.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer records.Close()
+	engine := newScript()
+	defer engine.endAll()
+	s, err := machine.New(t.Context(), machine.Config{
+		Engines: map[string]machine.Engine{"own": engine, "other": engine}, DefaultEngine: "own", Checkpoints: engine, Store: records, OutputDir: t.TempDir(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	run := func(name, code string) string {
+		t.Helper()
+		in, _, err := s.Execute(t.Context(), name, machine.ExecuteOptions{Code: code})
+		if err == nil {
+			in, err = s.Wait(t.Context(), name, in.Seq)
+		}
+		if err != nil || in.Value == nil {
+			t.Fatalf("%s: %+v, %v", code, in, err)
+		}
+		return *in.Value
+	}
+	if _, err := s.Create(t.Context(), machine.CreateOptions{Name: "here"}); err != nil {
+		t.Fatal(err)
+	}
+	run("here", "print x")
+	was := run("here", "list")
+	there, err := s.Fork(t.Context(), "here", "", machine.CreateOptions{Name: "there", Engine: "other"})
+	if err != nil || there.Engine != "other" {
+		t.Fatalf("%+v, %v", there, err)
+	}
+	if got := run("there", "list"); !strings.HasPrefix(got, strings.TrimSuffix(was, "]")) {
+		t.Errorf("it holds %s, and its parent %s", got, was)
 	}
 }

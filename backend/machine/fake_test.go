@@ -11,7 +11,7 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// script is an engine whose machines do what their code says, for what the real one cannot be made to do at will: failing
+// script is an engine and its checkpoints; its machines do what their code says, for what the real one cannot be made to do at will: failing
 // starts, full disks, deaths at chosen moments, and time that is not real. It keeps the rules of backend/runner/PROTOCOL.md:
 // frames are numbered, kept until acknowledged, and sent again after a restore. Its machines are lists of instructions:
 //
@@ -205,7 +205,7 @@ func (s *script) Reclaim(_ context.Context, _ machine.ID, life string, known []s
 	return &info, nil
 }
 
-func (s *script) CopyCheckpoint(ctx context.Context, from machine.ID, checkpoint string, to machine.ID) (machine.CheckpointInfo, error) {
+func (s *script) Copy(ctx context.Context, from machine.ID, checkpoint string, to machine.ID) (machine.CheckpointInfo, error) {
 	s.mu.Lock()
 	takes := s.copyTakes
 	s.copied = append(s.copied, to)
@@ -249,7 +249,7 @@ func (m memory) info(id string) machine.CheckpointInfo {
 	return info
 }
 
-func (s *script) Keep(ctx context.Context, _ machine.ID, checkpoint string, awaited bool) error {
+func (s *script) Persist(ctx context.Context, _ machine.ID, checkpoint string, awaited bool) error {
 	s.mu.Lock()
 	takes := s.keepTakes
 	if awaited {
@@ -306,8 +306,8 @@ func (s *script) collections() int {
 	return s.collected
 }
 
-// shrunkUsed is how many bytes those take that were shrunk and were not collected.
-func (s *script) shrunkUsed() (int64, error) {
+// Used is how many bytes those take that were shrunk and were not collected.
+func (s *script) Used() (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.room, nil
@@ -329,7 +329,7 @@ func (s *script) Collect(context.Context) error {
 	return nil
 }
 
-func (s *script) DeleteCheckpoint(_ context.Context, _ machine.ID, checkpoint string) error {
+func (s *script) Delete(_ context.Context, _ machine.ID, checkpoint string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.checkpoints, checkpoint)

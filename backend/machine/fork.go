@@ -36,11 +36,8 @@ func (e *entry) fork(ctx context.Context, checkpoint string, opts CreateOptions)
 	if err != nil {
 		return Machine{}, err
 	}
-	switch {
-	case rec.Image != parent.Image:
+	if rec.Image != parent.Image {
 		return Machine{}, invalid("A fork has the image of its parent: %s.", parent.Image)
-	case rec.Engine != parent.Engine && !s.together(rec.Engine, parent.Engine):
-		return Machine{}, invalid("The engine %s cannot take over machines of the engine %s. Leave the engine away: the fork then runs where its parent runs.", rec.Engine, parent.Engine)
 	}
 	source, err := e.forkSource(ctx, checkpoint)
 	if err != nil {
@@ -51,10 +48,6 @@ func (e *entry) fork(ctx context.Context, checkpoint string, opts CreateOptions)
 	if rec.NextSeq > 0 {
 		rec.DerivedTitle = parent.DerivedTitle // its history has that code, too
 	}
-	engine, err := s.engineOf(rec.Engine)
-	if err != nil {
-		return Machine{}, err
-	}
 	// Written down as garbage first: should we die before the fork is recorded, nothing of it stays behind.
 	trash := Garbage{Engine: rec.Engine, Machine: rec.ID}
 	s.making.Store(rec.ID, true)
@@ -63,7 +56,7 @@ func (e *entry) fork(ctx context.Context, checkpoint string, opts CreateOptions)
 		return Machine{}, err
 	}
 	var run *InstructionRecord
-	err = e.copyInto(ctx, engine, &rec, &run, source, trash)
+	err = e.copyInto(ctx, &rec, &run, source, trash)
 	if err != nil {
 		s.making.Delete(rec.ID)
 		s.spawn(s.takeOutGarbage)
@@ -77,13 +70,6 @@ func (e *entry) fork(ctx context.Context, checkpoint string, opts CreateOptions)
 	f.publish()
 	f.kick()
 	return f.snapshot(), nil
-}
-
-// together says whether two engines keep their checkpoints together.
-func (s *Service) together(a, b string) bool {
-	one, ok := s.engines[a].(Sharer)
-	other, also := s.engines[b].(Sharer)
-	return ok && also && one.Shelf() == other.Shelf()
 }
 
 // inherit takes what opts does not say from the parent.
@@ -146,7 +132,7 @@ func (e *entry) saved(ctx context.Context) bool {
 }
 
 // copyInto copies checkpoint, what the fork falls back to, overflow files and history, and records the new machine.
-func (e *entry) copyInto(ctx context.Context, engine Engine, rec *MachineRecord, run **InstructionRecord, source CheckpointRecord, trash Garbage) error {
+func (e *entry) copyInto(ctx context.Context, rec *MachineRecord, run **InstructionRecord, source CheckpointRecord, trash Garbage) error {
 	s, parent := e.s, e.id
 	var copied []CheckpointRecord // the fallback first, where it is another
 	if source.RunningSeq != nil {
@@ -163,7 +149,7 @@ func (e *entry) copyInto(ctx context.Context, engine Engine, rec *MachineRecord,
 	}
 	for i := range copied {
 		c := &copied[i]
-		info, err := engine.CopyCheckpoint(ctx, parent, c.ID, rec.ID)
+		info, err := s.checkpoints.Copy(ctx, parent, c.ID, rec.ID)
 		if err != nil {
 			return saveError(err)
 		}

@@ -123,9 +123,9 @@ func (s *Service) measure() {
 		}
 	}
 	used, err := s.store.Usage(s.ctx)
-	if err == nil && s.shrunkUsed != nil {
+	if err == nil {
 		var shrunk int64
-		shrunk, err = s.shrunkUsed()
+		shrunk, err = s.checkpoints.Used()
 		used += shrunk
 	}
 	if err != nil && s.ctx.Err() == nil {

@@ -152,7 +152,7 @@ func (c *lookCopy) make(ctx context.Context) error {
 	if c.source.ID == "" {
 		return nil
 	}
-	info, err := c.engine.CopyCheckpoint(ctx, c.e.id, c.source.ID, c.spec.ID)
+	info, err := s.checkpoints.Copy(ctx, c.e.id, c.source.ID, c.spec.ID)
 	if err != nil {
 		return saveError(err)
 	}

@@ -5,6 +5,7 @@ package machine_test
 import (
 	"bytes"
 	"context"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/engine/native"
 	"github.com/forevervm/desktop/backend/home/hometest"
 	"github.com/forevervm/desktop/backend/machine"
@@ -26,7 +28,9 @@ type real struct {
 	t   testing.TB
 	ctx context.Context
 	dir string
-	cfg native.Config
+
+	program string // of supervisors
+	place   local.Config
 
 	engine *native.Engine
 	dead   []*native.Engine // of services that let go of everything
@@ -47,22 +51,23 @@ func openReal(t testing.TB, settings machine.Settings) *real {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	r := &real{t: t, ctx: ctx, dir: t.TempDir(), settings: settings}
-	r.cfg = native.Config{
-		Supervisor: filepath.Join(bin, "supervisor"), Runsc: filepath.Join(bin, "runsc"), Images: filepath.Join(bin, "image"),
-		Data: filepath.Join(r.dir, "native"),
+	r.program = filepath.Join(bin, "supervisor")
+	r.place = local.Config{
+		Runsc: filepath.Join(bin, "runsc"), Images: filepath.Join(bin, "image"), Data: filepath.Join(r.dir, "native"),
+		Log: slog.New(slog.DiscardHandler),
 	}
-	r.engine = native.New(r.cfg)
+	r.engine = native.New(native.Config{Supervisor: r.program, Store: local.NewStore(r.place)})
 	for _, p := range r.engine.Check(ctx) {
 		t.Fatalf("the native engine cannot be used here (make build makes what it needs): %s %s", p.What, p.Do)
 	}
-	if err := hometest.Lend(r.cfg.Data); err != nil {
+	if err := hometest.Lend(r.place.Data); err != nil {
 		t.Fatal(err)
 	}
 	r.open()
 	t.Cleanup(func() {
 		defer cancel()
 		r.close()
-		if err := hometest.Take(r.cfg.Data); err != nil {
+		if err := hometest.Take(r.place.Data); err != nil {
 			t.Error(err)
 		}
 	})
@@ -75,9 +80,10 @@ func (r *real) open() {
 	if r.store, err = store.Open(r.ctx, filepath.Join(r.dir, "history.db")); err != nil {
 		r.t.Fatal(err)
 	}
-	r.engine = native.New(r.cfg)
+	place := local.NewStore(r.place)
+	r.engine = native.New(native.Config{Supervisor: r.program, Store: place})
 	r.Service, err = machine.New(r.ctx, machine.Config{
-		Engines: map[string]machine.Engine{native.Name: r.engine}, DefaultEngine: native.Name, Store: r.store,
+		Engines: map[string]machine.Engine{native.Name: r.engine}, DefaultEngine: native.Name, Checkpoints: place, Store: r.store,
 		OutputDir: filepath.Join(r.dir, "output"), Settings: r.settings,
 	})
 	if err != nil {
@@ -173,7 +179,7 @@ func (r *real) supervisor(id machine.ID) int {
 	r.ok(err)
 	for _, file := range dirs {
 		cmd, err := os.ReadFile(file)
-		if err != nil || !bytes.HasPrefix(cmd, []byte(r.cfg.Supervisor)) || !bytes.Contains(cmd, []byte(id)) {
+		if err != nil || !bytes.HasPrefix(cmd, []byte(r.program)) || !bytes.Contains(cmd, []byte(id)) {
 			continue
 		}
 		stat, err := os.ReadFile(filepath.Join(filepath.Dir(file), "stat"))
@@ -472,7 +478,7 @@ _ = open("folder/new.txt", "w").write("new")`)
 		t.Fatal(err)
 	}
 	r.until("nothing of it to be left", func() bool {
-		machines, err := os.ReadDir(filepath.Join(r.cfg.Data, "machines"))
+		machines, err := os.ReadDir(filepath.Join(r.place.Data, "machines"))
 		r.ok(err)
 		return len(machines) == 1
 	})

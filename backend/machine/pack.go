@@ -29,19 +29,14 @@ func (s *Service) Pack(ctx context.Context, name, checkpoint string) (*Packed, e
 	if err := s.roomForMore(); err != nil {
 		return nil, err
 	}
-	engine, err := s.engineOf(e.engine)
+	if _, err := s.engineOf(e.engine); err != nil {
+		return nil, err
+	}
+	held, err := under(ctx, e, func(own context.Context) (heldState, error) { return e.hold(own, ctx, checkpoint) })
 	if err != nil {
 		return nil, err
 	}
-	mover, ok := engine.(Mover)
-	if !ok {
-		return nil, invalid("Machines of the engine %s cannot be saved as a file.", e.engine)
-	}
-	held, err := under(ctx, e, func(own context.Context) (heldState, error) { return e.hold(own, ctx, engine, checkpoint) })
-	if err != nil {
-		return nil, err
-	}
-	open, err := mover.OpenState(ctx, held.id, held.copy)
+	open, err := s.checkpoints.Export(ctx, held.id, held.copy)
 	if err != nil {
 		held.release()
 		return nil, err
@@ -76,7 +71,7 @@ type heldState struct {
 
 // hold copies a checkpoint for a machine that there is not, which is garbage from the first: should we die, nothing of it stays. It is released when
 // caller ends at the latest. op is held.
-func (e *entry) hold(ctx, caller context.Context, engine Engine, checkpoint string) (heldState, error) {
+func (e *entry) hold(ctx, caller context.Context, checkpoint string) (heldState, error) {
 	s := e.s
 	if err := e.takeUp(ctx); err != nil {
 		return heldState{}, err
@@ -113,7 +108,7 @@ func (e *entry) hold(ctx, caller context.Context, engine Engine, checkpoint stri
 	err = s.store.Write(ctx, func(w Writer) error { return w.AddGarbage(trash) })
 	if err == nil {
 		var info CheckpointInfo
-		if info, err = engine.CopyCheckpoint(ctx, e.id, h.source.ID, h.id); err != nil {
+		if info, err = s.checkpoints.Copy(ctx, e.id, h.source.ID, h.id); err != nil {
 			err = saveError(err)
 		}
 		h.copy = info.ID

@@ -17,10 +17,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-var _ machine.Mover = (*script)(nil)
-
-// OpenState is the checkpoint's name as its only file.
-func (s *script) OpenState(_ context.Context, id machine.ID, checkpoint string) (machine.OpenState, error) {
+// Export is the checkpoint's name as its only file.
+func (s *script) Export(_ context.Context, id machine.ID, checkpoint string) (machine.OpenState, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m, ok := s.checkpoints[checkpoint]
@@ -41,7 +39,7 @@ func (s *script) Suits(_ context.Context, _ string, needs machine.Needs) error {
 	return nil
 }
 
-func (s *script) TakeState(ctx context.Context, id machine.ID, state machine.SavedState, next func(machine.StateFile) (io.Reader, error)) (machine.CheckpointInfo, error) {
+func (s *script) Import(ctx context.Context, id machine.ID, state machine.SavedState, next func(machine.StateFile) (io.Reader, error)) (machine.CheckpointInfo, error) {
 	s.mu.Lock()
 	s.copied = append(s.copied, id)
 	s.mu.Unlock()

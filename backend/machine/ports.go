@@ -7,9 +7,10 @@ import (
 	"time"
 )
 
-// Engine runs machines somewhere. Implementations pass engine/enginetest.
+// Engine runs machines somewhere. It saves them among the Checkpoints of that place.
+// Implementations pass engine/enginetest.
 type Engine interface {
-	// Name is "native", "docker" or "hosted".
+	// Name is "native" or "docker".
 	Name() string
 	// Start brings a machine into memory from a checkpoint, or from the template where Spec.Checkpoint is empty.
 	// It waits for a predecessor's supervisor that is still saving the machine (its daemon died) to let go of it.
@@ -19,10 +20,28 @@ type Engine interface {
 	// (its daemon had died); it waits until that supervisor has ended. Nil when there is none newer than those of that life that
 	// are known, which are on record and are never touched. What else that life left is removed.
 	Reclaim(ctx context.Context, id ID, life string, known []string) (*CheckpointInfo, error)
-	// CopyCheckpoint gives machine `to` its own copy of a checkpoint of machine `from`, crash-safe, and returns it.
-	CopyCheckpoint(ctx context.Context, from ID, checkpoint string, to ID) (CheckpointInfo, error)
-	// Keep makes a checkpoint that Sandbox.Checkpoint returned survive a power cut: soon where somebody awaits it, else with little written.
-	Keep(ctx context.Context, id ID, checkpoint string, awaited bool) error
+	// Purge removes everything of a machine, once nothing of it runs: what the engine itself keeps
+	// of it, and its checkpoints.
+	Purge(ctx context.Context, id ID) error
+	// MayShow says in a sentence why a machine, as it was saved in that checkpoint ("" for the
+	// template of the image), cannot see a folder of this computer.
+	MayShow(ctx context.Context, id ID, image, checkpoint string) error
+	// Suits says why a state with these needs cannot be brought into memory here, in the image of
+	// that name, and what to do: an ErrCheckpointUnusable. Nil where nothing is known against it.
+	Suits(ctx context.Context, image string, needs Needs) error
+	// Check says in one sentence each what is wrong with this engine here, and what to do; empty when it works.
+	Check(ctx context.Context) []Problem
+	// Close ends what the engine itself keeps running (never machines).
+	Close() error
+}
+
+// Checkpoints keeps the saved states of all machines of a place. The engines of that place share
+// them: what one has saved, another starts.
+type Checkpoints interface {
+	// Copy gives machine `to` its own copy of a checkpoint of machine `from`, crash-safe, and returns it.
+	Copy(ctx context.Context, from ID, checkpoint string, to ID) (CheckpointInfo, error)
+	// Persist makes a checkpoint that Sandbox.Checkpoint returned survive a power cut: soon where somebody awaits it, else with little written.
+	Persist(ctx context.Context, id ID, checkpoint string, awaited bool) error
 	// Seal keeps a checkpoint that is kept as it was written in a second form, too, which counts where its files change on the disk. It reads all of them. What is
 	// sealed already, or shrunk, stays as it is.
 	Seal(ctx context.Context, id ID, checkpoint string) error
@@ -31,14 +50,16 @@ type Engine interface {
 	Shrink(ctx context.Context, id ID, checkpoint string) (size int64, err error)
 	// Collect gives back the room that shrunk checkpoints took which were deleted, and their machines. It may be called at any time, and be cut off.
 	Collect(ctx context.Context) error
-	// DeleteCheckpoint removes a checkpoint's bytes; a missing one is no error.
-	DeleteCheckpoint(ctx context.Context, id ID, checkpoint string) error
-	// Purge removes everything of a machine.
-	Purge(ctx context.Context, id ID) error
-	// Check says in one sentence each what is wrong with this engine here, and what to do; empty when it works.
-	Check(ctx context.Context) []Problem
-	// Close ends what the engine itself keeps running (never machines).
-	Close() error
+	// Used tells how many bytes all shrunk checkpoints take. They have most of it in common.
+	Used() (int64, error)
+	// Delete removes a checkpoint's bytes; a missing one is no error.
+	Delete(ctx context.Context, id ID, checkpoint string) error
+	// Export opens a checkpoint to be read; the caller closes what it returns.
+	Export(ctx context.Context, id ID, checkpoint string) (OpenState, error)
+	// Import gives a machine that has no checkpoint one that came from elsewhere, and may be from
+	// who means harm: it is of nobody's life, and survives a power cut when it is returned. next is
+	// called for each of the state's files, in order; what it reads has to have the size that was said.
+	Import(ctx context.Context, id ID, state SavedState, next func(StateFile) (io.Reader, error)) (CheckpointInfo, error)
 }
 
 // Teller is an Engine that tells of itself while it works: what it had to do without, and what it is busy with before machines can run.
@@ -51,30 +72,6 @@ type Teller interface {
 type Starter interface {
 	// StartUp returns when that runs, or at once where there is nothing to start. The error is a sentence for a person.
 	StartUp(ctx context.Context) error
-}
-
-// Sharer is an Engine that can bring machines of others into memory.
-type Sharer interface {
-	// Shelf names where the checkpoints lie. Engines with the same one have them together: what one has saved, the other starts, copies and deletes.
-	Shelf() string
-}
-
-// Shower is an Engine whose machines can see a folder of this computer.
-type Shower interface {
-	// MayShow says in a sentence why a machine, as it was saved in that checkpoint ("" for the template of the image), cannot see one.
-	MayShow(ctx context.Context, id ID, image, checkpoint string) error
-}
-
-// Mover is an Engine whose checkpoints can be taken to other computers, and come from there.
-type Mover interface {
-	// OpenState opens a checkpoint to be read; the caller closes what it returns.
-	OpenState(ctx context.Context, id ID, checkpoint string) (OpenState, error)
-	// Suits says why a state with these needs cannot be brought into memory here, in the image of that name, and what to do: an ErrCheckpointUnusable.
-	// Nil where nothing is known against it.
-	Suits(ctx context.Context, image string, needs Needs) error
-	// TakeState gives a machine that has no checkpoint one that came from elsewhere, and may be from who means harm: it is of nobody's life, and survives a
-	// power cut when it is returned. next is called for each of the state's files, in order; what it reads has to have the size that was said.
-	TakeState(ctx context.Context, id ID, state SavedState, next func(StateFile) (io.Reader, error)) (CheckpointInfo, error)
 }
 
 // Needs are what a state can be brought into memory with, and with nothing else.
@@ -184,7 +181,8 @@ type Sandbox interface {
 	// Ack tells that everything of an instruction up to and including index is stored for good.
 	Ack(seq, index int)
 
-	// Checkpoint saves the state and keeps running. It survives the death of this process and can be used at once; Engine.Keep makes it durable.
+	// Checkpoint saves the state and keeps running. It survives the death of this process and can be
+	// used at once; Checkpoints.Persist makes it durable.
 	// goesOn, which may be nil, is called when the state has been taken and the machine goes on, where there is more to do until it can be used.
 	Checkpoint(ctx context.Context, goesOn func()) (CheckpointInfo, error)
 	// Stop saves the state, ends the sandbox and returns the checkpoint, durable.

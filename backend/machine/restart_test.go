@@ -171,7 +171,7 @@ func TestUnusableCheckpointSaysWhatToDo(t *testing.T) {
 		w.ok(w.Swap(w.ctx, "m"))
 		all, err := w.Checkpoints(w.ctx, "m")
 		w.ok(err)
-		w.ok(w.engine.DeleteCheckpoint(w.ctx, "", all[0].ID)) // a damaged disk
+		w.ok(w.engine.Delete(w.ctx, "", all[0].ID)) // a damaged disk
 		in := w.run("m", "list")
 		if in.Status != machine.StatusError || !strings.Contains(in.Error, "earlier checkpoint") {
 			t.Fatalf("%+v", in)

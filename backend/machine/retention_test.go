@@ -88,7 +88,7 @@ func TestCheckpointsKeepToTheirBudget(t *testing.T) {
 			}
 		}
 		w.pass(time.Hour)
-		if used, _ := w.engine.shrunkUsed(); used > 3 {
+		if used, _ := w.engine.Used(); used > 3 {
 			t.Errorf("%d are kept beside the newest", used)
 		}
 		for i, name := range []string{"a", "b"} {
@@ -125,7 +125,7 @@ func TestHistoryIsNotForgottenForNothing(t *testing.T) {
 		}
 		w.engine.set(func() { w.engine.collectErr = nil })
 		w.pass(time.Hour)
-		if used, _ := w.engine.shrunkUsed(); used > 2 || told() {
+		if used, _ := w.engine.Used(); used > 2 || told() {
 			t.Errorf("once it can be given back, %d are kept beside the newest; told: %v", used, told())
 		}
 	})

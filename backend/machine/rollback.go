@@ -84,7 +84,7 @@ func (e *entry) leftBehind(ctx context.Context) (*CheckpointInfo, error) {
 	if err != nil || info == nil || info.RunningSeq == nil {
 		return info, err
 	}
-	return nil, engine.DeleteCheckpoint(ctx, e.id, info.ID)
+	return nil, e.s.checkpoints.Delete(ctx, e.id, info.ID)
 }
 
 // because turns a cause into what follows "because".

@@ -424,10 +424,7 @@ func (e *entry) checkpointHeld(ctx context.Context, x *session, begun held, kind
 		x.ended(begun, false)
 		return CheckpointRecord{}, saveError(err)
 	}
-	engine, err := e.s.engineOf(e.engine)
-	if err == nil {
-		err = engine.Keep(saveCtx, e.id, info.ID, awaited)
-	}
+	err = e.s.checkpoints.Persist(saveCtx, e.id, info.ID, awaited)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var rec CheckpointRecord
@@ -462,11 +459,7 @@ const shedAfter = 15 * time.Second
 
 // drop deletes a checkpoint that could not be recorded.
 func (e *entry) drop(checkpoint string) {
-	engine, err := e.s.engineOf(e.engine)
-	if err == nil {
-		err = engine.DeleteCheckpoint(e.s.ctx, e.id, checkpoint)
-	}
-	if err != nil {
+	if err := e.s.checkpoints.Delete(e.s.ctx, e.id, checkpoint); err != nil {
 		e.log().Warn("a checkpoint that is not recorded stays behind", "checkpoint", checkpoint, "err", err)
 	}
 }

@@ -85,7 +85,8 @@ type Config struct {
 	Engines map[string]Engine // by name; the service does not close them
 	// DefaultEngine is that of new machines while it works, or while none does. Otherwise it is another that works.
 	DefaultEngine string
-	Store         Store // the service does not close it
+	Checkpoints   Checkpoints // of the machines of all engines
+	Store         Store       // the service does not close it
 	Settings      Settings
 	OutputDir     string       // where overflow files lie; the service makes and owns it
 	Logger        *slog.Logger // nil for none
@@ -95,8 +96,6 @@ type Config struct {
 	TotalMemory int64
 	// FreeDisk tells how many bytes are free where the data lies; nil where that is not known.
 	FreeDisk func() (int64, error)
-	// ShrunkUsed tells how many bytes all shrunk checkpoints take, which have most of it in common; nil where that is not known.
-	ShrunkUsed func() (int64, error)
 	// Warnings are more of what the status tells people, as sentences; nil for none. It asks no one and reads no disk.
 	Warnings func() []string
 	// Network carries the machines' connections; nil for none: machines have no network then. The service does not close it.
@@ -117,6 +116,7 @@ type Config struct {
 type Service struct {
 	engines       map[string]Engine
 	defaultEngine string
+	checkpoints   Checkpoints
 	store         Store
 	set           atomic.Pointer[Settings]
 	outputDir     string
@@ -124,7 +124,6 @@ type Service struct {
 	freeMemory    func() (int64, error)
 	totalMemory   int64
 	freeDisk      func() (int64, error)
-	shrunkUsed    func() (int64, error)
 	warnings      func() []string
 	network       Network
 	approve       func(host string) error
@@ -144,7 +143,7 @@ type Service struct {
 	looking   atomic.Int64 // bytes of memory that is taken for that
 
 	unscrubbed  atomic.Bool // something that was removed may still be in the store's files
-	uncollected atomic.Bool // something that was removed may still take room in the engines' files
+	uncollected atomic.Bool // something that was removed may still take room among the checkpoints
 	collecting  sync.Mutex  // held while that is given back
 	collects    atomic.Bool // the last time, it could be
 	unrelieved  atomic.Bool // checkpoints were forgotten for want of room, and none has been given back since
@@ -176,8 +175,8 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	s := &Service{
-		engines: cfg.Engines, defaultEngine: cfg.DefaultEngine, store: cfg.Store,
-		outputDir: cfg.OutputDir, log: log, freeMemory: cfg.FreeMemory, totalMemory: cfg.TotalMemory, freeDisk: cfg.FreeDisk, shrunkUsed: cfg.ShrunkUsed, warnings: cfg.Warnings,
+		engines: cfg.Engines, defaultEngine: cfg.DefaultEngine, checkpoints: cfg.Checkpoints, store: cfg.Store,
+		outputDir: cfg.OutputDir, log: log, freeMemory: cfg.FreeMemory, totalMemory: cfg.TotalMemory, freeDisk: cfg.FreeDisk, warnings: cfg.Warnings,
 		network: cfg.Network, approve: cfg.Approve, exchange: cfg.Exchange, shareable: cfg.Shareable,
 		shareWatch: cfg.ShareWatch,
 		started:    time.Now().UTC(), hub: newHub(), starts: newGate(max(2, runtime.NumCPU())), saves: newGate(max(1, runtime.NumCPU()/2)),

@@ -77,8 +77,8 @@ func (w *world) open() {
 		records = w.wrap(records)
 	}
 	w.Service, err = machine.New(w.ctx, machine.Config{
-		Engines: map[string]machine.Engine{"script": w.engine}, DefaultEngine: "script", Store: records,
-		OutputDir: filepath.Join(w.dir, "output"), Settings: w.settings, FreeDisk: w.freeDisk, FreeMemory: w.freeMem, TotalMemory: w.totalMem, ShrunkUsed: w.engine.shrunkUsed,
+		Engines: map[string]machine.Engine{"script": w.engine}, DefaultEngine: "script", Checkpoints: w.engine, Store: records,
+		OutputDir: filepath.Join(w.dir, "output"), Settings: w.settings, FreeDisk: w.freeDisk, FreeMemory: w.freeMem, TotalMemory: w.totalMem,
 		Network: w.network, Approve: w.approve, Exchange: w.exchange, Shareable: chosen, ShareWatch: w.watch,
 	})
 	if err != nil {

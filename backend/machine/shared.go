@@ -103,8 +103,7 @@ func (s *Service) mayShare(ctx context.Context, m Machine, base string, folder S
 	if err != nil {
 		return nil, err
 	}
-	shower, ok := engine.(Shower)
-	if !ok || s.shareable == nil {
+	if s.shareable == nil {
 		return nil, &Error{Kind: ErrConflict, Message: "Folders of this computer cannot be shared with this machine."}
 	}
 	if folder.Path, err = s.shareable(folder.Path, folder.Writable); err != nil {
@@ -113,7 +112,7 @@ func (s *Service) mayShare(ctx context.Context, m Machine, base string, folder S
 	if err := s.mayShareBeside(m.ID, folder); err != nil {
 		return nil, err
 	}
-	if err := shower.MayShow(ctx, m.ID, m.Image, base); err != nil {
+	if err := engine.MayShow(ctx, m.ID, m.Image, base); err != nil {
 		return nil, err
 	}
 	return &folder, nil

@@ -51,15 +51,14 @@ func (e *entry) shrinkAll() {
 
 // shrinkNext shrinks the oldest that is still to be, and returns its id; "" when there is none.
 func (e *entry) shrinkNext(ctx context.Context, but map[string]bool) (string, error) {
-	engine, err := e.s.engineOf(e.engine)
-	if err != nil {
+	if _, err := e.s.engineOf(e.engine); err != nil {
 		return "", err
 	}
 	id, err := e.toShrink(ctx, but)
 	if err != nil || id == "" {
 		return "", err
 	}
-	size, err := engine.Shrink(ctx, e.id, id)
+	size, err := e.s.checkpoints.Shrink(ctx, e.id, id)
 	if err != nil {
 		return id, err
 	}
@@ -111,8 +110,7 @@ func (e *entry) readies(c *CheckpointRecord) bool {
 
 // seal has the checkpoints sealed that a machine comes back from which is not in memory: it may lie there for years.
 func (e *entry) seal(ctx context.Context) {
-	engine, err := e.s.engineOf(e.engine)
-	if err != nil {
+	if _, err := e.s.engineOf(e.engine); err != nil {
 		return
 	}
 	e.mu.Lock()
@@ -125,7 +123,7 @@ func (e *entry) seal(ctx context.Context) {
 		if id == "" {
 			continue
 		}
-		if err := engine.Seal(ctx, e.id, id); err != nil && ctx.Err() == nil {
+		if err := e.s.checkpoints.Seal(ctx, e.id, id); err != nil && ctx.Err() == nil {
 			e.log().Warn("a bit of a checkpoint that flips would not be noticed", "checkpoint", id, "err", err)
 		}
 	}
@@ -145,28 +143,20 @@ func (s *Service) collect() {
 	s.collecting.Lock()
 	defer s.collecting.Unlock()
 	before := s.usedByShrunk()
-	failed, unreadable := false, false
-	for name, engine := range s.engines {
-		if err := engine.Collect(s.ctx); err != nil {
-			s.health.failed(err)
-			failed = true
-			unreadable = unreadable || !errors.Is(err, ErrDiskFull)
-			if s.ctx.Err() == nil {
-				s.log.Warn("room of checkpoints that are gone stays taken", "engine", name, "err", err)
-			}
-		}
-	}
+	err = s.checkpoints.Collect(s.ctx)
 	if s.ctx.Err() != nil {
 		return
 	}
-	s.collects.Store(!failed)
-	if failed {
+	s.collects.Store(err == nil)
+	if err != nil {
+		s.health.failed(err)
+		s.log.Warn("room of checkpoints that are gone stays taken", "err", err)
 		s.uncollected.Store(true)
 	}
 	if s.usedByShrunk() < before {
 		s.unrelieved.Store(false)
 	}
-	if s.health.collected(!unreadable) {
+	if s.health.collected(err == nil || errors.Is(err, ErrDiskFull)) {
 		st := s.Status(s.ctx)
 		s.hub.publish(Event{Type: EventStatus, Status: &st})
 	}
@@ -174,10 +164,7 @@ func (s *Service) collect() {
 
 // usedByShrunk is how many bytes the shrunk checkpoints take; 0 where that is not known.
 func (s *Service) usedByShrunk() int64 {
-	if s.shrunkUsed == nil {
-		return 0
-	}
-	used, err := s.shrunkUsed()
+	used, err := s.checkpoints.Used()
 	if err != nil {
 		return 0
 	}

@@ -48,14 +48,14 @@ const (
 // MayUnpack says why a machine from elsewhere could not be made here with these options: what does not match, and what to do. Nil where nothing is known
 // against it.
 func (s *Service) MayUnpack(ctx context.Context, about Foreign, opts CreateOptions) error {
-	_, _, err := s.unpackable(ctx, about, opts)
+	_, err := s.unpackable(ctx, about, opts)
 	return err
 }
 
 // unpackable is MayUnpack, and what the machine is to be.
-func (s *Service) unpackable(ctx context.Context, about Foreign, opts CreateOptions) (MachineRecord, Mover, error) {
+func (s *Service) unpackable(ctx context.Context, about Foreign, opts CreateOptions) (MachineRecord, error) {
 	if s.isClosing() {
-		return MachineRecord{}, nil, errClosing()
+		return MachineRecord{}, errClosing()
 	}
 	chosen := opts.Name
 	opts.Name = cmp.Or(opts.Name, about.Name)
@@ -71,39 +71,35 @@ func (s *Service) unpackable(ctx context.Context, about Foreign, opts CreateOpti
 	opts.Network = NetworkPolicy{Mode: NetworkOff}
 	rec, err := s.newRecord(opts)
 	if err != nil {
-		return rec, nil, err
+		return rec, err
 	}
 	st := &about.State
 	size := int64(0)
 	for _, f := range st.Files {
 		if f.Size < 0 || f.Size > maxState-size {
-			return rec, nil, strange("its state has a size that none can have")
+			return rec, strange("its state has a size that none can have")
 		}
 		size += f.Size
 	}
 	switch {
 	case st.LastSeq < -1 || st.LastSeq >= maxHistory:
-		return rec, nil, strange("its history has a length that none can have")
+		return rec, strange("its history has a length that none can have")
 	case !plausible(st.Needs):
-		return rec, nil, strange("what it says about the computer that it comes from makes no sense")
+		return rec, strange("what it says about the computer that it comes from makes no sense")
 	case st.Baseline < 0 || st.Baseline > maxBaseline:
-		return rec, nil, strange("its numbers cannot be right")
+		return rec, strange("its numbers cannot be right")
 	}
 	engine, err := s.engineOf(rec.Engine)
 	if err != nil {
-		return rec, nil, err
+		return rec, err
 	}
-	mover, ok := engine.(Mover)
-	if !ok {
-		return rec, nil, invalid("The engine %s cannot take over machines from files.", rec.Engine)
-	}
-	if err := mover.Suits(ctx, rec.Image, st.Needs); err != nil {
-		return rec, nil, err
+	if err := engine.Suits(ctx, rec.Image, st.Needs); err != nil {
+		return rec, err
 	}
 	if size > s.roomFor() {
-		return rec, nil, &Error{Kind: ErrDiskFull, Message: fmt.Sprintf("This machine takes %d MB, for which the disk has not enough room. %s", size>>20, FreeSpace)}
+		return rec, &Error{Kind: ErrDiskFull, Message: fmt.Sprintf("This machine takes %d MB, for which the disk has not enough room. %s", size>>20, FreeSpace)}
 	}
-	return rec, mover, nil
+	return rec, nil
 }
 
 // roomFor is how many bytes may come from elsewhere, so that enough stays for the machines that there are.
@@ -141,7 +137,7 @@ func (s *Service) Unpack(ctx context.Context, p Parcel, opts CreateOptions) (Mac
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	rec, mover, err := s.unpackable(ctx, p.About(), opts)
+	rec, err := s.unpackable(ctx, p.About(), opts)
 	if err != nil {
 		return Machine{}, err
 	}
@@ -151,7 +147,7 @@ func (s *Service) Unpack(ctx context.Context, p Parcel, opts CreateOptions) (Mac
 	defer s.making.Delete(rec.ID)
 	err = s.store.Write(ctx, func(w Writer) error { return w.AddGarbage(trash) })
 	if err == nil {
-		err = s.takeParcel(ctx, p, &rec, opts.Name != "", mover, trash)
+		err = s.takeParcel(ctx, p, &rec, opts.Name != "", trash)
 	}
 	if err != nil {
 		s.making.Delete(rec.ID)
@@ -168,9 +164,9 @@ func (s *Service) Unpack(ctx context.Context, p Parcel, opts CreateOptions) (Mac
 }
 
 // takeParcel takes over state and history, and records the machine. named says that its name was asked for.
-func (s *Service) takeParcel(ctx context.Context, p Parcel, rec *MachineRecord, named bool, mover Mover, trash Garbage) error {
+func (s *Service) takeParcel(ctx context.Context, p Parcel, rec *MachineRecord, named bool, trash Garbage) error {
 	about := p.About()
-	info, err := mover.TakeState(ctx, rec.ID, about.State, p.NextFile)
+	info, err := s.checkpoints.Import(ctx, rec.ID, about.State, p.NextFile)
 	if err != nil {
 		return err
 	}

@@ -156,7 +156,7 @@ func (e *Engine) fillTemplate(ctx context.Context, d *daemon, p local.Parts, t t
 	return errors.Join(err, e.removeContainer(ctx, d, made.ID, ""))
 }
 
-func (e *Engine) homeFile() string { return filepath.Join(e.cfg.Data, "docker-home") }
+func (e *Engine) homeFile() string { return filepath.Join(e.store.Config().Data, "docker-home") }
 
 // homeID tells our containers from those of other homes: it is made once.
 func (e *Engine) homeID() (string, error) {
@@ -165,7 +165,7 @@ func (e *Engine) homeID() (string, error) {
 	if e.home != "" {
 		return e.home, nil
 	}
-	if err := os.MkdirAll(e.cfg.Data, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(e.homeFile()), 0o700); err != nil {
 		return "", err
 	}
 	b, err := os.ReadFile(e.homeFile())

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/machine"
 )
 
@@ -43,7 +44,7 @@ func desktopIsStarted(t *testing.T, chosen bool) {
 			t.Fatal(err)
 		}
 	}
-	e := newEngineOn(t, Config{Data: t.TempDir()})
+	e := newEngineOn(t, Config{Store: local.NewStore(local.Config{Data: t.TempDir()})})
 	systemctl("echo no; exit 1")
 	_, p := e.find(t.Context())
 	if p == nil || !strings.Contains(p.What, "Docker Desktop is installed, but does not run") || !strings.Contains(p.Do, "forevervm engines start docker") {

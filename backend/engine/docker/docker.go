@@ -7,23 +7,23 @@
 // a machine that is not in memory lies in Docker, and the native engine wakes it as well.
 package docker
 
-import "log/slog"
+import (
+	"log/slog"
+
+	"github.com/forevervm/desktop/backend/engine/local"
+)
 
 // Name is the engine's name.
 const Name = "docker"
 
 // Config says where things are. Paths are absolute.
 type Config struct {
-	Supervisor string // the program, for Linux
-	Runsc      string // the program, for Linux
-	Images     string // folder of NAME.erofs
-	Data       string // shared with the native engine; made if need be
+	Supervisor string       // the program, for Linux
+	Store      *local.Store // where machines lie, and what sandboxes are made of; shared with the native engine
 	// Host is Docker's address, such as unix:///var/run/docker.sock. Where it is empty, Docker is looked for (find.go).
 	Host string
 	// Registry is a repository, such as registry.example/forevervm/sandbox, from which Docker is to pull the image of these very parts (imagetool puts it there):
 	// of use where Docker is far away and the registry is near to it. Where it is empty, or has it not, the image is loaded from here.
 	Registry string
 	Log      *slog.Logger
-	// Warn tells people, in a sentence, that saved state has changed on the disk; nil where nobody listens.
-	Warn func(sentence string)
 }

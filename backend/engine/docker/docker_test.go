@@ -25,6 +25,7 @@ import (
 	"github.com/forevervm/desktop/backend/egress/egresstest"
 	"github.com/forevervm/desktop/backend/engine/docker/dockertest"
 	"github.com/forevervm/desktop/backend/engine/enginetest"
+	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/machine"
 )
 
@@ -56,13 +57,14 @@ func TestConformance(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T) enginetest.Subject {
 		e := newEngine(t, t.TempDir())
 		return enginetest.Subject{
-			Engine:     e,
-			Disconnect: func(s machine.Sandbox) { s.(*Sandbox).Disconnect() },
-			Processes:  func(t testing.TB, id machine.ID) map[string]int { return processes(t, e, id) },
-			Undialled:  func(t *testing.T) enginetest.Outside { return egresstest.Undialled(t) },
-			Internet:   func(t *testing.T) enginetest.Outside { return egresstest.Internet(t) },
-			Folder:     e.store.Machine,
-			Leftovers:  func(t testing.TB) []string { return leftovers(t, e) },
+			Engine:      e,
+			Checkpoints: e.store,
+			Disconnect:  func(s machine.Sandbox) { s.(*Sandbox).Disconnect() },
+			Processes:   func(t testing.TB, id machine.ID) map[string]int { return processes(t, e, id) },
+			Undialled:   func(t *testing.T) enginetest.Outside { return egresstest.Undialled(t) },
+			Internet:    func(t *testing.T) enginetest.Outside { return egresstest.Internet(t) },
+			Folder:      e.store.Machine,
+			Leftovers:   func(t testing.TB) []string { return leftovers(t, e) },
 		}
 	})
 }
@@ -83,17 +85,17 @@ func newEngine(t testing.TB, data string) *Engine {
 			t.Fatalf("%v: run `make build` first, or set FOREVERVM_BIN", err)
 		}
 	}
-	cfg := Config{
-		Supervisor: filepath.Join(bin, "supervisor"), Runsc: filepath.Join(bin, "runsc"), Images: filepath.Join(bin, "image"),
-		Data: data, Host: dockerd.Host, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-	}
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	store := local.NewStore(local.Config{Runsc: filepath.Join(bin, "runsc"), Images: filepath.Join(bin, "image"), Data: data, Log: log})
+	cfg := Config{Supervisor: filepath.Join(bin, "supervisor"), Store: store, Host: dockerd.Host, Log: log}
 	shareTemplate(t, cfg)
 	return newEngineOn(t, cfg)
 }
 
-// newEngineOn makes an engine that is closed after the test.
+// newEngineOn makes an engine that is closed after the test, with a store of its own, as another daemon has it.
 func newEngineOn(t testing.TB, cfg Config) *Engine {
 	t.Helper()
+	cfg.Store = local.NewStore(cfg.Store.Config())
 	e := New(cfg)
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
@@ -117,8 +119,10 @@ func shareTemplate(t testing.TB, cfg Config) {
 		if shared.data, err = os.MkdirTemp("", "dockertest-template-"); err != nil {
 			t.Fatal(err)
 		}
+		place := cfg.Store.Config()
+		place.Data = shared.data
 		own := cfg
-		own.Data = shared.data
+		own.Store = local.NewStore(place)
 		e := New(own)
 		if err := e.Prepare(t.Context()); err != nil {
 			t.Fatal(err)
@@ -136,9 +140,9 @@ func shareTemplate(t testing.TB, cfg Config) {
 			return err
 		}
 		if entry.IsDir() {
-			return os.MkdirAll(filepath.Join(cfg.Data, rel), 0o700)
+			return os.MkdirAll(filepath.Join(cfg.Store.Config().Data, rel), 0o700)
 		}
-		if err := os.Link(path, filepath.Join(cfg.Data, rel)); !errors.Is(err, os.ErrExist) {
+		if err := os.Link(path, filepath.Join(cfg.Store.Config().Data, rel)); !errors.Is(err, os.ErrExist) {
 			return err
 		}
 		return nil
@@ -244,7 +248,7 @@ func leftovers(t testing.TB, e *Engine) []string {
 			}
 		}
 		e.templating.Unlock()
-		_ = filepath.WalkDir(e.cfg.Data, func(path string, _ os.DirEntry, _ error) error {
+		_ = filepath.WalkDir(e.store.Config().Data, func(path string, _ os.DirEntry, _ error) error {
 			if strings.HasSuffix(path, ".partial") || strings.HasSuffix(path, ".removed") {
 				left = append(left, path)
 			}

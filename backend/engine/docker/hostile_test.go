@@ -37,9 +37,9 @@ func hostileEngineIn(t *testing.T, d *dockertest.Daemon) *Engine {
 			t.Fatal(err)
 		}
 	}
-	e := newEngineOn(t, Config{
-		Supervisor: program, Runsc: filepath.Join(dir, "runsc"), Images: dir, Data: filepath.Join(dir, "data"), Host: d.Host, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-	})
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	store := local.NewStore(local.Config{Runsc: filepath.Join(dir, "runsc"), Images: dir, Data: filepath.Join(dir, "data"), Log: log})
+	e := newEngineOn(t, Config{Supervisor: program, Store: store, Host: d.Host, Log: log})
 	e.patient = 4 * time.Second
 	return e
 }

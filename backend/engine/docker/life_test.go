@@ -32,7 +32,7 @@ import (
 func TestOtherEngine(t *testing.T) {
 	data := t.TempDir()
 	d := newEngine(t, data)
-	n := native.New(native.Config{Supervisor: d.cfg.Supervisor, Runsc: d.cfg.Runsc, Images: d.cfg.Images, Data: data, Log: d.cfg.Log})
+	n := native.New(native.Config{Supervisor: d.cfg.Supervisor, Store: d.store, Log: d.cfg.Log})
 	t.Cleanup(func() { _ = n.Close() })
 	id := newID(t, d)
 	var checkpoint, value string
@@ -58,7 +58,7 @@ func TestOtherEngine(t *testing.T) {
 func TestAMachineOutlivesItsSandbox(t *testing.T) {
 	data := t.TempDir()
 	d := newEngine(t, data)
-	program, err := os.ReadFile(d.cfg.Runsc)
+	program, err := os.ReadFile(d.store.Config().Runsc)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,10 @@ func TestAMachineOutlivesItsSandbox(t *testing.T) {
 	if err := os.WriteFile(older, append(program, 0), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	n := native.New(native.Config{Supervisor: d.cfg.Supervisor, Runsc: older, Images: d.cfg.Images, Data: data, Log: d.cfg.Log})
+	before := d.store.Config()
+	before.Runsc = older
+	earlier := local.NewStore(before)
+	n := native.New(native.Config{Supervisor: d.cfg.Supervisor, Store: earlier, Log: d.cfg.Log})
 	t.Cleanup(func() { _ = n.Close() })
 	id := newID(t, d)
 	m := start(t, n, id, "")
@@ -76,7 +79,7 @@ func TestAMachineOutlivesItsSandbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The image stays the installed one. As if it were kept already: to compress a gigabyte takes a processor for ten seconds.
-	image, err := d.store.Digest(filepath.Join(d.cfg.Images, "base.erofs"))
+	image, err := d.store.Digest(filepath.Join(before.Images, "base.erofs"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +87,7 @@ func TestAMachineOutlivesItsSandbox(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(kept, 0o700), os.WriteFile(filepath.Join(kept, "base.erofs.zst"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	held := local.NewStore(local.Config{Runsc: older, Images: d.cfg.Images, Data: data, Log: d.cfg.Log}).HoldParts()
+	held := earlier.HoldParts()
 	defer held.Close()
 	if err := held.Keep(t.Context()); err != nil {
 		t.Fatal(err)
@@ -109,7 +112,7 @@ func TestAMachineOutlivesItsSandbox(t *testing.T) {
 // A machine that is at home on one engine goes on as a fork on the other, with all that it has.
 func TestForkToOtherEngine(t *testing.T) {
 	d := newEngine(t, t.TempDir())
-	n := native.New(native.Config{Supervisor: d.cfg.Supervisor, Runsc: d.cfg.Runsc, Images: d.cfg.Images, Data: d.cfg.Data, Log: d.cfg.Log})
+	n := native.New(native.Config{Supervisor: d.cfg.Supervisor, Store: d.store, Log: d.cfg.Log})
 	t.Cleanup(func() { _ = n.Close() })
 	ctx := bounded(t)
 	records, err := store.Open(ctx, filepath.Join(t.TempDir(), "history.db"))
@@ -118,7 +121,7 @@ func TestForkToOtherEngine(t *testing.T) {
 	}
 	defer records.Close()
 	s, err := machine.New(ctx, machine.Config{
-		Engines: map[string]machine.Engine{n.Name(): n, d.Name(): d}, DefaultEngine: n.Name(), Store: records, OutputDir: t.TempDir(),
+		Engines: map[string]machine.Engine{n.Name(): n, d.Name(): d}, DefaultEngine: n.Name(), Checkpoints: d.store, Store: records, OutputDir: t.TempDir(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -452,7 +455,7 @@ func TestDamaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	templates, err := filepath.Glob(filepath.Join(e.cfg.Data, "templates", "*", "checkpoints", "*"))
+	templates, err := filepath.Glob(filepath.Join(e.store.Config().Data, "templates", "*", "checkpoints", "*"))
 	if err != nil || len(templates) != 1 {
 		t.Fatalf("templates: %q, %v", templates, err)
 	}

@@ -56,8 +56,9 @@ func TestPulled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e.cfg.Runsc = p.Runsc
-			e.store = newEngineOn(t, e.cfg).store
+			place := e.store.Config()
+			place.Runsc = p.Runsc
+			e.store = local.NewStore(place)
 			if p, err = e.store.Parts("base"); err != nil {
 				t.Fatal(err)
 			}

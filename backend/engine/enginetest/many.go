@@ -20,7 +20,7 @@ var manyTests = []test{
 		start := time.Now()
 		for i := range n {
 			to := s.newID(t)
-			copied, err := s.Engine.CopyCheckpoint(parent.ctx(), parent.id, info.ID, to)
+			copied, err := s.Checkpoints.Copy(parent.ctx(), parent.id, info.ID, to)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -156,7 +156,7 @@ func testWayOut(t *testing.T, s Subject) {
 	}
 	fork := spec
 	fork.ID, fork.Clone = s.newID(t), true
-	copied, err := s.Engine.CopyCheckpoint(t.Context(), m.id, kept.ID, fork.ID)
+	copied, err := s.Checkpoints.Copy(t.Context(), m.id, kept.ID, fork.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +286,7 @@ func testLibraries(t *testing.T, s Subject) {
 	info := m.stop()
 	fork := spec
 	fork.ID, fork.Clone, fork.Acked = s.newID(t), true, m.acks()
-	copied, err := s.Engine.CopyCheckpoint(t.Context(), m.id, info.ID, fork.ID)
+	copied, err := s.Checkpoints.Copy(t.Context(), m.id, info.ID, fork.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -119,7 +119,7 @@ func rotInMemoryWithBlocks(t *testing.T, s Subject) {
 	m := s.fresh(t)
 	m.value(precious)
 	info := m.stop()
-	if err := s.Engine.Seal(m.ctx(), m.id, info.ID); err != nil {
+	if err := s.Checkpoints.Seal(m.ctx(), m.id, info.ID); err != nil {
 		t.Fatal(err)
 	}
 	rot(t, filepath.Join(s.files(m.id, info.ID), "pages.img"))
@@ -145,11 +145,11 @@ func rotInMemoryReadAhead(t *testing.T, s Subject) {
 	if use(t, s, machine.StartSpec{ID: m.id, Checkpoint: info.ID, Acked: m.acks()}) {
 		t.Error("it gives what was saved, which is not there any more")
 	}
-	if err := s.Engine.Seal(m.ctx(), m.id, first.ID); err != nil {
+	if err := s.Checkpoints.Seal(m.ctx(), m.id, first.ID); err != nil {
 		t.Fatal(err)
 	}
 	rot(t, filepath.Join(s.files(m.id, first.ID), "pages.img"))
-	if _, err := s.Engine.Shrink(m.ctx(), m.id, first.ID); err != nil {
+	if _, err := s.Checkpoints.Shrink(m.ctx(), m.id, first.ID); err != nil {
 		t.Errorf("its blocks are whole: %v", err)
 	}
 	back := s.start(t, machine.StartSpec{ID: m.id, Checkpoint: first.ID, Acked: m.acks()})
@@ -244,7 +244,7 @@ func rotInFilesWithBlocks(t *testing.T, s Subject) {
 	m := s.fresh(t)
 	m.value("x = 'saved'")
 	info := m.stop()
-	if err := s.Engine.Seal(m.ctx(), m.id, info.ID); err != nil {
+	if err := s.Checkpoints.Seal(m.ctx(), m.id, info.ID); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"checkpoint.img", "pages_meta.img", "pages.sum", "pages.img", "manifest.json"} {

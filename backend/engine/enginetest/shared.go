@@ -450,7 +450,7 @@ var sharedTests = []test{
 			t.Error("the shared folder's path is in the checkpoint")
 		}
 		to := s.newID(t)
-		copied, err := s.Engine.CopyCheckpoint(m.ctx(), m.id, info.ID, to)
+		copied, err := s.Checkpoints.Copy(m.ctx(), m.id, info.ID, to)
 		f.must(err)
 		fork := s.start(t, machine.StartSpec{ID: to, Checkpoint: copied.ID, Clone: true, Acked: m.acks()})
 		fork.value(works)
@@ -470,7 +470,7 @@ func before(b []byte) string {
 // content is all files of a checkpoint, one after another.
 func (s Subject) content(t *testing.T, id machine.ID, checkpoint string) []byte {
 	t.Helper()
-	state, err := s.Engine.(machine.Mover).OpenState(t.Context(), id, checkpoint)
+	state, err := s.Checkpoints.Export(t.Context(), id, checkpoint)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,8 @@ const patience = 90 * time.Second
 // Subject is an engine under test, and ways to hurt it.
 type Subject struct {
 	Engine machine.Engine
+	// Checkpoints keeps what the engine saves.
+	Checkpoints machine.Checkpoints
 	// Disconnect does to a sandbox what the daemon's death does.
 	Disconnect func(machine.Sandbox)
 	// Processes tells the process ids of a machine in memory by their part, such as "supervisor" or "sandbox"; nil for

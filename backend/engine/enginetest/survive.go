@@ -140,7 +140,7 @@ var checkpointTests = []test{
 		m.value(past)
 		info := m.checkpoint()
 		to := s.newID(t)
-		copied, err := s.Engine.CopyCheckpoint(m.ctx(), m.id, info.ID, to)
+		copied, err := s.Checkpoints.Copy(m.ctx(), m.id, info.ID, to)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +164,7 @@ var checkpointTests = []test{
 		seen := map[string]bool{}
 		for range 3 {
 			to := s.newID(t)
-			copied, err := s.Engine.CopyCheckpoint(m.ctx(), m.id, info.ID, to)
+			copied, err := s.Checkpoints.Copy(m.ctx(), m.id, info.ID, to)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -190,26 +190,22 @@ var checkpointTests = []test{
 		}
 	}},
 	{"Moved", func(t *testing.T, s Subject) {
-		mover, ok := s.Engine.(machine.Mover)
-		if !ok {
-			t.Fatal("machines cannot be moved")
-		}
 		m := s.fresh(t)
 		m.value(past)
 		info := m.stop()
 		for range 2 { // as it was written, and as blocks
-			open, err := mover.OpenState(m.ctx(), m.id, info.ID)
+			open, err := s.Checkpoints.Export(m.ctx(), m.id, info.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if runtime.GOARCH == "amd64" && len(open.State.Needs.Features) == 0 {
 				t.Error("what it needs of the processor is not known")
 			}
-			if err := mover.Suits(m.ctx(), "base", open.State.Needs); err != nil {
+			if err := s.Engine.Suits(m.ctx(), "base", open.State.Needs); err != nil {
 				t.Error(err)
 			}
 			to := s.newID(t)
-			moved, err := mover.TakeState(m.ctx(), to, open.State, func(f machine.StateFile) (io.Reader, error) {
+			moved, err := s.Checkpoints.Import(m.ctx(), to, open.State, func(f machine.StateFile) (io.Reader, error) {
 				content, err := open.Open(f.Name)
 				if err == nil {
 					t.Cleanup(func() { content.Close() })
@@ -223,7 +219,7 @@ var checkpointTests = []test{
 			other := s.start(t, machine.StartSpec{ID: to, Checkpoint: moved.ID, Clone: true, Acked: m.acks()})
 			other.expect(survived(false), "[]")
 			other.end()
-			if _, err := s.Engine.Shrink(m.ctx(), m.id, info.ID); err != nil {
+			if _, err := s.Checkpoints.Shrink(m.ctx(), m.id, info.ID); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -253,7 +249,7 @@ var checkpointTests = []test{
 		}
 		// What was not read is in the next checkpoints, and they are not written over what it is still read from.
 		two := woken.checkpoint()
-		if _, err := s.Engine.Shrink(m.ctx(), m.id, one.ID); err != nil {
+		if _, err := s.Checkpoints.Shrink(m.ctx(), m.id, one.ID); err != nil {
 			t.Fatal(err)
 		}
 		woken.value("x = 2")
@@ -370,14 +366,14 @@ var checkpointTests = []test{
 		m.value("x = 'later'")
 		two := m.checkpoint()
 		for _, awaited := range []bool{false, true} {
-			if err := s.Engine.Keep(m.ctx(), m.id, two.ID, awaited); err != nil {
+			if err := s.Checkpoints.Persist(m.ctx(), m.id, two.ID, awaited); err != nil {
 				t.Fatal(err)
 			}
 		}
 		var sizes [2]int64
 		for i, info := range []machine.CheckpointInfo{one, two} {
 			for range 2 { // what is shrunk already stays as it is
-				size, err := s.Engine.Shrink(m.ctx(), m.id, info.ID)
+				size, err := s.Checkpoints.Shrink(m.ctx(), m.id, info.ID)
 				if err != nil || size <= 0 {
 					t.Fatalf("shrunk to %d bytes, %v", size, err)
 				}
@@ -395,7 +391,7 @@ var checkpointTests = []test{
 			t.Errorf("a whole checkpoint of %d bytes has %d", three.Size, three.Whole)
 		}
 		for range 2 {
-			if err := s.Engine.Seal(m.ctx(), m.id, three.ID); err != nil {
+			if err := s.Checkpoints.Seal(m.ctx(), m.id, three.ID); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -403,7 +399,7 @@ var checkpointTests = []test{
 			t.Errorf("checkpoint %s after %s", three.ID, two.ID)
 		}
 		to := s.newID(t)
-		copied, err := s.Engine.CopyCheckpoint(m.ctx(), m.id, two.ID, to)
+		copied, err := s.Checkpoints.Copy(m.ctx(), m.id, two.ID, to)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -414,15 +410,15 @@ var checkpointTests = []test{
 		if err := s.Engine.Purge(m.ctx(), m.id); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Engine.Collect(m.ctx()); err != nil {
+		if err := s.Checkpoints.Collect(m.ctx()); err != nil {
 			t.Fatal(err)
 		}
 		fork := s.start(t, machine.StartSpec{ID: to, Checkpoint: copied.ID, Clone: true, Acked: m.acks()})
 		fork.expect("x", "'later'")
-		if err := s.Engine.DeleteCheckpoint(m.ctx(), to, copied.ID); err != nil {
+		if err := s.Checkpoints.Delete(m.ctx(), to, copied.ID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Engine.Shrink(m.ctx(), to, copied.ID); !errors.Is(err, machine.ErrCheckpointUnusable) {
+		if _, err := s.Checkpoints.Shrink(m.ctx(), to, copied.ID); !errors.Is(err, machine.ErrCheckpointUnusable) {
 			t.Errorf("shrinking a deleted checkpoint gives %v", err)
 		}
 	}},
@@ -431,7 +427,7 @@ var checkpointTests = []test{
 		m.value("x = 1")
 		info := m.stop()
 		for range 2 {
-			if err := s.Engine.DeleteCheckpoint(m.ctx(), m.id, info.ID); err != nil {
+			if err := s.Checkpoints.Delete(m.ctx(), m.id, info.ID); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -439,7 +435,7 @@ var checkpointTests = []test{
 		if !errors.Is(err, machine.ErrCheckpointUnusable) {
 			t.Errorf("a deleted checkpoint gives %v", err)
 		}
-		if _, err := s.Engine.CopyCheckpoint(m.ctx(), m.id, info.ID, s.newID(t)); !errors.Is(err, machine.ErrCheckpointUnusable) {
+		if _, err := s.Checkpoints.Copy(m.ctx(), m.id, info.ID, s.newID(t)); !errors.Is(err, machine.ErrCheckpointUnusable) {
 			t.Errorf("copying a deleted checkpoint gives %v", err)
 		}
 	}},

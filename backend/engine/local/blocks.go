@@ -59,11 +59,8 @@ type guard struct {
 	using    sync.RWMutex // held, for reading, by who uses a folder; wholly by who removes one that is kept as blocks
 }
 
-// guards are shared by all stores of this process, as a machine may go from one engine to another: *guard by the machine's folder.
-var guards sync.Map
-
 func (s *Store) guard(id machine.ID) *guard {
-	g, _ := guards.LoadOrStore(s.Machine(id), &guard{})
+	g, _ := s.guards.LoadOrStore(id, &guard{})
 	return g.(*guard)
 }
 
@@ -225,7 +222,7 @@ func (s *Store) SetAside(ctx context.Context, id machine.ID, name string) bool {
 	return true
 }
 
-// Seal is machine.Engine's.
+// Seal is machine.Checkpoints'.
 func (s *Store) Seal(ctx context.Context, id machine.ID, name string) error {
 	if err := ValidID(id); err != nil {
 		return err
@@ -304,7 +301,7 @@ func (s *Store) Starting() (done func()) {
 	return func() { time.AfterFunc(firstResult, over) }
 }
 
-// Shrink is machine.Engine's.
+// Shrink is machine.Checkpoints'.
 func (s *Store) Shrink(ctx context.Context, id machine.ID, name string) (size int64, err error) {
 	if err := ValidID(id); err != nil {
 		return 0, err
@@ -332,8 +329,8 @@ func (s *Store) Shrink(ctx context.Context, id machine.ID, name string) (size in
 	return m.Size, nil
 }
 
-// Keep is machine.Engine's.
-func (s *Store) Keep(ctx context.Context, id machine.ID, name string, awaited bool) error {
+// Persist is machine.Checkpoints'.
+func (s *Store) Persist(ctx context.Context, id machine.ID, name string, awaited bool) error {
 	if err := ValidID(id); err != nil {
 		return err
 	}
@@ -401,7 +398,10 @@ func (s *Store) keepTemplate(ctx context.Context, m checkpoint.Manifest) string 
 	return found
 }
 
-// Collect is machine.Engine's.
+// Used is machine.Checkpoints'.
+func (s *Store) Used() (int64, error) { return s.blocks.Used() }
+
+// Collect is machine.Checkpoints'.
 func (s *Store) Collect(ctx context.Context) error {
 	var freed int64
 	err := beside(func() error {

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -88,8 +87,8 @@ func (s *Store) unpack(ctx context.Context, digest, name string) (string, error)
 		return "", err
 	}
 	defer in.Close()
-	unpacking.Lock() // a gigabyte once, however many machines wait for it
-	defer unpacking.Unlock()
+	s.unpacking.Lock() // a gigabyte once, however many machines wait for it
+	defer s.unpacking.Unlock()
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
@@ -103,8 +102,6 @@ func (s *Store) unpack(ctx context.Context, digest, name string) (string, error)
 		return err
 	})
 }
-
-var unpacking sync.Mutex
 
 // HeldParts are the installed parts as they were at one moment. They are held open: an update that
 // replaces their files does not take them away.

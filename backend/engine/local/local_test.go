@@ -136,7 +136,7 @@ func TestKeepWithoutBlocks(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(data, "blocks"), nil, 0o600); err != nil { // where the store's folder would be
 		t.Fatal(err)
 	}
-	if err := s.Keep(t.Context(), "m", id, false); err != nil {
+	if err := s.Persist(t.Context(), "m", id, false); err != nil {
 		t.Fatal(err)
 	}
 	m, err := checkpoint.Load(folder.Path(id))
@@ -309,7 +309,7 @@ func TestAwaitedCheckpointsAreNotLookedThrough(t *testing.T) {
 		if m.Boot == "" {
 			t.Skip("everything is synced here")
 		}
-		if err := s.Keep(t.Context(), "m", id, awaited); err != nil {
+		if err := s.Persist(t.Context(), "m", id, awaited); err != nil {
 			t.Fatal(err)
 		}
 		m, err = checkpoint.Load(folder.Path(id))

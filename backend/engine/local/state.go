@@ -17,8 +17,8 @@ import (
 	"github.com/forevervm/desktop/backend/sandbox/link"
 )
 
-// OpenState is machine.Mover's.
-func (s *Store) OpenState(ctx context.Context, id machine.ID, name string) (machine.OpenState, error) {
+// Export is machine.Checkpoints'.
+func (s *Store) Export(ctx context.Context, id machine.ID, name string) (machine.OpenState, error) {
 	if err := ValidID(id); err != nil {
 		return machine.OpenState{}, err
 	}
@@ -50,7 +50,7 @@ func (s *Store) OpenState(ctx context.Context, id machine.ID, name string) (mach
 	}}, nil
 }
 
-// Suits is machine.Mover's.
+// Suits is machine.Engine's.
 func (s *Store) Suits(ctx context.Context, image string, needs machine.Needs) error {
 	if needs.Processor != runtime.GOARCH {
 		return Unusable(fmt.Sprintf("This machine was saved on a computer with another kind of processor (%.20q; here it is %s), so it cannot be opened on this one. Open it on a computer like the one that it comes from.",
@@ -116,8 +116,8 @@ func processor(ctx context.Context, runsc string) ([]string, error) {
 	return features(strings.TrimSpace(string(out))), nil
 }
 
-// TakeState is machine.Mover's.
-func (s *Store) TakeState(ctx context.Context, id machine.ID, st machine.SavedState, next func(machine.StateFile) (io.Reader, error)) (info machine.CheckpointInfo, err error) {
+// Import is machine.Checkpoints'.
+func (s *Store) Import(ctx context.Context, id machine.ID, st machine.SavedState, next func(machine.StateFile) (io.Reader, error)) (info machine.CheckpointInfo, err error) {
 	if err := ValidID(id); err != nil {
 		return info, err
 	}

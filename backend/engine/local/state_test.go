@@ -61,13 +61,13 @@ func TestTakeState(t *testing.T) {
 		state.Files = append(state.Files, machine.StateFile{Name: name, Size: int64(len(contents[name]))})
 	}
 	next := func(f machine.StateFile) (io.Reader, error) { return strings.NewReader(contents[f.Name]), nil }
-	info, err := s.TakeState(t.Context(), "m", state, next)
+	info, err := s.Import(t.Context(), "m", state, next)
 	if err != nil || info.LastSeq != 4 || info.Size != 15 || info.Image != "i" {
 		t.Fatalf("%+v, %v", info, err)
 	}
 	// Kept as blocks or as it came, it is read as it was.
 	for _, kept := range []string{"whole", "as blocks"} {
-		open, err := s.OpenState(t.Context(), "m", info.ID)
+		open, err := s.Export(t.Context(), "m", info.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,14 +104,14 @@ func TestTakeState(t *testing.T) {
 		bad := state
 		bad.Files = append([]machine.StateFile(nil), state.Files...)
 		change(&bad)
-		if _, err := s.TakeState(t.Context(), "bad", bad, next); !errors.Is(err, machine.ErrCheckpointUnusable) {
+		if _, err := s.Import(t.Context(), "bad", bad, next); !errors.Is(err, machine.ErrCheckpointUnusable) {
 			t.Errorf("%s: %v", what, err)
 		}
 		if left, _ := os.ReadDir(string(Checkpoints(s.Machine("bad")))); len(left) > 0 {
 			t.Errorf("%s: left is %v", what, left)
 		}
 	}
-	if _, err := s.TakeState(t.Context(), "../m", state, next); !errors.Is(err, machine.ErrInvalid) {
+	if _, err := s.Import(t.Context(), "../m", state, next); !errors.Is(err, machine.ErrInvalid) {
 		t.Error(err)
 	}
 }

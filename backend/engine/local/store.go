@@ -42,15 +42,22 @@ type Config struct {
 	Warn func(sentence string)
 }
 
-// Store holds what lies under the data folder. Several may be open on one folder, in several processes.
+// Store holds what lies under the data folder. A process makes one for a folder and gives it to all
+// engines: it keeps those from each other's way who work with one machine. Other processes may have
+// their own.
 type Store struct {
 	cfg     Config
 	digests digests
 	claims  claims
 	making  chan struct{} // full while a template is made
 	blocks  *blocks.Store
-	parents sync.Map // of forks that were not started yet, the machine.ID by theirs; only to be faster
+	guards  sync.Map // *guard by machine.ID
+
+	unpacking sync.Mutex // held while a part is unpacked
+	parents   sync.Map   // of forks that were not started yet, the machine.ID by theirs; only to be faster
 }
+
+var _ machine.Checkpoints = (*Store)(nil)
 
 // NewStore opens the folder. It touches nothing yet.
 func NewStore(cfg Config) *Store {
@@ -61,6 +68,9 @@ func NewStore(cfg Config) *Store {
 		blocks:  OpenBlocks(cfg.Data),
 	}
 }
+
+// Config is what the store was made with.
+func (s *Store) Config() Config { return s.cfg }
 
 // Machine is the folder of a machine, which must have been found valid. What else than the checkpoints lies there is the engine's.
 func (s *Store) Machine(id machine.ID) string {
@@ -87,15 +97,15 @@ func (s *Store) Reclaim(ctx context.Context, id machine.ID, life string, known [
 	if newest == nil {
 		return nil, nil
 	}
-	if err := s.Keep(ctx, id, newest.ID, true); err != nil {
+	if err := s.Persist(ctx, id, newest.ID, true); err != nil {
 		return nil, err
 	}
 	info := link.Info(*newest)
 	return &info, nil
 }
 
-// CopyCheckpoint is machine.Engine's.
-func (s *Store) CopyCheckpoint(ctx context.Context, from machine.ID, name string, to machine.ID) (machine.CheckpointInfo, error) {
+// Copy is machine.Checkpoints'.
+func (s *Store) Copy(ctx context.Context, from machine.ID, name string, to machine.ID) (machine.CheckpointInfo, error) {
 	for _, id := range []machine.ID{from, to} {
 		if err := ValidID(id); err != nil {
 			return machine.CheckpointInfo{}, err
@@ -119,8 +129,8 @@ func (s *Store) CopyCheckpoint(ctx context.Context, from machine.ID, name string
 	return link.Info(m), nil
 }
 
-// DeleteCheckpoint is machine.Engine's.
-func (s *Store) DeleteCheckpoint(id machine.ID, name string) error {
+// Delete is machine.Checkpoints'.
+func (s *Store) Delete(_ context.Context, id machine.ID, name string) error {
 	if err := ValidID(id); err != nil {
 		return err
 	}

@@ -24,17 +24,18 @@ const minFree = 2 << 30
 func (e *Engine) Check(ctx context.Context) []machine.Problem {
 	var problems []machine.Problem
 	add := func(what, do string) { problems = append(problems, machine.Problem{What: what, Do: do}) }
-	for _, program := range []string{e.cfg.Supervisor, e.cfg.Runsc} {
+	place := e.store.Config()
+	for _, program := range []string{e.cfg.Supervisor, place.Runsc} {
 		if unix.Access(program, unix.X_OK) != nil {
 			add(fmt.Sprintf("The program %s is missing.", filepath.Base(program)), "Install ForeverVM again.")
 		}
 	}
-	if images, _ := filepath.Glob(filepath.Join(e.cfg.Images, "*.erofs")); len(images) == 0 {
+	if images, _ := filepath.Glob(filepath.Join(place.Images, "*.erofs")); len(images) == 0 {
 		add("There is no sandbox image.", "Install ForeverVM again.")
 	}
-	if err := os.MkdirAll(e.cfg.Data, 0o700); err != nil {
+	if err := os.MkdirAll(place.Data, 0o700); err != nil {
 		add(fmt.Sprintf("The data folder cannot be used: %v.", err), "Give yourself the right to write there, or choose another folder with FOREVERVM_HOME.")
-	} else if free := freeBytes(e.cfg.Data); free >= 0 && free < minFree {
+	} else if free := freeBytes(place.Data); free >= 0 && free < minFree {
 		add(fmt.Sprintf("Only %d MiB are free on the disk where machines are saved.", free>>20), "Free at least 2 GiB.")
 	}
 	var exit *exec.ExitError

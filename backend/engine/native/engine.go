@@ -35,17 +35,14 @@ type Engine struct {
 	spares  spares
 }
 
-var (
-	_ machine.Engine = (*Engine)(nil)
-	_ machine.Shower = (*Engine)(nil)
-)
+var _ machine.Engine = (*Engine)(nil)
 
 // New makes the engine. It touches nothing yet; Check tells whether it can work.
 func New(cfg Config) *Engine {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	e := &Engine{cfg: cfg, store: local.NewStore(local.Config{Runsc: cfg.Runsc, Images: cfg.Images, Data: cfg.Data, Log: cfg.Log, Warn: cfg.Warn})}
+	e := &Engine{cfg: cfg, store: cfg.Store}
 	e.spares.e = e
 	return e
 }

@@ -36,30 +36,13 @@ func (*Engine) Start(context.Context, machine.StartSpec) (machine.Sandbox, error
 // MayShow fails.
 func (*Engine) MayShow(context.Context, machine.ID, string, string) error { return unavailable() }
 
+// Suits fails.
+func (*Engine) Suits(context.Context, string, machine.Needs) error { return unavailable() }
+
 // Reclaim finds nothing.
 func (*Engine) Reclaim(context.Context, machine.ID, string, []string) (*machine.CheckpointInfo, error) {
 	return nil, nil
 }
-
-// CopyCheckpoint fails.
-func (*Engine) CopyCheckpoint(context.Context, machine.ID, string, machine.ID) (machine.CheckpointInfo, error) {
-	return machine.CheckpointInfo{}, unavailable()
-}
-
-// Keep fails.
-func (*Engine) Keep(context.Context, machine.ID, string, bool) error { return unavailable() }
-
-// Seal fails.
-func (*Engine) Seal(context.Context, machine.ID, string) error { return unavailable() }
-
-// Shrink fails.
-func (*Engine) Shrink(context.Context, machine.ID, string) (int64, error) { return 0, unavailable() }
-
-// Collect has nothing to give back.
-func (*Engine) Collect(context.Context) error { return nil }
-
-// DeleteCheckpoint has nothing to delete.
-func (*Engine) DeleteCheckpoint(context.Context, machine.ID, string) error { return nil }
 
 // Purge has nothing to remove.
 func (*Engine) Purge(context.Context, machine.ID) error { return nil }

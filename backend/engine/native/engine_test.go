@@ -5,6 +5,7 @@ package native
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,12 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/sandbox"
 )
+
+// storeAt is a store that logs nothing.
+func storeAt(place local.Config) *local.Store {
+	place.Log = slog.New(slog.DiscardHandler)
+	return local.NewStore(place)
+}
 
 // checkpointOf makes a checkpoint that only its manifest tells from a real one.
 func checkpointOf(t *testing.T, e *Engine, id machine.ID, m checkpoint.Manifest) checkpoint.Manifest {
@@ -37,7 +44,7 @@ func checkpointOf(t *testing.T, e *Engine, id machine.ID, m checkpoint.Manifest)
 }
 
 func TestCheckFindsWhatIsMissing(t *testing.T) {
-	e := New(Config{Supervisor: "/no/supervisor", Runsc: "/no/runsc", Images: "/no/images", Data: t.TempDir()})
+	e := New(Config{Supervisor: "/no/supervisor", Store: storeAt(local.Config{Runsc: "/no/runsc", Images: "/no/images", Data: t.TempDir()})})
 	var said string
 	for _, p := range e.Check(t.Context()) {
 		if p.What == "" || p.Do == "" {
@@ -124,7 +131,7 @@ func TestDamagedTemplate(t *testing.T) {
 	if err := e.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	pages, err := filepath.Glob(filepath.Join(e.cfg.Data, "templates", "*", "checkpoints", "*", "pages.img"))
+	pages, err := filepath.Glob(filepath.Join(e.store.Config().Data, "templates", "*", "checkpoints", "*", "pages.img"))
 	if err != nil || len(pages) != 1 {
 		t.Fatalf("the template's pages are %q, %v", pages, err)
 	}
@@ -171,7 +178,7 @@ func TestWaitsForTheLock(t *testing.T) {
 }
 
 func TestIDsAreNoPaths(t *testing.T) {
-	e := New(Config{Data: t.TempDir()})
+	e := New(Config{Store: storeAt(local.Config{Data: t.TempDir()})})
 	for _, id := range []machine.ID{"", "..", "a/b", "../x", "A", "a.removed", machine.ID(strings.Repeat("a", 100))} {
 		if _, err := e.Start(t.Context(), machine.StartSpec{ID: id, Image: "base"}); !errors.Is(err, machine.ErrInvalid) {
 			t.Errorf("start %q: %v", id, err)
@@ -179,13 +186,13 @@ func TestIDsAreNoPaths(t *testing.T) {
 		if err := e.Purge(t.Context(), id); !errors.Is(err, machine.ErrInvalid) {
 			t.Errorf("purge %q: %v", id, err)
 		}
-		if err := e.DeleteCheckpoint(t.Context(), id, "x"); !errors.Is(err, machine.ErrInvalid) {
+		if err := e.store.Delete(t.Context(), id, "x"); !errors.Is(err, machine.ErrInvalid) {
 			t.Errorf("delete of %q: %v", id, err)
 		}
 		if _, err := e.Reclaim(t.Context(), id, "life", nil); !errors.Is(err, machine.ErrInvalid) {
 			t.Errorf("reclaim %q: %v", id, err)
 		}
-		if _, err := e.CopyCheckpoint(t.Context(), "a", "x", id); !errors.Is(err, machine.ErrInvalid) {
+		if _, err := e.store.Copy(t.Context(), "a", "x", id); !errors.Is(err, machine.ErrInvalid) {
 			t.Errorf("copy to %q: %v", id, err)
 		}
 	}
@@ -193,7 +200,7 @@ func TestIDsAreNoPaths(t *testing.T) {
 
 // A purge that was cut off is completed by the next, whether or not the machine's folder is there.
 func TestAPurgeThatWasCutOffIsCompleted(t *testing.T) {
-	e := New(Config{Data: t.TempDir()})
+	e := New(Config{Store: storeAt(local.Config{Data: t.TempDir()})})
 	dir := e.store.Machine("a")
 	for _, folders := range [][]string{{dir + ".removed"}, {dir, dir + ".removed"}} {
 		for _, f := range folders {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/home/hometest"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/sandbox/link"
@@ -21,15 +22,16 @@ func TestAMachineOutlivesItsSandbox(t *testing.T) {
 	if err := hometest.Lend(data); err != nil { // the image's digest; the template is another's
 		t.Fatal(err)
 	}
-	program, err := os.ReadFile(now.cfg.Runsc)
+	program, err := os.ReadFile(now.store.Config().Runsc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := now.cfg
-	cfg.Data, cfg.Runsc = data, filepath.Join(t.TempDir(), "runsc")
-	if err := os.WriteFile(cfg.Runsc, append(program, 0), 0o700); err != nil {
+	cfg, place := now.cfg, now.store.Config()
+	place.Data, place.Runsc = data, filepath.Join(t.TempDir(), "runsc")
+	if err := os.WriteFile(place.Runsc, append(program, 0), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	cfg.Store = local.NewStore(place)
 	before := New(cfg)
 	held := before.store.HoldParts()
 	defer held.Close()
@@ -47,7 +49,7 @@ func TestAMachineOutlivesItsSandbox(t *testing.T) {
 	if held.Replaced() {
 		t.Error("they are said to be replaced, and are not")
 	}
-	if err := errors.Join(before.Close(), os.Remove(cfg.Runsc)); err != nil {
+	if err := errors.Join(before.Close(), os.Remove(place.Runsc)); err != nil {
 		t.Fatal(err)
 	}
 	if !held.Replaced() {
@@ -57,7 +59,8 @@ func TestAMachineOutlivesItsSandbox(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	cfg.Runsc = now.cfg.Runsc
+	place.Runsc = now.store.Config().Runsc
+	cfg.Store = local.NewStore(place)
 	after := New(cfg)
 	t.Cleanup(func() { _ = after.Close() })
 	spec := machine.StartSpec{ID: "m", Name: "test", Image: "base", MemoryMB: 512, Life: "next", Checkpoint: saved.ID}
@@ -96,7 +99,7 @@ func TestAMachineOutlivesItsSandbox(t *testing.T) {
 	if err := os.Remove(unreadable); err != nil {
 		t.Fatal(err)
 	}
-	if err := after.store.DeleteCheckpoint("m", saved.ID); err != nil {
+	if err := after.store.Delete(t.Context(), "m", saved.ID); err != nil {
 		t.Fatal(err)
 	}
 	if err := after.store.ForgetParts(); err != nil {

@@ -9,20 +9,20 @@
 //	machines/ID/supervisor.log  stderr of the last supervisor
 package native
 
-import "log/slog"
+import (
+	"log/slog"
+
+	"github.com/forevervm/desktop/backend/engine/local"
+)
 
 // Name is the engine's name.
 const Name = "native"
 
 // Config says where things are. Paths are absolute.
 type Config struct {
-	Supervisor string // the program
-	Runsc      string // the program
-	Images     string // folder of NAME.erofs
-	Data       string // the engine's own folder, made if need be
+	Supervisor string       // the program
+	Store      *local.Store // where machines lie, and what sandboxes are made of
 	Log        *slog.Logger
-	// Warn tells people, in a sentence, that saved state has changed on the disk; nil where nobody listens.
-	Warn func(sentence string)
 	// MemoryMax is how many bytes of memory all machines may take together, where the system can hold
 	// them to that; 0 for no such limit.
 	MemoryMax int64

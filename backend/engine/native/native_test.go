@@ -27,6 +27,7 @@ import (
 
 	"github.com/forevervm/desktop/backend/egress/egresstest"
 	"github.com/forevervm/desktop/backend/engine/enginetest"
+	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/home/hometest"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/sandbox/cgroup"
@@ -147,14 +148,15 @@ func TestConformance(t *testing.T) {
 			beside = neighbour
 		}
 		return enginetest.Subject{
-			Neighbour:  beside,
-			Engine:     seen,
-			Disconnect: func(s machine.Sandbox) { s.(*link.Sandbox).Disconnect() },
-			Processes:  func(t testing.TB, id machine.ID) map[string]int { return processes(t, e.store.Machine(id)) },
-			Undialled:  func(t *testing.T) enginetest.Outside { return egresstest.Undialled(t) },
-			Internet:   func(t *testing.T) enginetest.Outside { return egresstest.Internet(t) },
-			Folder:     e.store.Machine,
-			Leftovers:  seen.leftovers,
+			Neighbour:   beside,
+			Engine:      seen,
+			Checkpoints: e.store,
+			Disconnect:  func(s machine.Sandbox) { s.(*link.Sandbox).Disconnect() },
+			Processes:   func(t testing.TB, id machine.ID) map[string]int { return processes(t, e.store.Machine(id)) },
+			Undialled:   func(t *testing.T) enginetest.Outside { return egresstest.Undialled(t) },
+			Internet:    func(t *testing.T) enginetest.Outside { return egresstest.Internet(t) },
+			Folder:      e.store.Machine,
+			Leftovers:   seen.leftovers,
 		}
 	})
 }
@@ -175,10 +177,9 @@ func newEngine(t testing.TB, data string) *Engine {
 			t.Fatalf("%v: run `make build` first, or set FOREVERVM_BIN", err)
 		}
 	}
-	e := New(Config{
-		Supervisor: filepath.Join(bin, "supervisor"), Runsc: filepath.Join(bin, "runsc"), Images: filepath.Join(bin, "image"),
-		Data: data, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-	})
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	store := local.NewStore(local.Config{Runsc: filepath.Join(bin, "runsc"), Images: filepath.Join(bin, "image"), Data: data, Log: log})
+	e := New(Config{Supervisor: filepath.Join(bin, "supervisor"), Store: store, Log: log})
 	t.Cleanup(func() { _ = e.Close() })
 	return e
 }
@@ -295,7 +296,7 @@ func (r *remembering) Start(ctx context.Context, spec machine.StartSpec) (machin
 // leftovers waits until nothing is left of machines, and tells what stays.
 func (r *remembering) leftovers(t testing.TB) []string {
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		left := append(leftProcesses(t), leftFiles(t, r.cfg.Data)...)
+		left := append(leftProcesses(t), leftFiles(t, r.store.Config().Data)...)
 		r.mu.Lock()
 		for name := range r.groups {
 			groups, _ := filepath.Glob("/sys/fs/cgroup/*/" + name)

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/sandbox/link"
 )
@@ -41,7 +42,7 @@ func TestAnEarlierVersionIsShownNoFolder(t *testing.T) {
 	if err := e.MayShow(t.Context(), "m", "base", ""); err != nil {
 		t.Error(err)
 	}
-	program, err := os.ReadFile(e.cfg.Runsc)
+	program, err := os.ReadFile(e.store.Config().Runsc)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,11 +50,12 @@ func TestAnEarlierVersionIsShownNoFolder(t *testing.T) {
 	if !bytes.Contains(program, own) {
 		t.Fatal("runsc says nothing of files that are lost")
 	}
-	cfg := e.cfg
-	cfg.Data, cfg.Runsc = t.TempDir(), filepath.Join(t.TempDir(), "runsc")
-	if err := os.WriteFile(cfg.Runsc, bytes.ReplaceAll(program, own, bytes.ToUpper(own)), 0o700); err != nil {
+	cfg, place := e.cfg, e.store.Config()
+	place.Data, place.Runsc = t.TempDir(), filepath.Join(t.TempDir(), "runsc")
+	if err := os.WriteFile(place.Runsc, bytes.ReplaceAll(program, own, bytes.ToUpper(own)), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	cfg.Store = local.NewStore(place)
 	earlier := New(cfg)
 	t.Cleanup(func() { _ = earlier.Close() })
 	var told *machine.Error

@@ -98,7 +98,7 @@ func (s *spares) refill(cfg sandbox.Config) {
 
 // make starts a spare. mu is held.
 func (s *spares) make(cfg sandbox.Config) (*spare, error) {
-	root := filepath.Join(s.e.cfg.Data, "spares")
+	root := filepath.Join(s.e.store.Config().Data, "spares")
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		return nil, err
 	}

@@ -91,7 +91,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 }
 
 func spareFolders(e *Engine) []string {
-	folders, _ := filepath.Glob(filepath.Join(e.cfg.Data, "spares", "*"))
+	folders, _ := filepath.Glob(filepath.Join(e.store.Config().Data, "spares", "*"))
 	return folders
 }
 
