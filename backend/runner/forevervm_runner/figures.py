@@ -16,6 +16,8 @@ from collections.abc import Iterator, Sequence
 from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
+from IPython.core.formatters import PNGFormatter, SVGFormatter
+
 from .rich import REPRESENTATION_LIMIT
 
 # The modules whose artists tell where they are without having been drawn. Others, as in three dimensions, first find
@@ -107,9 +109,10 @@ class Figures:
 
     def register(self, shell: Any) -> None:
         """Makes matplotlib figures displayable by the shell's formatters."""
-        formatters = shell.display_formatter.formatters
-        formatters["image/png"].for_type_by_name("matplotlib.figure", "Figure", self.png)
-        formatters["image/svg+xml"].for_type_by_name("matplotlib.figure", "Figure", self.svg)
+        display = shell.display_formatter
+        for formatter, draw in ((_Png(parent=display), self.png), (_Svg(parent=display), self.svg)):
+            formatter.for_type_by_name("matplotlib.figure", "Figure", draw)
+            display.formatters[formatter.format_type] = formatter
 
     def open(self) -> list[Any]:
         """The open pyplot figures, oldest first."""
@@ -122,6 +125,33 @@ class Figures:
         pyplot = sys.modules.get("matplotlib.pyplot")
         if pyplot is not None:
             pyplot.close("all")
+
+
+def is_figure(value: Any) -> bool:
+    """Whether it is one of matplotlib's."""
+    module = sys.modules.get("matplotlib.figure")
+    return module is not None and issubclass(type(value), module.Figure)
+
+
+class _Strict:
+    """A formatter that raises what is wrong with a figure. IPython's would print it, and the code would go on."""
+
+    def __call__(self, value: Any) -> Any:
+        if is_figure(value):
+            try:
+                draw = self.lookup(value)  # type: ignore[attr-defined]
+            except KeyError:  # the code took it out
+                return None
+            return draw(value)
+        return super().__call__(value)  # type: ignore[misc]
+
+
+class _Png(_Strict, PNGFormatter):
+    """Pictures of figures."""
+
+
+class _Svg(_Strict, SVGFormatter):
+    """Drawings of figures."""
 
 
 def plotly_bundle(value: Any) -> dict[str, Any] | None:

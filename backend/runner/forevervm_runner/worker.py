@@ -1,6 +1,7 @@
 """The worker: the process whose main thread runs the user's instructions, one at a time."""
 
 import builtins
+import contextlib
 import faulthandler
 import gc
 import os
@@ -154,7 +155,8 @@ class Worker:
         value, error = self._run_code(seq, code.decode("utf-8", "replace"))
         if error is not None:
             try:
-                self._show_figures()
+                with contextlib.suppress(Exception):  # one error at a time
+                    self._show_figures()
                 return self._failed(error)
             finally:
                 # From an error hang the frames of its traceback and those below, this one too: unless nothing leads
@@ -162,12 +164,14 @@ class Worker:
                 error = None
         mimes: rich.Mimes = []
         truncated = False
-        if value is not NOTHING:
-            plain, truncated = bounded_repr(value)
-            more, left_out = rich.pack({} if type(value) in _PLAIN else self._represent(value))
-            mimes = [("text/plain", plain), *more]
-            truncated = truncated or left_out
-        self._show_figures(value)
+        try:
+            if value is not NOTHING:
+                plain, truncated = bounded_repr(value)
+                more, left_out = rich.pack({} if type(value) in _PLAIN else self._represent(value))
+                mimes = [("text/plain", plain), *more]
+                truncated = truncated or left_out
+        finally:
+            self._show_figures(value)
         fields, payload = rich.header_of(mimes)
         return {"status": "ok", "mimes": fields, "truncated": truncated or self._figures.too_large}, payload
 
@@ -230,19 +234,29 @@ class Worker:
             bundle, _ = self._shell.display_formatter.format(value, exclude={"text/plain"})
             return {mime: data for mime, data in bundle.items() if mime != "text/plain"}
         except Exception as error:
+            if figures.is_figure(value):
+                raise
             self._tell(error)
             return {}
 
     def _show_figures(self, already: Any = None) -> None:
-        """Sends every open figure but the one that is the instruction's value, then closes them."""
+        """Sends every open figure but the one that is the instruction's value, then closes them.
+
+        Raises what is wrong with the first that cannot be drawn.
+        """
+        problem: Exception | None = None
         try:
             for figure in self._figures.open():
-                bundle = self._represent(figure) if figure is not already else None
-                if bundle:
-                    self._display({**bundle, "text/plain": repr(figure)}, {}, None, False)
-        except Exception as error:
-            self._tell(error)
+                try:
+                    bundle = self._represent(figure) if figure is not already else None
+                    if bundle:
+                        self._display({**bundle, "text/plain": repr(figure)}, {}, None, False)
+                except Exception as error:
+                    problem = problem or error
+            if problem is not None:
+                raise problem
         finally:
+            problem = None  # else its traceback would lead back to it
             self._figures.close()
 
     def _display(self, data: dict[str, Any], metadata: dict[str, Any], display_id: str | None, update: bool) -> None:
