@@ -43,6 +43,11 @@ def _untold(ename: str, words: bytes) -> Outcome:
 _NO_MEMORY = _untold("MemoryError", b"MemoryError: there was not even memory left to tell the result.")
 _NO_WORDS = _untold("Exception", b"The instruction failed, and telling its error failed as well.")
 
+_FORKED = (
+    "A forked process can only show text. Save the picture to a file (plt.savefig), or give the data back "
+    "and show it in the process that forked."
+)
+
 
 def _has_children() -> bool:
     """Whether processes that the user's code started are still there, finished or not."""
@@ -51,6 +56,15 @@ def _has_children() -> bool:
     except ChildProcessError:
         return False
     return True
+
+
+def _print_in_fork(mimes: dict[str, bytes]) -> None:
+    """What a forked process displays: its text. The way to the relay is the worker's alone."""
+    text = mimes.pop("text/plain", None)
+    if text is not None:
+        print(text.decode("utf-8", "replace"), flush=True)
+    if text is None or not all(mime.startswith("text/") for mime in mimes):
+        print(_FORKED, file=sys.stderr, flush=True)
 
 
 class Worker:
@@ -153,6 +167,8 @@ class Worker:
     def _attempt(self, seq: int, code: bytes) -> Outcome:
         """Runs the code and makes its outcome. All of this may run the user's code, and can be interrupted."""
         value, error = self._run_code(seq, code.decode("utf-8", "replace"))
+        if _getpid() != self._pid:
+            self._end_fork(error)
         if error is not None:
             try:
                 with contextlib.suppress(Exception):  # one error at a time
@@ -203,6 +219,18 @@ class Worker:
             return _NO_MEMORY
         told = {"status": "error", "ename": failure.ename, "evalue": failure.evalue}
         return {**told, "mimes": fields, "truncated": False}, payload
+
+    def _end_fork(self, error: BaseException | None) -> NoReturn:
+        """Ends a child that the user's code forked and let come out of the instruction, as Python would."""
+        if isinstance(error, SystemExit):
+            code = error.code or 0
+            if not isinstance(code, int):
+                print(code, file=sys.stderr)
+                code = 1
+            _exit(code & 0xFF)
+        if error is not None:
+            self._tell(error)
+        _exit(int(error is not None))
 
     def _restore(self, part: Callable[[], None]) -> None:
         """Makes a part of the process fit for the next instruction."""
@@ -261,6 +289,9 @@ class Worker:
 
     def _display(self, data: dict[str, Any], metadata: dict[str, Any], display_id: str | None, update: bool) -> None:
         mimes, _ = rich.pack(data)
+        if _getpid() != self._pid:
+            _print_in_fork(dict(mimes))
+            return
         fields, payload = rich.header_of(mimes)
         header = {
             "type": "display",
@@ -272,7 +303,8 @@ class Worker:
         self._show(header, payload)
 
     def _clear(self, wait: bool) -> None:
-        self._show({"type": "clear", "wait": bool(wait)}, b"")
+        if _getpid() == self._pid:
+            self._show({"type": "clear", "wait": bool(wait)}, b"")
 
     def _show(self, header: Header, payload: bytes) -> None:
         """Sends what is shown, and waits until the relay has put it in its place among the output."""
