@@ -7,7 +7,9 @@ import gc
 import os
 import socket
 import sys
+import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NoReturn
@@ -28,7 +30,7 @@ from .window import Window
 # Values of these types have no representation but their text: no need to ask every formatter.
 _PLAIN = frozenset((int, float, complex, bool, str, bytes, list, tuple, dict, set, frozenset, range))
 
-_getpid, _exit, _monotonic = os.getpid, os._exit, time.monotonic
+_getpid, _exit, _monotonic, _get_ident = os.getpid, os._exit, time.monotonic, threading.get_ident
 _waitid, _ANY_CHILD = os.waitid, (os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
 
 Outcome = tuple[Header, bytes]
@@ -89,6 +91,8 @@ class Worker:
         self._side = Side(side_pipe, self._shell, self._interrupts)
         self._guard = guard.Guard([null_fd, out.pipe_fd, err.pipe_fd], self._interrupts.handlers)
         self._running = False
+        # By thread: what waits behind what is just being shown.
+        self._showing: dict[int, deque[tuple[Header, bytes]]] = {}
 
         def in_forked_child() -> None:
             """A copy made by the user's code must not speak to the relay in the worker's name."""
@@ -307,8 +311,27 @@ class Worker:
             self._show({"type": "clear", "wait": bool(wait)}, b"")
 
     def _show(self, header: Header, payload: bytes) -> None:
-        """Sends what is shown, and waits until the relay has put it in its place among the output."""
+        """Sends what is shown, and waits until the relay has put it in its place among the output.
+
+        What a signal handler, a finalizer or a trace function shows in the middle of this follows it.
+        """
+        me = _get_ident()
+        if me in self._showing:
+            self._showing[me].append((header, payload))
+            return
+        shown = deque([(header, payload)])
+        while shown:  # again where a trace function showed something before the last line
+            self._showing[me] = shown
+            try:
+                while shown:
+                    self._send_shown(*shown.popleft())
+            finally:
+                del self._showing[me]
+
+    def _send_shown(self, header: Header, payload: bytes) -> None:
         with self._interrupts.held_back() as in_main:  # half a frame would be the end of the machine
+            if in_main and not self._running:
+                return  # it would come behind the result, into nothing
             self._work.send(header, payload)
             while in_main and self._running and self._work.receive()[0]["type"] != "taken":
                 continue

@@ -423,6 +423,60 @@ def test_fork_that_comes_back_does_not_end_the_interrupts(machine: Runner) -> No
     assert interrupted(machine, code, 3).ename == "KeyboardInterrupt"
 
 
+SHOWS = {
+    "signal": """
+n = 0
+def tick(*_):
+    global n
+    n += 1
+    show(f't{n}')
+    if not over: signal.setitimer(signal.ITIMER_REAL, 0.0005)
+over = False
+signal.signal(signal.SIGALRM, tick)
+signal.setitimer(signal.ITIMER_REAL, 0.0005)
+for i in range(200): show(f'm{i}' + ' ' * 100_000)
+over = True
+while signal.getitimer(signal.ITIMER_REAL)[0]: pass
+signal.signal(signal.SIGALRM, signal.SIG_DFL)
+n + 200
+""",
+    "trace": """
+n, most = 0, 1000
+def trace(frame, event, _):
+    global n
+    if event == 'line' and 'forevervm_runner' in frame.f_code.co_filename and n < most:
+        n += 1
+        show(f't{n}')
+    return trace
+sys.settrace(trace)
+for i in range(9): show(f'm{i}')
+sys.settrace(None)
+n + 9
+""",
+}
+
+
+@pytest.mark.parametrize("code", SHOWS)
+def test_showing_in_the_middle_of_showing(start, code: str) -> None:  # type: ignore[no-untyped-def]
+    runner = start()
+    runner.run("import signal, sys\ndef show(text): display({'text/plain': text}, raw=True)")
+    outcome = runner.run(SHOWS[code])
+    shown = [frame.mimes["text/plain"].decode().strip() for frame in outcome.of("display")]
+    assert len(shown) == int(outcome.value or 0)
+    for who in "mt" if code == "signal" else "m":
+        own = [int(text[1:]) for text in shown if text[0] == who]
+        assert own == sorted(own)
+
+
+def test_showing_without_end_is_interrupted(start) -> None:  # type: ignore[no-untyped-def]
+    runner = start()
+    runner.run("import signal, sys\ndef show(text): display({'text/plain': text}, raw=True)")
+    seq = runner.start(SHOWS["trace"].replace("most = 0, 1000", "most = 0, 1e9"))
+    runner.wait(lambda: len(runner.outcome(seq).of("display")) > 100)
+    runner.interrupt(seq)
+    assert runner.finish(seq).ename == "KeyboardInterrupt"
+
+
 def test_multiprocessing(machine: Runner) -> None:
     code = "import multiprocessing as mp\nwith mp.get_context('fork').Pool(2) as pool: r = pool.map(abs, [-1, -2])\nr"
     assert machine.run(code).value == "[1, 2]"
