@@ -47,6 +47,7 @@ DEBIAN = {
     "base": [
         "python3",
         "python-is-python3",  # `!python script.py`
+        "python3-venv",
         "ca-certificates",
         "tzdata",
         "tzdata-legacy",  # names such as US/Eastern, which real data is full of
@@ -54,13 +55,17 @@ DEBIAN = {
         "procps",  # `!ps`, `!free`
         "curl",
         "unzip",
+        # Not git: with its Perl it takes 88 MB, and who has a network to clone from can install it.
     ],
     "ml": [
         "python3-torch",  # Debian's: the public wheels bring CUDA along
         "libopenblas0-pthread",  # or it would multiply with the reference BLAS, many times slower
     ],
 }
-TOOLS = ["erofs-utils", "python3-pip-whl", "python3"]
+TOOLS = ["erofs-utils", "python3-pip-whl", "python3", "locales"]
+
+# Beside C.UTF-8. These share most of their bytes; one whose alphabet has another order takes 3 MB.
+LOCALES = ["en_US", "en_GB", "de_DE", "es_ES", "fr_FR", "it_IT", "nl_NL", "pt_BR"]
 
 # dpkg keeps to these rules inside the image too, when a person installs more.
 DPKG_OPTIONS = [
@@ -93,7 +98,6 @@ TRIMMED_TESTS = [
 ]
 TRIMMED = [
     f"{DIST_PACKAGES}/pyarrow/include",
-    f"{DIST_PACKAGES}/matplotlib/mpl-data/sample_data",
     "/usr/lib/libtorch-test",
 ]
 
@@ -239,6 +243,7 @@ def build_tree(variant, architecture, cache):
         packages = DEBIAN["base"] + (DEBIAN["ml"] if variant == "ml" else [])
         unpack_debian(root, architecture, "minbase", packages)
         settle(root)
+        make_locales(root, cache)
 
         log("installing Python libraries")
         pip(
@@ -346,6 +351,21 @@ def settle(root):
         # Of no use to the sandbox, whose user is root, and not to be left lying about on the host.
         if path.is_file() and not path.is_symlink() and path.stat().st_mode & 0o6000:
             path.chmod(path.stat().st_mode & 0o1777)
+
+
+def make_locales(root, cache):
+    sources = {"I18NPATH": str(build_tools(cache) / "usr/share/i18n")}
+    for name in LOCALES:
+        folder = root / f"usr/lib/locale/{name}.utf8"
+        # Both processors that there are images for are little-endian.
+        run(
+            *tool(cache, "localedef"),
+            "--no-archive",
+            f"--inputfile={name}",
+            "--charmap=UTF-8",
+            folder,
+            env=os.environ | sources,
+        )
 
 
 def trim(root):

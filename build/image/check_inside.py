@@ -116,6 +116,30 @@ class Image(unittest.TestCase):
             "/usr/local/lib/python3.13/dist-packages/forevervm_probe.py",
         )
 
+    def test_venv(self):
+        # Without a network: its pip comes from the image.
+        shell("python3 -m venv /tmp/venv")
+        self.assertIn("/tmp/venv/lib/", shell("/tmp/venv/bin/python -m pip --version"))
+
+    def test_locales(self):
+        import locale
+
+        try:
+            for name in ["", "C.UTF-8", "en_US.UTF-8", "en_GB.UTF-8", "es_ES.UTF-8", "fr_FR.UTF-8"]:
+                locale.setlocale(locale.LC_ALL, name)
+                self.assertEqual(locale.nl_langinfo(locale.CODESET), "UTF-8", name)
+            locale.setlocale(locale.LC_ALL, "de_DE.UTF-8")
+            self.assertEqual(locale.format_string("%.2f", 1234.5, grouping=True), "1.234,50")
+            self.assertEqual(sorted("zäa", key=locale.strxfrm), ["a", "ä", "z"])
+            self.assertEqual(time.strftime("%A", time.gmtime(0)), "Donnerstag")
+        finally:
+            locale.setlocale(locale.LC_ALL, "C.UTF-8")
+
+    def test_sample_data(self):
+        from matplotlib import cbook
+
+        self.assertIn("price_data", cbook.get_sample_data("goog.npz"))
+
     def test_text_and_time(self):
         import zoneinfo
 

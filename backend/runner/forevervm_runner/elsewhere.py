@@ -1,4 +1,4 @@
-"""Paths of the person's computer, which a machine does not have."""
+"""What the person's computer may have, and a machine has not: its paths, and LaTeX."""
 
 import os
 import re
@@ -11,13 +11,20 @@ _MISSING = re.compile(
 _THERE = re.compile(
     r"""(?:\b[A-Za-z]:[\\/]|/(?:home|Users)/[^/'"\n]|/root/(?:Documents|Downloads|Desktop)/)[^'"\n<>|*?]*"""
 )
+_NO_LATEX = "Failed to process string with tex because"  # says matplotlib
+_WITHOUT_LATEX = (
+    'There is no LaTeX in this machine. Set plt.rcParams["text.usetex"] = False and make the figure anew: '
+    "matplotlib itself draws formulas such as $x^2$."
+)
 
 _exists, _isdir = os.path.exists, os.path.isdir
 
 
 def advice(message: str) -> str | None:
-    """What to do about an error with that message, where it says that such a path is not here; else None."""
+    """What to do about an error with that message, where it says that such a thing is not here; else None."""
     message = message[:MESSAGE_LIMIT]
+    if message.startswith(_NO_LATEX):
+        return _WITHOUT_LATEX
     found = _THERE.search(message) if _MISSING.search(message) else None
     if found is None:
         return None

@@ -16,6 +16,8 @@ from collections.abc import Iterator, Sequence
 from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
+from IPython.core.formatters import PNGFormatter, SVGFormatter
+
 from .rich import REPRESENTATION_LIMIT
 
 # The modules whose artists tell where they are without having been drawn. Others, as in three dimensions, first find
@@ -107,9 +109,10 @@ class Figures:
 
     def register(self, shell: Any) -> None:
         """Makes matplotlib figures displayable by the shell's formatters."""
-        formatters = shell.display_formatter.formatters
-        formatters["image/png"].for_type_by_name("matplotlib.figure", "Figure", self.png)
-        formatters["image/svg+xml"].for_type_by_name("matplotlib.figure", "Figure", self.svg)
+        display = shell.display_formatter
+        for formatter, draw in ((_Png(parent=display), self.png), (_Svg(parent=display), self.svg)):
+            formatter.for_type_by_name("matplotlib.figure", "Figure", draw)
+            display.formatters[formatter.format_type] = formatter
 
     def open(self) -> list[Any]:
         """The open pyplot figures, oldest first."""
@@ -122,6 +125,33 @@ class Figures:
         pyplot = sys.modules.get("matplotlib.pyplot")
         if pyplot is not None:
             pyplot.close("all")
+
+
+def is_figure(value: Any) -> bool:
+    """Whether it is one of matplotlib's."""
+    module = sys.modules.get("matplotlib.figure")
+    return module is not None and issubclass(type(value), module.Figure)
+
+
+class _Strict:
+    """A formatter that raises what is wrong with a figure. IPython's would print it, and the code would go on."""
+
+    def __call__(self, value: Any) -> Any:
+        if is_figure(value):
+            try:
+                draw = self.lookup(value)  # type: ignore[attr-defined]
+            except KeyError:  # the code took it out
+                return None
+            return draw(value)
+        return super().__call__(value)  # type: ignore[misc]
+
+
+class _Png(_Strict, PNGFormatter):
+    """Pictures of figures."""
+
+
+class _Svg(_Strict, SVGFormatter):
+    """Drawings of figures."""
 
 
 def plotly_bundle(value: Any) -> dict[str, Any] | None:
@@ -138,6 +168,14 @@ def plotly_bundle(value: Any) -> dict[str, Any] | None:
 def _draw(figure: Any, form: str, dpi: float) -> bytes | None:
     if not figure.axes and not figure.lines and not figure.texts and not figure.images and not figure.subfigs:
         return None  # nothing on it, as in IPython
+    bounds = _bounds(figure) if form == "png" and dpi == figure.dpi else "tight"
+    if bounds != "tight":
+        with contextlib.suppress(Exception):  # of a plot that is like none that is known here
+            return _print(figure, form, dpi, bounds)
+    return _print(figure, form, dpi, "tight")
+
+
+def _print(figure: Any, form: str, dpi: float, bounds: Any) -> bytes:
     out = io.BytesIO()
     # A quarter larger, and a tenth of the time of a plot less: it does not go far.
     how: dict[str, Any] = {"pil_kwargs": {"compress_level": 1}} if form == "png" else {}
@@ -153,7 +191,7 @@ def _draw(figure: Any, form: str, dpi: float) -> bytes | None:
         dpi=dpi,
         facecolor=figure.get_facecolor(),
         edgecolor=figure.get_edgecolor(),
-        bbox_inches=_bounds(figure) if form == "png" and dpi == figure.dpi else "tight",
+        bbox_inches=bounds,
         **how,
     )
     return out.getvalue()
@@ -172,6 +210,8 @@ def _bounds(figure: Any) -> Any:
         rest = [part for part in every if part not in plots] + [part for plot in plots for part in plot.get_children()]
         if figure.get_layout_engine() is not None or any(type(part).__module__ not in _TELLING for part in rest):
             return "tight"
+        if any(plot.get_axes_locator() is not None for plot in plots):
+            return "tight"  # one that finds its place by drawing fails where that was not done
         with _same_ticks([axis for plot in plots for axis in (plot.xaxis, plot.yaxis)]):
             return figure.get_tightbbox(figure._get_renderer()).padded(rcParams["savefig.pad_inches"])
     except Exception:

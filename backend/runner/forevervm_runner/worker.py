@@ -1,12 +1,15 @@
 """The worker: the process whose main thread runs the user's instructions, one at a time."""
 
 import builtins
+import contextlib
 import faulthandler
 import gc
 import os
 import socket
 import sys
+import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NoReturn
@@ -27,7 +30,7 @@ from .window import Window
 # Values of these types have no representation but their text: no need to ask every formatter.
 _PLAIN = frozenset((int, float, complex, bool, str, bytes, list, tuple, dict, set, frozenset, range))
 
-_getpid, _exit, _monotonic = os.getpid, os._exit, time.monotonic
+_getpid, _exit, _monotonic, _get_ident = os.getpid, os._exit, time.monotonic, threading.get_ident
 _waitid, _ANY_CHILD = os.waitid, (os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
 
 Outcome = tuple[Header, bytes]
@@ -42,6 +45,11 @@ def _untold(ename: str, words: bytes) -> Outcome:
 _NO_MEMORY = _untold("MemoryError", b"MemoryError: there was not even memory left to tell the result.")
 _NO_WORDS = _untold("Exception", b"The instruction failed, and telling its error failed as well.")
 
+_FORKED = (
+    "A forked process can only show text. Save the picture to a file (plt.savefig), or give the data back "
+    "and show it in the process that forked."
+)
+
 
 def _has_children() -> bool:
     """Whether processes that the user's code started are still there, finished or not."""
@@ -50,6 +58,15 @@ def _has_children() -> bool:
     except ChildProcessError:
         return False
     return True
+
+
+def _print_in_fork(mimes: dict[str, bytes]) -> None:
+    """What a forked process displays: its text. The way to the relay is the worker's alone."""
+    text = mimes.pop("text/plain", None)
+    if text is not None:
+        print(text.decode("utf-8", "replace"), flush=True)
+    if text is None or not all(mime.startswith("text/") for mime in mimes):
+        print(_FORKED, file=sys.stderr, flush=True)
 
 
 class Worker:
@@ -74,6 +91,8 @@ class Worker:
         self._side = Side(side_pipe, self._shell, self._interrupts)
         self._guard = guard.Guard([null_fd, out.pipe_fd, err.pipe_fd], self._interrupts.handlers)
         self._running = False
+        # By thread: what waits behind what is just being shown.
+        self._showing: dict[int, deque[tuple[Header, bytes]]] = {}
 
         def in_forked_child() -> None:
             """A copy made by the user's code must not speak to the relay in the worker's name."""
@@ -152,9 +171,12 @@ class Worker:
     def _attempt(self, seq: int, code: bytes) -> Outcome:
         """Runs the code and makes its outcome. All of this may run the user's code, and can be interrupted."""
         value, error = self._run_code(seq, code.decode("utf-8", "replace"))
+        if _getpid() != self._pid:
+            self._end_fork(error)
         if error is not None:
             try:
-                self._show_figures()
+                with contextlib.suppress(Exception):  # one error at a time
+                    self._show_figures()
                 return self._failed(error)
             finally:
                 # From an error hang the frames of its traceback and those below, this one too: unless nothing leads
@@ -162,12 +184,14 @@ class Worker:
                 error = None
         mimes: rich.Mimes = []
         truncated = False
-        if value is not NOTHING:
-            plain, truncated = bounded_repr(value)
-            more, left_out = rich.pack({} if type(value) in _PLAIN else self._represent(value))
-            mimes = [("text/plain", plain), *more]
-            truncated = truncated or left_out
-        self._show_figures(value)
+        try:
+            if value is not NOTHING:
+                plain, truncated = bounded_repr(value)
+                more, left_out = rich.pack({} if type(value) in _PLAIN else self._represent(value))
+                mimes = [("text/plain", plain), *more]
+                truncated = truncated or left_out
+        finally:
+            self._show_figures(value)
         fields, payload = rich.header_of(mimes)
         return {"status": "ok", "mimes": fields, "truncated": truncated or self._figures.too_large}, payload
 
@@ -200,6 +224,18 @@ class Worker:
         told = {"status": "error", "ename": failure.ename, "evalue": failure.evalue}
         return {**told, "mimes": fields, "truncated": False}, payload
 
+    def _end_fork(self, error: BaseException | None) -> NoReturn:
+        """Ends a child that the user's code forked and let come out of the instruction, as Python would."""
+        if isinstance(error, SystemExit):
+            code = error.code or 0
+            if not isinstance(code, int):
+                print(code, file=sys.stderr)
+                code = 1
+            _exit(code & 0xFF)
+        if error is not None:
+            self._tell(error)
+        _exit(int(error is not None))
+
     def _restore(self, part: Callable[[], None]) -> None:
         """Makes a part of the process fit for the next instruction."""
         try:
@@ -230,23 +266,36 @@ class Worker:
             bundle, _ = self._shell.display_formatter.format(value, exclude={"text/plain"})
             return {mime: data for mime, data in bundle.items() if mime != "text/plain"}
         except Exception as error:
+            if figures.is_figure(value):
+                raise
             self._tell(error)
             return {}
 
     def _show_figures(self, already: Any = None) -> None:
-        """Sends every open figure but the one that is the instruction's value, then closes them."""
+        """Sends every open figure but the one that is the instruction's value, then closes them.
+
+        Raises what is wrong with the first that cannot be drawn.
+        """
+        problem: Exception | None = None
         try:
             for figure in self._figures.open():
-                bundle = self._represent(figure) if figure is not already else None
-                if bundle:
-                    self._display({**bundle, "text/plain": repr(figure)}, {}, None, False)
-        except Exception as error:
-            self._tell(error)
+                try:
+                    bundle = self._represent(figure) if figure is not already else None
+                    if bundle:
+                        self._display({**bundle, "text/plain": repr(figure)}, {}, None, False)
+                except Exception as error:
+                    problem = problem or error
+            if problem is not None:
+                raise problem
         finally:
+            problem = None  # else its traceback would lead back to it
             self._figures.close()
 
     def _display(self, data: dict[str, Any], metadata: dict[str, Any], display_id: str | None, update: bool) -> None:
         mimes, _ = rich.pack(data)
+        if _getpid() != self._pid:
+            _print_in_fork(dict(mimes))
+            return
         fields, payload = rich.header_of(mimes)
         header = {
             "type": "display",
@@ -258,11 +307,31 @@ class Worker:
         self._show(header, payload)
 
     def _clear(self, wait: bool) -> None:
-        self._show({"type": "clear", "wait": bool(wait)}, b"")
+        if _getpid() == self._pid:
+            self._show({"type": "clear", "wait": bool(wait)}, b"")
 
     def _show(self, header: Header, payload: bytes) -> None:
-        """Sends what is shown, and waits until the relay has put it in its place among the output."""
+        """Sends what is shown, and waits until the relay has put it in its place among the output.
+
+        What a signal handler, a finalizer or a trace function shows in the middle of this follows it.
+        """
+        me = _get_ident()
+        if me in self._showing:
+            self._showing[me].append((header, payload))
+            return
+        shown = deque([(header, payload)])
+        while shown:  # again where a trace function showed something before the last line
+            self._showing[me] = shown
+            try:
+                while shown:
+                    self._send_shown(*shown.popleft())
+            finally:
+                del self._showing[me]
+
+    def _send_shown(self, header: Header, payload: bytes) -> None:
         with self._interrupts.held_back() as in_main:  # half a frame would be the end of the machine
+            if in_main and not self._running:
+                return  # it would come behind the result, into nothing
             self._work.send(header, payload)
             while in_main and self._running and self._work.receive()[0]["type"] != "taken":
                 continue

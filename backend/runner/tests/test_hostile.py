@@ -415,12 +415,105 @@ def test_fork_that_comes_back(machine: Runner) -> None:
     )
     assert outcome.value == "'one value'"
     assert outcome.out == "both\nboth\n"
-    assert machine.run("import os\nif os.fork() == 0: raise ValueError\nos.wait()[1]").ok
+    outcome = machine.run(
+        "import os\npid = os.fork()\nif pid == 0: raise ValueError('in the fork')\nos.waitpid(pid, 0)[1] >> 8"
+    )
+    assert outcome.value == "1" and "ValueError: in the fork" in outcome.err
+    outcome = machine.run("import os, sys\npid = os.fork()\nif pid == 0: sys.exit(3)\nos.waitpid(pid, 0)[1] >> 8")
+    assert outcome.value == "3" and not outcome.err
+
+
+FORKS = {
+    "os": "pid = os.fork()\nif pid == 0:\n    show(); print('lives on'); os._exit(0)\nos.waitpid(pid, 0)[1]",
+    "Process": "p = fork.Process(target=show); p.start(); p.join(); print('lives on'); p.exitcode",
+    "Pool": "with fork.Pool(1) as pool: pool.apply(show)\nprint('lives on'); 0",
+    "executor": "with ProcessPoolExecutor(1, fork) as pool: pool.submit(show).result()\nprint('lives on'); 0",
+    "thread": "def work():\n    pid = os.fork()\n    if pid == 0: show(); print('lives on'); os._exit(0)\n    os.waitpid(pid, 0)\n"
+    "t = threading.Thread(target=work); t.start(); t.join(); 0",
+    # It comes out of the instruction.
+    "fallen": "pid = os.fork()\nif pid == 0:\n    show(); print('lives on'); plt.plot([3])\nelse: os.waitpid(pid, 0)\n0",
+}
+
+
+@pytest.mark.parametrize("fork", FORKS)
+def test_display_in_a_fork(machine: Runner, fork: str) -> None:
+    """Its text comes, and a picture is told of: the process has no way to send one."""
+    code = """
+import os, multiprocessing, threading
+from concurrent.futures import ProcessPoolExecutor
+import matplotlib.pyplot as plt, pandas as pd
+from IPython.display import HTML, clear_output
+fork = multiprocessing.get_context('fork')
+def show():
+    display(pd.DataFrame({'a': [7]}))
+    clear_output()
+    plt.plot([1, 2]); plt.show()
+    display({'text/html': '<b>bold</b>'}, raw=True)
+"""
+    outcome = machine.run(code + FORKS[fork])
+    assert outcome.value == "0"
+    assert outcome.out == "   a\n0  7\n<Figure size 640x480 with 1 Axes>\nlives on\n"
+    assert outcome.err.count("A forked process") == 2, outcome.err
+    assert not outcome.of("display")
 
 
 def test_fork_that_comes_back_does_not_end_the_interrupts(machine: Runner) -> None:
     code = "import os, time\nif os.fork():\n    os.wait()\n    print('in')\n    time.sleep(600)"
     assert interrupted(machine, code, 3).ename == "KeyboardInterrupt"
+
+
+SHOWS = {
+    "signal": """
+n = 0
+def tick(*_):
+    global n
+    n += 1
+    show(f't{n}')
+    if not over: signal.setitimer(signal.ITIMER_REAL, 0.0005)
+over = False
+signal.signal(signal.SIGALRM, tick)
+signal.setitimer(signal.ITIMER_REAL, 0.0005)
+for i in range(200): show(f'm{i}' + ' ' * 100_000)
+over = True
+while signal.getitimer(signal.ITIMER_REAL)[0]: pass
+signal.signal(signal.SIGALRM, signal.SIG_DFL)
+n + 200
+""",
+    "trace": """
+n, most = 0, 1000
+def trace(frame, event, _):
+    global n
+    if event == 'line' and 'forevervm_runner' in frame.f_code.co_filename and n < most:
+        n += 1
+        show(f't{n}')
+    return trace
+sys.settrace(trace)
+for i in range(9): show(f'm{i}')
+sys.settrace(None)
+n + 9
+""",
+}
+
+
+@pytest.mark.parametrize("code", SHOWS)
+def test_showing_in_the_middle_of_showing(start, code: str) -> None:  # type: ignore[no-untyped-def]
+    runner = start()
+    runner.run("import signal, sys\ndef show(text): display({'text/plain': text}, raw=True)")
+    outcome = runner.run(SHOWS[code])
+    shown = [frame.mimes["text/plain"].decode().strip() for frame in outcome.of("display")]
+    assert len(shown) == int(outcome.value or 0)
+    for who in "mt" if code == "signal" else "m":
+        own = [int(text[1:]) for text in shown if text[0] == who]
+        assert own == sorted(own)
+
+
+def test_showing_without_end_is_interrupted(start) -> None:  # type: ignore[no-untyped-def]
+    runner = start()
+    runner.run("import signal, sys\ndef show(text): display({'text/plain': text}, raw=True)")
+    seq = runner.start(SHOWS["trace"].replace("most = 0, 1000", "most = 0, 1e9"))
+    runner.wait(lambda: len(runner.outcome(seq).of("display")) > 100)
+    runner.interrupt(seq)
+    assert runner.finish(seq).ename == "KeyboardInterrupt"
 
 
 def test_multiprocessing(machine: Runner) -> None:

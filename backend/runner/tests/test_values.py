@@ -288,9 +288,10 @@ def test_huge_plot_is_drawn_smaller(machine: Runner) -> None:
 
 
 def test_plot_that_cannot_be_drawn(machine: Runner) -> None:
-    outcome = machine.run("import matplotlib.pyplot as plt\nplt.title('$\\\\bad$')\n5")
-    assert outcome.value == "5"
-    assert outcome.err
+    outcome = machine.run("import matplotlib.pyplot as plt\nplt.title('$\\\\bad$')\nplt.figure(); plt.plot([1])\n5")
+    assert outcome.ename == "ValueError" and "bad" in outcome.error
+    assert len(outcome.of("display")) == 1 and not outcome.err
+    assert not machine.run("1").of("display")
 
 
 def test_other_backend_and_magic(machine: Runner) -> None:
