@@ -3,6 +3,7 @@ package machine_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -90,10 +91,19 @@ func TestMachinesWaitForRoomInMemory(t *testing.T) {
 			all[name] = w.busy(name, "hostile").ID
 		}
 		w.pass(20 * time.Second)
-		if running := w.running(); len(running) != 3 {
+		running := w.running()
+		if len(running) != 3 {
 			t.Fatalf("%v run", running)
 		}
-		waits := w.inState("m7", machine.Swapped)
+		// Which of them came first is not said.
+		var waiting []string
+		for name := range all {
+			if !slices.Contains(running, name) {
+				waiting = append(waiting, name)
+			}
+		}
+		deleted, cancelled := waiting[0], waiting[1]
+		waits := w.inState(deleted, machine.Swapped)
 		if !strings.HasPrefix(waits.Notice, "This machine waits for memory: at least 1536 MB of the computer's are left free") || waits.Queued != 1 || !waits.Waits {
 			t.Fatalf("%+v", waits)
 		}
@@ -101,10 +111,10 @@ func TestMachinesWaitForRoomInMemory(t *testing.T) {
 			t.Errorf("warnings %q", st.Warnings)
 		}
 		// Who waits can be deleted, and what waits cancelled.
-		w.ok(w.Delete(w.ctx, "m7"))
-		w.ok(w.Cancel(w.ctx, "m6", 0))
+		w.ok(w.Delete(w.ctx, deleted))
+		w.ok(w.Cancel(w.ctx, cancelled, 0))
 		w.pass(2 * time.Second)
-		if m := w.get("m6"); m.Notice != "" {
+		if m := w.get(cancelled); m.Notice != "" {
 			t.Errorf("what is not to start says %q", m.Notice)
 		}
 		// As machines get idle, those that wait take their places.
@@ -114,9 +124,12 @@ func TestMachinesWaitForRoomInMemory(t *testing.T) {
 			}
 			w.pass(10 * time.Second)
 		}
-		for i := range 6 {
-			if in := w.wait(fmt.Sprint("m", i), 0); in.Status != machine.StatusOK {
-				t.Errorf("%d: %+v", i, in)
+		for name := range all {
+			if name == deleted || name == cancelled {
+				continue
+			}
+			if in := w.wait(name, 0); in.Status != machine.StatusOK {
+				t.Errorf("%s: %+v", name, in)
 			}
 		}
 		c.held()
