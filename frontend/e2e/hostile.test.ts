@@ -114,7 +114,7 @@ it('shows hostile names, texts and data as text', { retry: 0 }, async () => {
       4,
       `import os
 os.makedirs("odd", exist_ok=True)
-for name in (${evilPython}, "<svg onload=top.pwned=1>.csv", "javascript:top.pwned=1", "a\\nb", "{{1}}.png"):
+for name in (${evilPython}, "<svg onload=top.pwned=1>.csv", "javascript:top.pwned=1", "a\\nb", "{{1}}.png", "a\\u202egnp.exe"):
     open(f"odd/{name}", "w").write(${evilPython} + ",b\\n1,2\\n")
 class Evil:
     def __repr__(self): return ${evilPython}
@@ -127,6 +127,7 @@ globals()[${evilPython}] = ${evilPython}`,
     const files = page.getByRole('region', { name: 'Files', exact: true });
     await files.getByRole('button', { name: 'odd' }).first().click();
     await files.getByText(evil).first().waitFor();
+    await files.getByText('a‹U+202E›gnp.exe').waitFor();
     await files.getByText('<svg onload=top.pwned=1>.csv').click();
     await files.getByRole('columnheader', { name: evil.slice(0, 20) }).waitFor();
   });
