@@ -67,6 +67,8 @@ func TestServer(t *testing.T) {
 		"": DefaultServer, "https://API.forevervm.com/": DefaultServer, "http://127.0.0.1:8080/": "http://127.0.0.1:8080",
 		"http://localhost:1": "http://localhost:1", "https://x/y/": "https://x/y", "http://[::1]:8": "http://[::1]:8",
 		"http://example.com": "", "ftp://x": "", "x": "", "https://": "", "https://u:p@x": "", "https://x?y": "", "https://x#y": "", "https://x\ny": "",
+		"file:///etc/passwd": "", "gopher://x": "", "http://169.254.169.254/": "", "http://127.0.0.1@example.com": "", "http://localhost.example.com": "",
+		"http://localhost@example.com/": "", "http://0.0.0.0": "", "https://u@x": "", "//x": "", "javascript:1": "", "http://example.com#@localhost": "",
 	} {
 		if got, err := Server(address); got != want || (err == nil) != (want != "") {
 			t.Errorf("%q is %q, %v", address, got, err)

@@ -24,14 +24,19 @@ func TestOneDaemonForAHome(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	err = daemon.Run(ctx, daemon.Config{Home: d.dirs.Root, Bin: bin, Ready: func(string) { t.Error("a second daemon answers") }})
-	if !errors.Is(err, daemon.ErrRuns) || !strings.Contains(err.Error(), d.url) {
-		t.Errorf("%v", err)
-	}
-	if found, err := d.dirs.ReadDaemon(); err != nil || found.URL != d.url {
-		t.Errorf("after that, front ends find %+v, %v", found, err)
+	for _, meanwhile := range []func() error{func() error { return nil }, func() error { return os.Remove(d.dirs.LockFile()) }} {
+		if err := meanwhile(); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		err = daemon.Run(ctx, daemon.Config{Home: d.dirs.Root, Bin: bin, Ready: func(string) { t.Error("a second daemon answers"); cancel() }})
+		cancel()
+		if !errors.Is(err, daemon.ErrRuns) || !strings.Contains(err.Error(), d.url) {
+			t.Errorf("%v", err)
+		}
+		if found, err := d.dirs.ReadDaemon(); err != nil || found.URL != d.url {
+			t.Errorf("after that, front ends find %+v, %v", found, err)
+		}
 	}
 }
 

@@ -35,15 +35,20 @@ func lock(ctx context.Context, dirs home.Dirs) (unlock func(), err error) {
 		if err != nil {
 			return nil, fmt.Errorf("the lock %s cannot be used: %w", dirs.LockFile(), err)
 		}
+		other, readErr := dirs.ReadDaemon()
+		if readErr == nil && answers(ctx, dirs, other.URL) {
+			err := fmt.Errorf("%w: process %d at %s; stop that one first, or use it", ErrRuns, other.PID, other.URL)
+			if locked { // somebody has removed the lock that the other one holds
+				err = errors.Join(err, file.Unlock())
+			}
+			return nil, err
+		}
 		if locked {
 			// What a killed daemon has said leads to whoever has its port now.
 			if err := os.Remove(dirs.DaemonFile()); err != nil && !errors.Is(err, os.ErrNotExist) {
 				return nil, errors.Join(fmt.Errorf("what an earlier daemon has left cannot be removed: %w", err), file.Unlock())
 			}
 			return func() { _ = file.Unlock() }, nil
-		}
-		if other, err := dirs.ReadDaemon(); err == nil && answers(ctx, dirs, other.URL) {
-			return nil, fmt.Errorf("%w: process %d at %s; stop that one first, or use it", ErrRuns, other.PID, other.URL)
 		}
 		if time.Now().After(deadline) {
 			return nil, fmt.Errorf("%w, but does not answer: another process holds %s; end it, or restart the computer", ErrRuns, dirs.LockFile())

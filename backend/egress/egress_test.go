@@ -224,7 +224,11 @@ var canaries = []string{
 	"[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::127.0.0.1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "[fe80::1]",
 	"10.0.0.1", "192.168.0.1", "172.16.5.5", "100.64.1.1", "[fd00::1]", "169.254.169.254", "0xa9fea9fe", "2852039166", "[::ffff:a9fe:a9fe]", "[fd00:ec2::254]",
 	"metadata.google.internal", "printer.local", "203.0.114.7", "[::ffff:203.0.114.7]", "224.0.0.251", "255.255.255.255",
-	"inside.example", "mapped.example", "nat.example",
+	"127.0.0.1%00", "127.0.0.1%2f", "%31%32%37.0.0.1", "１２７.０.０.１", "127。0。0。1", "①②⑦.0.0.1", "127.0.0.1\t", "127.0.0.1#", "127.0.0.1?", "127.0.0.1/x",
+	"::1", "[::1%25lo]", "[fe80::1%25eth0]", "[0:0:0:0:0:0:0:1]", "[::ffff:0:127.0.0.1]", "[2001:0:a00:1::]", "[2600:5::5efe:a00:1]", "[64:ff9b:1::7f00:1]", "[ff02::1]",
+	"00000177.0.0.1", "127.000.000.001", "0x7F.1", "017700000001", "4294967297", "127.0.0.1:80", "user:pw@127.0.0.1", "public.example@127.0.0.1",
+	"168.63.129.16", "198.18.0.1", "240.0.0.1", "192.0.0.192", "100.100.100.200",
+	"inside.example", "mapped.example", "nat.example", "alias.example", "compatible.example", "sixtofour.example", "isatap.example", "many.example", "zone.example",
 }
 
 // However it is asked for, under no policy is anything private reached.
@@ -240,6 +244,14 @@ func TestEscapes(t *testing.T) {
 			w.names["inside.example"] = []string{"10.1.2.3"}
 			w.names["mapped.example"] = []string{"::ffff:192.168.1.1"}
 			w.names["nat.example"] = []string{"64:ff9b::a00:1"}
+			w.names["alias.example"] = []string{"127.0.0.1", "::1"} // its CNAME is localhost
+			w.names["compatible.example"] = []string{"::127.0.0.1"}
+			w.names["sixtofour.example"] = []string{"2002:a00:1::"}
+			w.names["isatap.example"] = []string{"2600:5::5efe:a00:1"}
+			w.names["zone.example"] = []string{"fe80::1%eth0"}
+			for i := range 100 {
+				w.names["many.example"] = append(w.names["many.example"], fmt.Sprintf("10.0.0.%d", i))
+			}
 			w.names["localhost"] = []string{"127.0.0.1"}
 			w.names["metadata.google.internal"] = []string{"169.254.169.254"}
 			w.names["printer.local"] = []string{"192.168.1.9"}
@@ -307,6 +319,65 @@ func TestRebinding(t *testing.T) {
 	}
 	if !slices.Equal(w.dialled, []string{"192.31.196.1:80"}) || len(w.looked) != 1 {
 		t.Errorf("dialled %v, looked up %v", w.dialled, w.looked)
+	}
+	w.mu.Lock()
+	w.names["turn.example"] = []string{"127.0.0.1"}
+	w.mu.Unlock()
+	if got, err := w.get("http://turn.example/"); err != nil || !strings.HasPrefix(got, "403 ") {
+		t.Errorf("the second time: %q, %v", got, err)
+	}
+	if len(w.dialled) != 1 {
+		t.Errorf("dialled %v", w.dialled)
+	}
+}
+
+// Who speaks SOCKS oddly reaches nothing, and is told so or hung up on.
+func TestOddSOCKS(t *testing.T) {
+	w := newWorld(t, machine.NetworkPublic)
+	w.site("plain.example", "192.31.196.1", 443, httptest.NewServer(hello(t)))
+	const greeting, named, port = "\x05\x01\x00", "\x05\x01\x00\x03", "\x01\xbb"
+	name := func(host string) string { return string([]byte{byte(len(host))}) + host }
+	for what, said := range map[string]string{
+		"version 4":               "\x04\x01\x01\xbb\x7f\x00\x00\x01me\x00",
+		"version 4a":              "\x04\x01\x01\xbb\x00\x00\x00\x01me\x00localhost\x00",
+		"version 6":               "\x06\x01\x00",
+		"no method":               "\x05\x00" + named + name("plain.example") + port,
+		"a password":              "\x05\x01\x02\x01\x02me\x02pw",
+		"every method but none":   "\x05\x03\x01\x02\x80",
+		"another version then":    greeting + "\x04\x01\x00\x03" + name("plain.example") + port,
+		"a port to listen at":     greeting + "\x05\x02\x00\x01\x7f\x00\x00\x01" + port,
+		"packets":                 greeting + "\x05\x03\x00\x01\x7f\x00\x00\x01" + port,
+		"an unknown command":      greeting + "\x05\xf0\x00\x03" + name("plain.example") + port,
+		"an unknown kind":         greeting + "\x05\x01\x00\x02" + name("plain.example") + port,
+		"no name":                 greeting + named + name("") + port,
+		"a name with a NUL":       greeting + named + name("plain.example\x00.evil") + port,
+		"a NUL, then localhost":   greeting + named + name("\x00localhost") + port,
+		"a name with a line feed": greeting + named + name("plain.example\r\nX: y") + port,
+		"a name with a port":      greeting + named + name("127.0.0.1:80") + port,
+		"a name with a user":      greeting + named + name("plain.example@127.0.0.1") + port,
+		"a name with a blank":     greeting + named + name("plain.example 127.0.0.1") + port,
+		"a name of 255":           greeting + named + name(strings.Repeat("x", 255)) + port,
+		"the port 0":              greeting + named + name("plain.example") + "\x00\x00",
+		"bytes that are no text":  greeting + named + name("\xff\xfe") + port,
+	} {
+		conn, err := net.Dial("tcp", w.url.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+		_, _ = io.WriteString(conn, said)
+		_ = conn.(*net.TCPConn).CloseWrite() // what is cut off is over
+		answer, err := io.ReadAll(conn)
+		if errors.Is(err, os.ErrDeadlineExceeded) || strings.HasPrefix(string(answer), "\x05\x00\x05\x00") {
+			t.Errorf("%s is answered %q, %v", what, answer, err)
+		}
+		conn.Close()
+	}
+	if len(w.dialled) > 0 {
+		t.Errorf("dialled %v", w.dialled)
+	}
+	if said := w.socks("plain.example"); said != "\x05\x00\x05\x00" {
+		t.Errorf("as it should be: %q", said)
 	}
 }
 

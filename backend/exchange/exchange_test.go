@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -321,6 +322,78 @@ func TestHostileNamesStayInside(t *testing.T) {
 		t.Error("a link was followed")
 	}
 	w.has(outside)
+}
+
+// Whatever somebody has put where results go, nothing is written through it, and no pipe or device is opened.
+func TestResultsGoThroughNothing(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links and pipes are Unix's here")
+	}
+	outside := t.TempDir()
+	victim := filepath.Join(outside, "victim")
+	for what, c := range map[string]struct {
+		make   func(w *world, results string) error
+		beside bool // it comes all the same, under a name of its own
+	}{
+		"Results is a link": {func(w *world, _ string) error { return os.Symlink(outside, filepath.Join(w.path, exchange.Results)) }, false},
+		"the machine's folder is a link": {func(w *world, results string) error {
+			return errors.Join(os.Mkdir(filepath.Dir(results), 0o700), os.Symlink(outside, results))
+		}, false},
+		"it leads up": {func(w *world, results string) error {
+			return errors.Join(os.Mkdir(filepath.Dir(results), 0o700), os.Symlink("../../..", results))
+		}, false},
+		"a folder in it is a link": {func(w *world, results string) error {
+			return errors.Join(os.MkdirAll(results, 0o700), os.Symlink(outside, filepath.Join(results, "plots")))
+		}, false},
+		"a file is a link": {func(w *world, results string) error {
+			return errors.Join(os.MkdirAll(filepath.Join(results, "plots"), 0o700), os.Symlink(victim, filepath.Join(results, "plots", "x.csv")))
+		}, true},
+		"a file is a link to nothing": {func(w *world, results string) error {
+			return errors.Join(os.MkdirAll(filepath.Join(results, "plots"), 0o700), os.Symlink(filepath.Join(outside, "new"), filepath.Join(results, "plots", "x.csv")))
+		}, true},
+		"a file is a link to a device": {func(w *world, results string) error {
+			return errors.Join(os.MkdirAll(filepath.Join(results, "plots"), 0o700), os.Symlink("/dev/full", filepath.Join(results, "plots", "x.csv")))
+		}, true},
+		"a file is a pipe": {func(w *world, results string) error {
+			return errors.Join(os.MkdirAll(filepath.Join(results, "plots"), 0o700), exec.CommandContext(w.Context(), "mkfifo", filepath.Join(results, "plots", "x.csv")).Run())
+		}, true},
+		"a file is a folder": {func(w *world, results string) error {
+			return os.MkdirAll(filepath.Join(results, "plots", "x.csv"), 0o700)
+		}, true},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t)
+			w.write(victim, "mine")
+			results := filepath.Join(w.path, exchange.Results, "brave-otter-42")
+			if err := errors.Join(os.MkdirAll(w.path, 0o700), c.make(w, results)); err != nil {
+				t.Fatal(err)
+			}
+			w.write(w.in.at(path.Join(exchange.Outbox, "plots", "x.csv")), "from the machine")
+			told, err := w.folder.Collect(t.Context(), id, "brave-otter-42", w.in)
+			if (err == nil) != c.beside {
+				t.Errorf("%q, %v", told, err)
+			}
+			w.has(outside, "victim=mine")
+			if data, err := os.ReadFile(filepath.Join(results, "plots", "x (2).csv")); c.beside && string(data) != "from the machine" {
+				t.Errorf("beside it is %q, %v", data, err)
+			}
+		})
+	}
+}
+
+// What is no file in a machine does not come out of it: no link is followed, no device or pipe is read.
+func TestOnlyFilesComeOut(t *testing.T) {
+	w := newWorld(t)
+	w.write(w.in.at(path.Join(exchange.Outbox, "good")), "good")
+	made := []machine.FileEntry{{Name: "good", Kind: machine.FilePlain, Size: 4, Modified: time.Unix(1, 0)}}
+	for _, kind := range []machine.FileKind{machine.FileLink, machine.FileOther, "device", ""} {
+		name := "a " + string(kind)
+		w.write(w.in.at(path.Join(exchange.Outbox, name)), "oops")
+		made = append(made, machine.FileEntry{Name: name, Kind: kind, Size: 4, Modified: time.Unix(1, 0)})
+	}
+	w.in.names[exchange.Outbox] = made
+	w.collect()
+	w.has(w.path, exchange.Results+"/brave-otter-42/good=good")
 }
 
 func TestTooMuchIsLeftOut(t *testing.T) {

@@ -81,7 +81,7 @@ func (s *Service) newRecord(opts CreateOptions) (MachineRecord, error) {
 	}
 	now := time.Now().UTC()
 	rec := MachineRecord{Machine: Machine{
-		ID: newID(), Name: opts.Name, Title: opts.Title, Tags: maps.Clone(opts.Tags),
+		ID: newID(), Name: opts.Name, Title: unturned(opts.Title), Tags: maps.Clone(opts.Tags),
 		Engine: cmp.Or(opts.Engine, s.standardEngine()), Image: cmp.Or(opts.Image, "base"), MemoryMB: cmp.Or(opts.MemoryMB, DefaultMemoryMB),
 		CreatedAt: now, LastActiveAt: now, ExpiresAt: opts.ExpiresAt, Network: opts.Network,
 		Client: opts.Client.clean(),
@@ -342,7 +342,7 @@ func (s *Service) apply(c Change, rec *MachineRecord) error {
 		rec.Name = *c.Name
 	}
 	if c.Title != nil {
-		rec.Title = *c.Title
+		rec.Title = unturned(*c.Title)
 	}
 	rec.Tags = maps.Clone(rec.Tags)
 	for k, v := range c.Tags {

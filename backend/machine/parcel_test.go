@@ -273,7 +273,6 @@ func TestPackingIsLetGoOf(t *testing.T) {
 	})
 }
 
-// A file may hold anything.
 // No machine may have more memory than the computer, and none that comes from elsewhere brings along
 // more than half of it.
 func TestMemoryLimitsFitTheComputer(t *testing.T) {
@@ -298,6 +297,7 @@ func TestMemoryLimitsFitTheComputer(t *testing.T) {
 	})
 }
 
+// A file may hold anything.
 func TestHostileParcels(t *testing.T) {
 	for what, change := range map[string]func(c *crate){
 		"too few":                func(c *crate) { c.history = c.history[:1] },
@@ -323,6 +323,7 @@ func TestHostileParcels(t *testing.T) {
 		"sizes that overflow": func(c *crate) {
 			c.about.State.Files = []machine.StateFile{{Name: "a", Size: 1 << 39}, {Name: "b", Size: 1<<63 - 1}}
 		},
+		"8 EB":               func(c *crate) { c.about.State.Files[0].Size = 1<<63 - 1 },
 		"a negative size":    func(c *crate) { c.about.State.Files[0].Size = -1 },
 		"memory for nothing": func(c *crate) { c.about.State.Baseline = 1 << 50 },
 		"an odd processor":   func(c *crate) { c.about.State.Needs.Features = []string{"a\n,b"} },

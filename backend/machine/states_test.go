@@ -3,6 +3,7 @@ package machine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -241,9 +242,15 @@ func TestNames(t *testing.T) {
 		if parts := strings.Split(a.Name, "-"); len(parts) != 3 {
 			t.Fatalf("made up: %q", a.Name)
 		}
-		for _, bad := range []string{"new", "list", "Upper", "-x", "x-", "a b", strings.Repeat("x", 64), "ü"} {
+		for _, bad := range []string{
+			"new", "list", "Upper", "-x", "x-", "a b", strings.Repeat("x", 64), "ü", ".", "..", "../x", "a/b", "/etc", `a\b`, "a.b", "%2e%2e", "a%2fb", "a?b", "a#b",
+			"a\x00", "a\nb", "a\r\nb", "a\x1b[2J", "a\u202eb", "$(id)", "a;b", "a:b", "~", "*",
+		} {
 			if _, err := w.Create(w.ctx, machine.CreateOptions{Name: bad}); !errors.Is(err, machine.ErrInvalid) {
 				t.Errorf("%q: %v", bad, err)
+			}
+			if _, err := w.Get(w.ctx, bad); !errors.Is(err, machine.ErrNotFound) {
+				t.Errorf("%q is asked for: %v", bad, err)
 			}
 		}
 		w.create("one")
@@ -263,6 +270,22 @@ func TestNames(t *testing.T) {
 		w.open()
 		if m := w.get("two"); m.Name != "one" {
 			t.Fatalf("after a restart: %q", m.Name)
+		}
+	})
+}
+
+func TestTagsAreBounded(t *testing.T) {
+	inTime(t, func(w *world) {
+		many := map[string]string{}
+		for i := range 10_000 {
+			many[fmt.Sprint("t", i)] = "x"
+		}
+		for what, tags := range map[string]map[string]string{
+			"10,000": many, "a long name": {strings.Repeat("x", 10_000): "x"}, "a long value": {"x": strings.Repeat("x", 100_000)}, "no name": {"": "x"},
+		} {
+			if _, err := w.Create(w.ctx, machine.CreateOptions{Tags: tags}); !errors.Is(err, machine.ErrInvalid) {
+				t.Errorf("%s: %v", what, err)
+			}
 		}
 	})
 }

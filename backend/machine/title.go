@@ -24,6 +24,17 @@ var (
 	docstring = regexp.MustCompile(`^[rRuU]?("""|''')`)
 )
 
+// unturned is text without the characters that turn the direction of what follows them, beyond its end:
+// U+202A to U+202E and U+2066 to U+2069. Languages from right to left need none of them.
+func unturned(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+			return -1
+		}
+		return r
+	}, text)
+}
+
 // titleOf is what code says that it is for, as one short line that can be shown: its first comment, or the docstring that it begins with, else its
 // first line that does something. "" where it says nothing. The code may be anything.
 func titleOf(code string) string {

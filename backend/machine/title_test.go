@@ -72,6 +72,27 @@ func TestATitleIsHarmless(t *testing.T) {
 	})
 }
 
+// A title that a program or a file gives cannot turn what stands beside it.
+func TestATitleTurnsNothing(t *testing.T) {
+	inTime(t, func(w *world) {
+		const given, want = "a\u202egnp\u202c\u2066b\u2069\u200e ü مرحبا 👩\u200d👧", "agnpb\u200e ü مرحبا 👩\u200d👧"
+		m, err := w.Create(w.ctx, machine.CreateOptions{Name: "m", Title: given})
+		if err != nil || m.Title != want {
+			t.Errorf("made: %q, %v", m.Title, err)
+		}
+		title := given + "2"
+		if m, err = w.Update(w.ctx, "m", machine.Change{Title: &title}); err != nil || m.Title != want+"2" {
+			t.Errorf("changed: %q, %v", m.Title, err)
+		}
+		w.run("m", "print 1")
+		c := w.packed("m", "")
+		c.about.Title = given
+		if m, err = w.Unpack(w.ctx, c, machine.CreateOptions{Name: "n"}); err != nil || m.Title != want {
+			t.Errorf("from a file: %q, %v", m.Title, err)
+		}
+	})
+}
+
 // What a person calls a machine stands beside what its first code says; that stays, also for the next daemon and in copies.
 func TestAMachineKeepsTheTitleOfItsFirstCode(t *testing.T) {
 	inTime(t, func(w *world) {

@@ -14,6 +14,8 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -310,11 +312,77 @@ func TestMCPCannotDoHarm(t *testing.T) {
 	if said := a.call("create-python-repl", map[string]any{"memoryMb": 4096}); !said.IsError || !strings.Contains(said.Content[0].Text, "2,048") && !strings.Contains(said.Content[0].Text, "2048") {
 		t.Errorf("more memory than the default: %+v", said)
 	}
-	repl := a.create()
+	// What no tool has is not there to be asked for: the machine is as any other.
+	odd := a.call("create-python-repl", map[string]any{
+		"title": "x", "engine": "docker", "image": "../x", "network": map[string]any{"mode": "public"}, "shared": "/", "folder": "/etc", "memory_mb": 1 << 30, "memoryMB": 1 << 30,
+		"path": "/", "writable": true, "id": "../../x", "name": "../../x",
+	})
+	if odd.IsError {
+		t.Fatalf("%+v", odd)
+	}
+	c, repl := daemon(t), odd.Content[0].Text
+	plain, err := c.Machine(t.Context(), a.create())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := c.Machine(t.Context(), repl)
+	if err != nil || m.Engine != plain.Engine || m.Image != plain.Image || m.MemoryMB != plain.MemoryMB || m.Shared != nil || !reflect.DeepEqual(m.Network, plain.Network) {
+		t.Errorf("%+v, %v", m, err)
+	}
+	var list struct{ Tools []struct{ Name string } }
+	a.wait(a.send("tools/list", map[string]any{}), &list)
+	for _, tool := range list.Tools {
+		for _, word := range []string{"network", "setting", "share", "token", "purge", "limit", "open", "app"} {
+			if strings.Contains(tool.Name, word) {
+				t.Errorf("there is a tool %s", tool.Name)
+			}
+		}
+	}
+	for _, name := range []string{"change-settings", "share-folder", "purge-python-repl", "../api/settings", "", "create-python-repl/../x"} {
+		if said := a.call(name, map[string]any{"replId": repl}); len(said.Content) > 0 && !said.IsError {
+			t.Errorf("the tool %q answers %+v", name, said)
+		}
+	}
+	// A name is one, and leads to no other call.
+	for _, name := range []string{"", ".", "..", "../" + repl, repl + "/", repl + "/shared", repl + "?purge=true", repl + "#x", repl + "%2e", "%2e%2e", "%2e%2e%2fsettings", repl + "\n", repl + "\x00", "..\\" + repl, "a b"} {
+		for tool, more := range map[string]map[string]any{
+			"run-python-in-repl": {"pythonCode": "1"}, "read-output": {"waitSeconds": 0}, "delete-python-repl": {}, "checkpoint-python-repl": {}, "interrupt-python-repl": {},
+		} {
+			arguments := map[string]any{"replId": name}
+			maps.Copy(arguments, more)
+			if said := a.call(tool, arguments); !said.IsError {
+				t.Errorf("%s of %q: %+v", tool, name, said)
+			}
+		}
+	}
+	// Resources are those of machines.
+	for _, uri := range []string{
+		"file:///etc/passwd", "forevervm://machine/../settings", "forevervm://machine/" + repl + "/../../settings", "forevervm://machine/%2e%2e/transcript", "forevervm://machine/..%2f..%2fsettings/transcript",
+		"forevervm://machine/" + repl + "/file/%2e%2e/etc/passwd", "forevervm://machine/" + repl + "/instruction/-1/output", "forevervm://machine/" + repl + "/instruction/99999999999/output",
+		"forevervm://machine/" + repl + "/transcript?x", "http://127.0.0.1/", "forevervm://settings", "",
+	} {
+		var said struct {
+			Code     int
+			Contents []any
+		}
+		if a.wait(a.send("resources/read", map[string]any{"uri": uri}), &said); said.Code == 0 || len(said.Contents) > 0 {
+			t.Errorf("%s is %+v", uri, said)
+		}
+	}
+	// Paths are those of the machine.
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("TOPSECRET"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{secret, "/mnt/shared/../.." + secret, "file://" + secret, "/proc/self/root" + secret, "/mnt/shared/x"} {
+		if said := a.call("get-file", map[string]any{"replId": repl, "path": path}); !said.IsError || strings.Contains(fmt.Sprint(said), "TOPSECRET") {
+			t.Errorf("%s is %+v", path, said)
+		}
+	}
 	for range 2 {
 		a.call("delete-python-repl", map[string]any{"replId": repl})
 	}
-	if m, err := daemon(t).RestoreMachine(t.Context(), repl); err != nil || m.Name != repl {
+	if m, err := c.RestoreMachine(t.Context(), repl); err != nil || m.Name != repl {
 		t.Errorf("a deleted machine cannot be restored: %v", err)
 	}
 }

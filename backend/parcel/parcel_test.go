@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -340,6 +341,30 @@ func TestHostileMakers(t *testing.T) {
 	}
 }
 
+// A head may say more than there is to say: what a machine may reach and which folder is shared is for
+// the person here to decide.
+func TestAHeadSaysNoMoreThanItMay(t *testing.T) {
+	key := testKey(3)
+	plain, err := json.Marshal((&Head{About: newSample().about}).document())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const smuggled = `"network":{"mode":"public","hosts":["127.0.0.1"]},"shared":{"path":"/","writable":true},"engine":"docker","id":"x"`
+	text := bytes.Replace(plain, []byte(`"machine":{`), []byte(smuggled+`,"machine":{`+smuggled+`,`), 1)
+	if bytes.Equal(text, plain) {
+		t.Fatalf("%s has no machine", plain)
+	}
+	var b bytes.Buffer
+	to := newTally(&b)
+	_, _ = to.Write(join([]byte(magic), []byte{Version}, le(uint32(len(text))), text, key.Public().(ed25519.PublicKey)))
+	if err := to.sign(signedHead, key); err != nil {
+		t.Fatal(err)
+	}
+	if head, err := ReadHead(&b); err != nil || !reflect.DeepEqual(head.About, newSample().about) {
+		t.Errorf("it says %+v, %v", head.About, err)
+	}
+}
+
 func TestHeads(t *testing.T) {
 	content := newSample().file(t, testKey(1))
 	later := bytes.Clone(content)
@@ -352,6 +377,8 @@ func TestHeads(t *testing.T) {
 		"something else":  {bytes.Repeat([]byte("PK\x03\x04"), 100), "no machine that ForeverVM has saved"},
 		"a later version": {later, "another version (2)"},
 		"an endless head": {join(content[:8], le(1<<30)), "too long"},
+		"4 GB of a head":  {join(content[:8], le(1<<32-1)), "too long"},
+		"no head":         {join(content[:8], le(0), content[12:]), "not as its maker has saved it"},
 	} {
 		if _, err := ReadHead(bytes.NewReader(c.content)); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", what, err)

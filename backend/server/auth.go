@@ -19,13 +19,14 @@ var wailsOrigins = map[string]bool{
 	"http://wails.localhost":  true,
 }
 
-// authorize checks the token: a bearer, or for a WebSocket, whose headers a browser does not let a page set, a parameter.
-func (s *Server) authorize(r *http.Request) error {
+// authorize checks the token: a bearer, or for the route of a WebSocket, whose headers a browser does not let a page
+// set, a parameter. Elsewhere addresses are logged, kept and passed on.
+func (s *Server) authorize(r *http.Request, socket bool) error {
 	token := ""
 	if scheme, rest, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
 		token = strings.TrimSpace(rest)
 	}
-	if token == "" && wantsSocket(r) {
+	if token == "" && socket && wantsSocket(r) {
 		token = r.URL.Query().Get(wire.TokenParameter)
 	}
 	if !sameSecret(token, s.config.Token) {

@@ -123,10 +123,13 @@ func TestStrangersDoNotLockThePersonOut(t *testing.T) {
 	}
 }
 
-// A connection that has not shown the token may not rest for long, neither before nor after a request.
+// A connection that has not shown the token may not rest for long, neither before, in nor after a request.
 func TestAStrangerMayNotRest(t *testing.T) {
 	address := serve(t, closed{}, listen(t))
-	for name, said := range map[string]string{"before": "", "after": "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"} {
+	for name, said := range map[string]string{
+		"before": "", "in a line": "GET /hea", "in the headers": "GET /health HTTP/1.1\r\nHost: localhost\r\nX: y\r\n",
+		"after": "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n",
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			conn, err := net.Dial("tcp", address)
@@ -139,7 +142,7 @@ func TestAStrangerMayNotRest(t *testing.T) {
 				t.Fatal(err)
 			}
 			answer, err := io.ReadAll(conn) // until the server hangs up
-			if err != nil || strings.HasPrefix(string(answer), "HTTP/1.1 200") != (said != "") {
+			if err != nil || strings.HasPrefix(string(answer), "HTTP/1.1 200") != (name == "after") {
 				t.Errorf("%q, %v", answer, err)
 			}
 			if took := time.Since(begun); took < guestIdle-100*time.Millisecond || took > strangerWithin-time.Second {

@@ -7,6 +7,7 @@ type route struct {
 	pattern string // as http.ServeMux takes it
 	handle  func(w http.ResponseWriter, r *http.Request) error
 	open    bool // needs no token
+	socket  bool // a WebSocket, whose address may hold the token
 }
 
 // routes are all calls. What is under /api, /health and /open stands in api/openapi.yaml; a test compares them.
@@ -20,7 +21,7 @@ func (s *Server) routes() []route {
 		{pattern: "POST /v1/machine/{name}/exec", handle: s.wireExec},
 		{pattern: "GET /v1/machine/{name}/exec/{seq}/result", handle: s.wireResult},
 		{pattern: "GET /v1/machine/{name}/exec/{seq}/stream-result", handle: s.wireStreamResult},
-		{pattern: "GET /v1/machine/{name}/repl", handle: s.wireRepl},
+		{pattern: "GET /v1/machine/{name}/repl", handle: s.wireRepl, socket: true},
 		{pattern: "POST /internal/signup", handle: s.wireSignup, open: true},
 
 		// The daemon's own API.

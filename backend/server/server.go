@@ -163,7 +163,7 @@ func (s *Server) handler(route route) http.Handler {
 		if route.open {
 			r.Body = http.MaxBytesReader(w, r.Body, strangerBody)
 		} else {
-			if err := s.authorize(r); err != nil {
+			if err := s.authorize(r, route.socket); err != nil {
 				s.fail(w, r, err)
 				return
 			}

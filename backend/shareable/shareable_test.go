@@ -77,7 +77,8 @@ func TestFoldersThatMayNotBeShared(t *testing.T) {
 func TestSystemFolders(t *testing.T) {
 	rules, _ := person(t)
 	folders := map[string][]string{
-		"linux":  {"/", "/etc", "/usr/share", "/proc/self", "/dev/shm", "/sys", "/run", "/var/lib", "/tmp"},
+		"linux": {"/", "/etc", "/usr/share", "/proc/self", "/dev/shm", "/sys", "/run", "/var/lib", "/tmp",
+			"/proc/self/root", "/proc/self/root/etc", "/proc/1/cwd", "/proc/1/root", "/proc/self/fd", "/proc/self/task", "/dev/fd", "/dev/pts", "//etc//", "/usr/../etc", "/etc/.", "/var/run", "/boot", "/root/.."},
 		"darwin": {"/", "/etc", "/usr/share", "/dev", "/Library", "/Users", "/Volumes"},
 	}[runtime.GOOS]
 	if runtime.GOOS == "windows" {

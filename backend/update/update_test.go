@@ -587,9 +587,17 @@ func TestWhereThereIsNoFeed(t *testing.T) {
 			t.Errorf("%+v: %v", config, err)
 		}
 	}
-	r.config.Feed = "http://example.com/"
-	if _, err := New(r.config); err == nil || !strings.Contains(err.Error(), "https") {
-		t.Errorf("a feed that everybody on the way can read: %v", err)
+	for _, feed := range []string{"http://example.com/", "http://localhost.example.com", "http://127.0.0.1@example.com", "file:///tmp", "ftp://localhost", "https://", "//example.com", "x"} {
+		r.config.Feed = feed
+		if _, err := New(r.config); err == nil || !strings.Contains(err.Error(), "https") {
+			t.Errorf("%s: %v", feed, err)
+		}
+	}
+	detour := httptest.NewServer(http.RedirectHandler("http://releases.example/", http.StatusFound))
+	defer detour.Close()
+	r.config.Feed = detour.URL
+	if _, err := r.updater().Look(t.Context()); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "it leads to") {
+		t.Errorf("a detour that everybody on the way can read: %v", err)
 	}
 	r.config.Feed = r.url + "/nothing"
 	if _, err := r.updater().Look(t.Context()); !errors.Is(err, ErrUnreachable) {

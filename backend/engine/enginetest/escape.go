@@ -183,6 +183,58 @@ var escapeTests = []test{
 			wrote
 		`, "[]")
 	}},
+	{"SystemCalls", func(t *testing.T, s Subject) {
+		// Whoever is root in a machine gets no device, name space, kernel or other process by it.
+		m := s.fresh(t)
+		m.expect(`
+			import ctypes, fcntl, os, platform, socket, time
+			libc = ctypes.CDLL(None, use_errno=True)
+			number = {"x86_64": 0, "aarch64": 1}[platform.machine()]
+			buffer = ctypes.create_string_buffer(8)
+			try: first = int(open("/proc/1/maps").read().split("-")[0] or "400000", 16)
+			except OSError: first = 0x400000
+			here, there = ((ctypes.c_void_p * 2)(at, 8) for at in (ctypes.addressof(buffer), first))
+			calls = {  # by their numbers on both processors, and what they are asked for
+				"ptrace": ((101, 117), (16, 1, 0, 0)), "process_vm_readv": ((310, 270), (1, here, 1, there, 1, 0)), "process_vm_writev": ((311, 271), (1, here, 1, there, 1, 0)),
+				"pidfd_getfd": ((438, 438), (libc.syscall(434, 1, 0), 5, 0)), "kcmp": ((312, 272), (1, 2, 0, 0, 0)), "settimeofday": ((164, 170), (ctypes.c_long(0), 0)),
+				"mount": ((165, 40), (b"none", b"/tmp", b"proc", 0, None)), "move_mount": ((429, 429), (-100, b"/", -100, b"/tmp", 0)), "open_tree": ((428, 428), (-100, b"/", 1)),
+				"fsopen": ((430, 430), (b"tmpfs", 0)), "pivot_root": ((155, 41), (b"/tmp", b"/tmp")), "name_to_handle_at": ((303, 264), (-100, b"/", 0, 0, 0)),
+				"bpf": ((321, 280), (0, 0, 0)), "io_uring_setup": ((425, 425), (8, 0)), "userfaultfd": ((323, 282), (0,)), "perf_event_open": ((298, 241), (0, 0, -1, -1, 0)),
+				"kexec_load": ((246, 104), (0, 0, 0, 0)), "kexec_file_load": ((320, 294), (-1, -1, 0, 0, 0)), "init_module": ((175, 105), (0, 0, b"")), "finit_module": ((313, 273), (-1, b"", 0)),
+				"reboot": ((169, 142), (0xfee1dead, 672274793, 0x1234567, 0)), "swapon": ((167, 224), (b"/tmp", 0)), "acct": ((163, 89), (b"/tmp/x",)),
+				"add_key": ((248, 217), (b"user", b"x", b"y", 1, -4)), "keyctl": ((250, 219), (0, -4, 1)), "iopl": ((172, -1), (3,)), "ioperm": ((173, -1), (0x80, 1, 1)),
+				"quotactl": ((179, 60), (0, 0, 0, 0)), "fanotify_init": ((300, 262), (0, 0)), "modify_ldt": ((154, -1), (1, 0, 0)), "lookup_dcookie": ((212, 18), (0, 0, 0)),
+			}
+			done = [name for name, (numbers, given) in calls.items() if libc.syscall(numbers[number], *given) >= 0]
+			done
+		`, "[]")
+		m.expect(`
+			done = []
+			def attempt(what, do):
+				try: do()
+				except (OSError, AttributeError): return
+				done.append(what)
+			for family, kind, proto in ((17, 3, 0x300), (17, 2, 0x300), (2, 3, 1), (2, 3, 255), (10, 3, 58), (40, 1, 0), (40, 2, 0), (38, 5, 0), (15, 3, 2), (29, 3, 1), (31, 3, 1)):
+				attempt(f"socket {family} {kind}", lambda: socket.socket(family, kind, proto).close())
+			for clock in (time.CLOCK_REALTIME, time.CLOCK_MONOTONIC): attempt(f"clock {clock}", lambda: time.clock_settime(clock, 0))
+			for pid in (1, 2): attempt(f"memory of {pid}", lambda: open(f"/proc/{pid}/mem", "r+b").close())
+			for kind in ("mnt", "net", "pid", "user", "uts", "ipc"):
+				attempt(f"setns {kind}", lambda: os.setns(os.open(f"/proc/1/ns/{kind}", os.O_RDONLY)))
+			for name, major, minor in (("mem", 1, 1), ("kmem", 1, 2), ("port", 1, 4), ("sda", 8, 0), ("loop", 7, 0), ("fuse", 10, 229), ("kvm", 10, 232), ("tun", 10, 200)):
+				def device():
+					path = f"/tmp/{name}"
+					os.mknod(path, 0o600 | (0x2000 if major != 8 and major != 7 else 0x6000), os.makedev(major, minor))
+					os.close(os.open(path, os.O_RDWR))
+				attempt(f"device {name}", device)
+			for path in ("/dev/mem", "/dev/kmem", "/dev/kvm", "/dev/sda", "/dev/nvidia0", "/dev/vsock", "/dev/kmsg", "/dev/port",
+				"/proc/kcore", "/proc/kmsg", "/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/sys/kernel/uevent_helper", "/sys/fs/cgroup/release_agent", "/proc/acpi"):
+				attempt(path, lambda: os.close(os.open(path, os.O_RDWR)))
+			# These are there, and gVisor's own: nothing can be done with them.
+			attempt("tun", lambda: fcntl.ioctl(os.open("/dev/net/tun", os.O_RDWR), 0x400454ca, b"tun0".ljust(16, b"\0") + b"\x01\x10" + bytes(22)))
+			attempt("sysrq", lambda: os.write(os.open("/proc/sysrq-trigger", os.O_WRONLY), b"b"))
+			done
+		`, "[]")
+	}},
 	{"EnvironmentAndProcesses", func(t *testing.T, s Subject) {
 		word := canary(t)
 		t.Setenv("FOREVERVM_CANARY", word)

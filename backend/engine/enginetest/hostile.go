@@ -160,6 +160,9 @@ var hostileTests = []test{
 	holds("KillEverything", "import os, signal; os.kill(-1, signal.SIGKILL)"),
 	holds("KillProcessOne", "import os, signal, time; os.kill(1, signal.SIGKILL); time.sleep(1)"),
 	holds("StopProcessOne", "import os, signal; os.kill(1, signal.SIGSTOP)"),
+	holds("KillProcessTwo", "import os, signal, time; os.kill(2, signal.SIGKILL); time.sleep(1)"),
+	holds("StopProcessTwo", "import os, signal; os.kill(2, signal.SIGSTOP)"),
+	holds("StopEverything", "import os, signal; os.kill(-1, signal.SIGSTOP)"),
 	holds("CloseEveryDescriptor", "import os; os.closerange(0, 65536)"),
 	survivesUnlessTooLarge("ForkBomb", `
 		import os
@@ -173,6 +176,19 @@ var hostileTests = []test{
 		import threading, time
 		while True:
 			threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
+	`),
+	survives("EveryDescriptor", `
+		import os
+		held = []
+		try:
+			while len(held) < 100_000: held.append(os.open("/dev/null", os.O_RDONLY))
+		except OSError: pass
+		assert 1000 < len(held) < 100_000
+	`),
+	survives("ManyFiles", `
+		import os
+		os.mkdir("many")
+		for n in range(30_000): os.close(os.open(f"many/{n}", os.O_CREAT | os.O_WRONLY))
 	`),
 	survives("CloseStandardDescriptors", "import os; [os.close(n) for n in (0, 1, 2)]"),
 	survives("EndlessOutput", "while True: print('x' * 1000)"),

@@ -95,6 +95,12 @@ func TestTakeState(t *testing.T) {
 
 	for what, change := range map[string]func(st *machine.SavedState){
 		"a file of another name": func(st *machine.SavedState) { st.Files[0].Name = "../../../escape" },
+		"an absolute name":       func(st *machine.SavedState) { st.Files[0].Name = "/tmp/escape" },
+		"a name of Windows":      func(st *machine.SavedState) { st.Files[0].Name = `..\..\escape` },
+		"a folder":               func(st *machine.SavedState) { st.Files[0].Name = "a/checkpoint.img" },
+		"no name":                func(st *machine.SavedState) { st.Files[0].Name = "" },
+		"a name with a NUL":      func(st *machine.SavedState) { st.Files[0].Name = "checkpoint.img\x00x" },
+		"endless zeros":          func(st *machine.SavedState) { st.Files[1].Size = 1 },
 		"a manifest":             func(st *machine.SavedState) { st.Files[0].Name = "manifest.json" },
 		"a file twice":           func(st *machine.SavedState) { st.Files[0].Name = "pages.img" },
 		"a file less":            func(st *machine.SavedState) { st.Files = st.Files[1:] },
@@ -104,7 +110,16 @@ func TestTakeState(t *testing.T) {
 		bad := state
 		bad.Files = append([]machine.StateFile(nil), state.Files...)
 		change(&bad)
-		if _, err := s.Import(t.Context(), "bad", bad, next); !errors.Is(err, machine.ErrCheckpointUnusable) {
+		from := next
+		if what == "endless zeros" { // as 100 KB of a file may be
+			from = func(f machine.StateFile) (io.Reader, error) {
+				if f.Size == 1 {
+					return zeros{}, nil
+				}
+				return next(f)
+			}
+		}
+		if _, err := s.Import(t.Context(), "bad", bad, from); !errors.Is(err, machine.ErrCheckpointUnusable) {
 			t.Errorf("%s: %v", what, err)
 		}
 		if left, _ := os.ReadDir(string(Checkpoints(s.Machine("bad")))); len(left) > 0 {
@@ -114,4 +129,11 @@ func TestTakeState(t *testing.T) {
 	if _, err := s.Import(t.Context(), "../m", state, next); !errors.Is(err, machine.ErrInvalid) {
 		t.Error(err)
 	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
 }

@@ -137,7 +137,7 @@ def test_printing_while_a_trace_function_prints(machine: Runner) -> None:
     code = """
 import sys
 def trace(frame, event, argument):
-    if event == 'line': print('<', frame.f_lineno, '>', sep='', end='')
+    if event == 'line': print('x', end='')
     return trace
 def work():
     for i in range(3000): print('[', i, ']', sep='', end='')
@@ -145,8 +145,10 @@ sys.settrace(trace)
 work()
 sys.settrace(None)
 """
-    out = re.sub(r"<\d+>", "", machine.run(code).out)
-    assert out == "".join(f"[{i}]" for i in range(3000))
+    out = machine.run(code).out
+    assert "x" in out
+    # Where a trace function's own text comes is not said.
+    assert out.replace("x", "") == "".join(f"[{i}]" for i in range(3000))
 
 
 def test_a_burst_before_the_descriptor_is_another(machine: Runner) -> None:

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { crumbs, join, parseTable, previewOf, readsAsText } from './files';
+import { crumbs, join, parseTable, previewOf, readsAsText, shownName } from './files';
 
 test('a table with quotes, separators and newlines in its cells', () => {
   expect(parseTable('a;b\r\n"x;y";"say ""hi""\nthere"\n1;2', 10, 10)).toEqual([
@@ -26,6 +26,12 @@ test('how files are looked at', () => {
   expect(readsAsText(new Uint8Array([0xc3]))).toBe(true); // cut in the middle of a character
   expect(readsAsText(new Uint8Array([0xc3, 0x28]))).toBe(false);
   expect(readsAsText(new Uint8Array([65, 0]))).toBe(false);
+});
+
+test('names that would look like others', () => {
+  expect(shownName('a\u202egnp.exe')).toBe('a‹U+202E›gnp.exe');
+  expect(shownName('\u2066a\u200b\u001b[2J')).toBe('‹U+2066›a‹U+200B›‹U+001B›[2J');
+  expect(shownName('Ünï 日本 مرحبا.txt')).toBe('Ünï 日本 مرحبا.txt');
 });
 
 test('paths', () => {

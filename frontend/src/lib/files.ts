@@ -1,5 +1,7 @@
 /** What the page makes of a machine's files. Names and contents are the machine's, and may be anything. */
 
+import { codeOf, INVISIBLE } from '$lib/invisible';
+
 export type Preview = 'text' | 'table' | 'image' | 'none';
 
 const IMAGES: Record<string, string> = {
@@ -18,6 +20,11 @@ const BINARY = new Set(
 function ending(name: string): string {
   const dot = name.lastIndexOf('.');
   return dot > 0 ? name.slice(dot + 1).toLowerCase() : '';
+}
+
+/** A name as people see it: "a\u202egnp.exe" would look like "aexe.png". */
+export function shownName(name: string): string {
+  return name.replace(INVISIBLE, (character) => `‹${codeOf(character)}›`);
 }
 
 /** How a file can be looked at, by its name. */

@@ -1,5 +1,6 @@
 import { pythonLanguage } from '@codemirror/lang-python';
 import { highlightCode, tagHighlighter, tags } from '@lezer/highlight';
+import { codeOf, INVISIBLE } from '$lib/invisible';
 
 /** A piece of code and what it is; `kind` is a class name, or '' for plain text. */
 export interface Piece {
@@ -23,14 +24,6 @@ export const highlighter = tagHighlighter([
 /** Parsing more than this would make the page wait; longer code is shown plain. */
 const MAX_PARSED = 200_000;
 
-/**
- * Characters that are not seen but change how code reads (directions, zero widths, controls): people must not take it
- * for other code than what runs.
- */
-const INVISIBLE =
-  // eslint-disable-next-line no-control-regex -- they are what it looks for
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
-
 export function highlight(code: string): Piece[] {
   const pieces: Piece[] = [];
   if (code.length > MAX_PARSED) {
@@ -51,8 +44,7 @@ function pushVisible(pieces: Piece[], text: string, kind: string): void {
   let at = 0;
   for (const match of text.matchAll(INVISIBLE)) {
     if (match.index > at) pieces.push({ text: text.slice(at, match.index), kind });
-    const code = match[0].charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
-    pieces.push({ text: `U+${code}`, kind: 'invisible' });
+    pieces.push({ text: codeOf(match[0]), kind: 'invisible' });
     at = match.index + match[0].length;
   }
   if (at < text.length) pieces.push({ text: text.slice(at), kind });
