@@ -1,6 +1,5 @@
 """Output: from whom it comes, in what order, how soon, and how much of it is held."""
 
-import re
 import time
 
 import pytest
