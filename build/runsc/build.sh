@@ -105,6 +105,11 @@ change pkg/sentry/fsimpl/gofer/directfs_inode.go '	i.controlFD = controlFD' '	if
 change pkg/sentry/fsimpl/gofer/directfs_inode.go 'panic(fmt.Sprintf("directfsInode file type changed' 'return; panic(fmt.Sprintf("directfsInode file type changed'
 # What could not be changed of a file was said to have been.
 change pkg/sentry/fsimpl/gofer/gofer.go '// used anyway. (InteropModeShared inhibits' 'if failureErr != nil { return failureErr } // used anyway. (InteropModeShared inhibits'
+# Each file was taken for a mount point.
+overlay=pkg/sentry/fsimpl/overlay
+change $overlay/overlay.go 'stat.DevMinor = d.devMinor.Load()' 'stat.DevMinor = d.fs.dirDevMinor; if !d.isDir() { stat.Ino = shownIno(stat.Ino, d.isCopiedUp()) }'
+change $overlay/directory.go 'dirent.NextOff = int64(len(dirents) + 1)' 'if dirent.Type != linux.DT_DIR { dirent.Ino = shownIno(dirent.Ino, isUpper) }; dirent.NextOff = int64(len(dirents) + 1)'
+cp onedevice/onedevice.go "$cache/gvisor/$overlay/onedevice.go"
 # Looking at a pipe opened it, which whoever writes to it on the computer takes for a reader.
 change pkg/sentry/fsimpl/gofer/directfs_inode.go 'range flags {' 'range unlooked(open, flags) {'
 cp lost/lost.go "$cache/gvisor/pkg/sentry/fsimpl/gofer/lost.go"
