@@ -75,7 +75,7 @@ lint: $(LINTS) ## Formatting, linters and types, without tests.
 GO_MODULES := . build/release build/runsc build/tools
 GOLANGCI = $(WITHOUT_C) $(CURDIR)/$(TOOLS)/golangci-lint
 # build/runsc/build.sh puts these into gVisor's own packages: they compile only there.
-IN_GVISOR := /(holes|lost|pages|passed|stubs|unread)(/|$$)
+IN_GVISOR := /(holes|lost|onedevice|pages|passed|stubs|unread|used)(/|$$)
 PYTHON := $(TOOLS)/python/bin
 PYTHON_TOOLS := $(TOOLS)/python/requirements.txt
 MARKDOWNLINT := build/tools/node_modules/.package-lock.json

@@ -49,7 +49,7 @@ type Machine struct {
 	Tags     map[string]string
 	Engine   string // "native", "docker", "hosted"
 	Image    string // "base", "ml"
-	MemoryMB int    // limit of what Python may allocate beyond the template, MiB
+	MemoryMB int    // limit of what its programs may use beyond the template, MiB
 
 	State State
 	// Notice is a sentence for the person: why the state was rolled back, why it could not wake. Empty when all is well.
@@ -100,7 +100,7 @@ type Parent struct {
 // Stats are a running machine's live figures.
 type Stats struct {
 	MemoryBytes int64   // resident memory of the sandbox
-	UsedBytes   int64   // of the machine's own limit: address space beyond the baseline
+	UsedBytes   int64   // of the machine's own limit: what its programs use beyond the template
 	CPUSeconds  float64 // since it came into memory
 }
 

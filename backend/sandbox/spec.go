@@ -40,10 +40,11 @@ const (
 	hostname = "machine"
 	// diskSize bounds what a machine can write. The file is sparse; a full disk of the computer is ENOSPC inside, too.
 	diskSize = "5g"
-	// shmSize bounds /dev/shm, which is memory beyond the limit of a single process.
+	// shmSize bounds /dev/shm, which is memory.
 	shmSize = "256m"
-	// start is the first program. It bounds the processes and threads inside, so that a fork bomb gets EAGAIN and the machine lives. Code that
-	// means harm can lift the limit (it is root); the limits outside then end the sandbox.
+	// start is the first program. It bounds the processes and threads inside, so that a fork bomb gets EAGAIN and the machine lives; the runner, which needs
+	// no equal at a restore, raises that (runner/forevervm_runner/__main__.py). Code that means harm can lift the limit (it is root); the limits outside then
+	// end the sandbox.
 	start = "echo 300 > /sys/fs/cgroup/pids/pids.max; exec /usr/bin/python3 -m forevervm_runner"
 )
 

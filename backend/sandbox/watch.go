@@ -19,7 +19,7 @@ const (
 	watchRunning = 200 * time.Millisecond
 	watchIdle    = time.Second
 	// allowance is how much memory a sandbox may take beyond the machine's own limit and the template: gVisor's own
-	// needs, /dev/shm, and what several processes take together, each within the limit.
+	// needs, and what is used later than it was asked for, or never asked for, such as what is written to /dev/shm.
 	allowance = 512 << 20
 	// floor is how much memory the computer must have available, in bytes.
 	floor = 192 << 20

@@ -40,7 +40,7 @@ change $saving 'ulseg := amfl.unloaded.LowerBoundSegment(amfl.minUnstarted)' 'ul
 change $saving 'ev := apfl.lfStatus.Wait()' 'ev := apfl.waitForWork()'
 change $saving 'apfl.priority.PushBack(aplFileRange{amfl, ulFR})' 'apfl.priority.PushBack(aplFileRange{amfl, ulFR}); apfl.lfStatus.Notify(aplLFPending)'
 change $saving 'asyncMemoryFileLoad) awaitLoad(' 'asyncMemoryFileLoad) await('
-change $saving 'amfl.unloaded.RemoveRangeWith(fr, func(ulseg aplUnloadedIterator) {' 'amfl.unloaded.RemoveRangeWith(fr, func(ulseg aplUnloadedIterator) { amfl.skipped(ulseg.Range().Length())'
+change $saving 'amfl.unloaded.RemoveRangeWith(fr, func(ulseg aplUnloadedIterator) {' 'amfl.unloaded.RemoveRangeWith(fr, func(ulseg aplUnloadedIterator) { amfl.gone(ulseg.Range().Length())'
 change pkg/sentry/pgalloc/pgalloc.go 'asyncPageLoad atomic.Pointer' 'needed needed; asyncPageLoad atomic.Pointer'
 change $saving 'log.Infof("MemoryFile(%p): saved metadata in' 'if err := f.needed.save(w); err != nil { return err }; log.Infof("MemoryFile(%p): saved metadata in'
 change $saving 'mfTimeline.Reached("metadata loaded")' 'if err := f.needed.load(r); err != nil { return err }; mfTimeline.Reached("metadata loaded")'
@@ -72,6 +72,22 @@ cp stubs/stubs.go "$cache/gvisor/pkg/sentry/platform/systrap/stubs.go"
 # What a checkpoint is written over, where somebody has left an older one for it, may be longer.
 change runsc/sandbox/sandbox.go 'pagesWriteFlags := os.O_CREATE | os.O_EXCL | os.O_RDWR' 'pagesWriteFlags := os.O_CREATE | os.O_RDWR'
 change pkg/sentry/state/stateio/fdwriter.go 'FDWriter) Finalize() error {' 'FDWriter) Finalize() error { return unix.Ftruncate(int(w.fd.Load()), w.off)'
+# A machine's limit was one of address space, most of which programs never use.
+change pkg/sentry/mm/vma.go 'newUsageAS > limitAS {' 'newUsageAS > limitAS || !mm.mayMapLocked(ctx, opts, ar) {'
+change pkg/sentry/mm/vma.go 'return v.realPerms.Write && v.private && !v.growsDown' 'return v.countsWhole()'
+syscalls=pkg/sentry/mm/syscalls.go
+change $syscalls 'newUsageAS > limitAS {' 'newUsageAS > limitAS || !mm.mayGrowLocked(ctx, vseg.ValuePtr(), oldSize, newSize) {'
+change $syscalls 'MProtect(addr' 'MProtect(ctx context.Context, addr'
+change $syscalls 'var didUnmapAS bool' 'if !mm.mayWriteLocked(ctx, ar, realPerms) { return linuxerr.ENOMEM }; var didUnmapAS bool'
+change pkg/sentry/loader/vdso.go 'm.MProtect(' 'm.MProtect(ctx, '
+change pkg/sentry/syscalls/linux/sys_mmap.go 'MProtect(' 'MProtect(t, '
+change pkg/sentry/syscalls/linux/sys_mmap.go 'linux.MAP_STACK&flags != 0' '(linux.MAP_STACK|linux.MAP_NORESERVE)\&flags != 0'
+change pkg/sentry/syscalls/linux/sys_mmap.go '// Back shared anonymous mappings' 'if !t.MemoryManager().MayShare(t, opts) { return 0, nil, linuxerr.ENOMEM } // Back shared anonymous mappings'
+change $saving 'amfl.unloaded.InsertRange(maFR,' 'amfl.found(maFR.Length()); amfl.unloaded.InsertRange(maFR,'
+change $saving 'ulseg = amfl.unloaded.Remove(ulseg).NextSegment() {' 'ulseg = amfl.unloaded.Remove(ulseg).NextSegment() { amfl.gone(ulseg.Range().Length())'
+change $saving 'minUnloaded atomicbitops.Uint64' 'unread atomicbitops.Uint64; minUnloaded atomicbitops.Uint64'
+cp used/mm/used.go "$cache/gvisor/pkg/sentry/mm/used.go"
+cp used/pgalloc/used.go "$cache/gvisor/pkg/sentry/pgalloc/used.go"
 # Memory that programs have asked for and never used was made, to be compared with zeros, and given back.
 change pkg/sentry/pgalloc/save_restore.go 'zeroPage := make' 'unused, zeroPage := holes{f: f}, make'
 change pkg/sentry/pgalloc/save_restore.go 'isZeroed := bytes.Equal(pg, zeroPage)' 'hole := !wasCommitted \&\& unused.at(off); isZeroed := hole || bytes.Equal(pg, zeroPage)'
@@ -89,6 +105,11 @@ change pkg/sentry/fsimpl/gofer/directfs_inode.go '	i.controlFD = controlFD' '	if
 change pkg/sentry/fsimpl/gofer/directfs_inode.go 'panic(fmt.Sprintf("directfsInode file type changed' 'return; panic(fmt.Sprintf("directfsInode file type changed'
 # What could not be changed of a file was said to have been.
 change pkg/sentry/fsimpl/gofer/gofer.go '// used anyway. (InteropModeShared inhibits' 'if failureErr != nil { return failureErr } // used anyway. (InteropModeShared inhibits'
+# Each file was taken for a mount point.
+overlay=pkg/sentry/fsimpl/overlay
+change $overlay/overlay.go 'stat.DevMinor = d.devMinor.Load()' 'stat.DevMinor = d.fs.dirDevMinor; if !d.isDir() { stat.Ino = shownIno(stat.Ino, d.isCopiedUp()) }'
+change $overlay/directory.go 'dirent.NextOff = int64(len(dirents) + 1)' 'if dirent.Type != linux.DT_DIR { dirent.Ino = shownIno(dirent.Ino, isUpper) }; dirent.NextOff = int64(len(dirents) + 1)'
+cp onedevice/onedevice.go "$cache/gvisor/$overlay/onedevice.go"
 # Looking at a pipe opened it, which whoever writes to it on the computer takes for a reader.
 change pkg/sentry/fsimpl/gofer/directfs_inode.go 'range flags {' 'range unlooked(open, flags) {'
 cp lost/lost.go "$cache/gvisor/pkg/sentry/fsimpl/gofer/lost.go"

@@ -396,7 +396,7 @@ func (b *Sandbox) Cause() machine.Cause {
 	return cause
 }
 
-// SetMemoryLimit changes what Python may allocate, and the container's limit so that it is never the lower one.
+// SetMemoryLimit changes what programs inside may use, and the container's limit so that it is never the lower one.
 func (b *Sandbox) SetMemoryLimit(ctx context.Context, memoryMB int) error {
 	limit := int64(memoryMB) << 20
 	b.carrying.Lock()

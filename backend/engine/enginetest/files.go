@@ -68,6 +68,26 @@ var fileTests = []test{
 			}
 		}
 	}},
+	{"OneDevice", func(t *testing.T, s Subject) {
+		m := s.fresh(t)
+		const look = `
+			import os, pathlib
+			pathlib.Path("/root/new").touch()
+			pathlib.Path("/etc/hosts").touch()
+			if not os.path.exists("/root/link"): os.link("/root/new", "/root/link")
+			files = [os.path.join(at, name) for top in ("/etc", "/root", "/usr/lib/python3.13") for at, _, names in os.walk(top) for name in names]
+			same = {(s.st_dev, s.st_ino) for s in map(os.lstat, files)}
+			(
+				[pathlib.Path(p).is_mount() for p in ("/etc/passwd", "/etc/hosts", "/root/new", "/etc", "/proc", "/dev/shm")],
+				len(files) - len(same), os.path.samefile("/root/new", "/root/link"),
+				[e.path for top in ("/etc", "/root") for e in os.scandir(top) if not e.is_dir() and e.inode() != os.lstat(e.path).st_ino],
+			)
+		`
+		const want = "([False, False, False, False, True, True], 1, True, [])"
+		m.expect(look, want)
+		info := m.stop()
+		s.start(t, machine.StartSpec{ID: m.id, Checkpoint: info.ID, Acked: m.acks()}).expect(look, want)
+	}},
 	{"WholeOrNotAtAll", func(t *testing.T, s Subject) {
 		m := s.fresh(t)
 		m.put("half/x", []byte("before"))

@@ -4,27 +4,26 @@ import mmap
 import resource
 
 RESERVE_BYTES = 16 << 20
-_PAGE = resource.getpagesize()
 _setrlimit, _getrlimit = resource.setrlimit, resource.getrlimit
-_AS, _INFINITY = resource.RLIMIT_AS, resource.RLIM_INFINITY
-_mmap = mmap.mmap
+_DATA, _INFINITY = resource.RLIMIT_DATA, resource.RLIM_INFINITY
+_mmap, _OWN = mmap.mmap, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 
 
-def address_space() -> int:
-    """Bytes of address space this process has mapped."""
-    with open("/proc/self/statm", "rb") as statm:
-        return int(statm.read().split()[0]) * _PAGE
+def own_memory() -> int:
+    """Bytes of memory that this process may write to and shares with no other."""
+    with open("/proc/self/status", "rb") as status:
+        return next(int(line.split()[1]) << 10 for line in status if line.startswith(b"VmData:"))
 
 
-def limit_address_space(limit: int | None) -> None:
-    """Bounds this process's address space, libraries included; `None` takes the bound away."""
-    _, hard = _getrlimit(_AS)
+def limit_memory(limit: int | None) -> None:
+    """Bounds this process's own memory, and what all processes use; `None` takes the bound away."""
+    _, hard = _getrlimit(_DATA)
     soft = _INFINITY if limit is None else limit
-    _setrlimit(_AS, (soft if hard == _INFINITY else min(soft, hard), hard))
+    _setrlimit(_DATA, (soft if hard == _INFINITY else min(soft, hard), hard))
 
 
 class Reserve:
-    """Address space kept back while an instruction runs, so that its end can be told when it has used up the rest."""
+    """Memory kept back while an instruction runs, so that its end can be told when it has used up the rest."""
 
     def __init__(self) -> None:
         self._block: mmap.mmap | None = None
@@ -32,7 +31,7 @@ class Reserve:
     def take(self) -> None:
         if self._block is None:
             try:
-                self._block = _mmap(-1, RESERVE_BYTES)
+                self._block = _mmap(-1, RESERVE_BYTES, flags=_OWN)
             except (OSError, MemoryError):
                 self._block = None  # the limit is reached already; the next instruction tries again
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from . import aside, assist, reseed, tables, variables
 from .frames import Header
 from .interrupts import Interrupts
-from .memory import limit_address_space
+from .memory import limit_memory
 from .pipe import Pipe
 from .processes import LOST_STATUS
 from .shell import Shell
@@ -31,7 +31,7 @@ class Side:
     def __init__(self, pipe: Pipe, shell: Shell, interrupts: Interrupts) -> None:
         self._pipe, self._shell, self._interrupts = pipe, shell, interrupts
         self._initial = frozenset(shell.user_ns)
-        # Address space of the process before any user code ran; set by the worker.
+        # Memory of the process before any user code ran; set by the worker.
         self.baseline_bytes = 0
         # The formats of figures where an instruction does not say.
         self.formats = ["png"]
@@ -110,7 +110,7 @@ class Side:
 
     def _limit(self, header: Header, _: str) -> Header:
         limit = header.get("limit_bytes")
-        limit_address_space(None if limit is None else self.baseline_bytes + int(limit))
+        limit_memory(None if limit is None else self.baseline_bytes + int(limit))
         return {"result": None}
 
     def _configure(self, header: Header, _: str) -> Header:

@@ -19,7 +19,7 @@ from .bounded import bounded_repr, plain_str
 from .errors import Failure
 from .frames import Header
 from .interrupts import Interrupts
-from .memory import Reserve, address_space
+from .memory import Reserve, own_memory
 from .pipe import Pipe
 from .processes import LOST_STATUS
 from .shell import NOTHING, Publisher, Shell
@@ -115,7 +115,7 @@ class Worker:
         self._side.start()
         self._guard.remember_modules()
         warm.settle()
-        self._side.baseline_bytes = address_space()
+        self._side.baseline_bytes = own_memory()
         version = ".".join(map(str, sys.version_info[:3]))
         self._work.send({"type": "warm", "python": version, "baseline_bytes": self._side.baseline_bytes})
         while True:

@@ -366,3 +366,15 @@ import installed_later
 met
 """
     assert machine.run(code).value == "['installed_later', 1]"
+
+
+def test_python_starts_with_little_of_ours(machine: Runner) -> None:
+    """Every Python in the machine waits for what reaches the outside to be loaded."""
+    code = """
+import os, subprocess, sys
+def loaded(path):
+    env = {**os.environ, "PYTHONPATH": path}
+    return {*subprocess.check_output([sys.executable, "-c", "import sys; print(*sys.modules)"], env=env, text=True).split()}
+sorted(loaded("/opt/forevervm/forevervm_runner/site:/opt/forevervm") - loaded(""))
+"""
+    assert machine.run(code).value == "['forevervm_runner', 'forevervm_runner.afterimport']"

@@ -160,7 +160,7 @@ def test_resume_sets_environment_formats_and_limit(start) -> None:  # type: igno
     assert runner.run("import os; os.environ['GREETING'] + os.popen('echo $N').read()").value == "'hello1\\n'"
     shown = runner.run("import matplotlib.pyplot as plt; plt.plot([1]);").of("display")[0]
     assert "image/svg+xml" in shown.mimes and "image/png" in shown.mimes
-    limit = runner.run("import resource; resource.getrlimit(resource.RLIMIT_AS)[0]").value
+    limit = runner.run("import resource; resource.getrlimit(resource.RLIMIT_DATA)[0]").value
     assert limit == str(ready["baseline_bytes"] + (512 << 20))
 
 

@@ -217,7 +217,7 @@ func (s *Sandbox) Discard(ctx context.Context, checkpoint string) error {
 	return err
 }
 
-// SetMemoryLimit changes what Python may allocate beyond the template.
+// SetMemoryLimit changes what programs inside may use beyond the template.
 func (s *Sandbox) SetMemoryLimit(ctx context.Context, memoryMB int) error {
 	limit := int64(memoryMB) << 20
 	_, err := s.request(ctx, protocol.Request{Type: protocol.TypeLimit, LimitBytes: &limit}, nil)

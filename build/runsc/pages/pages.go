@@ -105,11 +105,9 @@ func (w *pagesWriter) At(off, length uint64) []byte {
 	return part
 }
 
-// Skip says that so many bytes will not be read.
-func (w *pagesWriter) Skip(n uint64) { w.advance(n) }
-
-// advance makes the descriptor's offset how much of the file is in memory or will never be. The supervisor reads there how much is not (backend/sandbox/stats.go).
-func (w *pagesWriter) advance(n uint64) {
+// LeaveOut says that so many bytes more are in memory, or will never be. The descriptor's offset is how many those are; the supervisor reads there how many are
+// not (backend/sandbox/stats.go).
+func (w *pagesWriter) LeaveOut(n uint64) {
 	_, _ = unix.Seek(int(w.fd), w.done.Add(int64(n)), unix.SEEK_SET)
 }
 
@@ -150,7 +148,6 @@ func (w *pagesWriter) Wait(done []Completion, _ int) ([]Completion, error) {
 			break
 		}
 	}
-	w.advance(c.N)
 	return append(done, c), nil
 }
 

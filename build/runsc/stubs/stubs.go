@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxStubs is how many stub processes there are at most, one for each program inside that runs. The limit of processes inside, 300, is not kept to where many
-// are started at once, and a stub takes two of the 4,096 processes and threads that a sandbox has of the computer: without those that are left, gVisor's own
-// threads and the supervisor's could not be made, and both would end.
+// maxStubs is how many stub processes there are at most, one for each process inside that runs. The limit inside, 1,000, is for threads, too, which take few of
+// the computer's, and is not kept to where many are started at once. A stub takes two of the 4,096 processes and threads that a sandbox has of the computer:
+// without those that are left, gVisor's own threads and the supervisor's could not be made, and both would end.
 const maxStubs = 600
 
 var stubs atomic.Int32

@@ -1,16 +1,21 @@
-"""Python reads this when it starts (PYTHONPATH leads here): its sockets reach the outside."""
+"""Python reads this when it starts (PYTHONPATH leads here): its sockets reach the outside.
 
-import contextlib
+Every Python that is started waits for it, so it imports as little as it can: no contextlib.
+"""
 
 
 def _reach(_: object) -> None:
-    with contextlib.suppress(Exception):
+    try:
         from forevervm_runner import reach
 
         reach.install()
+    except Exception:
+        pass
 
 
-with contextlib.suppress(Exception):
+try:
     from forevervm_runner import afterimport
 
     afterimport.do("socket", _reach)
+except Exception:
+    pass

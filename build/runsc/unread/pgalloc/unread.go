@@ -194,10 +194,26 @@ func (apfl *AsyncPagesFileLoad) closeReader() error {
 	return apfl.ar.Close()
 }
 
-// skipped tells the reader that so many bytes were released before they were read.
-func (amfl *asyncMemoryFileLoad) skipped(n uint64) {
-	if r, ok := amfl.pf.ar.(interface{ Skip(n uint64) }); ok {
-		r.Skip(n)
+// found counts so many bytes that have yet to be read. What is a file's, and not memory, the reader leaves out.
+func (amfl *asyncMemoryFileLoad) found(n uint64) {
+	amfl.unread.Add(n)
+	if amfl.f.IsDiskBacked() {
+		amfl.leaveOut(n)
+	}
+}
+
+// gone counts so many bytes that have been read, or released before that.
+func (amfl *asyncMemoryFileLoad) gone(n uint64) {
+	amfl.unread.Add(-n)
+	if !amfl.f.IsDiskBacked() {
+		amfl.leaveOut(n)
+	}
+}
+
+// leaveOut tells the reader that so many bytes are no memory that is yet to be read.
+func (amfl *asyncMemoryFileLoad) leaveOut(n uint64) {
+	if r, ok := amfl.pf.ar.(interface{ LeaveOut(n uint64) }); ok {
+		r.LeaveOut(n)
 	}
 }
 

@@ -1,0 +1,36 @@
+// Package pgalloc is part of gVisor's; build/runsc/build.sh adds this file to it.
+package pgalloc
+
+import (
+	"math"
+	"time"
+)
+
+// HasRoom says whether programs may use so many bytes more, within a limit for all of them. What they have given back counts until it is released: that is
+// waited for.
+func (f *MemoryFile) HasRoom(more, limit uint64) bool {
+	for {
+		f.mu.Lock()
+		releasing := f.haveWaste
+		f.mu.Unlock()
+		if f.used() <= limit-min(more, limit) {
+			return true
+		}
+		if !releasing {
+			return false
+		}
+		time.Sleep(50 * time.Microsecond)
+	}
+}
+
+// used returns how many bytes programs use: what is in the file, and what is still in the checkpoint that it is read from.
+func (f *MemoryFile) used() uint64 {
+	n, err := f.TotalUsage()
+	if err != nil {
+		return math.MaxUint64
+	}
+	if amfl := f.asyncPageLoad.Load(); amfl != nil {
+		n += amfl.unread.Load()
+	}
+	return n
+}
