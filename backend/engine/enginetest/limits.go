@@ -79,7 +79,7 @@ var limitTests = []test{
 			t.Errorf("2200 MiB: %+v", r)
 		}
 		id := s.newID(t)
-		copied, err := s.Engine.CopyCheckpoint(m.ctx(), m.id, info.ID, id)
+		copied, err := s.Checkpoints.Copy(m.ctx(), m.id, info.ID, id)
 		if err != nil {
 			t.Fatal(err)
 		}
