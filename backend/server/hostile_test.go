@@ -345,6 +345,7 @@ func TestHostileJSON(t *testing.T) {
 		"deep without an end":      strings.Repeat("[", 5_000_000),
 		"a control character":      "{\"instruction\":{\"code\":\"a\x01\"}}",
 		"a line break":             "{\"instruction\":{\"code\":\"a\n\"}}",
+		"bytes that are no text":   "{\"instruction\":{\"code\":\"a\xff\xc0\xafb\"}}",
 		"half an escape":           `{"instruction":{"code":"\u12"}}`,
 		"two values":               `{"instruction":{"code":"1"}}{"instruction":{"code":"evil"}}`,
 		"something after it":       `{"instruction":{"code":"1"}}]`,
@@ -367,7 +368,6 @@ func TestHostileJSON(t *testing.T) {
 		}
 	}
 	for body, want := range map[string]string{
-		"{\"instruction\":{\"code\":\"a\xff\xc0\xafb\"}}":                          "a\ufffd\ufffd\ufffdb",
 		`{"instruction":{"code":"a\ud800b"}}`:                                      "a\ufffdb",
 		`{"instruction":{"code":"a\udc00\ud800"}}`:                                 "a\ufffd\ufffd",
 		`{"instruction":{"code":"\ud83d\ude00\u0000"}}`:                            "😀\x00",

@@ -5,11 +5,13 @@ import type { Source } from './timeline.svelte';
 export class Variables {
   /** Null until it has told once. */
   list = $state.raw<readonly Variable[] | null>(null);
-  /** Names of those that are new or other than the time before. */
+  /** Names of those that are new or other than before the last step, as far as the machine told then. */
   changed = $state.raw<ReadonlySet<string>>(new Set());
   /** Why the list is not up to date. */
   problem = $state('');
 
+  /** What is compared with: the list after the step before. */
+  private before: readonly Variable[] | null = null;
   private busy = false;
   private again = false;
 
@@ -26,6 +28,8 @@ export class Variables {
       this.again = false;
       try {
         this.take(await this.source.api.listVariables(this.source.name));
+        // An answer that comes after the next step has ended may tell of that one.
+        if (!this.again) this.before = this.list;
         this.problem = '';
       } catch (reason) {
         this.problem = reason instanceof Error ? reason.message : String(reason);
@@ -35,11 +39,9 @@ export class Variables {
   }
 
   private take(list: readonly Variable[]): void {
-    const before = new Map(this.list?.map((variable) => [variable.name, JSON.stringify(variable)]));
-    if (this.list) {
-      const differ = list.filter(
-        (variable) => before.get(variable.name) !== JSON.stringify(variable),
-      );
+    if (this.before) {
+      const before = new Map(this.before.map((one) => [one.name, JSON.stringify(one)]));
+      const differ = list.filter((one) => before.get(one.name) !== JSON.stringify(one));
       this.changed = new Set(differ.map(({ name }) => name));
     }
     this.list = list;
