@@ -9,8 +9,9 @@ import (
 )
 
 // special are the ranges that no machine reaches unless they are named by hand, beside those that
-// net/netip knows. They are IANA's special-purpose registries, but for the ranges that these call
-// globally reachable, and addresses at which clouds tell secrets.
+// net/netip knows. They are IANA's special-purpose registries, and addresses at which clouds tell
+// secrets. Left out are the ranges that the registries call globally reachable, and those for
+// documentation: they lead nowhere, and closed networks put public hosts there.
 var special = []struct {
 	what     string
 	prefixes []netip.Prefix
@@ -20,7 +21,6 @@ var special = []struct {
 	{"the address of no computer", prefixes("0.0.0.0/8")},
 	{"an address that providers share among their customers", prefixes("100.64.0.0/10")},
 	{"an address for network protocols", prefixes("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "5f00::/16")},
-	{"an address for documentation", prefixes("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20")},
 	{"an address for measuring networks, which VPN programs use inside", prefixes("198.18.0.0/15")},
 	{"the broadcast address", prefixes("255.255.255.255/32")},
 	{"a reserved address", prefixes("240.0.0.0/4")},
