@@ -196,42 +196,6 @@ var limitTests = []test{
 		back := s.start(t, machine.StartSpec{ID: m.id, Checkpoint: info.ID, Acked: m.acks()})
 		back.expect("x", "'kept'")
 	}}, // What the kernel keeps for a machine counts as its memory, too.
-	{"MemoryOfTheKernel", func(t *testing.T, s Subject) {
-		for what, code := range map[string]string{
-			"memfd":                 "f = os.memfd_create('x'); take = lambda: os.write(f, block)",
-			"memory that is shared": "held = []\ndef take():\n\tm = mmap.mmap(-1, len(block)); m.write(block); held.append(m); return len(block)",
-			"pipes":                 "held = []\ndef take():\n\tr, w = os.pipe(); held.append((r, w)); fcntl.fcntl(w, 1031, 1 << 20); os.set_blocking(w, False); return os.write(w, block)",
-			"sockets":               "held = []\ndef take():\n\ta, b = socket.socketpair(); held.append((a, b)); a.setsockopt(1, 7, 1 << 22); a.setblocking(False); return a.send(block)",
-		} {
-			t.Run(what, func(t *testing.T) {
-				m := s.start(t, machine.StartSpec{ID: s.newID(t), MemoryMB: 256})
-				m.value("x = 'kept'")
-				info := m.checkpoint()
-				seq := m.execute("import fcntl, mmap, os, socket\nblock, taken = b'x' * (1 << 20), 0\n" + code + "\nwhile taken < 2 << 30: taken += take()")
-				for {
-					over, changed := m.over(seq)
-					if over {
-						if r := m.result(seq); r.OK || r.ErrorName != "MemoryError" && r.ErrorName != "OSError" && r.ErrorName != "BlockingIOError" {
-							t.Errorf("it ends with %+v", r)
-						}
-						m.expect("x", "'kept'")
-						return
-					}
-					select {
-					case <-changed:
-						continue
-					case <-m.box.Ended():
-					}
-					break
-				}
-				if cause := m.awaitEnd(); cause.Kind != machine.EndedMemory || !cause.OwnLimit {
-					t.Errorf("the cause is %+v", cause)
-				}
-				back := s.start(t, machine.StartSpec{ID: m.id, Checkpoint: info.ID, Acked: m.acks()})
-				back.expect("x", "'kept'")
-			})
-		}
-	}},
 	// What no request of a program's own memory is asked for: the machine is saved, or falls back, and others work on.
 	bomb("InMemoryFiles", `
 		import os
