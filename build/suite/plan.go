@@ -154,8 +154,8 @@ func asRoot() []string {
 	return []string{"-exec", "sudo -n --preserve-env env PATH=" + os.Getenv("PATH") + ":/usr/sbin:/sbin"}
 }
 
-// long are the packages whose real tests take minutes, the slowest first.
-var long = []string{"./backend/engine/native", "./backend/mcpserver", "./backend/e2e", "./backend/machine"}
+// longest are the packages whose real tests take minutes, the slowest first.
+var longest = []string{"./backend/engine/native", "./backend/mcpserver", "./backend/e2e", "./backend/machine"}
 
 // slowestFirst has them begin at once: the others then run beside them, and none is left for the end.
 func slowestFirst(packages []string) []string {
@@ -164,10 +164,10 @@ func slowestFirst(packages []string) []string {
 	return packages
 }
 
-// place is where a package is among the long ones; behind them for others.
+// place is where a package is among the longest; behind them for others.
 func place(pkg string) int {
-	if at := slices.Index(long, pkg); at >= 0 {
+	if at := slices.Index(longest, pkg); at >= 0 {
 		return at
 	}
-	return len(long)
+	return len(longest)
 }
