@@ -6,20 +6,22 @@ import (
 	"time"
 )
 
-// HasRoom says whether programs may use so many bytes more, within a limit for all of them. What they have given back counts until it is released: that is
-// waited for.
+// patience is how long memory that was given back is waited for: to release 2 GB takes a fifth of a second.
+const patience = 2 * time.Second
+
+// HasRoom says whether programs may use so many bytes more, within a limit for all of them. What they
+// have given back counts until it is released. That is waited for, as nothing tells of it.
 func (f *MemoryFile) HasRoom(more, limit uint64) bool {
-	for {
+	for begun := time.Now(); ; time.Sleep(50 * time.Microsecond) {
 		f.mu.Lock()
 		releasing := f.haveWaste
 		f.mu.Unlock()
 		if f.used() <= limit-min(more, limit) {
 			return true
 		}
-		if !releasing {
+		if !releasing || time.Since(begun) > patience {
 			return false
 		}
-		time.Sleep(50 * time.Microsecond)
 	}
 }
 
