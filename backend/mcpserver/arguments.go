@@ -3,16 +3,14 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"strings"
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
+
+	"github.com/forevervm/desktop/backend/complaint"
 )
 
 // checked calls a tool only with arguments that are as its schema says. What is wrong is told in words that a model can
@@ -29,7 +27,7 @@ func checked(tool mcp.Tool, next server.ToolHandlerFunc) server.ToolHandlerFunc 
 			arguments = map[string]any{}
 		}
 		if err := valid.Validate(arguments); err != nil {
-			return mcp.NewToolResultErrorf("The arguments of %s are wrong: %s.", tool.Name, complaints(err)), nil
+			return mcp.NewToolResultErrorf("The arguments of %s are wrong: %s.", tool.Name, complaint.Of(err)), nil
 		}
 		return next(ctx, call)
 	}
@@ -49,30 +47,4 @@ func compile(tool mcp.Tool) (*jsonschema.Schema, error) {
 		return nil, err
 	}
 	return compiler.Compile(tool.Name)
-}
-
-// complaints are what is wrong, one phrase each.
-func complaints(err error) string {
-	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
-	if !ok {
-		return err.Error()
-	}
-	english := message.NewPrinter(language.English)
-	var phrases []string
-	var walk func(*jsonschema.ValidationError)
-	walk = func(e *jsonschema.ValidationError) {
-		for _, cause := range e.Causes {
-			walk(cause)
-		}
-		if len(e.Causes) > 0 {
-			return
-		}
-		phrase := e.ErrorKind.LocalizedString(english)
-		if len(e.InstanceLocation) > 0 {
-			phrase = fmt.Sprintf("%s: %s", strings.Join(e.InstanceLocation, "."), phrase)
-		}
-		phrases = append(phrases, phrase)
-	}
-	walk(invalid)
-	return strings.Join(phrases, "; ")
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,14 +13,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"go.yaml.in/yaml/v3"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 
 	_ "embed"
 
 	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/complaint"
 )
 
 // wireSpec describes requests of the ForeverVM wire, as api/openapi.yaml does those of our own API.
@@ -165,7 +162,7 @@ func checkQuery(r *http.Request) error {
 				continue
 			}
 			if err := p.schema().Validate(p.value(text)); err != nil {
-				return invalid("The parameter %s is wrong: %s.", p.name, complaints(err))
+				return invalid("The parameter %s is wrong: %s.", p.name, complaint.Of(err))
 			}
 		}
 	}
@@ -190,7 +187,7 @@ func readJSON(w http.ResponseWriter, r *http.Request, v any) error {
 	return readAs(descriptions()[r.Pattern].body, w, r, v)
 }
 
-// readAs reads a body that is as a schema says; nil where whoever takes it checks it better.
+// readAs reads a body once it has checked it against a schema. A nil schema checks nothing.
 func readAs(as schema, w http.ResponseWriter, r *http.Request, v any) error {
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
@@ -229,68 +226,7 @@ func checkJSON(as schema, data []byte) error {
 		return nil
 	}
 	if err := as().Validate(value); err != nil {
-		return invalid("The request is wrong: %s.", complaints(err))
+		return invalid("The request is wrong: %s.", complaint.Of(err))
 	}
 	return nil
-}
-
-// complaints are what is wrong, one phrase each.
-func complaints(err error) string {
-	wrong, ok := errors.AsType[*jsonschema.ValidationError](err)
-	if !ok {
-		return err.Error()
-	}
-	english := message.NewPrinter(language.English)
-	var phrases []string
-	var walk func(*jsonschema.ValidationError)
-	walk = func(e *jsonschema.ValidationError) {
-		for _, cause := range e.Causes {
-			walk(cause)
-		}
-		if len(e.Causes) > 0 {
-			return
-		}
-		phrases = append(phrases, complaint(e, english))
-	}
-	walk(wrong)
-	return strings.Join(phrases, "; ")
-}
-
-// complaint is one thing that is wrong, in words for people where the library's are not.
-func complaint(e *jsonschema.ValidationError, english *message.Printer) string {
-	where := strings.Join(e.InstanceLocation, ".")
-	if missing, ok := e.ErrorKind.(*kind.Required); ok {
-		return strings.TrimPrefix(where+"."+missing.Missing[0], ".") + " is missing"
-	}
-	where = cmp.Or(where, "it")
-	switch is := e.ErrorKind.(type) {
-	case *kind.Type:
-		return fmt.Sprintf("%s must be %s, not %s", where, strings.Join(is.Want, " or "), is.Got)
-	case *kind.Enum:
-		return fmt.Sprintf("%s must be one of %s", where, words(is.Want))
-	case *kind.Minimum:
-		return fmt.Sprintf("%s must be %s or more", where, is.Want.RatString())
-	case *kind.Maximum:
-		return fmt.Sprintf("%s must be %s or less", where, is.Want.RatString())
-	case *kind.ExclusiveMinimum:
-		return fmt.Sprintf("%s must be more than %s", where, is.Want.RatString())
-	case *kind.MaxLength:
-		return fmt.Sprintf("%s may have at most %d characters", where, is.Want)
-	case *kind.Pattern:
-		return fmt.Sprintf("%s must look like %s", where, is.Want)
-	case *kind.MinItems:
-		return fmt.Sprintf("%s must have at least %d items", where, is.Want)
-	case *kind.MaxItems:
-		return fmt.Sprintf("%s may have at most %d items", where, is.Want)
-	}
-	return where + ": " + e.ErrorKind.LocalizedString(english)
-}
-
-// words lists values as people write them.
-func words(values []any) string {
-	var all []string
-	for _, one := range values {
-		all = append(all, fmt.Sprint(one))
-	}
-	return strings.Join(all, ", ")
 }
