@@ -185,3 +185,25 @@ func TestARefusalIsToldToWhoSendsOn(t *testing.T) {
 		t.Errorf("%s: %s, %v", resp.Status, body, err)
 	}
 }
+
+// Who waits to be asked for the body is refused without sending it.
+func TestARefusedBodyIsNotAskedFor(t *testing.T) {
+	address := serve(t, refusing{}, listen(t))
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, err = fmt.Fprintf(conn, "PUT /api/machines/m/files/content?path=x HTTP/1.1\r\nHost: localhost\r\n"+
+		"Authorization: Bearer %s\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", testToken, 32<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _ = resp.Body.Close(); resp.StatusCode != http.StatusConflict {
+		t.Errorf("answered %s", resp.Status)
+	}
+}

@@ -190,8 +190,12 @@ const (
 )
 
 // drain reads what is left of the body. Programs that send all of it before they read the answer would
-// otherwise be told of a reset connection, and not why they were refused.
+// otherwise be told of a reset connection, and not why they were refused. Those that wait to be asked
+// for the body (Expect: 100-continue) are not asked.
 func drain(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Expect") != "" {
+		return
+	}
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(drainWithin))
 	_, _ = io.CopyN(io.Discard, r.Body, drainMost)
