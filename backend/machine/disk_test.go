@@ -102,14 +102,20 @@ func TestPurgeOfAPrintingMachineOnAFullDisk(t *testing.T) {
 	})
 }
 
+// withDisk opens the service on a disk with so many free bytes, which the test may change.
+func (w *world) withDisk(bytes int64) *atomic.Int64 {
+	w.close()
+	free := new(atomic.Int64)
+	free.Store(bytes)
+	w.freeDisk = func() (int64, error) { return free.Load(), nil }
+	w.open()
+	return free
+}
+
 // Below the floor what exists goes on, and nothing new is made.
 func TestNothingNewOnADiskThatIsNearlyFull(t *testing.T) {
 	inTime(t, func(w *world) {
-		w.close()
-		var free atomic.Int64
-		free.Store(100 << 30)
-		w.freeDisk = func() (int64, error) { return free.Load(), nil }
-		w.open()
+		free := w.withDisk(100 << 30)
 		w.used("m")
 		free.Store(500 << 20)
 		_, forked := w.Fork(w.ctx, "m", "", machine.CreateOptions{})
@@ -142,11 +148,7 @@ func TestNothingNewOnADiskThatIsNearlyFull(t *testing.T) {
 // Who runs code is told that nothing is saved, and not only who looks at the status.
 func TestAResultSaysThatNothingIsSaved(t *testing.T) {
 	inTime(t, func(w *world) {
-		w.close()
-		var free atomic.Int64
-		free.Store(100 << 30)
-		w.freeDisk = func() (int64, error) { return free.Load(), nil }
-		w.open()
+		free := w.withDisk(100 << 30)
 		w.used("m")
 		if in := w.run("m", "print 1"); in.Notice != "" {
 			t.Errorf("with room: %q", in.Notice)
@@ -167,11 +169,7 @@ func TestAResultSaysThatNothingIsSaved(t *testing.T) {
 // What a save takes is told by the last one as it was written, not by what is left of it when it is shrunk.
 func TestASaveThatWouldFillTheDiskIsRefused(t *testing.T) {
 	inTimeWith(t, machine.Settings{IdleSwap: time.Hour}, func(w *world) {
-		w.close()
-		var free atomic.Int64
-		free.Store(100 << 30)
-		w.freeDisk = func() (int64, error) { return free.Load(), nil }
-		w.open()
+		free := w.withDisk(100 << 30)
 		w.engine.set(func() { w.engine.size = 200 << 20 })
 		w.used("m")
 		c, err := w.Checkpoint(w.ctx, "m", "")

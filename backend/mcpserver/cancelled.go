@@ -29,8 +29,7 @@ func unlessCancelled[T any](ctx context.Context, answer T, err error) (T, error)
 	return answer, err
 }
 
-// unsent says of something that is to be written, a message or an event, whether it answers a
-// cancelled request.
+// unsent reports whether a message or an event answers a cancelled request.
 func unsent(written []byte) bool {
 	if !bytes.Contains(written, []byte(cancelledWords)) {
 		return false

@@ -13,7 +13,7 @@ _THERE = re.compile(
 )
 _NO_LATEX = "Failed to process string with tex because"  # says matplotlib
 _WITHOUT_LATEX = (
-    'There is no LaTeX in this machine. Set plt.rcParams["text.usetex"] = False and make the figure anew: '
+    'There is no LaTeX in this machine. Set plt.rcParams["text.usetex"] = False, and draw the figure again: '
     "matplotlib itself draws formulas such as $x^2$."
 )
 
