@@ -163,7 +163,7 @@ func (r *remote) output(in *machine.InstructionRecord, lines []wire.Chunk) error
 		return err
 	}
 	*in = next
-	shown := r.shown()
+	shown := r.Name()
 	r.mu.Lock()
 	r.latest = &next.Instruction
 	m := r.snapshot(shown)
@@ -190,7 +190,7 @@ func (r *remote) finish(in machine.InstructionRecord, result wire.ExecResult) er
 	// Who waits for it is told at once. Should we be killed before it is written, it stays unfinished on record, and the next daemon asks the service again.
 	r.s.settling.RLock()
 	defer r.s.settling.RUnlock()
-	shown := r.shown()
+	shown := r.Name()
 	r.mu.Lock()
 	r.open = slices.DeleteFunc(r.open, func(seq int) bool { return seq == in.Seq })
 	r.latest = &in.Instruction

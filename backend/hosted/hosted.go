@@ -185,7 +185,7 @@ func (m *Machines) leave() error {
 	err := s.close()
 	if m.ctx.Err() == nil {
 		for _, r := range s.remotes() {
-			was := r.machine()
+			was := r.Machine()
 			m.Announce(machine.Event{Type: machine.EventPurged, Machine: &machine.Machine{ID: was.ID, Name: was.Name}})
 		}
 		m.announceStatus()

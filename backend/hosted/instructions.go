@@ -11,25 +11,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// Execute sends an instruction, here or to the service.
-func (m *Machines) Execute(ctx context.Context, name string, opts machine.ExecuteOptions) (machine.Instruction, bool, error) {
-	if r := m.remote(ctx, name); r != nil {
-		return r.execute(ctx, opts)
-	}
-	return m.Service.Execute(ctx, name, opts)
-}
-
-// Instruction returns an instruction as it is now.
-func (m *Machines) Instruction(ctx context.Context, name string, seq int) (machine.Instruction, error) {
-	r := m.remote(ctx, name)
-	if r == nil {
-		return m.Service.Instruction(ctx, name, seq)
-	}
-	return r.instruction(ctx, seq)
-}
-
-// instruction returns one that is on record, putting it there if it was sent from elsewhere.
-func (r *remote) instruction(ctx context.Context, seq int) (machine.Instruction, error) {
+// Instruction returns one as it is on record, putting it there if it was sent from elsewhere.
+func (r *remote) Instruction(ctx context.Context, seq int) (machine.Instruction, error) {
 	r.mu.Lock()
 	latest := r.latest
 	r.mu.Unlock()
@@ -46,14 +29,10 @@ func (r *remote) instruction(ctx context.Context, seq int) (machine.Instruction,
 }
 
 // Wait returns an instruction once it is over.
-func (m *Machines) Wait(ctx context.Context, name string, seq int) (machine.Instruction, error) {
-	r := m.remote(ctx, name)
-	if r == nil {
-		return m.Service.Wait(ctx, name, seq)
-	}
+func (r *remote) Wait(ctx context.Context, seq int) (machine.Instruction, error) {
 	for {
 		changed := r.next()
-		in, err := r.instruction(ctx, seq)
+		in, err := r.Instruction(ctx, seq)
 		if err != nil || in.Status.Done() {
 			return in, err
 		}
@@ -88,11 +67,7 @@ const (
 )
 
 // Instructions returns a page of what went through this computer.
-func (m *Machines) Instructions(ctx context.Context, name string, q machine.InstructionQuery) (machine.Page[machine.Instruction], error) {
-	r := m.remote(ctx, name)
-	if r == nil {
-		return m.Service.Instructions(ctx, name, q)
-	}
+func (r *remote) Instructions(ctx context.Context, q machine.InstructionQuery) (machine.Page[machine.Instruction], error) {
 	if q.Limit <= 0 {
 		q.Limit = usualPage
 	}
@@ -104,11 +79,7 @@ func (m *Machines) Instructions(ctx context.Context, name string, q machine.Inst
 const mostPlots = 200
 
 // Plots returns a page of what was drawn, as far as it went through this computer.
-func (m *Machines) Plots(ctx context.Context, name string, q machine.PlotQuery) (machine.Page[machine.Plot], error) {
-	r := m.remote(ctx, name)
-	if r == nil {
-		return m.Service.Plots(ctx, name, q)
-	}
+func (r *remote) Plots(ctx context.Context, q machine.PlotQuery) (machine.Page[machine.Plot], error) {
 	if q.Limit <= 0 {
 		q.Limit = usualPage
 	}
@@ -120,11 +91,7 @@ func (m *Machines) Plots(ctx context.Context, name string, q machine.PlotQuery) 
 const pageItems = 1000
 
 // Items returns recorded output.
-func (m *Machines) Items(ctx context.Context, name string, seq, from, limit int) ([]machine.Item, error) {
-	r := m.remote(ctx, name)
-	if r == nil {
-		return m.Service.Items(ctx, name, seq, from, limit)
-	}
+func (r *remote) Items(ctx context.Context, seq, from, limit int) ([]machine.Item, error) {
 	if limit <= 0 || limit > pageItems {
 		limit = pageItems
 	}
@@ -133,14 +100,10 @@ func (m *Machines) Items(ctx context.Context, name string, seq, from, limit int)
 }
 
 // Follow yields output until the instruction is over.
-func (m *Machines) Follow(ctx context.Context, name string, seq, from int, yield func(machine.Item) error) (machine.Instruction, error) {
-	r := m.remote(ctx, name)
-	if r == nil {
-		return m.Service.Follow(ctx, name, seq, from, yield)
-	}
+func (r *remote) Follow(ctx context.Context, seq, from int, yield func(machine.Item) error) (machine.Instruction, error) {
 	for from = max(0, from); ; {
 		changed := r.next()
-		in, err := r.instruction(ctx, seq)
+		in, err := r.Instruction(ctx, seq)
 		if err != nil {
 			return machine.Instruction{}, err
 		}
@@ -168,12 +131,8 @@ func (m *Machines) Follow(ctx context.Context, name string, seq, from int, yield
 }
 
 // Output returns the text of the recorded output.
-func (m *Machines) Output(ctx context.Context, name string, seq int) (machine.OutputReader, error) {
-	r := m.remote(ctx, name)
-	if r == nil {
-		return m.Service.Output(ctx, name, seq)
-	}
-	in, err := r.instruction(ctx, seq)
+func (r *remote) Output(ctx context.Context, seq int) (machine.OutputReader, error) {
+	in, err := r.Instruction(ctx, seq)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +142,7 @@ func (m *Machines) Output(ctx context.Context, name string, seq int) (machine.Ou
 		var err error
 		for from := 0; err == nil && from < in.Items; {
 			var items []machine.Item
-			if items, err = m.Items(ctx, name, seq, from, 0); err == nil && len(items) == 0 {
+			if items, err = r.Items(ctx, seq, from, 0); err == nil && len(items) == 0 {
 				break
 			}
 			for _, item := range items {
@@ -210,18 +169,14 @@ func (o *outputReader) Size() int64 { return o.size }
 var stopper = machine.Client{Name: "ForeverVM"}
 
 // Interrupt stops what runs, and cancels what waits: the service cannot do the one without the other. It does so with an instruction that does nothing.
-func (m *Machines) Interrupt(ctx context.Context, name string) error {
-	r := m.remote(ctx, name)
-	if r == nil {
-		return m.Service.Interrupt(ctx, name)
-	}
+func (r *remote) Interrupt(ctx context.Context) error {
 	r.mu.Lock()
 	busy := len(r.open) > 0 || r.pending
 	r.mu.Unlock()
 	if !busy {
 		return nil
 	}
-	_, _, err := r.execute(ctx, machine.ExecuteOptions{
+	_, _, err := r.Execute(ctx, machine.ExecuteOptions{
 		Code: "None  # stops what runs", Timeout: time.Minute, Interrupt: true, Client: stopper,
 	})
 	return err
@@ -232,11 +187,7 @@ func (m *Machines) Interrupt(ctx context.Context, name string) error {
 const turnWithin = 10 * time.Second
 
 // InterruptInstruction stops an instruction if it is the one that runs; one that is over needs nothing. One that waits cannot be stopped alone.
-func (m *Machines) InterruptInstruction(ctx context.Context, name string, seq int) error {
-	r := m.remote(ctx, name)
-	if r == nil {
-		return m.Service.InterruptInstruction(ctx, name, seq)
-	}
+func (r *remote) InterruptInstruction(ctx context.Context, seq int) error {
 	turn, cancel := context.WithTimeout(ctx, turnWithin)
 	defer cancel()
 	for {
@@ -245,7 +196,7 @@ func (m *Machines) InterruptInstruction(ctx context.Context, name string, seq in
 		case !slices.Contains(open, seq):
 			return nil
 		case open[0] == seq:
-			return m.Interrupt(ctx, name)
+			return r.Interrupt(ctx)
 		}
 		if err := r.await(turn, changed); errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 			return cannot("stop one instruction that waits for another; stopping the machine stops what runs, and cancels all that wait")
@@ -253,14 +204,6 @@ func (m *Machines) InterruptInstruction(ctx context.Context, name string, seq in
 			return err
 		}
 	}
-}
-
-// Cancel takes a waiting instruction out of the queue of a machine of this computer.
-func (m *Machines) Cancel(ctx context.Context, name string, seq int) error {
-	if m.remote(ctx, name) != nil {
-		return cannot("take back one instruction that waits; stopping the machine cancels all that wait")
-	}
-	return m.Service.Cancel(ctx, name, seq)
 }
 
 // searchRest begins the cursors of the part of a search that is about hosted machines, which comes after the other.
@@ -273,7 +216,9 @@ func (m *Machines) Search(ctx context.Context, q machine.SearchQuery) (machine.P
 	var page machine.Page[machine.SearchHit]
 	r := (*remote)(nil)
 	if q.Machine != "" {
-		r = m.remote(ctx, q.Machine)
+		if _, err := m.Service.Find(ctx, q.Machine); err != nil {
+			r = m.remote(ctx, q.Machine)
+		}
 	}
 	if !rest && r == nil {
 		var err error
@@ -300,7 +245,7 @@ func (m *Machines) Search(ctx context.Context, q machine.SearchQuery) (machine.P
 	}
 	for _, hit := range found.Items {
 		if r := s.named(hit.MachineName); r != nil {
-			hit.MachineName = r.shown()
+			hit.MachineName = r.Name()
 			page.Items = append(page.Items, hit)
 		}
 	}

@@ -11,13 +11,20 @@ import (
 	"github.com/forevervm/desktop/backend/wire"
 )
 
-// What follows is described at server.Machines. Each asks the local service unless the name is that of a hosted machine.
-
-// remote is the hosted machine of a name, or nil where it is one of this computer's, or nobody's.
-func (m *Machines) remote(ctx context.Context, name string) *remote {
-	if _, err := m.Service.Get(ctx, name); err == nil {
-		return nil
+// Find returns a machine of this computer, or else one of the service.
+func (m *Machines) Find(ctx context.Context, name string) (machine.Handle, error) {
+	here, err := m.Service.Find(ctx, name)
+	if err == nil {
+		return local{here, m}, nil
 	}
+	if r := m.remote(ctx, name); r != nil {
+		return r, nil
+	}
+	return nil, err
+}
+
+// remote is the hosted machine of a name that no machine of this computer has, or nil.
+func (m *Machines) remote(ctx context.Context, name string) *remote {
 	s := m.signedIn(ctx)
 	if s == nil {
 		return nil
@@ -29,6 +36,38 @@ func (m *Machines) remote(ctx context.Context, name string) *remote {
 		return s.named(short)
 	}
 	return nil
+}
+
+// mayBeCalled refuses a name that a hosted machine has.
+func (m *Machines) mayBeCalled(name string) error {
+	if s := m.current(); s != nil && s.named(name) != nil {
+		return &machine.Error{Kind: machine.ErrNameTaken, Message: "A hosted machine is called " + name + ". Choose another name."}
+	}
+	return nil
+}
+
+// local is a machine of this computer. It knows of the service where that matters.
+type local struct {
+	machine.Handle
+	m *Machines
+}
+
+// Update changes the machine, whose name must not be that of a hosted one.
+func (l local) Update(ctx context.Context, c machine.Change) (machine.Machine, error) {
+	if c.Name != nil {
+		if err := l.m.mayBeCalled(*c.Name); err != nil {
+			return machine.Machine{}, err
+		}
+	}
+	return l.Handle.Update(ctx, c)
+}
+
+// Fork makes a machine of this computer from another: the service takes no states.
+func (l local) Fork(ctx context.Context, checkpoint string, opts machine.CreateOptions) (machine.Machine, error) {
+	if opts.Engine == Name {
+		return machine.Machine{}, errCheckpoints()
+	}
+	return l.Handle.Fork(ctx, checkpoint, opts)
 }
 
 // maxTitle bounds a title, in bytes.
@@ -49,8 +88,8 @@ func (m *Machines) Create(ctx context.Context, opts machine.CreateOptions) (mach
 		there = m.config.Preferred() || s != nil && !m.worksHere(ctx)
 	}
 	if !there {
-		if s != nil && opts.Name != "" && s.named(opts.Name) != nil {
-			return machine.Machine{}, &machine.Error{Kind: machine.ErrNameTaken, Message: "A hosted machine is called " + opts.Name + ". Choose another name."}
+		if err := m.mayBeCalled(opts.Name); err != nil {
+			return machine.Machine{}, err
 		}
 		return m.Service.Create(ctx, opts)
 	}
@@ -90,15 +129,7 @@ func (m *Machines) Create(ctx context.Context, opts machine.CreateOptions) (mach
 	r.inside = true
 	r.mu.Unlock()
 	r.publish()
-	return r.machine(), nil
-}
-
-// Get returns a machine.
-func (m *Machines) Get(ctx context.Context, name string) (machine.Machine, error) {
-	if r := m.remote(ctx, name); r != nil {
-		return r.machine(), nil
-	}
-	return m.Service.Get(ctx, name)
+	return r.Machine(), nil
 }
 
 // List returns a page of both kinds. It waits for nobody: of the service it tells what was last heard, and has it asked again.
@@ -114,37 +145,10 @@ func (m *Machines) List(ctx context.Context, f machine.Filter) (machine.Page[mac
 	s.poke()
 	for _, r := range s.remotes() {
 		if !r.isGone() {
-			local.Items = append(local.Items, r.machine())
+			local.Items = append(local.Items, r.Machine())
 		}
 	}
 	return machine.Choose(local.Items, f)
-}
-
-// Update changes a machine of this computer.
-func (m *Machines) Update(ctx context.Context, name string, c machine.Change) (machine.Machine, error) {
-	if m.remote(ctx, name) != nil {
-		return machine.Machine{}, cannot("change a machine's name, title, tags, limits or network later")
-	}
-	if s := m.current(); s != nil && c.Name != nil && s.named(*c.Name) != nil {
-		return machine.Machine{}, &machine.Error{Kind: machine.ErrNameTaken, Message: "A hosted machine is called " + *c.Name + ". Choose another name."}
-	}
-	return m.Service.Update(ctx, name, c)
-}
-
-// Delete moves a machine of this computer to the bin.
-func (m *Machines) Delete(ctx context.Context, name string) error {
-	if m.remote(ctx, name) != nil {
-		return cannot("delete a machine")
-	}
-	return m.Service.Delete(ctx, name)
-}
-
-// Purge removes a machine of this computer.
-func (m *Machines) Purge(ctx context.Context, name string) error {
-	if m.remote(ctx, name) != nil {
-		return cannot("delete a machine")
-	}
-	return m.Service.Purge(ctx, name)
 }
 
 // StartEngine starts what an engine of this computer needs.

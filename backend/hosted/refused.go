@@ -7,226 +7,105 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// What follows the service has no call for: of a machine of its it is refused with a sentence.
-
-// Swap moves a machine of this computer out of memory.
-func (m *Machines) Swap(ctx context.Context, name string) error {
-	if m.remote(ctx, name) != nil {
-		return cannot("move a machine out of memory when asked; it does so by itself")
-	}
-	return m.Service.Swap(ctx, name)
-}
-
-// Wake brings a machine of this computer into memory.
-func (m *Machines) Wake(ctx context.Context, name string) error {
-	if m.remote(ctx, name) != nil {
-		return cannot("bring a machine into memory when asked; it does so when code comes")
-	}
-	return m.Service.Wake(ctx, name)
-}
-
-// Share has a machine of this computer see a folder.
-func (m *Machines) Share(ctx context.Context, name string, folder *machine.SharedFolder) (machine.Machine, error) {
-	if m.remote(ctx, name) != nil {
-		return machine.Machine{}, cannot("share a folder of this computer with a machine")
-	}
-	return m.Service.Share(ctx, name, folder)
-}
-
-// Checkpoint saves a machine of this computer.
-func (m *Machines) Checkpoint(ctx context.Context, name, label string) (machine.Checkpoint, error) {
-	if m.remote(ctx, name) != nil {
-		return machine.Checkpoint{}, errCheckpoints()
-	}
-	return m.Service.Checkpoint(ctx, name, label)
-}
+// refused is what the service has no call for. A remote machine says so in a sentence.
+type refused struct{}
 
 func errCheckpoints() error {
 	return cannot("make checkpoints of a machine, return to one, or fork one")
 }
 
-// Checkpoints returns those of a machine of this computer; of a hosted one there are none.
-func (m *Machines) Checkpoints(ctx context.Context, name string) ([]machine.Checkpoint, error) {
-	if m.remote(ctx, name) != nil {
-		return nil, nil
-	}
-	return m.Service.Checkpoints(ctx, name)
-}
-
-// KeepCheckpoint has one kept.
-func (m *Machines) KeepCheckpoint(ctx context.Context, name, id, label string) (machine.Checkpoint, error) {
-	if m.remote(ctx, name) != nil {
-		return machine.Checkpoint{}, errCheckpoints()
-	}
-	return m.Service.KeepCheckpoint(ctx, name, id, label)
-}
-
-// DeleteCheckpoint removes one.
-func (m *Machines) DeleteCheckpoint(ctx context.Context, name, id string) error {
-	if m.remote(ctx, name) != nil {
-		return errCheckpoints()
-	}
-	return m.Service.DeleteCheckpoint(ctx, name, id)
-}
-
-// Rewind returns a machine of this computer to one.
-func (m *Machines) Rewind(ctx context.Context, name, to, keepAs string) (machine.Machine, error) {
-	if m.remote(ctx, name) != nil {
-		return machine.Machine{}, errCheckpoints()
-	}
-	return m.Service.Rewind(ctx, name, to, keepAs)
-}
-
-// Branches returns those of a machine of this computer; of a hosted one there are none.
-func (m *Machines) Branches(ctx context.Context, name string) ([]machine.Branch, error) {
-	if m.remote(ctx, name) != nil {
-		return nil, nil
-	}
-	return m.Service.Branches(ctx, name)
-}
-
-// Compare compares two states of a machine of this computer.
-func (m *Machines) Compare(ctx context.Context, name, a, b string) (machine.Comparison, error) {
-	if m.remote(ctx, name) != nil {
-		return machine.Comparison{}, errCheckpoints()
-	}
-	return m.Service.Compare(ctx, name, a, b)
-}
-
-// RenameBranch renames one.
-func (m *Machines) RenameBranch(ctx context.Context, name, branch, to string) error {
-	if m.remote(ctx, name) != nil {
-		return errCheckpoints()
-	}
-	return m.Service.RenameBranch(ctx, name, branch, to)
-}
-
-// DeleteBranch removes one.
-func (m *Machines) DeleteBranch(ctx context.Context, name, branch string) error {
-	if m.remote(ctx, name) != nil {
-		return errCheckpoints()
-	}
-	return m.Service.DeleteBranch(ctx, name, branch)
-}
-
-// Fork makes a machine from another of this computer.
-func (m *Machines) Fork(ctx context.Context, name, checkpoint string, opts machine.CreateOptions) (machine.Machine, error) {
-	if m.remote(ctx, name) != nil || opts.Engine == Name {
-		return machine.Machine{}, errCheckpoints()
-	}
-	return m.Service.Fork(ctx, name, checkpoint, opts)
-}
-
-// Pack holds a machine of this computer still.
-func (m *Machines) Pack(ctx context.Context, name, checkpoint string) (*machine.Packed, error) {
-	if m.remote(ctx, name) != nil {
-		return nil, cannot("save a machine as a file")
-	}
-	return m.Service.Pack(ctx, name, checkpoint)
-}
-
 func errInside() error { return cannot("show what is in a machine: its variables, names and files") }
 
-// Complete completes names, of which those in a hosted machine are not known.
-func (m *Machines) Complete(ctx context.Context, name, code string, cursor int) (machine.Completions, error) {
-	if m.remote(ctx, name) != nil {
-		return machine.Completions{Start: cursor, End: cursor}, nil
-	}
-	return m.Service.Complete(ctx, name, code, cursor)
+func errNetwork() error { return cannot("show or limit what a machine reaches") }
+
+func (refused) Update(context.Context, machine.Change) (machine.Machine, error) {
+	return machine.Machine{}, cannot("change a machine's name, title, tags, limits or network later")
 }
 
-// Inspect tells of a name.
-func (m *Machines) Inspect(ctx context.Context, name, code string, cursor, detail int) (machine.Inspection, error) {
-	if m.remote(ctx, name) != nil {
-		return machine.Inspection{}, errInside()
-	}
-	return m.Service.Inspect(ctx, name, code, cursor, detail)
+func (refused) Share(context.Context, *machine.SharedFolder) (machine.Machine, error) {
+	return machine.Machine{}, cannot("share a folder of this computer with a machine")
 }
 
-// Variables lists a machine's.
-func (m *Machines) Variables(ctx context.Context, name string) ([]machine.Variable, error) {
-	if m.remote(ctx, name) != nil {
-		return nil, errInside()
-	}
-	return m.Service.Variables(ctx, name)
+func (refused) Delete(context.Context) error { return cannot("delete a machine") }
+func (refused) Purge(context.Context) error  { return cannot("delete a machine") }
+
+// Restore has nothing to do: no hosted machine is in the bin.
+func (refused) Restore(context.Context) error { return nil }
+
+func (refused) Swap(context.Context) error {
+	return cannot("move a machine out of memory when asked; it does so by itself")
 }
 
-// Table reads a page of a table in a machine.
-func (m *Machines) Table(ctx context.Context, name string, q machine.TableQuery) (machine.Table, error) {
-	if m.remote(ctx, name) != nil {
-		return machine.Table{}, errInside()
-	}
-	return m.Service.Table(ctx, name, q)
+func (refused) Wake(context.Context) error {
+	return cannot("bring a machine into memory when asked; it does so when code comes")
 }
 
-// OpenFile begins to read a file in a machine.
-func (m *Machines) OpenFile(ctx context.Context, name, path string) (*machine.Download, error) {
-	if m.remote(ctx, name) != nil {
-		return nil, errInside()
-	}
-	return m.Service.OpenFile(ctx, name, path)
+func (refused) Cancel(context.Context, int) error {
+	return cannot("take back one instruction that waits; stopping the machine cancels all that wait")
 }
 
-// PutFile writes one.
-func (m *Machines) PutFile(ctx context.Context, name, path string, content io.Reader) (size int64, err error) {
-	if m.remote(ctx, name) != nil {
-		return 0, errInside()
-	}
-	return m.Service.PutFile(ctx, name, path, content)
+func (refused) Checkpoint(context.Context, string) (machine.Checkpoint, error) {
+	return machine.Checkpoint{}, errCheckpoints()
 }
 
-// ListFiles lists a folder.
-func (m *Machines) ListFiles(ctx context.Context, name, path string) (machine.FileList, error) {
-	if m.remote(ctx, name) != nil {
-		return machine.FileList{}, errInside()
-	}
-	return m.Service.ListFiles(ctx, name, path)
+func (refused) Checkpoints(context.Context) ([]machine.Checkpoint, error) { return nil, nil }
+
+func (refused) KeepCheckpoint(context.Context, string, string) (machine.Checkpoint, error) {
+	return machine.Checkpoint{}, errCheckpoints()
 }
 
-// Network says what a machine of this computer may reach.
-func (m *Machines) Network(ctx context.Context, name string) (machine.NetworkState, error) {
-	if m.remote(ctx, name) != nil {
-		return machine.NetworkState{}, errNetwork()
-	}
-	return m.Service.Network(ctx, name)
+func (refused) DeleteCheckpoint(context.Context, string) error { return errCheckpoints() }
+
+func (refused) Rewind(context.Context, string, string) (machine.Machine, error) {
+	return machine.Machine{}, errCheckpoints()
 }
 
-// Connections lists those of a machine of this computer.
-func (m *Machines) Connections(ctx context.Context, name string, q machine.ConnectionQuery) ([]machine.Connection, error) {
-	if m.remote(ctx, name) != nil {
-		return nil, errNetwork()
-	}
-	return m.Service.Connections(ctx, name, q)
+func (refused) Branches(context.Context) ([]machine.Branch, error) { return nil, nil }
+func (refused) RenameBranch(context.Context, string, string) error { return errCheckpoints() }
+func (refused) DeleteBranch(context.Context, string) error         { return errCheckpoints() }
+func (refused) Pack(context.Context, string) (*machine.Packed, error) {
+	return nil, cannot("save a machine as a file")
+}
+func (refused) Variables(context.Context) ([]machine.Variable, error)       { return nil, errInside() }
+func (refused) OpenFile(context.Context, string) (*machine.Download, error) { return nil, errInside() }
+func (refused) PutFile(context.Context, string, io.Reader) (int64, error)   { return 0, errInside() }
+func (refused) RemoveFile(context.Context, string) error                    { return errInside() }
+func (refused) MakeFolder(context.Context, string) error                    { return errInside() }
+func (refused) Answer(context.Context, int64, machine.Answer) error         { return errNetwork() }
+
+func (refused) Compare(context.Context, string, string) (machine.Comparison, error) {
+	return machine.Comparison{}, errCheckpoints()
 }
 
-// Answer says whether a machine of this computer may reach what it asks about.
-func (m *Machines) Answer(ctx context.Context, name string, connection int64, answer machine.Answer) error {
-	if m.remote(ctx, name) != nil {
-		return errNetwork()
-	}
-	return m.Service.Answer(ctx, name, connection, answer)
+func (refused) Fork(context.Context, string, machine.CreateOptions) (machine.Machine, error) {
+	return machine.Machine{}, errCheckpoints()
 }
 
-// StatFile tells what is at a path.
-func (m *Machines) StatFile(ctx context.Context, name, path string) (machine.FileEntry, error) {
-	if m.remote(ctx, name) != nil {
-		return machine.FileEntry{}, errInside()
-	}
-	return m.Service.StatFile(ctx, name, path)
+// Complete finds nothing: the names in a hosted machine are not known.
+func (refused) Complete(_ context.Context, _ string, cursor int) (machine.Completions, error) {
+	return machine.Completions{Start: cursor, End: cursor}, nil
 }
 
-// RemoveFile deletes a file or a folder.
-func (m *Machines) RemoveFile(ctx context.Context, name, path string) error {
-	if m.remote(ctx, name) != nil {
-		return errInside()
-	}
-	return m.Service.RemoveFile(ctx, name, path)
+func (refused) Inspect(context.Context, string, int, int) (machine.Inspection, error) {
+	return machine.Inspection{}, errInside()
 }
 
-// MakeFolder makes a folder.
-func (m *Machines) MakeFolder(ctx context.Context, name, path string) error {
-	if m.remote(ctx, name) != nil {
-		return errInside()
-	}
-	return m.Service.MakeFolder(ctx, name, path)
+func (refused) Table(context.Context, machine.TableQuery) (machine.Table, error) {
+	return machine.Table{}, errInside()
+}
+
+func (refused) ListFiles(context.Context, string) (machine.FileList, error) {
+	return machine.FileList{}, errInside()
+}
+
+func (refused) StatFile(context.Context, string) (machine.FileEntry, error) {
+	return machine.FileEntry{}, errInside()
+}
+
+func (refused) Network(context.Context) (machine.NetworkState, error) {
+	return machine.NetworkState{}, errNetwork()
+}
+
+func (refused) Connections(context.Context, machine.ConnectionQuery) ([]machine.Connection, error) {
+	return nil, errNetwork()
 }

@@ -14,8 +14,9 @@ import (
 	"github.com/forevervm/desktop/backend/wire"
 )
 
-// remote is one machine of the service.
+// remote is one machine of the service, a machine.Handle.
 type remote struct {
+	refused
 	s    *session
 	name string // at the service
 
@@ -35,9 +36,9 @@ func newRemote(s *session, rec machine.MachineRecord) *remote {
 	return &remote{s: s, name: rec.Name, rec: rec, send: make(chan struct{}, 1), changed: make(chan struct{})}
 }
 
-// shown is what the machine is called here: its name, unless a machine of this computer has it.
-func (r *remote) shown() string {
-	if _, err := r.s.m.Service.Get(r.s.ctx, r.name); err == nil {
+// Name is what the machine is called here: its name at the service, unless a machine of this computer has it.
+func (r *remote) Name() string {
+	if _, err := r.s.m.Service.Find(r.s.ctx, r.name); err == nil {
 		return r.name + suffix
 	}
 	return r.name
@@ -58,9 +59,9 @@ func (r *remote) unfinished() []int {
 	return slices.Clone(r.open)
 }
 
-// machine is the machine as people see it.
-func (r *remote) machine() machine.Machine {
-	shown := r.shown()
+// Machine is the machine as people see it.
+func (r *remote) Machine() machine.Machine {
+	shown := r.Name()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.snapshot(shown)
@@ -85,7 +86,7 @@ func (r *remote) snapshot(shown string) machine.Machine {
 }
 
 func (r *remote) publish() {
-	m := r.machine()
+	m := r.Machine()
 	r.s.m.Announce(machine.Event{Type: machine.EventMachine, Machine: &m})
 }
 
@@ -115,7 +116,7 @@ func sameTime(a, b *time.Time) bool { return a == b || a != nil && b != nil && a
 
 // unlisted takes note that the service no longer has the machine.
 func (r *remote) unlisted() {
-	shown := r.shown()
+	shown := r.Name()
 	r.mu.Lock()
 	// What was made just now may be missing from a list that was begun before.
 	gone := !r.gone && time.Since(r.rec.CreatedAt) > time.Minute
@@ -126,8 +127,8 @@ func (r *remote) unlisted() {
 	}
 }
 
-// execute sends code, once.
-func (r *remote) execute(ctx context.Context, opts machine.ExecuteOptions) (machine.Instruction, bool, error) {
+// Execute sends code, once.
+func (r *remote) Execute(ctx context.Context, opts machine.ExecuteOptions) (machine.Instruction, bool, error) {
 	select {
 	case r.send <- struct{}{}:
 		defer func() { <-r.send }()
@@ -217,7 +218,7 @@ func (r *remote) record(ctx context.Context, in machine.InstructionRecord) error
 	if begun.err != nil {
 		return begun.err
 	}
-	shown := r.shown()
+	shown := r.Name()
 	r.mu.Lock()
 	r.rec.Client, r.rec.DerivedTitle = rec.Client, rec.DerivedTitle
 	r.rec.NextSeq = max(r.rec.NextSeq, in.Seq+1)
@@ -263,7 +264,7 @@ func (r *remote) adopt(ctx context.Context, seq int) error {
 		return explain(err)
 	}
 	if !exists {
-		return &machine.Error{Kind: machine.ErrNotFound, Message: fmt.Sprintf("%s has no instruction %d.", r.shown(), seq)}
+		return &machine.Error{Kind: machine.ErrNotFound, Message: fmt.Sprintf("%s has no instruction %d.", r.Name(), seq)}
 	}
 	now := time.Now().UTC()
 	return r.record(ctx, machine.InstructionRecord{Progress: machine.Progress{LastFrame: -1}, Instruction: machine.Instruction{

@@ -102,5 +102,3 @@ func unavailable(err error) error {
 func cannot(what string) error {
 	return &machine.Error{Kind: machine.ErrConflict, Message: "The hosted service cannot " + what + ". Machines on this computer can."}
 }
-
-func errNetwork() error { return cannot("show or limit what a machine reaches") }

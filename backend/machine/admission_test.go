@@ -111,8 +111,8 @@ func TestMachinesWaitForRoomInMemory(t *testing.T) {
 			t.Errorf("warnings %q", st.Warnings)
 		}
 		// Who waits can be deleted, and what waits cancelled.
-		w.ok(w.Delete(w.ctx, deleted))
-		w.ok(w.Cancel(w.ctx, cancelled, 0))
+		w.ok(w.at(deleted).Delete(w.ctx))
+		w.ok(w.at(cancelled).Cancel(w.ctx, 0))
 		w.pass(2 * time.Second)
 		if m := w.get(cancelled); m.Notice != "" {
 			t.Errorf("what is not to start says %q", m.Notice)
@@ -143,7 +143,7 @@ func TestAWakeForWhichThereIsNoRoomSaysSo(t *testing.T) {
 		w.busy("busy", "")
 		w.create("m")
 		begun := time.Now()
-		err := w.Wake(w.ctx, "m")
+		err := w.at("m").Wake(w.ctx)
 		if !errors.Is(err, machine.ErrUnavailable) || !strings.Contains(err.Error(), "There is no room in memory for another machine: at least 1536 MB") {
 			t.Errorf("%v", err)
 		}
@@ -160,13 +160,13 @@ func TestAWakeWaitsForOneUnderWay(t *testing.T) {
 		w.engine.set(func() { w.engine.startTakes = 3 * time.Second })
 		w.create("m")
 		first := make(chan error, 1)
-		go func() { first <- w.Wake(w.ctx, "m") }()
+		go func() { first <- w.at("m").Wake(w.ctx) }()
 		w.pass(time.Second)
 		if m := w.get("m"); m.State != machine.Waking {
 			t.Fatalf("%+v", m)
 		}
 		begun := time.Now()
-		w.ok(w.Wake(w.ctx, "m"))
+		w.ok(w.at("m").Wake(w.ctx))
 		if took := time.Since(begun); took > 5*time.Second {
 			t.Errorf("it took %v", took)
 		}
@@ -180,7 +180,7 @@ func TestFreedMemoryIsRoomForOthers(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.engine.set(func() { w.engine.size = 4 << 30 })
 		w.saved("m")
-		w.ok(w.Swap(w.ctx, "m"))
+		w.ok(w.at("m").Swap(w.ctx))
 		w.small(41)
 		w.run("m", "print 1") // is expected to take 4 GiB
 		w.engine.set(func() { w.engine.size = 0 })
@@ -258,7 +258,7 @@ func TestALargeMachineGetsItsTurn(t *testing.T) {
 		large := w.create("large")
 		w.engine.set(func() { w.engine.size = 220 << 20 })
 		w.exec("large", "x = 1")
-		w.ok(w.Swap(w.ctx, "large"))
+		w.ok(w.at("large").Swap(w.ctx))
 		w.engine.set(func() { w.engine.size = 0 })
 		all := map[string]machine.ID{}
 		begin := func() {

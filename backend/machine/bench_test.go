@@ -27,9 +27,9 @@ func BenchmarkRoundTrip(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		in, _, err := s.Execute(ctx, "m", machine.ExecuteOptions{Code: "print 1"})
+		in, _, err := at(b, s, "m").Execute(ctx, machine.ExecuteOptions{Code: "print 1"})
 		if err == nil {
-			_, err = s.Wait(ctx, "m", in.Seq)
+			_, err = at(b, s, "m").Wait(ctx, in.Seq)
 		}
 		if err != nil {
 			b.Fatal(err)

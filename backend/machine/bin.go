@@ -7,12 +7,8 @@ import (
 )
 
 // Delete moves a machine to the bin, saved, so that it can be restored as it is. What runs and what waits ends.
-func (s *Service) Delete(ctx context.Context, name string) error {
-	e, err := s.find(name)
-	if err != nil {
-		return err
-	}
-	if s.isClosing() {
+func (e *entry) Delete(ctx context.Context) error {
+	if e.s.isClosing() {
 		return errClosing()
 	}
 	return e.toBin(ctx)
@@ -115,11 +111,7 @@ func (e *entry) leaveUnsaved(ctx context.Context, saved func(context.Context) bo
 }
 
 // Restore takes a machine out of the bin. One whose time had expired has no expiry afterwards.
-func (s *Service) Restore(ctx context.Context, name string) error {
-	e, err := s.find(name)
-	if err != nil {
-		return err
-	}
+func (e *entry) Restore(ctx context.Context) error {
 	if err := e.lockOp(ctx); err != nil {
 		return err
 	}
@@ -127,12 +119,12 @@ func (s *Service) Restore(ctx context.Context, name string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.gone {
-		return noMachine(name)
+		return noMachine(e.rec.Name)
 	}
 	if e.state != Deleted {
 		return nil
 	}
-	err = e.saveSync(ctx, func(m *MachineRecord) {
+	err := e.saveSync(ctx, func(m *MachineRecord) {
 		m.DeletedAt = nil
 		if m.ExpiresAt != nil && !m.ExpiresAt.After(time.Now()) {
 			m.ExpiresAt = nil
@@ -145,11 +137,7 @@ func (s *Service) Restore(ctx context.Context, name string) error {
 }
 
 // Purge removes a machine and everything of it for good.
-func (s *Service) Purge(ctx context.Context, name string) error {
-	e, err := s.find(name)
-	if err != nil {
-		return err
-	}
+func (e *entry) Purge(ctx context.Context) error {
 	return e.purge(ctx)
 }
 

@@ -38,18 +38,14 @@ func (c *CheckpointRecord) mark(name string, named bool, at time.Time) {
 func (c *CheckpointRecord) unmark() { c.mark("", false, time.Time{}) }
 
 // Branches returns the lines of work that a machine's rewinds left, the last left first.
-func (s *Service) Branches(ctx context.Context, name string) ([]Branch, error) {
-	e, err := s.find(name)
-	if err != nil {
-		return nil, err
-	}
+func (e *entry) Branches(ctx context.Context) ([]Branch, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	all, err := s.store.Checkpoints(ctx, e.id)
+	all, err := e.s.store.Checkpoints(ctx, e.id)
 	if err != nil {
 		return nil, err
 	}
-	lost, err := s.store.RolledBack(ctx, e.id, math.MaxInt)
+	lost, err := e.s.store.RolledBack(ctx, e.id, math.MaxInt)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +82,7 @@ func without(spans, others []Span) (seqs []int) {
 }
 
 // RenameBranch gives a branch a name that is kept until it is deleted; the line that the machine is on can be renamed, too, where it has a name.
-func (s *Service) RenameBranch(ctx context.Context, name, branch, to string) error {
+func (e *entry) RenameBranch(ctx context.Context, branch, to string) error {
 	to, err := checkBranchName(to)
 	if err == nil && to == "" {
 		err = invalid("A branch needs a name.")
@@ -94,7 +90,7 @@ func (s *Service) RenameBranch(ctx context.Context, name, branch, to string) err
 	if err != nil {
 		return err
 	}
-	return s.onBranch(ctx, name, func(e *entry, all []CheckpointRecord) error {
+	return e.onBranch(ctx, func(all []CheckpointRecord) error {
 		if called(e.rec.Branch, branch) {
 			if err := e.mayName(all, to, branch); err != nil {
 				return err
@@ -119,8 +115,8 @@ func (s *Service) RenameBranch(ctx context.Context, name, branch, to string) err
 
 // DeleteBranch deletes a branch: the checkpoint where it ends, and those before that were made by themselves and belong to nothing else. Those that
 // are kept by hand stay.
-func (s *Service) DeleteBranch(ctx context.Context, name, branch string) error {
-	return s.onBranch(ctx, name, func(e *entry, all []CheckpointRecord) error {
+func (e *entry) DeleteBranch(ctx context.Context, branch string) error {
+	return e.onBranch(ctx, func(all []CheckpointRecord) error {
 		if called(e.rec.Branch, branch) {
 			return conflict("%s is on the branch %q now, so it cannot be deleted. Go back to another checkpoint first.", e.rec.Name, e.rec.Branch)
 		}
@@ -135,22 +131,18 @@ func (s *Service) DeleteBranch(ctx context.Context, name, branch string) error {
 }
 
 // onBranch does something to a machine's branches with op and mu held.
-func (s *Service) onBranch(ctx context.Context, name string, do func(e *entry, all []CheckpointRecord) error) error {
-	e, err := s.find(name)
-	if err != nil {
-		return err
-	}
+func (e *entry) onBranch(ctx context.Context, do func(all []CheckpointRecord) error) error {
 	if err := e.lockOp(ctx); err != nil {
 		return err
 	}
 	defer e.unlockOp()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	all, err := s.store.Checkpoints(ctx, e.id)
+	all, err := e.s.store.Checkpoints(ctx, e.id)
 	if err != nil {
 		return err
 	}
-	return do(e, all)
+	return do(all)
 }
 
 // belongingTo are the checkpoints that go with the branch that ends in a tip: back to where another line parts from it, to the machine's present

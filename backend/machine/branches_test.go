@@ -13,14 +13,14 @@ import (
 
 func (w *world) branches(name string) []machine.Branch {
 	w.t.Helper()
-	branches, err := w.Branches(w.ctx, name)
+	branches, err := w.at(name).Branches(w.ctx)
 	w.ok(err)
 	return branches
 }
 
 func (w *world) checkpoints(name string) []machine.Checkpoint {
 	w.t.Helper()
-	all, err := w.Checkpoints(w.ctx, name)
+	all, err := w.at(name).Checkpoints(w.ctx)
 	w.ok(err)
 	return all
 }
@@ -28,7 +28,7 @@ func (w *world) checkpoints(name string) []machine.Checkpoint {
 // back rewinds a machine.
 func (w *world) back(name, to, keepAs string) machine.Machine {
 	w.t.Helper()
-	m, err := w.Rewind(w.ctx, name, to, keepAs)
+	m, err := w.at(name).Rewind(w.ctx, to, keepAs)
 	w.ok(err)
 	return m
 }
@@ -37,7 +37,7 @@ func (w *world) back(name, to, keepAs string) machine.Machine {
 func (w *world) rolledBack(name string, want ...bool) {
 	w.t.Helper()
 	for seq, lost := range want {
-		in, err := w.Instruction(w.ctx, name, seq)
+		in, err := w.at(name).Instruction(w.ctx, seq)
 		w.ok(err)
 		if in.RolledBack != lost {
 			w.t.Errorf("instruction %d is rolled back: %v", seq, in.RolledBack)
@@ -80,7 +80,7 @@ func TestWhatARewindLeavesIsABranch(t *testing.T) {
 		if left = w.branches("m"); len(left) != 2 || left[0].Name != "third" || !left[0].Named || m.Branch != "" || m.Undo != left[0].Checkpoint {
 			t.Fatalf("on %q: %+v", m.Branch, left)
 		}
-		if _, err := w.Rewind(w.ctx, "m", "no such branch", ""); !errors.Is(err, machine.ErrNotFound) {
+		if _, err := w.at("m").Rewind(w.ctx, "no such branch", ""); !errors.Is(err, machine.ErrNotFound) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -100,13 +100,13 @@ func TestARewindThatIsUndoneLeavesNothing(t *testing.T) {
 					t.Fatalf("undone with %q: %+v", m.Undo, w.branches("m"))
 				}
 				if awake {
-					w.ok(w.Wake(w.ctx, "m"))
+					w.ok(w.at("m").Wake(w.ctx))
 				}
 				if m := w.back("m", last.ID, ""); m.Undo != first.ID || len(w.branches("m")) != 0 {
 					t.Fatalf("undone with %q: %+v", m.Undo, w.branches("m"))
 				}
 				if awake {
-					w.ok(w.Wake(w.ctx, "m"))
+					w.ok(w.at("m").Wake(w.ctx))
 					last = w.checkpoints("m")[0]
 				}
 			}
@@ -167,15 +167,15 @@ func TestBranchesAreBounded(t *testing.T) {
 			}
 		}
 		for i := range 49 {
-			w.ok(w.RenameBranch(w.ctx, "m", w.branches("m")[0].Name, fmt.Sprint("named ", i)))
+			w.ok(w.at("m").RenameBranch(w.ctx, w.branches("m")[0].Name, fmt.Sprint("named ", i)))
 			w.run("m", "print x")
 			w.back("m", first.ID, "")
 		}
 		w.run("m", "print x")
-		if err := w.RenameBranch(w.ctx, "m", w.branches("m")[0].Name, "one more"); !errors.Is(err, machine.ErrConflict) {
+		if err := w.at("m").RenameBranch(w.ctx, w.branches("m")[0].Name, "one more"); !errors.Is(err, machine.ErrConflict) {
 			t.Errorf("renamed: %v", err)
 		}
-		if _, err := w.Rewind(w.ctx, "m", first.ID, "one more"); !errors.Is(err, machine.ErrConflict) {
+		if _, err := w.at("m").Rewind(w.ctx, first.ID, "one more"); !errors.Is(err, machine.ErrConflict) {
 			t.Errorf("left: %v", err)
 		}
 		w.SetSettings(machine.Settings{KeepAll: time.Second, KeepHourly: time.Second, KeepDaily: time.Second})
@@ -201,27 +201,26 @@ func TestBranchesHaveNamesOfTheirOwn(t *testing.T) {
 			err  error
 			kind error
 		}{
-			"taken":        {w.RenameBranch(w.ctx, "m", "one", "TWO"), machine.ErrNameTaken},
-			"empty":        {w.RenameBranch(w.ctx, "m", "one", "  "), machine.ErrInvalid},
-			"long":         {w.RenameBranch(w.ctx, "m", "one", strings.Repeat("ä", 61)), machine.ErrInvalid},
-			"two lines":    {w.RenameBranch(w.ctx, "m", "one", "a\nb"), machine.ErrInvalid},
-			"none":         {w.RenameBranch(w.ctx, "m", "three", "four"), machine.ErrNotFound},
-			"of none":      {w.RenameBranch(w.ctx, "nobody", "one", "two"), machine.ErrNotFound},
-			"left as":      {func() error { _, err := w.Rewind(w.ctx, "m", first.ID, "One"); return err }(), machine.ErrNameTaken},
-			"deleted none": {w.DeleteBranch(w.ctx, "m", "three"), machine.ErrNotFound},
+			"taken":        {w.at("m").RenameBranch(w.ctx, "one", "TWO"), machine.ErrNameTaken},
+			"empty":        {w.at("m").RenameBranch(w.ctx, "one", "  "), machine.ErrInvalid},
+			"long":         {w.at("m").RenameBranch(w.ctx, "one", strings.Repeat("ä", 61)), machine.ErrInvalid},
+			"two lines":    {w.at("m").RenameBranch(w.ctx, "one", "a\nb"), machine.ErrInvalid},
+			"none":         {w.at("m").RenameBranch(w.ctx, "three", "four"), machine.ErrNotFound},
+			"left as":      {func() error { _, err := w.at("m").Rewind(w.ctx, first.ID, "One"); return err }(), machine.ErrNameTaken},
+			"deleted none": {w.at("m").DeleteBranch(w.ctx, "three"), machine.ErrNotFound},
 		} {
 			if !errors.Is(want.err, want.kind) {
 				t.Errorf("%s: %v", what, want.err)
 			}
 		}
 		w.rolledBack("m", false, true, true, false)
-		w.ok(w.RenameBranch(w.ctx, "m", "one", "One "))
+		w.ok(w.at("m").RenameBranch(w.ctx, "one", "One "))
 		w.back("m", "one", "")
-		w.ok(w.RenameBranch(w.ctx, "m", "one", "uno")) // which it is on
+		w.ok(w.at("m").RenameBranch(w.ctx, "one", "uno")) // which it is on
 		if m := w.get("m"); m.Branch != "uno" {
 			t.Errorf("on %q", m.Branch)
 		}
-		if err := w.DeleteBranch(w.ctx, "m", "uno"); !errors.Is(err, machine.ErrConflict) {
+		if err := w.at("m").DeleteBranch(w.ctx, "uno"); !errors.Is(err, machine.ErrConflict) {
 			t.Errorf("%v", err)
 		}
 		w.pass(time.Second)
@@ -239,7 +238,7 @@ func TestABranchIsDeletedWithWhatOnlyItHas(t *testing.T) {
 		shared := w.checkpoints("m")[0]
 		w.run("m", "print 1")
 		w.pass(3 * time.Second)
-		kept, err := w.Checkpoint(w.ctx, "m", "mine")
+		kept, err := w.at("m").Checkpoint(w.ctx, "mine")
 		w.ok(err)
 		for range 3 {
 			w.run("m", "print x")
@@ -251,7 +250,7 @@ func TestABranchIsDeletedWithWhatOnlyItHas(t *testing.T) {
 		if all := w.checkpoints("m"); len(all) != 6 {
 			t.Fatalf("%+v", all)
 		}
-		w.ok(w.DeleteBranch(w.ctx, "m", "left"))
+		w.ok(w.at("m").DeleteBranch(w.ctx, "left"))
 		w.pass(time.Second)
 		var ids []string
 		for _, c := range w.checkpoints("m") {
@@ -276,7 +275,7 @@ func TestAForkHasNoBranches(t *testing.T) {
 		w.run("m", "print 1")
 		w.back("m", first.ID, "left")
 		left := w.branches("m")[0]
-		_, err := w.Fork(w.ctx, "m", left.Checkpoint, machine.CreateOptions{Name: "f"})
+		_, err := w.at("m").Fork(w.ctx, left.Checkpoint, machine.CreateOptions{Name: "f"})
 		w.ok(err)
 		if f := w.get("f"); f.Undo != "" || f.Branch != "" || len(w.branches("f")) != 0 {
 			t.Errorf("%+v, %+v", f, w.branches("f"))

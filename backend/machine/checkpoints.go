@@ -155,18 +155,14 @@ func (s *Service) removeFiles(g Garbage) error {
 }
 
 // Checkpoint saves the present state under a label; it is kept until it is deleted.
-func (s *Service) Checkpoint(ctx context.Context, name, label string) (Checkpoint, error) {
+func (e *entry) Checkpoint(ctx context.Context, label string) (Checkpoint, error) {
 	if err := checkText("A checkpoint's label", label, maxLabel); err != nil {
 		return Checkpoint{}, err
 	}
-	e, err := s.find(name)
-	if err != nil {
-		return Checkpoint{}, err
-	}
-	if s.isClosing() {
+	if e.s.isClosing() {
 		return Checkpoint{}, errClosing()
 	}
-	if err := s.roomForMore(); err != nil {
+	if err := e.s.roomForMore(); err != nil {
 		return Checkpoint{}, err
 	}
 	rec, err := under(ctx, e, func(ctx context.Context) (CheckpointRecord, error) { return e.keep(ctx, label) })
@@ -211,7 +207,7 @@ func (e *entry) mayKeep(ctx context.Context) error {
 	if kept < maxKept {
 		return nil
 	}
-	return conflict("%s has %d checkpoints, and more are not kept. Delete those that are not needed.", e.name(), kept)
+	return conflict("%s has %d checkpoints, and more are not kept. Delete those that are not needed.", e.Name(), kept)
 }
 
 // keepSwapped keeps the automatic checkpoint that a swapped machine's state lies in, from now on. Where there is none, it
@@ -235,12 +231,8 @@ func (e *entry) keepSwapped(ctx context.Context, label string) (*session, *Check
 }
 
 // Checkpoints returns a machine's checkpoints, newest first.
-func (s *Service) Checkpoints(ctx context.Context, name string) ([]Checkpoint, error) {
-	e, err := s.find(name)
-	if err != nil {
-		return nil, err
-	}
-	records, err := s.store.Checkpoints(ctx, e.id)
+func (e *entry) Checkpoints(ctx context.Context) ([]Checkpoint, error) {
+	records, err := e.s.store.Checkpoints(ctx, e.id)
 	if err != nil {
 		return nil, err
 	}
@@ -252,12 +244,8 @@ func (s *Service) Checkpoints(ctx context.Context, name string) ([]Checkpoint, e
 }
 
 // KeepCheckpoint has a checkpoint kept under a label until it is deleted, as if it had been asked for. One that is kept already gets the label.
-func (s *Service) KeepCheckpoint(ctx context.Context, name, id, label string) (Checkpoint, error) {
+func (e *entry) KeepCheckpoint(ctx context.Context, id, label string) (Checkpoint, error) {
 	if err := checkText("A checkpoint's label", label, maxLabel); err != nil {
-		return Checkpoint{}, err
-	}
-	e, err := s.find(name)
-	if err != nil {
 		return Checkpoint{}, err
 	}
 	rec, err := under(ctx, e, func(ctx context.Context) (CheckpointRecord, error) {
@@ -273,21 +261,17 @@ func (s *Service) KeepCheckpoint(ctx context.Context, name, id, label string) (C
 			}
 		}
 		c.Kind, c.Label = CheckpointManual, label
-		if err := s.store.WriteSync(ctx, func(w Writer) error { return w.PutCheckpoint(c) }); err != nil {
+		if err := e.s.store.WriteSync(ctx, func(w Writer) error { return w.PutCheckpoint(c) }); err != nil {
 			return c, err
 		}
-		s.hub.publish(Event{Type: EventCheckpoint, Machine: e.snapshotPointer()})
+		e.s.hub.publish(Event{Type: EventCheckpoint, Machine: e.snapshotPointer()})
 		return c, nil
 	})
 	return rec.Checkpoint, err
 }
 
 // DeleteCheckpoint deletes one. The one that a machine's present state lies in is only no longer kept: the next replaces it.
-func (s *Service) DeleteCheckpoint(ctx context.Context, name, id string) error {
-	e, err := s.find(name)
-	if err != nil {
-		return err
-	}
+func (e *entry) DeleteCheckpoint(ctx context.Context, id string) error {
 	if err := e.lockOp(ctx); err != nil {
 		return err
 	}

@@ -67,30 +67,26 @@ type Step struct {
 
 // Compare tells in what two states of a machine differ: checkpoints, by their IDs or the names of branches that end there; "" is the present one. Both are
 // brought into memory, one after the other and without a network, looked at, and ended; nothing is left of that.
-func (s *Service) Compare(ctx context.Context, name, a, b string) (Comparison, error) {
-	e, err := s.find(name)
-	if err != nil {
-		return Comparison{}, err
-	}
-	if s.isClosing() || !s.enter() {
+func (e *entry) Compare(ctx context.Context, a, b string) (Comparison, error) {
+	if e.s.isClosing() || !e.s.enter() {
 		return Comparison{}, errClosing()
 	}
-	defer s.group.Done()
+	defer e.s.group.Done()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)()
-	if err := s.roomForMore(); err != nil {
+	defer context.AfterFunc(e.s.ctx, cancel)()
+	if err := e.s.roomForMore(); err != nil {
 		return Comparison{}, err
 	}
-	if err := s.looks.enter(ctx, func() bool { return true }); err != nil {
+	if err := e.s.looks.enter(ctx, func() bool { return true }); err != nil {
 		return Comparison{}, err
 	}
-	defer s.looks.leave()
+	defer e.s.looks.leave()
 	copies, err := under(ctx, e, func(ctx context.Context) ([2]*lookCopy, error) { return e.copyToLook(ctx, a, b) })
 	if err != nil {
 		return Comparison{}, err
 	}
-	defer s.spawn(s.takeOutGarbage)
+	defer e.s.spawn(e.s.takeOutGarbage)
 	defer copies[0].forget()
 	defer copies[1].forget()
 	var seen [2]look

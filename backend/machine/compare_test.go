@@ -33,7 +33,7 @@ func differences(c machine.Comparison) string {
 
 func (w *world) compared(a, b, want string) {
 	w.t.Helper()
-	c, err := w.Compare(w.ctx, "m", a, b)
+	c, err := w.at("m").Compare(w.ctx, a, b)
 	w.ok(err)
 	if got := differences(c); got != strings.TrimSpace(want) {
 		w.t.Errorf("%q and %q differ in\n%s", a, b, got)
@@ -74,7 +74,7 @@ func TestStatesAreCompared(t *testing.T) {
 		w.pass(3 * time.Second)
 		w.back("m", first.ID, "left")
 		w.run("m", "print 2")
-		_, err := w.PutFile(w.ctx, "m", "data.csv", strings.NewReader("x"))
+		_, err := w.at("m").PutFile(w.ctx, "data.csv", strings.NewReader("x"))
 		w.ok(err)
 		before := w.get("m")
 
@@ -87,10 +87,10 @@ func TestStatesAreCompared(t *testing.T) {
 		if m := w.get("m"); m.State != before.State || m.NextSeq != before.NextSeq || m.Undo != before.Undo {
 			t.Errorf("the machine is another one: %+v", m)
 		}
-		if _, err := w.Compare(w.ctx, "m", "nothing", ""); !errors.Is(err, machine.ErrNotFound) {
+		if _, err := w.at("m").Compare(w.ctx, "nothing", ""); !errors.Is(err, machine.ErrNotFound) {
 			t.Errorf("%v", err)
 		}
-		w.ok(w.Swap(w.ctx, "m"))
+		w.ok(w.at("m").Swap(w.ctx))
 		w.compared("", first.ID, "removed i2\nremoved idata.csv+0\nremoved data.csv\na 2 print 2")
 		if m := w.get("m"); m.State != machine.Swapped {
 			t.Errorf("it was woken: %+v", m)
@@ -104,21 +104,21 @@ func TestAComparisonThatIsNotFinishedLeavesNothing(t *testing.T) {
 	for what, cut := range map[string]func(w *world, point string) (copies int){
 		"a copy fails": func(w *world, point string) int {
 			w.engine.set(func() { w.engine.copyErr = errors.New("the disk is broken") })
-			if _, err := w.Compare(w.ctx, "m", point, ""); err == nil {
+			if _, err := w.at("m").Compare(w.ctx, point, ""); err == nil {
 				w.t.Errorf("it was made")
 			}
 			return 1
 		},
 		"a start fails": func(w *world, point string) int {
 			w.engine.set(func() { w.engine.startErr = errors.New("the processor is another one") })
-			if _, err := w.Compare(w.ctx, "m", point, ""); err == nil || !strings.Contains(err.Error(), "the processor is another one") {
+			if _, err := w.at("m").Compare(w.ctx, point, ""); err == nil || !strings.Contains(err.Error(), "the processor is another one") {
 				w.t.Errorf("%v", err)
 			}
 			return 2
 		},
 		"it does not answer": func(w *world, point string) int {
 			w.engine.set(func() { w.engine.mute = true })
-			if _, err := w.Compare(w.ctx, "m", point, ""); err == nil {
+			if _, err := w.at("m").Compare(w.ctx, point, ""); err == nil {
 				w.t.Errorf("it was made")
 			}
 			return 2
@@ -126,14 +126,14 @@ func TestAComparisonThatIsNotFinishedLeavesNothing(t *testing.T) {
 		"nobody waits for it": func(w *world, point string) int {
 			w.engine.set(func() { w.engine.mute = true })
 			ctx, cancel := context.WithCancel(w.ctx)
-			go func() { _, _ = w.Compare(ctx, "m", point, "") }()
+			go func() { _, _ = w.at("m").Compare(ctx, point, "") }()
 			w.pass(time.Second)
 			cancel()
 			return 2
 		},
 		"the daemon ends": func(w *world, point string) int {
 			w.engine.set(func() { w.engine.mute = true })
-			go func() { _, _ = w.Compare(w.ctx, "m", point, "") }()
+			go func() { _, _ = w.at("m").Compare(w.ctx, point, "") }()
 			w.pass(time.Second)
 			w.close()
 			w.open()
@@ -141,7 +141,7 @@ func TestAComparisonThatIsNotFinishedLeavesNothing(t *testing.T) {
 		},
 		"the daemon dies": func(w *world, point string) int {
 			w.engine.set(func() { w.engine.copyTakes = time.Hour })
-			go func() { _, _ = w.Compare(w.ctx, "m", point, "") }()
+			go func() { _, _ = w.at("m").Compare(w.ctx, point, "") }()
 			w.pass(time.Second)
 			w.die()
 			w.open()
@@ -153,7 +153,7 @@ func TestAComparisonThatIsNotFinishedLeavesNothing(t *testing.T) {
 				w.saved("m")
 				first := w.checkpoints("m")[0]
 				w.run("m", "print 1")
-				w.ok(w.Swap(w.ctx, "m"))
+				w.ok(w.at("m").Swap(w.ctx))
 				copies := cut(w, first.ID)
 				synctest.Wait()
 				w.leftNothing(copies)
@@ -171,7 +171,7 @@ func TestAComparisonKeepsToTheMemory(t *testing.T) {
 		w.saved("m")
 		first := w.checkpoints("m")[0]
 		w.run("m", "print 1")
-		w.ok(w.Swap(w.ctx, "m"))
+		w.ok(w.at("m").Swap(w.ctx))
 		w.used("idle")
 		w.pass(time.Minute)
 		w.inState("idle", machine.Idle)

@@ -85,7 +85,7 @@ func (e *entry) tellConnection(c Connection) {
 			e.s.health.failed(err)
 		}
 	}
-	e.s.hub.publish(Event{Type: EventConnection, Machine: &Machine{ID: e.id, Name: e.name()}, Connection: &c})
+	e.s.hub.publish(Event{Type: EventConnection, Machine: &Machine{ID: e.id, Name: e.Name()}, Connection: &c})
 }
 
 // askAbout waits for a person's answer about a connection, which everybody has been told of.
@@ -146,27 +146,24 @@ func (t *traffic) asksAboutOthers(host string) int {
 }
 
 // Answer answers the question about a connection that waits, and about all others of its machine to the same host.
-func (s *Service) Answer(ctx context.Context, name string, connection int64, answer Answer) error {
-	e, err := s.find(name)
-	if err != nil {
-		return err
-	}
+func (e *entry) Answer(ctx context.Context, connection int64, answer Answer) error {
 	t := &e.traffic
 	t.mu.Lock()
 	c, asking := t.live[connection]
 	asking = asking && t.asks[connection] != nil
 	t.mu.Unlock()
 	if !asking {
-		return conflict("That connection of %s does not wait for an answer any more.", name)
+		return conflict("That connection of %s does not wait for an answer any more.", e.Name())
 	}
+	var err error
 	switch answer {
 	case AllowMachine:
 		err = e.approve(ctx, c.Host)
 	case AllowAlways:
-		if s.approve == nil {
+		if e.s.approve == nil {
 			return conflict("This cannot be allowed for all machines here.")
 		}
-		err = s.approve(c.Host)
+		err = e.s.approve(c.Host)
 	case AllowOnce, Deny:
 	default:
 		return invalid("An answer is once, machine, always or deny, not %q.", clip(string(answer), 40))
@@ -233,24 +230,16 @@ type NetworkState struct {
 }
 
 // Network says what holds for a machine's network.
-func (s *Service) Network(_ context.Context, name string) (NetworkState, error) {
-	e, err := s.find(name)
-	if err != nil {
-		return NetworkState{}, err
-	}
-	state := NetworkState{Own: e.machine().Network, Effective: e.networkPolicy()}
-	if s.network != nil {
-		state.Upstream = s.network.Upstream()
+func (e *entry) Network(_ context.Context) (NetworkState, error) {
+	state := NetworkState{Own: e.Machine().Network, Effective: e.networkPolicy()}
+	if e.s.network != nil {
+		state.Upstream = e.s.network.Upstream()
 	}
 	return state, nil
 }
 
 // Connections returns a machine's connections, newest first: those that are not over, and of the others those on record.
-func (s *Service) Connections(ctx context.Context, name string, q ConnectionQuery) ([]Connection, error) {
-	e, err := s.find(name)
-	if err != nil {
-		return nil, err
-	}
+func (e *entry) Connections(ctx context.Context, q ConnectionQuery) ([]Connection, error) {
 	if q.Limit < 0 || q.Before < 0 {
 		return nil, invalid("The limit and the place in the list must be positive.")
 	}
@@ -263,7 +252,7 @@ func (s *Service) Connections(ctx context.Context, name string, q ConnectionQuer
 		}
 	}
 	e.traffic.mu.Unlock()
-	past, err := s.store.Connections(ctx, e.id, q)
+	past, err := e.s.store.Connections(ctx, e.id, q)
 	if err != nil {
 		return nil, err
 	}

@@ -46,15 +46,15 @@ func TestDeletingWorksOnAFullDisk(t *testing.T) {
 		full.Store(true)
 		free.Store(0)
 
-		err := w.Delete(w.ctx, "changed")
+		err := w.at("changed").Delete(w.ctx)
 		if !errors.Is(err, machine.ErrDiskFull) || !strings.Contains(err.Error(), "empty the bin, delete machines for good") {
 			t.Fatalf("a machine that would have to be saved: %v", err)
 		}
 		w.inState("changed", machine.Idle)
-		w.ok(w.Delete(w.ctx, "saved"))
+		w.ok(w.at("saved").Delete(w.ctx))
 		w.inState("saved", machine.Deleted)
-		w.ok(w.Purge(w.ctx, "gone"))
-		w.ok(w.Purge(w.ctx, "changed"))
+		w.ok(w.at("gone").Purge(w.ctx))
+		w.ok(w.at("changed").Purge(w.ctx))
 		w.engine.set(func() {
 			if w.engine.n != n || len(w.engine.purged) != 2 {
 				t.Errorf("saved %d times, purged %v", w.engine.n-n, w.engine.purged)
@@ -66,7 +66,7 @@ func TestDeletingWorksOnAFullDisk(t *testing.T) {
 		if _, err := os.Stat(reserve); err != nil {
 			t.Errorf("with room again, nothing is held back: %v", err)
 		}
-		w.ok(w.Restore(w.ctx, "saved"))
+		w.ok(w.at("saved").Restore(w.ctx))
 		w.effects("saved", "0")
 	})
 }
@@ -90,7 +90,7 @@ func TestPurgeOfAPrintingMachineOnAFullDisk(t *testing.T) {
 		full.Store(true)
 		w.pass(5 * time.Second)
 		purged := make(chan error, 1)
-		go func() { purged <- w.Purge(w.ctx, "m") }()
+		go func() { purged <- w.at("m").Purge(w.ctx) }()
 		w.pass(time.Minute)
 		select {
 		case err := <-purged:
@@ -118,26 +118,26 @@ func TestNothingNewOnADiskThatIsNearlyFull(t *testing.T) {
 		free := w.withDisk(100 << 30)
 		w.used("m")
 		free.Store(500 << 20)
-		_, forked := w.Fork(w.ctx, "m", "", machine.CreateOptions{})
+		_, forked := w.at("m").Fork(w.ctx, "", machine.CreateOptions{})
 		_, created := w.Create(w.ctx, machine.CreateOptions{})
-		_, kept := w.Checkpoint(w.ctx, "m", "")
+		_, kept := w.at("m").Checkpoint(w.ctx, "")
 		for what, err := range map[string]error{"fork": forked, "new machine": created, "checkpoint": kept} {
 			if !errors.Is(err, machine.ErrDiskFull) || !strings.Contains(err.Error(), "Only 500 MB are free") {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
 		w.effects("m", "0")
-		w.ok(w.Swap(w.ctx, "m")) // saved all the same
+		w.ok(w.at("m").Swap(w.ctx)) // saved all the same
 		w.effects("m", "0 1")
 		free.Store(10 << 20)
 		w.engine.set(func() { w.engine.n = 1000 })
 		w.run("m", "print 3")
-		if err := w.Swap(w.ctx, "m"); err != nil { // its last checkpoint took little
+		if err := w.at("m").Swap(w.ctx); err != nil { // its last checkpoint took little
 			t.Errorf("a save for which there is room: %v", err)
 		}
 		free.Store(100)
 		w.run("m", "print 4")
-		if err := w.Swap(w.ctx, "m"); !errors.Is(err, machine.ErrDiskFull) {
+		if err := w.at("m").Swap(w.ctx); !errors.Is(err, machine.ErrDiskFull) {
 			t.Errorf("a save for which there is none: %v", err)
 		}
 		w.inState("m", machine.Idle)
@@ -172,7 +172,7 @@ func TestASaveThatWouldFillTheDiskIsRefused(t *testing.T) {
 		free := w.withDisk(100 << 30)
 		w.engine.set(func() { w.engine.size = 200 << 20 })
 		w.used("m")
-		c, err := w.Checkpoint(w.ctx, "m", "")
+		c, err := w.at("m").Checkpoint(w.ctx, "")
 		w.ok(err)
 		w.pass(time.Minute)
 		if all := w.engine.allShrunk(); !slices.Contains(all, c.ID) {
@@ -180,11 +180,11 @@ func TestASaveThatWouldFillTheDiskIsRefused(t *testing.T) {
 		}
 		free.Store(150 << 20)
 		w.run("m", "print 1")
-		if err := w.Swap(w.ctx, "m"); !errors.Is(err, machine.ErrDiskFull) || !strings.Contains(err.Error(), "disk is full") {
+		if err := w.at("m").Swap(w.ctx); !errors.Is(err, machine.ErrDiskFull) || !strings.Contains(err.Error(), "disk is full") {
 			t.Errorf("200 MB on 150: %v", err)
 		}
 		free.Store(250 << 20)
-		w.ok(w.Swap(w.ctx, "m"))
+		w.ok(w.at("m").Swap(w.ctx))
 		w.effects("m", "0 1")
 		free.Store(100 << 30)
 	})
@@ -194,16 +194,16 @@ func TestCheckpointsAreNotKeptWithoutEnd(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.create("m")
 		for range 50 {
-			_, err := w.Checkpoint(w.ctx, "m", "")
+			_, err := w.at("m").Checkpoint(w.ctx, "")
 			w.ok(err)
 		}
-		if _, err := w.Checkpoint(w.ctx, "m", ""); !errors.Is(err, machine.ErrConflict) || !strings.Contains(err.Error(), "50 checkpoints") {
+		if _, err := w.at("m").Checkpoint(w.ctx, ""); !errors.Is(err, machine.ErrConflict) || !strings.Contains(err.Error(), "50 checkpoints") {
 			t.Fatalf("the 51st: %v", err)
 		}
-		all, err := w.Checkpoints(w.ctx, "m")
+		all, err := w.at("m").Checkpoints(w.ctx)
 		w.ok(err)
-		w.ok(w.DeleteCheckpoint(w.ctx, "m", all[3].ID))
-		_, err = w.Checkpoint(w.ctx, "m", "")
+		w.ok(w.at("m").DeleteCheckpoint(w.ctx, all[3].ID))
+		_, err = w.at("m").Checkpoint(w.ctx, "")
 		w.ok(err)
 	})
 }

@@ -89,9 +89,9 @@ func TestAForkMayGoToAnotherEngine(t *testing.T) {
 	}()
 	run := func(name, code string) string {
 		t.Helper()
-		in, _, err := s.Execute(t.Context(), name, machine.ExecuteOptions{Code: code})
+		in, _, err := at(t, s, name).Execute(t.Context(), machine.ExecuteOptions{Code: code})
 		if err == nil {
-			in, err = s.Wait(t.Context(), name, in.Seq)
+			in, err = at(t, s, name).Wait(t.Context(), in.Seq)
 		}
 		if err != nil || in.Value == nil {
 			t.Fatalf("%s: %+v, %v", code, in, err)
@@ -103,7 +103,7 @@ func TestAForkMayGoToAnotherEngine(t *testing.T) {
 	}
 	run("here", "print x")
 	was := run("here", "list")
-	there, err := s.Fork(t.Context(), "here", "", machine.CreateOptions{Name: "there", Engine: "other"})
+	there, err := at(t, s, "here").Fork(t.Context(), "", machine.CreateOptions{Name: "there", Engine: "other"})
 	if err != nil || there.Engine != "other" {
 		t.Fatalf("%+v, %v", there, err)
 	}

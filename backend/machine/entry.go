@@ -140,7 +140,7 @@ func (e *entry) awake() bool {
 	return e.state.InMemory() || e.rousing
 }
 
-func (e *entry) name() string {
+func (e *entry) Name() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.rec.Name
@@ -213,7 +213,7 @@ func (e *entry) snapshot() Machine {
 }
 
 // machine is snapshot for those who do not hold mu.
-func (e *entry) machine() Machine {
+func (e *entry) Machine() Machine {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.snapshot()

@@ -79,7 +79,7 @@ func TestEventsLeaveOutWhatTheWireDoesNotTell(t *testing.T) {
 		if !seen {
 			t.Error("no item was told")
 		}
-		items, err := w.Items(w.ctx, "m", in.Seq, 0, 10)
+		items, err := w.at("m").Items(w.ctx, in.Seq, 0, 10)
 		w.ok(err)
 		if !bytes.Equal(items[0].Representations[0].Data, bytes.Repeat([]byte{'p'}, 300000)) {
 			t.Error("the picture itself is gone")
@@ -101,7 +101,7 @@ func TestExpiryIsOnTime(t *testing.T) {
 		w.inState("m", machine.Deleted)
 		soon := time.Now().Add(3 * time.Second)
 		expires := &soon
-		_, err = w.Update(w.ctx, "later", machine.Change{ExpiresAt: &expires})
+		_, err = w.at("later").Update(w.ctx, machine.Change{ExpiresAt: &expires})
 		w.ok(err)
 		w.pass(3500 * time.Millisecond)
 		w.inState("later", machine.Deleted)

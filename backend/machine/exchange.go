@@ -8,16 +8,12 @@ import (
 )
 
 // refresh brings a machine's inbox up to date for who looks there from outside.
-func (s *Service) refresh(ctx context.Context, name, path string) error {
-	if s.exchange == nil || !strings.Contains(path, "inbox") {
+func (e *entry) refresh(ctx context.Context, path string) error {
+	if e.s.exchange == nil || !strings.Contains(path, "inbox") {
 		return nil
 	}
-	e, err := s.find(name)
-	if err != nil {
-		return err
-	}
-	return s.touching(ctx, name, func(b Sandbox) error {
-		_, err := s.exchange.Fill(ctx, e.id, b)
+	return e.touching(ctx, func(b Sandbox) error {
+		_, err := e.s.exchange.Fill(ctx, e.id, b)
 		return err
 	})
 }

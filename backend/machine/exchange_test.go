@@ -68,19 +68,19 @@ func TestAnInstructionWaitsForItsInbox(t *testing.T) {
 		in = w.exec("m", "wait inbox")
 		w.pass(time.Second)
 		start := time.Now()
-		w.ok(w.Interrupt(w.ctx, "m"))
+		w.ok(w.at("m").Interrupt(w.ctx))
 		if done := w.wait("m", in.Seq); done.ErrorName != "KeyboardInterrupt" || time.Since(start) > 3*time.Second {
 			t.Errorf("after %v it ended with %+v", time.Since(start), done)
 		}
 		// A machine that leaves memory meanwhile is filled again when it comes back.
 		in = w.exec("m", "print inbox again")
 		w.pass(time.Second)
-		w.ok(w.Swap(w.ctx, "m"))
-		w.ok(w.Wake(w.ctx, "m"))
+		w.ok(w.at("m").Swap(w.ctx))
+		w.ok(w.at("m").Wake(w.ctx))
 		if done := w.wait("m", in.Seq); done.Status != machine.StatusOK || x.filled < 4 {
 			t.Errorf("filled %d times, %+v", x.filled, done)
 		}
-		w.ok(w.Purge(w.ctx, "m"))
+		w.ok(w.at("m").Purge(w.ctx))
 		if x.forgotten != 1 {
 			t.Errorf("forgotten %d times", x.forgotten)
 		}

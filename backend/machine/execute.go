@@ -62,12 +62,8 @@ func (e *entry) repeated(ctx context.Context, opts ExecuteOptions) (*Instruction
 
 // Execute queues an instruction. When it returns, the record is on the disk, safe from a power cut, and the number given. One that was sent before
 // with the same key is returned as it is by now, and nothing is interrupted for it.
-func (s *Service) Execute(ctx context.Context, name string, opts ExecuteOptions) (Instruction, bool, error) {
+func (e *entry) Execute(ctx context.Context, opts ExecuteOptions) (Instruction, bool, error) {
 	if err := checkExecute(opts); err != nil {
-		return Instruction{}, false, err
-	}
-	e, err := s.find(name)
-	if err != nil {
 		return Instruction{}, false, err
 	}
 	e.mu.Lock()
@@ -77,7 +73,7 @@ func (s *Service) Execute(ctx context.Context, name string, opts ExecuteOptions)
 	} else if before != nil {
 		return *before, false, nil
 	}
-	if s.isClosing() {
+	if e.s.isClosing() {
 		return Instruction{}, false, errClosing()
 	}
 	if err := e.usable(); err != nil {
@@ -101,6 +97,7 @@ func (s *Service) Execute(ctx context.Context, name string, opts ExecuteOptions)
 	interrupted := false
 	if opts.Interrupt {
 		interrupted = e.run != nil || len(e.queue) > 0
+		var err error
 		if cancelled, err = e.cancelled(ctx, "it was cancelled before it ran, because another instruction was sent to run at once"); err != nil {
 			return Instruction{}, false, err
 		}
@@ -111,7 +108,7 @@ func (s *Service) Execute(ctx context.Context, name string, opts ExecuteOptions)
 	}
 	rec := e.rec
 	changed := rec.UsedBy(in.Instruction)
-	err = s.store.Write(ctx, func(w Writer) error {
+	err := e.s.store.Write(ctx, func(w Writer) error {
 		if err := putEnded(w, cancelled); err != nil {
 			return err
 		}
@@ -123,7 +120,7 @@ func (s *Service) Execute(ctx context.Context, name string, opts ExecuteOptions)
 		return w.AddInstruction(in)
 	})
 	if err != nil {
-		s.health.failed(err)
+		e.s.health.failed(err)
 		return Instruction{}, false, err
 	}
 	e.rec = rec
@@ -143,8 +140,8 @@ func (s *Service) Execute(ctx context.Context, name string, opts ExecuteOptions)
 		e.kick()
 	}
 	// The machine works meanwhile: a power cut takes the effect together with the record.
-	if err := s.store.Sync(); err != nil {
-		s.health.failed(err)
+	if err := e.s.store.Sync(); err != nil {
+		e.s.health.failed(err)
 		return Instruction{}, false, &Error{
 			Kind:    ErrUnavailable,
 			Message: fmt.Sprintf("The disk did not take the record of this instruction for certain. It runs all the same, as instruction %d of %s: look there before you send it again.", in.Seq, e.rec.Name),
@@ -212,11 +209,7 @@ func (e *entry) announce(ended []InstructionRecord) {
 }
 
 // Cancel takes a waiting instruction out of the queue.
-func (s *Service) Cancel(ctx context.Context, name string, seq int) error {
-	e, err := s.find(name)
-	if err != nil {
-		return err
-	}
+func (e *entry) Cancel(ctx context.Context, seq int) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	at := slices.Index(e.queue, seq)
@@ -228,13 +221,13 @@ func (s *Service) Cancel(ctx context.Context, name string, seq int) error {
 	case at < 0:
 		return conflict("Instruction %d of %s is over already.", seq, e.rec.Name)
 	}
-	in, err := s.store.Instruction(ctx, e.id, seq)
+	in, err := e.s.store.Instruction(ctx, e.id, seq)
 	if err != nil {
 		return err
 	}
 	in.end(StatusCancelled, errNameCancelled, "Cancelled: it was cancelled before it ran.")
 	ended := []InstructionRecord{in}
-	if err := s.store.WriteSync(ctx, func(w Writer) error { return putEnded(w, ended) }); err != nil {
+	if err := e.s.store.WriteSync(ctx, func(w Writer) error { return putEnded(w, ended) }); err != nil {
 		return err
 	}
 	e.queue = slices.Delete(e.queue, at, at+1)
@@ -244,20 +237,16 @@ func (s *Service) Cancel(ctx context.Context, name string, seq int) error {
 }
 
 // Interrupt stops the running instruction; when nothing runs there is nothing to do.
-func (s *Service) Interrupt(_ context.Context, name string) error {
-	return s.interrupt(name, func(int) bool { return true })
+func (e *entry) Interrupt(_ context.Context) error {
+	return e.interruptIf(func(int) bool { return true })
 }
 
 // InterruptInstruction stops one instruction if it is the one that runs: never another that has begun meanwhile.
-func (s *Service) InterruptInstruction(_ context.Context, name string, seq int) error {
-	return s.interrupt(name, func(running int) bool { return running == seq })
+func (e *entry) InterruptInstruction(_ context.Context, seq int) error {
+	return e.interruptIf(func(running int) bool { return running == seq })
 }
 
-func (s *Service) interrupt(name string, meant func(seq int) bool) error {
-	e, err := s.find(name)
-	if err != nil {
-		return err
-	}
+func (e *entry) interruptIf(meant func(seq int) bool) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err := e.usable(); err != nil {

@@ -21,12 +21,8 @@ const (
 	tidyPatience = 10 * time.Second
 )
 
-// touching is inside for what changes the machine's files. They are part of its state and saved like it.
-func (s *Service) touching(ctx context.Context, name string, do func(Sandbox) error) error {
-	e, err := s.find(name)
-	if err != nil {
-		return err
-	}
+// touching is inBox for what changes the machine's files. They are part of its state and saved like it.
+func (e *entry) touching(ctx context.Context, do func(Sandbox) error) error {
 	for {
 		err := e.inBox(ctx, func(b Sandbox) error { return e.touch(ctx, b, do) })
 		if !errors.Is(err, errLeaving) || ctx.Err() != nil {
@@ -90,16 +86,16 @@ type Download struct {
 }
 
 // OpenFile begins to read a file. The machine may leave memory meanwhile.
-func (s *Service) OpenFile(ctx context.Context, name, path string) (*Download, error) {
+func (e *entry) OpenFile(ctx context.Context, path string) (*Download, error) {
 	if err := checkPath(path); err != nil {
 		return nil, err
 	}
-	if err := s.refresh(ctx, name, path); err != nil {
+	if err := e.refresh(ctx, path); err != nil {
 		return nil, err
 	}
 	return open(func(offset int64) (chunk FileChunk, err error) {
 		err = persevere(ctx, func() error {
-			return s.inside(ctx, name, func(b Sandbox) error { chunk, err = b.ReadFile(ctx, path, offset, filePiece); return err })
+			return e.inBox(ctx, func(b Sandbox) error { chunk, err = b.ReadFile(ctx, path, offset, filePiece); return err })
 		})
 		return chunk, err
 	})
@@ -154,7 +150,7 @@ func (d *Download) Read(p []byte) (int, error) {
 
 // PutFile writes a file into a machine, replacing what was there, all at once at the end; of one that breaks off nothing is seen. The machine
 // may leave memory meanwhile, but not go back to an earlier state.
-func (s *Service) PutFile(ctx context.Context, name, where string, content io.Reader) (size int64, err error) {
+func (e *entry) PutFile(ctx context.Context, where string, content io.Reader) (size int64, err error) {
 	if err := checkPath(where); err != nil {
 		return 0, err
 	}
@@ -162,14 +158,14 @@ func (s *Service) PutFile(ctx context.Context, name, where string, content io.Re
 	size, err = send(ctx, FilePiece{Path: where}, content, func(p FilePiece) error {
 		part = p.Part
 		return persevere(ctx, func() error {
-			return s.touching(ctx, name, func(b Sandbox) error { return b.WriteFile(ctx, p) })
+			return e.touching(ctx, func(b Sandbox) error { return b.WriteFile(ctx, p) })
 		})
 	})
 	if err != nil && size > 0 {
-		s.spawn(func() {
-			ctx, cancel := context.WithTimeout(s.ctx, tidyPatience)
+		e.s.spawn(func() {
+			ctx, cancel := context.WithTimeout(e.s.ctx, tidyPatience)
 			defer cancel()
-			_ = s.touching(ctx, name, func(b Sandbox) error {
+			_ = e.touching(ctx, func(b Sandbox) error {
 				return b.RemoveFile(ctx, path.Join(path.Dir(where), ".forevervm-"+part+".part"))
 			})
 		})
@@ -210,43 +206,43 @@ func send(ctx context.Context, p FilePiece, content io.Reader, write func(FilePi
 }
 
 // ListFiles lists a folder of a machine.
-func (s *Service) ListFiles(ctx context.Context, name, path string) (list FileList, err error) {
+func (e *entry) ListFiles(ctx context.Context, path string) (list FileList, err error) {
 	if err := checkPath(path); err != nil {
 		return list, err
 	}
-	if err := s.refresh(ctx, name, path); err != nil {
+	if err := e.refresh(ctx, path); err != nil {
 		return list, err
 	}
-	err = s.inside(ctx, name, func(b Sandbox) error { list, err = b.ListFiles(ctx, path, maxFiles); return err })
+	err = e.inBox(ctx, func(b Sandbox) error { list, err = b.ListFiles(ctx, path, maxFiles); return err })
 	return list, err
 }
 
 // StatFile tells what is at a path of a machine, links followed.
-func (s *Service) StatFile(ctx context.Context, name, path string) (found FileEntry, err error) {
+func (e *entry) StatFile(ctx context.Context, path string) (found FileEntry, err error) {
 	if err := checkPath(path); err != nil {
 		return found, err
 	}
-	if err := s.refresh(ctx, name, path); err != nil {
+	if err := e.refresh(ctx, path); err != nil {
 		return found, err
 	}
-	err = s.inside(ctx, name, func(b Sandbox) error { found, err = b.StatFile(ctx, path); return err })
+	err = e.inBox(ctx, func(b Sandbox) error { found, err = b.StatFile(ctx, path); return err })
 	return found, err
 }
 
 // RemoveFile removes a file of a machine, or a folder with all that is in it.
-func (s *Service) RemoveFile(ctx context.Context, name, path string) error {
+func (e *entry) RemoveFile(ctx context.Context, path string) error {
 	if err := checkPath(path); err != nil {
 		return err
 	}
-	return s.touching(ctx, name, func(b Sandbox) error { return b.RemoveFile(ctx, path) })
+	return e.touching(ctx, func(b Sandbox) error { return b.RemoveFile(ctx, path) })
 }
 
 // MakeFolder makes a folder in a machine, and those above it.
-func (s *Service) MakeFolder(ctx context.Context, name, path string) error {
+func (e *entry) MakeFolder(ctx context.Context, path string) error {
 	if err := checkPath(path); err != nil {
 		return err
 	}
-	return s.touching(ctx, name, func(b Sandbox) error { return b.MakeFolder(ctx, path) })
+	return e.touching(ctx, func(b Sandbox) error { return b.MakeFolder(ctx, path) })
 }
 
 func checkPath(path string) error {

@@ -8,15 +8,11 @@ import (
 
 // Fork makes a new machine from a checkpoint of another, with the history up to there. An instruction that was running
 // goes on in the fork under its number.
-func (s *Service) Fork(ctx context.Context, name, checkpoint string, opts CreateOptions) (Machine, error) {
-	e, err := s.find(name)
-	if err != nil {
-		return Machine{}, err
-	}
-	if s.isClosing() {
+func (e *entry) Fork(ctx context.Context, checkpoint string, opts CreateOptions) (Machine, error) {
+	if e.s.isClosing() {
 		return Machine{}, errClosing()
 	}
-	if err := s.roomForMore(); err != nil {
+	if err := e.s.roomForMore(); err != nil {
 		return Machine{}, err
 	}
 	return under(ctx, e, func(ctx context.Context) (Machine, error) { return e.fork(ctx, checkpoint, opts) })
@@ -28,7 +24,7 @@ func (e *entry) fork(ctx context.Context, checkpoint string, opts CreateOptions)
 	if err := e.takeUp(ctx); err != nil {
 		return Machine{}, err
 	}
-	parent := e.machine()
+	parent := e.Machine()
 	if parent.State == Deleted {
 		return Machine{}, inBin(parent.Name)
 	}

@@ -13,21 +13,21 @@ import (
 func TestAForkThatIsBeingMadeIsNotTakenForGarbage(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.used("m")
-		c, err := w.Checkpoint(w.ctx, "m", "c")
+		c, err := w.at("m").Checkpoint(w.ctx, "c")
 		w.ok(err)
 		w.used("other")
-		o, err := w.Checkpoint(w.ctx, "other", "o")
+		o, err := w.at("other").Checkpoint(w.ctx, "o")
 		w.ok(err)
 		w.run("other", "print 1")
 		w.pass(3 * time.Second)
 		w.engine.set(func() { w.engine.copyTakes = 5 * time.Second })
 		forked := make(chan error, 1)
 		go func() {
-			_, err := w.Fork(w.ctx, "m", c.ID, machine.CreateOptions{Name: "f"})
+			_, err := w.at("m").Fork(w.ctx, c.ID, machine.CreateOptions{Name: "f"})
 			forked <- err
 		}()
 		w.pass(time.Second)
-		w.ok(w.DeleteCheckpoint(w.ctx, "other", o.ID)) // which takes the garbage out
+		w.ok(w.at("other").DeleteCheckpoint(w.ctx, o.ID)) // which takes the garbage out
 		w.pass(time.Second)
 		w.engine.set(func() {
 			if len(w.engine.purged) != 0 {
@@ -44,14 +44,14 @@ func TestAForkThatIsNotFinishedLeavesNothing(t *testing.T) {
 	for what, cut := range map[string]func(w *world){
 		"it fails": func(w *world) {
 			w.engine.set(func() { w.engine.copyErr = errors.New("the disk is broken") })
-			if _, err := w.Fork(w.ctx, "m", "", machine.CreateOptions{Name: "f"}); err == nil {
+			if _, err := w.at("m").Fork(w.ctx, "", machine.CreateOptions{Name: "f"}); err == nil {
 				w.t.Fatal("it was made")
 			}
 			w.pass(time.Second)
 		},
 		"the daemon dies": func(w *world) {
 			w.engine.set(func() { w.engine.copyTakes = time.Hour })
-			go func() { _, _ = w.Fork(w.ctx, "m", "", machine.CreateOptions{Name: "f"}) }()
+			go func() { _, _ = w.at("m").Fork(w.ctx, "", machine.CreateOptions{Name: "f"}) }()
 			w.pass(time.Second)
 			w.die()
 			w.open()
@@ -60,7 +60,7 @@ func TestAForkThatIsNotFinishedLeavesNothing(t *testing.T) {
 	} {
 		inTime(t, func(w *world) {
 			w.used("m")
-			w.ok(w.Swap(w.ctx, "m"))
+			w.ok(w.at("m").Swap(w.ctx))
 			cut(w)
 			var copied []machine.ID
 			w.engine.set(func() {
@@ -77,7 +77,7 @@ func TestAForkThatIsNotFinishedLeavesNothing(t *testing.T) {
 			if len(page.Items) != 1 || len(left) != 0 {
 				t.Errorf("%s: machines %+v, garbage %+v", what, page.Items, left)
 			}
-			if _, err = w.Fork(w.ctx, "m", "", machine.CreateOptions{Name: "f"}); err != nil {
+			if _, err = w.at("m").Fork(w.ctx, "", machine.CreateOptions{Name: "f"}); err != nil {
 				t.Errorf("%s: the name is taken: %v", what, err)
 			}
 			w.effects("f", "0")

@@ -62,7 +62,7 @@ func (h *health) unsaved() string {
 func (s *Service) Status(context.Context) Status {
 	st := Status{StartedAt: s.started}
 	for _, e := range s.entries() {
-		m := e.machine()
+		m := e.Machine()
 		if m.State == Deleted {
 			continue
 		}

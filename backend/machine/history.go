@@ -8,35 +8,27 @@ import (
 )
 
 // Instruction returns an instruction as it is now.
-func (s *Service) Instruction(ctx context.Context, name string, seq int) (Instruction, error) {
-	e, err := s.find(name)
-	if err != nil {
-		return Instruction{}, err
-	}
-	in, err := s.store.Instruction(ctx, e.id, seq)
+func (e *entry) Instruction(ctx context.Context, seq int) (Instruction, error) {
+	in, err := e.s.store.Instruction(ctx, e.id, seq)
 	if isNotFound(err) {
-		return Instruction{}, noInstruction(e.name(), seq)
+		return Instruction{}, noInstruction(e.Name(), seq)
 	}
 	return in.Instruction, err
 }
 
 // Wait returns the instruction once it is done, or as it is when ctx ends.
-func (s *Service) Wait(ctx context.Context, name string, seq int) (Instruction, error) {
-	e, err := s.find(name)
-	if err != nil {
-		return Instruction{}, err
-	}
+func (e *entry) Wait(ctx context.Context, seq int) (Instruction, error) {
 	for {
 		e.mu.Lock()
 		changed, last, gone := e.changed, e.last, e.gone
 		e.mu.Unlock()
 		if gone {
-			return Instruction{}, noMachine(name)
+			return Instruction{}, noMachine(e.Name())
 		}
 		if last != nil && last.Seq == seq {
 			return *last, nil
 		}
-		in, err := s.Instruction(ctx, name, seq)
+		in, err := e.Instruction(ctx, seq)
 		if err != nil || in.Status.Done() {
 			return in, err
 		}
@@ -44,7 +36,7 @@ func (s *Service) Wait(ctx context.Context, name string, seq int) (Instruction, 
 		case <-changed:
 		case <-ctx.Done():
 			return in, ctx.Err()
-		case <-s.ctx.Done():
+		case <-e.s.ctx.Done():
 			return in, errClosing()
 		}
 	}
@@ -56,16 +48,12 @@ const (
 )
 
 // Instructions returns a page of a machine's history.
-func (s *Service) Instructions(ctx context.Context, name string, q InstructionQuery) (Page[Instruction], error) {
-	e, err := s.find(name)
-	if err != nil {
-		return Page[Instruction]{}, err
-	}
+func (e *entry) Instructions(ctx context.Context, q InstructionQuery) (Page[Instruction], error) {
 	if q.Limit <= 0 {
 		q.Limit = defaultInstructions
 	}
 	q.Limit = min(q.Limit, maxInstructions)
-	return s.store.Instructions(ctx, e.id, q)
+	return e.s.store.Instructions(ctx, e.id, q)
 }
 
 const (
@@ -74,27 +62,19 @@ const (
 )
 
 // Plots returns a page of what a machine's instructions have drawn. What lies in an overflow file is not among it.
-func (s *Service) Plots(ctx context.Context, name string, q PlotQuery) (Page[Plot], error) {
-	e, err := s.find(name)
-	if err != nil {
-		return Page[Plot]{}, err
-	}
+func (e *entry) Plots(ctx context.Context, q PlotQuery) (Page[Plot], error) {
 	if q.Limit <= 0 {
 		q.Limit = defaultPlots
 	}
 	q.Limit = min(q.Limit, maxPlots)
-	return s.store.Plots(ctx, e.id, q)
+	return e.s.store.Plots(ctx, e.id, q)
 }
 
 // maxItems bounds a page of items by number; the store bounds it by size.
 const maxItems = 1000
 
 // Items returns what is kept of an instruction's output from an index on: beginning, overflow file and end as one.
-func (s *Service) Items(ctx context.Context, name string, seq, from, limit int) ([]Item, error) {
-	e, err := s.find(name)
-	if err != nil {
-		return nil, err
-	}
+func (e *entry) Items(ctx context.Context, seq, from, limit int) ([]Item, error) {
 	if limit <= 0 || limit > maxItems {
 		limit = maxItems
 	}
@@ -109,7 +89,7 @@ const pageBytes = 4 << 20
 func (e *entry) items(ctx context.Context, seq, from, limit int) ([]Item, InstructionRecord, error) {
 	page, err := e.s.store.Items(ctx, e.id, seq, from, limit)
 	if isNotFound(err) {
-		return nil, page.Record, noInstruction(e.name(), seq)
+		return nil, page.Record, noInstruction(e.Name(), seq)
 	}
 	if err != nil || page.Record.Overflow == 0 {
 		return page.Items, page.Record, err
@@ -168,11 +148,7 @@ func sumBytes(items []Item) int {
 }
 
 // Follow yields items from an index on until the instruction is done.
-func (s *Service) Follow(ctx context.Context, name string, seq, from int, yield func(Item) error) (Instruction, error) {
-	e, err := s.find(name)
-	if err != nil {
-		return Instruction{}, err
-	}
+func (e *entry) Follow(ctx context.Context, seq, from int, yield func(Item) error) (Instruction, error) {
 	next := max(0, from)
 	for {
 		e.mu.Lock()
@@ -181,10 +157,11 @@ func (s *Service) Follow(ctx context.Context, name string, seq, from int, yield 
 		there, done := e.itemsSoFar(seq)
 		e.mu.Unlock()
 		if gone {
-			return Instruction{}, noMachine(name)
+			return Instruction{}, noMachine(e.Name())
 		}
 		if recent == nil && next < there {
 			var rec InstructionRecord
+			var err error
 			if recent, rec, err = e.items(ctx, seq, next, maxItems); err != nil {
 				return Instruction{}, err
 			}
@@ -200,13 +177,13 @@ func (s *Service) Follow(ctx context.Context, name string, seq, from int, yield 
 			continue
 		}
 		if done {
-			return s.Wait(ctx, name, seq)
+			return e.Wait(ctx, seq)
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
 			return Instruction{}, ctx.Err()
-		case <-s.ctx.Done():
+		case <-e.s.ctx.Done():
 			return Instruction{}, errClosing()
 		}
 	}
@@ -238,11 +215,7 @@ func (e *entry) itemsSoFar(seq int) (items int, done bool) {
 }
 
 // Output returns all that is kept of an instruction's text, as it is now.
-func (s *Service) Output(ctx context.Context, name string, seq int) (OutputReader, error) {
-	e, err := s.find(name)
-	if err != nil {
-		return nil, err
-	}
+func (e *entry) Output(ctx context.Context, seq int) (OutputReader, error) {
 	_, rec, err := e.items(ctx, seq, 0, 1)
 	if err != nil {
 		return nil, err

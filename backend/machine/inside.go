@@ -16,22 +16,9 @@ const (
 	maxTableText    = 1000 // bytes of a filter, and of the variable's name
 )
 
-// inside does something in a machine's memory, waking it if need be.
-func (s *Service) inside(ctx context.Context, name string, do func(Sandbox) error) error {
-	e, err := s.find(name)
-	if err != nil {
-		return err
-	}
-	return e.inBox(ctx, do)
-}
-
 // Swap saves a machine and frees its memory. An instruction that runs is paused: it goes on when the machine is woken.
-func (s *Service) Swap(ctx context.Context, name string) error {
-	e, err := s.find(name)
-	if err != nil {
-		return err
-	}
-	_, err = under(ctx, e, func(ctx context.Context) (struct{}, error) { return struct{}{}, e.swap(ctx) })
+func (e *entry) Swap(ctx context.Context) error {
+	_, err := under(ctx, e, func(ctx context.Context) (struct{}, error) { return struct{}{}, e.swap(ctx) })
 	return err
 }
 
@@ -52,25 +39,25 @@ func (e *entry) swap(ctx context.Context) error {
 }
 
 // Wake brings a machine into memory.
-func (s *Service) Wake(ctx context.Context, name string) error {
-	return s.inside(ctx, name, func(Sandbox) error { return nil })
+func (e *entry) Wake(ctx context.Context) error {
+	return e.inBox(ctx, func(Sandbox) error { return nil })
 }
 
 // Complete completes code at a cursor, in code points.
-func (s *Service) Complete(ctx context.Context, name, code string, cursor int) (c Completions, err error) {
-	err = s.inside(ctx, name, func(b Sandbox) error { c, err = b.Complete(ctx, code, cursor); return err })
+func (e *entry) Complete(ctx context.Context, code string, cursor int) (c Completions, err error) {
+	err = e.inBox(ctx, func(b Sandbox) error { c, err = b.Complete(ctx, code, cursor); return err })
 	return c, err
 }
 
 // Inspect tells about the name at a cursor.
-func (s *Service) Inspect(ctx context.Context, name, code string, cursor, detail int) (i Inspection, err error) {
-	err = s.inside(ctx, name, func(b Sandbox) error { i, err = b.Inspect(ctx, code, cursor, detail); return err })
+func (e *entry) Inspect(ctx context.Context, code string, cursor, detail int) (i Inspection, err error) {
+	err = e.inBox(ctx, func(b Sandbox) error { i, err = b.Inspect(ctx, code, cursor, detail); return err })
 	return i, err
 }
 
 // Variables lists the user's names in a machine.
-func (s *Service) Variables(ctx context.Context, name string) (v []Variable, err error) {
-	err = s.inside(ctx, name, func(b Sandbox) error { v, err = b.Variables(ctx, maxVariables); return err })
+func (e *entry) Variables(ctx context.Context) (v []Variable, err error) {
+	err = e.inBox(ctx, func(b Sandbox) error { v, err = b.Variables(ctx, maxVariables); return err })
 	return v, err
 }
 
@@ -78,7 +65,7 @@ func (s *Service) Variables(ctx context.Context, name string) (v []Variable, err
 var tableTests = []string{"contains", "eq", "ne", "lt", "le", "gt", "ge"}
 
 // Table reads a page of a table in a machine, at most 200 rows of 50 columns.
-func (s *Service) Table(ctx context.Context, name string, q TableQuery) (t Table, err error) {
+func (e *entry) Table(ctx context.Context, q TableQuery) (t Table, err error) {
 	if q.Name == "" || len(q.Name) > maxTableText {
 		return t, invalid("Say which variable the table is.")
 	}
@@ -92,7 +79,7 @@ func (s *Service) Table(ctx context.Context, name string, q TableQuery) (t Table
 	}
 	q.Limit = min(cmp.Or(q.Limit, maxTableRows), maxTableRows)
 	q.Columns = min(cmp.Or(q.Columns, maxTableColumns), maxTableColumns)
-	err = s.inside(ctx, name, func(b Sandbox) error { t, err = b.Table(ctx, q); return err })
+	err = e.inBox(ctx, func(b Sandbox) error { t, err = b.Table(ctx, q); return err })
 	return t, err
 }
 

@@ -145,7 +145,7 @@ type idler struct {
 // idle lists the idle machines in memory, least recently used first.
 func (s *Service) idle() (idle []idler) {
 	for _, e := range s.entries() {
-		if m := e.machine(); m.State == Idle && m.Queued == 0 {
+		if m := e.Machine(); m.State == Idle && m.Queued == 0 {
 			i := idler{e: e, active: m.LastActiveAt}
 			if m.Memory != nil {
 				i.bytes = m.Memory.MemoryBytes
@@ -163,7 +163,7 @@ func (s *Service) relieve() {
 	if most := s.set.Load().MaxInMemory; most > 0 {
 		total := s.looking.Load()
 		for _, e := range s.entries() {
-			if m := e.machine(); m.Memory != nil {
+			if m := e.Machine(); m.Memory != nil {
 				total += m.Memory.MemoryBytes
 			}
 		}
@@ -208,7 +208,7 @@ func (s *Service) expire() (next time.Time) {
 	now := time.Now()
 	retention := s.set.Load().BinRetention
 	for _, e := range s.entries() {
-		m := e.machine()
+		m := e.Machine()
 		var due time.Time
 		switch {
 		case m.DeletedAt != nil:

@@ -20,19 +20,19 @@ func TestSentTwiceWithOneKeyItRunsOnce(t *testing.T) {
 		}
 		w.die()
 		w.open()
-		again, interrupted, err := w.Execute(w.ctx, "a", machine.ExecuteOptions{Code: "one", Key: "k", Interrupt: true})
+		again, interrupted, err := w.at("a").Execute(w.ctx, machine.ExecuteOptions{Code: "one", Key: "k", Interrupt: true})
 		if err != nil || again.Seq != first.Seq || interrupted {
 			t.Errorf("after a restart: %+v, interrupted %v, %v", again, interrupted, err)
 		}
-		if _, _, err := w.Execute(w.ctx, "a", machine.ExecuteOptions{Code: "two", Key: "k"}); !errors.Is(err, machine.ErrConflict) {
+		if _, _, err := w.at("a").Execute(w.ctx, machine.ExecuteOptions{Code: "two", Key: "k"}); !errors.Is(err, machine.ErrConflict) {
 			t.Errorf("other code under the same key: %v", err)
 		}
-		if _, _, err := w.Execute(w.ctx, "a", machine.ExecuteOptions{Code: "one", Key: strings.Repeat("k", 65)}); !errors.Is(err, machine.ErrInvalid) {
+		if _, _, err := w.at("a").Execute(w.ctx, machine.ExecuteOptions{Code: "one", Key: strings.Repeat("k", 65)}); !errors.Is(err, machine.ErrInvalid) {
 			t.Errorf("a key that is too long: %v", err)
 		}
 		w.engine.box(first.Machine).poke("release")
-		if m, err := w.Get(w.ctx, "a"); err != nil || m.NextSeq != 2 {
-			t.Errorf("%d instructions, %v; want 2", m.NextSeq, err)
+		if n := w.get("a").NextSeq; n != 2 {
+			t.Errorf("%d instructions, want 2", n)
 		}
 	})
 }

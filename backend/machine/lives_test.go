@@ -18,11 +18,11 @@ func TestRewindIsNotUndoneByADoubleDeath(t *testing.T) {
 		var kept []machine.Checkpoint
 		for range 3 {
 			w.run("m", "print x")
-			c, err := w.Checkpoint(w.ctx, "m", "kept")
+			c, err := w.at("m").Checkpoint(w.ctx, "kept")
 			w.ok(err)
 			kept = append(kept, c)
 		}
-		_, err := w.Rewind(w.ctx, "m", kept[0].ID, "")
+		_, err := w.at("m").Rewind(w.ctx, kept[0].ID, "")
 		w.ok(err)
 		w.engine.set(func() { w.engine.startErr = errors.New("killed while starting"); w.engine.startHangs = true })
 		w.begun("m", "list")
@@ -33,7 +33,7 @@ func TestRewindIsNotUndoneByADoubleDeath(t *testing.T) {
 			t.Fatalf("after the rewind it holds %q", value(in))
 		}
 		for _, c := range kept[1:] {
-			_, err := w.Rewind(w.ctx, "m", c.ID, "")
+			_, err := w.at("m").Rewind(w.ctx, c.ID, "")
 			w.ok(err)
 		}
 	})
@@ -59,7 +59,7 @@ func TestAnOrphanedCheckpointTellsWhatIsLost(t *testing.T) {
 			t.Fatalf("%q, notice %q", value(next), next.Notice)
 		}
 		for seq, lost := range []bool{false, true, true, true, false} {
-			if in, _ := w.Instruction(w.ctx, "m", seq); in.RolledBack != lost {
+			if in, _ := w.at("m").Instruction(w.ctx, seq); in.RolledBack != lost {
 				t.Errorf("instruction %d: rolled back %v", seq, in.RolledBack)
 			}
 		}
@@ -73,7 +73,7 @@ func TestAnOrphanOlderThanTheRecordIsRemoved(t *testing.T) {
 		_, err := w.engine.box(m.ID).Checkpoint(w.ctx, nil)
 		w.ok(err)
 		w.run("m", "print 1")
-		_, err = w.Checkpoint(w.ctx, "m", "kept")
+		_, err = w.at("m").Checkpoint(w.ctx, "kept")
 		w.ok(err)
 		w.die()
 		w.engine.box(m.ID).crash()
@@ -81,7 +81,7 @@ func TestAnOrphanOlderThanTheRecordIsRemoved(t *testing.T) {
 		if next := w.run("m", "list"); value(next) != "0 1" || next.Notice != "" {
 			t.Fatalf("%q, notice %q", value(next), next.Notice)
 		}
-		all, err := w.Checkpoints(w.ctx, "m")
+		all, err := w.at("m").Checkpoints(w.ctx)
 		w.ok(err)
 		if n := w.engine.count(); n != len(all) {
 			t.Fatalf("%d checkpoints, %d on record", n, len(all))
@@ -178,7 +178,7 @@ func TestWhatWasSavedRightBeforeADeathIsFound(t *testing.T) {
 			t.Fatalf("%+v", in)
 		}
 		w.effects("m", "0 1 2")
-		all, err := w.Checkpoints(w.ctx, "m")
+		all, err := w.at("m").Checkpoints(w.ctx)
 		w.ok(err)
 		synctest.Wait()
 		if n := w.engine.count(); n != len(all) {

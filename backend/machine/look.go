@@ -92,7 +92,7 @@ func (e *entry) copyToLook(ctx context.Context, a, b string) (copies [2]*lookCop
 
 // pointsToLook finds the states, and saves the present one where that is meant. op is held.
 func (e *entry) pointsToLook(ctx context.Context, asked [2]string) (points [2]*lookCopy, err error) {
-	m := e.machine()
+	m := e.Machine()
 	if m.State == Deleted {
 		return points, inBin(m.Name)
 	}

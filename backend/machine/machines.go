@@ -141,15 +141,6 @@ func (s *Service) unusedName() string {
 	}
 }
 
-// Get returns a machine, in the bin or not.
-func (s *Service) Get(_ context.Context, name string) (Machine, error) {
-	e, err := s.find(name)
-	if err != nil {
-		return Machine{}, err
-	}
-	return e.machine(), nil
-}
-
 const (
 	defaultListLimit = 100
 	maxListLimit     = 1000
@@ -160,7 +151,7 @@ const (
 func (s *Service) List(_ context.Context, f Filter) (Page[Machine], error) {
 	var all []Machine
 	for _, e := range s.entries() {
-		all = append(all, e.machine())
+		all = append(all, e.Machine())
 	}
 	return Choose(all, f)
 }
@@ -234,18 +225,14 @@ func (f *Filter) matches(m Machine) bool {
 }
 
 // Update changes what is not nil, all or nothing.
-func (s *Service) Update(ctx context.Context, name string, c Change) (Machine, error) {
-	e, err := s.find(name)
-	if err != nil {
-		return Machine{}, err
-	}
+func (e *entry) Update(ctx context.Context, c Change) (Machine, error) {
 	if c.MemoryMB != nil {
 		if err := e.tryLimit(ctx, c); err != nil {
 			return Machine{}, err
 		}
 	}
-	s.naming.Lock()
-	defer s.naming.Unlock()
+	e.s.naming.Lock()
+	defer e.s.naming.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.sess != nil {
@@ -254,7 +241,7 @@ func (s *Service) Update(ctx context.Context, name string, c Change) (Machine, e
 	next, err := e.with(c)
 	if err == nil {
 		err = e.save(ctx, func(m *MachineRecord) { *m = next })
-		s.health.failed(err)
+		e.s.health.failed(err)
 	}
 	if err != nil {
 		return Machine{}, err
@@ -265,11 +252,11 @@ func (s *Service) Update(ctx context.Context, name string, c Change) (Machine, e
 	if c.Network != nil {
 		e.traffic.forgetAnswers()
 	}
-	s.mu.Lock()
-	s.names[next.Name] = next.ID
-	s.mu.Unlock()
+	e.s.mu.Lock()
+	e.s.names[next.Name] = next.ID
+	e.s.mu.Unlock()
 	e.publish()
-	s.poke()
+	e.s.poke()
 	return e.snapshot(), nil
 }
 

@@ -63,7 +63,7 @@ func TestWhatTakesMoreMemoryThanItMayIsEndedTheSecondTime(t *testing.T) {
 			t.Fatalf("%+v", in)
 		}
 		w.effects("m", "0")
-		all, err := w.Checkpoints(w.ctx, "m")
+		all, err := w.at("m").Checkpoints(w.ctx)
 		w.ok(err)
 		synctest.Wait()
 		if n := w.engine.count(); n != len(all) {
@@ -80,7 +80,7 @@ func TestARaisedLimitIsAnotherTry(t *testing.T) {
 		w.engine.box(m.ID).starve(true)
 		w.inState("m", machine.Swapped)
 		mb := 4096
-		_, err := w.Update(w.ctx, "m", machine.Change{MemoryMB: &mb})
+		_, err := w.at("m").Update(w.ctx, machine.Change{MemoryMB: &mb})
 		w.ok(err)
 		w.pass(20 * time.Second)
 		w.inState("m", machine.Running)

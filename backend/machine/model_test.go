@@ -81,7 +81,7 @@ func (m *model) actions() map[string]func(*rapid.T) {
 		"time":      func(t *rapid.T) { m.pass(time.Duration(rapid.IntRange(0, 15000).Draw(t, "ms")) * time.Millisecond) },
 		"long":      func(*rapid.T) { m.pass(11 * time.Minute) },
 		"settle":    func(*rapid.T) { synctest.Wait() },
-		"interrupt": func(*rapid.T) { m.ok(m.Interrupt(m.ctx, "m")) },
+		"interrupt": func(*rapid.T) { m.ok(m.at("m").Interrupt(m.ctx)) },
 		"release": func(*rapid.T) {
 			if b := m.engine.box(m.id); b != nil {
 				go b.poke("release")
@@ -90,36 +90,36 @@ func (m *model) actions() map[string]func(*rapid.T) {
 		},
 		"cancel": func(t *rapid.T) {
 			if len(m.acked) > 0 {
-				_ = m.Cancel(m.ctx, "m", rapid.IntRange(0, len(m.acked)-1).Draw(t, "seq"))
+				_ = m.at("m").Cancel(m.ctx, rapid.IntRange(0, len(m.acked)-1).Draw(t, "seq"))
 			}
 		},
-		"swap": func(*rapid.T) { _ = m.Swap(m.ctx, "m") },
-		"wake": func(*rapid.T) { m.ok(m.Wake(m.ctx, "m")) },
+		"swap": func(*rapid.T) { _ = m.at("m").Swap(m.ctx) },
+		"wake": func(*rapid.T) { m.ok(m.at("m").Wake(m.ctx)) },
 		"checkpoint": func(*rapid.T) {
-			if _, err := m.Checkpoint(m.ctx, "m", "c"); err != nil {
+			if _, err := m.at("m").Checkpoint(m.ctx, "c"); err != nil {
 				m.t.Fatal(err)
 			}
 		},
 		"rewind": func(t *rapid.T) {
-			all, err := m.Checkpoints(m.ctx, "m")
+			all, err := m.at("m").Checkpoints(m.ctx)
 			m.ok(err)
 			if len(all) > 0 {
 				c := all[rapid.IntRange(0, len(all)-1).Draw(t, "checkpoint")]
-				if _, err := m.Rewind(m.ctx, "m", c.ID, ""); err != nil && !errors.Is(err, machine.ErrNotFound) { // it may just have been replaced
+				if _, err := m.at("m").Rewind(m.ctx, c.ID, ""); err != nil && !errors.Is(err, machine.ErrNotFound) { // it may just have been replaced
 					t.Fatal(err)
 				}
 			}
 		},
 		"there and back": func(t *rapid.T) {
 			synctest.Wait()
-			all, err := m.Checkpoints(m.ctx, "m")
+			all, err := m.at("m").Checkpoints(m.ctx)
 			m.ok(err)
 			before := m.get("m")
 			if len(all) == 0 || before.RunningSeq != nil || before.Queued > 0 {
 				return
 			}
 			effects := m.inEffect()
-			there, err := m.Rewind(m.ctx, "m", all[rapid.IntRange(0, len(all)-1).Draw(t, "checkpoint")].ID, "")
+			there, err := m.at("m").Rewind(m.ctx, all[rapid.IntRange(0, len(all)-1).Draw(t, "checkpoint")].ID, "")
 			if errors.Is(err, machine.ErrNotFound) || err == nil && there.Undo == before.Undo { // it was there already
 				return
 			}
@@ -127,14 +127,14 @@ func (m *model) actions() map[string]func(*rapid.T) {
 			if there.Undo == "" { // it had never been saved
 				return
 			}
-			_, err = m.Rewind(m.ctx, "m", there.Undo, "")
+			_, err = m.at("m").Rewind(m.ctx, there.Undo, "")
 			m.ok(err)
 			if back := m.inEffect(); before.RunningSeq == nil && back != effects {
 				t.Fatalf("a rewind that was undone has made of %s %s", effects, back)
 			}
 		},
 		"branch": func(t *rapid.T) {
-			branches, err := m.Branches(m.ctx, "m")
+			branches, err := m.at("m").Branches(m.ctx)
 			m.ok(err)
 			if len(branches) == 0 {
 				return
@@ -142,20 +142,20 @@ func (m *model) actions() map[string]func(*rapid.T) {
 			b := branches[rapid.IntRange(0, len(branches)-1).Draw(t, "branch")]
 			switch rapid.IntRange(0, 3).Draw(t, "what") {
 			case 0:
-				m.ok(m.DeleteBranch(m.ctx, "m", b.Name))
+				m.ok(m.at("m").DeleteBranch(m.ctx, b.Name))
 			case 1:
-				if err := m.RenameBranch(m.ctx, "m", b.Name, "renamed"); err != nil && !errors.Is(err, machine.ErrNameTaken) {
+				if err := m.at("m").RenameBranch(m.ctx, b.Name, "renamed"); err != nil && !errors.Is(err, machine.ErrNameTaken) {
 					t.Fatal(err)
 				}
 			default:
-				_, err := m.Rewind(m.ctx, "m", b.Name, "")
+				_, err := m.at("m").Rewind(m.ctx, b.Name, "")
 				m.ok(err)
 			}
 		},
 		"": func(t *rapid.T) { // after each of the others
-			all, err := m.Checkpoints(m.ctx, "m")
+			all, err := m.at("m").Checkpoints(m.ctx)
 			m.ok(err)
-			branches, err := m.Branches(m.ctx, "m")
+			branches, err := m.at("m").Branches(m.ctx)
 			m.ok(err)
 			found, names := map[string]bool{"": true}, map[string]bool{m.get("m").Branch: true}
 			for _, c := range all {
@@ -210,8 +210,8 @@ func (m *model) actions() map[string]func(*rapid.T) {
 			m.open()
 		},
 		"bin": func(*rapid.T) {
-			if err := m.Delete(m.ctx, "m"); err == nil {
-				m.ok(m.Restore(m.ctx, "m"))
+			if err := m.at("m").Delete(m.ctx); err == nil {
+				m.ok(m.at("m").Restore(m.ctx))
 			}
 		},
 	}
@@ -221,7 +221,7 @@ func (m *model) actions() map[string]func(*rapid.T) {
 func (m *model) inEffect() string {
 	var seqs []int
 	for seq := range m.acked {
-		if in, err := m.Instruction(m.ctx, "m", seq); err == nil && tookEffect(in) {
+		if in, err := m.at("m").Instruction(m.ctx, seq); err == nil && tookEffect(in) {
 			seqs = append(seqs, seq)
 		}
 	}
@@ -240,7 +240,7 @@ func (m *model) settle() {
 		if got.RunningSeq == nil && got.Queued == 0 {
 			return
 		}
-		m.ok(m.Interrupt(m.ctx, "m"))
+		m.ok(m.at("m").Interrupt(m.ctx))
 		m.pass(6 * time.Second)
 	}
 	m.t.Fatalf("it never comes to rest: %+v", m.get("m"))
@@ -262,7 +262,7 @@ func (m *model) check(t *rapid.T) {
 			want = append(want, strconv.Itoa(seq))
 		}
 		if text, ok := strings.CutPrefix(code, "print "); ok && in.Status == machine.StatusOK {
-			items, err := m.Items(m.ctx, "m", seq, 0, 10)
+			items, err := m.at("m").Items(m.ctx, seq, 0, 10)
 			m.ok(err)
 			items = slices.DeleteFunc(items, func(it machine.Item) bool { return it.Background })
 			if len(items) != 1 || string(items[0].Text) != text {
@@ -271,7 +271,7 @@ func (m *model) check(t *rapid.T) {
 		}
 	}
 	if !slices.Equal(held, want) {
-		all, err := m.Checkpoints(m.ctx, "m")
+		all, err := m.at("m").Checkpoints(m.ctx)
 		m.ok(err)
 		t.Fatalf("the machine holds the effects of %q, its records say %q:\n%s\ncheckpoints %+v", held, want, strings.Join(records, "\n"), all)
 	}

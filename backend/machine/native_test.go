@@ -138,16 +138,21 @@ func (r *real) create(name string) machine.Machine {
 	return m
 }
 
+func (r *real) at(name string) machine.Handle {
+	r.t.Helper()
+	return at(r.t, r.Service, name)
+}
+
 func (r *real) exec(name, code string) machine.Instruction {
 	r.t.Helper()
-	in, _, err := r.Execute(r.ctx, name, machine.ExecuteOptions{Code: code, Timeout: time.Minute})
+	in, _, err := r.at(name).Execute(r.ctx, machine.ExecuteOptions{Code: code, Timeout: time.Minute})
 	r.ok(err)
 	return in
 }
 
 func (r *real) run(name, code string) machine.Instruction {
 	r.t.Helper()
-	in, err := r.Wait(r.ctx, name, r.exec(name, code).Seq)
+	in, err := r.at(name).Wait(r.ctx, r.exec(name, code).Seq)
 	r.ok(err)
 	return in
 }
@@ -202,21 +207,21 @@ func TestRealMachineKeepsItsStateThroughEverything(t *testing.T) {
 	m := r.create("m")
 	r.value("m", "x = 41\nx + 1", "42")
 
-	r.ok(r.Swap(r.ctx, "m"))
+	r.ok(r.at("m").Swap(r.ctx))
 	r.value("m", "x", "41")
 
 	// The daemon dies while an instruction runs, and another waits.
 	in := r.exec("m", "import time\nfor i in range(20):\n    print('tick', i)\n    time.sleep(0.1)\n'counted'")
 	queued := r.exec("m", "x += 1; x")
 	r.until("output", func() bool {
-		items, err := r.Items(r.ctx, "m", in.Seq, 0, 10)
+		items, err := r.at("m").Items(r.ctx, in.Seq, 0, 10)
 		r.ok(err)
 		return len(items) >= 3
 	})
 	r.die()
 	r.open()
 	var text strings.Builder
-	done, err := r.Follow(r.ctx, "m", in.Seq, 0, func(it machine.Item) error { text.Write(it.Text); return nil })
+	done, err := r.at("m").Follow(r.ctx, in.Seq, 0, func(it machine.Item) error { text.Write(it.Text); return nil })
 	r.ok(err)
 	var want strings.Builder
 	for i := range 20 {
@@ -225,7 +230,7 @@ func TestRealMachineKeepsItsStateThroughEverything(t *testing.T) {
 	if text.String() != want.String() || value(done) != "'counted'" || done.RolledBack {
 		t.Fatalf("the running instruction: %q, %q", value(done), text.String())
 	}
-	after, err := r.Wait(r.ctx, "m", queued.Seq)
+	after, err := r.at("m").Wait(r.ctx, queued.Seq)
 	r.ok(err)
 	if value(after) != "42" || after.Notice != "" {
 		t.Fatalf("the waiting one: %q, notice %q", value(after), after.Notice)
@@ -233,35 +238,35 @@ func TestRealMachineKeepsItsStateThroughEverything(t *testing.T) {
 
 	// The supervisor dies after a checkpoint.
 	r.until("a checkpoint", func() bool {
-		all, err := r.Checkpoints(r.ctx, "m")
+		all, err := r.at("m").Checkpoints(r.ctx)
 		r.ok(err)
 		return len(all) > 0 && all[0].LastSeq == queued.Seq
 	})
 	lost := r.run("m", "x = 'lost'")
 	r.ok(syscall.Kill(r.supervisor(m.ID), syscall.SIGKILL))
-	r.until("its end to be noticed", func() bool { m, _ := r.Get(r.ctx, "m"); return m.State == machine.Swapped })
+	r.until("its end to be noticed", func() bool { return r.at("m").Machine().State == machine.Swapped })
 	next := r.value("m", "x", "42")
 	if !strings.Contains(next.Notice, "returned to its state after instruction "+strconv.Itoa(queued.Seq)) {
 		t.Fatalf("the rollback is not told: %q", next.Notice)
 	}
-	if rec, err := r.Instruction(r.ctx, "m", lost.Seq); err != nil || !rec.RolledBack {
+	if rec, err := r.at("m").Instruction(r.ctx, lost.Seq); err != nil || !rec.RolledBack {
 		t.Fatalf("the lost instruction: %+v, %v", rec, err)
 	}
 
 	// Rewind and fork.
-	c, err := r.Checkpoint(r.ctx, "m", "here")
+	c, err := r.at("m").Checkpoint(r.ctx, "here")
 	r.ok(err)
 	r.run("m", "x = 'later'")
-	back, err := r.Rewind(r.ctx, "m", c.ID, "")
+	back, err := r.at("m").Rewind(r.ctx, c.ID, "")
 	r.ok(err)
 	r.value("m", "x", "42")
-	_, err = r.Rewind(r.ctx, "m", back.Undo, "on 42")
+	_, err = r.at("m").Rewind(r.ctx, back.Undo, "on 42")
 	r.ok(err)
 	r.value("m", "x", "'later'")
-	_, err = r.Rewind(r.ctx, "m", "on 42", "")
+	_, err = r.at("m").Rewind(r.ctx, "on 42", "")
 	r.ok(err)
 	r.value("m", "x", "42")
-	_, err = r.Fork(r.ctx, "m", "", machine.CreateOptions{Name: "fork"})
+	_, err = r.at("m").Fork(r.ctx, "", machine.CreateOptions{Name: "fork"})
 	r.ok(err)
 	r.run("fork", "x = 'forked'")
 	r.value("m", "x", "42")
@@ -273,11 +278,11 @@ func TestRealForkOfARunningInstructionGoesOnInBoth(t *testing.T) {
 	r.create("m")
 	in := r.exec("m", "import time\nfor i in range(30):\n    print(i)\n    time.sleep(0.1)\ni")
 	r.until("output", func() bool {
-		items, err := r.Items(r.ctx, "m", in.Seq, 0, 10)
+		items, err := r.at("m").Items(r.ctx, in.Seq, 0, 10)
 		r.ok(err)
 		return len(items) >= 5
 	})
-	_, err := r.Fork(r.ctx, "m", "", machine.CreateOptions{Name: "f"})
+	_, err := r.at("m").Fork(r.ctx, "", machine.CreateOptions{Name: "f"})
 	r.ok(err)
 	var want strings.Builder
 	for i := range 30 {
@@ -285,7 +290,7 @@ func TestRealForkOfARunningInstructionGoesOnInBoth(t *testing.T) {
 	}
 	for _, name := range []string{"m", "f"} {
 		var text strings.Builder
-		done, err := r.Follow(r.ctx, name, in.Seq, 0, func(it machine.Item) error { text.Write(it.Text); return nil })
+		done, err := r.at(name).Follow(r.ctx, in.Seq, 0, func(it machine.Item) error { text.Write(it.Text); return nil })
 		r.ok(err)
 		if value(done) != "29" || text.String() != want.String() {
 			t.Fatalf("%s: %q, %q", name, value(done), text.String())
@@ -297,23 +302,23 @@ func TestRealTimeoutOfCodeThatSwallowsInterrupts(t *testing.T) {
 	r := openReal(t, machine.Settings{InterruptGrace: time.Second})
 	r.create("m")
 	r.run("m", "x = 1")
-	_, err := r.Checkpoint(r.ctx, "m", "")
+	_, err := r.at("m").Checkpoint(r.ctx, "")
 	r.ok(err)
-	in, _, err := r.Execute(r.ctx, "m", machine.ExecuteOptions{
+	in, _, err := r.at("m").Execute(r.ctx, machine.ExecuteOptions{
 		Code: "while True:\n    try:\n        while True: pass\n    except BaseException: pass", Timeout: 500 * time.Millisecond,
 	})
 	r.ok(err)
-	done, err := r.Wait(r.ctx, "m", in.Seq)
+	done, err := r.at("m").Wait(r.ctx, in.Seq)
 	r.ok(err)
 	if !strings.Contains(done.Error, "Timed out after 0.5 s") {
 		t.Fatalf("%+v", done)
 	}
 	r.value("m", "x", "1")
-	in, _, err = r.Execute(r.ctx, "m", machine.ExecuteOptions{Code: "import time\ntime.sleep(100)"})
+	in, _, err = r.at("m").Execute(r.ctx, machine.ExecuteOptions{Code: "import time\ntime.sleep(100)"})
 	r.ok(err)
-	r.until("it to run", func() bool { m, _ := r.Get(r.ctx, "m"); return m.State == machine.Running })
-	r.ok(r.Interrupt(r.ctx, "m"))
-	if done, err = r.Wait(r.ctx, "m", in.Seq); err != nil || done.ErrorName != "KeyboardInterrupt" {
+	r.until("it to run", func() bool { return r.at("m").Machine().State == machine.Running })
+	r.ok(r.at("m").Interrupt(r.ctx))
+	if done, err = r.at("m").Wait(r.ctx, in.Seq); err != nil || done.ErrorName != "KeyboardInterrupt" {
 		t.Fatalf("%+v %v", done, err)
 	}
 	r.value("m", "x", "1")
@@ -327,7 +332,7 @@ func TestRealHundredThousandLinesAndEndlessOutput(t *testing.T) {
 	in := r.exec("m", "for i in range(100_000): print(f'line {i}')")
 	next := 0
 	var rest []byte
-	done, err := r.Follow(r.ctx, "m", in.Seq, 0, func(it machine.Item) error {
+	done, err := r.at("m").Follow(r.ctx, in.Seq, 0, func(it machine.Item) error {
 		rest = append(rest, it.Text...)
 		for {
 			line, after, ok := bytes.Cut(rest, []byte("\n"))
@@ -347,14 +352,14 @@ func TestRealHundredThousandLinesAndEndlessOutput(t *testing.T) {
 		t.Fatalf("%d lines, %d bytes dropped", next, done.OutputDropped)
 	}
 
-	in, _, err = r.Execute(r.ctx, "m", machine.ExecuteOptions{Code: "while True: print('x' * 1000)", Timeout: 3 * time.Second})
+	in, _, err = r.at("m").Execute(r.ctx, machine.ExecuteOptions{Code: "while True: print('x' * 1000)", Timeout: 3 * time.Second})
 	r.ok(err)
-	done, err = r.Wait(r.ctx, "m", in.Seq)
+	done, err = r.at("m").Wait(r.ctx, in.Seq)
 	r.ok(err)
 	if !strings.Contains(done.Error, "Timed out") || done.OutputDropped == 0 {
 		t.Fatalf("endless output: %d of %d bytes dropped, %q", done.OutputDropped, done.OutputBytes, done.Error)
 	}
-	out, err := r.Output(r.ctx, "m", in.Seq)
+	out, err := r.at("m").Output(r.ctx, in.Seq)
 	r.ok(err)
 	defer func() { r.ok(out.Close()) }()
 	var sink bytes.Buffer
@@ -384,13 +389,13 @@ func TestRealInstructionThatGetsToItsEndAfterItWasBrokenOff(t *testing.T) {
 		breakOff func(r *real)
 	}{
 		{"bin", func(r *real) {
-			r.ok(r.Delete(r.ctx, "m"))
-			r.ok(r.Restore(r.ctx, "m"))
+			r.ok(r.at("m").Delete(r.ctx))
+			r.ok(r.at("m").Restore(r.ctx))
 		}},
 		{"rewind", func(r *real) {
-			middle, err := r.Checkpoint(r.ctx, "m", "middle")
+			middle, err := r.at("m").Checkpoint(r.ctx, "middle")
 			r.ok(err)
-			_, err = r.Rewind(r.ctx, "m", middle.ID, "")
+			_, err = r.at("m").Rewind(r.ctx, middle.ID, "")
 			r.ok(err)
 		}},
 	} {
@@ -400,13 +405,13 @@ func TestRealInstructionThatGetsToItsEndAfterItWasBrokenOff(t *testing.T) {
 			in := r.exec("m", code)
 			r.until("it to sleep", func() bool { return r.holds("m", "x", "'begun'") })
 			c.breakOff(r)
-			if stopped, err := r.Wait(r.ctx, "m", in.Seq); err != nil || stopped.ErrorName != "MachineStopped" {
+			if stopped, err := r.at("m").Wait(r.ctx, in.Seq); err != nil || stopped.ErrorName != "MachineStopped" {
 				t.Fatalf("%+v, %v", stopped, err)
 			}
 			if next := r.value("m", "x", "'got to its end'"); !strings.Contains(next.Notice, "Instruction 0 went on when this machine came back into memory, and got to its end") {
 				t.Errorf("the next result's notice is %q", next.Notice)
 			}
-			told, err := r.Instruction(r.ctx, "m", in.Seq)
+			told, err := r.at("m").Instruction(r.ctx, in.Seq)
 			r.ok(err)
 			if told.RolledBack || !strings.Contains(told.Notice, "and got to its end") {
 				t.Errorf("its record is %+v", told)
@@ -417,7 +422,7 @@ func TestRealInstructionThatGetsToItsEndAfterItWasBrokenOff(t *testing.T) {
 
 // holds says whether a variable is known to be as wanted, while something runs.
 func (r *real) holds(name, variable, want string) bool {
-	all, err := r.Variables(r.ctx, name)
+	all, err := r.at(name).Variables(r.ctx)
 	return err == nil && slices.ContainsFunc(all, func(v machine.Variable) bool { return v.Name == variable && v.Preview == want })
 }
 
@@ -434,7 +439,7 @@ def double(x): return 2 * x
 def triple(x): return 3 * x
 for name in ("kept", "changed", "gone"):
     _ = open(name + ".txt", "w").write("one")`)
-	before, err := r.Checkpoint(r.ctx, "m", "before")
+	before, err := r.at("m").Checkpoint(r.ctx, "before")
 	r.ok(err)
 	r.run("m", `hidden[50_000] = 1
 def triple(x): return 4 * x
@@ -447,7 +452,7 @@ os.makedirs("folder/.hidden")
 _ = open("folder/new.txt", "w").write("new")`)
 	changed := map[string]machine.ChangeKind{}
 	differ := func(a, b string) machine.Comparison {
-		c, err := r.Compare(r.ctx, "m", a, b)
+		c, err := r.at("m").Compare(r.ctx, a, b)
 		r.ok(err)
 		clear(changed)
 		for _, v := range c.Variables {
@@ -473,8 +478,8 @@ _ = open("folder/new.txt", "w").write("new")`)
 	if c = differ("", before.ID); changed["new"] != machine.ChangeRemoved || changed["gone.txt"] != machine.ChangeAdded || !slices.Contains(c.Unsure, "hidden") {
 		t.Errorf("there differ %v, unsure is %q", changed, c.Unsure)
 	}
-	r.ok(r.Interrupt(r.ctx, "m"))
-	if _, err := r.Wait(r.ctx, "m", in.Seq); err != nil {
+	r.ok(r.at("m").Interrupt(r.ctx))
+	if _, err := r.at("m").Wait(r.ctx, in.Seq); err != nil {
 		t.Fatal(err)
 	}
 	r.until("nothing of it to be left", func() bool {

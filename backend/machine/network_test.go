@@ -68,7 +68,7 @@ func TestNetworkPolicies(t *testing.T) {
 			t.Errorf("by default: %+v", p)
 		}
 		change := func(mode machine.NetworkMode, hosts ...string) error {
-			_, err := w.Update(w.ctx, "a", machine.Change{Network: &machine.NetworkChange{Mode: &mode, Hosts: &hosts}})
+			_, err := w.at("a").Update(w.ctx, machine.Change{Network: &machine.NetworkChange{Mode: &mode, Hosts: &hosts}})
 			return err
 		}
 		w.ok(change(machine.NetworkList, "one.example"))
@@ -83,14 +83,14 @@ func TestNetworkPolicies(t *testing.T) {
 		if err := change("everything"); !errors.Is(err, machine.ErrInvalid) {
 			t.Errorf("a policy that there is not: %v", err)
 		}
-		fork, err := w.Fork(w.ctx, "a", "", machine.CreateOptions{Name: "b"})
+		fork, err := w.at("a").Fork(w.ctx, "", machine.CreateOptions{Name: "b"})
 		w.ok(err)
 		if fork.Network.Mode != machine.NetworkList || !slices.Equal(fork.Network.Hosts, []string{"one.example"}) {
 			t.Errorf("a fork has %+v", fork.Network)
 		}
 		w.close()
 		w.open()
-		state, err := w.Network(w.ctx, "a")
+		state, err := w.at("a").Network(w.ctx)
 		if err != nil || state.Own.Mode != machine.NetworkList || state.Effective.Approved[0] != "agreed.example" || state.Upstream != "proxy.corp:8080" {
 			t.Errorf("after a restart: %+v, %v", state, err)
 		}
@@ -122,12 +122,12 @@ func TestFewQuestionsAtATime(t *testing.T) {
 			}
 		}
 		_, saidAgain := ask("h0.example") // the same question
-		w.ok(w.Answer(w.ctx, "a", first.ID, machine.AllowOnce))
+		w.ok(w.at("a").Answer(w.ctx, first.ID, machine.AllowOnce))
 		if a, b := <-saidFirst, <-saidAgain; a+b != "" {
 			t.Errorf("%q, %q", a, b)
 		}
 		next, saidNext := ask("next.example")
-		w.ok(w.Answer(w.ctx, "a", next.ID, machine.AllowOnce))
+		w.ok(w.at("a").Answer(w.ctx, next.ID, machine.AllowOnce))
 		if why := <-saidNext; why != "" {
 			t.Errorf("when one was answered: %q", why)
 		}
@@ -169,24 +169,24 @@ func TestAsking(t *testing.T) {
 		_, saidSecond := ask("once.example")
 		_, saidOther := ask("other.example")
 		w.pass(time.Minute) // somebody is there to be waited for
-		asking, err := w.Connections(w.ctx, "a", machine.ConnectionQuery{})
+		asking, err := w.at("a").Connections(w.ctx, machine.ConnectionQuery{})
 		if err != nil || len(asking) != 4 || asking[0].Host != "other.example" || asking[0].State != machine.ConnectionAsking {
 			t.Errorf("%+v, %v", asking, err)
 		}
-		w.ok(w.Answer(w.ctx, "a", first.ID, machine.AllowOnce))
+		w.ok(w.at("a").Answer(w.ctx, first.ID, machine.AllowOnce))
 		if a, b := <-saidFirst, <-saidSecond; a != "" || b != "" {
 			t.Errorf("allowed once: %q, %q", a, b)
 		}
 		if _, said := ask("once.example"); <-said != "" {
 			t.Error("once is not the whole instruction")
 		}
-		if err := w.Answer(w.ctx, "a", first.ID, machine.AllowOnce); !errors.Is(err, machine.ErrConflict) {
+		if err := w.at("a").Answer(w.ctx, first.ID, machine.AllowOnce); !errors.Is(err, machine.ErrConflict) {
 			t.Errorf("answered again: %v", err)
 		}
-		if err := w.Answer(w.ctx, "a", asking[0].ID, "perhaps"); !errors.Is(err, machine.ErrInvalid) {
+		if err := w.at("a").Answer(w.ctx, asking[0].ID, "perhaps"); !errors.Is(err, machine.ErrInvalid) {
 			t.Errorf("perhaps: %v", err)
 		}
-		w.ok(w.Answer(w.ctx, "a", asking[0].ID, machine.Deny))
+		w.ok(w.at("a").Answer(w.ctx, asking[0].ID, machine.Deny))
 		if why := <-saidOther; !strings.Contains(why, "denied") {
 			t.Errorf("denied: %q", why)
 		}
@@ -194,9 +194,9 @@ func TestAsking(t *testing.T) {
 			t.Error("who was denied is asked about again")
 		}
 		mine, saidMine := ask("mine.example")
-		w.ok(w.Answer(w.ctx, "a", mine.ID, machine.AllowMachine))
+		w.ok(w.at("a").Answer(w.ctx, mine.ID, machine.AllowMachine))
 		all, saidAll := ask("all.example")
-		w.ok(w.Answer(w.ctx, "a", all.ID, machine.AllowAlways))
+		w.ok(w.at("a").Answer(w.ctx, all.ID, machine.AllowAlways))
 		if a, b := <-saidMine, <-saidAll; a+b != "" || !slices.Equal(always, []string{"all.example"}) {
 			t.Errorf("%q, %q, %v", a, b, always)
 		}
@@ -217,11 +217,11 @@ func TestAsking(t *testing.T) {
 		leave()
 		w.close()
 		w.open()
-		kept, err := w.Connections(w.ctx, "a", machine.ConnectionQuery{Limit: 1})
+		kept, err := w.at("a").Connections(w.ctx, machine.ConnectionQuery{Limit: 1})
 		if err != nil || len(kept) != 1 || kept[0].Host != "done.example" || kept[0].Address != "203.0.113.1" || kept[0].Received != 4 || kept[0].Seq == nil {
 			t.Errorf("on record: %+v, %v", kept, err)
 		}
-		if more, err := w.Connections(w.ctx, "a", machine.ConnectionQuery{Before: kept[0].ID}); err != nil || len(more) != 0 {
+		if more, err := w.at("a").Connections(w.ctx, machine.ConnectionQuery{Before: kept[0].ID}); err != nil || len(more) != 0 {
 			t.Errorf("before that: %+v, %v", more, err)
 		}
 	})

@@ -35,7 +35,7 @@ func TestFollowDeliversEverythingOnceInOrder(t *testing.T) {
 		in := w.exec("m", "flood 3000")
 		var early strings.Builder
 		last := -1
-		done, err := w.Follow(w.ctx, "m", in.Seq, 0, func(it machine.Item) error {
+		done, err := w.at("m").Follow(w.ctx, in.Seq, 0, func(it machine.Item) error {
 			if it.Index != last+1 {
 				t.Fatalf("item %d after %d", it.Index, last)
 			}
@@ -50,7 +50,7 @@ func TestFollowDeliversEverythingOnceInOrder(t *testing.T) {
 		// The same when it is over, from everywhere.
 		for from := range done.Items {
 			var late strings.Builder
-			_, err := w.Follow(w.ctx, "m", in.Seq, from, func(it machine.Item) error {
+			_, err := w.at("m").Follow(w.ctx, in.Seq, from, func(it machine.Item) error {
 				late.Write(it.Text)
 				return nil
 			})
@@ -59,7 +59,7 @@ func TestFollowDeliversEverythingOnceInOrder(t *testing.T) {
 				t.Fatalf("from %d: %q", from, late.String())
 			}
 		}
-		out, err := w.Output(w.ctx, "m", in.Seq)
+		out, err := w.at("m").Output(w.ctx, in.Seq)
 		w.ok(err)
 		all, err := io.ReadAll(out)
 		w.ok(err)
@@ -77,7 +77,7 @@ func TestOutputKeepsHeadAndTailAndCountsWhatItDrops(t *testing.T) {
 		if in.OutputBytes != int64(len(lines(0, 3000))) || in.OutputDropped == 0 {
 			t.Fatalf("%+v", in)
 		}
-		out, err := w.Output(w.ctx, "m", in.Seq)
+		out, err := w.at("m").Output(w.ctx, in.Seq)
 		w.ok(err)
 		kept, err := io.ReadAll(out)
 		w.ok(err)
@@ -103,7 +103,7 @@ func TestOutputGoesOnAfterARestart(t *testing.T) {
 			w.open()
 		}
 		w.wait("m", in.Seq)
-		out, err := w.Output(w.ctx, "m", in.Seq)
+		out, err := w.at("m").Output(w.ctx, in.Seq)
 		w.ok(err)
 		all, err := io.ReadAll(out)
 		w.ok(err)
@@ -117,7 +117,7 @@ func TestCharactersAreNotCut(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.create("m")
 		in := w.run("m", "bytes 漢字🙂é")
-		items, err := w.Items(w.ctx, "m", in.Seq, 0, 100)
+		items, err := w.at("m").Items(w.ctx, in.Seq, 0, 100)
 		w.ok(err)
 		var all []byte
 		for _, it := range items {
@@ -146,7 +146,7 @@ func TestCharactersAreNotCutByADeath(t *testing.T) {
 			w.open()
 			synctest.Wait()
 		}
-		out, err := w.Output(w.ctx, "m", in.Seq)
+		out, err := w.at("m").Output(w.ctx, in.Seq)
 		w.ok(err)
 		all, err := io.ReadAll(out)
 		w.ok(err)
@@ -166,14 +166,14 @@ func TestBackgroundOutputBelongsToTheLastInstruction(t *testing.T) {
 		w.create("m")
 		in := w.run("m", "background")
 		w.pass(time.Second)
-		items, err := w.Items(w.ctx, "m", in.Seq, 0, 10)
+		items, err := w.at("m").Items(w.ctx, in.Seq, 0, 10)
 		w.ok(err)
 		if len(items) != 1 || !items[0].Background || string(items[0].Text) != "from a thread\n" {
 			t.Fatalf("%+v", items)
 		}
 		// Who follows it, or asks for it, after that finds it as well.
 		followed := 0
-		done, err := w.Follow(w.ctx, "m", in.Seq, 0, func(machine.Item) error {
+		done, err := w.at("m").Follow(w.ctx, in.Seq, 0, func(machine.Item) error {
 			followed++
 			return nil
 		})
@@ -271,10 +271,10 @@ func TestFullDiskLosesNothing(t *testing.T) {
 		full.Store(true)
 		w.engine.box(m.ID).poke("release")
 		w.pass(10 * time.Second)
-		if got, err := w.Instruction(w.ctx, "m", in.Seq); err != nil || got.Status != machine.StatusRunning {
+		if got, err := w.at("m").Instruction(w.ctx, in.Seq); err != nil || got.Status != machine.StatusRunning {
 			t.Fatalf("its end is told before it is stored: %+v %v", got, err)
 		}
-		if _, _, err := w.Execute(w.ctx, "m", machine.ExecuteOptions{Code: "list"}); !errors.Is(err, machine.ErrDiskFull) {
+		if _, _, err := w.at("m").Execute(w.ctx, machine.ExecuteOptions{Code: "list"}); !errors.Is(err, machine.ErrDiskFull) {
 			t.Fatalf("execute: %v", err)
 		}
 		if st := w.Status(w.ctx); len(st.Warnings) != 1 || !strings.Contains(st.Warnings[0], "disk is full") {

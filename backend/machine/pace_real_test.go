@@ -18,7 +18,7 @@ func TestRealBurstIsSavedWhileItGoesOn(t *testing.T) {
 	r.create("m")
 	r.run("m", "done = []")
 	r.until("its first checkpoint, which keeps the template, too", func() bool {
-		all, err := r.Checkpoints(r.ctx, "m")
+		all, err := r.at("m").Checkpoints(r.ctx)
 		r.ok(err)
 		return len(all) > 0
 	})
@@ -38,9 +38,9 @@ func TestRealBurstIsSavedWhileItGoesOn(t *testing.T) {
 	if err != nil || whole != "True" {
 		t.Fatalf("it holds %q", value(next))
 	}
-	firstLost, err := r.Instruction(r.ctx, "m", n+1)
+	firstLost, err := r.at("m").Instruction(r.ctx, n+1)
 	r.ok(err)
-	all, err := r.Checkpoints(r.ctx, "m")
+	all, err := r.at("m").Checkpoints(r.ctx)
 	r.ok(err)
 	lost := crashed.Sub(firstLost.QueuedAt)
 	t.Logf("%d of %d instructions are left: the last %v are lost. The slowest took %v, %d checkpoints, the newest stopped the machine for %v.", n, last, lost, longest, len(all), all[0].Pause)
@@ -49,7 +49,7 @@ func TestRealBurstIsSavedWhileItGoesOn(t *testing.T) {
 		t.Errorf("%d of %d instructions are left, the last %v are lost", n, last, lost)
 	}
 	for seq := range last + 1 {
-		if in, err := r.Instruction(r.ctx, "m", seq); err != nil || in.RolledBack != (seq > n) {
+		if in, err := r.at("m").Instruction(r.ctx, seq); err != nil || in.RolledBack != (seq > n) {
 			t.Fatalf("%d of %d are left: %+v, %v", n, last, in, err)
 		}
 	}
@@ -65,32 +65,32 @@ func TestRealLongInstructionGoesOnFromItsMiddle(t *testing.T) {
 	r.run("m", "x = 0")
 	in := r.exec("m", "import os, time\nwhile not os.path.exists('enough'):\n    print(x)\n    x += 1\n    time.sleep(0.05)\nx")
 	r.until("a checkpoint in its middle", func() bool {
-		all, err := r.Checkpoints(r.ctx, "m")
+		all, err := r.at("m").Checkpoints(r.ctx)
 		r.ok(err)
 		return len(all) > 0 && all[0].RunningSeq != nil && *all[0].RunningSeq == in.Seq
 	})
-	before, err := r.Instruction(r.ctx, "m", in.Seq)
+	before, err := r.at("m").Instruction(r.ctx, in.Seq)
 	r.ok(err)
 	r.until("more output", func() bool {
-		now, err := r.Instruction(r.ctx, "m", in.Seq)
+		now, err := r.at("m").Instruction(r.ctx, in.Seq)
 		r.ok(err)
 		return now.OutputBytes > before.OutputBytes
 	})
 	r.ok(syscall.Kill(r.supervisor(m.ID), syscall.SIGKILL))
 	r.until("it to go on", func() bool {
-		m, err := r.Get(r.ctx, "m")
-		return err == nil && m.State == machine.Running && m.Notice != ""
+		m := r.at("m").Machine()
+		return m.State == machine.Running && m.Notice != ""
 	})
-	_, err = r.PutFile(r.ctx, "m", "enough", strings.NewReader(""))
+	_, err = r.at("m").PutFile(r.ctx, "enough", strings.NewReader(""))
 	r.ok(err)
-	done, err := r.Wait(r.ctx, "m", in.Seq)
+	done, err := r.at("m").Wait(r.ctx, in.Seq)
 	r.ok(err)
 	x, err := strconv.Atoi(value(done))
 	if err != nil || done.RolledBack || !strings.Contains(done.Notice, "returned to the middle of instruction 1") {
 		t.Fatalf("%q, notice %q", value(done), done.Notice)
 	}
 	var text, want strings.Builder
-	_, err = r.Follow(r.ctx, "m", in.Seq, 0, func(it machine.Item) error { text.Write(it.Text); return nil })
+	_, err = r.at("m").Follow(r.ctx, in.Seq, 0, func(it machine.Item) error { text.Write(it.Text); return nil })
 	r.ok(err)
 	for i := range x {
 		want.WriteString(strconv.Itoa(i) + "\n")

@@ -38,7 +38,7 @@ func TestABurstIsSavedInBetween(t *testing.T) {
 			t.Errorf("%d saves of 100 ms cost %v", saved, late)
 		}
 		w.pass(time.Minute)
-		all, err := w.Checkpoints(w.ctx, "m")
+		all, err := w.at("m").Checkpoints(w.ctx)
 		w.ok(err)
 		if all[0].LastSeq != last.Seq || all[0].RunningSeq != nil {
 			t.Errorf("the newest is %+v", all[0])
@@ -59,12 +59,12 @@ func TestCheckpointsAreMadeAsOftenAsAsked(t *testing.T) {
 					w.run("m", fmt.Sprintf("print %d", i))
 					w.pass(2 * time.Minute)
 				}
-				all, err := w.Checkpoints(w.ctx, "m")
+				all, err := w.at("m").Checkpoints(w.ctx)
 				w.ok(err)
 				if len(all) < c.least || len(all) > c.most {
 					t.Errorf("there are %d: %+v", len(all), all)
 				}
-				w.ok(w.Swap(w.ctx, "m")) // saved in any case
+				w.ok(w.at("m").Swap(w.ctx)) // saved in any case
 				w.effects("m", "0 1 2 3 4 5")
 			})
 		})
@@ -87,7 +87,7 @@ func TestSavesThatNobodyAskedForLeaveRoomForStarts(t *testing.T) {
 		}
 		w.pass(time.Minute)
 		for i := range 20 {
-			all, err := w.Checkpoints(w.ctx, fmt.Sprint("idle", i))
+			all, err := w.at(fmt.Sprint("idle", i)).Checkpoints(w.ctx)
 			w.ok(err)
 			if len(all) == 0 {
 				t.Errorf("idle%d was not saved", i)
@@ -120,7 +120,7 @@ func TestACrashAfterABurstCostsSeconds(t *testing.T) {
 			t.Errorf("%q is told, not %q", next.Notice, told)
 		}
 		for seq := range last.Seq + 1 {
-			if in, err := w.Instruction(w.ctx, "m", seq); err != nil || in.RolledBack != (seq >= kept) {
+			if in, err := w.at("m").Instruction(w.ctx, seq); err != nil || in.RolledBack != (seq >= kept) {
 				t.Fatalf("%d of %d: %+v, %v", seq, kept, in, err)
 			}
 		}
@@ -146,7 +146,7 @@ func TestAMachineThatIsLookedAtIsSaved(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.used("m")
 		for start := time.Now(); time.Since(start) < 6*time.Second; w.pass(time.Second) {
-			_, err := w.Variables(w.ctx, "m")
+			_, err := w.at("m").Variables(w.ctx)
 			w.ok(err)
 		}
 		if n := w.engine.count(); n != 1 {
@@ -194,7 +194,7 @@ func TestABurstLeavesOneCheckpointAMinute(t *testing.T) {
 		w.engine.set(func() { w.engine.handTakes = 300 * time.Millisecond })
 		w.sendFor(3*time.Minute, "print x")
 		w.pass(time.Minute)
-		all, err := w.Checkpoints(w.ctx, "m")
+		all, err := w.at("m").Checkpoints(w.ctx)
 		w.ok(err)
 		if len(all) < 3 || len(all) > 5 {
 			t.Errorf("there are %d", len(all))
@@ -212,7 +212,7 @@ func TestALongInstructionGoesOnFromItsMiddle(t *testing.T) {
 		w.exec("m", "wait")
 		w.begun("m", "print 2")
 		w.pass(3 * time.Minute)
-		all, err := w.Checkpoints(w.ctx, "m")
+		all, err := w.at("m").Checkpoints(w.ctx)
 		w.ok(err)
 		if len(all) != 2 || all[0].RunningSeq == nil || *all[0].RunningSeq != 1 {
 			t.Fatalf("of the middle only the latest is kept: %+v", all)
@@ -244,11 +244,11 @@ func TestWhatGoesOnFromItsMiddlePutsOutNothingTwice(t *testing.T) {
 				m := w.saved("m")
 				in := w.begun("m", "slow 10000") // 10 s
 				w.pass(8 * time.Second)
-				before, err := w.Instruction(w.ctx, "m", in.Seq)
+				before, err := w.at("m").Instruction(w.ctx, in.Seq)
 				w.ok(err)
 				w.engine.box(m.ID).crash() // 3 s after it was saved
 				w.inState("m", machine.Running)
-				after, err := w.Instruction(w.ctx, "m", in.Seq)
+				after, err := w.at("m").Instruction(w.ctx, in.Seq)
 				w.ok(err)
 				if after.OutputBytes >= before.OutputBytes || after.OutputBytes < before.OutputBytes/2 {
 					t.Errorf("%d bytes of %d are on record", after.OutputBytes, before.OutputBytes)
@@ -260,7 +260,7 @@ func TestWhatGoesOnFromItsMiddlePutsOutNothingTwice(t *testing.T) {
 				for n := range 10000 {
 					fmt.Fprintf(&want, "line %d\n", n)
 				}
-				out, err := w.Output(w.ctx, "m", in.Seq)
+				out, err := w.at("m").Output(w.ctx, in.Seq)
 				w.ok(err)
 				defer out.Close()
 				if got, err := io.ReadAll(out); err != nil || string(got) != want.String() {
@@ -318,7 +318,7 @@ func TestWhatEndsItselfDoesNotGoOn(t *testing.T) {
 		w.saved("m")
 		w.begun("m", "stubborn")
 		w.pass(70 * time.Second)
-		w.ok(w.Interrupt(w.ctx, "m"))
+		w.ok(w.at("m").Interrupt(w.ctx))
 		if in := w.wait("m", 1); in.ErrorName != "KeyboardInterrupt" || !in.RolledBack {
 			t.Fatalf("%+v", in)
 		}

@@ -18,25 +18,21 @@ type Packed struct {
 
 // Pack holds a machine still as it was at a checkpoint, or with "" as it is, until what it returns is closed or ctx ends. The machine goes on meanwhile. What
 // runs cannot be taken along: a file is no place to go on from by itself.
-func (s *Service) Pack(ctx context.Context, name, checkpoint string) (*Packed, error) {
-	e, err := s.find(name)
-	if err != nil {
-		return nil, err
-	}
-	if s.isClosing() {
+func (e *entry) Pack(ctx context.Context, checkpoint string) (*Packed, error) {
+	if e.s.isClosing() {
 		return nil, errClosing()
 	}
-	if err := s.roomForMore(); err != nil {
+	if err := e.s.roomForMore(); err != nil {
 		return nil, err
 	}
-	if _, err := s.engineOf(e.engine); err != nil {
+	if _, err := e.s.engineOf(e.engine); err != nil {
 		return nil, err
 	}
 	held, err := under(ctx, e, func(own context.Context) (heldState, error) { return e.hold(own, ctx, checkpoint) })
 	if err != nil {
 		return nil, err
 	}
-	open, err := s.checkpoints.Export(ctx, held.id, held.copy)
+	open, err := e.s.checkpoints.Export(ctx, held.id, held.copy)
 	if err != nil {
 		held.release()
 		return nil, err
@@ -76,7 +72,7 @@ func (e *entry) hold(ctx, caller context.Context, checkpoint string) (heldState,
 	if err := e.takeUp(ctx); err != nil {
 		return heldState{}, err
 	}
-	h := heldState{machine: e.machine(), id: newID()}
+	h := heldState{machine: e.Machine(), id: newID()}
 	if h.machine.State == Deleted {
 		return h, inBin(h.machine.Name)
 	}

@@ -68,7 +68,7 @@ type crate struct {
 
 func (w *world) packed(name, checkpoint string) *crate {
 	w.t.Helper()
-	p, err := w.Pack(w.ctx, name, checkpoint)
+	p, err := w.at(name).Pack(w.ctx, checkpoint)
 	w.ok(err)
 	defer p.Close()
 	c := &crate{about: p.About, items: map[int][]machine.Item{}}
@@ -135,8 +135,7 @@ func TestAMachineIsPackedAndUnpacked(t *testing.T) {
 				t.Errorf("what was held is still there: purged are %v", w.engine.purged)
 			}
 		})
-		before, err := w.Get(w.ctx, "m")
-		w.ok(err)
+		before := w.get("m")
 		made, err := w.Unpack(w.ctx, c, machine.CreateOptions{})
 		w.ok(err)
 		if made.ID == before.ID || made.Name == "m" || made.Title != "Sales" || made.Tags["team"] != "a" || made.MemoryMB != 512 || made.NextSeq != 4 {
@@ -163,8 +162,8 @@ func TestAMachineIsPackedAndUnpacked(t *testing.T) {
 		w.die()
 		w.open()
 		same(w, "m", made.Name)
-		if again, err := w.Get(w.ctx, made.Name); err != nil || again.NextSeq != 5 || again.Network.Mode != machine.NetworkOff {
-			t.Errorf("%+v, %v", again, err)
+		if again := w.get(made.Name); again.NextSeq != 5 || again.Network.Mode != machine.NetworkOff {
+			t.Errorf("%+v", again)
 		}
 	})
 }
@@ -173,17 +172,17 @@ func TestAMachineIsPackedAndUnpacked(t *testing.T) {
 func same(w *world, one, other string) {
 	w.t.Helper()
 	for seq := range 4 {
-		a, err := w.Instruction(w.ctx, one, seq)
+		a, err := w.at(one).Instruction(w.ctx, seq)
 		w.ok(err)
-		b, err := w.Instruction(w.ctx, other, seq)
+		b, err := w.at(other).Instruction(w.ctx, seq)
 		w.ok(err)
 		a.Machine, b.Machine, a.Notice, b.Notice = "", "", "", ""
 		if !reflect.DeepEqual(a, b) {
 			w.t.Errorf("instruction %d is\n%+v and not\n%+v", seq, b, a)
 		}
-		x, err := w.Items(w.ctx, one, seq, 0, 0)
+		x, err := w.at(one).Items(w.ctx, seq, 0, 0)
 		w.ok(err)
-		y, err := w.Items(w.ctx, other, seq, 0, 0)
+		y, err := w.at(other).Items(w.ctx, seq, 0, 0)
 		w.ok(err)
 		if !reflect.DeepEqual(x, y) {
 			w.t.Errorf("instruction %d has put out %d items and not %d", seq, len(y), len(x))
@@ -200,7 +199,7 @@ func TestLongOutputIsUnpacked(t *testing.T) {
 		made, err := w.Unpack(w.ctx, w.packed("m", ""), machine.CreateOptions{Name: "n"})
 		w.ok(err)
 		read := func(name string) []byte {
-			r, err := w.Output(w.ctx, name, 0)
+			r, err := w.at(name).Output(w.ctx, 0)
 			w.ok(err)
 			defer r.Close()
 			b, err := io.ReadAll(r)
@@ -222,31 +221,31 @@ func TestLongOutputIsUnpacked(t *testing.T) {
 func TestWhatRunsIsNotPacked(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.create("m")
-		if _, err := w.Pack(w.ctx, "m", ""); !errors.Is(err, machine.ErrConflict) {
+		if _, err := w.at("m").Pack(w.ctx, ""); !errors.Is(err, machine.ErrConflict) {
 			t.Errorf("nothing is there: %v", err)
 		}
 		w.run("m", "print 1")
 		w.exec("m", "hang")
 		w.pass(time.Second)
-		if _, err := w.Pack(w.ctx, "m", ""); !errors.Is(err, machine.ErrConflict) || !strings.Contains(err.Error(), "Wait") {
+		if _, err := w.at("m").Pack(w.ctx, ""); !errors.Is(err, machine.ErrConflict) || !strings.Contains(err.Error(), "Wait") {
 			t.Errorf("it runs: %v", err)
 		}
-		middle, err := w.Checkpoint(w.ctx, "m", "middle")
+		middle, err := w.at("m").Checkpoint(w.ctx, "middle")
 		w.ok(err)
-		if _, err := w.Pack(w.ctx, "m", middle.ID); !errors.Is(err, machine.ErrConflict) {
+		if _, err := w.at("m").Pack(w.ctx, middle.ID); !errors.Is(err, machine.ErrConflict) {
 			t.Errorf("a checkpoint in its middle: %v", err)
 		}
-		w.ok(w.Interrupt(w.ctx, "m"))
+		w.ok(w.at("m").Interrupt(w.ctx))
 		w.wait("m", 1)
-		all, err := w.Checkpoints(w.ctx, "m")
+		all, err := w.at("m").Checkpoints(w.ctx)
 		w.ok(err)
 		if quiet := slices.IndexFunc(all, func(c machine.Checkpoint) bool { return c.LastSeq == 0 }); quiet >= 0 {
 			if c := w.packed("m", all[quiet].ID); len(c.history) != 1 {
 				t.Errorf("%d instructions", len(c.history))
 			}
 		}
-		w.ok(w.Delete(w.ctx, "m"))
-		if _, err := w.Pack(w.ctx, "m", ""); err == nil {
+		w.ok(w.at("m").Delete(w.ctx))
+		if _, err := w.at("m").Pack(w.ctx, ""); err == nil {
 			t.Error("it is in the bin")
 		}
 	})
@@ -257,9 +256,9 @@ func TestPackingIsLetGoOf(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.used("m")
 		ctx, cancel := context.WithCancel(w.ctx)
-		p, err := w.Pack(ctx, "m", "")
+		p, err := w.at("m").Pack(ctx, "")
 		w.ok(err)
-		w.ok(w.Purge(w.ctx, "m"))
+		w.ok(w.at("m").Purge(w.ctx))
 		if err := p.History(w.ctx, func(machine.Told) error { return nil }); !errors.Is(err, machine.ErrNotFound) {
 			t.Errorf("the machine is gone: %v", err)
 		}
@@ -284,7 +283,7 @@ func TestMemoryLimitsFitTheComputer(t *testing.T) {
 		}
 		m, err := w.Create(w.ctx, machine.CreateOptions{Name: "m", MemoryMB: all})
 		w.ok(err)
-		if _, err := w.Update(w.ctx, "m", machine.Change{MemoryMB: &huge}); !errors.Is(err, machine.ErrInvalid) {
+		if _, err := w.at("m").Update(w.ctx, machine.Change{MemoryMB: &huge}); !errors.Is(err, machine.ErrInvalid) {
 			t.Errorf("changed: %v", err)
 		}
 		w.run("m", "print 1")
@@ -398,7 +397,7 @@ func TestAParcelIsNotBelieved(t *testing.T) {
 		c.about.Name = "../../etc"
 		made, err := w.Unpack(w.ctx, c, machine.CreateOptions{Network: machine.NetworkPolicy{Mode: machine.NetworkPublic}, Client: machine.Client{Name: "opener"}})
 		w.ok(err)
-		in, err := w.Instruction(w.ctx, made.Name, 0)
+		in, err := w.at(made.Name).Instruction(w.ctx, 0)
 		w.ok(err)
 		if in.Notice != "" || in.QueuedAt.After(time.Now()) || in.EndedAt.After(time.Now()) || strings.Contains(in.Client.Name, "\n") {
 			t.Errorf("%+v", in)
@@ -414,7 +413,7 @@ func TestANameIsTakenMeanwhile(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.used("m")
 		c := w.packed("m", "")
-		w.ok(w.Purge(w.ctx, "m"))
+		w.ok(w.at("m").Purge(w.ctx))
 		made, err := w.Unpack(w.ctx, c, machine.CreateOptions{})
 		w.ok(err)
 		if made.Name != "m" {

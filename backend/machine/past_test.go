@@ -15,7 +15,7 @@ func (w *world) toldOfPast(how string) {
 	if value(next) != "0 1" || !strings.Contains(next.Notice, "Instruction 1 went on when this machine came back into memory, "+how) {
 		w.t.Errorf("%q, notice %q", value(next), next.Notice)
 	}
-	in, err := w.Instruction(w.ctx, "m", 1)
+	in, err := w.at("m").Instruction(w.ctx, 1)
 	w.ok(err)
 	if in.RolledBack || !strings.Contains(in.Notice, "It went on when the machine was next in memory, "+how) {
 		w.t.Errorf("its record: %+v", in)
@@ -31,8 +31,8 @@ func TestAnInstructionThatGetsToItsEndAfterTheBinIsTold(t *testing.T) {
 		w.used("m")
 		w.exec("m", "slow 2000")
 		w.pass(time.Second)
-		w.ok(w.Delete(w.ctx, "m"))
-		w.ok(w.Restore(w.ctx, "m"))
+		w.ok(w.at("m").Delete(w.ctx))
+		w.ok(w.at("m").Restore(w.ctx))
 		if in := w.wait("m", 1); in.ErrorName != "MachineStopped" {
 			t.Fatalf("%+v", in)
 		}
@@ -46,14 +46,14 @@ func TestAnInstructionThatGetsToItsEndAfterARewindIsNotLost(t *testing.T) {
 		w.used("m")
 		w.exec("m", "slow 2000")
 		w.pass(time.Second)
-		middle, err := w.Checkpoint(w.ctx, "m", "middle")
+		middle, err := w.at("m").Checkpoint(w.ctx, "middle")
 		w.ok(err)
 		if in := w.wait("m", 1); in.Status != machine.StatusOK {
 			t.Fatalf("%+v", in)
 		}
-		_, err = w.Rewind(w.ctx, "m", middle.ID, "")
+		_, err = w.at("m").Rewind(w.ctx, middle.ID, "")
 		w.ok(err)
-		if in, _ := w.Instruction(w.ctx, "m", 1); !in.RolledBack {
+		if in, _ := w.at("m").Instruction(w.ctx, 1); !in.RolledBack {
 			t.Fatalf("%+v", in)
 		}
 		w.toldOfPast("and got to its end")
@@ -66,9 +66,9 @@ func TestAnEndThatTheLastDaemonDidNotHearIsTold(t *testing.T) {
 		m := w.used("m")
 		w.exec("m", "slow 2000")
 		w.pass(time.Second)
-		w.ok(w.Delete(w.ctx, "m"))
-		w.ok(w.Restore(w.ctx, "m"))
-		w.ok(w.Wake(w.ctx, "m"))
+		w.ok(w.at("m").Delete(w.ctx))
+		w.ok(w.at("m").Restore(w.ctx))
+		w.ok(w.at("m").Wake(w.ctx))
 		w.pass(990 * time.Millisecond)
 		w.die()
 		w.pass(time.Second)
@@ -83,8 +83,8 @@ func TestAnInstructionThatIsStoppedAfterTheBin(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.used("m")
 		w.begun("m", "hang")
-		w.ok(w.Delete(w.ctx, "m"))
-		w.ok(w.Restore(w.ctx, "m"))
+		w.ok(w.at("m").Delete(w.ctx))
+		w.ok(w.at("m").Restore(w.ctx))
 		for _, want := range []string{"0", "0 2"} {
 			if next := w.run("m", "list"); value(next) != want || next.Notice != "" {
 				t.Errorf("%q, notice %q", value(next), next.Notice)

@@ -91,8 +91,8 @@ func TestUninterruptibleCodeThatWasSavedInItsMiddleCostsOnlyItself(t *testing.T)
 	inTime(t, func(w *world) {
 		w.saved("m")
 		w.begun("m", "stubborn")
-		w.ok(w.Swap(w.ctx, "m"))
-		w.ok(w.Interrupt(w.ctx, "m")) // wakes it to stop it
+		w.ok(w.at("m").Swap(w.ctx))
+		w.ok(w.at("m").Interrupt(w.ctx)) // wakes it to stop it
 		if in := w.wait("m", 1); in.ErrorName != "KeyboardInterrupt" {
 			t.Fatalf("%+v", in)
 		}
@@ -111,7 +111,7 @@ func TestStartThatFailsEndsWhatWaits(t *testing.T) {
 		if m := w.inState("m", machine.Swapped); !strings.Contains(m.Notice, "there is no room") {
 			t.Fatalf("notice %q", m.Notice)
 		}
-		if err := w.Wake(w.ctx, "m"); !errors.Is(err, machine.ErrUnavailable) {
+		if err := w.at("m").Wake(w.ctx); !errors.Is(err, machine.ErrUnavailable) {
 			t.Fatalf("wake: %v", err)
 		}
 		w.engine.set(func() { w.engine.startErr = nil })
@@ -132,7 +132,7 @@ func TestAStartThatNeverEndsIsEnded(t *testing.T) {
 		w.create("m")
 		w.exec("m", "print 0")
 		w.pass(11 * time.Minute)
-		in, err := w.Instruction(w.ctx, "m", 0)
+		in, err := w.at("m").Instruction(w.ctx, 0)
 		w.ok(err)
 		if in.ErrorName != "MachineStopped" || !strings.Contains(in.Error, "not ready after 5 minutes") || strings.Contains(in.Error, "deadline") {
 			t.Fatalf("%+v", in)
@@ -165,18 +165,18 @@ func TestSavedInstructionWaitsForItsEngine(t *testing.T) {
 func TestUnusableCheckpointSaysWhatToDo(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.used("m")
-		c, err := w.Checkpoint(w.ctx, "m", "good")
+		c, err := w.at("m").Checkpoint(w.ctx, "good")
 		w.ok(err)
 		w.run("m", "print 1")
-		w.ok(w.Swap(w.ctx, "m"))
-		all, err := w.Checkpoints(w.ctx, "m")
+		w.ok(w.at("m").Swap(w.ctx))
+		all, err := w.at("m").Checkpoints(w.ctx)
 		w.ok(err)
 		w.ok(w.engine.Delete(w.ctx, "", all[0].ID)) // a damaged disk
 		in := w.run("m", "list")
 		if in.Status != machine.StatusError || !strings.Contains(in.Error, "earlier checkpoint") {
 			t.Fatalf("%+v", in)
 		}
-		_, err = w.Rewind(w.ctx, "m", c.ID, "")
+		_, err = w.at("m").Rewind(w.ctx, c.ID, "")
 		w.ok(err)
 		w.effects("m", "0")
 	})
@@ -187,7 +187,7 @@ func TestStopThatFailsLeavesTheMachineRunning(t *testing.T) {
 		w.used("m")
 		full := &machine.Error{Kind: machine.ErrDiskFull, Message: "The disk is full."}
 		w.engine.set(func() { w.engine.saveErr = full })
-		if err := w.Swap(w.ctx, "m"); !errors.Is(err, machine.ErrDiskFull) {
+		if err := w.at("m").Swap(w.ctx); !errors.Is(err, machine.ErrDiskFull) {
 			t.Fatalf("swap: %v", err)
 		}
 		w.inState("m", machine.Idle)

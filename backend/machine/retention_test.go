@@ -17,13 +17,13 @@ import (
 func TestCheckpointsAreThinnedOutWithAge(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.used("m")
-		kept, err := w.Checkpoint(w.ctx, "m", "by hand")
+		kept, err := w.at("m").Checkpoint(w.ctx, "by hand")
 		w.ok(err)
 		for i := range 6 {
 			w.run("m", fmt.Sprintf("print %d", i+1))
 			w.pass(10 * time.Minute)
 		}
-		all, err := w.Checkpoints(w.ctx, "m")
+		all, err := w.at("m").Checkpoints(w.ctx)
 		w.ok(err)
 		if len(all) != 7 {
 			t.Fatalf("after seven instructions there are %d: %+v", len(all), all)
@@ -34,7 +34,7 @@ func TestCheckpointsAreThinnedOutWithAge(t *testing.T) {
 			}
 		}
 		third := all[4]
-		_, err = w.Rewind(w.ctx, "m", third.ID, "")
+		_, err = w.at("m").Rewind(w.ctx, third.ID, "")
 		w.ok(err)
 		if got := value(w.run("m", "list")); got != "0 1 2" {
 			t.Errorf("after a rewind to the third there is %q", got)
@@ -44,7 +44,7 @@ func TestCheckpointsAreThinnedOutWithAge(t *testing.T) {
 			most  int
 		}{{25 * time.Hour, 5}, {8 * 24 * time.Hour, 4}, {91 * 24 * time.Hour, 3}} {
 			w.pass(want.after)
-			all, err := w.Checkpoints(w.ctx, "m")
+			all, err := w.at("m").Checkpoints(w.ctx)
 			w.ok(err)
 			if len(all) > want.most+1 || all[len(all)-1].ID != kept.ID {
 				t.Errorf("%v later there are %d: %+v", want.after, len(all), all)
@@ -63,7 +63,7 @@ func TestOnlyTheLatestCheckpointIsKeptIfAsked(t *testing.T) {
 			w.run("m", fmt.Sprintf("print %d", i+1))
 			w.pass(time.Minute)
 		}
-		all, err := w.Checkpoints(w.ctx, "m")
+		all, err := w.at("m").Checkpoints(w.ctx)
 		w.ok(err)
 		if len(all) != 1 || all[0].LastSeq != 4 {
 			t.Errorf("%+v", all)
@@ -77,7 +77,7 @@ func TestCheckpointsKeepToTheirBudget(t *testing.T) {
 		var kept []machine.Checkpoint
 		for _, name := range []string{"a", "b"} {
 			w.used(name)
-			c, err := w.Checkpoint(w.ctx, name, "by hand")
+			c, err := w.at(name).Checkpoint(w.ctx, "by hand")
 			w.ok(err)
 			kept = append(kept, c)
 		}
@@ -92,7 +92,7 @@ func TestCheckpointsKeepToTheirBudget(t *testing.T) {
 			t.Errorf("%d are kept beside the newest", used)
 		}
 		for i, name := range []string{"a", "b"} {
-			all, err := w.Checkpoints(w.ctx, name)
+			all, err := w.at(name).Checkpoints(w.ctx)
 			w.ok(err)
 			if len(all) < 2 || all[0].LastSeq != 4 || all[len(all)-1].ID != kept[i].ID {
 				t.Errorf("%s has %+v", name, all)
@@ -115,7 +115,7 @@ func TestHistoryIsNotForgottenForNothing(t *testing.T) {
 			return slices.ContainsFunc(st.Warnings, func(s string) bool { return strings.Contains(s, "forevervm checkpoints repair") })
 		}
 		w.pass(2 * time.Hour)
-		all, err := w.Checkpoints(w.ctx, "m")
+		all, err := w.at("m").Checkpoints(w.ctx)
 		w.ok(err)
 		if len(all) < 6 {
 			t.Errorf("of seven checkpoints there are %d", len(all))
@@ -137,28 +137,28 @@ func TestAnAutomaticCheckpointCanBeKept(t *testing.T) {
 		w.used("m")
 		w.run("m", "print 1")
 		w.pass(time.Minute)
-		all, err := w.Checkpoints(w.ctx, "m")
+		all, err := w.at("m").Checkpoints(w.ctx)
 		w.ok(err)
 		first := all[len(all)-1]
 		if first.Kind != machine.CheckpointAuto {
 			t.Fatalf("%+v", all)
 		}
-		if _, err := w.KeepCheckpoint(w.ctx, "m", first.ID, strings.Repeat("x", 1000)); !errors.Is(err, machine.ErrInvalid) {
+		if _, err := w.at("m").KeepCheckpoint(w.ctx, first.ID, strings.Repeat("x", 1000)); !errors.Is(err, machine.ErrInvalid) {
 			t.Errorf("an endless label: %v", err)
 		}
-		kept, err := w.KeepCheckpoint(w.ctx, "m", first.ID, "the start")
+		kept, err := w.at("m").KeepCheckpoint(w.ctx, first.ID, "the start")
 		w.ok(err)
 		if kept.Kind != machine.CheckpointManual || kept.Label != "the start" || kept.LastSeq != first.LastSeq {
 			t.Errorf("%+v", kept)
 		}
 		w.run("m", "print 2")
 		w.pass(100 * 24 * time.Hour)
-		all, err = w.Checkpoints(w.ctx, "m")
+		all, err = w.at("m").Checkpoints(w.ctx)
 		w.ok(err)
 		if got := all[len(all)-1]; got.ID != first.ID || got.Label != "the start" {
 			t.Errorf("after a hundred days there are %+v", all)
 		}
-		_, err = w.Rewind(w.ctx, "m", first.ID, "")
+		_, err = w.at("m").Rewind(w.ctx, first.ID, "")
 		w.ok(err)
 	})
 }

@@ -9,16 +9,12 @@ import (
 // Rewind returns a machine to one of its checkpoints, or to the end of one of its branches by the branch's name. What it leaves stays as a branch, under
 // the name keepAs, or one that is made up; so a rewind is undone by another one. Numbers go on. What runs ends, and what waits is cancelled:
 // it was meant for another state.
-func (s *Service) Rewind(ctx context.Context, name, to, keepAs string) (Machine, error) {
+func (e *entry) Rewind(ctx context.Context, to, keepAs string) (Machine, error) {
 	keepAs, err := checkBranchName(keepAs)
 	if err != nil {
 		return Machine{}, err
 	}
-	e, err := s.find(name)
-	if err != nil {
-		return Machine{}, err
-	}
-	if s.isClosing() {
+	if e.s.isClosing() {
 		return Machine{}, errClosing()
 	}
 	return under(ctx, e, func(ctx context.Context) (Machine, error) { return e.rewind(ctx, to, keepAs) })
@@ -57,7 +53,7 @@ func (e *entry) rewind(ctx context.Context, to, keepAs string) (Machine, error) 
 		}
 	}
 	err = e.s.patient("a rewind", func(ctx context.Context) error { return e.rewound(ctx, target, keepAs) })
-	return e.machine(), err
+	return e.Machine(), err
 }
 
 // mayRewind returns the checkpoint to rewind to. It stays until the rewind is over, though saving the present state would replace an

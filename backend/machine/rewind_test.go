@@ -14,12 +14,12 @@ func (w *world) middle(code string) (m machine.Machine, middle machine.Checkpoin
 	w.t.Helper()
 	m = w.saved("m")
 	w.begun("m", code)
-	middle, err := w.Checkpoint(w.ctx, "m", "middle")
+	middle, err := w.at("m").Checkpoint(w.ctx, "middle")
 	w.ok(err)
 	if code == "wait" {
 		w.engine.box(m.ID).poke("release")
 	} else {
-		w.ok(w.Interrupt(w.ctx, "m"))
+		w.ok(w.at("m").Interrupt(w.ctx))
 	}
 	w.wait("m", 1)
 	w.run("m", "print 2")
@@ -33,20 +33,20 @@ func TestARewindToTheMiddleIsNotUndoneByADeath(t *testing.T) {
 		inTime(t, func(w *world) {
 			w.used("m")
 			if kept {
-				_, err := w.Checkpoint(w.ctx, "m", "early")
+				_, err := w.at("m").Checkpoint(w.ctx, "early")
 				w.ok(err)
 			}
 			m := w.get("m")
 			w.begun("m", "wait")
-			c, err := w.Checkpoint(w.ctx, "m", "middle")
+			c, err := w.at("m").Checkpoint(w.ctx, "middle")
 			w.ok(err)
 			w.engine.box(m.ID).poke("release")
 			w.wait("m", 1)
 			w.run("m", "print 2")
 			w.pass(3 * time.Second)
-			_, err = w.Rewind(w.ctx, "m", c.ID, "")
+			_, err = w.at("m").Rewind(w.ctx, c.ID, "")
 			w.ok(err)
-			w.ok(w.Wake(w.ctx, "m"))
+			w.ok(w.at("m").Wake(w.ctx))
 			w.engine.box(m.ID).crash()
 			w.inState("m", machine.Swapped)
 			want, notice := "", "returned to its beginning"
@@ -58,7 +58,7 @@ func TestARewindToTheMiddleIsNotUndoneByADeath(t *testing.T) {
 				t.Errorf("with an earlier checkpoint %v: %q, notice %q", kept, value(in), in.Notice)
 			}
 			for seq, lost := range []bool{!kept, true, true} {
-				if in, _ := w.Instruction(w.ctx, "m", seq); in.RolledBack != lost {
+				if in, _ := w.at("m").Instruction(w.ctx, seq); in.RolledBack != lost {
 					t.Errorf("with an earlier checkpoint %v: instruction %d is lost: %v", kept, seq, in.RolledBack)
 				}
 			}
@@ -70,11 +70,11 @@ func TestARewindToTheMiddleIsNotUndoneByADeath(t *testing.T) {
 func TestAMachineThatWasRewoundToTheMiddleIsSavedWhenItIsQuiet(t *testing.T) {
 	inTime(t, func(w *world) {
 		_, middle := w.middle("reluctant")
-		_, err := w.Rewind(w.ctx, "m", middle.ID, "")
+		_, err := w.at("m").Rewind(w.ctx, middle.ID, "")
 		w.ok(err)
-		w.ok(w.Wake(w.ctx, "m"))
+		w.ok(w.at("m").Wake(w.ctx))
 		w.pass(10 * time.Second)
-		all, err := w.Checkpoints(w.ctx, "m")
+		all, err := w.at("m").Checkpoints(w.ctx)
 		w.ok(err)
 		if all[0].Kind != machine.CheckpointAuto || all[0].RunningSeq != nil || all[0].LastSeq != 1 {
 			t.Fatalf("the present state is %+v", all[0])
@@ -86,9 +86,9 @@ func TestAMachineThatWasRewoundToTheMiddleIsSavedWhenItIsQuiet(t *testing.T) {
 func TestARewindThatIsUndoneIsTold(t *testing.T) {
 	inTime(t, func(w *world) {
 		m, middle := w.middle("wait")
-		left, err := w.Checkpoint(w.ctx, "m", "left")
+		left, err := w.at("m").Checkpoint(w.ctx, "left")
 		w.ok(err)
-		_, err = w.Rewind(w.ctx, "m", middle.ID, "")
+		_, err = w.at("m").Rewind(w.ctx, middle.ID, "")
 		w.ok(err)
 		w.close()
 		w.openStore()
@@ -98,7 +98,7 @@ func TestARewindThatIsUndoneIsTold(t *testing.T) {
 		w.ok(w.store.Write(w.ctx, func(put machine.Writer) error { return put.PutMachine(records[0]) }))
 		w.closeStore()
 		w.open()
-		w.ok(w.Wake(w.ctx, "m"))
+		w.ok(w.at("m").Wake(w.ctx))
 		w.engine.box(m.ID).crash()
 		w.inState("m", machine.Swapped)
 		if in := w.run("m", "list"); value(in) != "0 1 2" || !strings.Contains(in.Notice, "its return to another state before is undone") {
@@ -112,7 +112,7 @@ func TestAForkOfTheMiddleFallsBackToWhatWasBefore(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.saved("m")
 		w.begun("m", "wait")
-		f, err := w.Fork(w.ctx, "m", "", machine.CreateOptions{Name: "f"})
+		f, err := w.at("m").Fork(w.ctx, "", machine.CreateOptions{Name: "f"})
 		w.ok(err)
 		for range 2 { // the first time it goes on from there
 			w.inState("f", machine.Running)
@@ -131,7 +131,7 @@ func TestRewindingHasNoEnd(t *testing.T) {
 		w.used("m")
 		var first machine.Checkpoint
 		for i := range 50 {
-			c, err := w.Checkpoint(w.ctx, "m", "mine")
+			c, err := w.at("m").Checkpoint(w.ctx, "mine")
 			w.ok(err)
 			if i == 0 {
 				first = c
@@ -139,7 +139,7 @@ func TestRewindingHasNoEnd(t *testing.T) {
 		}
 		for range 25 {
 			w.run("m", "print x")
-			_, err := w.Rewind(w.ctx, "m", first.ID, "")
+			_, err := w.at("m").Rewind(w.ctx, first.ID, "")
 			w.ok(err)
 		}
 		if all, undo := w.checkpoints("m"), w.branches("m"); len(undo) != 20 || len(all) != 75 || undo[19].LastSeq != 6 {
@@ -149,7 +149,7 @@ func TestRewindingHasNoEnd(t *testing.T) {
 		w.back("m", oldest.Name, "")
 		w.effects("m", "0 6")
 		w.pass(3 * time.Second)
-		w.ok(w.DeleteCheckpoint(w.ctx, "m", oldest.Checkpoint))
+		w.ok(w.at("m").DeleteCheckpoint(w.ctx, oldest.Checkpoint))
 	})
 }
 
@@ -158,18 +158,18 @@ func TestARewindThatFailsChangesNothing(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.saved("m")
 		w.run("m", "print 1")
-		all, err := w.Checkpoints(w.ctx, "m")
+		all, err := w.at("m").Checkpoints(w.ctx)
 		w.ok(err)
 		full := &machine.Error{Kind: machine.ErrDiskFull, Message: "The disk is full."}
 		w.engine.set(func() { w.engine.saveErr = full })
-		if _, err := w.Rewind(w.ctx, "m", all[0].ID, ""); !errors.Is(err, machine.ErrDiskFull) {
+		if _, err := w.at("m").Rewind(w.ctx, all[0].ID, ""); !errors.Is(err, machine.ErrDiskFull) {
 			t.Fatalf("%v", err)
 		}
 		w.engine.set(func() { w.engine.saveErr = nil })
-		if all, err = w.Checkpoints(w.ctx, "m"); err != nil || len(all) != 1 || all[0].Kind != machine.CheckpointAuto {
+		if all, err = w.at("m").Checkpoints(w.ctx); err != nil || len(all) != 1 || all[0].Kind != machine.CheckpointAuto {
 			t.Fatalf("%+v, %v", all, err)
 		}
-		_, err = w.Rewind(w.ctx, "m", all[0].ID, "")
+		_, err = w.at("m").Rewind(w.ctx, all[0].ID, "")
 		w.ok(err)
 		w.effects("m", "0")
 	})

@@ -21,11 +21,11 @@ func TestACallerWhoLeavesLeavesNothingHalfDone(t *testing.T) {
 		w.engine.set(func() { w.engine.saveTakes = 5 * time.Second })
 		gone, cancel := w.leaving()
 		defer cancel()
-		if _, err := w.Checkpoint(gone, "m", "kept"); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := w.at("m").Checkpoint(gone, "kept"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("%v", err)
 		}
 		w.pass(10 * time.Second)
-		all, err := w.Checkpoints(w.ctx, "m")
+		all, err := w.at("m").Checkpoints(w.ctx)
 		w.ok(err)
 		if len(all) != 1 || all[0].Label != "kept" {
 			t.Fatalf("what was begun is not on record: %+v", all)
@@ -33,7 +33,7 @@ func TestACallerWhoLeavesLeavesNothingHalfDone(t *testing.T) {
 		// A swap whose caller leaves, and an instruction that comes meanwhile.
 		gone2, cancel2 := w.leaving()
 		defer cancel2()
-		if err := w.Swap(gone2, "m"); !errors.Is(err, context.DeadlineExceeded) {
+		if err := w.at("m").Swap(gone2); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("%v", err)
 		}
 		if in := w.run("m", "list"); value(in) != "0" || in.Notice != "" {
@@ -43,7 +43,7 @@ func TestACallerWhoLeavesLeavesNothingHalfDone(t *testing.T) {
 		w.exec("m", "wait")
 		gone3, cancel3 := w.leaving()
 		defer cancel3()
-		_ = w.Swap(gone3, "m")
+		_ = w.at("m").Swap(gone3)
 		w.pass(10 * time.Second)
 		w.inState("m", machine.Swapped)
 		next := w.exec("m", "list")
@@ -66,7 +66,7 @@ func TestASaveThatNobodyWaitsForIsRecorded(t *testing.T) {
 			t.Fatalf("%v", err)
 		}
 		w.pass(20 * time.Second)
-		all, err := w.Checkpoints(w.ctx, "m")
+		all, err := w.at("m").Checkpoints(w.ctx)
 		w.ok(err)
 		if n := w.engine.count(); n != 1 || len(all) != 1 {
 			t.Fatalf("%d checkpoints, %d on record", n, len(all))
@@ -77,11 +77,11 @@ func TestASaveThatNobodyWaitsForIsRecorded(t *testing.T) {
 func TestAWakeWhoseCallerLeavesIsNoFailure(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.used("m")
-		w.ok(w.Swap(w.ctx, "m"))
+		w.ok(w.at("m").Swap(w.ctx))
 		w.engine.set(func() { w.engine.startTakes = 5 * time.Second })
 		gone, cancel := w.leaving()
 		defer cancel()
-		if err := w.Wake(gone, "m"); !errors.Is(err, context.DeadlineExceeded) {
+		if err := w.at("m").Wake(gone); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("%v", err)
 		}
 		w.pass(5 * time.Second)
@@ -97,7 +97,7 @@ func TestASlowSaveCostsNoWork(t *testing.T) {
 		w.engine.set(func() { w.engine.saveTakes = 20 * time.Second })
 		save := func() {
 			w.pass(time.Second)
-			go func() { _, _ = w.Checkpoint(w.ctx, "m", "") }()
+			go func() { _, _ = w.at("m").Checkpoint(w.ctx, "") }()
 			w.pass(time.Second)
 		}
 		// Its time does not run while it stands still.
@@ -113,17 +113,17 @@ func TestASlowSaveCostsNoWork(t *testing.T) {
 		// Nor does the grace of an interrupt.
 		in = w.exec("m", "hang")
 		save()
-		w.ok(w.Interrupt(w.ctx, "m"))
+		w.ok(w.at("m").Interrupt(w.ctx))
 		if in = w.wait("m", in.Seq); in.ErrorName != "KeyboardInterrupt" || in.RolledBack {
 			t.Fatalf("%+v", in)
 		}
 		// Nor is one forgotten that comes while the machine is put away.
 		in = w.exec("m", "hang")
 		w.pass(time.Second)
-		go func() { _ = w.Swap(w.ctx, "m") }()
+		go func() { _ = w.at("m").Swap(w.ctx) }()
 		w.pass(time.Second)
 		w.inState("m", machine.Swapping)
-		w.ok(w.Interrupt(w.ctx, "m"))
+		w.ok(w.at("m").Interrupt(w.ctx))
 		if in = w.wait("m", in.Seq); in.ErrorName != "KeyboardInterrupt" || in.RolledBack {
 			t.Fatalf("%+v", in)
 		}
@@ -137,7 +137,7 @@ func TestASlowSaveEndsNoMachineForAnInstruction(t *testing.T) {
 		w.used("m")
 		w.engine.set(func() { w.engine.handTakes, w.engine.saveTakes = time.Second, 100*time.Second })
 		in := w.begun("m", "print 1")
-		_, err := w.Checkpoint(w.ctx, "m", "")
+		_, err := w.at("m").Checkpoint(w.ctx, "")
 		w.ok(err)
 		if in = w.wait("m", in.Seq); in.Status != machine.StatusOK || in.Notice != "" {
 			t.Fatalf("%+v", in)
@@ -156,7 +156,7 @@ func TestAPlannedSaveThatDoesNotGetItsTurnIsTriedAgain(t *testing.T) {
 			w.pass(time.Second)
 			failed := make(chan error, 1)
 			go func() {
-				_, err := w.Checkpoint(w.ctx, "m", "")
+				_, err := w.at("m").Checkpoint(w.ctx, "")
 				failed <- err
 			}()
 			w.pass(time.Second / 2)
@@ -167,7 +167,7 @@ func TestAPlannedSaveThatDoesNotGetItsTurnIsTriedAgain(t *testing.T) {
 		}
 		hang()
 		w.pass(10 * time.Minute)
-		if all, err := w.Checkpoints(w.ctx, "m"); err != nil || len(all) != 1 {
+		if all, err := w.at("m").Checkpoints(w.ctx); err != nil || len(all) != 1 {
 			t.Errorf("it is not saved: %+v, %v", all, err)
 		}
 		w.effects("m", "0")
@@ -185,12 +185,12 @@ func TestNothingBeginsWhileACheckpointIsMade(t *testing.T) {
 		w.exec("m", "wait")
 		w.begun("m", "print 1")
 		w.engine.set(func() { w.engine.saveTakes = 5 * time.Second })
-		go func() { _, _ = w.Checkpoint(w.ctx, "m", "c") }()
+		go func() { _, _ = w.at("m").Checkpoint(w.ctx, "c") }()
 		w.pass(time.Second)
 		w.engine.box(m.ID).poke("release")
 		w.wait("m", 0)
 		w.pass(time.Second)
-		if in, _ := w.Instruction(w.ctx, "m", 1); in.Status != machine.StatusQueued {
+		if in, _ := w.at("m").Instruction(w.ctx, 1); in.Status != machine.StatusQueued {
 			t.Fatalf("in the middle of the save: %+v", in)
 		}
 		w.wait("m", 1)
@@ -203,7 +203,7 @@ func TestForkOfAnInstructionThatIsOnItsWay(t *testing.T) {
 		w.used("m")
 		w.engine.set(func() { w.engine.deaf = true })
 		w.exec("m", "print 1")
-		f, err := w.Fork(w.ctx, "m", "", machine.CreateOptions{Name: "f"})
+		f, err := w.at("m").Fork(w.ctx, "", machine.CreateOptions{Name: "f"})
 		w.ok(err)
 		w.engine.set(func() { w.engine.deaf = false })
 		if f.NextSeq != 1 || f.RunningSeq != nil {
@@ -224,7 +224,7 @@ func TestCheckpointOfAnInstructionThatHasNotBegun(t *testing.T) {
 		m := w.used("m")
 		w.engine.set(func() { w.engine.sluggish = true })
 		w.begun("m", "print 1")
-		c, err := w.Checkpoint(w.ctx, "m", "c")
+		c, err := w.at("m").Checkpoint(w.ctx, "c")
 		w.ok(err)
 		if c.RunningSeq == nil || *c.RunningSeq != 1 {
 			t.Fatalf("it passes for quiet: %+v", c)
@@ -232,9 +232,9 @@ func TestCheckpointOfAnInstructionThatHasNotBegun(t *testing.T) {
 		w.engine.set(func() { w.engine.sluggish = false })
 		w.engine.box(m.ID).crash()
 		w.wait("m", 1)
-		_, err = w.Rewind(w.ctx, "m", c.ID, "")
+		_, err = w.at("m").Rewind(w.ctx, c.ID, "")
 		w.ok(err)
-		w.ok(w.Wake(w.ctx, "m"))
+		w.ok(w.at("m").Wake(w.ctx))
 		w.pass(5 * time.Second)
 		w.effects("m", "0")
 	})
@@ -244,10 +244,10 @@ func TestCheckpointOfAnInstructionThatHasNotBegun(t *testing.T) {
 func TestAQueueOfThePastIsTakenBackOneAfterAnother(t *testing.T) {
 	inTime(t, func(w *world) {
 		m := w.used("m")
-		w.ok(w.Swap(w.ctx, "m"))
+		w.ok(w.at("m").Swap(w.ctx))
 		w.engine.set(func() { w.engine.handTakes, w.engine.queued = time.Second, []int{1, 2, 3} })
 		start := time.Now()
-		w.ok(w.Wake(w.ctx, "m"))
+		w.ok(w.at("m").Wake(w.ctx))
 		w.pass(10 * time.Second)
 		b := w.engine.box(m.ID)
 		b.mu.Lock()
@@ -267,11 +267,11 @@ func TestStaleInstructionIsStoppedAndTheMachineLives(t *testing.T) {
 	inTime(t, func(w *world) {
 		m := w.used("m")
 		w.begun("m", "wait")
-		c, err := w.Checkpoint(w.ctx, "m", "")
+		c, err := w.at("m").Checkpoint(w.ctx, "")
 		w.ok(err)
 		w.engine.box(m.ID).poke("release")
 		w.wait("m", 1)
-		_, err = w.Rewind(w.ctx, "m", c.ID, "")
+		_, err = w.at("m").Rewind(w.ctx, c.ID, "")
 		w.ok(err)
 		w.effects("m", "0")
 		b := w.engine.box(m.ID)
@@ -286,7 +286,7 @@ func TestForgedNumbersOfACheckpointCountForNothing(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.used("m")
 		w.engine.set(func() { w.engine.forged = 1000 })
-		c, err := w.Checkpoint(w.ctx, "m", "")
+		c, err := w.at("m").Checkpoint(w.ctx, "")
 		w.ok(err)
 		if c.LastSeq != 0 {
 			t.Fatalf("%+v", c)
@@ -297,12 +297,12 @@ func TestForgedNumbersOfACheckpointCountForNothing(t *testing.T) {
 func TestMemoryLimitChangedWhileWaking(t *testing.T) {
 	inTime(t, func(w *world) {
 		m := w.used("m")
-		w.ok(w.Swap(w.ctx, "m"))
+		w.ok(w.at("m").Swap(w.ctx))
 		w.engine.set(func() { w.engine.startTakes = 5 * time.Second })
-		go func() { _ = w.Wake(w.ctx, "m") }()
+		go func() { _ = w.at("m").Wake(w.ctx) }()
 		w.pass(time.Second)
 		mb := 512
-		_, err := w.Update(w.ctx, "m", machine.Change{MemoryMB: &mb})
+		_, err := w.at("m").Update(w.ctx, machine.Change{MemoryMB: &mb})
 		w.ok(err)
 		w.pass(5 * time.Second)
 		b := w.engine.box(m.ID)
@@ -334,12 +334,12 @@ func TestATransferOutlivesSwaps(t *testing.T) {
 		w.engine.set(func() { w.engine.writeTakes = 10 * time.Second })
 		sent := make(chan error, 1)
 		go func() {
-			_, err := w.PutFile(w.ctx, "m", "f", strings.NewReader(strings.Repeat("x", 2<<20)))
+			_, err := w.at("m").PutFile(w.ctx, "f", strings.NewReader(strings.Repeat("x", 2<<20)))
 			sent <- err
 		}()
 		for range 2 { // the first in the first piece, of a machine that nothing else has happened to
 			w.pass(9 * time.Second)
-			w.ok(w.Swap(w.ctx, "m"))
+			w.ok(w.at("m").Swap(w.ctx))
 		}
 		w.ok(<-sent)
 		w.effects("m", "f+0 f+1048576 f+2097152")
@@ -353,11 +353,11 @@ func TestNothingIsWrittenOfAPurgedMachine(t *testing.T) {
 		failed := make(chan error, 1)
 		go func() {
 			mb, title := 512, "late"
-			_, err := w.Update(w.ctx, "m", machine.Change{MemoryMB: &mb, Title: &title})
+			_, err := w.at("m").Update(w.ctx, machine.Change{MemoryMB: &mb, Title: &title})
 			failed <- err
 		}()
 		w.pass(time.Second)
-		w.ok(w.Purge(w.ctx, "m"))
+		w.ok(w.at("m").Purge(w.ctx))
 		w.pass(10 * time.Second)
 		if err := <-failed; !errors.Is(err, machine.ErrNotFound) {
 			t.Errorf("%v", err)

@@ -42,6 +42,21 @@ type world struct {
 	watch    machine.ShareWatch
 }
 
+// at is the machine of that name, which there is.
+func (w *world) at(name string) machine.Handle {
+	w.t.Helper()
+	return at(w.t, w.Service, name)
+}
+
+func at(t tb, s *machine.Service, name string) machine.Handle {
+	t.Helper()
+	m, err := s.Find(context.Background(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 // inTime runs a test in a bubble of its own time, in which there is a moment, two seconds, between an instruction and its save.
 func inTime(t *testing.T, f func(w *world)) {
 	inTimeWith(t, machine.Settings{}, f)
@@ -128,7 +143,7 @@ func (w *world) exec(name, code string) machine.Instruction {
 
 func (w *world) execWith(name string, opts machine.ExecuteOptions) machine.Instruction {
 	w.t.Helper()
-	in, _, err := w.Execute(w.ctx, name, opts)
+	in, _, err := w.at(name).Execute(w.ctx, opts)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -139,7 +154,7 @@ func (w *world) wait(name string, seq int) machine.Instruction {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, 5*time.Minute)
 	defer cancel()
-	in, err := w.Wait(ctx, name, seq)
+	in, err := w.at(name).Wait(ctx, seq)
 	if err != nil {
 		w.t.Fatalf("waiting for instruction %d of %s, now %+v: %v", seq, name, in, err)
 	}
@@ -178,11 +193,7 @@ func (w *world) begun(name, code string) machine.Instruction {
 
 func (w *world) get(name string) machine.Machine {
 	w.t.Helper()
-	m, err := w.Get(w.ctx, name)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return m
+	return w.at(name).Machine()
 }
 
 func (w *world) inState(name string, want machine.State) machine.Machine {
@@ -204,7 +215,7 @@ func (w *world) pass(d time.Duration) {
 // put writes a file into a machine.
 func (w *world) put(name, path, content string) {
 	w.t.Helper()
-	_, err := w.PutFile(w.ctx, name, path, strings.NewReader(content))
+	_, err := w.at(name).PutFile(w.ctx, path, strings.NewReader(content))
 	w.ok(err)
 }
 
@@ -249,7 +260,7 @@ func TestInstructionsRunInOrderAndKeepTheirRecord(t *testing.T) {
 		if got := w.wait("m", 2); value(got) != "0 1" {
 			t.Fatalf("last: %+v", got)
 		}
-		items, err := w.Items(w.ctx, "m", 0, 0, 10)
+		items, err := w.at("m").Items(w.ctx, 0, 0, 10)
 		w.ok(err)
 		if len(items) != 1 || string(items[0].Text) != "hello" || items[0].Index != 0 {
 			t.Fatalf("items: %+v", items)
@@ -266,7 +277,7 @@ func TestAnEngineIsNamedOrChosen(t *testing.T) {
 			if m.Engine != "script" {
 				t.Errorf("where %q is asked for, it runs on %q", named, m.Engine)
 			}
-			fork, err := w.Fork(w.ctx, m.Name, "", machine.CreateOptions{Engine: named})
+			fork, err := w.at(m.Name).Fork(w.ctx, "", machine.CreateOptions{Engine: named})
 			w.ok(err)
 			if fork.Engine != "script" {
 				t.Errorf("where %q is asked for, the fork runs on %q", named, fork.Engine)
@@ -338,10 +349,10 @@ func TestTimeInTheQueueAndOnDiskDoesNotCount(t *testing.T) {
 		w.engine.box(m.ID).poke("release")
 		w.pass(4 * time.Second)
 		w.inState("m", machine.Running)
-		w.ok(w.Swap(w.ctx, "m"))
+		w.ok(w.at("m").Swap(w.ctx))
 		w.inState("m", machine.Swapped)
 		w.pass(time.Hour)
-		w.ok(w.Wake(w.ctx, "m"))
+		w.ok(w.at("m").Wake(w.ctx))
 		w.pass(5 * time.Second)
 		w.inState("m", machine.Running)
 		w.pass(2 * time.Second)
@@ -357,14 +368,14 @@ func TestInterruptAndCancel(t *testing.T) {
 		w.exec("m", "hang")
 		w.exec("m", "print a")
 		w.exec("m", "print b")
-		w.ok(w.Cancel(w.ctx, "m", 1))
+		w.ok(w.at("m").Cancel(w.ctx, 1))
 		if got := w.wait("m", 1); got.Status != machine.StatusCancelled || got.ErrorName != "Cancelled" {
 			t.Fatalf("cancelled: %+v", got)
 		}
-		if err := w.Cancel(w.ctx, "m", 0); !errors.Is(err, machine.ErrConflict) {
+		if err := w.at("m").Cancel(w.ctx, 0); !errors.Is(err, machine.ErrConflict) {
 			t.Fatalf("cancel of a running one: %v", err)
 		}
-		in, interrupted, err := w.Execute(w.ctx, "m", machine.ExecuteOptions{Code: "list", Interrupt: true})
+		in, interrupted, err := w.at("m").Execute(w.ctx, machine.ExecuteOptions{Code: "list", Interrupt: true})
 		w.ok(err)
 		if !interrupted {
 			t.Fatal("not told that something was interrupted")
@@ -378,10 +389,10 @@ func TestInterruptAndCancel(t *testing.T) {
 		if got := w.wait("m", in.Seq); value(got) != "" {
 			t.Fatalf("new: %q", value(got))
 		}
-		if _, interrupted, err = w.Execute(w.ctx, "m", machine.ExecuteOptions{Code: "list", Interrupt: true}); err != nil || interrupted {
+		if _, interrupted, err = w.at("m").Execute(w.ctx, machine.ExecuteOptions{Code: "list", Interrupt: true}); err != nil || interrupted {
 			t.Fatalf("nothing was there to interrupt: %v %v", interrupted, err)
 		}
-		w.ok(w.Interrupt(w.ctx, "m"))
+		w.ok(w.at("m").Interrupt(w.ctx))
 	})
 }
 
@@ -393,13 +404,13 @@ func TestInterruptOfOneInstruction(t *testing.T) {
 		running := w.exec("m", "hang")
 		w.exec("m", "print b")
 		for _, other := range []int{0, 2, 7} {
-			w.ok(w.InterruptInstruction(w.ctx, "m", other))
+			w.ok(w.at("m").InterruptInstruction(w.ctx, other))
 		}
 		w.pass(time.Minute)
 		if got := w.get("m"); got.RunningSeq == nil || *got.RunningSeq != running.Seq {
 			t.Fatalf("interrupts of others stopped it: %+v", got)
 		}
-		w.ok(w.InterruptInstruction(w.ctx, "m", running.Seq))
+		w.ok(w.at("m").InterruptInstruction(w.ctx, running.Seq))
 		if got := w.wait("m", running.Seq); got.ErrorName != "KeyboardInterrupt" {
 			t.Fatalf("interrupted: %+v", got)
 		}
@@ -418,7 +429,7 @@ func TestDeathRollsBackAndSaysSo(t *testing.T) {
 		if got := w.get("m"); !strings.Contains(got.Notice, "what instructions 1-2 changed is gone; their record stands") {
 			t.Fatalf("notice: %q", got.Notice)
 		}
-		lost, err := w.Instruction(w.ctx, "m", 1)
+		lost, err := w.at("m").Instruction(w.ctx, 1)
 		w.ok(err)
 		if !lost.RolledBack || lost.Status != machine.StatusOK {
 			t.Fatalf("the record of 1: %+v", lost)

@@ -27,12 +27,12 @@ func TestSettingsHoldAtOnce(t *testing.T) {
 		synctest.Wait()
 		w.inState("a", machine.Swapped)
 
-		if err := w.Delete(w.ctx, "a"); err != nil {
+		if err := w.at("a").Delete(w.ctx); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Hour)
 		synctest.Wait()
-		if _, err := w.Get(w.ctx, "a"); err == nil {
+		if _, err := w.Find(w.ctx, "a"); err == nil {
 			t.Error("it is still in the bin")
 		}
 	})
@@ -46,7 +46,7 @@ func TestALimitThatTakesLongHoldsUpNobody(t *testing.T) {
 	defer w.engine.endAll()
 	m, err := w.Create(w.ctx, machine.CreateOptions{Name: "slow"})
 	w.ok(err)
-	w.ok(w.Wake(w.ctx, "slow"))
+	w.ok(w.at("slow").Wake(w.ctx))
 	asked := make(chan struct{})
 	w.engine.set(func() { w.engine.limitTakes, w.engine.limiting = time.Hour, asked })
 	given, giveUp := context.WithCancel(w.ctx)
@@ -54,7 +54,7 @@ func TestALimitThatTakesLongHoldsUpNobody(t *testing.T) {
 	changed := make(chan error, 1)
 	mb, title := 512, "a title"
 	go func() {
-		_, err := w.Update(given, "slow", machine.Change{MemoryMB: &mb, Title: &title})
+		_, err := w.at("slow").Update(given, machine.Change{MemoryMB: &mb, Title: &title})
 		changed <- err
 	}()
 	<-asked

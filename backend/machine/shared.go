@@ -46,11 +46,7 @@ func (u Unshared) sentence() string {
 
 // Share has a machine see a folder of this computer, in place of the one that it saw before, or none where folder is nil. One that is in memory is saved for it and
 // comes back, also in the middle of an instruction. It is for a person to ask for, never for what runs on their behalf.
-func (s *Service) Share(ctx context.Context, name string, folder *SharedFolder) (Machine, error) {
-	e, err := s.find(name)
-	if err != nil {
-		return Machine{}, err
-	}
+func (e *entry) Share(ctx context.Context, folder *SharedFolder) (Machine, error) {
 	return under(ctx, e, func(ctx context.Context) (Machine, error) { return e.share(ctx, folder) })
 }
 
@@ -69,7 +65,7 @@ func (e *entry) share(ctx context.Context, folder *SharedFolder) (Machine, error
 			return Machine{}, err
 		}
 	} else if was.Shared == nil {
-		return e.machine(), nil
+		return e.Machine(), nil
 	}
 	// What it sees can be changed only while it is not in memory. First, so that what is on record is what it sees.
 	inMemory := e.inMemory()
@@ -94,7 +90,7 @@ func (e *entry) share(ctx context.Context, folder *SharedFolder) (Machine, error
 			e.log().Warn("the machine did not come back with another shared folder", "err", err)
 		}
 	}
-	return e.machine(), nil
+	return e.Machine(), nil
 }
 
 // mayShare is the folder as it is to be shared with a machine, unless it may not be.
@@ -122,7 +118,7 @@ func (s *Service) mayShare(ctx context.Context, m Machine, base string, folder S
 // very same folder may be shared with many, as none can replace it.
 func (s *Service) mayShareBeside(id ID, folder SharedFolder) error {
 	for _, e := range s.entries() {
-		other := e.machine()
+		other := e.Machine()
 		if other.ID == id || other.Shared == nil {
 			continue
 		}

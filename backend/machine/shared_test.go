@@ -39,7 +39,7 @@ func (w *world) sees(m machine.Machine) *machine.SharedFolder {
 
 func (w *world) share(name, path string, writable bool) machine.Machine {
 	w.t.Helper()
-	m, err := w.Share(w.ctx, name, &machine.SharedFolder{Path: path, Writable: writable})
+	m, err := w.at(name).Share(w.ctx, &machine.SharedFolder{Path: path, Writable: writable})
 	w.ok(err)
 	if want := (machine.SharedFolder{Path: strings.TrimSuffix(path, "-link"), Writable: writable}); m.Shared == nil || *m.Shared != want {
 		w.t.Fatalf("it shares %+v", m.Shared)
@@ -50,7 +50,7 @@ func (w *world) share(name, path string, writable bool) machine.Machine {
 func TestASharedFolderIsSeenFromTheNextStart(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.create("m")
-		w.ok(w.Swap(w.ctx, "m"))
+		w.ok(w.at("m").Swap(w.ctx))
 		m := w.share("m", "/docs-link", false)
 		if m.State != machine.Swapped {
 			t.Errorf("a machine that is not in memory is %s for it", m.State)
@@ -68,7 +68,7 @@ func TestASharedFolderIsSeenFromTheNextStart(t *testing.T) {
 		}
 		w.effects("m", "0")
 		running := w.begun("m", "wait")
-		m, err := w.Share(w.ctx, "m", nil)
+		m, err := w.at("m").Share(w.ctx, nil)
 		w.ok(err)
 		if m.Shared != nil || w.sees(m) != nil || m.RunningSeq == nil || *m.RunningSeq != running.Seq {
 			t.Errorf("it shares %+v and sees %+v, running %v", m.Shared, w.sees(m), m.RunningSeq)
@@ -83,17 +83,17 @@ func TestASharedFolderIsSeenFromTheNextStart(t *testing.T) {
 func TestASharedFolderIsTheMachinesAlone(t *testing.T) {
 	inTime(t, func(w *world) {
 		m := w.used("m")
-		early, err := w.Checkpoint(w.ctx, "m", "early")
+		early, err := w.at("m").Checkpoint(w.ctx, "early")
 		w.ok(err)
 		w.share("m", "/docs", true)
 		w.run("m", "print two")
-		fork, err := w.Fork(w.ctx, "m", "", machine.CreateOptions{Name: "fork"})
+		fork, err := w.at("m").Fork(w.ctx, "", machine.CreateOptions{Name: "fork"})
 		w.ok(err)
 		w.run("fork", "list")
 		if fork.Shared != nil || w.sees(fork) != nil {
 			t.Errorf("a fork shares %+v and sees %+v", fork.Shared, w.sees(fork))
 		}
-		back, err := w.Rewind(w.ctx, "m", early.ID, "")
+		back, err := w.at("m").Rewind(w.ctx, early.ID, "")
 		w.ok(err)
 		w.run("m", "list")
 		if back.Shared == nil || w.sees(m) == nil {
@@ -113,7 +113,7 @@ func TestAFolderThatIsNotThereIsTold(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.used("m")
 		w.share("m", "/stick", false)
-		w.ok(w.Swap(w.ctx, "m"))
+		w.ok(w.at("m").Swap(w.ctx))
 		w.engine.set(func() { w.engine.unshared = machine.UnsharedGone })
 		in := w.run("m", "list")
 		if in.Status != machine.StatusOK || strings.Count(in.Notice, "not there") != 1 {
@@ -123,12 +123,12 @@ func TestAFolderThatIsNotThereIsTold(t *testing.T) {
 			t.Errorf("%+v, %q", m.Shared, m.Unshared)
 		}
 		// Once is enough.
-		w.ok(w.Swap(w.ctx, "m"))
+		w.ok(w.at("m").Swap(w.ctx))
 		if in := w.run("m", "list"); in.Notice != "" {
 			t.Errorf("notice %q", in.Notice)
 		}
 		w.engine.set(func() { w.engine.unshared = "" })
-		w.ok(w.Swap(w.ctx, "m"))
+		w.ok(w.at("m").Swap(w.ctx))
 		w.run("m", "list")
 		if m := w.get("m"); m.Unshared != "" {
 			t.Errorf("%q", m.Unshared)
@@ -142,7 +142,7 @@ func TestAFolderThatMayNotBeShared(t *testing.T) {
 		w.share("m", "/docs", false)
 		refused := func(kind error, path string, writable bool) {
 			t.Helper()
-			if _, err := w.Share(w.ctx, "m", &machine.SharedFolder{Path: path, Writable: writable}); !errors.Is(err, kind) {
+			if _, err := w.at("m").Share(w.ctx, &machine.SharedFolder{Path: path, Writable: writable}); !errors.Is(err, kind) {
 				t.Errorf("%s: %v", path, err)
 			}
 		}
@@ -150,13 +150,10 @@ func TestAFolderThatMayNotBeShared(t *testing.T) {
 		refused(machine.ErrInvalid, "/tools", true)
 		w.engine.set(func() { w.engine.showErr = &machine.Error{Kind: machine.ErrConflict, Message: "It is far away."} })
 		refused(machine.ErrConflict, "/other", false)
-		if _, err := w.Share(w.ctx, "nobody", nil); !errors.Is(err, machine.ErrNotFound) {
-			t.Error(err)
-		}
 		// What code may change holds no folder of another machine.
 		w.create("other")
 		share := func(path string, writable bool) error {
-			_, err := w.Share(w.ctx, "other", &machine.SharedFolder{Path: path, Writable: writable})
+			_, err := w.at("other").Share(w.ctx, &machine.SharedFolder{Path: path, Writable: writable})
 			return err
 		}
 		w.engine.set(func() { w.engine.showErr = nil })
@@ -175,7 +172,7 @@ func TestAFolderThatMayNotBeShared(t *testing.T) {
 		// What cannot be saved is left as it is.
 		w.engine.set(func() { w.engine.showErr, w.engine.saveErr = nil, errors.New("the disk is full") })
 		w.run("m", "print more")
-		if _, err := w.Share(w.ctx, "m", nil); err == nil {
+		if _, err := w.at("m").Share(w.ctx, nil); err == nil {
 			t.Error("it was not saved, but sees another folder")
 		}
 		if m := w.get("m"); m.Shared == nil || m.Shared.Path != "/docs" || w.engine.starts != starts || m.State != machine.Idle {
@@ -183,7 +180,7 @@ func TestAFolderThatMayNotBeShared(t *testing.T) {
 		}
 		w.engine.set(func() { w.engine.saveErr = nil })
 		w.pass(time.Minute)
-		w.ok(w.Delete(w.ctx, "m"))
+		w.ok(w.at("m").Delete(w.ctx))
 		refused(machine.ErrConflict, "/docs", false)
 	})
 }
@@ -213,7 +210,7 @@ func TestWhatComesUpInASharedFolderIsTold(t *testing.T) {
 		folder, notes := w.watched()
 		w.write("", folder, ".vscode", "tasks.json")
 		w.used("m")
-		early, err := w.Checkpoint(w.ctx, "m", "early")
+		early, err := w.at("m").Checkpoint(w.ctx, "early")
 		w.ok(err)
 		w.share("m", folder, true)
 		// An instruction leaves something: the header tells it soon, and the next result does, once.
@@ -233,7 +230,7 @@ func TestWhatComesUpInASharedFolderIsTold(t *testing.T) {
 		// So does what comes up between instructions, at the latest when the machine leaves memory.
 		w.pass(time.Minute)
 		w.write("", folder, ".envrc")
-		w.ok(w.Swap(w.ctx, "m"))
+		w.ok(w.at("m").Swap(w.ctx))
 		if m := w.get("m"); !strings.Contains(m.CameUp, `".envrc"`) {
 			t.Errorf("the header tells %q", m.CameUp)
 		}
@@ -245,7 +242,7 @@ func TestWhatComesUpInASharedFolderIsTold(t *testing.T) {
 			t.Errorf("the header tells %q", m.CameUp)
 		}
 		// Going back does not take the warning away, nor does another daemon.
-		_, err = w.Rewind(w.ctx, "m", early.ID, "")
+		_, err = w.at("m").Rewind(w.ctx, early.ID, "")
 		w.ok(err)
 		w.close()
 		w.open()
@@ -260,7 +257,7 @@ func TestWhatComesUpInASharedFolderIsTold(t *testing.T) {
 		if m := w.get("m"); m.CameUp != "" {
 			t.Errorf("the header tells %q", m.CameUp)
 		}
-		w.ok(w.Purge(w.ctx, "m"))
+		w.ok(w.at("m").Purge(w.ctx))
 		if left, err := os.ReadDir(notes); err != nil || len(left) > 0 {
 			t.Errorf("%d notes are left, %v", len(left), err)
 		}

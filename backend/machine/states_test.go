@@ -19,26 +19,26 @@ func TestRewindAndItsUndoing(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.used("m")
 		w.run("m", "print 1")
-		early, err := w.Checkpoint(w.ctx, "m", "early")
+		early, err := w.at("m").Checkpoint(w.ctx, "early")
 		w.ok(err)
 		if early.Kind != machine.CheckpointManual || early.LastSeq != 1 || early.Label != "early" {
 			t.Fatalf("%+v", early)
 		}
 		w.run("m", "print 2")
-		m, err := w.Rewind(w.ctx, "m", early.ID, "")
+		m, err := w.at("m").Rewind(w.ctx, early.ID, "")
 		w.ok(err)
 		if m.NextSeq != 3 {
 			t.Fatalf("numbers do not go on: %+v", m)
 		}
 		w.effects("m", "0 1") // 3
-		if in, _ := w.Instruction(w.ctx, "m", 2); !in.RolledBack {
+		if in, _ := w.at("m").Instruction(w.ctx, 2); !in.RolledBack {
 			t.Fatal("2 is not marked")
 		}
-		_, err = w.Rewind(w.ctx, "m", m.Undo, "")
+		_, err = w.at("m").Rewind(w.ctx, m.Undo, "")
 		w.ok(err)
 		w.effects("m", "0 1 2") // 4
 		for seq, lost := range []bool{false, false, false, true, false} {
-			if in, _ := w.Instruction(w.ctx, "m", seq); in.RolledBack != lost {
+			if in, _ := w.at("m").Instruction(w.ctx, seq); in.RolledBack != lost {
 				t.Errorf("instruction %d: rolled back %v, want %v", seq, in.RolledBack, lost)
 			}
 		}
@@ -49,17 +49,17 @@ func TestRewindToTheMiddleOfAnInstructionStopsIt(t *testing.T) {
 	inTime(t, func(w *world) {
 		m := w.used("m")
 		w.begun("m", "wait")
-		middle, err := w.Checkpoint(w.ctx, "m", "")
+		middle, err := w.at("m").Checkpoint(w.ctx, "")
 		w.ok(err)
 		if middle.RunningSeq == nil || *middle.RunningSeq != 1 {
 			t.Fatalf("%+v", middle)
 		}
 		w.engine.box(m.ID).poke("release")
 		w.wait("m", 1)
-		_, err = w.Rewind(w.ctx, "m", middle.ID, "")
+		_, err = w.at("m").Rewind(w.ctx, middle.ID, "")
 		w.ok(err)
 		w.effects("m", "0")
-		if in, _ := w.Instruction(w.ctx, "m", 1); in.Status != machine.StatusOK || !in.RolledBack {
+		if in, _ := w.at("m").Instruction(w.ctx, 1); in.Status != machine.StatusOK || !in.RolledBack {
 			t.Fatalf("the record: %+v", in)
 		}
 	})
@@ -68,11 +68,11 @@ func TestRewindToTheMiddleOfAnInstructionStopsIt(t *testing.T) {
 func TestRewindEndsWhatRunsAndWaits(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.used("m")
-		c, err := w.Checkpoint(w.ctx, "m", "")
+		c, err := w.at("m").Checkpoint(w.ctx, "")
 		w.ok(err)
 		w.exec("m", "stubborn")
 		w.begun("m", "print 2")
-		_, err = w.Rewind(w.ctx, "m", c.ID, "")
+		_, err = w.at("m").Rewind(w.ctx, c.ID, "")
 		w.ok(err)
 		if in := w.wait("m", 1); in.ErrorName != "MachineStopped" {
 			t.Fatalf("%+v", in)
@@ -88,7 +88,7 @@ func TestForkHasHistoryAndGoesItsOwnWay(t *testing.T) {
 	inTime(t, func(w *world) {
 		p := w.used("parent")
 		w.begun("parent", "wait")
-		f, err := w.Fork(w.ctx, "parent", "", machine.CreateOptions{Name: "child"})
+		f, err := w.at("parent").Fork(w.ctx, "", machine.CreateOptions{Name: "child"})
 		w.ok(err)
 		if f.Parent == nil || f.Parent.Name != "parent" || f.NextSeq != 2 {
 			t.Fatalf("%+v", f)
@@ -98,10 +98,10 @@ func TestForkHasHistoryAndGoesItsOwnWay(t *testing.T) {
 		if in := w.wait("child", 1); in.Status != machine.StatusOK {
 			t.Fatalf("what ran goes on in the fork: %+v", in)
 		}
-		if in, err := w.Instruction(w.ctx, "parent", 1); err != nil || in.Status != machine.StatusRunning {
+		if in, err := w.at("parent").Instruction(w.ctx, 1); err != nil || in.Status != machine.StatusRunning {
 			t.Fatalf("the parent is disturbed: %+v %v", in, err)
 		}
-		items, err := w.Items(w.ctx, "child", 0, 0, 10)
+		items, err := w.at("child").Items(w.ctx, 0, 0, 10)
 		w.ok(err)
 		if len(items) != 1 || string(items[0].Text) != "0" {
 			t.Fatalf("history: %+v", items)
@@ -123,7 +123,7 @@ func TestBinKeepsSevenDaysAndPurgeLeavesNothing(t *testing.T) {
 		w.run("m", "flood 500")
 		w.exec("m", "wait")
 		w.begun("m", "print never")
-		w.ok(w.Delete(w.ctx, "m"))
+		w.ok(w.at("m").Delete(w.ctx))
 		w.inState("m", machine.Deleted)
 		if in := w.wait("m", 1); in.ErrorName != "MachineStopped" {
 			t.Fatalf("running: %+v", in)
@@ -131,7 +131,7 @@ func TestBinKeepsSevenDaysAndPurgeLeavesNothing(t *testing.T) {
 		if in := w.wait("m", 2); in.Status != machine.StatusCancelled {
 			t.Fatalf("waiting: %+v", in)
 		}
-		if _, _, err := w.Execute(w.ctx, "m", machine.ExecuteOptions{Code: "list"}); !errors.Is(err, machine.ErrConflict) {
+		if _, _, err := w.at("m").Execute(w.ctx, machine.ExecuteOptions{Code: "list"}); !errors.Is(err, machine.ErrConflict) {
 			t.Fatalf("execute in the bin: %v", err)
 		}
 		page, err := w.List(w.ctx, machine.Filter{})
@@ -142,11 +142,11 @@ func TestBinKeepsSevenDaysAndPurgeLeavesNothing(t *testing.T) {
 			t.Fatalf("list %d, bin %d", len(page.Items), len(bin.Items))
 		}
 		w.pass(6 * 24 * time.Hour)
-		w.ok(w.Restore(w.ctx, "m"))
+		w.ok(w.at("m").Restore(w.ctx))
 		w.effects("m", "0")
-		w.ok(w.Delete(w.ctx, "m"))
+		w.ok(w.at("m").Delete(w.ctx))
 		w.pass(7*24*time.Hour + 2*time.Minute)
-		if _, err := w.Get(w.ctx, "m"); !errors.Is(err, machine.ErrNotFound) {
+		if _, err := w.Find(w.ctx, "m"); !errors.Is(err, machine.ErrNotFound) {
 			t.Fatalf("after a week: %v", err)
 		}
 		if len(w.engine.purged) != 1 || w.engine.purged[0] != m.ID {
@@ -173,8 +173,8 @@ func TestTheBinKeepsWhatThreadsDid(t *testing.T) {
 		m := w.used("m")
 		w.pass(time.Minute)
 		w.engine.box(m.ID).thread("thread")
-		w.ok(w.Delete(w.ctx, "m"))
-		w.ok(w.Restore(w.ctx, "m"))
+		w.ok(w.at("m").Delete(w.ctx))
+		w.ok(w.at("m").Restore(w.ctx))
 		w.effects("m", "0 thread")
 	})
 }
@@ -190,7 +190,7 @@ func TestAPurgeSucceedsBeforeItsTracesAreGone(t *testing.T) {
 		w.create("m")
 		before := tries.Load()
 		refused.Store(30)
-		w.ok(w.Purge(w.ctx, "m"))
+		w.ok(w.at("m").Purge(w.ctx))
 		w.pass(2 * time.Minute)
 		if n := tries.Load() - before; n != 31 {
 			t.Errorf("tried %d times, want 31", n)
@@ -224,7 +224,7 @@ func TestExpiryMovesToTheBin(t *testing.T) {
 		}
 		w.pass(3 * time.Minute)
 		w.inState("m", machine.Deleted)
-		w.ok(w.Restore(w.ctx, "m"))
+		w.ok(w.at("m").Restore(w.ctx))
 		w.pass(time.Hour)
 		if m := w.get("m"); m.State == machine.Deleted || m.ExpiresAt != nil {
 			t.Fatalf("restored: %+v", m)
@@ -249,13 +249,13 @@ func TestNames(t *testing.T) {
 			if _, err := w.Create(w.ctx, machine.CreateOptions{Name: bad}); !errors.Is(err, machine.ErrInvalid) {
 				t.Errorf("%q: %v", bad, err)
 			}
-			if _, err := w.Get(w.ctx, bad); !errors.Is(err, machine.ErrNotFound) {
+			if _, err := w.Find(w.ctx, bad); !errors.Is(err, machine.ErrNotFound) {
 				t.Errorf("%q is asked for: %v", bad, err)
 			}
 		}
 		w.create("one")
 		name := "two"
-		_, err := w.Update(w.ctx, "one", machine.Change{Name: &name})
+		_, err := w.at("one").Update(w.ctx, machine.Change{Name: &name})
 		w.ok(err)
 		if m := w.get("one"); m.Name != "two" {
 			t.Fatalf("the old name leads to %q", m.Name)
@@ -264,7 +264,7 @@ func TestNames(t *testing.T) {
 			t.Fatalf("an old name is free: %v", err)
 		}
 		back := "one"
-		_, err = w.Update(w.ctx, "two", machine.Change{Name: &back})
+		_, err = w.at("two").Update(w.ctx, machine.Change{Name: &back})
 		w.ok(err)
 		w.close()
 		w.open()
@@ -294,14 +294,14 @@ func TestUpdateIsAllOrNothing(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.create("m")
 		title, huge, color, blue := "A title", 1<<30, "color", "blue"
-		if _, err := w.Update(w.ctx, "m", machine.Change{Title: &title, MemoryMB: &huge}); !errors.Is(err, machine.ErrInvalid) {
+		if _, err := w.at("m").Update(w.ctx, machine.Change{Title: &title, MemoryMB: &huge}); !errors.Is(err, machine.ErrInvalid) {
 			t.Fatalf("%v", err)
 		}
 		if m := w.get("m"); m.Title != "" {
 			t.Fatalf("half of it was done: %+v", m)
 		}
 		mb := 512
-		m, err := w.Update(w.ctx, "m", machine.Change{Title: &title, MemoryMB: &mb, Tags: map[string]*string{color: &blue}})
+		m, err := w.at("m").Update(w.ctx, machine.Change{Title: &title, MemoryMB: &mb, Tags: map[string]*string{color: &blue}})
 		w.ok(err)
 		if m.Title != title || m.MemoryMB != 512 || m.Tags[color] != blue {
 			t.Fatalf("%+v", m)
@@ -311,7 +311,7 @@ func TestUpdateIsAllOrNothing(t *testing.T) {
 		if len(page.Items) != 1 {
 			t.Fatalf("by tag: %+v", page)
 		}
-		m, err = w.Update(w.ctx, "m", machine.Change{Tags: map[string]*string{color: nil}})
+		m, err = w.at("m").Update(w.ctx, machine.Change{Tags: map[string]*string{color: nil}})
 		w.ok(err)
 		if len(m.Tags) != 0 {
 			t.Fatalf("%+v", m)
@@ -351,19 +351,19 @@ func TestMemoryWarning(t *testing.T) {
 func TestDeletedCheckpointOfThePresentStateStaysUntilReplaced(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.used("m")
-		c, err := w.Checkpoint(w.ctx, "m", "mine")
+		c, err := w.at("m").Checkpoint(w.ctx, "mine")
 		w.ok(err)
-		w.ok(w.Swap(w.ctx, "m"))
-		all, err := w.Checkpoints(w.ctx, "m")
+		w.ok(w.at("m").Swap(w.ctx))
+		all, err := w.at("m").Checkpoints(w.ctx)
 		w.ok(err)
 		if len(all) != 2 {
 			t.Fatalf("%+v", all)
 		}
-		if err := w.DeleteCheckpoint(w.ctx, "m", all[0].ID); !errors.Is(err, machine.ErrConflict) {
+		if err := w.at("m").DeleteCheckpoint(w.ctx, all[0].ID); !errors.Is(err, machine.ErrConflict) {
 			t.Fatalf("the present state could be deleted: %v", err)
 		}
-		w.ok(w.DeleteCheckpoint(w.ctx, "m", c.ID))
-		if err := w.DeleteCheckpoint(w.ctx, "m", "nonsense"); !errors.Is(err, machine.ErrNotFound) {
+		w.ok(w.at("m").DeleteCheckpoint(w.ctx, c.ID))
+		if err := w.at("m").DeleteCheckpoint(w.ctx, "nonsense"); !errors.Is(err, machine.ErrNotFound) {
 			t.Fatalf("%v", err)
 		}
 		synctest.Wait()

@@ -18,7 +18,7 @@ func (w *world) titled(code string) string {
 	w.ok(err)
 	w.wait(m.Name, w.exec(m.Name, code).Seq)
 	title := w.get(m.Name).DerivedTitle
-	w.ok(w.Purge(w.ctx, m.Name))
+	w.ok(w.at(m.Name).Purge(w.ctx))
 	return title
 }
 
@@ -81,7 +81,7 @@ func TestATitleTurnsNothing(t *testing.T) {
 			t.Errorf("made: %q, %v", m.Title, err)
 		}
 		title := given + "2"
-		if m, err = w.Update(w.ctx, "m", machine.Change{Title: &title}); err != nil || m.Title != want+"2" {
+		if m, err = w.at("m").Update(w.ctx, machine.Change{Title: &title}); err != nil || m.Title != want+"2" {
 			t.Errorf("changed: %q, %v", m.Title, err)
 		}
 		w.run("m", "print 1")
@@ -97,7 +97,7 @@ func TestATitleTurnsNothing(t *testing.T) {
 func TestAMachineKeepsTheTitleOfItsFirstCode(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.create("m")
-		beginning, err := w.Checkpoint(w.ctx, "m", "nothing has run")
+		beginning, err := w.at("m").Checkpoint(w.ctx, "nothing has run")
 		w.ok(err)
 		called := func(name, title, derived string) {
 			t.Helper()
@@ -111,14 +111,14 @@ func TestAMachineKeepsTheTitleOfItsFirstCode(t *testing.T) {
 		w.run("m", "# Clean them")
 		called("m", "", "print sales # of 2025")
 		mine, none := "Mine", ""
-		_, err = w.Update(w.ctx, "m", machine.Change{Title: &mine})
+		_, err = w.at("m").Update(w.ctx, machine.Change{Title: &mine})
 		w.ok(err)
 		called("m", "Mine", "print sales # of 2025")
-		_, err = w.Update(w.ctx, "m", machine.Change{Title: &none})
+		_, err = w.at("m").Update(w.ctx, machine.Change{Title: &none})
 		w.ok(err)
-		_, err = w.Fork(w.ctx, "m", "", machine.CreateOptions{Name: "copy"})
+		_, err = w.at("m").Fork(w.ctx, "", machine.CreateOptions{Name: "copy"})
 		w.ok(err)
-		_, err = w.Fork(w.ctx, "m", beginning.ID, machine.CreateOptions{Name: "again"})
+		_, err = w.at("m").Fork(w.ctx, beginning.ID, machine.CreateOptions{Name: "again"})
 		w.ok(err)
 		w.close()
 		w.open()

@@ -23,7 +23,7 @@ func TestAMachineKnowsWhoUsesIt(t *testing.T) {
 			w.wait("m", w.execWith("m", machine.ExecuteOptions{Code: "print 0", Client: client}).Seq)
 			by("m", client)
 		}
-		_, err = w.Fork(w.ctx, "m", "", machine.CreateOptions{Name: "f", Client: window})
+		_, err = w.at("m").Fork(w.ctx, "", machine.CreateOptions{Name: "f", Client: window})
 		w.ok(err)
 		w.close()
 		w.open()

@@ -24,44 +24,44 @@ func fileJSON(f machine.FileEntry) api.File {
 	return out
 }
 
-func (s *Server) listFiles(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) listFiles(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
 	folder := filePath(r)
 	if folder == "" {
 		folder = "."
 	}
-	found, err := s.config.Machines.ListFiles(r.Context(), r.PathValue("name"), folder)
+	found, err := m.ListFiles(r.Context(), folder)
 	if err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, api.FileList{Items: list(found.Entries, "", fileJSON).Items, Path: found.Path, More: found.More})
 }
 
-func (s *Server) statFile(w http.ResponseWriter, r *http.Request) error {
-	found, err := s.config.Machines.StatFile(r.Context(), r.PathValue("name"), filePath(r))
+func (s *Server) statFile(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
+	found, err := m.StatFile(r.Context(), filePath(r))
 	if err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, fileJSON(found))
 }
 
-func (s *Server) removeFile(w http.ResponseWriter, r *http.Request) error {
-	if err := s.config.Machines.RemoveFile(r.Context(), r.PathValue("name"), filePath(r)); err != nil {
+func (s *Server) removeFile(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
+	if err := m.RemoveFile(r.Context(), filePath(r)); err != nil {
 		return err
 	}
 	return noContent(w)
 }
 
-func (s *Server) makeFolder(w http.ResponseWriter, r *http.Request) error {
-	if err := s.config.Machines.MakeFolder(r.Context(), r.PathValue("name"), filePath(r)); err != nil {
+func (s *Server) makeFolder(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
+	if err := m.MakeFolder(r.Context(), filePath(r)); err != nil {
 		return err
 	}
 	return noContent(w)
 }
 
 // readFile sends a file. One that changes meanwhile breaks the answer off, so that nobody takes a mixture for the whole.
-func (s *Server) readFile(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) readFile(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
 	name := filePath(r)
-	content, err := s.config.Machines.OpenFile(r.Context(), r.PathValue("name"), name)
+	content, err := m.OpenFile(r.Context(), name)
 	if err != nil {
 		return err
 	}
@@ -72,9 +72,9 @@ func (s *Server) readFile(w http.ResponseWriter, r *http.Request) error {
 }
 
 // writeFile writes a body into a file.
-func (s *Server) writeFile(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) writeFile(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
 	body := &body{from: http.MaxBytesReader(w, r.Body, maxFile)}
-	_, err := s.config.Machines.PutFile(r.Context(), r.PathValue("name"), filePath(r), body)
+	_, err := m.PutFile(r.Context(), filePath(r), body)
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(body.err, &tooLarge):

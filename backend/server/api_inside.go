@@ -7,12 +7,12 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-func (s *Server) complete(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) complete(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
 	var body api.CodeAt
 	if err := readJSON(w, r, &body); err != nil {
 		return err
 	}
-	found, err := s.config.Machines.Complete(r.Context(), r.PathValue("name"), body.Code, body.Cursor)
+	found, err := m.Complete(r.Context(), body.Code, body.Cursor)
 	if err != nil {
 		return err
 	}
@@ -23,20 +23,20 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, answer)
 }
 
-func (s *Server) inspect(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) inspect(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
 	var body api.CodeAt
 	if err := readJSON(w, r, &body); err != nil {
 		return err
 	}
-	found, err := s.config.Machines.Inspect(r.Context(), r.PathValue("name"), body.Code, body.Cursor, body.Detail)
+	found, err := m.Inspect(r.Context(), body.Code, body.Cursor, body.Detail)
 	if err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, api.Inspection{Found: found.Found, Text: found.Text})
 }
 
-func (s *Server) listVariables(w http.ResponseWriter, r *http.Request) error {
-	found, err := s.config.Machines.Variables(r.Context(), r.PathValue("name"))
+func (s *Server) listVariables(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
+	found, err := m.Variables(r.Context())
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func variableJSON(v machine.Variable) api.Variable {
 	return api.Variable{Name: v.Name, Type: v.Type, Kind: v.Kind, Shape: v.Shape, Size: v.Size, Preview: v.Preview}
 }
 
-func (s *Server) readTable(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) readTable(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
 	var body api.TableQuery
 	if err := readJSON(w, r, &body); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (s *Server) readTable(w http.ResponseWriter, r *http.Request) error {
 	for _, f := range body.Filters {
 		wanted.Filters = append(wanted.Filters, machine.TableFilter{Column: f.Column, Test: f.Test, Value: f.Value})
 	}
-	found, err := s.config.Machines.Table(r.Context(), r.PathValue("name"), wanted)
+	found, err := m.Table(r.Context(), wanted)
 	if err != nil {
 		return err
 	}

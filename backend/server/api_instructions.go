@@ -16,7 +16,7 @@ import (
 // maxWait is the longest that a request for an instruction waits for its end.
 const maxWait = time.Hour
 
-func (s *Server) execute(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) execute(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
 	var body api.Execute
 	if err := readJSON(w, r, &body); err != nil {
 		return err
@@ -25,22 +25,18 @@ func (s *Server) execute(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	name, err := s.name(r)
-	if err != nil {
-		return err
-	}
-	in, interrupted, err := s.config.Machines.Execute(r.Context(), name, machine.ExecuteOptions{
+	in, interrupted, err := m.Execute(r.Context(), machine.ExecuteOptions{
 		Code: body.Code, Timeout: timeout, Interrupt: body.Interrupt, Formats: body.Formats, Client: clientOf(r), Key: body.Key,
 	})
 	if err != nil {
 		return err
 	}
 	w.Header().Set(headerInterrupted, strconv.FormatBool(interrupted))
-	return writeJSON(w, http.StatusOK, instructionJSON(name, in))
+	return writeJSON(w, http.StatusOK, instructionJSON(m.Name(), in))
 }
 
 // install queues the instruction that installs packages.
-func (s *Server) install(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) install(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
 	var body api.Install
 	if err := readJSON(w, r, &body); err != nil {
 		return err
@@ -49,24 +45,14 @@ func (s *Server) install(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return invalid("%v", err)
 	}
-	name, err := s.name(r)
+	in, _, err := m.Execute(r.Context(), machine.ExecuteOptions{Code: code, Client: clientOf(r), Key: body.Key})
 	if err != nil {
 		return err
 	}
-	in, _, err := s.config.Machines.Execute(r.Context(), name, machine.ExecuteOptions{Code: code, Client: clientOf(r), Key: body.Key})
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, instructionJSON(name, in))
+	return writeJSON(w, http.StatusOK, instructionJSON(m.Name(), in))
 }
 
-// name is the present name of the machine in the path, which may be an old one there.
-func (s *Server) name(r *http.Request) (string, error) {
-	m, err := s.config.Machines.Get(r.Context(), r.PathValue("name"))
-	return m.Name, err
-}
-
-func (s *Server) listInstructions(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) listInstructions(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
 	query := r.URL.Query()
 	var wanted machine.InstructionQuery
 	switch query.Get("order") {
@@ -94,20 +80,16 @@ func (s *Server) listInstructions(w http.ResponseWriter, r *http.Request) error 
 		}
 		wanted.After = &after
 	}
-	name, err := s.name(r)
-	if err != nil {
-		return err
-	}
-	found, err := s.config.Machines.Instructions(r.Context(), name, wanted)
+	found, err := m.Instructions(r.Context(), wanted)
 	if err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, list(found.Items, found.Next, func(in machine.Instruction) api.Instruction {
-		return instructionJSON(name, in)
+		return instructionJSON(m.Name(), in)
 	}))
 }
 
-func (s *Server) listPlots(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) listPlots(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
 	query := r.URL.Query()
 	var wanted machine.PlotQuery
 	var err error
@@ -121,20 +103,16 @@ func (s *Server) listPlots(w http.ResponseWriter, r *http.Request) error {
 		}
 		wanted.Before = &place
 	}
-	name, err := s.name(r)
+	found, err := m.Plots(r.Context(), wanted)
 	if err != nil {
 		return err
 	}
-	found, err := s.config.Machines.Plots(r.Context(), name, wanted)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, list(found.Items, found.Next, func(p machine.Plot) api.Plot { return plotJSON(name, p) }))
+	return writeJSON(w, http.StatusOK, list(found.Items, found.Next, func(p machine.Plot) api.Plot { return plotJSON(m.Name(), p) }))
 }
 
 // getInstruction answers with an instruction, waiting for its end where it was asked to.
-func (s *Server) getInstruction(w http.ResponseWriter, r *http.Request) error {
-	name, seq, err := s.instruction(r)
+func (s *Server) getInstruction(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
+	seq, err := pathInt(r, "seq")
 	if err != nil {
 		return err
 	}
@@ -148,50 +126,44 @@ func (s *Server) getInstruction(w http.ResponseWriter, r *http.Request) error {
 	}
 	var in machine.Instruction
 	if wait == 0 {
-		in, err = s.config.Machines.Instruction(r.Context(), name, seq)
+		in, err = m.Instruction(r.Context(), seq)
 	} else {
 		ctx, cancel := context.WithTimeout(r.Context(), wait)
 		defer cancel()
-		in, err = s.config.Machines.Wait(ctx, name, seq)
+		in, err = m.Wait(ctx, seq)
 		if errors.Is(err, context.DeadlineExceeded) && r.Context().Err() == nil {
-			in, err = s.config.Machines.Instruction(r.Context(), name, seq)
+			in, err = m.Instruction(r.Context(), seq)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, instructionJSON(name, in))
-}
-
-// instruction is the machine's present name and the sequence number in the path.
-func (s *Server) instruction(r *http.Request) (name string, seq int, err error) {
-	if seq, err = pathInt(r, "seq"); err != nil {
-		return "", 0, err
-	}
-	name, err = s.name(r)
-	return name, seq, err
+	return writeJSON(w, http.StatusOK, instructionJSON(m.Name(), in))
 }
 
 // interrupt interrupts what runs, or only the instruction that is named, if that is what runs.
-func (s *Server) interrupt(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) interrupt(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
 	seq, err := queryInt(r.URL.Query(), "seq", 0, -1)
 	if err != nil {
 		return err
 	}
-	return s.onMachine(func(ctx context.Context, name string) error {
-		if seq < 0 {
-			return s.config.Machines.Interrupt(ctx, name)
-		}
-		return s.config.Machines.InterruptInstruction(ctx, name, seq)
-	})(w, r)
-}
-
-func (s *Server) cancelInstruction(w http.ResponseWriter, r *http.Request) error {
-	name, seq, err := s.instruction(r)
+	if seq < 0 {
+		err = m.Interrupt(r.Context())
+	} else {
+		err = m.InterruptInstruction(r.Context(), seq)
+	}
 	if err != nil {
 		return err
 	}
-	if err := s.config.Machines.Cancel(r.Context(), name, seq); err != nil {
+	return writeJSON(w, http.StatusOK, machineJSON(m.Machine()))
+}
+
+func (s *Server) cancelInstruction(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
+	seq, err := pathInt(r, "seq")
+	if err != nil {
+		return err
+	}
+	if err := m.Cancel(r.Context(), seq); err != nil {
 		return err
 	}
 	return noContent(w)
@@ -204,8 +176,8 @@ const (
 	itemsAtOnce  = 50
 )
 
-func (s *Server) listItems(w http.ResponseWriter, r *http.Request) error {
-	name, seq, err := s.instruction(r)
+func (s *Server) listItems(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
+	seq, err := pathInt(r, "seq")
 	if err != nil {
 		return err
 	}
@@ -219,13 +191,13 @@ func (s *Server) listItems(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	wanted = min(wanted, maxItems)
-	in, err := s.config.Machines.Instruction(r.Context(), name, seq)
+	in, err := m.Instruction(r.Context(), seq)
 	if err != nil {
 		return err
 	}
 	answer := api.List[api.Item]{Items: []api.Item{}}
 	for bytes := 0; len(answer.Items) < wanted && bytes < maxItemBytes; {
-		items, err := s.config.Machines.Items(r.Context(), name, seq, from, min(itemsAtOnce, wanted-len(answer.Items)))
+		items, err := m.Items(r.Context(), seq, from, min(itemsAtOnce, wanted-len(answer.Items)))
 		if err != nil {
 			return err
 		}
@@ -233,7 +205,7 @@ func (s *Server) listItems(w http.ResponseWriter, r *http.Request) error {
 			return writeJSON(w, http.StatusOK, answer)
 		}
 		for _, item := range items {
-			answer.Items = append(answer.Items, itemJSON(name, seq, item))
+			answer.Items = append(answer.Items, itemJSON(m.Name(), seq, item))
 			bytes += len(item.Text)
 			for _, form := range item.Representations {
 				bytes += min(len(form.Data), maxInline)
@@ -248,8 +220,8 @@ func (s *Server) listItems(w http.ResponseWriter, r *http.Request) error {
 }
 
 // streamInstruction sends items as they come and then the finished instruction.
-func (s *Server) streamInstruction(w http.ResponseWriter, r *http.Request) error {
-	name, seq, err := s.instruction(r)
+func (s *Server) streamInstruction(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
+	seq, err := pathInt(r, "seq")
 	if err != nil {
 		return err
 	}
@@ -257,7 +229,7 @@ func (s *Server) streamInstruction(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	if _, err := s.config.Machines.Instruction(r.Context(), name, seq); err != nil {
+	if _, err := m.Instruction(r.Context(), seq); err != nil {
 		return err
 	}
 	out := newLines(w)
@@ -274,20 +246,20 @@ func (s *Server) streamInstruction(w http.ResponseWriter, r *http.Request) error
 		}
 		return out.flush()
 	}
-	in, err := s.config.Machines.Follow(r.Context(), name, seq, from, func(item machine.Item) error {
-		converted := itemJSON(name, seq, item)
+	in, err := m.Follow(r.Context(), seq, from, func(item machine.Item) error {
+		converted := itemJSON(m.Name(), seq, item)
 		return send(api.StreamMessage{Item: &converted})
 	})
 	if err != nil {
 		return err
 	}
-	converted := instructionJSON(name, in)
+	converted := instructionJSON(m.Name(), in)
 	return send(api.StreamMessage{Instruction: &converted})
 }
 
 // getData answers with the bytes of one representation. A machine made them: they are for saving, never for showing.
-func (s *Server) getData(w http.ResponseWriter, r *http.Request) error {
-	name, seq, err := s.instruction(r)
+func (s *Server) getData(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
+	seq, err := pathInt(r, "seq")
 	if err != nil {
 		return err
 	}
@@ -295,7 +267,7 @@ func (s *Server) getData(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	forms, err := s.forms(r, name, seq)
+	forms, err := forms(r, m, seq)
 	if err != nil {
 		return err
 	}
@@ -306,7 +278,7 @@ func (s *Server) getData(w http.ResponseWriter, r *http.Request) error {
 	if kind, _, err := mime.ParseMediaType(forms[n].MIME); err == nil {
 		mediaType = kind
 	}
-	filename := name + "-" + strconv.Itoa(seq)
+	filename := m.Name() + "-" + strconv.Itoa(seq)
 	if endings, _ := mime.ExtensionsByType(mediaType); len(endings) > 0 {
 		filename += endings[0]
 	}
@@ -317,33 +289,33 @@ func (s *Server) getData(w http.ResponseWriter, r *http.Request) error {
 }
 
 // forms are the representations at the place that the path names: an item, or the result.
-func (s *Server) forms(r *http.Request, name string, seq int) ([]machine.Representation, error) {
+func forms(r *http.Request, m machine.Handle, seq int) ([]machine.Representation, error) {
 	if r.PathValue("place") == "result" {
-		in, err := s.config.Machines.Instruction(r.Context(), name, seq)
+		in, err := m.Instruction(r.Context(), seq)
 		return in.Data, err
 	}
 	index, err := pathInt(r, "place")
 	if err != nil {
 		return nil, err
 	}
-	items, err := s.config.Machines.Items(r.Context(), name, seq, index, 1)
+	items, err := m.Items(r.Context(), seq, index, 1)
 	if err != nil || len(items) == 0 || items[0].Index != index {
 		return nil, err
 	}
 	return items[0].Representations, nil
 }
 
-func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
-	name, seq, err := s.instruction(r)
+func (s *Server) getOutput(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
+	seq, err := pathInt(r, "seq")
 	if err != nil {
 		return err
 	}
-	output, err := s.config.Machines.Output(r.Context(), name, seq)
+	output, err := m.Output(r.Context(), seq)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = output.Close() }()
-	attachment(w, name+"-"+strconv.Itoa(seq)+".txt", "text/plain; charset=utf-8")
+	attachment(w, m.Name()+"-"+strconv.Itoa(seq)+".txt", "text/plain; charset=utf-8")
 	_, err = io.Copy(w, output)
 	return err
 }

@@ -67,15 +67,11 @@ func createOptions(r *http.Request, body api.NewMachine) machine.CreateOptions {
 	}
 }
 
-func (s *Server) getMachine(w http.ResponseWriter, r *http.Request) error {
-	m, err := s.config.Machines.Get(r.Context(), r.PathValue("name"))
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, machineJSON(m))
+func (s *Server) getMachine(w http.ResponseWriter, _ *http.Request, m machine.Handle) error {
+	return writeJSON(w, http.StatusOK, machineJSON(m.Machine()))
 }
 
-func (s *Server) changeMachine(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) changeMachine(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
 	var body api.MachineChange
 	if err := readJSON(w, r, &body); err != nil {
 		return err
@@ -84,34 +80,35 @@ func (s *Server) changeMachine(w http.ResponseWriter, r *http.Request) error {
 	if body.ExpiresAt != nil {
 		change.ExpiresAt = &body.ExpiresAt.Time
 	}
-	m, err := s.config.Machines.Update(r.Context(), r.PathValue("name"), change)
+	changed, err := m.Update(r.Context(), change)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, machineJSON(m))
+	return writeJSON(w, http.StatusOK, machineJSON(changed))
 }
 
-func (s *Server) deleteMachine(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) deleteMachine(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
 	purge, err := queryBool(r.URL.Query(), "purge")
 	if err != nil {
 		return err
 	}
-	remove := s.config.Machines.Delete
 	if purge {
-		remove = s.config.Machines.Purge
+		err = m.Purge(r.Context())
+	} else {
+		err = m.Delete(r.Context())
 	}
-	if err := remove(r.Context(), r.PathValue("name")); err != nil {
+	if err != nil {
 		return err
 	}
 	return noContent(w)
 }
 
-// onMachine does something to a machine and answers with what became of it.
-func (s *Server) onMachine(do func(ctx context.Context, name string) error) func(http.ResponseWriter, *http.Request) error {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		if err := do(r.Context(), r.PathValue("name")); err != nil {
+// changing does something to a machine and answers with what became of it.
+func changing(do func(m machine.Handle, ctx context.Context) error) func(http.ResponseWriter, *http.Request, machine.Handle) error {
+	return func(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
+		if err := do(m, r.Context()); err != nil {
 			return err
 		}
-		return s.getMachine(w, r)
+		return writeJSON(w, http.StatusOK, machineJSON(m.Machine()))
 	}
 }

@@ -42,15 +42,15 @@ func connectionJSON(c machine.Connection) api.Connection {
 	}
 }
 
-func (s *Server) getNetwork(w http.ResponseWriter, r *http.Request) error {
-	state, err := s.config.Machines.Network(r.Context(), r.PathValue("name"))
+func (s *Server) getNetwork(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
+	state, err := m.Network(r.Context())
 	if err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, api.Network{Policy: networkJSON(state.Own), Effective: networkJSON(state.Effective), Upstream: state.Upstream})
 }
 
-func (s *Server) listConnections(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) listConnections(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
 	query := r.URL.Query()
 	limit, err := queryInt(query, "limit", 1, 0)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Server) listConnections(w http.ResponseWriter, r *http.Request) error {
 			return invalid("The cursor of the list is not one that was given out. List from the beginning.")
 		}
 	}
-	found, err := s.config.Machines.Connections(r.Context(), r.PathValue("name"), q)
+	found, err := m.Connections(r.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (s *Server) listConnections(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, list(found, next, connectionJSON))
 }
 
-func (s *Server) answerConnection(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) answerConnection(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err != nil {
 		return invalid("%q is no connection's number.", r.PathValue("id"))
@@ -82,7 +82,7 @@ func (s *Server) answerConnection(w http.ResponseWriter, r *http.Request) error 
 	if err := readJSON(w, r, &body); err != nil {
 		return err
 	}
-	if err := s.config.Machines.Answer(r.Context(), r.PathValue("name"), id, machine.Answer(body.Answer)); err != nil {
+	if err := m.Answer(r.Context(), id, machine.Answer(body.Answer)); err != nil {
 		return err
 	}
 	return noContent(w)

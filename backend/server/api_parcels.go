@@ -13,8 +13,8 @@ import (
 )
 
 // pack answers with a machine as a file. One that cannot be finished breaks the answer off, and has no signature at its end.
-func (s *Server) pack(w http.ResponseWriter, r *http.Request) error {
-	packed, err := s.config.Machines.Pack(r.Context(), r.PathValue("name"), r.URL.Query().Get("checkpoint"))
+func (s *Server) pack(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
+	packed, err := m.Pack(r.Context(), r.URL.Query().Get("checkpoint"))
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ var errNotHere = &failure{
 	"Folders of this computer are shared at this computer alone: in ForeverVM's window there, or with `forevervm machine share`.",
 }
 
-func (s *Server) shareFolder(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) shareFolder(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
 	if !isHere(r) {
 		return errNotHere
 	}
@@ -23,17 +23,19 @@ func (s *Server) shareFolder(w http.ResponseWriter, r *http.Request) error {
 	if err := readJSON(w, r, &body); err != nil {
 		return err
 	}
-	return s.share(w, r, &machine.SharedFolder{Path: body.Path, Writable: body.Writable})
+	return share(w, r, m, &machine.SharedFolder{Path: body.Path, Writable: body.Writable})
 }
 
-func (s *Server) stopSharing(w http.ResponseWriter, r *http.Request) error { return s.share(w, r, nil) }
+func (s *Server) stopSharing(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
+	return share(w, r, m, nil)
+}
 
-func (s *Server) share(w http.ResponseWriter, r *http.Request, folder *machine.SharedFolder) error {
-	m, err := s.config.Machines.Share(r.Context(), r.PathValue("name"), folder)
+func share(w http.ResponseWriter, r *http.Request, m machine.Handle, folder *machine.SharedFolder) error {
+	changed, err := m.Share(r.Context(), folder)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, machineJSON(m))
+	return writeJSON(w, http.StatusOK, machineJSON(changed))
 }
 
 // isHere says whether a request comes from a program on this computer: over the socket, or from a

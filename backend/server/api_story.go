@@ -5,11 +5,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/story"
 )
 
 // export answers with a machine's story as a document.
-func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) export(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
 	format := story.Format(r.URL.Query().Get("format"))
 	if format == "" {
 		format = story.Formats[0]
@@ -17,12 +18,8 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 	if !format.Known() {
 		return invalid("The parameter format must be one of %s.", strings.Join(formatNames(), ", "))
 	}
-	m, err := s.config.Machines.Get(r.Context(), r.PathValue("name"))
-	if err != nil {
-		return err
-	}
-	attachment(w, m.Name+"."+string(format), format.MediaType())
-	return story.Write(r.Context(), w, format, m, s.config.Machines, time.Now())
+	attachment(w, m.Name()+"."+string(format), format.MediaType())
+	return story.Write(r.Context(), w, format, m, time.Now())
 }
 
 func formatNames() []string {

@@ -19,11 +19,11 @@ type failing struct {
 	errs map[string]error
 }
 
-func (f failing) Get(_ context.Context, name string) (machine.Machine, error) {
+func (f failing) Find(_ context.Context, name string) (machine.Handle, error) {
 	if name == "panic" {
 		panic("at the disco")
 	}
-	return machine.Machine{Name: name}, f.errs[name]
+	return nil, f.errs[name]
 }
 
 func TestErrorsBecomeAnswers(t *testing.T) {

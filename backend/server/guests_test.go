@@ -153,9 +153,14 @@ func TestAStrangerMayNotRest(t *testing.T) {
 }
 
 // refusing takes no file.
-type refusing struct{ closed }
+type refusing struct {
+	closed
+	machine.Handle
+}
 
-func (refusing) PutFile(context.Context, string, string, io.Reader) (int64, error) {
+func (r refusing) Find(context.Context, string) (machine.Handle, error) { return r, nil }
+
+func (refusing) PutFile(context.Context, string, io.Reader) (int64, error) {
 	return 0, &machine.Error{Kind: machine.ErrConflict, Message: "This machine is in the bin. Restore it first."}
 }
 

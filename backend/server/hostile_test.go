@@ -62,13 +62,16 @@ func said(t *testing.T, address, text string) []*http.Response {
 // counted is a domain that counts how often code is to run, and keeps the last.
 type counted struct {
 	closed
+	machine.Handle
 	runs atomic.Int64
 	mu   sync.Mutex
 	code string
 	made machine.CreateOptions
 }
 
-func (c *counted) Execute(_ context.Context, _ string, opts machine.ExecuteOptions) (machine.Instruction, bool, error) {
+func (c *counted) Find(context.Context, string) (machine.Handle, error) { return c, nil }
+
+func (c *counted) Execute(_ context.Context, opts machine.ExecuteOptions) (machine.Instruction, bool, error) {
 	c.runs.Add(1)
 	c.mu.Lock()
 	defer c.mu.Unlock()

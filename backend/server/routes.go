@@ -1,13 +1,18 @@
 package server
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
 
 // route is one call that the server answers.
 type route struct {
 	pattern string // as http.ServeMux takes it
 	handle  func(w http.ResponseWriter, r *http.Request) error
-	open    bool // needs no token
-	socket  bool // a WebSocket, whose address may hold the token
+	machine func(w http.ResponseWriter, r *http.Request, m machine.Handle) error // in place of handle: {name} is a machine
+	open    bool                                                                 // needs no token
+	socket  bool                                                                 // a WebSocket, whose address may hold the token
 }
 
 // routes are all calls. What is under /api, /health and /open stands in api/openapi.yaml; a test compares them.
@@ -18,9 +23,9 @@ func (s *Server) routes() []route {
 		{pattern: "POST /v1/machine/new", handle: s.wireNew},
 		{pattern: "POST /v1/machine/list", handle: s.wireList},
 		{pattern: "GET /v1/machine/list", handle: s.wireList},
-		{pattern: "POST /v1/machine/{name}/exec", handle: s.wireExec},
-		{pattern: "GET /v1/machine/{name}/exec/{seq}/result", handle: s.wireResult},
-		{pattern: "GET /v1/machine/{name}/exec/{seq}/stream-result", handle: s.wireStreamResult},
+		{pattern: "POST /v1/machine/{name}/exec", machine: s.wireExec},
+		{pattern: "GET /v1/machine/{name}/exec/{seq}/result", machine: s.wireResult},
+		{pattern: "GET /v1/machine/{name}/exec/{seq}/stream-result", machine: s.wireStreamResult},
 		{pattern: "GET /v1/machine/{name}/repl", handle: s.wireRepl, socket: true},
 		{pattern: "POST /internal/signup", handle: s.wireSignup, open: true},
 
@@ -59,60 +64,60 @@ func (s *Server) routes() []route {
 
 		{pattern: "GET /api/machines", handle: s.listMachines},
 		{pattern: "POST /api/machines", handle: s.createMachine},
-		{pattern: "GET /api/machines/{name}", handle: s.getMachine},
-		{pattern: "PATCH /api/machines/{name}", handle: s.changeMachine},
-		{pattern: "DELETE /api/machines/{name}", handle: s.deleteMachine},
-		{pattern: "POST /api/machines/{name}/restore", handle: s.onMachine(s.config.Machines.Restore)},
-		{pattern: "POST /api/machines/{name}/swap", handle: s.onMachine(s.config.Machines.Swap)},
-		{pattern: "POST /api/machines/{name}/wake", handle: s.onMachine(s.config.Machines.Wake)},
-		{pattern: "POST /api/machines/{name}/interrupt", handle: s.interrupt},
+		{pattern: "GET /api/machines/{name}", machine: s.getMachine},
+		{pattern: "PATCH /api/machines/{name}", machine: s.changeMachine},
+		{pattern: "DELETE /api/machines/{name}", machine: s.deleteMachine},
+		{pattern: "POST /api/machines/{name}/restore", machine: changing(machine.Handle.Restore)},
+		{pattern: "POST /api/machines/{name}/swap", machine: changing(machine.Handle.Swap)},
+		{pattern: "POST /api/machines/{name}/wake", machine: changing(machine.Handle.Wake)},
+		{pattern: "POST /api/machines/{name}/interrupt", machine: s.interrupt},
 
-		{pattern: "GET /api/machines/{name}/instructions", handle: s.listInstructions},
-		{pattern: "POST /api/machines/{name}/instructions", handle: s.execute},
-		{pattern: "POST /api/machines/{name}/packages", handle: s.install},
-		{pattern: "GET /api/machines/{name}/instructions/{seq}", handle: s.getInstruction},
-		{pattern: "DELETE /api/machines/{name}/instructions/{seq}", handle: s.cancelInstruction},
-		{pattern: "GET /api/machines/{name}/instructions/{seq}/items", handle: s.listItems},
-		{pattern: "GET /api/machines/{name}/instructions/{seq}/stream", handle: s.streamInstruction},
-		{pattern: "GET /api/machines/{name}/instructions/{seq}/data/{place}/{n}", handle: s.getData},
-		{pattern: "GET /api/machines/{name}/instructions/{seq}/output", handle: s.getOutput},
+		{pattern: "GET /api/machines/{name}/instructions", machine: s.listInstructions},
+		{pattern: "POST /api/machines/{name}/instructions", machine: s.execute},
+		{pattern: "POST /api/machines/{name}/packages", machine: s.install},
+		{pattern: "GET /api/machines/{name}/instructions/{seq}", machine: s.getInstruction},
+		{pattern: "DELETE /api/machines/{name}/instructions/{seq}", machine: s.cancelInstruction},
+		{pattern: "GET /api/machines/{name}/instructions/{seq}/items", machine: s.listItems},
+		{pattern: "GET /api/machines/{name}/instructions/{seq}/stream", machine: s.streamInstruction},
+		{pattern: "GET /api/machines/{name}/instructions/{seq}/data/{place}/{n}", machine: s.getData},
+		{pattern: "GET /api/machines/{name}/instructions/{seq}/output", machine: s.getOutput},
 
-		{pattern: "GET /api/machines/{name}/export", handle: s.export},
-		{pattern: "GET /api/machines/{name}/pack", handle: s.pack},
-		{pattern: "GET /api/machines/{name}/plots", handle: s.listPlots},
+		{pattern: "GET /api/machines/{name}/export", machine: s.export},
+		{pattern: "GET /api/machines/{name}/pack", machine: s.pack},
+		{pattern: "GET /api/machines/{name}/plots", machine: s.listPlots},
 
-		{pattern: "GET /api/machines/{name}/checkpoints", handle: s.listCheckpoints},
-		{pattern: "POST /api/machines/{name}/checkpoints", handle: s.createCheckpoint},
-		{pattern: "PATCH /api/machines/{name}/checkpoints/{id}", handle: s.keepCheckpoint},
-		{pattern: "DELETE /api/machines/{name}/checkpoints/{id}", handle: s.deleteCheckpoint},
-		{pattern: "POST /api/machines/{name}/rewind", handle: s.rewind},
-		{pattern: "POST /api/machines/{name}/fork", handle: s.fork},
-		{pattern: "GET /api/machines/{name}/compare", handle: s.compare},
-		{pattern: "GET /api/machines/{name}/branches", handle: s.listBranches},
-		{pattern: "PATCH /api/machines/{name}/branches/{branch}", handle: s.renameBranch},
-		{pattern: "DELETE /api/machines/{name}/branches/{branch}", handle: s.deleteBranch},
+		{pattern: "GET /api/machines/{name}/checkpoints", machine: s.listCheckpoints},
+		{pattern: "POST /api/machines/{name}/checkpoints", machine: s.createCheckpoint},
+		{pattern: "PATCH /api/machines/{name}/checkpoints/{id}", machine: s.keepCheckpoint},
+		{pattern: "DELETE /api/machines/{name}/checkpoints/{id}", machine: s.deleteCheckpoint},
+		{pattern: "POST /api/machines/{name}/rewind", machine: s.rewind},
+		{pattern: "POST /api/machines/{name}/fork", machine: s.fork},
+		{pattern: "GET /api/machines/{name}/compare", machine: s.compare},
+		{pattern: "GET /api/machines/{name}/branches", machine: s.listBranches},
+		{pattern: "PATCH /api/machines/{name}/branches/{branch}", machine: s.renameBranch},
+		{pattern: "DELETE /api/machines/{name}/branches/{branch}", machine: s.deleteBranch},
 
 		{pattern: "POST /api/unpack", handle: s.unpack},
 		{pattern: "POST /api/unpack/look", handle: s.lookIntoParcel},
 		{pattern: "GET /api/makers", handle: s.listMakers},
 		{pattern: "DELETE /api/makers/{fingerprint}", handle: s.forgetMaker},
 
-		{pattern: "PUT /api/machines/{name}/shared", handle: s.shareFolder},
-		{pattern: "DELETE /api/machines/{name}/shared", handle: s.stopSharing},
-		{pattern: "GET /api/machines/{name}/network", handle: s.getNetwork},
-		{pattern: "GET /api/machines/{name}/connections", handle: s.listConnections},
-		{pattern: "POST /api/machines/{name}/connections/{id}/answer", handle: s.answerConnection},
+		{pattern: "PUT /api/machines/{name}/shared", machine: s.shareFolder},
+		{pattern: "DELETE /api/machines/{name}/shared", machine: s.stopSharing},
+		{pattern: "GET /api/machines/{name}/network", machine: s.getNetwork},
+		{pattern: "GET /api/machines/{name}/connections", machine: s.listConnections},
+		{pattern: "POST /api/machines/{name}/connections/{id}/answer", machine: s.answerConnection},
 
-		{pattern: "POST /api/machines/{name}/complete", handle: s.complete},
-		{pattern: "POST /api/machines/{name}/inspect", handle: s.inspect},
-		{pattern: "GET /api/machines/{name}/variables", handle: s.listVariables},
-		{pattern: "POST /api/machines/{name}/table", handle: s.readTable},
-		{pattern: "GET /api/machines/{name}/files", handle: s.listFiles},
-		{pattern: "DELETE /api/machines/{name}/files", handle: s.removeFile},
-		{pattern: "GET /api/machines/{name}/files/stat", handle: s.statFile},
-		{pattern: "POST /api/machines/{name}/files/folder", handle: s.makeFolder},
-		{pattern: "GET /api/machines/{name}/files/content", handle: s.readFile},
-		{pattern: "PUT /api/machines/{name}/files/content", handle: s.writeFile},
+		{pattern: "POST /api/machines/{name}/complete", machine: s.complete},
+		{pattern: "POST /api/machines/{name}/inspect", machine: s.inspect},
+		{pattern: "GET /api/machines/{name}/variables", machine: s.listVariables},
+		{pattern: "POST /api/machines/{name}/table", machine: s.readTable},
+		{pattern: "GET /api/machines/{name}/files", machine: s.listFiles},
+		{pattern: "DELETE /api/machines/{name}/files", machine: s.removeFile},
+		{pattern: "GET /api/machines/{name}/files/stat", machine: s.statFile},
+		{pattern: "POST /api/machines/{name}/files/folder", machine: s.makeFolder},
+		{pattern: "GET /api/machines/{name}/files/content", machine: s.readFile},
+		{pattern: "PUT /api/machines/{name}/files/content", machine: s.writeFile},
 
 		// Whatever else looks like a call gets an answer that a program understands, not the page.
 		{pattern: "/api/", handle: noSuchCall},

@@ -172,7 +172,7 @@ func (s *Server) handler(route route) http.Handler {
 		}
 		err := checkQuery(r)
 		if err == nil {
-			err = route.handle(w, r)
+			err = s.answer(route, w, r)
 		}
 		if err != nil {
 			if !route.open {
@@ -181,6 +181,18 @@ func (s *Server) handler(route route) http.Handler {
 			s.fail(w, r, err)
 		}
 	})
+}
+
+// answer calls a route's handler, with the machine that the path names.
+func (s *Server) answer(route route, w http.ResponseWriter, r *http.Request) error {
+	if route.machine == nil {
+		return route.handle(w, r)
+	}
+	m, err := s.config.Machines.Find(r.Context(), r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	return route.machine(w, r, m)
 }
 
 // What of a refused request's body is read: that much, for that long.

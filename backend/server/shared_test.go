@@ -14,12 +14,15 @@ import (
 // sharing is a domain that notes which folder is shared.
 type sharing struct {
 	closed
+	machine.Handle
 	folder *machine.SharedFolder
 }
 
-func (s *sharing) Share(_ context.Context, name string, folder *machine.SharedFolder) (machine.Machine, error) {
+func (s *sharing) Find(context.Context, string) (machine.Handle, error) { return s, nil }
+
+func (s *sharing) Share(_ context.Context, folder *machine.SharedFolder) (machine.Machine, error) {
 	s.folder = folder
-	return machine.Machine{Name: name, Shared: folder, Unshared: "It is not there."}, nil
+	return machine.Machine{Name: "m", Shared: folder, Unshared: "It is not there."}, nil
 }
 
 // Whoever has the token elsewhere must not open this computer's folders, but may close them.

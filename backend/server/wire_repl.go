@@ -57,11 +57,15 @@ func (s *Server) replMachine(r *http.Request) (machine.Machine, error) {
 	if name == "new" {
 		return s.config.Machines.Create(r.Context(), machine.CreateOptions{Client: clientOf(r)})
 	}
-	m, err := s.config.Machines.Get(r.Context(), name)
-	if err == nil && m.State == machine.Deleted {
-		err = inBin(m.Name)
+	found, err := s.config.Machines.Find(r.Context(), name)
+	if err != nil {
+		return machine.Machine{}, err
 	}
-	return m, err
+	m := found.Machine()
+	if m.State == machine.Deleted {
+		return m, inBin(m.Name)
+	}
+	return m, nil
 }
 
 // repl is one open socket.
@@ -99,10 +103,11 @@ func (p *repl) serve(ctx context.Context) {
 			}
 			continue
 		}
+		var m machine.Handle
 		var in machine.Instruction
 		problem := request.problem
 		if problem == nil {
-			in, problem = p.execute(ctx, request.exec)
+			m, in, problem = p.execute(ctx, request.exec)
 		}
 		if p.hold > 0 {
 			time.Sleep(time.Until(received.Add(p.hold)))
@@ -116,32 +121,37 @@ func (p *repl) serve(ctx context.Context) {
 		if p.send(ctx, wire.ExecReceived{Seq: in.Seq, RequestID: request.exec.RequestID}) != nil {
 			return
 		}
-		relays.Go(func() { p.relay(ctx, in.Seq) })
+		relays.Go(func() { p.relay(ctx, m, in.Seq) })
 	}
 }
 
-func (p *repl) execute(ctx context.Context, message wire.ExecMessage) (machine.Instruction, error) {
+// execute finds the machine each time: a socket stays open for days, in which somebody may sign in anew.
+func (p *repl) execute(ctx context.Context, message wire.ExecMessage) (machine.Handle, machine.Instruction, error) {
 	opts, err := executeOptions(message.Instruction, p.client)
 	if err != nil {
-		return machine.Instruction{}, err
+		return nil, machine.Instruction{}, err
 	}
-	in, _, err := p.server.config.Machines.Execute(ctx, p.machine, opts)
+	m, err := p.server.config.Machines.Find(ctx, p.machine)
 	if err != nil {
-		err = p.server.unlessInBin(ctx, p.machine, err)
+		return nil, machine.Instruction{}, err
 	}
-	return in, err
+	in, _, err := m.Execute(ctx, opts)
+	if err != nil {
+		err = unlessInBin(m, err)
+	}
+	return m, in, err
 }
 
 // relay sends an instruction's output and result. When it cannot be followed to its end, say because its machine
 // was removed, the client gets a result all the same: the SDKs would wait for ever.
-func (p *repl) relay(ctx context.Context, seq int) {
+func (p *repl) relay(ctx context.Context, m machine.Handle, seq int) {
 	defer func() {
 		if problem := recover(); problem != nil { // one socket's trouble must not end the daemon
 			p.server.config.Logger.Error("a relay panicked", "machine", p.machine, "seq", seq, "panic", problem, "stack", string(debug.Stack()))
 			_ = p.conn.CloseNow()
 		}
 	}()
-	err := p.server.relay(ctx, p.machine, seq, relayTo{
+	err := relay(ctx, m, seq, relayTo{
 		send:     func(m wire.FromServer) error { return p.send(ctx, m) },
 		together: p.cork.together,
 	})

@@ -47,7 +47,7 @@ func (s *Server) wireList(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, answer)
 }
 
-func (s *Server) wireExec(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) wireExec(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
 	var body wire.Exec
 	if err := readJSON(w, r, &body); err != nil {
 		return err
@@ -57,12 +57,11 @@ func (s *Server) wireExec(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	opts.Interrupt = body.Interrupt
-	name := r.PathValue("name")
-	in, interrupted, err := s.config.Machines.Execute(r.Context(), name, opts)
+	in, interrupted, err := m.Execute(r.Context(), opts)
 	if err != nil {
-		return s.unlessInBin(r.Context(), name, err)
+		return unlessInBin(m, err)
 	}
-	return writeJSON(w, http.StatusOK, wire.ExecResponse{InstructionSeq: in.Seq, Interrupted: interrupted, Machine: name})
+	return writeJSON(w, http.StatusOK, wire.ExecResponse{InstructionSeq: in.Seq, Interrupted: interrupted, Machine: r.PathValue("name")})
 }
 
 // inBin is the wire's answer about a machine in the bin: there is none, and how there would be.
@@ -71,27 +70,24 @@ func inBin(name string) error {
 }
 
 // unlessInBin is the error of a call, or that its machine is in the bin, where this is why it failed.
-func (s *Server) unlessInBin(ctx context.Context, name string, err error) error {
-	if errors.Is(err, machine.ErrConflict) {
-		if m, getErr := s.config.Machines.Get(ctx, name); getErr == nil && m.State == machine.Deleted {
-			return inBin(m.Name)
-		}
+func unlessInBin(m machine.Handle, err error) error {
+	if errors.Is(err, machine.ErrConflict) && m.Machine().State == machine.Deleted {
+		return inBin(m.Name())
 	}
 	return err
 }
 
 // wireResult waits for an instruction's end, as long as the client does.
-func (s *Server) wireResult(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) wireResult(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
 	seq, err := pathInt(r, "seq")
 	if err != nil {
 		return err
 	}
-	name := r.PathValue("name")
-	in, err := s.config.Machines.Wait(r.Context(), name, seq)
+	in, err := m.Wait(r.Context(), seq)
 	if err != nil {
 		return err
 	}
-	figure, err := s.lastFigure(r.Context(), name, in)
+	figure, err := lastFigure(r.Context(), m, in)
 	if err != nil {
 		return err
 	}
@@ -101,20 +97,19 @@ func (s *Server) wireResult(w http.ResponseWriter, r *http.Request) error {
 }
 
 // wireStreamResult sends output as it comes, then the result, and ends.
-func (s *Server) wireStreamResult(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) wireStreamResult(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
 	seq, err := pathInt(r, "seq")
 	if err != nil {
 		return err
 	}
-	name := r.PathValue("name")
-	if _, err := s.config.Machines.Instruction(r.Context(), name, seq); err != nil {
+	if _, err := m.Instruction(r.Context(), seq); err != nil {
 		return err
 	}
 	out := newLines(w)
 	if err := out.flush(); err != nil { // that the instruction is there is told before it says anything
 		return err
 	}
-	return s.relay(r.Context(), name, seq, relayTo{
+	return relay(r.Context(), m, seq, relayTo{
 		send: func(m wire.FromServer) error {
 			line, err := wire.Encode(m)
 			if err != nil {
@@ -169,14 +164,14 @@ func limit(seconds float64) (time.Duration, error) {
 }
 
 // lastFigure finds the last figure among what a finished instruction has put out.
-func (s *Server) lastFigure(ctx context.Context, name string, in machine.Instruction) ([]machine.Representation, error) {
+func lastFigure(ctx context.Context, m machine.Handle, in machine.Instruction) ([]machine.Representation, error) {
 	if in.Status != machine.StatusOK {
 		return nil, nil
 	}
 	const page = 100
 	for end := in.Items; end > 0; end -= page {
 		from := max(0, end-page)
-		items, err := s.config.Machines.Items(ctx, name, in.Seq, from, end-from)
+		items, err := m.Items(ctx, in.Seq, from, end-from)
 		if err != nil {
 			return nil, err
 		}

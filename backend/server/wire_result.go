@@ -17,11 +17,11 @@ type relayTo struct {
 }
 
 // relay sends an instruction's output line by line, what is stored first and then what comes, and its result.
-func (s *Server) relay(ctx context.Context, name string, seq int, to relayTo) error {
+func relay(ctx context.Context, m machine.Handle, seq int, to relayTo) error {
 	var lines wire.Lines
 	var figure []machine.Representation
 	chunk := func(c wire.Chunk) error { return to.send(wire.Output{InstructionID: seq, Chunk: c}) }
-	in, err := s.config.Machines.Follow(ctx, name, seq, 0, func(item machine.Item) error {
+	in, err := m.Follow(ctx, seq, 0, func(item machine.Item) error {
 		switch {
 		case item.Background:
 			// Written after the result, which nothing may follow here.

@@ -33,10 +33,10 @@ const (
 )
 
 // outputs reads what an instruction put out: what was cleared is not there, what was shown anew is what it was at last.
-func outputs(ctx context.Context, t Teller, name string, in machine.Instruction) ([]block, error) {
+func outputs(ctx context.Context, m Machine, in machine.Instruction) ([]block, error) {
 	var c collector
 	for from := 0; from < in.Items; {
-		items, err := t.Items(ctx, name, in.Seq, from, itemsAtOnce)
+		items, err := m.Items(ctx, in.Seq, from, itemsAtOnce)
 		if err != nil {
 			return nil, err
 		}

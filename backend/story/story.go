@@ -38,10 +38,11 @@ func (f Format) MediaType() string {
 // Known says whether there is such a format.
 func (f Format) Known() bool { return slices.Contains(Formats, f) }
 
-// Teller knows what happened; *machine.Service is one.
-type Teller interface {
-	Instructions(ctx context.Context, name string, q machine.InstructionQuery) (machine.Page[machine.Instruction], error)
-	Items(ctx context.Context, name string, seq, from, limit int) ([]machine.Item, error)
+// Machine is one that knows what happened in it; each machine.Handle is one.
+type Machine interface {
+	Machine() machine.Machine
+	Instructions(ctx context.Context, q machine.InstructionQuery) (machine.Page[machine.Instruction], error)
+	Items(ctx context.Context, seq, from, limit int) ([]machine.Item, error)
 }
 
 // document writes one format. Errors of the writer beneath are found when all is flushed.
@@ -52,7 +53,7 @@ type document interface {
 }
 
 // Write writes the story of a machine up to now, oldest step first. It holds one step in memory at a time.
-func Write(ctx context.Context, w io.Writer, f Format, m machine.Machine, t Teller, at time.Time) error {
+func Write(ctx context.Context, w io.Writer, f Format, m Machine, at time.Time) error {
 	out := bufio.NewWriter(w)
 	var doc document
 	switch f {
@@ -67,17 +68,17 @@ func Write(ctx context.Context, w io.Writer, f Format, m machine.Machine, t Tell
 	default:
 		return fmt.Errorf("there is no format %q", f)
 	}
-	doc.begin(m, at.UTC())
+	doc.begin(m.Machine(), at.UTC())
 	q := machine.InstructionQuery{}
 	for last := -1; ; {
-		found, err := t.Instructions(ctx, m.Name, q)
+		found, err := m.Instructions(ctx, q)
 		if err != nil {
 			return err
 		}
 		for _, in := range found.Items {
 			s := step{Instruction: in}
 			if f != Script {
-				if s.blocks, err = outputs(ctx, t, m.Name, in); err != nil {
+				if s.blocks, err = outputs(ctx, m, in); err != nil {
 					return err
 				}
 			}

@@ -22,7 +22,9 @@ type told struct {
 	items map[int][]machine.Item
 }
 
-func (h told) Instructions(_ context.Context, _ string, q machine.InstructionQuery) (page machine.Page[machine.Instruction], err error) {
+func (h told) Machine() machine.Machine { return otter }
+
+func (h told) Instructions(_ context.Context, q machine.InstructionQuery) (page machine.Page[machine.Instruction], err error) {
 	for _, in := range h.steps {
 		if q.After != nil && in.Seq <= *q.After {
 			continue
@@ -36,7 +38,7 @@ func (h told) Instructions(_ context.Context, _ string, q machine.InstructionQue
 	return page, nil
 }
 
-func (h told) Items(_ context.Context, _ string, seq, from, limit int) (items []machine.Item, err error) {
+func (h told) Items(_ context.Context, seq, from, limit int) (items []machine.Item, err error) {
 	for _, it := range h.items[seq] {
 		if it.Index >= from && len(items) < limit {
 			items = append(items, it)
@@ -79,7 +81,7 @@ var otter = machine.Machine{Name: "brave-otter-42", Title: "Sales <b>figures</b>
 func write(t *testing.T, f Format, h told) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(t.Context(), &b, f, otter, h, time.Unix(1_800_000_100, 0)); err != nil {
+	if err := Write(t.Context(), &b, f, h, time.Unix(1_800_000_100, 0)); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

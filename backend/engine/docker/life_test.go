@@ -131,11 +131,19 @@ func TestForkToOtherEngine(t *testing.T) {
 			t.Error(err)
 		}
 	}()
+	at := func(name string) machine.Handle {
+		t.Helper()
+		m, err := s.Find(ctx, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
 	value := func(name, code string) string {
 		t.Helper()
-		in, _, err := s.Execute(ctx, name, machine.ExecuteOptions{Code: code})
+		in, _, err := at(name).Execute(ctx, machine.ExecuteOptions{Code: code})
 		if err == nil {
-			in, err = s.Wait(ctx, name, in.Seq)
+			in, err = at(name).Wait(ctx, in.Seq)
 		}
 		if err != nil || in.Value == nil {
 			t.Fatalf("%s: %+v, %v", code, in, err)
@@ -146,13 +154,13 @@ func TestForkToOtherEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	value("here", "x = [1]; x")
-	if there, err := s.Fork(ctx, "here", "", machine.CreateOptions{Name: "there", Engine: Name}); err != nil || there.Engine != Name {
+	if there, err := at("here").Fork(ctx, "", machine.CreateOptions{Name: "there", Engine: Name}); err != nil || there.Engine != Name {
 		t.Fatalf("%+v, %v", there, err)
 	}
 	if got := value("there", "x.append(2); x"); got != "[1, 2]" {
 		t.Errorf("in Docker it has %s", got)
 	}
-	back, err := s.Fork(ctx, "there", "", machine.CreateOptions{Name: "back", Engine: native.Name})
+	back, err := at("there").Fork(ctx, "", machine.CreateOptions{Name: "back", Engine: native.Name})
 	if err != nil || back.Engine != native.Name {
 		t.Fatalf("%+v, %v", back, err)
 	}
@@ -160,7 +168,7 @@ func TestForkToOtherEngine(t *testing.T) {
 		t.Errorf("back from Docker it has %s", got)
 	}
 	for _, name := range []string{"here", "there", "back"} {
-		if err := s.Delete(ctx, name); err != nil {
+		if err := at(name).Delete(ctx); err != nil {
 			t.Error(err)
 		}
 	}
