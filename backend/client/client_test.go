@@ -214,15 +214,39 @@ func TestFilesAndWhatIsInside(t *testing.T) {
 
 // Each line comes once, in order, although the daemon is killed in the middle.
 func TestFollowingGoesOnAfterAKill(t *testing.T) {
-	c, ctx := daemon(t), t.Context()
+	t.Run("of one that was queued before", func(t *testing.T) {
+		goesOnAfterAKill(t, func(c *client.Client, name string, e api.Execute, yield func(api.Item) error) (api.Instruction, error) {
+			in, _, err := c.Execute(t.Context(), name, e)
+			if err != nil {
+				return in, err
+			}
+			return c.Follow(t.Context(), name, in.Seq, 0, yield)
+		})
+	})
+	t.Run("in one request", func(t *testing.T) {
+		goesOnAfterAKill(t, func(c *client.Client, name string, e api.Execute, yield func(api.Item) error) (api.Instruction, error) {
+			times := 0
+			done, err := c.Run(t.Context(), name, e, func(in api.Instruction) {
+				if times++; client.Done(in) || in.Code != e.Code {
+					t.Errorf("it was queued as %+v", in)
+				}
+			}, yield)
+			if times != 1 {
+				t.Errorf("it was queued %d times", times)
+			}
+			return done, err
+		})
+	})
+}
+
+func goesOnAfterAKill(t *testing.T, run func(c *client.Client, name string, e api.Execute, yield func(api.Item) error) (api.Instruction, error)) {
+	t.Helper()
+	c := daemon(t)
 	name := machine(t, c)
-	in, _, err := c.Execute(ctx, name, api.Execute{Code: "import time\nfor i in range(40):\n    print(i, flush=True)\n    time.sleep(0.05)\n'end'"})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var text strings.Builder
 	killed := false
-	done, err := c.Follow(ctx, name, in.Seq, 0, func(item api.Item) error {
+	code := "import time\nfor i in range(40):\n    print(i, flush=True)\n    time.sleep(0.05)\n'end'"
+	done, err := run(c, name, api.Execute{Code: code}, func(item api.Item) error {
 		text.WriteString(item.Text)
 		if !killed && strings.Contains(text.String(), "7\n") {
 			killed = true

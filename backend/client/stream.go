@@ -3,6 +3,7 @@ package client
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,37 +22,34 @@ const maxLine = 32 << 20
 // errYield carries an error of the caller's function out of a stream.
 type errYield struct{ error }
 
-// Follow calls yield with each item that an instruction puts out, from index `from` on, those there are first and then as
-// they come. Once the instruction has ended it returns it. After a broken connection it goes on with the next
-// item. An error of yield ends it and is returned as it is.
-func (c *Client) Follow(ctx context.Context, name string, seq, from int, yield func(api.Item) error) (api.Instruction, error) {
-	var done *api.Instruction
-	for {
-		r := request{method: http.MethodGet, path: instructionPath(name, seq) + "/stream", query: url.Values{"from": {strconv.Itoa(from)}}, repeatable: true}
-		err := c.stream(ctx, r, func(line []byte) error {
-			var m api.StreamMessage
-			if err := json.Unmarshal(line, &m); err != nil {
-				return err
-			}
-			if m.Item != nil {
-				if m.Item.Index < from {
-					return nil
-				}
-				if err := yield(*m.Item); err != nil {
-					return errYield{err}
-				}
-				from = m.Item.Index + 1
-			}
-			if m.Instruction != nil && Done(*m.Instruction) {
-				done = m.Instruction
-			}
-			return nil
-		})
-		if done != nil {
-			return *done, nil
-		}
+// Run queues an instruction and follows it to its end, with one request where nothing breaks. It calls queued once, with
+// the instruction as the server took it, and then yield with each item, as Follow does. The instruction gets a key unless
+// it has one, so that it never runs twice.
+func (c *Client) Run(ctx context.Context, name string, e api.Execute, queued func(api.Instruction), yield func(api.Item) error) (api.Instruction, error) {
+	if e.Key == "" {
+		e.Key = rand.Text()
+	}
+	f := follower{yield: yield}
+	f.begun = func(in api.Instruction) {
+		f.begun = nil
+		f.seq = in.Seq
+		queued(in)
+	}
+	r := request{
+		method: http.MethodPost, path: machinePath(name, "instructions"), query: url.Values{"follow": {"true"}}, json: e, repeatable: true,
+	}
+	for f.begun != nil {
+		err := c.stream(ctx, r, f.line)
 		if errors.Is(err, ErrUnsupported) {
-			return c.wireFollow(ctx, name, seq, from, yield)
+			in, _, err := c.wireExecute(ctx, name, e)
+			if err != nil {
+				return in, err
+			}
+			queued(in)
+			return c.wireFollow(ctx, name, in.Seq, 0, yield)
+		}
+		if f.done != nil {
+			return *f.done, nil
 		}
 		if err = brokeOff(ctx, err); err != nil {
 			return api.Instruction{}, err
@@ -60,6 +58,61 @@ func (c *Client) Follow(ctx context.Context, name string, seq, from int, yield f
 			return api.Instruction{}, err
 		}
 	}
+	return c.follow(ctx, name, &f)
+}
+
+// Follow calls yield with each item that an instruction puts out, from index `from` on, those there are first and then as
+// they come. Once the instruction has ended it returns it. After a broken connection it goes on with the next
+// item. An error of yield ends it and is returned as it is.
+func (c *Client) Follow(ctx context.Context, name string, seq, from int, yield func(api.Item) error) (api.Instruction, error) {
+	return c.follow(ctx, name, &follower{seq: seq, from: from, yield: yield})
+}
+
+func (c *Client) follow(ctx context.Context, name string, f *follower) (api.Instruction, error) {
+	for {
+		r := request{method: http.MethodGet, path: instructionPath(name, f.seq) + "/stream", query: url.Values{"from": {strconv.Itoa(f.from)}}, repeatable: true}
+		err := c.stream(ctx, r, f.line)
+		if f.done != nil {
+			return *f.done, nil
+		}
+		if errors.Is(err, ErrUnsupported) {
+			return c.wireFollow(ctx, name, f.seq, f.from, f.yield)
+		}
+		if err = brokeOff(ctx, err); err != nil {
+			return api.Instruction{}, err
+		}
+		if err := pause(ctx, firstBackoff); err != nil {
+			return api.Instruction{}, err
+		}
+	}
+}
+
+// follower reads the stream of one instruction, over several requests if need be.
+type follower struct {
+	begun func(api.Instruction) // takes the first message of a stream that begins with the queued instruction
+	yield func(api.Item) error
+	seq   int
+	from  int              // the next item's index
+	done  *api.Instruction // once it has ended
+}
+
+func (f *follower) line(line []byte) error {
+	var m api.StreamMessage
+	if err := json.Unmarshal(line, &m); err != nil {
+		return err
+	}
+	switch {
+	case m.Instruction != nil && f.begun != nil:
+		f.begun(*m.Instruction)
+	case m.Instruction != nil && Done(*m.Instruction):
+		f.done = m.Instruction
+	case m.Item != nil && m.Item.Index >= f.from:
+		if err := f.yield(*m.Item); err != nil {
+			return errYield{err}
+		}
+		f.from = m.Item.Index + 1
+	}
+	return nil
 }
 
 // Events calls yield with everything that happens after the given position ("" for from now on), until ctx ends or

@@ -182,7 +182,8 @@ func (d *daemon) run(ctx context.Context) error {
 
 // serve answers requests until the daemon is to end.
 func (d *daemon) serve(ctx context.Context, records *store.Store, machines *hosted.Machines, policies *settings, parcels *parcel.Desk, listener net.Listener, address address, token string) error {
-	mcp := d.mcp(address.url, token)
+	inside := listenInProcess()
+	mcp := d.mcp(inside, address.url, token)
 	updates := d.updates(ctx)
 	httpServer := server.New(server.Config{
 		Machines: machines, Hosted: machines, Apps: d.apps(), Token: token, Account: "local", Version: version.Version, Home: d.dirs.Data, Folder: d.dirs.Folder(), MCP: mcp.Handler(),
@@ -199,7 +200,7 @@ func (d *daemon) serve(ctx context.Context, records *store.Store, machines *host
 	served := make(chan error, 1)
 	serving, end := context.WithCancel(ctx)
 	defer end()
-	listeners := []net.Listener{netutil.LimitListener(listener, mostConnections())}
+	listeners := []net.Listener{netutil.LimitListener(listener, mostConnections()), inside}
 	if local != nil {
 		listeners = append(listeners, local)
 	}
@@ -252,14 +253,13 @@ func (d *daemon) apps() server.Apps {
 	return nil
 }
 
-// mcp is the MCP side, which reaches the machines as every other client does: over the loopback.
-func (d *daemon) mcp(url, token string) *mcpserver.Server {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.Proxy = nil // this address is this computer
-	loopback := client.New(url, token, client.Options{
+// mcp is the MCP side, which reaches the machines by the API, as every other client does, but over memory.
+func (d *daemon) mcp(inside *inProcess, url, token string) *mcpserver.Server {
+	transport := &http.Transport{DialContext: inside.Dial}
+	machines := client.New(url, token, client.Options{
 		Name: "MCP", Version: version.Version, HTTPClient: &http.Client{Transport: transport},
 	})
-	return mcpserver.New(func(name, clientVersion string) mcpserver.Machines { return loopback.As(name, clientVersion) },
+	return mcpserver.New(func(name, clientVersion string) mcpserver.Machines { return machines.As(name, clientVersion) },
 		mcpserver.Options{Version: version.Version, Logger: d.log})
 }
 

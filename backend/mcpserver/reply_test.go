@@ -35,8 +35,9 @@ func (s *scripted) server(t *testing.T, opts Options) *Server {
 	return made
 }
 
-func (s *scripted) Execute(context.Context, string, api.Execute) (api.Instruction, bool, error) {
-	return s.in, false, nil
+func (s *scripted) Run(ctx context.Context, name string, _ api.Execute, queued func(api.Instruction), yield func(api.Item) error) (api.Instruction, error) {
+	queued(s.in)
+	return s.Follow(ctx, name, s.in.Seq, 0, yield)
 }
 
 func (s *scripted) Instruction(ctx context.Context, _ string, _ int, _ time.Duration) (api.Instruction, error) {

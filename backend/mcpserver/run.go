@@ -34,16 +34,29 @@ func (s *Server) run(ctx context.Context, call mcp.CallToolRequest, repl, code s
 	m := s.of(ctx)
 	waiting, cancel := context.WithTimeout(ctx, s.opts.AnswerWithin)
 	defer cancel()
-	in, err := s.queue(waiting, m, repl, api.Execute{Code: code, TimeoutSeconds: limit.Seconds()})
-	if err != nil {
-		return failure(err, repl), nil
-	}
+	var in *api.Instruction
+	known := make(chan struct{}) // closed once in is set
+	running, end := outlasting(waiting, known)
+	defer end()
 	got := collect(outputLimit)
-	done, err := s.follow(waiting, call, m, in, got)
+	tell := s.progress(ctx, call, func() string { return s.waits(ctx, m, repl) })
+	done, err := m.Run(running, repl, api.Execute{Code: code, TimeoutSeconds: limit.Seconds()}, func(queued api.Instruction) {
+		in = &queued
+		close(known)
+	}, func(item api.Item) error {
+		tell.text(got.add(item))
+		return nil
+	})
+	tell.stop()
+	if err != nil && running.Err() != nil {
+		err = waiting.Err()
+	}
 	switch {
 	case err == nil:
 		got.end(done)
 		return s.reply(ctx, m, repl, done, got), nil
+	case in == nil:
+		return failure(err, repl), nil
 	case s.closing.Err() != nil:
 		return mcp.NewToolResultErrorf("The ForeverVM daemon is restarting; instruction %d of %s goes on afterwards. Call read-output with seq %d to see how it went.", in.Seq, repl, in.Seq), nil
 	case errors.Is(ctx.Err(), context.Canceled):
@@ -53,19 +66,27 @@ func (s *Server) run(ctx context.Context, call mcp.CallToolRequest, repl, code s
 		// It may be the call's own time that is up: the answer gets a little of its own.
 		answering, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastAnswer)
 		defer cancel()
-		return s.unfinished(answering, m, repl, in, got), nil
+		return s.unfinished(answering, m, repl, *in, got), nil
 	}
 	return failure(err, repl), nil
 }
 
-// queue queues code. Cancelling does not break that off, for a moment: it would not be known
-// whether the code is going to run, and nobody would stop it.
-func (s *Server) queue(ctx context.Context, m Machines, repl string, e api.Execute) (api.Instruction, error) {
-	queueing, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.AnswerWithin)
-	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastAnswer, cancel) })()
-	in, _, err := m.Execute(queueing, repl, e)
-	return in, err
+// outlasting is a context that ends with ctx, but not before known is closed, for a moment: while it is not known what
+// runs, nobody could stop it.
+func outlasting(ctx context.Context, known <-chan struct{}) (context.Context, context.CancelFunc) {
+	lasting, end := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-known:
+		case <-lasting.Done():
+		case <-time.After(lastAnswer):
+		}
+		end()
+	})
+	return lasting, func() {
+		stop()
+		end()
+	}
 }
 
 // follow collects an instruction's output until it ends, telling the client of it as it comes.

@@ -29,7 +29,7 @@ type Machines interface {
 	Machines(ctx context.Context, f client.MachineFilter) (api.List[api.Machine], error)
 	DeleteMachine(ctx context.Context, name string) error
 
-	Execute(ctx context.Context, name string, e api.Execute) (api.Instruction, bool, error)
+	Run(ctx context.Context, name string, e api.Execute, queued func(api.Instruction), yield func(api.Item) error) (api.Instruction, error)
 	Instruction(ctx context.Context, name string, seq int, wait time.Duration) (api.Instruction, error)
 	Instructions(ctx context.Context, name string, q client.InstructionQuery) (api.List[api.Instruction], error)
 	Follow(ctx context.Context, name string, seq, from int, yield func(api.Item) error) (api.Instruction, error)

@@ -25,6 +25,10 @@ func (s *Server) execute(w http.ResponseWriter, r *http.Request, m machine.Handl
 	if err != nil {
 		return err
 	}
+	follow, err := queryBool(r.URL.Query(), "follow")
+	if err != nil {
+		return err
+	}
 	in, interrupted, err := m.Execute(r.Context(), machine.ExecuteOptions{
 		Code: body.Code, Timeout: timeout, Interrupt: body.Interrupt, Formats: body.Formats, Client: clientOf(r), Key: body.Key,
 	})
@@ -32,7 +36,15 @@ func (s *Server) execute(w http.ResponseWriter, r *http.Request, m machine.Handl
 		return err
 	}
 	w.Header().Set(headerInterrupted, strconv.FormatBool(interrupted))
-	return writeJSON(w, http.StatusOK, instructionJSON(m.Name(), in))
+	if !follow {
+		return writeJSON(w, http.StatusOK, instructionJSON(m.Name(), in))
+	}
+	out := newLines(w)
+	queued := instructionJSON(m.Name(), in)
+	if err := sendMessage(out, api.StreamMessage{Instruction: &queued}); err != nil {
+		return err
+	}
+	return stream(r.Context(), out, m, in.Seq, 0)
 }
 
 // install queues the instruction that installs packages.
@@ -236,25 +248,31 @@ func (s *Server) streamInstruction(w http.ResponseWriter, r *http.Request, m mac
 	if err := out.flush(); err != nil {
 		return err
 	}
-	send := func(message api.StreamMessage) error {
-		line, err := encodeJSON(message)
-		if err != nil {
-			return err
-		}
-		if err := out.add(line); err != nil {
-			return err
-		}
-		return out.flush()
-	}
-	in, err := m.Follow(r.Context(), seq, from, func(item machine.Item) error {
+	return stream(r.Context(), out, m, seq, from)
+}
+
+// stream sends an instruction's items from an index on as they come, and then the finished instruction.
+func stream(ctx context.Context, out *lines, m machine.Handle, seq, from int) error {
+	in, err := m.Follow(ctx, seq, from, func(item machine.Item) error {
 		converted := itemJSON(m.Name(), seq, item)
-		return send(api.StreamMessage{Item: &converted})
+		return sendMessage(out, api.StreamMessage{Item: &converted})
 	})
 	if err != nil {
 		return err
 	}
 	converted := instructionJSON(m.Name(), in)
-	return send(api.StreamMessage{Instruction: &converted})
+	return sendMessage(out, api.StreamMessage{Instruction: &converted})
+}
+
+func sendMessage(out *lines, message api.StreamMessage) error {
+	line, err := encodeJSON(message)
+	if err != nil {
+		return err
+	}
+	if err := out.add(line); err != nil {
+		return err
+	}
+	return out.flush()
 }
 
 // getData answers with the bytes of one representation. A machine made them: they are for saving, never for showing.

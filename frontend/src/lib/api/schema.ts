@@ -3664,7 +3664,10 @@ export interface operations {
   };
   execute: {
     parameters: {
-      query?: never;
+      query?: {
+        /** @description Answer with the queued instruction, its items as they come, and the finished instruction */
+        follow?: boolean;
+      };
       header?: never;
       path: {
         /** @description A machine's name, or an old one */
@@ -3687,6 +3690,7 @@ export interface operations {
         };
         content: {
           'application/json': components['schemas']['Instruction'];
+          'application/x-ndjson': components['schemas']['StreamMessage'];
         };
       };
       default: components['responses']['Error'];

@@ -1,0 +1,33 @@
+package daemon
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+)
+
+func TestInProcessCarriesRequestsUntilItIsClosed(t *testing.T) {
+	listener := listenInProcess()
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(w, r.Body)
+	})}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	client := &http.Client{Transport: &http.Transport{DialContext: listener.Dial}}
+	resp, err := client.Post("http://127.0.0.1:1/", "text/plain", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if err := server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		t.Error(err)
+	}
+	if _, err := client.Get("http://127.0.0.1:1/"); !errors.Is(err, net.ErrClosed) { //nolint:bodyclose // there is no answer
+		t.Errorf("after its end: %v", err)
+	}
+}
