@@ -122,9 +122,12 @@ lint-workflows: $(PYTHON_TOOLS)
 lint-page: $(NODE_MODULES)
 	cd frontend && npm run --silent lint && npm run --silent check
 
+API_TYPES := $(TOOLS)/oapi-codegen --config backend/api/oapi-codegen.yaml backend/api/openapi.yaml
+
 # Another generated file, seccomp.json, has a test (TestSeccompIsGenerated).
-lint-generated: $(NODE_MODULES)
+lint-generated: $(NODE_MODULES) $(TOOLS)/oapi-codegen
 	cd frontend && npm run --silent check:types
+	$(API_TYPES) | diff backend/api/types.gen.go -
 
 fmt: $(TOOLS)/golangci-lint $(TOOLS)/shfmt $(PYTHON_TOOLS) $(NODE_MODULES) $(MARKDOWNLINT) ## Format everything.
 	@$(GOLANGCI) fmt $(GO_SOURCES)
@@ -135,7 +138,8 @@ fmt: $(TOOLS)/golangci-lint $(TOOLS)/shfmt $(PYTHON_TOOLS) $(NODE_MODULES) $(MAR
 	cd frontend && npm run --silent format
 
 # Everything that is written by a program and kept in the repository.
-generate: $(NODE_MODULES) ## Write what is generated and checked in.
+generate: $(NODE_MODULES) $(TOOLS)/oapi-codegen ## Write what is generated and checked in.
+	$(API_TYPES) >backend/api/types.gen.go
 	cd frontend && npm run --silent types
 	go test ./backend/engine/docker -run '^TestSeccompIsGenerated$$' -update
 

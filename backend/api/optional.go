@@ -5,6 +5,17 @@ import (
 	"time"
 )
 
+// OptionalTime is a time or null, told apart from absent by its pointer.
+type OptionalTime struct{ Time *time.Time }
+
+// MarshalJSON writes the time or null.
+func (o OptionalTime) MarshalJSON() ([]byte, error) {
+	if o.Time == nil {
+		return []byte("null"), nil
+	}
+	return o.Time.MarshalJSON()
+}
+
 // UnmarshalJSON reads the time or null.
 func (o *OptionalTime) UnmarshalJSON(data []byte) error {
 	o.Time = nil

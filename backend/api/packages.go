@@ -6,13 +6,6 @@ import (
 	"strings"
 )
 
-// Install is the body of POST /api/machines/{name}/packages.
-type Install struct {
-	Packages []string `json:"packages"` // requirements as pip takes them, at most MaxInstalled
-	// Key names the instruction; see Execute.
-	Key string `json:"key,omitempty"`
-}
-
 // MaxInstalled is how many requirements there may be at once.
 const MaxInstalled = 50
 

@@ -63,7 +63,7 @@ func (c *caller) daemonCalls() {
 	if len(status.Engines) != 2 || status.Engines[1].Name != "docker" || status.Engines[0].Name != "native" || !status.Engines[0].Default || len(status.Engines[0].Problems) != 0 {
 		c.t.Errorf("engines: %+v", status.Engines)
 	}
-	if status.PID == 0 || status.Home == "" || status.DiskFree == 0 || status.StartedAt.IsZero() {
+	if status.PID == 0 || status.Home == "" || status.DiskFreeBytes == 0 || status.StartedAt.IsZero() {
 		c.t.Errorf("%+v", status)
 	}
 	if engine := as[api.Engine](c, c.send("POST", "/api/engines/native/start", nil)); engine.Name != "native" || len(engine.Problems) != 0 {

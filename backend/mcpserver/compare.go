@@ -59,7 +59,7 @@ func named(names []string) (all []change) {
 	return all
 }
 
-func seqs(steps []api.Step) []int {
+func seqs(steps []api.ComparedStep) []int {
 	all := []int{}
 	for _, step := range steps {
 		all = append(all, step.Seq)

@@ -85,7 +85,7 @@ func TestAHostileAppDoesNotTakeTheComputer(t *testing.T) {
 		slow = append(slow, ask())
 		st, err := c.Status(t.Context())
 		must(err)
-		most, taken = max(most, st.InMemory), max(taken, st.Memory>>20)
+		most, taken = max(most, st.InMemory), max(taken, st.MemoryBytes>>20)
 		told = told || strings.Contains(strings.Join(st.Warnings, " "), "machines wait to come into it")
 		page, err := c.Machines(t.Context(), client.MachineFilter{Limit: 1000})
 		must(err)

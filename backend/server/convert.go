@@ -136,10 +136,10 @@ func pointJSON(p machine.Point) api.Point {
 	return out
 }
 
-func steps(all []machine.Step) []api.Step {
-	out := []api.Step{}
+func steps(all []machine.Step) []api.ComparedStep {
+	out := []api.ComparedStep{}
 	for _, step := range all {
-		out = append(out, api.Step{Seq: step.Seq, Title: step.Title})
+		out = append(out, api.ComparedStep{Seq: step.Seq, Title: step.Title})
 	}
 	return out
 }
@@ -147,7 +147,7 @@ func steps(all []machine.Step) []api.Step {
 func engineJSON(e machine.EngineStatus) api.Engine {
 	out := api.Engine{Name: e.Name, Default: e.Default, Notes: e.Notes}
 	if e.Busy != nil {
-		out.Busy = &api.Progress{What: e.Busy.What, Done: e.Busy.Done, Total: e.Busy.Total}
+		out.Busy = &api.Progress{What: e.Busy.What, DoneBytes: e.Busy.Done, TotalBytes: e.Busy.Total}
 	}
 	for _, problem := range e.Problems {
 		out.Problems = append(out.Problems, api.Problem{What: problem.What, Do: problem.Do})
@@ -158,8 +158,8 @@ func engineJSON(e machine.EngineStatus) api.Engine {
 func (s *Server) statusJSON(status machine.Status) api.Status {
 	out := api.Status{
 		Version: s.config.Version, PID: pid, Home: s.config.Home, Folder: s.config.Folder, StartedAt: status.StartedAt.UTC(), Engines: []api.Engine{},
-		InMemory: status.InMemory, Running: status.Running, Total: status.Total, Memory: status.Memory,
-		DiskFree: status.DiskFree, DiskUsed: status.DiskUsed, Warnings: status.Warnings,
+		InMemory: status.InMemory, Running: status.Running, Total: status.Total, MemoryBytes: status.Memory,
+		DiskFreeBytes: status.DiskFree, DiskUsedBytes: status.DiskUsed, Warnings: status.Warnings,
 	}
 	for _, engine := range status.Engines {
 		out.Engines = append(out.Engines, engineJSON(engine))

@@ -62,7 +62,7 @@ func TestEventsPingAndResume(t *testing.T) {
 
 		first <- machine.Event{ID: "e-2", Type: machine.EventCheckpoint, Machine: &machine.Machine{Name: "a"}}
 		synctest.Wait()
-		if got := client.lines(); len(got) != 1 || got[0] != `{"id":"e-2","type":"checkpoint","name":"a"}` {
+		if got := client.lines(); len(got) != 1 || got[0] != `{"id":"e-2","name":"a","type":"checkpoint"}` {
 			t.Errorf("%q", got)
 		}
 		time.Sleep(pingEvery + time.Second)

@@ -65,12 +65,12 @@ type known struct {
 }
 
 // Release is what is newer than the version that runs.
-type Release struct {
-	Version string
+type Release struct { // in the order of api.Release, which it is converted to
+	Bytes   int64  // of Size that are here, while it is downloaded
 	Notes   string // plain text
-	Size    int64  // bytes to download; 0 where there is no package for this computer
-	Bytes   int64  // of them that are here, while it is downloaded
 	Ready   bool   // it can be installed
+	Size    int64  // bytes to download; 0 where there is no package for this computer
+	Version string
 }
 
 // New returns the updater of this computer. The error is ErrOff, or says what is wrong with the configuration.

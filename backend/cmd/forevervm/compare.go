@@ -65,7 +65,7 @@ func writeComparison(w io.Writer, c api.Comparison) {
 	}
 }
 
-func writeSteps(w io.Writer, what string, steps []api.Step) {
+func writeSteps(w io.Writer, what string, steps []api.ComparedStep) {
 	if len(steps) == 0 {
 		return
 	}

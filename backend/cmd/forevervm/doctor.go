@@ -114,10 +114,10 @@ func (a *app) examine(ctx context.Context) (findings []finding) {
 		}
 	}
 	var low error
-	if status.DiskFree >= 0 && status.DiskFree < lowDisk {
-		low = fmt.Errorf("only %s are free on the disk", bytesText(status.DiskFree))
+	if status.DiskFreeBytes >= 0 && status.DiskFreeBytes < lowDisk {
+		low = fmt.Errorf("only %s are free on the disk", bytesText(status.DiskFreeBytes))
 	}
-	add("disk", low, fmt.Sprintf("%s used by ForeverVM, %s free.", bytesText(status.DiskUsed), bytesText(status.DiskFree)), "Make room, or purge machines that are no longer needed.")
+	add("disk", low, fmt.Sprintf("%s used by ForeverVM, %s free.", bytesText(status.DiskUsedBytes), bytesText(status.DiskFreeBytes)), "Make room, or purge machines that are no longer needed.")
 	for _, warning := range status.Warnings {
 		add("warning", errors.New(warning), "", "")
 	}

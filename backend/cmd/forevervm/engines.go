@@ -75,10 +75,10 @@ func writeEngines(w io.Writer, engines []api.Engine) {
 // progressText says how far something has come, in one line.
 func progressText(p api.Progress) string {
 	const width = 20
-	if p.Total <= 0 {
+	if p.TotalBytes <= 0 {
 		return p.What + "…"
 	}
-	part := min(1, float64(p.Done)/float64(p.Total))
+	part := min(1, float64(p.DoneBytes)/float64(p.TotalBytes))
 	full := int(part * width)
-	return fmt.Sprintf("%s [%s%s] %.0f %% of %s", p.What, strings.Repeat("#", full), strings.Repeat(".", width-full), part*100, bytesText(p.Total))
+	return fmt.Sprintf("%s [%s%s] %.0f %% of %s", p.What, strings.Repeat("#", full), strings.Repeat(".", width-full), part*100, bytesText(p.TotalBytes))
 }

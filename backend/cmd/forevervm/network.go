@@ -131,7 +131,7 @@ func writeConnections(w io.Writer, list []api.Connection) {
 			in = strconv.Itoa(*c.Seq)
 		}
 		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%d\t%s\t%d\t%d\t%s\n",
-			c.ID, c.StartedAt.Local().Format(time.DateTime), in, printable(c.Host), c.Port, c.State, c.Sent, c.Received, printable(c.Reason))
+			c.ID, c.StartedAt.Local().Format(time.DateTime), in, printable(c.Host), c.Port, c.State, c.SentBytes, c.ReceivedBytes, printable(c.Reason))
 	}
 	table.Flush()
 }

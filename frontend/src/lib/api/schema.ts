@@ -1422,13 +1422,14 @@ export interface components {
       from_environment: boolean;
       /** @description All whose tokens are kept */
       accounts: components['schemas']['HostedAccount'][];
-      /** @description A token that the official command line keeps, in clear */
-      official?: {
-        path: string;
-        server: string;
-        /** @description As above */
-        token: string;
-      };
+      official?: components['schemas']['HostedOfficial'];
+    };
+    /** @description A token that the official command line keeps, in clear */
+    HostedOfficial: {
+      path: string;
+      server: string;
+      /** @description Masked */
+      token: string;
     };
     HostedAccount: {
       server: string;
@@ -1471,15 +1472,24 @@ export interface components {
       keep_hourly_checkpoints: string;
       /** @description And then one a day, up to this age; 1d to 3650d, default 90d */
       keep_daily_checkpoints: string;
-      /** @description MiB of older checkpoints; beyond it the oldest automatic ones go; default 0: 10 GiB, or a tenth of the room where that is less */
+      /**
+       * Format: int64
+       * @description MiB of older checkpoints; beyond it the oldest automatic ones go; default 0: 10 GiB, or a tenth of the room where that is less
+       */
       checkpoint_budget_mb: number;
       /** @description A machine stays in the bin for this long; 1h to 3650d, default 7d */
       bin_retention: string;
-      /** @description MiB of all machines; beyond it idle ones leave memory, and others wait until there is room; default 0, no limit */
+      /**
+       * Format: int64
+       * @description MiB of all machines; beyond it idle ones leave memory, and others wait until there is room; default 0, no limit
+       */
       max_in_memory_mb: number;
       /** @description Percent of the computer's memory to leave free: idle machines make room for others, which wait until there is some; default 15 */
       min_free_memory_percent: number;
-      /** @description MiB of it to leave free in place of that percentage; 0 (default), or 64 and more */
+      /**
+       * Format: int64
+       * @description MiB of it to leave free in place of that percentage; 0 (default), or 64 and more
+       */
       min_free_memory_mb: number;
       /**
        * @description Whether newer releases are looked for by themselves; default daily
@@ -1536,9 +1546,15 @@ export interface components {
       version: string;
       /** @description What is new, plain text */
       notes: string;
-      /** @description Bytes to download; 0: there is no package for this computer */
+      /**
+       * Format: int64
+       * @description Bytes to download; 0: there is no package for this computer
+       */
       size: number;
-      /** @description Of them that are here, while it is downloaded */
+      /**
+       * Format: int64
+       * @description Of them that are here, while it is downloaded
+       */
       bytes: number;
       /** @description It is here whole, and can be installed */
       ready: boolean;
@@ -1658,6 +1674,7 @@ export interface components {
       path: string;
       /** Format: date-time */
       at: string;
+      /** Format: int64 */
       size: number;
     };
     AppTest: {
@@ -1766,7 +1783,10 @@ export interface components {
       upstream?: string;
     };
     Connection: {
-      /** @description Counts up with time */
+      /**
+       * Format: int64
+       * @description Counts up with time
+       */
       id: number;
       host: string;
       port: number;
@@ -1785,7 +1805,9 @@ export interface components {
       started_at: string;
       /** Format: date-time */
       ended_at?: string;
+      /** Format: int64 */
       sent_bytes: number;
+      /** Format: int64 */
       received_bytes: number;
     };
     ConnectionList: {
@@ -1806,15 +1828,23 @@ export interface components {
       last_seq: number;
     };
     Stats: {
+      /** Format: int64 */
       memory_bytes: number;
-      /** @description Of the machine's own limit */
+      /**
+       * Format: int64
+       * @description Of the machine's own limit
+       */
       used_bytes: number;
       cpu_seconds: number;
     };
     /** @description The room for what the machine has written, as it was last looked at */
     Disk: {
+      /** Format: int64 */
       used_bytes: number;
-      /** @description The most that it may take */
+      /**
+       * Format: int64
+       * @description The most that it may take
+       */
       size_bytes: number;
     };
     /** @description Whatever is absent takes its default, or for a fork what the parent has. */
@@ -1888,6 +1918,7 @@ export interface components {
       started_at?: string;
       /** Format: date-time */
       ended_at?: string;
+      /** Format: int64 */
       runtime_ms: number;
       /** @description repr() of the last expression; absent when there is none */
       value?: string;
@@ -1901,7 +1932,9 @@ export interface components {
       rolled_back?: boolean;
       notice?: string;
       items: number;
+      /** Format: int64 */
       output_bytes: number;
+      /** Format: int64 */
       output_dropped?: number;
     };
     Item: {
@@ -1921,6 +1954,7 @@ export interface components {
     };
     Representation: {
       mime: string;
+      /** Format: int64 */
       size: number;
       /** @description Text forms up to 256 KiB come along */
       text?: string;
@@ -1946,6 +1980,7 @@ export interface components {
       created_at: string;
       last_seq: number;
       running_seq?: number;
+      /** Format: int64 */
       size: number;
       /** @description How long the machine stood still for it; 0 where that was not kept */
       pause_ms: number;
@@ -1965,7 +2000,10 @@ export interface components {
       memory_mb: number;
       /** @description How many its history has */
       instructions: number;
-      /** @description Bytes of its state, unpacked */
+      /**
+       * Format: int64
+       * @description Bytes of its state, unpacked
+       */
       size: number;
       /**
        * Format: date-time
@@ -1974,18 +2012,19 @@ export interface components {
       saved_at: string;
       /** @description The version of ForeverVM that made it */
       program: string;
-      maker: {
-        fingerprint: string;
-        /**
-         * @description own: made on this computer; accepted: a person has opened a file of theirs before
-         * @enum {string}
-         */
-        standing: 'own' | 'accepted' | 'unknown';
-        /** @description As the person calls them who accepted them */
-        name?: string;
-      };
+      maker: components['schemas']['ParcelMaker'];
       /** @description Why it cannot be opened here, and what to do; missing where nothing is known against it */
       problem?: string;
+    };
+    ParcelMaker: {
+      fingerprint: string;
+      /**
+       * @description own: made on this computer; accepted: a person has opened a file of theirs before
+       * @enum {string}
+       */
+      standing: 'own' | 'accepted' | 'unknown';
+      /** @description As the person calls them who accepted them */
+      name?: string;
     };
     Maker: {
       fingerprint: string;
@@ -2093,7 +2132,10 @@ export interface components {
       type: string;
       kind: string;
       shape?: string;
-      /** @description -1 when unknown */
+      /**
+       * Format: int64
+       * @description -1 when unknown
+       */
       size: number;
       preview?: string;
     };
@@ -2124,11 +2166,20 @@ export interface components {
       value: string;
     };
     Table: {
-      /** @description Of the whole */
+      /**
+       * Format: int64
+       * @description Of the whole
+       */
       rows: number;
-      /** @description Rows that the filters leave */
+      /**
+       * Format: int64
+       * @description Rows that the filters leave
+       */
       matching: number;
-      /** @description Columns of the whole */
+      /**
+       * Format: int64
+       * @description Columns of the whole
+       */
       width: number;
       offset: number;
       first_column: number;
@@ -2151,6 +2202,7 @@ export interface components {
       kind: 'file' | 'folder' | 'link' | 'other';
       /** @description It is a folder */
       dir: boolean;
+      /** Format: int64 */
       size: number;
       /**
        * Format: date-time
@@ -2251,8 +2303,11 @@ export interface components {
       in_memory: number;
       running: number;
       total: number;
+      /** Format: int64 */
       memory_bytes: number;
+      /** Format: int64 */
       disk_free_bytes: number;
+      /** Format: int64 */
       disk_used_bytes: number;
       warnings?: string[];
     };
@@ -2267,7 +2322,9 @@ export interface components {
     Progress: {
       /** @description What people wait for, such as Loading the sandbox image into Docker */
       what: string;
+      /** Format: int64 */
       done_bytes: number;
+      /** Format: int64 */
       total_bytes: number;
     };
     Problem: {
@@ -2311,7 +2368,7 @@ export interface components {
     /** @description The sequence number */
     Seq: number;
     /** @description An AI app, such as claude */
-    App: string;
+    AppID: string;
     /** @description The machine's name, in place of its own */
     UnpackName: string;
     /** @description Where it is to run, in place of where new machines run */
@@ -2836,7 +2893,7 @@ export interface operations {
       header?: never;
       path: {
         /** @description An AI app, such as claude */
-        id: components['parameters']['App'];
+        id: components['parameters']['AppID'];
       };
       cookie?: never;
     };
@@ -2864,7 +2921,7 @@ export interface operations {
       header?: never;
       path: {
         /** @description An AI app, such as claude */
-        id: components['parameters']['App'];
+        id: components['parameters']['AppID'];
       };
       cookie?: never;
     };
@@ -2892,7 +2949,7 @@ export interface operations {
       header?: never;
       path: {
         /** @description An AI app, such as claude */
-        id: components['parameters']['App'];
+        id: components['parameters']['AppID'];
       };
       cookie?: never;
     };
@@ -2920,7 +2977,7 @@ export interface operations {
       header?: never;
       path: {
         /** @description An AI app, such as claude */
-        id: components['parameters']['App'];
+        id: components['parameters']['AppID'];
       };
       cookie?: never;
     };
@@ -2944,7 +3001,7 @@ export interface operations {
       header?: never;
       path: {
         /** @description An AI app, such as claude */
-        id: components['parameters']['App'];
+        id: components['parameters']['AppID'];
       };
       cookie?: never;
     };
@@ -2968,7 +3025,7 @@ export interface operations {
       header?: never;
       path: {
         /** @description An AI app, such as claude */
-        id: components['parameters']['App'];
+        id: components['parameters']['AppID'];
       };
       cookie?: never;
     };
@@ -2994,7 +3051,7 @@ export interface operations {
       header?: never;
       path: {
         /** @description An AI app, such as claude */
-        id: components['parameters']['App'];
+        id: components['parameters']['AppID'];
       };
       cookie?: never;
     };
