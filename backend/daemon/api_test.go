@@ -300,6 +300,9 @@ func (c *caller) instructionCalls(t *testing.T) {
 	if in := c.wait(name, waiting.Seq); in.Status != "cancelled" {
 		t.Errorf("%+v", in)
 	}
+	until(t, "the first to run", func() bool {
+		return as[api.Instruction](c, c.send("GET", instructionPath(name, blocking.Seq), nil)).Status == "running"
+	})
 	if a := c.send("POST", path, api.Execute{Code: "1", Interrupt: true}); a.Header.Get("X-Forevervm-Interrupted") != "true" {
 		t.Errorf("%v %s", a.Header, a.body)
 	}

@@ -137,7 +137,7 @@ func goTests(name string, packages []string, flags ...[]string) step {
 	args := []string{
 		filepath.Join("build", "cache", "tools", "gotestsum"), "--format=pkgname", "--format-hide-empty-pkg",
 		"--hide-summary=skipped", "--rerun-fails=1", "--rerun-fails-run-root-test", "--rerun-fails-max-failures=6", "--rerun-fails-abort-on-data-race",
-		"--packages", join(packages), "--", "-timeout=20m",
+		"--packages", join(packages), "--", "-timeout=60m", // twenty minutes are too few on a busy computer
 	}
 	s := step{name: name, args: append(args, slices.Concat(flags...)...), report: goReport}
 	if !slices.Contains(s.args, "-race") {
