@@ -25,36 +25,30 @@ const (
 
 func (s *Server) addFileTools() {
 	s.tool("install-packages", hints{title: "Install Python packages", destructive: true, repeatable: true, outside: true},
-		`Installs Python packages into a REPL with pip. Many are already there (numpy, pandas, scipy, scikit-learn, matplotlib, seaborn, plotly, duckdb, pyarrow, openpyxl, pillow, sympy, statsmodels, networkx, beautifulsoup4, lxml, requests, httpx): try to import first. Needs network access, which the user can restrict. What is installed stays in the REPL.`,
 		s.install, replID(),
 		mcp.WithArray("packages", mcp.Required(), mcp.MinItems(1), mcp.MaxItems(api.MaxInstalled), mcp.WithStringItems(), mcp.Description(`Requirements as pip takes them: ["polars", "pandas>=2.2"]`)),
 		mcp.WithOutputSchema[outcome]())
 
 	s.tool("list-files", hints{title: "List files", readOnly: true, repeatable: true, here: true},
-		`Lists a folder of a REPL: the files that the user has put into their ForeverVM folder are in inbox, what goes back to the user in outbox.`,
 		s.listFiles, replID(),
 		mcp.WithString("path", mcp.Description("Relative to the REPL's home folder /root, or absolute; the home folder when left out")),
 		mcp.WithOutputSchema[api.FileList]())
 
 	s.tool("delete-file", hints{title: "Delete a file", destructive: true, repeatable: true, here: true},
-		`Deletes a file of a REPL, or a folder with everything in it. It never touches the user's own files.`,
 		s.deleteFile, replID(),
 		mcp.WithString("path", mcp.Required(), mcp.Description("Relative to the REPL's home folder, or absolute")))
 
 	s.tool("make-folder", hints{title: "Make a folder", repeatable: true, here: true},
-		`Makes a folder in a REPL, and those above it. put-file makes the folders that it needs by itself.`,
 		s.makeFolder, replID(),
 		mcp.WithString("path", mcp.Required(), mcp.Description("Relative to the REPL's home folder, or absolute")))
 
 	s.tool("put-file", hints{title: "Put a file into a REPL", destructive: true, repeatable: true, here: true},
-		`Writes a file into a REPL's file system, replacing what was there. Use it to hand over data that the user gave you in the conversation; for data that code can make or change, run code instead.`,
 		s.putFile, replID(),
 		mcp.WithString("path", mcp.Required(), mcp.Description("Where, relative to the REPL's home folder: \"data/sales.csv\"")),
 		mcp.WithString("content", mcp.Required(), mcp.Description("What to write")),
 		mcp.WithString("encoding", mcp.Enum("text", "base64"), mcp.Description("base64 when the content is binary and given as base64; text when left out")))
 
 	s.tool("get-file", hints{title: "Get a file from a REPL", readOnly: true, repeatable: true, here: true},
-		`Returns a file of a REPL: text as text, pictures as images, other small files as attachments. For a table or a large file it is better to look at it with code.`,
 		s.getFile, replID(),
 		mcp.WithString("path", mcp.Required(), mcp.Description("Relative to the REPL's home folder, or absolute")),
 		mcp.WithInteger("offset", mcp.Min(0), mcp.Description("For a long text: the byte to start from")))

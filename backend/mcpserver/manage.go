@@ -117,37 +117,31 @@ func (s *Server) interrupt(ctx context.Context, call mcp.CallToolRequest) (*mcp.
 
 func (s *Server) addCheckpointTools() {
 	s.tool("checkpoint-python-repl", hints{title: "Make a checkpoint", here: true},
-		`Saves a REPL's whole state (variables, running code, files) under an id that rewind-python-repl and fork-python-repl take. Takes a fraction of a second. Use it before something risky.`,
 		s.checkpoint, replID(),
 		mcp.WithString("label", mcp.MaxLength(200), mcp.Description("What the state is, in a few words: \"data cleaned\"")),
 		mcp.WithOutputSchema[checkpoint]())
 
 	s.tool("list-checkpoints", hints{title: "List checkpoints", readOnly: true, repeatable: true, here: true},
-		`Lists a REPL's checkpoints, newest first, and with them its branches: what earlier rewinds left.`,
 		s.checkpoints, replID(), mcp.WithOutputSchema[checkpoints]())
 
 	s.tool("rewind-python-repl", hints{title: "Rewind to a checkpoint", destructive: true, repeatable: true, here: true},
-		`Returns a REPL to one of its checkpoints: variables and files are as they were then. What it leaves is not lost: it stays as a branch, and the reply says how to go back to it. Running code is stopped. Use it to undo a mistake, and to try two approaches from the same point, one after the other: make a checkpoint, try one, come back here with keepAs, try the other, then keep the better one. To have both at hand at once, use fork-python-repl.`,
 		s.rewind, replID(),
 		mcp.WithString("checkpointId", mcp.Required(), mcp.Description("From checkpoint-python-repl or list-checkpoints, or the name of a branch")),
 		mcp.WithString("keepAs", mcp.MaxLength(60), mcp.Description("What to call the branch that the present state stays as, unique in the REPL: \"with outliers\"; it is named after the time when left out")))
 
 	s.tool("compare-checkpoints", hints{title: "Compare checkpoints", readOnly: true, repeatable: true, here: true},
-		`Tells in what two states of a REPL differ: variables and files that were added, removed or changed, and the instructions that only one of them has. Each state is looked at for a moment in a copy without a network; the REPL itself stays as it is. Use it to see what an approach changed before keeping it or rewinding, or what happened since a checkpoint. Takes a second or two.`,
 		s.compare, replID(),
 		mcp.WithString("checkpointId", mcp.Required(), mcp.Description("The state to compare from: from checkpoint-python-repl or list-checkpoints, or the name of a branch")),
 		mcp.WithString("withCheckpointId", mcp.Description("The state to compare it with, given the same way; the present one when left out")),
 		mcp.WithOutputSchema[comparison]())
 
 	s.tool("fork-python-repl", hints{title: "Fork a REPL", here: true},
-		`Makes a new REPL that starts with a copy of another's whole state, present or at a checkpoint, and returns the new replId. The original stays as it is. Use it to try alternatives side by side. An app may make 30 REPLs a minute.`,
 		s.fork, replID(),
 		mcp.WithString("checkpointId", mcp.Description("The state to start from; the present one when left out")),
 		mcp.WithString("title", mcp.MaxLength(200), mcp.Description("What the new one is for, in a few words")),
 		mcp.WithOutputSchema[made]())
 
 	s.tool("delete-python-repl", hints{title: "Move a REPL to the bin", destructive: true, repeatable: true, here: true},
-		`Moves a REPL to the bin, from where the user can restore it. Only when the user asks for it: an idle REPL costs nothing.`,
 		s.delete, replID())
 }
 

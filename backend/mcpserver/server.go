@@ -128,7 +128,7 @@ func New(machines func(clientName, clientVersion string) Machines, opts Options)
 	})
 	s.mcp = server.NewMCPServer("forevervm", opts.Version,
 		server.WithTitle("ForeverVM"),
-		server.WithInstructions(instructions),
+		server.WithInstructions(described("instructions")),
 		server.WithToolCapabilities(false),
 		server.WithResourceCapabilities(false, false),
 		server.WithPromptCapabilities(false),
@@ -172,10 +172,6 @@ func New(machines func(clientName, clientVersion string) Machines, opts Options)
 	)
 	return s
 }
-
-const instructions = `ForeverVM runs Python in sandboxed machines ("REPLs") on the user's own computer. A REPL keeps its variables, imports and files for ever, across conversations and restarts: create one, reuse it by its replId, and list the existing ones when the user refers to earlier work.
-numpy, pandas, scipy, scikit-learn, matplotlib, seaborn, plotly, duckdb, pyarrow, openpyxl, pillow, sympy, statsmodels, networkx and more are installed. The sandbox sees no files of the user but copies of those in the folder "ForeverVM" of their documents, which are in /root/inbox of every REPL (list-files shows them): when the user wants another file looked at, ask them to put it there. The user, and nobody else, can also share a folder with a REPL in the ForeverVM app: it is at /mnt/shared there, as it is at each moment, mostly to be read only (list-python-repls tells). What is written to /root/outbox is copied to the folder Results in it, so put there what the user wants to keep as a file. Put in what the user gave you in the conversation with put-file. It reaches the public internet as far as the user allows, and never the user's own network. Draw with matplotlib or seaborn: every figure comes back as an image that you and the user see. A plotly figure does not come back as an image (it is interactive data, which only the user sees, in the ForeverVM app), so use it only when the user asks for it. The last expression's value is returned, so print() is not needed for it.
-Before something risky, make a checkpoint; rewind-python-repl returns to it, and what it leaves stays as a branch that you can go back to. To try two approaches from the same point: make a checkpoint, try one, rewind with keepAs, try the other, see with compare-checkpoints in what they differ, then stay or rewind to the better one. A long instruction answers early with status "running": call read-output to wait for the rest.`
 
 // ServeStdio serves one client on in and out until in ends or ctx does. Whatever the client's calls were waiting for is then interrupted.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {

@@ -2,8 +2,10 @@ package mcpserver
 
 import (
 	"context"
+	"embed"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -18,10 +20,28 @@ type hints struct {
 	here bool
 }
 
-// tool adds one tool.
-func (s *Server) tool(name string, h hints, description string, handler server.ToolHandlerFunc, opts ...mcp.ToolOption) {
+// descriptions are what models are told of each tool, and of the whole.
+//
+//go:embed descriptions
+var descriptions embed.FS
+
+// described is a description, whose paragraphs are one line each.
+func described(name string) string {
+	text, err := descriptions.ReadFile("descriptions/" + name + ".md")
+	if err != nil {
+		panic(err) // a tool without one: each test finds it
+	}
+	paragraphs := strings.Split(string(text), "\n\n")
+	for i, p := range paragraphs {
+		paragraphs[i] = strings.Join(strings.Fields(p), " ")
+	}
+	return strings.Join(paragraphs, "\n")
+}
+
+// tool adds one tool, described in descriptions/NAME.md.
+func (s *Server) tool(name string, h hints, handler server.ToolHandlerFunc, opts ...mcp.ToolOption) {
 	opts = append([]mcp.ToolOption{
-		mcp.WithDescription(description),
+		mcp.WithDescription(described(name)),
 		mcp.WithToolTitle(h.title),
 		mcp.WithTitleAnnotation(h.title),
 		mcp.WithReadOnlyHintAnnotation(h.readOnly),
@@ -76,14 +96,12 @@ func seqOfReply(what string) mcp.ToolOption {
 
 func (s *Server) addTools() {
 	s.tool("create-python-repl", hints{title: "New Python REPL"},
-		`Makes a new Python REPL in a sandbox and returns its replId. It keeps variables, imports and files for ever. Make one per task; to go on with earlier work use list-python-repls and the replId from there instead of making another. An app may make 30 a minute.`,
 		s.create,
 		mcp.WithString("title", mcp.MaxLength(200), mcp.Description("What it is for, in a few words, shown to the user: \"Sales analysis 2025\"")),
 		mcp.WithInteger("memoryMb", mcp.Min(64), mcp.Max(defaultMemoryMB), mcp.Description("How much memory Python may use, in MiB, when less than the default of 2048 is right")),
 		mcp.WithOutputSchema[made]())
 
 	s.tool("run-python-in-repl", hints{title: "Run Python", destructive: true},
-		`Runs Python code in a REPL, with the variables and imports of everything that ran there before. Returns what it printed, the value of the last expression, the traceback if it failed, and every matplotlib figure as an image (plotly figures do not come back as images: draw with matplotlib). IPython syntax works (top-level await, %pip, !ls). There is no keyboard input. If the code takes longer than about 45 seconds the reply has status "running": call read-output to wait for the rest. Not for shell scripts or other languages. Of the user's files it sees copies of those in their folder ForeverVM, in /root/inbox, and a folder that they share with the REPL, at /mnt/shared, and no others.`,
 		s.runTool,
 		mcp.WithString("pythonCode", mcp.Required(), mcp.Description("The code; several lines are fine")),
 		replID(),
@@ -91,21 +109,18 @@ func (s *Server) addTools() {
 		mcp.WithOutputSchema[outcome]())
 
 	s.tool("read-output", hints{title: "Read output", readOnly: true, repeatable: true},
-		`Returns the output of an instruction from an offset on, and how it ended. Use it when a reply had status "running" or "queued" (it waits up to about 45 seconds for the end; call it again if it still runs), or when the middle of a long output was left out.`,
 		s.readOutput, replID(), seqOfReply("the instruction"),
 		mcp.WithInteger("offset", mcp.Min(0), mcp.Description("Where to start, in bytes: nextOffset of the reply before; 0 for the beginning")),
 		mcp.WithNumber("waitSeconds", mcp.Min(0), mcp.Description("How long to wait for the end at most; 0 answers at once")),
 		mcp.WithOutputSchema[outcome]())
 
 	s.tool("list-python-repls", hints{title: "List REPLs", readOnly: true, repeatable: true},
-		`Lists the existing REPLs, the most recently made first, with title and state. Use it to find earlier work before making a new REPL. A REPL with state "swapped" sleeps on disk with everything in it; running code wakes it.`,
 		s.list,
 		mcp.WithString("search", mcp.Description("Only those with this text in name, title or tags")),
 		mcp.WithInteger("limit", mcp.Min(1), mcp.Max(200), mcp.Description("At most so many; 50 when left out")),
 		mcp.WithOutputSchema[repls]())
 
 	s.tool("interrupt-python-repl", hints{title: "Interrupt", destructive: true, repeatable: true},
-		`Stops the code that is running in a REPL, as Ctrl-C would. Variables stay. Use it when code runs too long or was a mistake.`,
 		s.interrupt, replID())
 
 	s.addCheckpointTools()
