@@ -20,6 +20,12 @@ import (
 // theirs. Only process 1 of a container can do without.
 const ExitNoProc = 3
 
+// ExitForbidden is a supervisor's exit status where the system forbids it a user name space, or mounts in one.
+const ExitForbidden = 4
+
+// errForbidden is wrapped by what makes a supervisor end with ExitForbidden.
+var errForbidden = errors.New("the system forbids what building the sandbox takes")
+
 // Config is what a supervisor is told on its command line. Nothing in it is secret: command lines can be read by others.
 type Config struct {
 	Runsc         string // the program

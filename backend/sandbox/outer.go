@@ -79,6 +79,9 @@ func Run(cfg Config) int {
 
 func failed(err error) int {
 	fmt.Fprintln(os.Stderr, "supervisor:", err)
+	if errors.Is(err, errForbidden) {
+		return ExitForbidden
+	}
 	return ExitFailed
 }
 
@@ -112,7 +115,7 @@ func Probe() int {
 	case errors.As(err, &exit) && exit.Exited():
 		return exit.ExitCode() // it has said why
 	case err != nil:
-		return failed(fmt.Errorf("make a user name space: %w", err))
+		return failed(fmt.Errorf("%w: make a user name space: %w", errForbidden, err))
 	default:
 		return exitOK
 	}
@@ -121,11 +124,11 @@ func Probe() int {
 // probeInner does what buildRoot needs to be allowed.
 func probeInner() int {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return failed(fmt.Errorf("make the mounts private: %w", err))
+		return failed(fmt.Errorf("%w: make the mounts private: %w", errForbidden, err))
 	}
 	const root = "/proc" // it is everywhere
 	if err := unix.Mount("probe", root, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "size=4k"); err != nil {
-		return failed(fmt.Errorf("mount the private root: %w", err))
+		return failed(fmt.Errorf("%w: mount the private root: %w", errForbidden, err))
 	}
 	if err := mountProc(root); err != nil {
 		failed(err)
@@ -167,7 +170,7 @@ func runInner(cfg Config, home *home, files []*os.File, signals <-chan os.Signal
 	theirs.Close()
 	if err != nil {
 		ours.Close()
-		return 0, fmt.Errorf("start in a user name space: %w", err)
+		return 0, fmt.Errorf("%w: start in a user name space: %w", errForbidden, err)
 	}
 	defer home.serve(cfg, ours)()
 

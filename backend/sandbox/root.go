@@ -21,7 +21,7 @@ var errNoProc = errors.New("/proc cannot be mounted here")
 // the same everywhere (gVisor compares them at a restore). It says why the folder that is to be shared is not: nothing else depends on it.
 func buildRoot(cfg Config, ownPIDs bool) (unshared string, err error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return "", fmt.Errorf("make the mounts private: %w", err)
+		return "", fmt.Errorf("%w: make the mounts private: %w", errForbidden, err)
 	}
 	shared, unshared := openShared(cfg)
 	if shared != nil {
@@ -58,7 +58,7 @@ func buildRoot(cfg Config, ownPIDs bool) (unshared string, err error) {
 	}
 	root := cfg.Folder()
 	if err := unix.Mount("root", root, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0700,size=32m,nr_inodes=4096"); err != nil {
-		return "", fmt.Errorf("mount the private root: %w", err)
+		return "", fmt.Errorf("%w: mount the private root: %w", errForbidden, err)
 	}
 	for _, b := range binds {
 		if err := b.mount(root); err != nil {

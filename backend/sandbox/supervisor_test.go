@@ -258,6 +258,15 @@ func TestProbeTellsOfHiddenProc(t *testing.T) {
 	}
 }
 
+// Who starts a supervisor learns from its exit status that the system forbids what the sandbox needs.
+func TestProbeTellsOfForbiddenNamespaces(t *testing.T) {
+	out, err := unshared(nil, `echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" probe`, built(t, "supervisor")).CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != sandbox.ExitForbidden || !strings.Contains(string(out), "user name space") {
+		t.Errorf("the probe ends with %v and says %q", err, out)
+	}
+}
+
 // groupFile reads a file of a machine's control group; empty where there is none.
 func groupFile(t *testing.T, cfg sandbox.Config, names ...string) (content string) {
 	t.Helper()

@@ -50,6 +50,7 @@ type Sandbox struct {
 	container string // its id
 	volume    string
 	attached  *attached
+	status    int64 // that it ended with; set once the link has ended
 
 	killed   atomic.Bool
 	carrying sync.Mutex // held while checkpoints are carried out; guards stay.memory
@@ -247,18 +248,15 @@ func (b *Sandbox) connect(ctx context.Context) error {
 
 // refused says that the container may not do what building the sandbox takes, where its supervisor ended because of that.
 func (b *Sandbox) refused(err error) error {
-	said := b.attached.stderr.String()
-	for _, step := range []string{"start in a user name space", "make the mounts private", "mount the private root"} {
-		if strings.Contains(said, step) {
-			return &machine.Error{
-				Kind: machine.ErrUnavailable,
-				Message: "Docker does not let its containers build the sandbox: the computer that it runs on forbids them user name spaces or mounts. " +
-					"On Ubuntu, let machines run without Docker (the engine native), or use Docker Desktop.",
-				Cause: fmt.Errorf("%w: %s", err, said),
-			}
-		}
+	if b.status != sandbox.ExitForbidden {
+		return err
 	}
-	return err
+	return &machine.Error{
+		Kind: machine.ErrUnavailable,
+		Message: "Docker does not let its containers build the sandbox: the computer that it runs on forbids them user name spaces or mounts. " +
+			"On Ubuntu, let machines run without Docker (the engine native), or use Docker Desktop.",
+		Cause: fmt.Errorf("%w: %s", err, b.attached.stderr.String()),
+	}
 }
 
 func (b *Sandbox) kill() {
@@ -275,6 +273,7 @@ func (b *Sandbox) kill() {
 func (b *Sandbox) seeOff() {
 	status, err := b.e.awaitEnd(context.Background(), b.d, b.container)
 	if err == nil {
+		b.status = status
 		if said := b.attached.stderr.String(); status != 0 && !b.killed.Load() || said != "" {
 			b.e.cfg.Log.Warn("a container ended", "machine", b.stay.id, "status", status, "stderr", said)
 		}
