@@ -15,7 +15,7 @@ import (
 	"github.com/forevervm/desktop/backend/aiapps/configfile"
 	"github.com/forevervm/desktop/backend/aiapps/safefile"
 	"github.com/forevervm/desktop/backend/api"
-	"github.com/forevervm/desktop/backend/tail"
+	"github.com/forevervm/desktop/backend/iox"
 )
 
 // testWithin is how long a test may take: the daemon may have to be started first.
@@ -50,7 +50,7 @@ func (m *Manager) start(ctx context.Context, app App, entry configfile.Object) (
 	ctx, cancel := context.WithTimeout(ctx, testWithin)
 	defer cancel()
 	s := server(entry)
-	said := &tail.Tail{}
+	said := &iox.Tail{}
 	fail := func(what string, err error) (api.AppTest, error) {
 		message := fmt.Sprintf("%s cannot use ForeverVM: %s (%v). `forevervm repair %s` may mend it; `forevervm doctor` looks further.", app.Name, what, err, app.ID)
 		if lines := strings.Split(strings.TrimSpace(said.String()), "\n"); lines[len(lines)-1] != "" {

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/forevervm/desktop/backend/client"
+	"github.com/forevervm/desktop/backend/handshake"
 	"github.com/forevervm/desktop/backend/home"
 	"github.com/forevervm/desktop/backend/localsocket"
-	"github.com/forevervm/desktop/backend/proof"
 	"github.com/forevervm/desktop/backend/version"
 )
 
@@ -133,7 +133,7 @@ type finder struct {
 // address that was just found: the daemon may be killed, and its port taken by another user, between any two requests.
 // It takes the daemon's socket where there is one: other users cannot use that up, as they can the port.
 func (f *finder) proved() *http.Client {
-	return proof.Client(f.dirs.ReadToken, localsocket.Prefer(f.dirs.Socket))
+	return handshake.Client(f.dirs.ReadToken, localsocket.Prefer(f.dirs.Socket))
 }
 
 // locate returns where the daemon is, which has just answered there; it starts one if none does.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/forevervm/desktop/backend/handshake"
 	"github.com/forevervm/desktop/backend/home"
 	"github.com/forevervm/desktop/backend/localsocket"
-	"github.com/forevervm/desktop/backend/proof"
 )
 
 // ErrRuns says that another daemon runs on the same files.
@@ -69,7 +69,7 @@ func answers(ctx context.Context, dirs home.Dirs, url string) bool {
 	if err != nil {
 		return false
 	}
-	client := proof.Client(dirs.ReadToken, localsocket.Prefer(dirs.Socket))
+	client := handshake.Client(dirs.ReadToken, localsocket.Prefer(dirs.Socket))
 	defer client.CloseIdleConnections()
 	resp, err := client.Do(req)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/forevervm/desktop/backend/carry"
+	"github.com/forevervm/desktop/backend/iox"
 	"github.com/forevervm/desktop/backend/machine"
 )
 
@@ -157,7 +157,7 @@ func closeWrite(conn net.Conn) error {
 func splice(inside, outside net.Conn) {
 	var wg sync.WaitGroup
 	oneWay := func(to, from net.Conn) {
-		if carry.Copy(to, from) != nil || closeWrite(to) != nil {
+		if iox.Copy(to, from) != nil || closeWrite(to) != nil {
 			to.Close()
 			from.Close()
 		}

@@ -274,7 +274,7 @@ func (s *script) Seal(_ context.Context, _ machine.ID, checkpoint string) error 
 	return nil
 }
 
-func (s *script) Shrink(_ context.Context, _ machine.ID, checkpoint string) (int64, error) {
+func (s *script) Compact(_ context.Context, _ machine.ID, checkpoint string) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.checkpoints[checkpoint]; !ok {

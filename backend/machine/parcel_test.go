@@ -32,7 +32,7 @@ func (s *script) Export(_ context.Context, id machine.ID, checkpoint string) (ma
 	}, nil
 }
 
-func (s *script) Suits(_ context.Context, _ string, needs machine.Needs) error {
+func (s *script) CheckCompatible(_ context.Context, _ string, needs machine.Needs) error {
 	if needs.Image != "script" {
 		return &machine.Error{Kind: machine.ErrCheckpointUnusable, Message: "another image"}
 	}

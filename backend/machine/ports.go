@@ -26,9 +26,9 @@ type Engine interface {
 	// MayShow says in a sentence why a machine, as it was saved in that checkpoint ("" for the
 	// template of the image), cannot see a folder of this computer.
 	MayShow(ctx context.Context, id ID, image, checkpoint string) error
-	// Suits says why a state with these needs cannot be brought into memory here, in the image of
+	// CheckCompatible says why a state with these needs cannot be brought into memory here, in the image of
 	// that name, and what to do: an ErrCheckpointUnusable. Nil where nothing is known against it.
-	Suits(ctx context.Context, image string, needs Needs) error
+	CheckCompatible(ctx context.Context, image string, needs Needs) error
 	// Check says in one sentence each what is wrong with this engine here, and what to do; empty when it works.
 	Check(ctx context.Context) []Problem
 	// Close ends what the engine itself keeps running (never machines).
@@ -45,9 +45,9 @@ type Checkpoints interface {
 	// Seal keeps a checkpoint that is kept as it was written in a second form, too, which counts where its files change on the disk. It reads all of them. What is
 	// sealed already, or shrunk, stays as it is.
 	Seal(ctx context.Context, id ID, checkpoint string) error
-	// Shrink keeps a checkpoint in the form that takes least room, and returns how many bytes it takes then, beyond what others have in common
+	// Compact keeps a checkpoint in the form that takes least room, and returns how many bytes it takes then, beyond what others have in common
 	// with it. It can be used as before, only that starting from it takes longer. What is shrunk already stays as it is.
-	Shrink(ctx context.Context, id ID, checkpoint string) (size int64, err error)
+	Compact(ctx context.Context, id ID, checkpoint string) (size int64, err error)
 	// Collect gives back the room that shrunk checkpoints took which were deleted, and their machines. It may be called at any time, and be cut off.
 	Collect(ctx context.Context) error
 	// Used tells how many bytes all shrunk checkpoints take. They have most of it in common.
@@ -62,10 +62,10 @@ type Checkpoints interface {
 	Import(ctx context.Context, id ID, state SavedState, next func(StateFile) (io.Reader, error)) (CheckpointInfo, error)
 }
 
-// Teller is an Engine that tells of itself while it works: what it had to do without, and what it is busy with before machines can run.
-type Teller interface {
-	// Tell has listen called with the engine's news, at once and whenever there are some, never by two at a time. It must return quickly.
-	Tell(listen func(EngineNews))
+// Notifier is an Engine that tells of itself while it works: what it had to do without, and what it is busy with before machines can run.
+type Notifier interface {
+	// Notify has listen called with the engine's news, at once and whenever there are some, never by two at a time. It must return quickly.
+	Notify(listen func(EngineNews))
 }
 
 // Starter is an Engine that can start what it needs where that is installed and does not run.

@@ -69,7 +69,7 @@ type CheckpointRecord struct {
 	Checkpoint
 	// Clone says that the checkpoint was copied from another machine: Python's random state must be made new.
 	Clone bool
-	// Shrunk says that it was kept in the form that takes least room; see Engine.Shrink.
+	// Shrunk says that it was kept in the form that takes least room; see Checkpoints.Compact.
 	Shrunk bool
 	// Whole is how many bytes it has when it is not shrunk; 0 where that is not known.
 	Whole int64

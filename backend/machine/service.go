@@ -196,8 +196,8 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	s.lookAtDisk() // so that the first who asks is told what is so
 	s.checkEngines()
 	for name, engine := range s.engines {
-		if teller, ok := engine.(Teller); ok {
-			teller.Tell(func(news EngineNews) { s.hear(name, news) })
+		if teller, ok := engine.(Notifier); ok {
+			teller.Notify(func(news EngineNews) { s.hear(name, news) })
 		}
 	}
 	s.resume() // before anybody else can hold a machine

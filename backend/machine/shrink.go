@@ -58,7 +58,7 @@ func (e *entry) shrinkNext(ctx context.Context, but map[string]bool) (string, er
 	if err != nil || id == "" {
 		return "", err
 	}
-	size, err := e.s.checkpoints.Shrink(ctx, e.id, id)
+	size, err := e.s.checkpoints.Compact(ctx, e.id, id)
 	if err != nil {
 		return id, err
 	}

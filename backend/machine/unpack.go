@@ -93,7 +93,7 @@ func (s *Service) unpackable(ctx context.Context, about Foreign, opts CreateOpti
 	if err != nil {
 		return rec, err
 	}
-	if err := engine.Suits(ctx, rec.Image, st.Needs); err != nil {
+	if err := engine.CheckCompatible(ctx, rec.Image, st.Needs); err != nil {
 		return rec, err
 	}
 	if size > s.roomFor() {

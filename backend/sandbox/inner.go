@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/forevervm/desktop/backend/checkpoint"
+	"github.com/forevervm/desktop/backend/iox"
 	"github.com/forevervm/desktop/backend/sandbox/protocol"
-	"github.com/forevervm/desktop/backend/tail"
 )
 
 // The stages of a supervisor, as the first argument.
@@ -42,7 +42,7 @@ type supervisor struct {
 	acks     *acks
 	orders   chan order
 	placed   chan struct{} // closed when place is valid
-	stderr   tail.Tail     // what the sandbox writes to its stderr, for when it fails
+	stderr   iox.Tail      // what the sandbox writes to its stderr, for when it fails
 
 	saving       chan struct{} // full while a checkpoint is made
 	spare        *time.Timer   // when what older checkpoints have left for the next one goes; of who fills saving

@@ -18,7 +18,7 @@ import (
 	"github.com/hashicorp/yamux"
 	"golang.org/x/sys/unix"
 
-	"github.com/forevervm/desktop/backend/carry"
+	"github.com/forevervm/desktop/backend/iox"
 	"github.com/forevervm/desktop/backend/sandbox/protocol"
 )
 
@@ -112,7 +112,7 @@ func (o *wayOut) serve(ctx context.Context, open func() (net.Conn, error)) {
 			defer func() { <-places }()
 			defer inside.Close()
 			if outside, err := open(); err == nil {
-				carry.Join(inside, outside)
+				iox.Join(inside, outside)
 			}
 			inside.Close()
 			_, _ = io.Copy(io.Discard, inside)

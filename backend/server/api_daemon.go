@@ -7,20 +7,20 @@ import (
 	"time"
 
 	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/handshake"
 	"github.com/forevervm/desktop/backend/machine"
-	"github.com/forevervm/desktop/backend/proof"
 )
 
 // health needs no token. Asked with a nonce it shows that it knows the token, so that a caller dares to send it.
 func (s *Server) health(w http.ResponseWriter, r *http.Request) error {
 	answer := api.Health{Status: "ok", Version: s.config.Version}
-	if query := r.URL.Query(); query.Has(proof.Parameter) {
-		nonce := query.Get(proof.Parameter)
-		if !proof.ValidNonce(nonce) {
-			return invalid("The parameter %s must be 16 to 64 random bytes in hexadecimal.", proof.Parameter)
+	if query := r.URL.Query(); query.Has(handshake.Parameter) {
+		nonce := query.Get(handshake.Parameter)
+		if !handshake.ValidNonce(nonce) {
+			return invalid("The parameter %s must be 16 to 64 random bytes in hexadecimal.", handshake.Parameter)
 		}
 		at, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-		answer.Proof = proof.Of(s.config.Token, nonce, at)
+		answer.Proof = handshake.Of(s.config.Token, nonce, at)
 	}
 	return writeJSON(w, http.StatusOK, answer)
 }

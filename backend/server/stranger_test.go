@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/handshake"
 	"github.com/forevervm/desktop/backend/machine"
-	"github.com/forevervm/desktop/backend/proof"
 )
 
 // What someone without the token sends is read only as far as a code is long: what the kernel takes besides does not count.
@@ -194,10 +194,10 @@ func TestHealthProvesThatItKnowsTheToken(t *testing.T) {
 	}
 	var health api.Health
 	status, body := ask("?nonce=" + nonce)
-	if err := json.Unmarshal([]byte(body), &health); err != nil || status != 200 || health.Proof != proof.Of(testToken, nonce, at) {
+	if err := json.Unmarshal([]byte(body), &health); err != nil || status != 200 || health.Proof != handshake.Of(testToken, nonce, at) {
 		t.Errorf("%d %s", status, body)
 	}
-	if health.Proof == proof.Of(testToken+"x", nonce, at) || health.Proof == proof.Of(testToken, nonce, &net.TCPAddr{IP: at.IP, Port: at.Port + 1}) {
+	if health.Proof == handshake.Of(testToken+"x", nonce, at) || health.Proof == handshake.Of(testToken, nonce, &net.TCPAddr{IP: at.IP, Port: at.Port + 1}) {
 		t.Error("the proof fits another token or address")
 	}
 	if status, body := ask(""); status != 200 || strings.Contains(body, "proof") {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/forevervm/desktop/backend/api"
 	"github.com/forevervm/desktop/backend/home"
-	"github.com/forevervm/desktop/backend/proof"
+	"github.com/forevervm/desktop/backend/handshake"
 )
 
 // newFront is the one address for the browser: calls go to the daemon of a home, everything else to vite.
@@ -31,7 +31,7 @@ func newFront(dirs home.Dirs, vite *url.URL) http.Handler {
 			}
 			r.Out.Host = r.In.Host
 		},
-		Transport:      proof.Client(dirs.ReadToken, nil).Transport,
+		Transport:      handshake.Client(dirs.ReadToken, nil).Transport,
 		ModifyResponse: func(resp *http.Response) error { return proveFront(dirs, resp) },
 		FlushInterval:  -1, // streams arrive as they are sent
 		// No daemon: the page sees what it would see without this front, a lost connection.
@@ -73,8 +73,8 @@ func dialUntil(ctx context.Context, network, address string) (net.Conn, error) {
 // address that the page has asked.
 func proveFront(dirs home.Dirs, resp *http.Response) error {
 	req := resp.Request
-	nonce := req.URL.Query().Get(proof.Parameter)
-	if req.URL.Path != "/health" || resp.StatusCode != http.StatusOK || !proof.ValidNonce(nonce) {
+	nonce := req.URL.Query().Get(handshake.Parameter)
+	if req.URL.Path != "/health" || resp.StatusCode != http.StatusOK || !handshake.ValidNonce(nonce) {
 		return nil
 	}
 	var health api.Health
@@ -88,7 +88,7 @@ func proveFront(dirs home.Dirs, resp *http.Response) error {
 		return err
 	}
 	at, _ := req.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	health.Proof = proof.Of(token, nonce, at)
+	health.Proof = handshake.Of(token, nonce, at)
 	body, err := json.Marshal(health)
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/forevervm/desktop/backend/home"
-	"github.com/forevervm/desktop/backend/proof"
+	"github.com/forevervm/desktop/backend/handshake"
 	"github.com/forevervm/desktop/backend/server"
 )
 
@@ -113,7 +113,7 @@ func TestTheDaemonChecksWhoAsksThroughTheFront(t *testing.T) {
 // As in the page, the proof must name the address that was asked.
 func TestTheFrontProvesItself(t *testing.T) {
 	front, _, dirs := started(t)
-	client := proof.Client(dirs.ReadToken, nil)
+	client := handshake.Client(dirs.ReadToken, nil)
 	defer client.CloseIdleConnections()
 	resp, err := client.Get(front.URL + "/health")
 	if err != nil {

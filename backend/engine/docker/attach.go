@@ -6,14 +6,14 @@ import (
 	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/pkg/stdcopy"
 
-	"github.com/forevervm/desktop/backend/tail"
+	"github.com/forevervm/desktop/backend/iox"
 )
 
 // attached is a container's standard input and output as one connection. Standard error is kept apart.
 type attached struct {
 	conn   types.HijackedResponse
 	stdout *io.PipeReader
-	stderr tail.Tail
+	stderr iox.Tail
 	done   chan struct{} // closed when nothing more comes
 }
 

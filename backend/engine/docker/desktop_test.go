@@ -55,11 +55,11 @@ func desktopIsStarted(t *testing.T, chosen bool) {
 	}
 	systemctl("ln -sf " + strings.TrimPrefix(dockerd.Host, "unix://") + " " + socket)
 	var news []machine.EngineNews
-	e.Tell(func(n machine.EngineNews) { news = append(news, n) })
+	e.Notify(func(n machine.EngineNews) { news = append(news, n) })
 	if err := e.StartUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	e.Tell(nil)
+	e.Notify(nil)
 	if _, p := e.find(t.Context()); p != nil {
 		t.Errorf("then the problem is %+v", p)
 	}

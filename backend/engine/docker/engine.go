@@ -281,9 +281,9 @@ func (e *Engine) Reclaim(ctx context.Context, id machine.ID, life string, known 
 	return e.store.Reclaim(ctx, id, life, known)
 }
 
-// Suits says why a state from elsewhere cannot be brought into memory here.
-func (e *Engine) Suits(ctx context.Context, image string, needs machine.Needs) error {
-	return e.store.Suits(ctx, image, needs)
+// CheckCompatible says why a state from elsewhere cannot be brought into memory here.
+func (e *Engine) CheckCompatible(ctx context.Context, image string, needs machine.Needs) error {
+	return e.store.CheckCompatible(ctx, image, needs)
 }
 
 // Purge removes everything of a machine that is not in memory. What is left of it in a Docker that cannot be reached is removed

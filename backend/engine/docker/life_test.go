@@ -389,7 +389,7 @@ func TestPruned(t *testing.T) {
 		}
 	}
 	var news []machine.EngineNews
-	e.Tell(func(n machine.EngineNews) { news = append(news, n) })
+	e.Notify(func(n machine.EngineNews) { news = append(news, n) })
 	// One of an earlier version goes when the present one is loaded.
 	small := filepath.Join(t.TempDir(), "small.erofs")
 	if err := os.WriteFile(small, []byte("small"), 0o600); err != nil {
@@ -407,7 +407,7 @@ func TestPruned(t *testing.T) {
 		}
 	}
 	start(t, e, m.id, info.ID).expect("x", "'kept'")
-	e.Tell(nil)
+	e.Notify(nil)
 	if last := len(news) - 2; last < 2 || news[last].Busy == nil || news[last].Busy.Done < 1<<20 || news[last].Busy.Total < 500<<20 || news[last+1].Busy != nil {
 		t.Errorf("its loading is told as %+v", news)
 	}

@@ -86,14 +86,14 @@ func TestPulled(t *testing.T) {
 			}
 			fail.Store(c.failures)
 			var loaded, pulled bool
-			e.Tell(func(n machine.EngineNews) {
+			e.Notify(func(n machine.EngineNews) {
 				loaded = loaded || n.Busy != nil && strings.HasPrefix(n.Busy.What, "Loading")
 				pulled = pulled || n.Busy != nil && strings.HasPrefix(n.Busy.What, "Pulling") && n.Busy.Total > 0 && n.Busy.Done <= n.Busy.Total
 			})
 			m := start(t, e, newID(t, e), "")
 			m.Kill()
 			m.awaitEnd()
-			e.Tell(nil)
+			e.Notify(nil)
 			if pulled == c.empty {
 				t.Errorf("told of how far the pulling is: %v", pulled)
 			}

@@ -149,7 +149,7 @@ func rotInMemoryReadAhead(t *testing.T, s Subject) {
 		t.Fatal(err)
 	}
 	rot(t, filepath.Join(s.files(m.id, first.ID), "pages.img"))
-	if _, err := s.Checkpoints.Shrink(m.ctx(), m.id, first.ID); err != nil {
+	if _, err := s.Checkpoints.Compact(m.ctx(), m.id, first.ID); err != nil {
 		t.Errorf("its blocks are whole: %v", err)
 	}
 	back := s.start(t, machine.StartSpec{ID: m.id, Checkpoint: first.ID, Acked: m.acks()})

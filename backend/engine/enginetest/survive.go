@@ -201,7 +201,7 @@ var checkpointTests = []test{
 			if runtime.GOARCH == "amd64" && len(open.State.Needs.Features) == 0 {
 				t.Error("what it needs of the processor is not known")
 			}
-			if err := s.Engine.Suits(m.ctx(), "base", open.State.Needs); err != nil {
+			if err := s.Engine.CheckCompatible(m.ctx(), "base", open.State.Needs); err != nil {
 				t.Error(err)
 			}
 			to := s.newID(t)
@@ -219,7 +219,7 @@ var checkpointTests = []test{
 			other := s.start(t, machine.StartSpec{ID: to, Checkpoint: moved.ID, Clone: true, Acked: m.acks()})
 			other.expect(survived(false), "[]")
 			other.end()
-			if _, err := s.Checkpoints.Shrink(m.ctx(), m.id, info.ID); err != nil {
+			if _, err := s.Checkpoints.Compact(m.ctx(), m.id, info.ID); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -249,7 +249,7 @@ var checkpointTests = []test{
 		}
 		// What was not read is in the next checkpoints, and they are not written over what it is still read from.
 		two := woken.checkpoint()
-		if _, err := s.Checkpoints.Shrink(m.ctx(), m.id, one.ID); err != nil {
+		if _, err := s.Checkpoints.Compact(m.ctx(), m.id, one.ID); err != nil {
 			t.Fatal(err)
 		}
 		woken.value("x = 2")
@@ -373,7 +373,7 @@ var checkpointTests = []test{
 		var sizes [2]int64
 		for i, info := range []machine.CheckpointInfo{one, two} {
 			for range 2 { // what is shrunk already stays as it is
-				size, err := s.Checkpoints.Shrink(m.ctx(), m.id, info.ID)
+				size, err := s.Checkpoints.Compact(m.ctx(), m.id, info.ID)
 				if err != nil || size <= 0 {
 					t.Fatalf("shrunk to %d bytes, %v", size, err)
 				}
@@ -418,7 +418,7 @@ var checkpointTests = []test{
 		if err := s.Checkpoints.Delete(m.ctx(), to, copied.ID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Checkpoints.Shrink(m.ctx(), to, copied.ID); !errors.Is(err, machine.ErrCheckpointUnusable) {
+		if _, err := s.Checkpoints.Compact(m.ctx(), to, copied.ID); !errors.Is(err, machine.ErrCheckpointUnusable) {
 			t.Errorf("shrinking a deleted checkpoint gives %v", err)
 		}
 	}},

@@ -301,8 +301,8 @@ func (s *Store) Starting() (done func()) {
 	return func() { time.AfterFunc(firstResult, over) }
 }
 
-// Shrink is machine.Checkpoints'.
-func (s *Store) Shrink(ctx context.Context, id machine.ID, name string) (size int64, err error) {
+// Compact is machine.Checkpoints'.
+func (s *Store) Compact(ctx context.Context, id machine.ID, name string) (size int64, err error) {
 	if err := ValidID(id); err != nil {
 		return 0, err
 	}

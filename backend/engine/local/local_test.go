@@ -277,7 +277,7 @@ func TestWhatCannotBeRestoredIsNotDropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = NewStore(Config{Data: data, Images: data, Log: log})
-	if _, err := s.Shrink(t.Context(), "m", id); err == nil {
+	if _, err := s.Compact(t.Context(), "m", id); err == nil {
 		t.Error("it is said to be kept as blocks")
 	}
 	if b, err := os.ReadFile(filepath.Join(folder.Path(id), "pages.img")); err != nil || string(b) != "pages" {

@@ -50,8 +50,8 @@ func (s *Store) Export(ctx context.Context, id machine.ID, name string) (machine
 	}}, nil
 }
 
-// Suits is machine.Engine's.
-func (s *Store) Suits(ctx context.Context, image string, needs machine.Needs) error {
+// CheckCompatible is machine.Engine's.
+func (s *Store) CheckCompatible(ctx context.Context, image string, needs machine.Needs) error {
 	if needs.Processor != runtime.GOARCH {
 		return Unusable(fmt.Sprintf("This machine was saved on a computer with another kind of processor (%.20q; here it is %s), so it cannot be opened on this one. Open it on a computer like the one that it comes from.",
 			needs.Processor, runtime.GOARCH), nil)

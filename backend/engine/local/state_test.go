@@ -29,7 +29,7 @@ func TestSuits(t *testing.T) {
 		t.Fatal(err)
 	}
 	here := machine.Needs{Processor: runtime.GOARCH, Image: p.ImageDigest, Runtime: p.RuntimeDigest, Spec: sandbox.SpecDigest()}
-	if err := s.Suits(t.Context(), "base", here); err != nil {
+	if err := s.CheckCompatible(t.Context(), "base", here); err != nil {
 		t.Error(err)
 	}
 	cases := map[string]func(n *machine.Needs){
@@ -44,11 +44,11 @@ func TestSuits(t *testing.T) {
 	for says, change := range cases {
 		needs := here
 		change(&needs)
-		if err := s.Suits(t.Context(), "base", needs); !errors.Is(err, machine.ErrCheckpointUnusable) || !strings.Contains(err.Error(), says) {
+		if err := s.CheckCompatible(t.Context(), "base", needs); !errors.Is(err, machine.ErrCheckpointUnusable) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", says, err)
 		}
 	}
-	if err := s.Suits(t.Context(), "ml", here); !errors.Is(err, machine.ErrUnavailable) {
+	if err := s.CheckCompatible(t.Context(), "ml", here); !errors.Is(err, machine.ErrUnavailable) {
 		t.Errorf("an image that is not here: %v", err)
 	}
 }
@@ -88,7 +88,7 @@ func TestTakeState(t *testing.T) {
 			t.Error("what is no file of the state was opened")
 		}
 		open.Close()
-		if _, err := s.Shrink(t.Context(), "m", info.ID); err != nil {
+		if _, err := s.Compact(t.Context(), "m", info.ID); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -36,8 +36,8 @@ func (*Engine) Start(context.Context, machine.StartSpec) (machine.Sandbox, error
 // MayShow fails.
 func (*Engine) MayShow(context.Context, machine.ID, string, string) error { return unavailable() }
 
-// Suits fails.
-func (*Engine) Suits(context.Context, string, machine.Needs) error { return unavailable() }
+// CheckCompatible fails.
+func (*Engine) CheckCompatible(context.Context, string, machine.Needs) error { return unavailable() }
 
 // Reclaim finds nothing.
 func (*Engine) Reclaim(context.Context, machine.ID, string, []string) (*machine.CheckpointInfo, error) {

@@ -40,9 +40,9 @@ func tidy(ctx context.Context, dir string) error {
 	return nil
 }
 
-// Suits says why a state from elsewhere cannot be brought into memory here.
-func (e *Engine) Suits(ctx context.Context, image string, needs machine.Needs) error {
-	return e.store.Suits(ctx, image, needs)
+// CheckCompatible says why a state from elsewhere cannot be brought into memory here.
+func (e *Engine) CheckCompatible(ctx context.Context, image string, needs machine.Needs) error {
+	return e.store.CheckCompatible(ctx, image, needs)
 }
 
 // Purge removes everything of a machine that is not in memory.

@@ -49,7 +49,7 @@ export async function connect(): Promise<Connection | null> {
   const window = bridge();
   if (window) {
     try {
-      // The window has asked for the proof itself (backend/proof).
+      // The window has asked for the proof itself (backend/handshake).
       return trimmed(await window.Connection());
     } catch (reason) {
       // Wails rejects with the Go error's text.

@@ -30,7 +30,7 @@ async function start(answer: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** What backend/proof does. */
+/** What backend/handshake does. */
 function daemon(secret: string): RequestListener {
   return (request, response) => {
     const nonce = new URL(request.url ?? '', 'http://x').searchParams.get('nonce') ?? '';

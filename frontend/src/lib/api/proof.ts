@@ -1,5 +1,5 @@
 /**
- * Makes sure that who answers at an address is the daemon before it is told the token: backend/proof with the page's
+ * Makes sure that who answers at an address is the daemon before it is told the token: backend/handshake with the page's
  * means. A port that a killed daemon has left can be taken by anybody on the computer.
  */
 import { words } from '$lib/words';

@@ -20,8 +20,13 @@ type news struct {
 // newsEvery is how often progress is told at most.
 const newsEvery = 250 * time.Millisecond
 
-// Tell has listen called with the engine's news, now and whenever there are some. It must be quick.
-func (e *Engine) Tell(listen func(machine.EngineNews)) {
+var (
+	_ machine.Notifier = (*Engine)(nil)
+	_ machine.Starter  = (*Engine)(nil)
+)
+
+// Notify has listen called with the engine's news, now and whenever there are some. It must be quick.
+func (e *Engine) Notify(listen func(machine.EngineNews)) {
 	e.news.mu.Lock()
 	defer e.news.mu.Unlock()
 	e.news.listen = listen

@@ -1,5 +1,5 @@
-// Package carry takes bytes from one connection to another.
-package carry
+// Package iox adds to package io: joining two connections, and keeping the end of what is written.
+package iox
 
 import (
 	"errors"

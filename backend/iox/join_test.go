@@ -1,4 +1,4 @@
-package carry_test
+package iox_test
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/forevervm/desktop/backend/carry"
+	"github.com/forevervm/desktop/backend/iox"
 )
 
 func TestCopyChangesNothing(t *testing.T) {
@@ -24,7 +24,7 @@ func TestCopyChangesNothing(t *testing.T) {
 		"large, then less": func(r io.Reader) io.Reader { return &waning{r: r} },
 	} {
 		var to bytes.Buffer
-		if err := carry.Copy(&to, from(bytes.NewReader(content))); err != nil || !bytes.Equal(to.Bytes(), content) {
+		if err := iox.Copy(&to, from(bytes.NewReader(content))); err != nil || !bytes.Equal(to.Bytes(), content) {
 			t.Errorf("%s: %d of %d bytes, %v", name, to.Len(), len(content), err)
 		}
 	}
@@ -46,12 +46,12 @@ func (w *waning) Read(b []byte) (int, error) {
 func TestCopySaysWhatFailed(t *testing.T) {
 	broken := errors.New("broken")
 	var to bytes.Buffer
-	if err := carry.Copy(&to, io.MultiReader(bytes.NewReader([]byte("before")), iotest.ErrReader(broken))); !errors.Is(err, broken) || to.String() != "before" {
+	if err := iox.Copy(&to, io.MultiReader(bytes.NewReader([]byte("before")), iotest.ErrReader(broken))); !errors.Is(err, broken) || to.String() != "before" {
 		t.Errorf("reading: %q, %v", to.String(), err)
 	}
 	r, w := io.Pipe()
 	r.CloseWithError(broken)
-	if err := carry.Copy(w, bytes.NewReader(make([]byte, 100))); !errors.Is(err, broken) {
+	if err := iox.Copy(w, bytes.NewReader(make([]byte, 100))); !errors.Is(err, broken) {
 		t.Errorf("writing: %v", err)
 	}
 }

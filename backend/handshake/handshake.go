@@ -1,9 +1,9 @@
-// Package proof lets a front end make sure that who answers at an address is the user's daemon, before it is told the
+// Package handshake lets a front end make sure that who answers at an address is the user's daemon, before it is told the
 // token: a port that a killed daemon has left can be taken by anybody on the computer, who would then be told it.
 //
 // Both know the token. The front end makes up a nonce, and the daemon answers with a digest that only who knows the token
 // can make. The address is in the digest: otherwise an impostor could pass the question on to the real daemon elsewhere.
-package proof
+package handshake
 
 import (
 	"bufio"

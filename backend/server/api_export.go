@@ -5,26 +5,26 @@ import (
 	"strings"
 	"time"
 
+	"github.com/forevervm/desktop/backend/export"
 	"github.com/forevervm/desktop/backend/machine"
-	"github.com/forevervm/desktop/backend/story"
 )
 
 // export answers with a machine's story as a document.
 func (s *Server) export(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
-	format := story.Format(r.URL.Query().Get("format"))
+	format := export.Format(r.URL.Query().Get("format"))
 	if format == "" {
-		format = story.Formats[0]
+		format = export.Formats[0]
 	}
 	if !format.Known() {
 		return invalid("The parameter format must be one of %s.", strings.Join(formatNames(), ", "))
 	}
 	attachment(w, m.Name()+"."+string(format), format.MediaType())
-	return story.Write(r.Context(), w, format, m, time.Now())
+	return export.Write(r.Context(), w, format, m, time.Now())
 }
 
 func formatNames() []string {
 	var names []string
-	for _, f := range story.Formats {
+	for _, f := range export.Formats {
 		names = append(names, string(f))
 	}
 	return names

@@ -1,15 +1,14 @@
-// Package tail keeps the end of what a program says, for when it fails.
-package tail
+package iox
 
 import (
 	"bytes"
 	"sync"
 )
 
-// Size is how many bytes are kept at most.
-const Size = 4 << 10
+// TailSize is how many bytes a Tail keeps at most.
+const TailSize = 4 << 10
 
-// Tail keeps the last bytes that were written to it. Any goroutine may use it; the zero value is empty.
+// Tail keeps the last bytes that were written to it, for when a program fails. Any goroutine may use it; the zero value is empty.
 type Tail struct {
 	mu   sync.Mutex
 	text []byte
@@ -20,7 +19,7 @@ func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.text = append(t.text, p...)
-	if extra := len(t.text) - Size; extra > 0 {
+	if extra := len(t.text) - TailSize; extra > 0 {
 		t.text = append(t.text[:0], t.text[extra:]...)
 	}
 	return len(p), nil

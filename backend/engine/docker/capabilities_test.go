@@ -31,12 +31,12 @@ func TestRelaxedByTrial(t *testing.T) {
 	given := &relaxation{"It is given up.", func(h *container.HostConfig) { h.SecurityOpt[1] = "seccomp=" + ours }}
 	d.doubtful = []*relaxation{{"It is of no help.", func(*container.HostConfig) {}}, given, {"It is not needed.", func(*container.HostConfig) { t.Error("too much is given up") }}}
 	var news machine.EngineNews
-	e.Tell(func(n machine.EngineNews) { news = n })
+	e.Notify(func(n machine.EngineNews) { news = n })
 	start(t, e, newID(t, e), "").expect("6*7", "42")
 	if got := strings.Join(news.Notes, " "); !strings.HasSuffix(got, "It is of no help. It is given up.") {
 		t.Errorf("it is told as %q", got)
 	}
-	e.Tell(nil)
+	e.Notify(nil)
 	d.trying.Lock()
 	defer d.trying.Unlock()
 	if len(d.doubtful) > 0 {
@@ -67,9 +67,9 @@ func TestWithoutControlGroup(t *testing.T) {
 	restart(t, dockerd)
 	e := newEngine(t, t.TempDir())
 	var news machine.EngineNews
-	e.Tell(func(n machine.EngineNews) { news = n })
+	e.Notify(func(n machine.EngineNews) { news = n })
 	start(t, e, newID(t, e), "").expect("6*7", "42")
-	e.Tell(nil)
+	e.Notify(nil)
 	if got := strings.Join(news.Notes, " "); !strings.Contains(got, withoutProcessorLimit.told) {
 		t.Errorf("it is told as %q", got)
 	}

@@ -1,8 +1,8 @@
-// Package story writes what happened in a machine as a document: a notebook, a script, a page or a text.
+// Package export writes what happened in a machine as a document: a notebook, a script, a page or a text.
 //
 // What a machine put out is hostile. Documents are made so that reading one runs nothing and reaches nobody: a page holds HTML only in frames
 // that run no script, and loads nothing from anywhere; a script has what did not work, and what was not Python, only as comments.
-package story
+package export
 
 import (
 	"bufio"

@@ -1,4 +1,4 @@
-package proof_test
+package handshake_test
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/forevervm/desktop/backend/proof"
+	"github.com/forevervm/desktop/backend/handshake"
 	"github.com/forevervm/desktop/backend/server"
 )
 
@@ -35,7 +35,7 @@ func known() (string, error) { return token, nil }
 // whoami sends the token.
 func whoami(t *testing.T, base string) (*http.Response, error) {
 	t.Helper()
-	c := proof.Client(known, nil)
+	c := handshake.Client(known, nil)
 	t.Cleanup(c.CloseIdleConnections)
 	req, err := http.NewRequestWithContext(t.Context(), "GET", base+"/v1/whoami", nil)
 	if err != nil {
@@ -70,7 +70,7 @@ func TestAnImpostorIsToldNothing(t *testing.T) {
 			_, _ = w.Write([]byte(`{"status":"ok","version":"1","proof":"` + strings.Repeat("a", 64) + `"}`))
 		},
 		"one that echoes": func(w http.ResponseWriter, r *http.Request) {
-			_, _ = w.Write([]byte(`{"proof":"` + r.URL.Query().Get(proof.Parameter) + `"}`))
+			_, _ = w.Write([]byte(`{"proof":"` + r.URL.Query().Get(handshake.Parameter) + `"}`))
 		},
 		"one that never ends":                  func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1<<20)) },
 		"one that asks the daemon elsewhere":   relay.ServeHTTP,
@@ -111,7 +111,7 @@ func TestADaemonWithAnotherTokenIsToldNothing(t *testing.T) {
 
 func TestWithoutATokenNobodyIsAsked(t *testing.T) {
 	missing := errors.New("missing")
-	c := proof.Client(func() (string, error) { return "", missing }, nil)
+	c := handshake.Client(func() (string, error) { return "", missing }, nil)
 	defer c.CloseIdleConnections()
 	resp, err := c.Get(daemon(t, token) + "/health")
 	if err == nil {
