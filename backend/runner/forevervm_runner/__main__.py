@@ -13,7 +13,6 @@ from .capture import Capture
 from .channel import Channel
 from .descriptors import hidden, seal
 from .relay import Relay, WorkerProcess, serve
-from .slate import SlateWriter
 from .window import Window
 
 MOST_TASKS = 1000  # processes and threads
@@ -83,13 +82,10 @@ def _worker(null: int, captures: list[Capture], window: Window, work: socket.soc
     os.setpgid(0, 0)
     for fd, capture in enumerate(captures, start=1):
         os.dup2(capture.write_fd, fd)
-    null = hidden(null)
-    out, err = (
-        SlateWriter(capture.board, fd, hidden(capture.write_fd), f"<{capture.stream}>")
-        for fd, capture in enumerate(captures, start=1)
-    )
+    null, out, err = hidden(null), hidden(captures[0].write_fd), hidden(captures[1].write_fd)
     # Only now: the relay needs none of the libraries that this loads.
     from . import figures, guard
+    from .output import Outputs
     from .worker import Worker
 
     # matplotlib and plotly read it when they are imported.
@@ -98,7 +94,7 @@ def _worker(null: int, captures: list[Capture], window: Window, work: socket.soc
         os.environ.setdefault("PIP_" + name.partition("=")[0], name.partition("=")[2])
     guard.buffer_c_stdio_by_line()
     work, side = (socket.socket(fileno=hidden(end.detach())) for end in (work, side))
-    Worker(work, side, window, out, err, null).run()
+    Worker(work, side, window, Outputs(out, err), null).run()
 
 
 if __name__ == "__main__":

@@ -6,11 +6,9 @@ import struct
 import termios
 import time
 
-from .slate import PIPE_BYTES, Board, SlateReader
-
 CHUNK = 64 << 10
+PIPE_BYTES = 64 << 10
 REST_SECONDS = 0.01
-SHARED_SECONDS = 0.25
 # How much an endless writer in the background may add before a result is sent all the same.
 MARK_SLACK = 1 << 20
 
@@ -23,14 +21,10 @@ class Capture:
 
     def __init__(self, stream: str) -> None:
         self.stream = stream
-        self.board = Board()
         self.fd, self.write_fd = os.pipe()
         fcntl.fcntl(self.write_fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         os.set_blocking(self.fd, False)
-        self._slate = SlateReader(self.board)
-        self._draining = False
         self._rest_until = 0.0
-        self._shared_until = 0.0
         self._owed = 0
 
     def waiting(self) -> int:
@@ -56,25 +50,15 @@ class Capture:
         return self._owed > 0
 
     def read(self) -> bytes:
-        """The next piece, or nothing. It can be longer than a chunk."""
-        if not self._draining:
-            self._draining = True
-            self._slate.begin()
+        """The next piece, or nothing."""
         try:
-            raw = os.read(self.fd, CHUNK)
+            data = os.read(self.fd, CHUNK)
         except BlockingIOError:
-            raw = b""
-        data = self._slate.weave(raw)
-        if len(raw) == CHUNK:
+            data = b""
+        if len(data) == CHUNK:
             self._owed = max(0, self._owed - CHUNK)
             self._rest_until = 0.0
-            return data
-        self._owed = 0
-        self._draining = False
-        data += self._slate.end()
-        now = time.monotonic()
-        if self._slate.shared():
-            self._shared_until = now + SHARED_SECONDS
-        self._slate.set_shared(now < self._shared_until)
-        self._rest_until = now + REST_SECONDS
+        else:
+            self._owed = 0
+            self._rest_until = time.monotonic() + REST_SECONDS
         return data

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import processes
-from .capture import CHUNK, Capture
+from .capture import Capture
 from .channel import Channel
 from .files import FileThread
 from .frames import BadFrame, Header, Message, nested, wire_frame
@@ -331,12 +331,12 @@ class Relay:
     def _pass_output(self, capture: Capture) -> None:
         data = capture.read()
         seq = self._instructions.running_seq
-        for start in range(0, len(data), CHUNK):
-            piece = data[start : start + CHUNK]
-            if seq is not None:
-                self._emit(seq, {"type": "output", "stream": capture.stream}, piece)
-            elif self._wire.unsent_bytes < BACKGROUND_LIMIT:
-                self._wire.send(wire_frame({"type": "background", "stream": capture.stream}, piece))
+        if not data:
+            return
+        if seq is not None:
+            self._emit(seq, {"type": "output", "stream": capture.stream}, data)
+        elif self._wire.unsent_bytes < BACKGROUND_LIMIT:
+            self._wire.send(wire_frame({"type": "background", "stream": capture.stream}, data))
 
     def _hear_work(self) -> None:
         messages = self._receive(self.worker.work)

@@ -6,11 +6,10 @@ It works while an instruction runs, as long as that lets go of the interpreter n
 import contextlib
 import json
 import os
-import signal
 import threading
 from collections.abc import Callable
 
-from . import aside, assist, reseed, tables, variables
+from . import aside, assist, reseed, tables, threads, variables
 from .frames import Header
 from .interrupts import Interrupts
 from .memory import limit_memory
@@ -18,7 +17,6 @@ from .pipe import Pipe
 from .processes import LOST_STATUS
 from .shell import Shell
 
-STACK_BYTES = 512 << 10
 DEFAULT_VARIABLES = 500
 FORMATS = ("png", "svg")
 
@@ -47,13 +45,9 @@ class Side:
         }
 
     def start(self) -> None:
-        threading.stack_size(STACK_BYTES)
-        _Thread(target=self._serve, name="forevervm", daemon=True).start()
-        threading.stack_size(0)
+        threads.start(self._serve)
 
     def _serve(self) -> None:
-        # Signals are for the main thread, where Python handles them.
-        signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals))
         while True:
             try:
                 header, payload = self._pipe.receive()

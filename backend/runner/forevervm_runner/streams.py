@@ -4,7 +4,7 @@ import io
 import sys
 from typing import Any, NoReturn
 
-from .slate import SlateWriter
+from .output import Output, Outputs
 
 NO_KEYBOARD = "This machine has nobody at the keyboard: {} can't be used. Put the value into the code instead."
 
@@ -36,8 +36,8 @@ def no_breakpoint(*_: Any, **__: Any) -> NoReturn:
     raise RuntimeError(NO_KEYBOARD.format("breakpoint()"))
 
 
-def _text(raw: SlateWriter) -> Any:
-    """A text stream that holds nothing back, and that nothing a `str` can contain makes fail."""
+def _text(raw: Output) -> Any:
+    """A text stream that holds nothing back itself, and that nothing a `str` can contain makes fail."""
     stream = io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", write_through=True)
     stream.mode = "w"  # type: ignore[misc]
     return stream
@@ -46,15 +46,13 @@ def _text(raw: SlateWriter) -> Any:
 class Streams:
     """The three streams, able to put themselves back after code that replaced them."""
 
-    def __init__(self, out: SlateWriter, err: SlateWriter) -> None:
-        self._raw = out, err
+    def __init__(self, outputs: Outputs) -> None:
+        self._raw = outputs.out, outputs.err
         self.stdin: Any = NoKeyboard()
-        self.stdout, self.stderr = _text(out), _text(err)
+        self.stdout, self.stderr = map(_text, self._raw)
 
     def install(self) -> None:
         """Makes them Python's streams. Works without any builtin."""
-        for raw in self._raw:
-            raw.unlock()
         sys.stdin = sys.__stdin__ = self.stdin  # type: ignore[misc]
         sys.stdout = sys.__stdout__ = self.stdout  # type: ignore[misc]
         sys.stderr = sys.__stderr__ = self.stderr  # type: ignore[misc]
@@ -72,8 +70,3 @@ class Streams:
                 usable = False
             if not usable:
                 setattr(self, name, _text(raw))
-
-    def in_forked_child(self) -> None:
-        """Lets a forked copy of the process write, apart from the worker."""
-        for raw in self._raw:
-            raw.in_forked_child()

@@ -20,11 +20,11 @@ from .errors import Failure
 from .frames import Header
 from .interrupts import Interrupts
 from .memory import Reserve, own_memory
+from .output import Outputs
 from .pipe import Pipe
 from .processes import LOST_STATUS
 from .shell import NOTHING, Publisher, Shell
 from .side import FORMATS, Side
-from .slate import SlateWriter
 from .window import Window
 
 # Values of these types have no representation but their text: no need to ask every formatter.
@@ -73,14 +73,15 @@ class Worker:
     """Owns the shell and the loop that executes."""
 
     def __init__(
-        self, work: socket.socket, side: socket.socket, window: Window, out: SlateWriter, err: SlateWriter, null_fd: int
+        self, work: socket.socket, side: socket.socket, window: Window, outputs: Outputs, null_fd: int
     ) -> None:
         self._pid = _getpid()
         self._work, side_pipe = Pipe(work), Pipe(side)
-        self._streams = streams.Streams(out, err)
+        self._outputs = outputs
+        self._streams = streams.Streams(outputs)
         self._streams.install()
         sys.breakpointhook = streams.no_breakpoint
-        faulthandler.enable(err.pipe_fd)
+        faulthandler.enable(outputs.err.pipe_fd)
         self._interrupts = Interrupts(window)
         self._reserve = Reserve()
         self._figures = figures.Figures()
@@ -89,7 +90,7 @@ class Worker:
         self._shell: Any = self._make_shell()
         warm.rehearse(self._shell)
         self._side = Side(side_pipe, self._shell, self._interrupts)
-        self._guard = guard.Guard([null_fd, out.pipe_fd, err.pipe_fd], self._interrupts.handlers)
+        self._guard = guard.Guard([null_fd, outputs.out.pipe_fd, outputs.err.pipe_fd], self._interrupts.handlers)
         self._running = False
         # By thread: what waits behind what is just being shown.
         self._showing: dict[int, deque[tuple[Header, bytes]]] = {}
@@ -98,7 +99,7 @@ class Worker:
             """A copy made by the user's code must not speak to the relay in the worker's name."""
             self._work.close()
             side_pipe.close()
-            self._streams.in_forked_child()
+            self._outputs.in_forked_child()
             self._interrupts.in_forked_child()
 
         os.register_at_fork(after_in_child=in_forked_child)
@@ -165,6 +166,7 @@ class Worker:
             gc.collect()
         runtime = int((_monotonic() - start) * 1000)
         self._running = False
+        self._restore(self._outputs.write_now)  # telling the outcome may have run the user's code
         self._work.send({"type": "result", "children": _has_children(), "runtime_ms": runtime, **header}, payload)
         self._restore(self._guard.restore_files)  # nobody waits for it: the next instruction begins after it
 
@@ -246,6 +248,7 @@ class Worker:
     def _restore_python(self) -> None:
         """The interpreter and its signals. Lets out what C code still holds."""
         self._guard.restore_python()
+        self._outputs.write_now()
         self._streams.renew()
         self._streams.install()
         guard.flush_c_stdio()
@@ -332,6 +335,7 @@ class Worker:
         with self._interrupts.held_back() as in_main:  # half a frame would be the end of the machine
             if in_main and not self._running:
                 return  # it would come behind the result, into nothing
+            self._outputs.write_now()
             self._work.send(header, payload)
             while in_main and self._running and self._work.receive()[0]["type"] != "taken":
                 continue

@@ -325,3 +325,17 @@ class Runner:
         with self._changed:
             self.ended = True
             self._changed.notify_all()
+
+
+def interrupted(machine: Runner, code: str, presses: int = 1) -> Outcome:
+    """Starts the code, waits until it says `in`, interrupts until it ends."""
+    seq = machine.start(code)
+    machine.printed(seq, "in\n")
+    for _ in range(presses):
+        machine.interrupt(seq)
+        try:
+            machine.wait(lambda: machine.first("result", seq=seq), 1.0)
+            break
+        except TimeoutError:
+            continue
+    return machine.finish(seq)

@@ -9,21 +9,7 @@ import textwrap
 import time
 
 import pytest
-from harness import Outcome, Runner
-
-
-def interrupted(machine: Runner, code: str, presses: int = 1) -> Outcome:
-    """Starts the code, waits until it says `in`, interrupts until it ends."""
-    seq = machine.start(code)
-    machine.printed(seq, "in\n")
-    for _ in range(presses):
-        machine.interrupt(seq)
-        try:
-            machine.wait(lambda: machine.first("result", seq=seq), 1.0)
-            break
-        except TimeoutError:
-            continue
-    return machine.finish(seq)
+from harness import Runner, interrupted
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from harness import Frame, Runner
+from harness import Frame, Runner, interrupted
 
 LIBC = "import ctypes\nlibc = ctypes.CDLL(None)\n"
 
@@ -30,11 +30,11 @@ for i in range(20):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_order_within_bursts(machine: Runner, seed: int) -> None:
-    """Bursts of prints, with others writing to the same descriptor at any moment of them."""
+    """Bursts of prints, and others that write to the same descriptor in a way that Python hears of, or after a flush."""
     code = (
         LIBC
         + f"""
-import os, random, time
+import os, random, subprocess, sys, time
 source = random.Random({seed})
 n = 0
 def number():
@@ -45,18 +45,32 @@ end = time.monotonic() + 1.0
 while time.monotonic() < end:
     for _ in range(source.choice([1, 3, 40, 500, 3000])):
         print(number())
-    kind = source.randrange(6)
-    if kind < 2:
+    kind = source.randrange(9)
+    if kind == 0:
+        sys.stdout.flush()
         for _ in range(source.randrange(1, 4)):
             os.write(1, b'%d\\n' % number())
-    elif kind == 2:
+    elif kind == 1:
+        libc = ctypes.CDLL(None)
         libc.printf(b'%d\\n', number()); libc.fflush(None)
-    elif kind == 3:
+    elif kind == 2:
         print('\\n'.join(str(number()) for _ in range(source.choice([10, 1000, 40000]))))
+    elif kind == 3:
+        sys.stdout.buffer.write(b'%d\\n' % number())
     elif kind == 4:
         time.sleep(source.choice([0, 0.0005, 0.012]))
-    elif source.random() < 0.1:
+    elif kind == 5:
         os.system(f'echo {{number()}}')
+    elif kind == 6:
+        subprocess.run(['echo', str(number())])
+    elif kind == 7:
+        i = number()
+        pid = os.fork()
+        if pid == 0: os.write(1, b'%d\\n' % i); os._exit(0)
+        os.waitpid(pid, 0)
+    else:
+        i = number()
+        os.waitpid(os.posix_spawn('/bin/echo', ['echo', str(i)], os.environ), 0)
 n
 """
     )
@@ -152,19 +166,83 @@ sys.settrace(None)
 
 def test_a_burst_before_the_descriptor_is_another(machine: Runner) -> None:
     code = """
-import os, time
+import os, sys
 for i in range(1000): print(i)
-time.sleep(0.1)
+sys.stdout.flush()
 saved = os.dup(1)
 with open('/root/taken', 'wb') as file: os.dup2(file.fileno(), 1)
-print('into the file')
+for i in range(1000):
+    print('file', i)
+    print('error', file=sys.stderr)
 os.dup2(saved, 1)
-print('out')
-open('/root/taken', 'rb').read()
+for i in range(1000): print(i)
+open('/root/taken').read() == ''.join(f'file {i}\\n' for i in range(1000))
 """
     outcome = machine.run(code)
-    assert outcome.value == repr(b"into the file\n")
-    assert outcome.out == "".join(f"{i}\n" for i in range(1000)) + "out\n"
+    assert outcome.value == "True"
+    assert outcome.out == 2 * "".join(f"{i}\n" for i in range(1000))
+    assert outcome.err == 1000 * "error\n"
+
+
+def test_a_burst_into_a_pipe_that_nobody_reads(machine: Runner) -> None:
+    """It can be interrupted, and the next instruction prints."""
+    code = """
+import os, sys
+r, w = os.pipe()
+print('in', flush=True)
+os.dup2(w, 1)
+while True: print('x' * 100)
+"""
+    assert interrupted(machine, code).ename == "KeyboardInterrupt"
+    assert machine.run("os.close(r); os.close(w); print('out')").out == "out\n"
+
+
+def test_an_interrupt_in_a_burst(machine: Runner) -> None:
+    """It neither loses nor doubles what was printed before it."""
+    code = """
+n = 0
+try:
+    print('in')
+    while True:
+        print(n)
+        n += 1
+except KeyboardInterrupt: pass
+print('end')
+n
+"""
+    for _ in range(5):
+        outcome = interrupted(machine, code)
+        count = int(outcome.value or 0)
+        whole = "in\n" + "".join(f"{i}\n" for i in range(count))
+        # The one that was interrupted may be there, or half of it.
+        assert outcome.out in {f"{whole}{half}end\n" for half in ("", f"{count}", f"{count}\n")}
+
+
+def test_what_is_shown_follows_a_burst(machine: Runner) -> None:
+    code = "for k in range(3):\n    for i in range(300): print(k)\n    display(k)"
+    pieces = [
+        frame.payload.decode() if frame.type == "output" else "shown" + frame.mimes["text/plain"].decode()
+        for frame in machine.run(code).frames[1:-1]
+    ]
+    assert "".join(pieces) == "".join(300 * f"{k}\n" + f"shown{k}" for k in range(3))
+
+
+def test_a_process_that_starts_another_during_a_burst(machine: Runner) -> None:
+    """Neither repeats what its parent holds."""
+    code = """
+import multiprocessing, os
+def work():
+    for i in range(1000): print('child', i)
+for i in range(1000): print('parent', i)
+process = multiprocessing.get_context('fork').Process(target=work)
+process.start(); process.join()
+for i in range(1000): print('parent', i)
+process.exitcode
+"""
+    outcome = machine.run(code)
+    assert outcome.value == "0"
+    parent, child = ("".join(f"{name} {i}\n" for i in range(1000)) for name in ("parent", "child"))
+    assert outcome.out == parent + child + parent
 
 
 def test_c_stdio_is_flushed_before_the_result(machine: Runner) -> None:

@@ -193,6 +193,9 @@ def test_limit_can_be_changed(machine: Runner) -> None:
     ("code", "exit_code", "signal"),
     [
         ("import os; print('last words'); os._exit(7)", 7, None),
+        ("import os\nfor _ in range(1000): print('last words')\nos._exit(7)", 7, None),
+        ("import os, signal\nfor _ in range(1000): print('last words')\nos.kill(os.getpid(), signal.SIGKILL)", None, 9),
+        ("import os\nfor _ in range(1000): print('last words')\nos.execv('/bin/true', ['true'])", 0, None),
         ("import os, signal; print('last words'); os.kill(os.getpid(), signal.SIGKILL)", None, 9),
         ("import ctypes; print('last words'); ctypes.string_at(0)", None, 11),
         ("import os; print('last words'); os.abort()", None, 6),
@@ -207,7 +210,7 @@ def test_death_is_told_with_last_words(start, code: str, exit_code: int | None, 
     assert died.header["seq"] == seq
     assert (died.header["exit_code"], died.header["signal"]) == (exit_code, signal)
     assert died.header["reason"]
-    assert "last words\n" in runner.outcome(seq).out
+    assert runner.outcome(seq).out == ("last words\n" * (1000 if "1000" in code else 1))
     assert runner.process.wait(10) == 70
     assert runner.frames[-1].type == "died"
 
