@@ -4,27 +4,18 @@ Every open pyplot figure is sent when its instruction ends, shown or not, and cl
 instruction starts with none.
 """
 
-import contextlib
-import functools
-import importlib.abc
-import importlib.machinery
-import importlib.util
 import io
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from types import FunctionType, ModuleType, SimpleNamespace
+from collections.abc import Sequence
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from IPython.core.formatters import PNGFormatter, SVGFormatter
 
+from . import afterimport
 from .rich import REPRESENTATION_LIMIT
 
-# The modules whose artists tell where they are without having been drawn. Others, as in three dimensions, first find
-# out when they are.
-_TELLING = {
-    f"matplotlib.{name}" for name in ("axis", "collections", "image", "legend", "lines", "patches", "spines", "text")
-}
 # Every plot must be smaller than the bound on one representation; each try halves the resolution.
 _TRIES = 6
 
@@ -33,7 +24,13 @@ def prepare_environment() -> None:
     """Must run before matplotlib or plotly is imported."""
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
     os.environ["PLOTLY_RENDERER"] = "plotly_mimetype"
-    sys.meta_path.insert(0, _PlotlyWithoutNbformat())
+    afterimport.do("plotly.io._renderers", _without_nbformat)
+
+
+def _without_nbformat(renderers: Any) -> None:
+    """Lets plotly show figures without the nbformat package, of which it only reads the version."""
+    if getattr(renderers, "nbformat", None) is None:
+        renderers.nbformat = SimpleNamespace(__version__="5.0.0")
 
 
 class _FontFile(io.BytesIO):
@@ -62,22 +59,10 @@ class _FontsInMemory:
 
 
 def keep_fonts_in_memory() -> None:
-    """Lets matplotlib read each font once. It seeks and reads a thousand times for a plot, and in the sandbox that takes a third of the time.
+    """Lets matplotlib read each font once. It seeks and reads a thousand times for a plot, and in the sandbox that takes half of the time."""
+    from matplotlib import font_manager
 
-    Where matplotlib is not as it is known here, it stays as it is.
-    """
-    from matplotlib import font_manager as fonts
-
-    cached = fonts._get_font
-    plain = getattr(cached, "__wrapped__", None)
-    if not isinstance(plain, FunctionType) or "ft2font" not in plain.__code__.co_names:
-        return
-    names = {**vars(fonts), "ft2font": _FontsInMemory(fonts.ft2font)}
-    again = FunctionType(plain.__code__, names, plain.__name__, plain.__defaults__, plain.__closure__)
-    again.__kwdefaults__ = plain.__kwdefaults__
-    fonts._get_font = functools.lru_cache(64)(again)
-    # As matplotlib does with its own: fonts cannot be used in a forked process.
-    os.register_at_fork(after_in_child=fonts._get_font.cache_clear)
+    font_manager.ft2font = _FontsInMemory(font_manager.ft2font)
 
 
 class Figures:
@@ -168,14 +153,6 @@ def plotly_bundle(value: Any) -> dict[str, Any] | None:
 def _draw(figure: Any, form: str, dpi: float) -> bytes | None:
     if not figure.axes and not figure.lines and not figure.texts and not figure.images and not figure.subfigs:
         return None  # nothing on it, as in IPython
-    bounds = _bounds(figure) if form == "png" and dpi == figure.dpi else "tight"
-    if bounds != "tight":
-        with contextlib.suppress(Exception):  # of a plot that is like none that is known here
-            return _print(figure, form, dpi, bounds)
-    return _print(figure, form, dpi, "tight")
-
-
-def _print(figure: Any, form: str, dpi: float, bounds: Any) -> bytes:
     out = io.BytesIO()
     # A quarter larger, and a tenth of the time of a plot less: it does not go far.
     how: dict[str, Any] = {"pil_kwargs": {"compress_level": 1}} if form == "png" else {}
@@ -191,63 +168,7 @@ def _print(figure: Any, form: str, dpi: float, bounds: Any) -> bytes:
         dpi=dpi,
         facecolor=figure.get_facecolor(),
         edgecolor=figure.get_edgecolor(),
-        bbox_inches=bounds,
+        bbox_inches="tight",
         **how,
     )
     return out.getvalue()
-
-
-def _bounds(figure: Any) -> Any:
-    """What is drawn of a figure, as a box, where that is known without drawing it; else "tight".
-
-    For "tight" matplotlib draws everything twice, and comes to the same box.
-    """
-    from matplotlib import axes, rcParams
-
-    try:
-        every = figure.get_children()
-        plots = [part for part in every if type(part) is axes.Axes]
-        rest = [part for part in every if part not in plots] + [part for plot in plots for part in plot.get_children()]
-        if figure.get_layout_engine() is not None or any(type(part).__module__ not in _TELLING for part in rest):
-            return "tight"
-        if any(plot.get_axes_locator() is not None for plot in plots):
-            return "tight"  # one that finds its place by drawing fails where that was not done
-        with _same_ticks([axis for plot in plots for axis in (plot.xaxis, plot.yaxis)]):
-            return figure.get_tightbbox(figure._get_renderer()).padded(rcParams["savefig.pad_inches"])
-    except Exception:
-        return "tight"  # which says what is wrong with it
-
-
-@contextlib.contextmanager
-def _same_ticks(axes: list[Any]) -> Iterator[None]:
-    """Lets each axis find its ticks once: it does five times while its plot's bounds are found, and comes to the same."""
-    try:
-        for axis in axes:
-            axis._update_ticks = functools.cache(axis._update_ticks)
-        yield
-    finally:
-        for axis in axes:
-            vars(axis).pop("_update_ticks", None)
-
-
-class _PlotlyWithoutNbformat(importlib.abc.MetaPathFinder):
-    """Lets plotly show figures without the nbformat package, of which it only reads the version."""
-
-    _TARGET = "plotly.io._renderers"
-
-    def find_spec(self, fullname: str, path: Any, target: ModuleType | None = None) -> Any:
-        if fullname != self._TARGET:
-            return None
-        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
-        if spec is None or spec.loader is None:
-            return None
-        loader = spec.loader
-        load = loader.exec_module
-
-        def exec_module(module: ModuleType) -> None:
-            load(module)
-            if getattr(module, "nbformat", None) is None:
-                module.nbformat = SimpleNamespace(__version__="5.0.0")  # type: ignore[attr-defined]
-
-        loader.exec_module = exec_module  # type: ignore[method-assign]
-        return spec

@@ -8,11 +8,11 @@ import queue
 import re
 import shutil
 import stat
-import threading
 import time
 from collections.abc import Iterator
 from typing import Any
 
+from . import threads
 from .frames import Header
 
 HOME = os.environ.get("HOME") or "/root"
@@ -233,9 +233,7 @@ class FileThread:
         self._wake_fd = wake_fd
         self._requests: queue.SimpleQueue[tuple[Header, bytes]] = queue.SimpleQueue()
         self._replies: queue.SimpleQueue[tuple[Header, bytes]] = queue.SimpleQueue()
-        threading.stack_size(256 << 10)
-        threading.Thread(target=self._serve, daemon=True).start()
-        threading.stack_size(0)
+        threads.start(self._serve)
 
     def ask(self, header: Header, payload: bytes) -> None:
         self._requests.put((header, payload))

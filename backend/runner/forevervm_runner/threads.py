@@ -1,4 +1,4 @@
-"""The runner's own threads in the worker."""
+"""The runner's own threads."""
 
 import signal
 import threading

@@ -38,7 +38,7 @@ def load() -> None:
     for name in LIBRARIES:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
-    with contextlib.suppress(ImportError):
+    with contextlib.suppress(ImportError, AttributeError):
         figures.keep_fonts_in_memory()
     variables.prepare()
 
