@@ -8,7 +8,7 @@ import socket
 import sys
 from typing import NoReturn
 
-from . import outside
+from . import egress_relay
 from .capture import Capture
 from .channel import Channel
 from .descriptors import hidden, seal
@@ -20,12 +20,12 @@ MOST_TASKS = 1000  # processes and threads
 
 def main() -> int:
     _allow_tasks()
-    reachable = outside.given()
+    reachable = egress_relay.given()
     wire = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3), fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3)
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     os.dup2(null, 0)
     os.dup2(null, 1)
-    way_out = outside.start(close=(*wire, null)) if reachable else None
+    way_out = egress_relay.start(close=(*wire, null)) if reachable else None
     captures = [Capture("stdout"), Capture("stderr")]
     window = Window()
     (work, works_end), (side, sides_end) = socket.socketpair(), socket.socketpair()

@@ -18,11 +18,11 @@ from typing import Any
 from . import processes
 from .capture import Capture
 from .channel import Channel
+from .egress_relay import WayOut
 from .files import FileThread
 from .frames import BadFrame, Header, Message, nested, wire_frame
 from .instructions import Instruction, Instructions
 from .outbox import Outbox
-from .outside import WayOut
 from .questions import Question, Questions
 from .window import Window
 from .wire import Closed, Wire

@@ -73,7 +73,7 @@ def _serve(control: socket.socket) -> NoReturn:
         os.setpgid(0, 0)  # of its own, so that what ends the worker's group does not end this
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE):
             signal.signal(number, signal.SIG_IGN)
-        Relay(control, READ_FD, WRITE_FD, PORT).run()
+        EgressRelay(control, READ_FD, WRITE_FD, PORT).run()
     finally:
         os._exit(0)
 
@@ -89,7 +89,7 @@ class Stream:
         self.ended_here = self.ended_there = False
 
 
-class Relay:
+class EgressRelay:
     """See the module."""
 
     def __init__(self, control: socket.socket, read_fd: int, write_fd: int, port: int) -> None:
