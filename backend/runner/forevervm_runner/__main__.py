@@ -69,9 +69,9 @@ def _relay(relay: Relay) -> int:
 
 def _reach_out() -> None:
     """Here and in every Python that is started from here, sockets reach the outside."""
-    from . import reach
+    from . import socket_hooks
 
-    reach.install()
+    socket_hooks.install()
     here = os.path.dirname(os.path.abspath(__file__))
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [f"{here}/site", os.environ.get("PYTHONPATH")]))
 

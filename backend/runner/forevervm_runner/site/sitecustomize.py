@@ -6,9 +6,9 @@ Every Python that is started waits for it, so it imports as little as it can: no
 
 def _reach(_: object) -> None:
     try:
-        from forevervm_runner import reach
+        from forevervm_runner import socket_hooks
 
-        reach.install()
+        socket_hooks.install()
     except Exception:
         pass
 
