@@ -9,7 +9,7 @@ import os
 import threading
 from collections.abc import Callable
 
-from . import aside, assist, reseed, tables, threads, variables
+from . import assist, forked_eval, reseed, tables, threads, variables
 from .frames import Header
 from .interrupts import Interrupts
 from .memory import limit_memory
@@ -82,11 +82,11 @@ class Side:
         quick = assist.complete_name(self._shell.user_ns, code, cursor)
         if quick is not None:
             return {"result": quick}
-        return aside.ask(lambda: assist.complete(self._shell, code, cursor))
+        return forked_eval.ask(lambda: assist.complete(self._shell, code, cursor))
 
     def _inspect(self, header: Header, code: str) -> Header:
         cursor, detail = int(header["cursor"]), int(header.get("detail") or 0)
-        return aside.ask(lambda: assist.inspect(self._shell, code, cursor, detail))
+        return forked_eval.ask(lambda: assist.inspect(self._shell, code, cursor, detail))
 
     def _variables(self, header: Header, _: str) -> Header:
         limit = header.get("limit")
@@ -95,12 +95,12 @@ class Side:
         listed, whole = variables.listing(names, self._initial, limit)
         if whole:
             return {"result": listed}
-        answer = aside.ask(lambda: variables.listing(names, self._initial, limit, True)[0])
+        answer = forked_eval.ask(lambda: variables.listing(names, self._initial, limit, True)[0])
         return answer if "result" in answer else {"result": listed}
 
     def _table(self, _: Header, query: str) -> Header:
         names = self._shell.user_ns
-        return aside.ask(lambda: tables.answer(names, _loads(query)), tables.SECONDS)
+        return forked_eval.ask(lambda: tables.answer(names, _loads(query)), tables.SECONDS)
 
     def _limit(self, header: Header, _: str) -> Header:
         limit = header.get("limit_bytes")

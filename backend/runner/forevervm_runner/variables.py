@@ -2,7 +2,7 @@
 
 Nothing of the user's is called: lengths, shapes, sizes and previews are given only for objects whose type is
 exactly one of Python's or numpy's own. Types are told by their identity, since even comparing them may call a metaclass.
-Tables may have columns of a class of the user's: they are described only where that is in a copy of the process (see aside).
+Tables may have columns of a class of the user's: they are described only where that is in a copy of the process (see forked_eval).
 """
 
 import sys

@@ -9,7 +9,7 @@ import gc
 import importlib
 from typing import Any
 
-from . import aside, assist, figures, variables
+from . import assist, figures, forked_eval, variables
 from .errors import Failure
 
 LIBRARIES = (
@@ -59,7 +59,7 @@ def rehearse(shell: Any) -> None:
     with contextlib.suppress(Exception):
         assist.complete(shell, "import os\nos.pa", 15)
         assist.inspect(shell, "len", 3, 0)
-    aside.ask(lambda: None)
+    forked_eval.ask(lambda: None)
     try:
         exec(compile("1/0", "<rehearsal>", "exec"), {})
     except ZeroDivisionError as error:
