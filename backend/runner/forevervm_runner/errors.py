@@ -9,7 +9,7 @@ from typing import Any
 import IPython
 
 from .bounded import cut, plain_str
-from .elsewhere import advice
+from .host_paths import advice
 
 TRACEBACK_LIMIT = 256 << 10
 NAME_LIMIT = 200
