@@ -1,4 +1,4 @@
-"""Questions to the worker's side thread, each with the time in which it must be answered.
+"""Questions to the worker's control thread, each with the time in which it must be answered.
 
 One is put at a time. The relay never waits: it looks for the answer, and for the time, whenever it comes round.
 """

@@ -403,7 +403,7 @@ class Relay:
     def _unanswered(self, question: Question) -> None:
         """The time of a question is over."""
         if question.header["type"] == "configure":
-            self._finish_resume()  # the side thread will get to it before the user's Python code goes on
+            self._finish_resume()  # the control thread will get to it before the user's Python code goes on
         else:
             self._reply(question.header.get("id"), error=BUSY, kind="busy")
 

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from . import figures, guard, rich, streams, warm
 from .bounded import bounded_repr, plain_str
+from .control_thread import FORMATS, ControlThread
 from .errors import Failure
 from .frames import Header
 from .interrupts import Interrupts
@@ -24,7 +25,6 @@ from .output import Outputs
 from .pipe import Pipe
 from .processes import LOST_STATUS
 from .shell import NOTHING, Publisher, Shell
-from .side import FORMATS, Side
 from .window import Window
 
 # Values of these types have no representation but their text: no need to ask every formatter.
@@ -89,7 +89,7 @@ class Worker:
         warm.load()
         self._shell: Any = self._make_shell()
         warm.rehearse(self._shell)
-        self._side = Side(side_pipe, self._shell, self._interrupts)
+        self._control = ControlThread(side_pipe, self._shell, self._interrupts)
         self._guard = guard.Guard([null_fd, outputs.out.pipe_fd, outputs.err.pipe_fd], self._interrupts.handlers)
         self._running = False
         # By thread: what waits behind what is just being shown.
@@ -113,12 +113,12 @@ class Worker:
 
     def run(self) -> NoReturn:
         """Says that everything is loaded, then executes for ever."""
-        self._side.start()
+        self._control.start()
         self._guard.remember_modules()
         warm.settle()
-        self._side.baseline_bytes = own_memory()
+        self._control.baseline_bytes = own_memory()
         version = ".".join(map(str, sys.version_info[:3]))
-        self._work.send({"type": "warm", "python": version, "baseline_bytes": self._side.baseline_bytes})
+        self._work.send({"type": "warm", "python": version, "baseline_bytes": self._control.baseline_bytes})
         while True:
             try:
                 header, code = self._work.receive()
@@ -133,7 +133,7 @@ class Worker:
 
     def _execute(self, seq: int, formats: list[str] | None, code: bytes) -> None:
         """Runs one instruction and reports its result, whatever happens in between."""
-        self._figures.begin([name for name in formats or () if name in FORMATS] or self._side.formats)
+        self._figures.begin([name for name in formats or () if name in FORMATS] or self._control.formats)
         self._reserve.take()
         start = _monotonic()
         outcome: Outcome | None = None

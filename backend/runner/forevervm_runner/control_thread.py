@@ -23,7 +23,7 @@ FORMATS = ("png", "svg")
 _exit, _loads, _Thread = os._exit, json.loads, threading.Thread
 
 
-class Side:
+class ControlThread:
     """Serves one channel from the relay in a thread of its own."""
 
     def __init__(self, pipe: Pipe, shell: Shell, interrupts: Interrupts) -> None:
