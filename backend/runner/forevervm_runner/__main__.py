@@ -12,8 +12,8 @@ from . import egress_relay
 from .capture import Capture
 from .channel import Channel
 from .descriptors import hidden, seal
+from .interrupt_window import InterruptWindow
 from .relay import Relay, WorkerProcess, serve
-from .window import Window
 
 MOST_TASKS = 1000  # processes and threads
 
@@ -27,7 +27,7 @@ def main() -> int:
     os.dup2(null, 1)
     way_out = egress_relay.start(close=(*wire, null)) if reachable else None
     captures = [Capture("stdout"), Capture("stderr")]
-    window = Window()
+    window = InterruptWindow()
     (work, works_end), (side, sides_end) = socket.socketpair(), socket.socketpair()
     worker_pid = os.fork()
     if worker_pid == 0:
@@ -76,7 +76,9 @@ def _reach_out() -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [f"{here}/site", os.environ.get("PYTHONPATH")]))
 
 
-def _worker(null: int, captures: list[Capture], window: Window, work: socket.socket, side: socket.socket) -> NoReturn:
+def _worker(
+    null: int, captures: list[Capture], window: InterruptWindow, work: socket.socket, side: socket.socket
+) -> NoReturn:
     # A group of its own, in the relay's session: in one of its own gVisor takes the group for orphaned, and ends all of it by SIGHUP
     # when a process of it ends while another is stopped.
     os.setpgid(0, 0)

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from .interrupt_window import InterruptWindow
 from .processes import NUDGE
-from .window import Window
 
 LOST_SECONDS = 0.02
 _DROPS = 50  # how often it is dropped before it has to be sent once more
@@ -35,7 +35,7 @@ _unraisablehook, _getpid, _pthread_kill = sys.__unraisablehook__, os.getpid, sig
 class Interrupts:
     """Made in the main thread, whose instructions it interrupts."""
 
-    def __init__(self, window: Window) -> None:
+    def __init__(self, window: InterruptWindow) -> None:
         self._window = window
         self._main = _get_ident()
         self._pid = _getpid()
@@ -59,7 +59,7 @@ class Interrupts:
 
     def in_forked_child(self) -> None:
         """A copy made by the user's code must not close the worker's window when it comes to its end."""
-        self._window = Window()
+        self._window = InterruptWindow()
 
     def begin(self, seq: int) -> None:
         """From here on KeyboardInterrupt may be raised anywhere."""

@@ -22,9 +22,9 @@ from .egress_relay import WayOut
 from .files import FileThread
 from .frames import BadFrame, Header, Message, nested, wire_frame
 from .instructions import Instruction, Instructions
+from .interrupt_window import InterruptWindow
 from .outbox import Outbox
 from .questions import Question, Questions
-from .window import Window
 from .wire import Closed, Wire
 
 BACKGROUND_LIMIT = 1 << 20
@@ -64,7 +64,7 @@ class WorkerProcess:
     pid: int
     work: Channel
     side: Channel
-    window: Window
+    window: InterruptWindow
 
 
 class Relay:

@@ -19,13 +19,13 @@ from .bounded import bounded_repr, plain_str
 from .control_thread import FORMATS, ControlThread
 from .errors import Failure
 from .frames import Header
+from .interrupt_window import InterruptWindow
 from .interrupts import Interrupts
 from .memory import Reserve, own_memory
 from .output import Outputs
 from .pipe import Pipe
 from .processes import LOST_STATUS
 from .shell import NOTHING, Publisher, Shell
-from .window import Window
 
 # Values of these types have no representation but their text: no need to ask every formatter.
 _PLAIN = frozenset((int, float, complex, bool, str, bytes, list, tuple, dict, set, frozenset, range))
@@ -73,7 +73,7 @@ class Worker:
     """Owns the shell and the loop that executes."""
 
     def __init__(
-        self, work: socket.socket, side: socket.socket, window: Window, outputs: Outputs, null_fd: int
+        self, work: socket.socket, side: socket.socket, window: InterruptWindow, outputs: Outputs, null_fd: int
     ) -> None:
         self._pid = _getpid()
         self._work, side_pipe = Pipe(work), Pipe(side)

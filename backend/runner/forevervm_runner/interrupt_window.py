@@ -9,7 +9,7 @@ import mmap
 _to_bytes, _from_bytes = int.to_bytes, int.from_bytes
 
 
-class Window:
+class InterruptWindow:
     """Made before the fork, so that both processes share its memory."""
 
     def __init__(self) -> None:
