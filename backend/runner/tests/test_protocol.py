@@ -225,7 +225,7 @@ def test_death_between_instructions(start) -> None:  # type: ignore[no-untyped-d
 
 
 def test_frames_in_one_write_and_in_pieces(start) -> None:  # type: ignore[no-untyped-def]
-    runner = start()
+    runner = start(acknowledge=False)  # an acknowledgement would come between the pieces
     assert runner.process.stdin
     both = encode({"type": "execute", "seq": 0}, b"1") + encode({"type": "execute", "seq": 1}, b"2")
     for i in range(len(both)):
