@@ -57,6 +57,7 @@ type Error struct {
 	// RetryAfter is how long the server asked to be left alone; 0 when it did not.
 	RetryAfter time.Duration
 	html       bool // it came as a page for people
+	mute       bool // the server gave no message: it is made up here
 }
 
 // Error returns the sentence.
@@ -101,7 +102,7 @@ func answerError(resp *http.Response) *Error {
 	if readErr == nil && json.Unmarshal(body, &parsed) == nil {
 		said.Code, said.Message = parsed.Code, parsed.Message
 	}
-	if said.Message == "" {
+	if said.mute = said.Message == ""; said.mute {
 		said.Message = fmt.Sprintf("the server answered %s to %s %s", resp.Status, resp.Request.Method, resp.Request.URL.Path)
 		if said.Code != "" {
 			said.Message += " (" + said.Code + ")"
@@ -143,7 +144,7 @@ var errPage = fmt.Errorf("%w: a page for people came in place of an answer; the 
 // lacksAPI says whether an answer to a request under /api comes from a server that has none: ours always adds a message.
 func lacksAPI(resp *http.Response, path string, said *Error) bool {
 	missing := resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusMethodNotAllowed
-	return missing && underAPI(path) && strings.HasPrefix(said.Message, "the server answered ")
+	return missing && underAPI(path) && said.mute
 }
 
 func underAPI(path string) bool { return strings.HasPrefix(path, "/api/") }
