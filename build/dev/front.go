@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/forevervm/desktop/backend/api"
-	"github.com/forevervm/desktop/backend/home"
 	"github.com/forevervm/desktop/backend/handshake"
+	"github.com/forevervm/desktop/backend/home"
 )
 
 // newFront is the one address for the browser: calls go to the daemon of a home, everything else to vite.

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/forevervm/desktop/backend/home"
 	"github.com/forevervm/desktop/backend/handshake"
+	"github.com/forevervm/desktop/backend/home"
 	"github.com/forevervm/desktop/backend/server"
 )
 
