@@ -16,28 +16,6 @@ const (
 	maxTableText    = 1000 // bytes of a filter, and of the variable's name
 )
 
-// Swap saves a machine and frees its memory. An instruction that runs is paused: it goes on when the machine is woken.
-func (e *entry) Swap(ctx context.Context) error {
-	_, err := under(ctx, e, func(ctx context.Context) (struct{}, error) { return struct{}{}, e.swap(ctx) })
-	return err
-}
-
-// swap is Swap with op held.
-func (e *entry) swap(ctx context.Context) error {
-	e.mu.Lock()
-	err := e.usable()
-	e.paused = e.run != nil && err == nil
-	e.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	if err := e.stop(ctx, nil); err != nil {
-		e.s.health.failed(err)
-		return saveError(err)
-	}
-	return nil
-}
-
 // Wake brings a machine into memory.
 func (e *entry) Wake(ctx context.Context) error {
 	return e.inBox(ctx, func(Sandbox) error { return nil })

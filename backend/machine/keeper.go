@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 )
@@ -133,73 +132,6 @@ func (e *entry) weigh(ctx context.Context, x *session) *Disk {
 	defer e.mu.Unlock()
 	x.weighed, x.weighedAt = version, time.Now()
 	return &disk
-}
-
-// idler is an idle machine in memory.
-type idler struct {
-	e      *entry
-	active time.Time
-	bytes  int64
-}
-
-// idle lists the idle machines in memory, least recently used first.
-func (s *Service) idle() (idle []idler) {
-	for _, e := range s.entries() {
-		if m := e.Machine(); m.State == Idle && m.Queued == 0 {
-			i := idler{e: e, active: m.LastActiveAt}
-			if m.Memory != nil {
-				i.bytes = m.Memory.MemoryBytes
-			}
-			idle = append(idle, i)
-		}
-	}
-	slices.SortFunc(idle, func(a, b idler) int { return a.active.Compare(b.active) })
-	return idle
-}
-
-// relieve frees memory by moving idle machines to the disk, least recently used first.
-func (s *Service) relieve() {
-	excess := int64(0)
-	if most := s.set.Load().MaxInMemory; most > 0 {
-		total := s.looking.Load()
-		for _, e := range s.entries() {
-			if m := e.Machine(); m.Memory != nil {
-				total += m.Memory.MemoryBytes
-			}
-		}
-		excess = total - most
-	}
-	low := false
-	if s.freeMemory != nil {
-		if free, err := s.freeMemory(); err == nil && free < s.low() {
-			low = true
-			excess = max(excess, s.low()-free)
-		}
-	}
-	s.health.mu.Lock()
-	s.health.memoryLow = low
-	s.health.mu.Unlock()
-	if excess <= 0 {
-		return
-	}
-	for _, i := range s.idle() {
-		if excess <= 0 || s.ctx.Err() != nil {
-			return
-		}
-		if i.bytes > 0 && s.moveOut(i.e) {
-			excess -= i.bytes
-		}
-	}
-}
-
-// moveOut moves a machine to the disk, if it is idle, and says whether that did not fail.
-func (s *Service) moveOut(e *entry) bool {
-	err := e.stopFor(s.ctx, false)
-	if err != nil {
-		s.health.failed(err)
-		s.log.Warn("a machine could not be moved to the disk", "machine", e.id, "err", err)
-	}
-	return err == nil
 }
 
 // expire moves machines to the bin whose time is over, and empties the bin of what has lain there long enough.
