@@ -9,7 +9,7 @@ import {
   showTooltip,
   type Tooltip,
 } from '@codemirror/view';
-import { isBusy } from '$lib/api/errors';
+import { isBusy, sentence } from '$lib/api/errors';
 import type { Inspection } from '$lib/api/types';
 import { codePoints } from '$lib/codepoints';
 import { plainLines } from '$lib/output/plain';
@@ -55,7 +55,7 @@ export function inspection(inspector: Inspector): Extension {
     } catch (reason) {
       if (signal.aborted) return;
       if (isBusy(reason)) text = words.editor.busy;
-      else text = reason instanceof Error ? reason.message : String(reason);
+      else text = sentence(reason);
     }
     if (view.state.doc !== doc || view.state.selection.main.head !== head) return;
     const tooltip = { pos: head, above: true, create: () => ({ dom: card(view, text) }) };

@@ -24,3 +24,8 @@ export class Unreachable extends Error {
     this.name = 'Unreachable';
   }
 }
+
+/** What went wrong, for the person. */
+export function sentence(reason: unknown): string {
+  return reason instanceof Error ? reason.message : String(reason);
+}

@@ -1,6 +1,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Api } from './api';
 import { followEvents } from './events';
 import { Http } from './http';
 
@@ -38,7 +39,7 @@ async function follow(until: (happened: string[]) => boolean, token = 'a.b'): Pr
   };
   await followEvents(
     {
-      http: () => Promise.resolve(new Http({ url: base, token }, 'browser')),
+      api: () => Promise.resolve(new Api(new Http({ url: base, token }, 'browser'))),
       delay: (ms) => {
         note(`wait ${ms}`);
         return Promise.resolve();

@@ -1,5 +1,5 @@
+import { given, type Api } from './api';
 import { ApiError } from './errors';
-import { type Http } from './http';
 import { Slice } from '$lib/slice';
 import { ndjson } from './ndjson';
 import type { Event } from './types';
@@ -24,8 +24,8 @@ export interface EventHandlers {
 export interface EventOptions {
   /** Waits before the next attempt; a test passes its own. */
   delay?: (ms: number, signal: AbortSignal) => Promise<void>;
-  /** A new Http for every attempt: in the window the daemon may have come back at another address. */
-  http: () => Promise<Http>;
+  /** A new Api for every attempt: in the window the daemon may have come back at another address. */
+  api: () => Promise<Api>;
 }
 
 /**
@@ -47,16 +47,17 @@ export async function followEvents(
       signal.addEventListener('abort', stop, { once: true });
       let watchdog = setTimeout(stop, SILENCE_MS);
       try {
-        const http = await options.http();
-        const response = await http.send('/api/events', {
-          query: { after },
+        const api = await options.api();
+        const body = await api.get('/api/events', {
+          params: { query: given({ after }) },
+          parseAs: 'stream',
           signal: attempt.signal,
         });
-        if (!response.body) throw new Error('The event stream has no body.');
+        if (!body) throw new Error('The event stream has no body.');
         handlers.onState('open', after !== undefined);
         failures = 0;
         const slice = new Slice();
-        for await (const value of ndjson(response.body)) {
+        for await (const value of ndjson(body)) {
           clearTimeout(watchdog);
           watchdog = setTimeout(stop, SILENCE_MS);
           const event = value as Event;

@@ -2,15 +2,6 @@ import type { Connection } from './connection';
 import { ApiError, Unreachable } from './errors';
 import type { ErrorBody } from './types';
 
-export interface RequestOptions {
-  method?: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'PUT';
-  query?: Record<string, string | number | boolean | undefined>;
-  json?: unknown;
-  /** In place of JSON: bytes. */
-  body?: Blob;
-  signal?: AbortSignal;
-}
-
 /** The one place where the page speaks HTTP: adds the token and turns failures into ApiError or Unreachable. */
 export class Http {
   private closed = false;
@@ -20,9 +11,14 @@ export class Http {
     private readonly client: string,
   ) {}
 
+  /** What paths are put behind; empty for the origin that the page came from. */
+  get url(): string {
+    return this.connection.url;
+  }
+
   /** Where the daemon is, for who writes a program that speaks to it. */
   get address(): string {
-    return this.connection.url || location.origin;
+    return this.url || location.origin;
   }
 
   /** From now on nothing is sent any more: nobody knows who would answer. */
@@ -31,27 +27,14 @@ export class Http {
   }
 
   /** The response, its body unread. An aborted request throws what fetch throws. */
-  async send(path: string, options: RequestOptions = {}): Promise<Response> {
+  async fetch(request: Request): Promise<Response> {
     if (this.closed) throw new Unreachable();
-    const headers: Record<string, string> = {
-      Authorization: `Bearer ${this.connection.token}`,
-      'X-Forevervm-Client': this.client,
-    };
-    const init: RequestInit = { method: options.method ?? 'GET', headers, cache: 'no-store' };
-    if (options.json !== undefined) {
-      headers['Content-Type'] = 'application/json';
-      init.body = JSON.stringify(options.json);
-    }
-    if (options.body) {
-      headers['Content-Type'] = 'application/octet-stream';
-      init.body = options.body;
-    }
-    if (options.signal) init.signal = options.signal;
+    for (const [name, value] of this.headers) request.headers.set(name, value);
     let response: Response;
     try {
-      response = await fetch(this.connection.url + path + queryString(options.query), init);
+      response = await fetch(request, { cache: 'no-store' });
     } catch (reason) {
-      if (options.signal?.aborted) throw reason;
+      if (request.signal.aborted) throw reason;
       throw new Unreachable();
     }
     if (!response.ok) throw await refusal(response);
@@ -69,9 +52,8 @@ export class Http {
   ): Promise<string> {
     if (this.closed) throw new Unreachable();
     const request = new XMLHttpRequest();
-    request.open(method, this.connection.url + path + queryString(query));
-    request.setRequestHeader('Authorization', `Bearer ${this.connection.token}`);
-    request.setRequestHeader('X-Forevervm-Client', this.client);
+    request.open(method, `${this.url}${path}?${new URLSearchParams(query).toString()}`);
+    for (const [name, value] of this.headers) request.setRequestHeader(name, value);
     request.setRequestHeader('Content-Type', 'application/octet-stream');
     request.upload.onprogress = ({ loaded }) => onsent(loaded);
     const ended = new Promise<void>((resolve, reject) => {
@@ -94,19 +76,12 @@ export class Http {
     return request.responseText;
   }
 
-  async json<T>(path: string, options: RequestOptions = {}): Promise<T> {
-    const response = await this.send(path, options);
-    return (await response.json()) as T;
+  private get headers(): [string, string][] {
+    return [
+      ['Authorization', `Bearer ${this.connection.token}`],
+      ['X-Forevervm-Client', this.client],
+    ];
   }
-}
-
-function queryString(query: RequestOptions['query']): string {
-  const parameters = new URLSearchParams();
-  for (const [key, value] of Object.entries(query ?? {})) {
-    if (value !== undefined) parameters.set(key, String(value));
-  }
-  const text = parameters.toString();
-  return text === '' ? '' : `?${text}`;
 }
 
 async function refusal(response: Response): Promise<ApiError> {

@@ -1,5 +1,5 @@
 /** The daemon's JSON, by the names that the page uses; schema.ts is generated from backend/api/openapi.yaml. */
-import type { components } from './schema';
+import type { components, operations } from './schema';
 
 type Schemas = components['schemas'];
 
@@ -9,13 +9,11 @@ export type NewMachine = Schemas['NewMachine'];
 export type ShareFolder = Schemas['ShareFolder'];
 export type MachineChange = Schemas['MachineChange'];
 export type Instruction = Schemas['Instruction'];
-export type InstructionStatus = Schemas['InstructionStatus'];
 export type Item = Schemas['Item'];
 export type Representation = Schemas['Representation'];
 export type Plot = Schemas['Plot'];
 export type Variable = Schemas['Variable'];
 export type Table = Schemas['Table'];
-export type TableQuery = Schemas['TableQuery'];
 export type TableSort = Schemas['TableSort'];
 export type TableFilter = Schemas['TableFilter'];
 export type Parcel = Schemas['Parcel'];
@@ -25,32 +23,29 @@ export type Comparison = Schemas['Comparison'];
 export type ChangeKind = Schemas['ChangeKind'];
 export type Completions = Schemas['Completions'];
 export type Inspection = Schemas['Inspection'];
-export type Engine = Schemas['Engine'];
 export type Status = Schemas['Status'];
 export type Settings = Schemas['Settings'];
-export type SettingsChange = Schemas['SettingsChange'];
 export type Update = Schemas['Update'];
 export type SearchHit = Schemas['SearchHit'];
 export type Event = Schemas['Event'];
 export type AiApp = Schemas['App'];
 export type AppState = Schemas['AppState'];
 export type AppReport = Schemas['AppReport'];
-export type AppOffer = Schemas['AppOffer'];
 export type AppBackup = Schemas['AppBackup'];
-export type AppTest = Schemas['AppTest'];
 export type ChangeApp = Schemas['ChangeApp'];
 export type Hosted = Schemas['Hosted'];
 export type HostedAccount = Schemas['HostedAccount'];
-export type HostedLogin = Schemas['HostedLogin'];
-export type HostedSignup = Schemas['HostedSignup'];
 export type FileEntry = Schemas['File'];
-export type FileList = Schemas['FileList'];
 export type NetworkPolicy = Schemas['NetworkPolicy'];
 export type NetworkChange = Schemas['NetworkChange'];
 export type NetworkMode = NetworkPolicy['mode'];
 export type Network = Schemas['Network'];
 export type Contact = Schemas['Connection'];
 export type Answer = Schemas['Answer']['answer'];
+/** A form in which what happened in a machine is told. */
+export type Export = NonNullable<
+  NonNullable<operations['exportMachine']['parameters']['query']>['format']
+>;
 export type ErrorBody = Schemas['Error'];
 
 /** Whether nothing more will happen to an instruction. */

@@ -1,6 +1,9 @@
 import type { Api } from '$lib/api/api';
-import type { AiApp, AppBackup, AppReport, AppState } from '$lib/api/types';
+import { sentence } from '$lib/api/errors';
+import type { AiApp, AppBackup, AppReport, AppState, ChangeApp } from '$lib/api/types';
 import { words } from '$lib/words';
+
+const of = ({ id }: AiApp) => ({ params: { path: { id } } });
 
 export type Verb = 'connect' | 'disconnect' | 'repair';
 
@@ -40,7 +43,7 @@ export class AiApps {
 
   async load(): Promise<void> {
     try {
-      this.list = await this.api().listApps();
+      this.list = (await this.api().get('/api/apps')).items;
       this.problem = '';
       if (!this.busy && this.told && this.stateOf(this.told.id) !== this.toldOf) this.told = null;
     } catch (reason) {
@@ -50,9 +53,9 @@ export class AiApps {
 
   /** Finds out what would change. */
   ask = (app: AiApp, verb: Verb) =>
-    this.of(app, async () => {
+    this.about(app, async () => {
       const replace = verb !== 'disconnect' && ['official', 'taken'].includes(app.state);
-      const report = await this.api().changeApp(app.id, verb, { replace, dry_run: true });
+      const report = await this.change(app, verb, { replace, dry_run: true });
       this.plan = { app, verb, replace, report };
     });
 
@@ -60,36 +63,38 @@ export class AiApps {
   async confirm(): Promise<void> {
     const { plan } = this;
     if (!plan) return;
-    await this.of(plan.app, async () => {
+    await this.about(plan.app, async () => {
       const { app, verb, replace, report } = plan;
       const restart = this.restart && report.running && app.restarts;
-      this.done(app, await this.api().changeApp(app.id, verb, { replace, restart }));
+      this.done(app, await this.change(app, verb, { replace, restart }));
     });
     this.plan = null;
   }
 
   /** Has the app ask the person itself. */
   offer = (app: AiApp) =>
-    this.of(app, async () => {
-      const { opened } = await this.api().offerApp(app.id);
+    this.about(app, async () => {
+      const { opened } = await this.api().post('/api/apps/{id}/offer', of(app));
       const text = app.offers === 'extension' ? words.apps.extensionOpened : words.apps.linkOpened;
       this.told = { id: app.id, text: text(app.name, opened), bad: false };
     });
 
   test = (app: AiApp) =>
-    this.of(app, async () => {
-      const { took_ms } = await this.api().testApp(app.id);
+    this.about(app, async () => {
+      const { took_ms } = await this.api().post('/api/apps/{id}/test', of(app));
       this.told = { id: app.id, text: words.apps.works(took_ms), bad: false };
     });
 
   showBackups = (app: AiApp) =>
-    this.of(app, async () => {
-      this.backups = { app, list: await this.api().listAppBackups(app.id) };
+    this.about(app, async () => {
+      const { items } = await this.api().get('/api/apps/{id}/backups', of(app));
+      this.backups = { app, list: items };
     });
 
   async restore(app: AiApp, backup: AppBackup): Promise<void> {
-    await this.of(app, async () => {
-      this.done(app, await this.api().restoreApp(app.id, backup.id));
+    await this.about(app, async () => {
+      const body = { backup: backup.id };
+      this.done(app, await this.api().post('/api/apps/{id}/restore', { ...of(app), body }));
     });
     this.backups = null;
   }
@@ -107,8 +112,12 @@ export class AiApps {
     this.told = { id: app.id, text, bad: false };
   }
 
+  private change(app: AiApp, verb: Verb, body: ChangeApp): Promise<AppReport> {
+    return this.api().post(`/api/apps/{id}/${verb}`, { ...of(app), body });
+  }
+
   /** Does something with an app; what goes wrong is told beside it. */
-  private async of(app: AiApp, action: () => Promise<void>): Promise<void> {
+  private async about(app: AiApp, action: () => Promise<void>): Promise<void> {
     this.busy = true;
     this.told = null;
     try {
@@ -125,8 +134,4 @@ export class AiApps {
   private stateOf(id: string): AppState | undefined {
     return this.list?.find((app) => app.id === id)?.state;
   }
-}
-
-function sentence(reason: unknown): string {
-  return reason instanceof Error ? reason.message : String(reason);
 }

@@ -1,7 +1,7 @@
-import { Api } from '$lib/api/api';
+import { Api, given, of } from '$lib/api/api';
 import { clientName, connect, forget, inWindow, type Connection } from '$lib/api/connection';
 import { followEvents } from '$lib/api/events';
-import { ApiError } from '$lib/api/errors';
+import { ApiError, sentence } from '$lib/api/errors';
 import { Http } from '$lib/api/http';
 import { Stranger } from '$lib/api/proof';
 import type {
@@ -9,6 +9,8 @@ import type {
   Checkpoint,
   Contact,
   Event,
+  Export,
+  Instruction,
   Machine,
   MachineChange,
   NewMachine,
@@ -28,6 +30,10 @@ import { Kept, isBoolean, isNumber, isString } from './kept.svelte';
 import { Toasts } from './toasts.svelte';
 import { Updates } from './updates.svelte';
 import { Vitals } from './vitals.svelte';
+
+const at = (machine: Machine, { id }: Checkpoint) => ({
+  params: { path: { name: machine.name, id } },
+});
 
 const LOST_SHOWN_AFTER_MS = 1_200;
 
@@ -121,12 +127,11 @@ export class App {
       let next: typeof first | null = first;
       await followEvents(
         {
-          http: async () => {
+          api: async () => {
             const connection = next ?? (await this.reconnect());
             next = null;
-            const http = new Http(connection, clientName());
-            this.current = new Api(http);
-            return http;
+            this.current = new Api(new Http(connection, clientName()));
+            return this.current;
           },
         },
         {
@@ -140,7 +145,7 @@ export class App {
         signal,
       );
     } catch (reason) {
-      this.problem = reason instanceof Error ? reason.message : String(reason);
+      this.problem = sentence(reason);
       this.phase = 'failed';
     }
   }
@@ -190,7 +195,7 @@ export class App {
 
   async create(options: NewMachine = {}): Promise<Machine | null> {
     return this.try(async () => {
-      const machine = await this.api.createMachine(options);
+      const machine = await this.api.post('/api/machines', { body: options });
       this.machines.put(machine);
       this.select(machine.id);
       return machine;
@@ -204,7 +209,7 @@ export class App {
   }
 
   async run(machine: Machine, code: string): Promise<boolean> {
-    const instruction = await this.try(() => this.api.execute(machine.name, code));
+    const instruction = await this.try(() => this.execute(machine, code));
     if (instruction && this.selectedId === machine.id) this.timeline?.onInstruction(instruction);
     return instruction !== null;
   }
@@ -216,18 +221,28 @@ export class App {
     const write = `${frame}.to_${format === 'csv' ? 'csv' : 'excel'}("${file}")`;
     await this.try(async () => {
       const code = table.type === 'ndarray' ? `import pandas as pd\n${write}` : write;
-      const { seq } = await this.api.execute(machine.name, code);
+      const { seq } = await this.execute(machine, code);
       const { status } = await this.api.ended(machine.name, seq);
       if (status !== 'ok') throw new Error(words.table.notSaved(seq));
-      saveAs(file, await this.api.readFile(machine.name, file));
+      saveAs(
+        file,
+        await this.api.get('/api/machines/{name}/files/content', {
+          params: { path: { name: machine.name }, query: { path: file } },
+          parseAs: 'blob',
+        }),
+      );
       return true;
     });
   }
 
   /** What happened, as a file. */
-  async export(machine: Machine, format: string): Promise<void> {
+  async export(machine: Machine, format: Export): Promise<void> {
     await this.try(async () => {
-      saveAs(`${machine.name}.${format}`, await this.api.story(machine.name, format));
+      const story = await this.api.get('/api/machines/{name}/export', {
+        params: { path: { name: machine.name }, query: { format } },
+        parseAs: 'blob',
+      });
+      saveAs(`${machine.name}.${format}`, story);
       return true;
     });
   }
@@ -246,24 +261,33 @@ export class App {
   }
 
   cancel = (machine: Machine, seq: number) =>
-    this.try(() => this.api.cancelInstruction(machine.name, seq));
+    this.try(() =>
+      this.api.delete('/api/machines/{name}/instructions/{seq}', {
+        params: { path: { name: machine.name, seq } },
+      }),
+    );
 
   /** Stops what the person sees running, and not what may have begun meanwhile. */
   interrupt = (machine: Machine) => {
-    const seen = this.selectedId === machine.id ? this.timeline?.running : undefined;
-    return this.update(() => this.api.interruptMachine(machine.name, seen));
+    const seq = this.selectedId === machine.id ? this.timeline?.running : undefined;
+    const params = { path: { name: machine.name }, query: given({ seq }) };
+    return this.update(() => this.api.post('/api/machines/{name}/interrupt', { params }));
   };
 
-  sleep = (machine: Machine) => this.update(() => this.api.swapMachine(machine.name));
-  wake = (machine: Machine) => this.update(() => this.api.wakeMachine(machine.name));
-  stopSharing = (machine: Machine) => this.update(() => this.api.stopSharing(machine.name));
-  restore = (machine: Machine) => this.update(() => this.api.restoreMachine(machine.name));
-  change = (machine: Machine, change: MachineChange) =>
-    this.update(() => this.api.changeMachine(machine.name, change));
+  sleep = (machine: Machine) =>
+    this.update(() => this.api.post('/api/machines/{name}/swap', of(machine.name)));
+  wake = (machine: Machine) =>
+    this.update(() => this.api.post('/api/machines/{name}/wake', of(machine.name)));
+  stopSharing = (machine: Machine) =>
+    this.update(() => this.api.delete('/api/machines/{name}/shared', of(machine.name)));
+  restore = (machine: Machine) =>
+    this.update(() => this.api.post('/api/machines/{name}/restore', of(machine.name)));
+  change = (machine: Machine, body: MachineChange) =>
+    this.update(() => this.api.patch('/api/machines/{name}', { ...of(machine.name), body }));
 
   async remove(machine: Machine): Promise<void> {
     const done = await this.try(async () => {
-      await this.api.deleteMachine(machine.name);
+      await this.api.delete('/api/machines/{name}', of(machine.name));
       return true;
     });
     if (!done) return;
@@ -277,7 +301,9 @@ export class App {
 
   async purge(machine: Machine): Promise<void> {
     await this.try(async () => {
-      await this.api.deleteMachine(machine.name, true);
+      await this.api.delete('/api/machines/{name}', {
+        params: { path: { name: machine.name }, query: { purge: true } },
+      });
       this.machines.remove(machine.id);
       return true;
     });
@@ -286,7 +312,10 @@ export class App {
   answer = (question: Question, answer: Answer) =>
     this.try(async () => {
       this.questions.answered(question);
-      await this.api.answer(question.machine, question.contact.id, answer);
+      await this.api.post('/api/machines/{name}/connections/{id}/answer', {
+        params: { path: { name: question.machine, id: question.contact.id } },
+        body: { answer },
+      });
     });
 
   /** Has the listener told of machines' connections until the function that is returned is called. */
@@ -296,28 +325,41 @@ export class App {
   }
 
   async checkpoint(machine: Machine, label: string): Promise<void> {
-    const saved = await this.try(() => this.api.createCheckpoint(machine.name, label));
+    const body = label === '' ? {} : { label };
+    const saved = await this.try(() =>
+      this.api.post('/api/machines/{name}/checkpoints', { ...of(machine.name), body }),
+    );
     if (!saved) return;
     this.toasts.info(words.checkpoint.saved);
     await this.refreshCheckpoints(machine);
   }
 
   async keepCheckpoint(machine: Machine, checkpoint: Checkpoint, label: string): Promise<void> {
-    const kept = await this.try(() => this.api.keepCheckpoint(machine.name, checkpoint.id, label));
+    const kept = await this.try(() =>
+      this.api.patch('/api/machines/{name}/checkpoints/{id}', {
+        ...at(machine, checkpoint),
+        body: { label },
+      }),
+    );
     if (!kept) return;
     this.toasts.info(words.checkpoint.kept);
     await this.refreshCheckpoints(machine);
   }
 
   async removeCheckpoint(machine: Machine, checkpoint: Checkpoint): Promise<void> {
-    await this.try(() => this.api.deleteCheckpoint(machine.name, checkpoint.id));
+    await this.try(() =>
+      this.api.delete('/api/machines/{name}/checkpoints/{id}', at(machine, checkpoint)),
+    );
     await this.refreshCheckpoints(machine);
   }
 
   /** Goes back to a checkpoint. What is left stays as a branch, so that the message that tells has a way back. */
   async rewind(machine: Machine, checkpoint: string, keepAs = ''): Promise<void> {
     const before = this.machines.get(machine.id)?.undo;
-    const done = await this.update(() => this.api.rewindMachine(machine.name, checkpoint, keepAs));
+    const body = keepAs === '' ? { checkpoint } : { checkpoint, keep_as: keepAs };
+    const done = await this.update(() =>
+      this.api.post('/api/machines/{name}/rewind', { ...of(machine.name), body }),
+    );
     if (!done) return;
     const { undo } = done;
     this.toasts.info(
@@ -330,30 +372,41 @@ export class App {
   }
 
   async renameBranch(machine: Machine, branch: string, to: string): Promise<void> {
-    await this.try(async () => {
-      await this.api.renameBranch(machine.name, branch, to);
-      return true;
-    });
+    const params = { path: { name: machine.name, branch } };
+    await this.try(() =>
+      this.api.patch('/api/machines/{name}/branches/{branch}', { params, body: { name: to } }),
+    );
     await this.refreshCheckpoints(machine);
   }
 
   async deleteBranch(machine: Machine, branch: string): Promise<void> {
-    await this.try(async () => {
-      await this.api.deleteBranch(machine.name, branch);
-      return true;
-    });
+    const params = { path: { name: machine.name, branch } };
+    await this.try(() => this.api.delete('/api/machines/{name}/branches/{branch}', { params }));
     await this.refreshCheckpoints(machine);
   }
 
   async fork(machine: Machine, checkpoint: Checkpoint | null, name: string): Promise<void> {
+    const body = {
+      ...(checkpoint ? { checkpoint: checkpoint.id } : {}),
+      ...(name === '' ? {} : { title: name }),
+    };
     const made = await this.update(() =>
-      this.api.forkMachine(machine.name, {
-        ...(checkpoint ? { checkpoint: checkpoint.id } : {}),
-        ...(name === '' ? {} : { title: name }),
-      }),
+      this.api.post('/api/machines/{name}/fork', { ...of(machine.name), body }),
     );
     if (made) this.select(made.id);
   }
+
+  /** Figures come as SVG, too, which stays sharp at any size. */
+  private execute(machine: Machine, code: string): Promise<Instruction> {
+    return this.api.post('/api/machines/{name}/instructions', {
+      ...of(machine.name),
+      body: { code, formats: ['svg'] },
+    });
+  }
+
+  /** Starts what an engine needs, where that is installed; how it stands then comes with the next status. */
+  startEngine = (name: string) =>
+    this.try(() => this.api.post('/api/engines/{name}/start', of(name)));
 
   private async refreshCheckpoints(machine: Machine): Promise<void> {
     if (this.selectedId !== machine.id) return;
@@ -396,7 +449,7 @@ export class App {
     try {
       const lists = Promise.all([this.api.listMachines(), this.api.listMachines(true)]);
       const [status] = await Promise.all([
-        this.api.status(),
+        this.api.get('/api/status'),
         this.machines.replace(lists.then((both) => both.flat())),
       ]);
       this.status = status;

@@ -1,8 +1,16 @@
+import { given, type Api } from '$lib/api/api';
+import { sentence } from '$lib/api/errors';
 import type { Contact } from '$lib/api/types';
 import type { Source } from './timeline.svelte';
 
 /** So many are kept of those that came while this was shown. */
 const MOST = 2_000;
+
+/** A page of what a machine reached, or tried to, newest first. */
+export function listContacts(api: Api, name: string, cursor?: string) {
+  const query = { ...given({ cursor }), limit: 100 };
+  return api.get('/api/machines/{name}/connections', { params: { path: { name }, query } });
+}
 
 /** What a machine reached, or tried to, newest first. */
 export class Contacts {
@@ -46,7 +54,7 @@ export class Contacts {
   private async fetch(cursor: string | undefined, before: () => readonly Contact[]): Promise<void> {
     const late: Contact[] = (this.late = []);
     try {
-      const page = await this.source.api.listContacts(this.source.name, cursor);
+      const page = await listContacts(this.source.api, this.source.name, cursor);
       const known = before();
       const ids = new Set(known.map(({ id }) => id));
       this.list = [...known, ...page.items.filter(({ id }) => !ids.has(id))];
@@ -54,7 +62,7 @@ export class Contacts {
       this.problem = '';
       for (const contact of late) this.put(contact);
     } catch (reason) {
-      this.problem = reason instanceof Error ? reason.message : String(reason);
+      this.problem = sentence(reason);
     } finally {
       if (this.late === late) this.late = null;
     }

@@ -14,14 +14,26 @@ const contact = (id: number, state: Contact['state'], host = 'a.example'): Conta
   received_bytes: 0,
 });
 
+interface Asked {
+  path: { name: string };
+  query: { cursor?: string };
+}
+
+/** A daemon that answers what it is asked for connections. */
+const answering = (answer: (params: Asked) => Page<Contact>) =>
+  ({
+    get: async (_: string, { params }: { params: Asked }) => Promise.resolve(params).then(answer),
+  }) as unknown as Api;
+
 it('keeps the order, and what was told while a page was on its way', async () => {
   const pages: Record<string, Page<Contact>> = {
     '': { items: [contact(9, 'open'), contact(7, 'closed')], next: '7' },
     '7': { items: [contact(7, 'closed'), contact(3, 'denied')] },
   };
-  const listContacts = (_: string, cursor = ''): Promise<Page<Contact>> =>
-    Promise.resolve(pages[cursor] ?? { items: [] });
-  const contacts = new Contacts({ api: { listContacts } as unknown as Api, name: 'm' });
+  const contacts = new Contacts({
+    api: answering(({ query: { cursor = '' } }) => pages[cursor] ?? { items: [] }),
+    name: 'm',
+  });
   const shown = () => contacts.list.map(({ id, state }) => `${id} ${state}`).join(', ');
   const loading = contacts.load();
   contacts.note(contact(9, 'closed'));
@@ -48,11 +60,11 @@ it('asks once for each host of a machine, in the order in which they asked', asy
   expect(shown()).toEqual(['m 6']);
   questions.answered({ machine: 'm', contact: contact(6, 'asking') });
   expect(shown()).toEqual([]);
-  const listContacts = (name: string): Promise<Page<Contact>> =>
-    name === 'gone'
-      ? Promise.reject(new Error('gone'))
-      : Promise.resolve({ items: [contact(8, 'asking', 'b.example'), contact(1, 'closed')] });
+  const api = answering(({ path }) => {
+    if (path.name === 'gone') throw new Error('gone');
+    return { items: [contact(8, 'asking', 'b.example'), contact(1, 'closed')] };
+  });
   const machines = ['gone', 'm'].map((name) => ({ name, state: 'running', engine: 'native' }));
-  await questions.load({ listContacts } as unknown as Api, machines as unknown as Machine[]);
+  await questions.load(api, machines as unknown as Machine[]);
   expect(shown()).toEqual(['m 8']);
 });

@@ -73,11 +73,9 @@ export class Entry {
     const slice = new Slice();
     try {
       for (let pages = 1; ; pages += 1) {
-        const page = await this.source.api.listItems(
-          this.source.name,
-          this.seq,
-          this.transcript.next,
-        );
+        const page = await this.source.api.get('/api/machines/{name}/instructions/{seq}/items', {
+          params: { path: this.path, query: { from: this.transcript.next, limit: 1000 } },
+        });
         for (const item of page.items) {
           this.transcript.add(item);
           await slice.pause();
@@ -96,13 +94,20 @@ export class Entry {
 
   /** Goes on near the end of what would take the page long to load and little of which it would keep. */
   private async skipMiddle(): Promise<void> {
-    const now = await this.source.api.instruction(this.source.name, this.seq);
+    const { path } = this;
+    const now = await this.source.api.get('/api/machines/{name}/instructions/{seq}', {
+      params: { path },
+    });
     this.update(now);
     const average = Math.max(now.output_bytes / Math.max(now.items, 1), 1);
     const items = Math.min(TAIL_ITEMS, Math.ceil(TAIL_BYTES / average));
     if (now.items - items > this.transcript.next + items) {
       this.transcript.skipTo(now.items - items);
     }
+  }
+
+  private get path() {
+    return { name: this.source.name, seq: this.seq };
   }
 
   private changed(): void {

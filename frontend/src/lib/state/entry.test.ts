@@ -15,8 +15,9 @@ function source(items: number, length = 10) {
   const asked: number[] = [];
   const instruction = { seq: 0, status: 'ok', items, output_bytes: items * length } as Instruction;
   const api = {
-    instruction: () => Promise.resolve(instruction),
-    listItems(_name: string, _seq: number, from: number) {
+    get(path: string, { params }: { params: { query: { from: number } } }) {
+      if (!path.endsWith('/items')) return Promise.resolve(instruction);
+      const { from } = params.query;
       asked.push(from);
       const to = Math.min(from + 1_000, items);
       const page = Array.from(

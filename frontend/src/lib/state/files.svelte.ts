@@ -1,4 +1,5 @@
 import type { Api } from '$lib/api/api';
+import { sentence } from '$lib/api/errors';
 import type { FileEntry, Machine } from '$lib/api/types';
 import { imageType, join, parseTable, previewOf, readsAsText } from '$lib/files';
 import { saveStream } from '$lib/save';
@@ -70,7 +71,10 @@ export class Files {
     const asked = this.path;
     this.looked = true;
     try {
-      const found = await this.api.listFiles(this.machine().name, asked, this.stop.signal);
+      const found = await this.api.get('/api/machines/{name}/files', {
+        ...this.at(asked),
+        signal: this.stop.signal,
+      });
       if (asked !== this.path) return;
       this.list = [...found.items].sort(
         (a, b) => Number(b.dir) - Number(a.dir) || a.name.localeCompare(b.name),
@@ -79,7 +83,7 @@ export class Files {
       this.state = 'ready';
     } catch (reason) {
       if (this.stop.signal.aborted || asked !== this.path) return;
-      this.problem = reason instanceof Error ? reason.message : String(reason);
+      this.problem = sentence(reason);
       this.state = 'failed';
     }
   }
@@ -130,15 +134,19 @@ export class Files {
   }
 
   async makeFolder(name: string): Promise<boolean> {
-    return this.change(() => this.api.makeFolder(this.machine().name, join(this.path, name)));
+    return this.change(() =>
+      this.api.post('/api/machines/{name}/files/folder', this.at(join(this.path, name))),
+    );
   }
 
   async remove(entry: FileEntry): Promise<void> {
     if (this.viewed?.name === entry.name) this.unview();
-    await this.change(() => this.api.removeFile(this.machine().name, join(this.path, entry.name)));
+    await this.change(() =>
+      this.api.delete('/api/machines/{name}/files', this.at(this.placeOf(entry))),
+    );
   }
 
-  private async change(act: () => Promise<void>): Promise<boolean> {
+  private async change(act: () => Promise<unknown>): Promise<boolean> {
     try {
       await act();
     } catch (reason) {
@@ -153,7 +161,7 @@ export class Files {
   async download(entry: FileEntry): Promise<void> {
     const row = this.begin(entry.name, entry.size, true);
     await this.through(row, async (signal) => {
-      const { body } = await this.read(entry, signal);
+      const body = await this.read(entry, signal);
       if (body) await saveStream(entry.name, body, (bytes) => (row.moved = bytes));
     });
   }
@@ -188,13 +196,13 @@ export class Files {
   private async preview(entry: FileEntry, signal: AbortSignal): Promise<Shown> {
     const kind = previewOf(entry.name);
     if (kind === 'none' || (kind === 'image' && entry.size > IMAGE_BYTES)) return { kind: 'none' };
-    const response = await this.read(entry, signal);
+    const body = await this.read(entry, signal);
     if (kind === 'image') {
-      const bytes = await response.arrayBuffer();
+      const bytes = await new Response(body).arrayBuffer();
       const blob = new Blob([bytes], { type: imageType(entry.name) });
       return { kind: 'image', address: URL.createObjectURL(blob) };
     }
-    const { bytes, cut } = await beginning(response, TEXT_BYTES);
+    const { bytes, cut } = await beginning(body, TEXT_BYTES);
     if (!readsAsText(bytes)) return { kind: 'none' };
     const text = new TextDecoder().decode(bytes, { stream: true });
     if (kind === 'text') return { kind: 'text', text, cut };
@@ -202,19 +210,37 @@ export class Files {
     return { kind: 'table', rows: rows.slice(0, ROWS), cut: cut || rows.length > ROWS };
   }
 
-  private read(entry: FileEntry, signal: AbortSignal): Promise<Response> {
-    return this.api.openFile(this.machine().name, join(this.path, entry.name), signal);
+  /** What an entry is; of a link, what it leads to. */
+  stat(entry: FileEntry): Promise<FileEntry> {
+    return this.api.get('/api/machines/{name}/files/stat', this.at(this.placeOf(entry)));
+  }
+
+  private read(entry: FileEntry, signal: AbortSignal) {
+    return this.api.get('/api/machines/{name}/files/content', {
+      ...this.at(this.placeOf(entry)),
+      parseAs: 'stream',
+      signal,
+    });
+  }
+
+  private placeOf(entry: FileEntry): string {
+    return join(this.path, entry.name);
+  }
+
+  /** What a call about a file or folder of the machine begins with. */
+  private at(path: string) {
+    return { params: { path: { name: this.machine().name }, query: { path } } };
   }
 }
 
 /** The first bytes of an answer; the rest is not fetched. */
 async function beginning(
-  response: Response,
+  body: ReadableStream<Uint8Array> | null,
   most: number,
 ): Promise<{ bytes: Uint8Array; cut: boolean }> {
   const parts: Uint8Array[] = [];
   let size = 0;
-  const reader = response.body?.getReader();
+  const reader = body?.getReader();
   while (reader && size <= most) {
     const { done, value } = await reader.read();
     if (done) break;

@@ -1,4 +1,5 @@
 import type { Api } from '$lib/api/api';
+import { sentence } from '$lib/api/errors';
 import type { Hosted, HostedAccount } from '$lib/api/types';
 import { words } from '$lib/words';
 
@@ -20,39 +21,39 @@ export class HostedAccounts {
 
   load = () =>
     this.tell(async () => {
-      this.now = await this.api().hosted();
+      this.now = await this.api().get('/api/hosted');
     });
 
   /** Resolves to whether it worked, as the other calls do. */
   signIn = (server: string, token: string) =>
     this.tell(async () => {
-      this.now = await this.api().signIn({ server, token });
+      this.now = await this.api().post('/api/hosted/login', { body: { server, token } });
     });
 
   takeOver = () =>
     this.tell(async () => {
-      this.now = await this.api().signIn({ official: true });
+      this.now = await this.api().post('/api/hosted/login', { body: { official: true } });
     });
 
   removeOfficial = () =>
     this.tell(async () => {
-      await this.api().removeOfficial();
-      this.now = await this.api().hosted();
+      await this.api().delete('/api/hosted/official');
+      this.now = await this.api().get('/api/hosted');
     });
 
   use = (account: HostedAccount) =>
     this.tell(async () => {
-      this.now = await this.api().useAccount(account);
+      this.now = await this.api().post('/api/hosted/use', { body: account });
     });
 
   signOut = () =>
     this.tell(async () => {
-      this.now = await this.api().signOut();
+      this.now = await this.api().post('/api/hosted/logout');
     });
 
   signUp = (server: string, email: string, account: string) =>
     this.tell(async () => {
-      await this.api().signUp({ server, email, account });
+      await this.api().post('/api/hosted/signup', { body: { server, email, account } });
       return words.hosted.signedUp(email);
     });
 
@@ -64,7 +65,7 @@ export class HostedAccounts {
       if (typeof text === 'string') this.told = { text, bad: false };
       return true;
     } catch (reason) {
-      this.told = { text: reason instanceof Error ? reason.message : String(reason), bad: true };
+      this.told = { text: sentence(reason), bad: true };
       return false;
     } finally {
       this.busy = false;

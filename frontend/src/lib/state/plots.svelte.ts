@@ -1,3 +1,4 @@
+import { given } from '$lib/api/api';
 import type { Page, Plot } from '$lib/api/types';
 import type { Source } from './timeline.svelte';
 
@@ -26,7 +27,7 @@ export class Plots {
     try {
       do {
         this.again = false;
-        this.take(await this.source.api.listPlots(this.source.name, undefined, PAGE));
+        this.take(await this.page());
       } while (this.again);
       this.state = 'ready';
     } catch {
@@ -40,12 +41,20 @@ export class Plots {
     if (cursor === undefined || this.busy) return;
     this.busy = true;
     try {
-      const page = await this.source.api.listPlots(this.source.name, cursor, PAGE);
+      const page = await this.page(cursor);
       this.list = [...page.items.reverse(), ...this.list];
       this.goOnFrom(page.next);
     } finally {
       this.busy = false;
     }
+  }
+
+  /** What was drawn before the cursor, newest first. */
+  private page(cursor?: string) {
+    const query = { ...given({ cursor }), limit: PAGE };
+    return this.source.api.get('/api/machines/{name}/plots', {
+      params: { path: { name: this.source.name }, query },
+    });
   }
 
   private take(page: Page<Plot>): void {

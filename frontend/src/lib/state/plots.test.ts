@@ -7,15 +7,17 @@ const plot = (seq: number, place: string): Plot => ({ seq, place, at: '', repres
 
 /** A machine's plots, of which the daemon gives so many at a time. */
 function machine(all: Plot[], size: number) {
-  const listPlots = (_: string, cursor: string | undefined): Promise<Page<Plot>> => {
+  const get = (_: string, { params }: { params: { query: { cursor?: string } } }) => {
+    const { cursor } = params.query;
     const newest = [...all].reverse();
     const from = cursor === undefined ? 0 : newest.findIndex((one) => keyOf(one) === cursor) + 1;
     const items = newest.slice(from, from + size);
     const last = items.at(-1);
     const more = from + size < newest.length && last !== undefined;
-    return Promise.resolve({ items, ...(more ? { next: keyOf(last) } : {}) });
+    const page: Page<Plot> = { items, ...(more ? { next: keyOf(last) } : {}) };
+    return Promise.resolve(page);
   };
-  return new Plots({ api: { listPlots } as unknown as Api, name: 'm' });
+  return new Plots({ api: { get } as unknown as Api, name: 'm' });
 }
 
 it('keeps what was loaded before, goes on with what is new, and lets go of what was cleared', async () => {

@@ -1,6 +1,7 @@
 import type { Api } from '$lib/api/api';
 import type { Contact, Machine } from '$lib/api/types';
 import { isHosted } from '$lib/hosted';
+import { listContacts } from './contacts.svelte';
 
 /** A machine that waits to hear whether it may reach a host. */
 export interface Question {
@@ -45,7 +46,8 @@ export class Questions {
     const awake = machines.filter((one) => one.state !== 'swapped' && !isHosted(one));
     await Promise.allSettled(
       awake.map(async ({ name }) => {
-        for (const contact of (await api.listContacts(name)).items) this.note(name, contact);
+        const { items } = await listContacts(api, name);
+        for (const contact of items) this.note(name, contact);
       }),
     );
     if (this.over === over) this.over = null;

@@ -1,5 +1,5 @@
-import type { Api } from '$lib/api/api';
-import { isBusy } from '$lib/api/errors';
+import { of, type Api } from '$lib/api/api';
+import { isBusy, sentence } from '$lib/api/errors';
 import type { Table, TableFilter, TableSort } from '$lib/api/types';
 import { parseFilter } from '$lib/filters';
 import { words } from '$lib/words';
@@ -36,9 +36,9 @@ export class TableLook {
     const { signal } = (this.asked = new AbortController());
     this.loading = true;
     try {
-      const page = await this.source.api.readTable(
-        this.source.name,
-        {
+      const page = await this.source.api.post('/api/machines/{name}/table', {
+        ...of(this.source.name),
+        body: {
           variable: this.variable,
           offset: this.offset,
           limit: PAGE_ROWS,
@@ -48,14 +48,14 @@ export class TableLook {
           filters: this.filters,
         },
         signal,
-      );
+      });
       if (signal.aborted) return;
       page.columns.forEach(({ number }, i) => this.numbers.set(page.first_column + i, number));
       this.page = page;
       this.problem = '';
     } catch (reason) {
       if (signal.aborted) return;
-      this.problem = sentence(reason);
+      this.problem = isBusy(reason) ? words.table.busy : sentence(reason);
     }
     this.loading = false;
   }
@@ -98,9 +98,4 @@ export class TableLook {
     this.offset = 0;
     await this.load();
   }
-}
-
-function sentence(reason: unknown): string {
-  if (isBusy(reason)) return words.table.busy;
-  return reason instanceof Error ? reason.message : String(reason);
 }

@@ -1,4 +1,4 @@
-import type { Api } from '$lib/api/api';
+import { given, of, type Api } from '$lib/api/api';
 import { ApiError } from '$lib/api/errors';
 import { isDone, type Branch, type Checkpoint, type Instruction, type Item } from '$lib/api/types';
 import { Entry } from './entry.svelte';
@@ -51,12 +51,7 @@ export class Timeline {
   async load(): Promise<void> {
     if (this.state === 'failed') this.state = 'loading';
     try {
-      const { api, name } = this.source;
-      const [page, checkpoints, branches] = await Promise.all([
-        api.listInstructions(name, undefined, PAGE),
-        api.listCheckpoints(name),
-        api.listBranches(name),
-      ]);
+      const [page] = await Promise.all([this.page(undefined, PAGE), this.loadCheckpoints()]);
       const fresh = page.items.map((instruction) => this.entryFor(instruction));
       // A gap between what was shown and the newest page would look like a whole: start again then.
       const oldest = fresh[fresh.length - 1]?.seq ?? 0;
@@ -64,8 +59,6 @@ export class Timeline {
       const before = connected ? this.entries : [];
       this.entries = mergeBySeq(before, fresh.reverse());
       if (!connected) this.hasEarlier = page.next !== undefined;
-      this.checkpoints = checkpoints;
-      this.branches = branches;
       this.state = 'ready';
       this.ended += 1;
       this.shown += 1;
@@ -91,7 +84,7 @@ export class Timeline {
     if (!this.hasEarlier || this.loadingEarlier || !first) return;
     this.loadingEarlier = true;
     try {
-      const page = await this.source.api.listInstructions(this.source.name, first.seq, limit);
+      const page = await this.page(first.seq, limit);
       const older = page.items.map((instruction) => this.entryFor(instruction)).reverse();
       this.entries = mergeBySeq(older, this.entries);
       this.hasEarlier = page.next !== undefined;
@@ -112,10 +105,20 @@ export class Timeline {
 
   async loadCheckpoints(): Promise<void> {
     const { api, name } = this.source;
-    [this.checkpoints, this.branches] = await Promise.all([
-      api.listCheckpoints(name),
-      api.listBranches(name),
+    const [checkpoints, branches] = await Promise.all([
+      api.get('/api/machines/{name}/checkpoints', of(name)),
+      api.get('/api/machines/{name}/branches', of(name)),
     ]);
+    this.checkpoints = checkpoints.items;
+    this.branches = branches.items;
+  }
+
+  /** The newest instructions below `before`, newest first. */
+  private page(before: number | undefined, limit: number) {
+    const query = { order: 'newest', ...given({ before }), limit } as const;
+    return this.source.api.get('/api/machines/{name}/instructions', {
+      params: { path: { name: this.source.name }, query },
+    });
   }
 
   /** A new or changed instruction, from an event or from an answer. */

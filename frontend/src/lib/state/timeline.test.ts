@@ -9,10 +9,10 @@ function failing(reason: Error) {
   const failures = [reason];
   const instruction = { seq: 0, status: 'ok', items: 0 } as Instruction;
   const api = {
-    listInstructions: () =>
-      failures[0] ? Promise.reject(failures[0]) : Promise.resolve({ items: [instruction] }),
-    listCheckpoints: () => Promise.resolve([]),
-    listBranches: () => Promise.resolve([]),
+    get: (path: string) =>
+      failures[0]
+        ? Promise.reject(failures[0])
+        : Promise.resolve({ items: path.endsWith('/instructions') ? [instruction] : [] }),
   } as unknown as Api;
   return { timeline: new Timeline({ api, name: 'm' }), failures };
 }

@@ -1,3 +1,5 @@
+import { sentence } from '$lib/api/errors';
+
 export interface Toast {
   readonly id: number;
   readonly kind: 'info' | 'error';
@@ -20,7 +22,7 @@ export class Toasts {
   }
 
   error(reason: unknown): void {
-    const text = reason instanceof Error ? reason.message : String(reason);
+    const text = sentence(reason);
     if (this.list.some((toast) => toast.text === text)) return;
     this.push({ kind: 'error', text });
   }

@@ -1,4 +1,5 @@
 import type { Api } from '$lib/api/api';
+import { sentence } from '$lib/api/errors';
 import type { Settings, Update } from '$lib/api/types';
 
 /** The daemon looks once a day by itself; this is how long it may take until the page knows. */
@@ -34,8 +35,8 @@ export class Updates {
     clearTimeout(this.next);
     try {
       const [now, { update_check }] = await Promise.all([
-        this.api().update(),
-        this.api().settings(),
+        this.api().get('/api/update'),
+        this.api().get('/api/settings'),
       ]);
       if (round !== this.round) return;
       this.check = update_check;
@@ -55,11 +56,11 @@ export class Updates {
     clearTimeout(this.next);
   }
 
-  look = () => this.ask(async () => this.take(await this.api().lookForUpdate()));
+  look = () => this.ask(async () => this.take(await this.api().post('/api/update/look')));
 
   install = () =>
     this.ask(async () => {
-      this.take(await this.api().installUpdate());
+      this.take(await this.api().post('/api/update/install'));
       void this.load();
     });
 
@@ -68,7 +69,8 @@ export class Updates {
       const before = this.check;
       this.check = daily ? 'daily' : 'off'; // as the box shows already
       try {
-        const changed = await this.api().changeSettings({ update_check: this.check });
+        const body = { update_check: this.check };
+        const changed = await this.api().patch('/api/settings', { body });
         this.check = changed.update_check;
       } catch (reason) {
         this.check = before;
@@ -88,7 +90,7 @@ export class Updates {
     try {
       await action();
     } catch (reason) {
-      this.problem = reason instanceof Error ? reason.message : String(reason);
+      this.problem = sentence(reason);
     }
     this.asking = false;
   }

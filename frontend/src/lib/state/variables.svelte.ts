@@ -1,3 +1,5 @@
+import { of } from '$lib/api/api';
+import { sentence } from '$lib/api/errors';
 import type { Variable } from '$lib/api/types';
 import type { Source } from './timeline.svelte';
 
@@ -27,12 +29,13 @@ export class Variables {
     do {
       this.again = false;
       try {
-        this.take(await this.source.api.listVariables(this.source.name));
+        const { api, name } = this.source;
+        this.take((await api.get('/api/machines/{name}/variables', of(name))).items);
         // An answer that comes after the next step has ended may tell of that one.
         if (!this.again) this.before = this.list;
         this.problem = '';
       } catch (reason) {
-        this.problem = reason instanceof Error ? reason.message : String(reason);
+        this.problem = sentence(reason);
       }
     } while (this.again);
     this.busy = false;

@@ -7,7 +7,7 @@ import { Variables } from './variables.svelte';
 function asked(): { variables: Variables; answer(values: Record<string, string>): Promise<void> } {
   const waiting: ((list: Variable[]) => void)[] = [];
   const api = {
-    listVariables: () => new Promise<Variable[]>((resolve) => waiting.push(resolve)),
+    get: async () => ({ items: await new Promise<Variable[]>((r) => waiting.push(r)) }),
   } as unknown as Api;
   return {
     variables: new Variables({ api, name: 'm' } as never),
