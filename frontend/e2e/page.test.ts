@@ -99,3 +99,28 @@ it('finds machines and commands by the keyboard', async () => {
   await page.getByRole('dialog', { name: 'Settings' }).waitFor();
   await page.keyboard.press('Escape');
 });
+
+it('shows one dialog at a time, and gives the keyboard back to what opened it', async () => {
+  const { page } = tab;
+  await tab.newMachine();
+  await tab.menu('Name and tags');
+  const details = page.getByRole('dialog', { name: 'Name and tags' });
+  await details.getByLabel('Title').fill('Half typed');
+  await page.keyboard.press('Control+k');
+  await expect.poll(() => page.getByRole('dialog').count()).toBe(1);
+  expect(await details.getByLabel('Title').inputValue()).toBe('Half typed');
+  await page.keyboard.press('Escape');
+  await details.waitFor({ state: 'detached' });
+  const settings = page.getByRole('button', { name: 'Settings' });
+  await settings.click();
+  await page.getByRole('dialog').getByRole('button', { name: 'AI apps' }).click();
+  await page.getByRole('button', { name: 'Connect an AI app' }).click();
+  await page.getByRole('dialog', { name: 'AI apps' }).waitFor();
+  expect(await page.getByRole('dialog').count()).toBe(1);
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await settings.click();
+  await page.getByRole('dialog').waitFor();
+  await page.keyboard.press('Escape');
+  await expect.poll(() => settings.evaluate((e) => document.activeElement === e)).toBe(true);
+});

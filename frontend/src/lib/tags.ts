@@ -1,4 +1,5 @@
 /** Tags as people write them: one `key=value` a line. */
+import { words } from './words';
 
 export function formatTags(tags: Record<string, string>): string {
   return Object.entries(tags)
@@ -6,16 +7,16 @@ export function formatTags(tags: Record<string, string>): string {
     .join('\n');
 }
 
-/** The tags, or the first line that is none. */
-export function parseTags(text: string): { tags: Record<string, string> } | { bad: string } {
+/** The tags; throws, for the person, what is wrong with the first line that is none. */
+export function parseTags(text: string): Record<string, string> {
   const tags: Record<string, string> = {};
   for (const line of text.split('\n').map((part) => part.trim())) {
     if (line === '') continue;
     const at = line.indexOf('=');
-    if (at < 1) return { bad: line };
+    if (at < 1) throw new Error(words.details.badTag(line));
     tags[line.slice(0, at).trim()] = line.slice(at + 1).trim();
   }
-  return { tags };
+  return tags;
 }
 
 /** What to send so that `before` becomes `after`: null removes a tag. */

@@ -1,7 +1,7 @@
 import { given, type Api } from '$lib/api/api';
 import { sentence } from '$lib/api/errors';
 import type { Contact } from '$lib/api/types';
-import type { Source } from './timeline.svelte';
+import type { Source } from './source';
 
 /** So many are kept of those that came while this was shown. */
 const MOST = 2_000;

@@ -1,7 +1,7 @@
-import type { Api } from '$lib/api/api';
 import { isDone, type Instruction, type Item } from '$lib/api/types';
 import { Transcript } from '$lib/output/transcript';
 import { Slice } from '$lib/slice';
+import type { Source } from './source';
 
 /** Of long output the page loads this much from the beginning, and about so much from the end. */
 const HEAD_PAGES = 2;
@@ -27,7 +27,7 @@ export class Entry {
   private unseen = false;
 
   constructor(
-    private readonly source: { api: Api; name: string },
+    private readonly source: Source,
     instruction: Instruction,
   ) {
     this.instruction = instruction;

@@ -1,9 +1,9 @@
-import type { Api } from '$lib/api/api';
 import { sentence } from '$lib/api/errors';
-import type { FileEntry, Machine } from '$lib/api/types';
+import type { FileEntry } from '$lib/api/types';
 import { imageType, join, parseTable, previewOf, readsAsText } from '$lib/files';
 import { saveStream } from '$lib/save';
 import { words } from '$lib/words';
+import type { Source } from './source';
 
 export const HOME = '/root';
 const TEXT_BYTES = 256 << 10;
@@ -46,8 +46,7 @@ export class Files {
   private look = new AbortController();
 
   constructor(
-    private readonly api: Api,
-    private readonly machine: () => Machine,
+    private readonly source: Source,
     private readonly tell: (reason: unknown) => void,
   ) {}
 
@@ -71,7 +70,7 @@ export class Files {
     const asked = this.path;
     this.looked = true;
     try {
-      const found = await this.api.get('/api/machines/{name}/files', {
+      const found = await this.source.api.get('/api/machines/{name}/files', {
         ...this.at(asked),
         signal: this.stop.signal,
       });
@@ -96,7 +95,7 @@ export class Files {
       if (row.stop.signal.aborted) continue;
       const to = join(folder, file.name);
       await this.through(row, (signal) =>
-        this.api.writeFile(this.machine().name, to, file, (sent) => (row.moved = sent), signal),
+        this.source.api.writeFile(this.source.name, to, file, (sent) => (row.moved = sent), signal),
       );
       if (this.path === folder && !this.stop.signal.aborted) await this.refresh();
     }
@@ -135,14 +134,14 @@ export class Files {
 
   async makeFolder(name: string): Promise<boolean> {
     return this.change(() =>
-      this.api.post('/api/machines/{name}/files/folder', this.at(join(this.path, name))),
+      this.source.api.post('/api/machines/{name}/files/folder', this.at(join(this.path, name))),
     );
   }
 
   async remove(entry: FileEntry): Promise<void> {
     if (this.viewed?.name === entry.name) this.unview();
     await this.change(() =>
-      this.api.delete('/api/machines/{name}/files', this.at(this.placeOf(entry))),
+      this.source.api.delete('/api/machines/{name}/files', this.at(this.placeOf(entry))),
     );
   }
 
@@ -212,11 +211,11 @@ export class Files {
 
   /** What an entry is; of a link, what it leads to. */
   stat(entry: FileEntry): Promise<FileEntry> {
-    return this.api.get('/api/machines/{name}/files/stat', this.at(this.placeOf(entry)));
+    return this.source.api.get('/api/machines/{name}/files/stat', this.at(this.placeOf(entry)));
   }
 
   private read(entry: FileEntry, signal: AbortSignal) {
-    return this.api.get('/api/machines/{name}/files/content', {
+    return this.source.api.get('/api/machines/{name}/files/content', {
       ...this.at(this.placeOf(entry)),
       parseAs: 'stream',
       signal,
@@ -229,7 +228,7 @@ export class Files {
 
   /** What a call about a file or folder of the machine begins with. */
   private at(path: string) {
-    return { params: { path: { name: this.machine().name }, query: { path } } };
+    return { params: { path: { name: this.source.name }, query: { path } } };
   }
 }
 

@@ -1,6 +1,6 @@
 import { given } from '$lib/api/api';
 import type { Page, Plot } from '$lib/api/types';
-import type { Source } from './timeline.svelte';
+import type { Source } from './source';
 
 const PAGE = 60;
 

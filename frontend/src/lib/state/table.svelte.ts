@@ -1,8 +1,9 @@
-import { of, type Api } from '$lib/api/api';
+import { of } from '$lib/api/api';
 import { isBusy, sentence } from '$lib/api/errors';
 import type { Table, TableFilter, TableSort } from '$lib/api/types';
 import { parseFilter } from '$lib/filters';
 import { words } from '$lib/words';
+import type { Source } from './source';
 
 export const PAGE_ROWS = 100;
 export const PAGE_COLUMNS = 30;
@@ -23,7 +24,7 @@ export class TableLook {
   private numbers = new Map<number, boolean>();
 
   constructor(
-    private readonly source: { readonly api: Api; readonly name: string },
+    private readonly source: Source,
     private readonly variable: string,
   ) {}
 

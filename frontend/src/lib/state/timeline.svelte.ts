@@ -1,18 +1,13 @@
-import { given, of, type Api } from '$lib/api/api';
+import { given, of } from '$lib/api/api';
 import { ApiError } from '$lib/api/errors';
 import { isDone, type Branch, type Checkpoint, type Instruction, type Item } from '$lib/api/types';
 import { Entry } from './entry.svelte';
 import { mergeBySeq } from './merge';
+import type { Source } from './source';
 
 const PAGE = 30;
 /** On the way to a step that is far back. */
 const REACH = 200;
-
-/** What a timeline needs of the world; both may change while it is shown. */
-export interface Source {
-  readonly api: Api;
-  readonly name: string;
-}
 
 /** A machine's steps and checkpoints, oldest first, loaded from the newest backwards. */
 export class Timeline {

@@ -1,7 +1,7 @@
 import { of } from '$lib/api/api';
 import { sentence } from '$lib/api/errors';
 import type { Variable } from '$lib/api/types';
-import type { Source } from './timeline.svelte';
+import type { Source } from './source';
 
 /** A machine's variables, as they were when it last told. */
 export class Variables {

@@ -11,8 +11,6 @@ import Updates from './Updates.svelte';
 
 export interface SectionProps {
   app: App;
-  /** Closes the settings, for what goes on elsewhere. */
-  onclose(): void;
 }
 
 export interface Section {

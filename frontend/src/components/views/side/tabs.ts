@@ -4,7 +4,6 @@ import { isHosted } from '$lib/hosted';
 import type { App } from '$lib/state/app.svelte';
 import type { Timeline } from '$lib/state/timeline.svelte';
 import { words } from '$lib/words';
-import type { Asking } from '../MachineDialogs.svelte';
 import About from './About.svelte';
 import Checkpoints from './Checkpoints.svelte';
 import Files from './Files.svelte';
@@ -17,8 +16,6 @@ export interface TabProps {
   app: App;
   machine: Machine;
   timeline: Timeline;
-  /** Asks the person before something is done. */
-  onask(asking: Asking): void;
 }
 
 export interface SideTab {
