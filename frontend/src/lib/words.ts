@@ -446,6 +446,8 @@ export const words = {
 
   step: {
     number: (seq: number) => `Step ${seq + 1}`,
+    code: 'Code',
+    done: 'Done',
     queued: 'Waiting its turn',
     running: 'Running',
     cancelled: 'Cancelled before it ran',
@@ -574,6 +576,7 @@ export const words = {
     text: (type: string, rows: number, columns: number) =>
       `${type}, ${rows.toLocaleString()} × ${columns.toLocaleString()}. Only what you look at is fetched; the machine sorts and filters.`,
     open: 'Open as a table',
+    formats: { csv: 'CSV', xlsx: 'Excel' },
     index: 'Index',
     sort: (column: string) => `Sort by ${column}`,
     filter: (column: string) => `Filter ${column}`,
@@ -764,7 +767,15 @@ export const words = {
   connecting: 'Starting…',
   cancel: 'Cancel',
   close: 'Close',
+  messages: 'Messages',
   dismiss: 'Dismiss',
+
+  errors: {
+    unreachable: 'ForeverVM does not answer. It may be restarting; try again in a moment.',
+    unexpected: (status: number) => `ForeverVM answered with an unexpected error (${status}).`,
+    noAddress: 'This output has no address.',
+    unreadable: 'The file cannot be read.',
+  },
 };
 
 /** What a step is called when it did not simply succeed; null when it did. */

@@ -6,6 +6,7 @@ import type {
   PathsWithMethod,
   RequiredKeysOf,
 } from 'openapi-typescript-helpers';
+import { words } from '$lib/words';
 import { Http } from './http';
 import type { paths } from './schema';
 import { isDone, type Instruction, type Machine, type Parcel, type Representation } from './types';
@@ -65,7 +66,7 @@ export class Api {
 
   /** A representation's bytes as a blob. The href is the daemon's own path and is used as nothing else. */
   async data({ href, mime }: Representation, signal: AbortSignal): Promise<Blob> {
-    if (!href.startsWith('/api/')) throw new Error('This output has no address.');
+    if (!href.startsWith('/api/')) throw new Error(words.errors.noAddress);
     const response = await this.http.fetch(new Request(this.http.url + href, { signal }));
     return new Blob([await response.arrayBuffer()], { type: mime });
   }

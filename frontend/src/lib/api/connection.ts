@@ -1,4 +1,5 @@
 /** Where the daemon is and how the page may speak to it: from the window's binding, or from the browser's address. */
+import { words } from '$lib/words';
 import { prove } from './proof';
 
 export interface Connection {
@@ -114,7 +115,7 @@ function base64(part: Blob): Promise<string> {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();
     reader.onload = () => resolve(String(reader.result).replace(/^[^,]*,/, ''));
-    reader.onerror = () => reject(reader.error ?? new Error('It cannot be read.'));
+    reader.onerror = () => reject(reader.error ?? new Error(words.errors.unreadable));
     reader.readAsDataURL(part);
   });
 }

@@ -1,4 +1,5 @@
 /** Why a call of the daemon failed. */
+import { words } from '$lib/words';
 
 /** A request that the daemon refused; `message` is a sentence for the person. */
 export class ApiError extends Error {
@@ -20,7 +21,7 @@ export function isBusy(reason: unknown): boolean {
 /** The daemon did not answer at all. */
 export class Unreachable extends Error {
   constructor() {
-    super('ForeverVM does not answer. It may be restarting; try again in a moment.');
+    super(words.errors.unreachable);
     this.name = 'Unreachable';
   }
 }

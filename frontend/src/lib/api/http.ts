@@ -1,3 +1,4 @@
+import { words } from '$lib/words';
 import type { Connection } from './connection';
 import { ApiError, Unreachable } from './errors';
 import type { ErrorBody } from './types';
@@ -94,6 +95,6 @@ async function refusal(response: Response): Promise<ApiError> {
   return new ApiError(
     response.status,
     body.code ?? 'Internal',
-    body.message ?? `ForeverVM answered with an unexpected error (${response.status}).`,
+    body.message ?? words.errors.unexpected(response.status),
   );
 }

@@ -25,6 +25,7 @@ export type Completions = Schemas['Completions'];
 export type Inspection = Schemas['Inspection'];
 export type Status = Schemas['Status'];
 export type Settings = Schemas['Settings'];
+export type SettingsChange = Schemas['SettingsChange'];
 export type Update = Schemas['Update'];
 export type SearchHit = Schemas['SearchHit'];
 export type Event = Schemas['Event'];
