@@ -84,6 +84,17 @@ it('looks as the person wants, also after a reload, and keeps settings', async (
   expect(told).not.toContain(daemon.cli('token').trim());
 });
 
+it('leads from each part of the settings to the others, also in a small window', async () => {
+  const { page } = tab;
+  await page.getByRole('button', { name: 'Settings' }).click();
+  await page.setViewportSize({ width: 400, height: 800 });
+  const settings = page.getByRole('dialog');
+  for (const part of ['Storage', 'Network', 'Appearance']) {
+    await settings.getByRole('button', { name: part, exact: true }).click();
+    await settings.getByRole('region', { name: part }).waitFor();
+  }
+});
+
 it('finds machines and commands by the keyboard', async () => {
   const { page } = tab;
   const name = await tab.newMachine();
