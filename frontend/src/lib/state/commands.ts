@@ -41,8 +41,7 @@ export class Commands {
 
   async run(machine: Machine, code: string): Promise<boolean> {
     const instruction = await this.try(() => this.execute(machine, code));
-    if (instruction && this.app.selectedId === machine.id)
-      this.app.timeline?.onInstruction(instruction);
+    if (instruction && this.app.selectedId === machine.id) this.app.timeline?.onQueued(instruction);
     return instruction !== null;
   }
 

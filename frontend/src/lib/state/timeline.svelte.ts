@@ -116,7 +116,14 @@ export class Timeline {
     });
   }
 
-  /** A new or changed instruction, from an event or from an answer. */
+  /** What the daemon answers to code that was sent. Events that have overtaken it know better. */
+  onQueued(instruction: Instruction): void {
+    const known =
+      this.find(instruction.seq) ?? this.early.find(({ seq }) => seq === instruction.seq);
+    if (!known) this.onInstruction(instruction);
+  }
+
+  /** A new or changed instruction, from an event. */
   onInstruction(instruction: Instruction): void {
     if (this.state !== 'ready') {
       this.early.push(instruction);

@@ -41,3 +41,18 @@ it('loads again after a failure, asked or by itself', async () => {
     expect(timeline.entries).toHaveLength(1);
   }
 });
+
+it('takes no answer for news that events have overtaken', async () => {
+  const step = (status: Instruction['status']) => ({ seq: 7, status, items: 0 }) as Instruction;
+  for (const loaded of [true, false]) {
+    const { timeline, failures } = failing(new Unreachable());
+    failures.pop();
+    if (loaded) await timeline.load();
+    timeline.onInstruction(step('running'));
+    timeline.onQueued(step('queued'));
+    if (!loaded) await timeline.load();
+    expect(timeline.running).toBe(7);
+    timeline.onInstruction(step('queued')); // after a crash it waits for its turn again
+    expect(timeline.running).toBeUndefined();
+  }
+});
