@@ -15,8 +15,9 @@ import { isDone, type Instruction, type Machine, type Parcel, type Representatio
 const PARCEL_HEAD = 128 << 10;
 
 /**
- * The daemon's operations by their paths in backend/api/openapi.yaml, whose types (schema.ts) they have. Each resolves
- * to what the daemon answers, and throws ApiError or Unreachable; an aborted one throws what fetch throws.
+ * The daemon's operations by their paths in backend/api/openapi.yaml, with the types of schema.ts.
+ * Each resolves to what the daemon answers, and throws ApiError or Unreachable; an aborted one
+ * throws what fetch throws.
  */
 export class Api {
   readonly get: Call<'get'>;
@@ -115,7 +116,7 @@ export function given<T extends object>(values: T): { [K in keyof T]?: Exclude<T
   ) as never;
 }
 
-/** One method of openapi-fetch's client, but for that it throws in place of answering with an error. */
+/** A method of openapi-fetch's client that throws errors, in place of answering with them. */
 type Call<M extends HttpMethod> = <
   P extends PathsWithMethod<paths, M>,
   As extends ParseAs = 'json',

@@ -17,7 +17,7 @@ import { Toasts } from './toasts.svelte';
 import { Updates } from './updates.svelte';
 import { Vitals } from './vitals.svelte';
 
-/** What the page knows and shows: the daemon's state, kept up to date by its events, and the person's choices. */
+/** What the page knows and shows: the daemon's state, by its events, and the person's choices. */
 export class App {
   status = $state.raw<Status | null>(null);
   now = $state(Date.now());

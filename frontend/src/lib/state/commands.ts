@@ -229,7 +229,7 @@ export class Commands {
     });
   }
 
-  /** Starts what an engine needs, where that is installed; how it stands then comes with the next status. */
+  /** Starts what an engine needs, where that is installed; the next status says how it stands. */
   startEngine = (name: string) =>
     this.try(() => this.app.api.post('/api/engines/{name}/start', of(name)));
 

@@ -7,13 +7,13 @@ export interface Compared {
   readonly name: string;
 }
 
-/** What lies over the page and waits for the person; views/dialogs/Dialogs.svelte has a component for each kind. */
+/** What lies over the page; views/dialogs/Dialogs.svelte has a component for each kind. */
 export type Dialog =
   | Of<'aiApps' | 'hosted' | 'newMachine' | 'notices' | 'palette' | 'settings'>
   | { readonly kind: 'unpack'; readonly file: File }
   | MachineDialog;
 
-/** What is asked of a machine, which is as it was when the dialog opened. It closes when another one is shown. */
+/** About a machine, as it was when the dialog opened. It closes when another machine is shown. */
 export type MachineDialog = { readonly machine: Machine } & (
   | MachineForm
   | Of<'pack' | 'purge' | 'share'>

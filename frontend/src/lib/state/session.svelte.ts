@@ -75,8 +75,8 @@ export class Session {
   }
 
   /**
-   * Loads what the page needs before it is shown; resolves to whether that worked. Throws only once the page was shown:
-   * what is lost while it loads at first is loaded with the next connection.
+   * Loads what the page needs before it is shown; resolves to whether that worked. Throws only
+   * once the page was shown: a first load that is lost comes again with the next connection.
    */
   async ready(load: () => Promise<void>): Promise<boolean> {
     try {
