@@ -36,7 +36,7 @@ func (c *Client) Run(ctx context.Context, name string, e api.Execute, queued fun
 		queued(in)
 	}
 	r := request{
-		method: http.MethodPost, path: machinePath(name, "instructions"), query: url.Values{"follow": {"true"}}, json: e, repeatable: true,
+		method: http.MethodPost, path: machinePath(name, "run"), json: e, repeatable: true,
 	}
 	for f.begun != nil {
 		err := c.stream(ctx, r, f.line)

@@ -17,27 +17,18 @@ import (
 const maxWait = time.Hour
 
 func (s *Server) execute(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
-	var body api.Execute
-	if err := readJSON(w, r, &body); err != nil {
-		return err
-	}
-	timeout, err := limit(body.TimeoutSeconds)
+	in, err := queue(w, r, m)
 	if err != nil {
 		return err
 	}
-	follow, err := queryBool(r.URL.Query(), "follow")
+	return writeJSON(w, http.StatusOK, instructionJSON(m.Name(), in))
+}
+
+// run queues code and sends what comes of it.
+func (s *Server) run(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
+	in, err := queue(w, r, m)
 	if err != nil {
 		return err
-	}
-	in, interrupted, err := m.Execute(r.Context(), machine.ExecuteOptions{
-		Code: body.Code, Timeout: timeout, Interrupt: body.Interrupt, Formats: body.Formats, Client: clientOf(r), Key: body.Key,
-	})
-	if err != nil {
-		return err
-	}
-	w.Header().Set(headerInterrupted, strconv.FormatBool(interrupted))
-	if !follow {
-		return writeJSON(w, http.StatusOK, instructionJSON(m.Name(), in))
 	}
 	out := newLines(w)
 	queued := instructionJSON(m.Name(), in)
@@ -45,6 +36,25 @@ func (s *Server) execute(w http.ResponseWriter, r *http.Request, m machine.Handl
 		return err
 	}
 	return stream(r.Context(), out, m, in.Seq, 0)
+}
+
+// queue queues the instruction in a request's body.
+func queue(w http.ResponseWriter, r *http.Request, m machine.Handle) (machine.Instruction, error) {
+	var body api.Execute
+	if err := readJSON(w, r, &body); err != nil {
+		return machine.Instruction{}, err
+	}
+	timeout, err := limit(body.TimeoutSeconds)
+	if err != nil {
+		return machine.Instruction{}, err
+	}
+	in, interrupted, err := m.Execute(r.Context(), machine.ExecuteOptions{
+		Code: body.Code, Timeout: timeout, Interrupt: body.Interrupt, Formats: body.Formats, Client: clientOf(r), Key: body.Key,
+	})
+	if err == nil {
+		w.Header().Set(headerInterrupted, strconv.FormatBool(interrupted))
+	}
+	return in, err
 }
 
 // install queues the instruction that installs packages.

@@ -74,6 +74,7 @@ func (s *Server) routes() []route {
 
 		{pattern: "GET /api/machines/{name}/instructions", machine: s.listInstructions},
 		{pattern: "POST /api/machines/{name}/instructions", machine: s.execute},
+		{pattern: "POST /api/machines/{name}/run", machine: s.run},
 		{pattern: "POST /api/machines/{name}/packages", machine: s.install},
 		{pattern: "GET /api/machines/{name}/instructions/{seq}", machine: s.getInstruction},
 		{pattern: "DELETE /api/machines/{name}/instructions/{seq}", machine: s.cancelInstruction},

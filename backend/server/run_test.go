@@ -37,7 +37,7 @@ func (p *printing) Follow(_ context.Context, seq, from int, yield func(machine.I
 func TestOneRequestRunsCode(t *testing.T) {
 	domain := &printing{}
 	base := start(t, Config{Machines: domain, Token: testToken})
-	resp, body := request(t, base, "POST", "/api/machines/m/instructions?follow=true", func(r *http.Request) {
+	resp, body := request(t, base, "POST", "/api/machines/m/run", func(r *http.Request) {
 		r.Header.Set("Authorization", "Bearer "+testToken)
 		r.Body = io.NopCloser(strings.NewReader(`{"code":"print('hello')"}`))
 	})

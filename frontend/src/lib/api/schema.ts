@@ -962,6 +962,30 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/machines/{name}/run': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Queues an instruction and follows it to its end
+     * @description Newline-delimited JSON, one StreamMessage a line: the instruction as it was queued, its items as they come, and
+     *     the finished instruction.
+     */
+    post: operations['run'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/machines/{name}/packages': {
     parameters: {
       query?: never;
@@ -3721,10 +3745,7 @@ export interface operations {
   };
   execute: {
     parameters: {
-      query?: {
-        /** @description Answer with the queued instruction, its items as they come, and the finished instruction */
-        follow?: boolean;
-      };
+      query?: never;
       header?: never;
       path: {
         /** @description A machine's name, or an old one */
@@ -3747,6 +3768,33 @@ export interface operations {
         };
         content: {
           'application/json': components['schemas']['Instruction'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  run: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['Execute'];
+      };
+    };
+    responses: {
+      /** @description The messages */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
           'application/x-ndjson': components['schemas']['StreamMessage'];
         };
       };
