@@ -2,6 +2,7 @@ package client
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -35,11 +36,9 @@ func (c *Client) Run(ctx context.Context, name string, e api.Execute, queued fun
 		f.seq = in.Seq
 		queued(in)
 	}
-	r := request{
-		method: http.MethodPost, path: machinePath(name, "run"), json: e, repeatable: true,
-	}
-	for f.begun != nil {
-		err := c.stream(ctx, r, f.line)
+	r := request{method: http.MethodPost, path: machinePath(name, "run"), json: e, repeatable: true}
+	for lost := 0; ; lost++ {
+		resp, err := c.send(ctx, r)
 		if errors.Is(err, ErrUnsupported) {
 			in, _, err := c.wireExecute(ctx, name, e)
 			if err != nil {
@@ -48,17 +47,31 @@ func (c *Client) Run(ctx context.Context, name string, e api.Execute, queued fun
 			queued(in)
 			return c.wireFollow(ctx, name, in.Seq, 0, yield)
 		}
+		if err != nil {
+			return api.Instruction{}, err
+		}
+		if isPage(resp) {
+			_ = resp.Body.Close()
+			return api.Instruction{}, errPage
+		}
+		err = c.lines(ctx, r, resp, f.line)
 		if f.done != nil {
 			return *f.done, nil
 		}
-		if err = brokeOff(ctx, err); err != nil {
-			return api.Instruction{}, err
+		if broke := brokeOff(ctx, err); broke != nil {
+			return api.Instruction{}, broke
 		}
-		if err := pause(ctx, firstBackoff); err != nil {
+		if f.begun == nil {
+			return c.follow(ctx, name, &f)
+		}
+		// The answer broke off before it said which instruction it is about.
+		if lost == answersLost {
+			return api.Instruction{}, cmp.Or(err, c.dropped(ctx, r, io.ErrUnexpectedEOF))
+		}
+		if err := pause(ctx, jittered(firstBackoff<<lost)); err != nil {
 			return api.Instruction{}, err
 		}
 	}
-	return c.follow(ctx, name, &f)
 }
 
 // Follow calls yield with each item that an instruction puts out, from index `from` on, those there are first and then as
@@ -170,6 +183,11 @@ func (c *Client) stream(ctx context.Context, r request, line func([]byte) error)
 	if err != nil {
 		return err
 	}
+	return c.lines(ctx, r, resp, line)
+}
+
+// lines hands over each line of an answer, and closes it.
+func (c *Client) lines(ctx context.Context, r request, resp *http.Response, line func([]byte) error) error {
 	defer resp.Body.Close()
 	lines := bufio.NewScanner(resp.Body)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)

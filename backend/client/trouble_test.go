@@ -8,10 +8,12 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/forevervm/desktop/backend/api"
 	"github.com/forevervm/desktop/backend/wire"
 )
 
@@ -73,6 +75,46 @@ func TestTroubleWithAFarServer(t *testing.T) {
 			}
 			if n := execs.Load(); n != 1 && !c.again || n < 1 {
 				t.Errorf("code was sent %d times", n)
+			}
+		})
+	}
+}
+
+// Run gives up where nobody says what became of the code, and tells why.
+func TestRunGivesUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer http.HandlerFunc
+		want   error
+		most   int32
+	}{
+		"a hotel": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = io.WriteString(w, "<html>Welcome to the hotel</html>")
+		}, ErrIntercepted, 1},
+		"broken off":      {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, ErrDropped, 1000},
+		"an empty answer": {func(http.ResponseWriter, *http.Request) {}, ErrDropped, answersLost + 1},
+		"half a line":     {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"instru`) }, ErrDropped, answersLost + 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var sent atomic.Int32
+			keys := sync.Map{}
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				sent.Add(1)
+				body, _ := io.ReadAll(r.Body)
+				keys.Store(string(body), true)
+				c.answer(w, r)
+			}))
+			defer server.Close()
+			client := New(server.URL, "a.b", Options{patience: 200 * time.Millisecond})
+			_, err := client.Run(t.Context(), "m", api.Execute{Code: "1"}, func(api.Instruction) { t.Error("it was queued") }, nil)
+			if !errors.Is(err, c.want) || sent.Load() > c.most {
+				t.Errorf("%v after %d requests, want %v", err, sent.Load(), c.want)
+			}
+			different := 0
+			keys.Range(func(any, any) bool { different++; return true })
+			if different != 1 {
+				t.Errorf("it was sent under %d keys", different)
 			}
 		})
 	}

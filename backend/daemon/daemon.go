@@ -183,7 +183,7 @@ func (d *daemon) run(ctx context.Context) error {
 // serve answers requests until the daemon is to end.
 func (d *daemon) serve(ctx context.Context, records *store.Store, machines *hosted.Machines, policies *settings, parcels *parcel.Desk, listener net.Listener, address address, token string) error {
 	inside := listenInProcess()
-	mcp := d.mcp(inside, address.url, token)
+	mcp := d.mcp(inside, token)
 	updates := d.updates(ctx)
 	httpServer := server.New(server.Config{
 		Machines: machines, Hosted: machines, Apps: d.apps(), Token: token, Account: "local", Version: version.Version, Home: d.dirs.Data, Folder: d.dirs.Folder(), MCP: mcp.Handler(),
@@ -254,9 +254,9 @@ func (d *daemon) apps() server.Apps {
 }
 
 // mcp is the MCP side, which reaches the machines by the API, as every other client does, but over memory.
-func (d *daemon) mcp(inside *inProcess, url, token string) *mcpserver.Server {
+func (d *daemon) mcp(inside *inProcess, token string) *mcpserver.Server {
 	transport := &http.Transport{DialContext: inside.Dial}
-	machines := client.New(url, token, client.Options{
+	machines := client.New("http://localhost", token, client.Options{
 		Name: "MCP", Version: version.Version, HTTPClient: &http.Client{Transport: transport},
 	})
 	return mcpserver.New(func(name, clientVersion string) mcpserver.Machines { return machines.As(name, clientVersion) },

@@ -127,6 +127,14 @@ func (r *remote) unlisted() {
 	}
 }
 
+// signedOut refuses what somebody began who has signed out since: nothing more is sent with their token.
+func (r *remote) signedOut() error {
+	if r.s.ctx.Err() == nil {
+		return nil
+	}
+	return &machine.Error{Kind: machine.ErrUnavailable, Message: "Somebody signed out of the hosted service, or ForeverVM is being stopped. Nothing was sent."}
+}
+
 // Execute sends code, once.
 func (r *remote) Execute(ctx context.Context, opts machine.ExecuteOptions) (machine.Instruction, bool, error) {
 	select {
@@ -134,6 +142,9 @@ func (r *remote) Execute(ctx context.Context, opts machine.ExecuteOptions) (mach
 		defer func() { <-r.send }()
 	case <-ctx.Done():
 		return machine.Instruction{}, false, ctx.Err()
+	}
+	if err := r.signedOut(); err != nil {
+		return machine.Instruction{}, false, err
 	}
 	// From here on a sender who leaves changes nothing: what the service took must get into the records.
 	ctx = context.WithoutCancel(ctx)
@@ -255,6 +266,9 @@ func (r *remote) adopt(ctx context.Context, seq int) error {
 		defer func() { <-r.send }()
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+	if err := r.signedOut(); err != nil {
+		return err
 	}
 	if _, err := r.s.records.Instruction(ctx, r.rec.ID, seq); !errors.Is(err, machine.ErrNotFound) {
 		return err

@@ -41,6 +41,9 @@ func (c *CheckpointRecord) unmark() { c.mark("", false, time.Time{}) }
 func (e *entry) Branches(ctx context.Context) ([]Branch, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.gone {
+		return nil, noMachine(e.rec.Name)
+	}
 	all, err := e.s.store.Checkpoints(ctx, e.id)
 	if err != nil {
 		return nil, err

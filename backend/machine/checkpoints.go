@@ -240,7 +240,7 @@ func (e *entry) Checkpoints(ctx context.Context) ([]Checkpoint, error) {
 	for i, r := range records {
 		all[i] = r.Checkpoint
 	}
-	return all, nil
+	return known(e, all, nil)
 }
 
 // KeepCheckpoint has a checkpoint kept under a label until it is deleted, as if it had been asked for. One that is kept already gets the label.

@@ -235,7 +235,7 @@ func (e *entry) Network(_ context.Context) (NetworkState, error) {
 	if e.s.network != nil {
 		state.Upstream = e.s.network.Upstream()
 	}
-	return state, nil
+	return known(e, state, nil)
 }
 
 // Connections returns a machine's connections, newest first: those that are not over, and of the others those on record.
@@ -259,5 +259,5 @@ func (e *entry) Connections(ctx context.Context, q ConnectionQuery) ([]Connectio
 	all := slices.Concat(live, past)
 	slices.SortStableFunc(all, func(a, b Connection) int { return cmp.Compare(b.ID, a.ID) })
 	all = slices.CompactFunc(all, func(a, b Connection) bool { return a.ID == b.ID }) // it may have ended in between
-	return all[:min(len(all), q.Limit)], nil
+	return known(e, all[:min(len(all), q.Limit)], nil)
 }

@@ -140,6 +140,17 @@ func (e *entry) awake() bool {
 	return e.state.InMemory() || e.rousing
 }
 
+// known passes on what was read of the machine, unless it was purged meanwhile.
+func known[T any](e *entry, value T, err error) (T, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err == nil && e.gone {
+		var none T
+		return none, noMachine(e.rec.Name)
+	}
+	return value, err
+}
+
 func (e *entry) Name() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -214,6 +214,8 @@ func (e *entry) Cancel(ctx context.Context, seq int) error {
 	defer e.mu.Unlock()
 	at := slices.Index(e.queue, seq)
 	switch {
+	case e.gone:
+		return noMachine(e.rec.Name)
 	case seq < 0 || seq >= e.rec.NextSeq:
 		return noInstruction(e.rec.Name, seq)
 	case e.run != nil && e.run.Seq == seq:

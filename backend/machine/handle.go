@@ -6,7 +6,8 @@ import (
 )
 
 // Handle is one machine, found by its name once, and all that can be asked of it. A machine that is renamed keeps its
-// handles; one that is purged answers ErrNotFound. All methods may be called from any goroutine.
+// handles; one that is purged answers ErrNotFound, also in the
+// middle of its history. All methods may be called from any goroutine.
 //
 // Errors: errors.Is tells ErrNotFound, ErrNameTaken, ErrInvalid, ErrConflict (not possible in this state) and
 // ErrUnavailable (not possible here; the message says why and what to do) from internal ones. Each carries a sentence

@@ -53,7 +53,8 @@ func (e *entry) Instructions(ctx context.Context, q InstructionQuery) (Page[Inst
 		q.Limit = defaultInstructions
 	}
 	q.Limit = min(q.Limit, maxInstructions)
-	return e.s.store.Instructions(ctx, e.id, q)
+	page, err := e.s.store.Instructions(ctx, e.id, q)
+	return known(e, page, err)
 }
 
 const (
@@ -67,7 +68,8 @@ func (e *entry) Plots(ctx context.Context, q PlotQuery) (Page[Plot], error) {
 		q.Limit = defaultPlots
 	}
 	q.Limit = min(q.Limit, maxPlots)
-	return e.s.store.Plots(ctx, e.id, q)
+	page, err := e.s.store.Plots(ctx, e.id, q)
+	return known(e, page, err)
 }
 
 // maxItems bounds a page of items by number; the store bounds it by size.

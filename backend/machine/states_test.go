@@ -373,3 +373,27 @@ func TestDeletedCheckpointOfThePresentStateStaysUntilReplaced(t *testing.T) {
 		w.effects("m", "0")
 	})
 }
+
+// Who reads a machine page by page is told when it was purged in between, and does not take what there was for all.
+func TestAPurgedMachineIsNotAnEmptyOne(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		w.run("m", "one")
+		m := w.at("m")
+		w.ok(m.Purge(w.ctx))
+		_, instructions := m.Instructions(w.ctx, machine.InstructionQuery{})
+		_, plots := m.Plots(w.ctx, machine.PlotQuery{})
+		_, checkpoints := m.Checkpoints(w.ctx)
+		_, branches := m.Branches(w.ctx)
+		_, network := m.Network(w.ctx)
+		_, connections := m.Connections(w.ctx, machine.ConnectionQuery{})
+		for what, err := range map[string]error{
+			"instructions": instructions, "plots": plots, "checkpoints": checkpoints, "branches": branches,
+			"network": network, "connections": connections, "cancelling": m.Cancel(w.ctx, 0),
+		} {
+			if !errors.Is(err, machine.ErrNotFound) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	})
+}

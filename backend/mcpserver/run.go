@@ -39,15 +39,17 @@ func (s *Server) run(ctx context.Context, call mcp.CallToolRequest, repl, code s
 	running, end := outlasting(waiting, known)
 	defer end()
 	got := collect(outputLimit)
-	tell := s.progress(ctx, call, func() string { return s.waits(ctx, m, repl) })
-	done, err := m.Run(running, repl, api.Execute{Code: code, TimeoutSeconds: limit.Seconds()}, func(queued api.Instruction) {
-		in = &queued
-		close(known)
-	}, func(item api.Item) error {
-		tell.text(got.add(item))
-		return nil
-	})
-	tell.stop()
+	done, err := func() (api.Instruction, error) {
+		tell := s.progress(ctx, call, func() string { return s.waits(ctx, m, repl) })
+		defer tell.stop()
+		return m.Run(running, repl, api.Execute{Code: code, TimeoutSeconds: limit.Seconds()}, func(queued api.Instruction) {
+			in = &queued
+			close(known)
+		}, func(item api.Item) error {
+			tell.text(got.add(item))
+			return nil
+		})
+	}()
 	if err != nil && running.Err() != nil {
 		err = waiting.Err()
 	}
