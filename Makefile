@@ -74,8 +74,6 @@ lint: $(LINTS) ## Formatting, linters and types, without tests.
 
 GO_MODULES := . build/release build/runsc build/tools
 GOLANGCI = $(WITHOUT_C) $(CURDIR)/$(TOOLS)/golangci-lint
-# build/runsc/build.sh puts these into gVisor's own packages: they compile only there.
-IN_GVISOR := /(holes|lost|onedevice|pages|passed|stubs|unread|used)(/|$$)
 PYTHON := $(TOOLS)/python/bin
 PYTHON_TOOLS := $(TOOLS)/python/requirements.txt
 MARKDOWNLINT := build/tools/node_modules/.package-lock.json
@@ -91,7 +89,7 @@ lint-go: $(TOOLS)/golangci-lint $(PAGE)
 	$(GOLANGCI) run . ./app/... ./backend/... ./build/dev ./build/image/sums ./build/suite ./frontend/...
 	cd build/release && $(GOLANGCI) run ./...
 	cd build/tools && $(GOLANGCI) run ./...
-	cd build/runsc && $(GOLANGCI) run $$(go list -f '{{.Dir}}' ./... | grep -vE '$(IN_GVISOR)')
+	cd build/runsc && $(GOLANGCI) run ./...
 
 # Whether it compiles for the systems that nothing runs on here.
 lint-systems: export GOFLAGS += -tags=real,system,soak
@@ -225,7 +223,7 @@ $(MCPB_MODULES): build/mcpb/package.json build/mcpb/package-lock.json
 	cd build/mcpb && npm ci --no-audit --no-fund --ignore-scripts
 	touch $@
 
-$(BIN)/runsc: build/runsc/build.sh build/runsc/go.mod build/runsc/go.sum $(wildcard build/runsc/*.go build/runsc/*/*.go build/runsc/*/*/*.go)
+$(BIN)/runsc: $(shell find build/runsc -type f)
 	build/runsc/build.sh
 
 # The manifest is written last: it stands for the image beside it.

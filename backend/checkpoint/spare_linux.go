@@ -49,7 +49,7 @@ func fit(path string) bool {
 }
 
 // unread says whether no sandbox reads memory from a checkpoint's pages, this machine's or a fork's that has dropped its name for them: who may do so holds
-// a lock on the file (build/runsc/build.sh), from before the name goes until it has read all or ended.
+// a lock on the file (build/runsc, patch "unread memory"), from before the name goes until it has read all or ended.
 func unread(path string) bool {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 )
 
 // sumsName is the file with the checksum of each page of the memory: its CRC-32C, little-endian. The sandbox
-// compares each page that it reads (build/runsc/pages), so a machine never gets a page that has changed.
+// compares each page that it reads (build/runsc, patch "checked pages"), so a machine never gets a page that has changed.
 const sumsName = "pages.sum"
 
 const sumSize = 4

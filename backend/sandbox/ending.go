@@ -102,7 +102,7 @@ func (s *supervisor) whyEnded() ending {
 	}
 }
 
-// damagedPages is how the panic log begins of a sandbox that ended because a page of its memory is not what was saved (build/runsc/pages). No
+// damagedPages is how the panic log begins of a sandbox that ended because a page of its memory is not what was saved (build/runsc, patch "checked pages"). No
 // program inside can write there.
 const damagedPages = "forevervm: saved pages are damaged"
 

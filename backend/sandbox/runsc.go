@@ -99,7 +99,7 @@ func (r *runsc) bring(ctx context.Context, spec *specs.Spec, pipes stdio, comman
 	pidFile := filepath.Join(runPath, "pid")
 	cmd := r.command(ctx, append(command, "--bundle="+bundlePath, "--pid-file="+pidFile, containerID)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = pipes.in, pipes.out, pipes.err
-	// By this our build of runsc knows that it is given more (build/runsc/passed.go).
+	// By this our build of runsc knows that it is given more (build/runsc, patch "passed descriptors").
 	cmd.ExtraFiles, cmd.Env = pipes.more, []string{"RUNSC_PASSED=" + strconv.Itoa(len(pipes.more))}
 	if err := r.finish(cmd, cmd.Run()); err != nil {
 		return err

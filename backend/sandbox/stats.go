@@ -78,7 +78,7 @@ func pagesIn(checkpoint string) pagesFile {
 }
 
 // memoryFiles adds up the files in memory that the process in this folder of /proc has open, and what of the checkpoint's pages it has yet to read: only
-// what is used is read, and how much that was is the offset of its descriptor (build/runsc/pages).
+// what is used is read, and how much that was is the offset of its descriptor (build/runsc, patch "checked pages").
 func memoryFiles(process string, pages pagesFile) (held, unread int64) {
 	fds := filepath.Join(process, "fd")
 	entries, err := os.ReadDir(fds)

@@ -1,6 +1,7 @@
-// Command runsc is gVisor's program of that name, with the system call filter of our sandboxes compiled at build time. gVisor's own
-// Bazel build compiles those of all its configurations in; its Go branch leaves them out, and every start of a sandbox then
-// spends a quarter of its time on compiling one (measured: 45 ms of 180).
+// Command runsc is gVisor's program of that name, with the system call filter of our sandboxes
+// compiled at build time. gVisor's own Bazel build compiles those of all its configurations in; its
+// Go branch leaves them out, and every start of a sandbox then spends a quarter of its time on
+// compiling one (measured: 45 ms of 180).
 package main
 
 import (
@@ -29,8 +30,10 @@ func main() {
 	maincli.Main()
 }
 
-// collectLate puts off Go's first collection of garbage from a heap of 4 MiB to one of 32. A sandbox that comes into memory needs 20 and makes hardly any
-// garbage, and would be collected four times on the way, by the processors that the restoring waits for. From the first one on it is as usual.
+// collectLate puts off Go's first collection of garbage from a heap of 4 MiB to one of 32. A
+// sandbox that comes into memory needs 20 and makes hardly any garbage, and would be collected four
+// times on the way, by the processors that the restoring waits for. From the first one on it is as
+// usual.
 func collectLate() {
 	usual := debug.SetGCPercent(800)
 	runtime.SetFinalizer(new([16]byte), func(*[16]byte) { debug.SetGCPercent(usual) })

@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	// shows is what a runsc says (build/runsc/lost) whose machines come back whatever has become of a file that they had
+	// shows is what a runsc says (build/runsc, patch "lost files") whose machines come back whatever has become of a file that they had
 	// open. Those of other builds would not, so they are shown no folder.
 	shows = "forevervm: files that were open are lost"
-	// checks is what a runsc says (build/runsc/pages) that compares each page of a checkpoint that it reads.
+	// checks is what a runsc says (build/runsc, patch "checked pages") that compares each page of a checkpoint that it reads.
 	checks = "forevervm: saved pages are damaged"
 )
 

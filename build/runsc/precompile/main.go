@@ -1,5 +1,6 @@
-// Command precompile writes filters.go of runsc: the system call filter of our sandboxes, compiled by gVisor's own compiler.
-// It takes half a minute, since gVisor compiles the filters of all its configurations or none.
+// Command precompile writes filters.go of runsc: the system call filter of our sandboxes, compiled
+// by gVisor's own compiler. It takes half a minute, since gVisor compiles the filters of all its
+// configurations or none.
 package main
 
 import (
@@ -32,11 +33,13 @@ func filters() map[string]precompiledseccomp.Program {
 }
 `
 
-// selfPID is gVisor's name of the variable for the process that a filter is for. One number in systrap's rules should be it too,
-// but is the process that compiles, in gVisor's own builds as well: a sandbox that used it would be killed for ending its own threads.
+// selfPID is gVisor's name of the variable for the process that a filter is for. One number in
+// systrap's rules should be it too, but is the process that compiles, in gVisor's own builds as
+// well: a sandbox that used it would be killed for ending its own threads.
 const selfPID = "self_pid_low32bits"
 
-// tries is how many processes with other numbers are tried when ours is also something else in the filter.
+// tries is how many processes with other numbers are tried when ours is also something else in the
+// filter.
 const tries = 5
 
 // errAmbiguous says that our process's number stands for something else, too.
@@ -78,7 +81,8 @@ func generate() ([]byte, error) {
 	return format.Source(fmt.Appendf(nil, source, entries.String()))
 }
 
-// mendPID makes our process's number in the program what it should be: the variable for the sandbox's.
+// mendPID makes our process's number in the program what it should be: the variable for the
+// sandbox's.
 func mendPID(program precompiledseccomp.Program) error {
 	at := -1
 	for i, word := range program.Bytecode32 {

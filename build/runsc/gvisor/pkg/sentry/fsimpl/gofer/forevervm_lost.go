@@ -1,4 +1,5 @@
-// Package gofer is part of gVisor's; build/runsc/build.sh adds this file to it.
+// ForeverVM's part of gVisor: the patch "lost files" (build/runsc/patches) calls this.
+
 package gofer
 
 import (
@@ -11,14 +12,17 @@ import (
 	"gvisor.dev/gvisor/pkg/sentry/vfs"
 )
 
-// A folder that a person shares is theirs: what is open of it in a sandbox may be changed, moved or removed at any time. gVisor would neither save nor
-// restore the sandbox then. Here such a file is lost instead: the sandbox has it, and every use of it fails.
+// A folder that a person shares is theirs: what is open of it in a sandbox may be changed, moved or
+// removed at any time. gVisor would neither save nor restore the sandbox then. Here such a file is
+// lost instead: the sandbox has it, and every use of it fails.
 
-// lost is the descriptor of a file that is lost. No process can have it, so the kernel answers EBADF; the filter of system calls would end
-// the sandbox for a negative one, and gVisor takes that for a handle at its gofer.
+// lost is the descriptor of a file that is lost. No process can have it, so the kernel answers
+// EBADF; the filter of system calls would end the sandbox for a negative one, and gVisor takes that
+// for a handle at its gofer.
 const lost = math.MaxInt32
 
-// lose makes the file one that is lost. Its key is nobody's, so whoever looks for its name finds what is there now.
+// lose makes the file one that is lost. Its key is nobody's, so whoever looks for its name finds
+// what is there now.
 func (i *directfsInode) lose() {
 	i.fs.inodeMu.Lock()
 	if i.fs.inodeByKey[i.inoKey] == &i.inode {
@@ -32,8 +36,9 @@ func (i *directfsInode) lose() {
 	i.readFD, i.writeFD = atomicbitops.FromInt32(lost), atomicbitops.FromInt32(lost)
 }
 
-// stillIs says whether what is found at a file's place may stand for it. Who reads goes on with what is there; who writes would spoil it, unless it is
-// the very file and nobody has touched it since.
+// stillIs says whether what is found at a file's place may stand for it. Who reads goes on with
+// what is there; who writes would spoil it, unless it is the very file and nobody has touched it
+// since.
 func (i *directfsInode) stillIs(stat *unix.Statx_t, d *dentry) error {
 	if uint32(stat.Mode)&unix.S_IFMT != i.fileType() {
 		return unix.ESTALE
@@ -44,7 +49,8 @@ func (i *directfsInode) stillIs(stat *unix.Statx_t, d *dentry) error {
 	return nil
 }
 
-// noteDead saves what is open and has no name any more. Its content stays where it is: it is the person's, and has no place in a checkpoint.
+// noteDead saves what is open and has no name any more. Its content stays where it is: it is the
+// person's, and has no place in a checkpoint.
 func (d *dentry) noteDead() error {
 	d.noteHandles()
 	if d.inode.fs.savedDeletedOpenDentries == nil {
@@ -88,7 +94,8 @@ func (fs *filesystem) syncWhatIsThere(ctx context.Context) error {
 // isThere says whether a restored folder can be used, be it that it cannot be listed.
 func (d *dentry) isThere() bool { return d.inode.impl.(*directfsInode).controlFD >= 0 }
 
-// restoreWhatIsThere restores what was open or looked at, below the root. The message is what tells this build of runsc from others (engine/local/claims.go).
+// restoreWhatIsThere restores what was open or looked at, below the root. The message is what tells
+// this build of runsc from others (engine/local/claims.go).
 func (fs *filesystem) restoreWhatIsThere(ctx context.Context, opts *vfs.CompleteRestoreOptions) error {
 	fs.root.restoreChildren(ctx, opts)
 	n := 0
@@ -118,22 +125,4 @@ func (d *dentry) restoreChildren(ctx context.Context, opts *vfs.CompleteRestoreO
 		}
 		child.restoreChildren(ctx, opts)
 	}
-}
-
-// unlooked drops the ways of opening that would open a pipe, whose writers wait for that, or a device: these are only to be seen.
-func unlooked(open func(int) (int, error), flags []int) []int {
-	fd, err := open(unix.O_PATH | hostOpenFlags)
-	if err != nil {
-		return flags
-	}
-	defer unix.Close(fd)
-	var stat unix.Statx_t
-	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_TYPE, &stat); err != nil {
-		return flags
-	}
-	switch stat.Mode & unix.S_IFMT {
-	case unix.S_IFREG, unix.S_IFDIR:
-		return flags
-	}
-	return flags[1:]
 }

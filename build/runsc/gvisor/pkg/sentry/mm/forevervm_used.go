@@ -1,7 +1,5 @@
-// Package mm is part of gVisor's; build/runsc/build.sh adds this file to it.
-//
-// A program may have as much memory as its RLIMIT_DATA says. gVisor holds only the heap to that limit, and counts other memory by address space (RLIMIT_AS),
-// most of which programs never use. Here a request fails where what the program has mapped to write to, or what all programs use, would pass the limit.
+// ForeverVM's part of gVisor: the patch "used memory" (build/runsc/patches) calls this.
+
 package mm
 
 import (
@@ -16,7 +14,8 @@ func (v *vma) isData() bool {
 	return v.realPerms.Write && v.private && v.mappable == nil && !v.growsDown
 }
 
-// countsWhole says whether such a mapping counts before it is used: all do but stacks and what was reserved with MAP_NORESERVE, which MMap takes for a stack.
+// countsWhole says whether such a mapping counts before it is used: all do but stacks and what was
+// reserved with MAP_NORESERVE, which MMap takes for a stack.
 func (v *vma) countsWhole() bool { return v.isData() && !v.isStack }
 
 // mayMapLocked says whether a program may have what it asks for at ar.

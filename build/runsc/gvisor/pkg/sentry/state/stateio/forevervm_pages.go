@@ -1,4 +1,5 @@
-// Package stateio is put into gVisor's of that name by the build.
+// ForeverVM's part of gVisor: the patch "checked pages" (build/runsc/patches) calls this.
+
 package stateio
 
 import (
@@ -16,8 +17,10 @@ import (
 	"gvisor.dev/gvisor/pkg/sentry/memmap"
 )
 
-// pagesWriter is an AsyncReader that reads a checkpoint's pages, checks them, and writes them into the file of the sandbox's memory. gVisor's own reads them
-// to where that file is mapped, which costs a page fault and a page of zeros for every 4 KiB: more than twice the time. It does one read at a time, in Wait.
+// pagesWriter is an AsyncReader that reads a checkpoint's pages, checks them, and writes them into
+// the file of the sandbox's memory. gVisor's own reads them to where that file is mapped, which
+// costs a page fault and a page of zeros for every 4 KiB: more than twice the time. It does one
+// read at a time, in Wait.
 type pagesWriter struct {
 	fd     int32
 	pages  []byte   // the file as it is mapped
@@ -34,14 +37,17 @@ type pagesWriter struct {
 	done    atomic.Int64
 }
 
-// damaged is what the panic log says where a page is not what was saved. The supervisor looks for it (backend/sandbox/ending.go), and the daemon, in
-// this program, for whether it checks pages (backend/engine/local/claims.go).
+// damaged is what the panic log says where a page is not what was saved. The supervisor looks for
+// it (backend/sandbox/ending.go), and the daemon, in this program, for whether it checks pages
+// (backend/engine/local/claims.go).
 const damaged = "forevervm: saved pages are damaged"
 
-// sumsFile is the place of the pages' checksums among the files that a restore is given (build.sh).
+// sumsFile is the place of the pages' checksums among the files that a restore is given
+// (the patch's change of runsc/sandbox/sandbox.go).
 const sumsFile = 3
 
-// NewPagesWriter owns the descriptor from now on. passed gives out the other files of the checkpoint.
+// NewPagesWriter owns the descriptor from now on. passed gives out the other files of the
+// checkpoint.
 func NewPagesWriter(pagesFD int32, passed func(i int) (*fd.FD, error)) AsyncReader {
 	w := &pagesWriter{fd: pagesFD, buffer: make([]byte, pagesFileFDDefaultMaxIOBytes)}
 	if err := w.open(passed); err != nil {
@@ -80,7 +86,8 @@ func (w *pagesWriter) open(passed func(i int) (*fd.FD, error)) error {
 // castagnoli is the polynomial that processors compute.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// check ends the sandbox where pages that were read at an offset are not those that were saved: nobody may get to see them.
+// check ends the sandbox where pages that were read at an offset are not those that were saved:
+// nobody may get to see them.
 func (w *pagesWriter) check(off uint64, pages []byte) {
 	for ; len(pages) > 0; off, pages = off+hostarch.PageSize, pages[hostarch.PageSize:] {
 		if crc32.Checksum(pages[:hostarch.PageSize], castagnoli) != w.sums[off/hostarch.PageSize] {
@@ -95,7 +102,8 @@ func giveUp(why string) {
 	os.Exit(1)
 }
 
-// At returns a part of the pages as it is mapped, which is not to be written to, and nil for what is not there. It is valid until Close.
+// At returns a part of the pages as it is mapped, which is not to be written to, and nil for what
+// is not there. It is valid until Close.
 func (w *pagesWriter) At(off, length uint64) []byte {
 	if off > uint64(len(w.pages)) || length > uint64(len(w.pages))-off {
 		return nil
@@ -105,8 +113,8 @@ func (w *pagesWriter) At(off, length uint64) []byte {
 	return part
 }
 
-// LeaveOut says that so many bytes more are in memory, or will never be. The descriptor's offset is how many those are; the supervisor reads there how many are
-// not (backend/sandbox/stats.go).
+// LeaveOut says that so many bytes more are in memory, or will never be. The descriptor's offset is
+// how many those are; the supervisor reads there how many are not (backend/sandbox/stats.go).
 func (w *pagesWriter) LeaveOut(n uint64) {
 	_, _ = unix.Seek(int(w.fd), w.done.Add(int64(n)), unix.SEEK_SET)
 }
@@ -151,8 +159,8 @@ func (w *pagesWriter) Wait(done []Completion, _ int) ([]Completion, error) {
 	return append(done, c), nil
 }
 
-// write fills a place with the pages from an offset on, and returns how many bytes of it. They are checked as they were read: what lies in the system's memory
-// may be read from the disk once more.
+// write fills a place with the pages from an offset on, and returns how many bytes of it. They are
+// checked as they were read: what lies in the system's memory may be read from the disk once more.
 func (w *pagesWriter) write(from int64, place memmap.FileRange) (uint64, error) {
 	if from < 0 || from > int64(len(w.pages)) || place.Length() > uint64(int64(len(w.pages))-from) || from%hostarch.PageSize != 0 {
 		return 0, io.ErrUnexpectedEOF

@@ -1,4 +1,5 @@
-// Package mm is part of gVisor's; build/runsc/build.sh adds this file to it.
+// ForeverVM's part of gVisor: the patch "unread memory" (build/runsc/patches) calls this.
+
 package mm
 
 import (
@@ -9,12 +10,13 @@ import (
 const (
 	// unreadUnit is how much of a restored memory is read, in bytes, where something of it is used.
 	unreadUnit = 256 << 10
-	// inARow is how much is read where that much before it is in memory: a large object is gone through from its begin.
+	// inARow is how much is read where that much before it is in memory: a large object is gone
+	// through from its begin.
 	inARow = 2 << 20
 )
 
-// unitToMap returns to which multiple, in bytes, what is mapped for the application around ar is rounded: of what is all in memory as much as gVisor
-// would map anyway.
+// unitToMap returns to which multiple, in bytes, what is mapped for the application around ar is
+// rounded: of what is all in memory as much as gVisor would map anyway.
 //
 // Preconditions: as of mapASLocked.
 func unitToMap(pseg pmaIterator, ar hostarch.AddrRange) uint64 {
@@ -53,7 +55,8 @@ func (pseg pmaIterator) isLoaded(ar hostarch.AddrRange) bool {
 	return ar.Length() == 0 || mf.IsLoaded(pseg.fileRangeOf(ar))
 }
 
-// getInternalMappingsOfLocked is getInternalMappingsLocked for who uses ar of them: nothing else needs to have been read.
+// getInternalMappingsOfLocked is getInternalMappingsLocked for who uses ar of them: nothing else
+// needs to have been read.
 //
 // Preconditions:
 //   - mm.activeMu must be locked for writing.

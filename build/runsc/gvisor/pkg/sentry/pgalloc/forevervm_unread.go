@@ -1,8 +1,5 @@
-// Package pgalloc is part of gVisor's; build/runsc/build.sh adds this file to it.
-//
-// gVisor can let a restored sandbox run while its memory is still read from the checkpoint's file, and reads on until it has everything. Here only
-// what is used is read: most of what a Python session has in memory its next instruction does not touch. What was never read is written into the
-// next checkpoint from the file of the one before, which stays mapped until then.
+// ForeverVM's part of gVisor: the patch "unread memory" (build/runsc/patches) calls this.
+
 package pgalloc
 
 import (
@@ -24,7 +21,8 @@ import (
 	"gvisor.dev/gvisor/pkg/syncevent"
 )
 
-// unreadSources is held for reading by who writes a checkpoint, which may write from a mapping of an older one's pages, and for writing by who unmaps one.
+// unreadSources is held for reading by who writes a checkpoint, which may write from a mapping of
+// an older one's pages, and for writing by who unmaps one.
 var unreadSources sync.RWMutex
 
 const (
@@ -36,8 +34,9 @@ const (
 	neededFirst = time.Second
 )
 
-// needed remembers which parts of a memory file were used right after it was restored. Each checkpoint says which, and the next restore reads them while the
-// kernel's state is decoded: what one instruction uses of the interpreter, the next one uses, too.
+// needed remembers which parts of a memory file were used right after it was restored. Each
+// checkpoint says which, and the next restore reads them while the kernel's state is decoded: what
+// one instruction uses of the interpreter, the next one uses, too.
 type needed struct {
 	mu     sync.Mutex
 	until  time.Time
@@ -150,7 +149,8 @@ func (amfl *asyncMemoryFileLoad) hold(fr memmap.FileRange) (unread []memmap.File
 // errUnread is why a checkpoint that could not be made from an older one is none.
 var errUnread = errors.New("memory could not be read from the checkpoint that it is still in")
 
-// unreadable is set once something could not be read for a checkpoint. It never can be, then, and the sandbox is about to end.
+// unreadable is set once something could not be read for a checkpoint. It never can be, then, and
+// the sandbox is about to end.
 var unreadable atomic.Bool
 
 // finalize completes a checkpoint's pages.
@@ -166,7 +166,8 @@ func (amfl *asyncMemoryFileLoad) unawaited() aplUnloadedIterator {
 	return aplUnloadedIterator{}
 }
 
-// waitForWork waits until there is something to read, or all has been read and nothing comes any more.
+// waitForWork waits until there is something to read, or all has been read and nothing comes any
+// more.
 func (apfl *AsyncPagesFileLoad) waitForWork() syncevent.Set {
 	ev := apfl.lfStatus.Wait()
 	if ev&aplLFPending == 0 && !apfl.allLoaded() {
@@ -194,7 +195,8 @@ func (apfl *AsyncPagesFileLoad) closeReader() error {
 	return apfl.ar.Close()
 }
 
-// found counts so many bytes that have yet to be read. What is a file's, and not memory, the reader leaves out.
+// found counts so many bytes that have yet to be read. What is a file's, and not memory, the reader
+// leaves out.
 func (amfl *asyncMemoryFileLoad) found(n uint64) {
 	amfl.unread.Add(n)
 	if amfl.f.IsDiskBacked() {
@@ -217,7 +219,8 @@ func (amfl *asyncMemoryFileLoad) leaveOut(n uint64) {
 	}
 }
 
-// settle waits until nothing is read ahead, whose references a checkpoint would keep for ever, and returns why what has not been read never will be.
+// settle waits until nothing is read ahead, whose references a checkpoint would keep for ever, and
+// returns why what has not been read never will be.
 func (f *MemoryFile) settle() error {
 	f.needed.ahead.Wait()
 	if amfl := f.asyncPageLoad.Load(); amfl != nil {

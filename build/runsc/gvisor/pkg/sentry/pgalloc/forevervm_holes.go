@@ -1,4 +1,5 @@
-// Package pgalloc is part of gVisor's; build/runsc/build.sh adds this file to it.
+// ForeverVM's part of gVisor: the patch "holes" (build/runsc/patches) calls this.
+
 package pgalloc
 
 import (
@@ -8,8 +9,9 @@ import (
 	"gvisor.dev/gvisor/pkg/hostarch"
 )
 
-// holes finds the pages of a memory file that nobody has written to. To compare them with zeros would have the system make them, and each time it saves
-// the sandbox would make, and give back, what its programs have asked for and never used: tens of MB, for a tenth of a second.
+// holes finds the pages of a memory file that nobody has written to. To compare them with zeros
+// would have the system make them, and each time it saves the sandbox would make, and give back,
+// what its programs have asked for and never used: tens of MB, for a tenth of a second.
 type holes struct {
 	f *MemoryFile
 
@@ -18,7 +20,8 @@ type holes struct {
 	none     bool
 }
 
-// at says whether there is no page at that offset. Of a file on a disk that is not looked for: what is not in memory there may be on the disk.
+// at says whether there is no page at that offset. Of a file on a disk that is not looked for: what
+// is not in memory there may be on the disk.
 func (h *holes) at(off uint64) bool {
 	if h.f.opts.DiskBackedFile {
 		return false

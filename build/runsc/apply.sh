@@ -1,0 +1,21 @@
+#!/bin/sh
+# Make the gVisor that runsc is built from, in the folder gvisor of build/cache/runsc, or of the
+# folder that is given: a copy of the module that go.mod names, with gvisor/ added to it and patches/
+# applied. Beside it, go.mod is ours with that copy in place of the module.
+set -eu
+cd "$(dirname "$0")"
+cache=${1:-../cache/runsc}
+mkdir -p "$cache"
+go mod download gvisor.dev/gvisor
+rm -rf "$cache/gvisor"
+cp -r --no-preserve=mode "$(go list -m -f '{{.Dir}}' gvisor.dev/gvisor)" "$cache/gvisor"
+cp -r gvisor/. "$cache/gvisor"
+for patch in patches/*.patch; do
+    # Without the ceiling, Git would look for the patched files in this repository.
+    GIT_CEILING_DIRECTORIES=$(realpath "$cache") git -C "$cache/gvisor" apply "$PWD/$patch" || {
+        echo "build/runsc: $patch does not fit this gVisor: see docs/updating-gvisor.md" >&2
+        exit 1
+    }
+done
+cp go.sum "$cache/go.sum"
+{ cat go.mod && echo "replace gvisor.dev/gvisor => $cache/gvisor"; } >"$cache/go.mod"
