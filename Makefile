@@ -2,6 +2,7 @@
 
 BIN := build/bin
 TOOLS := build/cache/tools
+GVISOR := build/cache/runsc/go.mod
 # Where build/allow-namespaces.sh had to leave an unshare that may do its work.
 export PATH := $(CURDIR)/$(TOOLS):$(PATH)
 # Grows with every commit: a front end replaces the daemon of an older build.
@@ -50,7 +51,7 @@ dev: ## Run from source with hot reload.
 SUITE := go run ./build/suite
 check: ## Formatting, linters, types, unit tests. Run it before each commit.
 	build/deps.sh check
-	$(MAKE) $(PAGE) $(TOOLS)/gotestsum
+	$(MAKE) $(PAGE) $(TOOLS)/gotestsum $(GVISOR)
 	$(SUITE) check
 
 test: ## check, and real sandboxes, the page in a browser, the published Python SDK.
@@ -193,7 +194,7 @@ docker-image: build
 	go run ./backend/engine/docker/imagetool -o $(BIN)/forevervm-sandbox.oci.tar $(BIN) $(PARTS)
 
 # The parts for ARM, in build/bin/arm64. On another processor some steps emulate one (qemu-user-static, binfmt-support), which takes half an hour. A release builds them on ARM.
-arm64:
+arm64: $(GVISOR)
 	GOARCH=arm64 $(WITHOUT_C) $(GO_BUILD) -o $(BIN)/arm64/supervisor ./backend/cmd/supervisor
 	GOARCH=arm64 build/runsc/build.sh ../bin/arm64/runsc
 	build/image/build.py --architecture aarch64 --cache build/cache/image-arm64 --out $(BIN)/arm64/image
@@ -223,7 +224,11 @@ $(MCPB_MODULES): build/mcpb/package.json build/mcpb/package-lock.json
 	cd build/mcpb && npm ci --no-audit --no-fund --ignore-scripts
 	touch $@
 
-$(BIN)/runsc: $(shell find build/runsc -type f)
+# gVisor with our patches.
+$(GVISOR): build/runsc/apply.sh build/runsc/go.mod build/runsc/go.sum $(shell find build/runsc/patches build/runsc/gvisor)
+	build/runsc/apply.sh
+
+$(BIN)/runsc: $(GVISOR) build/runsc/build.sh $(wildcard build/runsc/*.go build/runsc/precompile/*.go)
 	build/runsc/build.sh
 
 # The manifest is written last: it stands for the image beside it.

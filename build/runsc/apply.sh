@@ -1,10 +1,10 @@
 #!/bin/sh
-# Make the gVisor that runsc is built from, in the folder gvisor of build/cache/runsc, or of the
-# folder that is given: a copy of the module that go.mod names, with gvisor/ added to it and patches/
-# applied. Beside it, go.mod is ours with that copy in place of the module.
+# Make the gVisor that runsc is built from, build/cache/runsc/gvisor: a copy of the module that go.mod
+# names, with gvisor/ added to it and patches/ applied. Beside it, go.mod is ours with that copy in
+# place of the module.
 set -eu
 cd "$(dirname "$0")"
-cache=${1:-../cache/runsc}
+cache=../cache/runsc
 mkdir -p "$cache"
 go mod download gvisor.dev/gvisor
 rm -rf "$cache/gvisor"
