@@ -20,6 +20,7 @@ type stage []step
 //	!race   one goroutine; minutes with the race detector    check, without the detector
 type plan struct {
 	real, system, alone tests
+	gvisor              []string // packages of gVisor that have tests of ours
 	// fresh runs all unit tests, shuffled. Otherwise Go's cache answers for unchanged packages.
 	fresh bool
 }
@@ -33,7 +34,9 @@ func newPlan(root string) (plan, error) {
 		}
 		*into = found
 	}
-	return p, nil
+	var err error
+	p.gvisor, err = inGVisor(root)
+	return p, err
 }
 
 // suites are what can be asked for.
@@ -68,6 +71,7 @@ func (p plan) check() []stage {
 		{
 			page("page unit", "test"),
 			goTests("alone", p.alone.packages, p.alone.run(), fresh),
+			patched(p.gvisor, fresh),
 		},
 	}
 }
@@ -143,6 +147,14 @@ func goTests(name string, packages []string, flags ...[]string) step {
 	if !slices.Contains(s.args, "-race") {
 		s.env = []string{"CGO_ENABLED=0"} // as the programs are built: fewer packages are compiled twice
 	}
+	return s
+}
+
+// patched runs our tests in gVisor's packages, in the gVisor that build/runsc/apply.sh has made.
+func patched(packages []string, flags ...[]string) step {
+	s := goTests("gvisor", packages, append(flags, []string{"-modfile=../cache/runsc/go.mod"})...)
+	s.dir = filepath.Join("build", "runsc")
+	s.args[0] = filepath.Join("..", "cache", "tools", "gotestsum")
 	return s
 }
 

@@ -66,6 +66,17 @@ func TestTagged(t *testing.T) {
 	}
 }
 
+func TestInGVisor(t *testing.T) {
+	root := t.TempDir()
+	for _, name := range []string{"pkg/mm/forevervm_a.go", "pkg/state/io/forevervm_a_test.go", "pkg/state/io/forevervm_b_test.go"} {
+		write(t, filepath.Join(root, "build/runsc/gvisor", name), "package io\n")
+	}
+	got, err := inGVisor(root)
+	if want := []string{"gvisor.dev/gvisor/pkg/state/io"}; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // A test that was tried again ends twice in the same events.
 func TestReadGo(t *testing.T) {
 	path := write(t, filepath.Join(t.TempDir(), "events"), `

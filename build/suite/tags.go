@@ -73,6 +73,20 @@ func tagged(root, tag string) (tests, error) {
 	return found, nil
 }
 
+// inGVisor finds the packages of gVisor that have tests of ours.
+func inGVisor(root string) (packages []string, err error) {
+	top := filepath.Join(root, "build", "runsc", "gvisor")
+	err = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		dir, err := filepath.Rel(top, filepath.Dir(path))
+		packages = append(packages, "gvisor.dev/gvisor/"+filepath.ToSlash(dir))
+		return err
+	})
+	return slices.Compact(packages), err
+}
+
 func join(packages []string) string { return strings.Join(packages, " ") }
 
 // read tells whether a file's build constraint depends on the tag, and which tests it has.
