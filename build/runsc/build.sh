@@ -9,9 +9,11 @@ cache=../cache/runsc
 # v0.0.0-20260905035102-160fafc42237 of the module is release-20260905.0-160fafc42237 of runsc.
 version=$(go list -m -f '{{.Version}}' gvisor.dev/gvisor |
     sed -E 's/^v0\.0\.0-([0-9]{8})[0-9]{6}-/release-\1.0-/')
+# What the daemon asks of runsc (backend/engine/local/features.go), by the patches' headers.
+features=$(sed -n 's/^Feature: /forevervm./p' patches/*.patch | paste -sd, -)
 filters=$cache/filters.$(go env GOARCH) # no Go file, where the project's own go would find it
 export CGO_ENABLED=0
 go run -modfile="$cache/go.mod" ./precompile >"$filters"
 printf '{"Replace": {"%s": "%s"}}' "$PWD/filters.go" "$PWD/$filters" >"$filters.json"
 go build -modfile="$cache/go.mod" -trimpath -buildvcs=false -overlay "$filters.json" \
-    -ldflags "-s -w -X gvisor.dev/gvisor/runsc/version.version=$version" -o "${1:-../bin/runsc}" .
+    -tags "$features" -ldflags "-s -w -X gvisor.dev/gvisor/runsc/version.version=$version" -o "${1:-../bin/runsc}" .

@@ -163,7 +163,7 @@ func (e *Engine) unshared(d *daemon, p local.Parts, f machine.SharedFolder) mach
 	switch {
 	case d.away():
 		return machine.UnsharedAway
-	case !e.store.CanShow(p):
+	case !p.CanShow():
 		return machine.UnsharedOld
 	case !local.IsFolder(f.Path):
 		return machine.UnsharedGone

@@ -77,7 +77,7 @@ func (s *Store) Open(ctx context.Context, id machine.ID, name string, p Parts) (
 	if err := p.Fits(m); err != nil {
 		return "", nil, err
 	}
-	dir, _, done, err = s.open(ctx, id, name, !s.CheckPages(p))
+	dir, _, done, err = s.open(ctx, id, name, !p.CheckPages())
 	return dir, done, err
 }
 

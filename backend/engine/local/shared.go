@@ -14,7 +14,7 @@ func (s *Store) MayShow(ctx context.Context, id machine.ID, image, checkpoint st
 	if err != nil {
 		return err
 	}
-	if !s.CanShow(p) {
+	if !p.CanShow() {
 		return &machine.Error{Kind: machine.ErrConflict, Message: "This machine was made with an earlier version of ForeverVM, which cannot share folders, and goes on with that. " +
 			"Make a new machine, and share the folder with it."}
 	}

@@ -48,7 +48,6 @@ type Config struct {
 type Store struct {
 	cfg     Config
 	digests digests
-	claims  claims
 	making  chan struct{} // full while a template is made
 	blocks  *blocks.Store
 	guards  sync.Map // *guard by machine.ID

@@ -82,7 +82,7 @@ func (e *Engine) start(ctx context.Context, spec machine.StartSpec) (machine.San
 		cfg.Restore = from
 	}
 	var unshared machine.Unshared
-	if f := spec.Shared; f != nil && e.store.CanShow(parts) {
+	if f := spec.Shared; f != nil && parts.CanShow() {
 		cfg.Shared, cfg.Writable = f.Path, f.Writable
 	} else if f != nil {
 		unshared = machine.UnsharedOld

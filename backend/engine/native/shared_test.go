@@ -42,13 +42,16 @@ func TestAnEarlierVersionIsShownNoFolder(t *testing.T) {
 	if err := e.MayShow(t.Context(), "m", "base", ""); err != nil {
 		t.Error(err)
 	}
+	if p, err := e.store.Parts("base"); err != nil || !p.CheckPages() {
+		t.Errorf("runsc does not say that it checks pages, %v", err)
+	}
 	program, err := os.ReadFile(e.store.Config().Runsc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := []byte("forevervm: files that were open")
+	own := []byte("forevervm.lost_files") // what its build says that it can do
 	if !bytes.Contains(program, own) {
-		t.Fatal("runsc says nothing of files that are lost")
+		t.Fatal("runsc does not say that it can lose files")
 	}
 	cfg, place := e.cfg, e.store.Config()
 	place.Data, place.Runsc = t.TempDir(), filepath.Join(t.TempDir(), "runsc")

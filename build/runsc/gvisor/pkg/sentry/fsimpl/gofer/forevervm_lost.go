@@ -94,8 +94,7 @@ func (fs *filesystem) syncWhatIsThere(ctx context.Context) error {
 // isThere says whether a restored folder can be used, be it that it cannot be listed.
 func (d *dentry) isThere() bool { return d.inode.impl.(*directfsInode).controlFD >= 0 }
 
-// restoreWhatIsThere restores what was open or looked at, below the root. The message is what tells
-// this build of runsc from others (engine/local/claims.go).
+// restoreWhatIsThere restores what was open or looked at, below the root.
 func (fs *filesystem) restoreWhatIsThere(ctx context.Context, opts *vfs.CompleteRestoreOptions) error {
 	fs.root.restoreChildren(ctx, opts)
 	n := 0

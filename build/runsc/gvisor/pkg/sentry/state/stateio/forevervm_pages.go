@@ -38,8 +38,7 @@ type pagesWriter struct {
 }
 
 // damaged is what the panic log says where a page is not what was saved. The supervisor looks for
-// it (backend/sandbox/ending.go), and the daemon, in this program, for whether it checks pages
-// (backend/engine/local/claims.go).
+// it (backend/sandbox/ending.go).
 const damaged = "forevervm: saved pages are damaged"
 
 // sumsFile is the place of the pages' checksums among the files that a restore is given
@@ -156,7 +155,7 @@ func (w *pagesWriter) Wait(done []Completion, _ int) ([]Completion, error) {
 			break
 		}
 	}
-	return append(done, c), nil
+	return append(done, c), nil //nolint:nilerr // the completion has it
 }
 
 // write fills a place with the pages from an offset on, and returns how many bytes of it. They are
@@ -187,7 +186,7 @@ func (w *pagesWriter) write(from int64, place memmap.FileRange) (uint64, error) 
 func whole(b []byte, some func(rest []byte, at int64) (int, error)) error {
 	for at := 0; at < len(b); {
 		n, err := some(b[at:], int64(at))
-		if err == unix.EINTR {
+		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if err == nil && n == 0 {
