@@ -75,6 +75,8 @@ lint: $(LINTS) ## Formatting, linters and types, without tests.
 
 GO_MODULES := . build/release build/runsc build/tools
 GOLANGCI = $(WITHOUT_C) $(CURDIR)/$(TOOLS)/golangci-lint
+# gVisor's packages with files of ours.
+IN_GVISOR = $(patsubst build/runsc/gvisor/%/,./%,$(sort $(dir $(shell find build/runsc/gvisor -name '*.go'))))
 PYTHON := $(TOOLS)/python/bin
 PYTHON_TOOLS := $(TOOLS)/python/requirements.txt
 MARKDOWNLINT := build/tools/node_modules/.package-lock.json
@@ -85,12 +87,13 @@ PYTHON_FILES = $(wildcard $(shell git ls-files -co --exclude-standard '*.py'))
 lint-modules:
 	@for module in $(GO_MODULES); do go -C $$module mod tidy -diff || exit; done
 
-lint-go: $(TOOLS)/golangci-lint $(PAGE)
+lint-go: $(TOOLS)/golangci-lint $(PAGE) $(GVISOR)
 	@$(GOLANGCI) fmt --diff $(GO_SOURCES)
 	$(GOLANGCI) run . ./app/... ./backend/... ./build/dev ./build/image/sums ./build/suite ./frontend/...
 	cd build/release && $(GOLANGCI) run ./...
 	cd build/tools && $(GOLANGCI) run ./...
 	cd build/runsc && $(GOLANGCI) run ./...
+	cd build/cache/runsc/gvisor && $(GOLANGCI) run --config $(CURDIR)/build/runsc/golangci.yml $(IN_GVISOR)
 
 # Whether it compiles for the systems that nothing runs on here.
 lint-systems: export GOFLAGS += -tags=real,system,soak
