@@ -1,7 +1,7 @@
 #!/bin/sh
-# Make the gVisor that runsc is built from, build/cache/runsc/gvisor: a copy of the module that go.mod
-# names, with gvisor/ added to it and patches/ applied. Beside it, go.mod is ours with that copy in
-# place of the module.
+# Make the gVisor that runsc is built from, build/cache/runsc/gvisor: a copy of the module that
+# go.mod names, with gvisor/ added to it and patches/ applied. Beside it, go.mod is ours with that
+# copy in place of the module.
 set -eu
 cd "$(dirname "$0")"
 cache=../cache/runsc

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Build runsc into build/bin, or into the file that is given, from the gVisor that apply.sh has made.
-# Its version is stamped, because gVisor refuses to restore what another version saved, and can only
-# if it knows its own; nothing else of the checkout is in it, since checkpoints are bound to its
-# digest.
+# Build runsc into build/bin, or into the file that is given, from the gVisor that apply.sh has
+# made. Its version is stamped, because gVisor refuses to restore what another version saved, and
+# can only if it knows its own; nothing else of the checkout is in it, since checkpoints are bound
+# to its digest.
 set -eu
 cd "$(dirname "$0")"
 cache=../cache/runsc
@@ -16,4 +16,5 @@ export CGO_ENABLED=0
 go run -modfile="$cache/go.mod" ./precompile >"$filters"
 printf '{"Replace": {"%s": "%s"}}' "$PWD/filters.go" "$PWD/$filters" >"$filters.json"
 go build -modfile="$cache/go.mod" -trimpath -buildvcs=false -overlay "$filters.json" \
-    -tags "$features" -ldflags "-s -w -X gvisor.dev/gvisor/runsc/version.version=$version" -o "${1:-../bin/runsc}" .
+    -tags "$features" -ldflags "-s -w -X gvisor.dev/gvisor/runsc/version.version=$version" \
+    -o "${1:-../bin/runsc}" .
