@@ -256,7 +256,7 @@ func (d *daemon) apps() server.Apps {
 // mcp is the MCP side, which reaches the machines by the API, as every other client does, but over memory.
 func (d *daemon) mcp(inside *inProcess, token string) *mcpserver.Server {
 	transport := &http.Transport{DialContext: inside.Dial}
-	machines := client.New("http://localhost", token, client.Options{
+	machines := client.New(insideURL, token, client.Options{
 		Name: "MCP", Version: version.Version, HTTPClient: &http.Client{Transport: transport},
 	})
 	return mcpserver.New(func(name, clientVersion string) mcpserver.Machines { return machines.As(name, clientVersion) },

@@ -6,6 +6,9 @@ import (
 	"sync"
 )
 
+// insideURL is the address for inProcess, a name of this computer whatever the daemon listens on.
+const insideURL = "http://localhost"
+
 // inProcess is a listener for programs in this process: each connection is a pipe in memory.
 type inProcess struct {
 	connections chan net.Conn

@@ -1,12 +1,33 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"testing"
+
+	"github.com/forevervm/desktop/backend/client"
+	"github.com/forevervm/desktop/backend/server"
 )
+
+// Whatever address the daemon listens on, its own MCP side is not taken for a stranger's.
+func TestInProcessIsNoForeignHost(t *testing.T) {
+	listener := listenInProcess()
+	ctx, end := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	answers := server.New(server.Config{Machines: struct{ server.Machines }{}, Token: "a.b"})
+	go func() { served <- answers.Serve(ctx, listener) }()
+	inside := client.New(insideURL, "a.b", client.Options{HTTPClient: &http.Client{Transport: &http.Transport{DialContext: listener.Dial}}})
+	if _, err := inside.Health(t.Context()); err != nil {
+		t.Error(err)
+	}
+	end()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
 
 func TestInProcessCarriesRequestsUntilItIsClosed(t *testing.T) {
 	listener := listenInProcess()
