@@ -139,7 +139,7 @@ type Branch struct {
 	LastSeq int       `json:"last_seq"`
 	LeftAt  time.Time `json:"left_at"`
 
-	// Name Unique in its machine, be it in small or in capital letters
+	// Name Unique in its machine; capitals make no difference
 	Name string `json:"name"`
 
 	// Named By somebody. Of the others, whose names tell when they were left, the last 20 are kept.

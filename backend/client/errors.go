@@ -57,7 +57,7 @@ type Error struct {
 	// RetryAfter is how long the server asked to be left alone; 0 when it did not.
 	RetryAfter time.Duration
 	html       bool // it came as a page for people
-	mute       bool // the server gave no message: it is made up here
+	mute       bool // the server gave no message; this one is ours
 }
 
 // Error returns the sentence.

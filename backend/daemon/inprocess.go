@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// insideURL is the address for inProcess, a name of this computer whatever the daemon listens on.
+// insideURL is the address of requests over inProcess. The server takes this name whatever it listens on.
 const insideURL = "http://localhost"
 
 // inProcess is a listener for programs in this process: each connection is a pipe in memory.
@@ -22,7 +22,7 @@ func listenInProcess() *inProcess {
 	return l
 }
 
-// Dial connects to whoever accepts.
+// Dial makes a pipe, and gives its other end to Accept.
 func (l *inProcess) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	ours, theirs := net.Pipe()
 	select {

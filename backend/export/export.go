@@ -52,7 +52,7 @@ type document interface {
 	end()
 }
 
-// Write writes the story of a machine up to now, oldest step first. It holds one step in memory at a time.
+// Write writes what happened in a machine up to now, oldest step first. It holds one step in memory at a time.
 func Write(ctx context.Context, w io.Writer, f Format, m Machine, at time.Time) error {
 	out := bufio.NewWriter(w)
 	var doc document

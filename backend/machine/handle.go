@@ -6,8 +6,8 @@ import (
 )
 
 // Handle is one machine, found by its name once, and all that can be asked of it. A machine that is renamed keeps its
-// handles; one that is purged answers ErrNotFound, also in the
-// middle of its history. All methods may be called from any goroutine.
+// handles. One that is purged answers ErrNotFound, also to who is half through its history. All methods may be called
+// from any goroutine.
 //
 // Errors: errors.Is tells ErrNotFound, ErrNameTaken, ErrInvalid, ErrConflict (not possible in this state) and
 // ErrUnavailable (not possible here; the message says why and what to do) from internal ones. Each carries a sentence
@@ -64,8 +64,8 @@ type Handle interface {
 	// Fork makes a new machine from a checkpoint; "" forks the present state. Options' zero fields are taken from the
 	// parent.
 	Fork(ctx context.Context, checkpoint string, opts CreateOptions) (Machine, error)
-	// Pack holds the machine still as it was at a checkpoint, or with "" as it is, until what is returned is closed or
-	// ctx ends.
+	// Pack copies a checkpoint, or with "" the present state, to be written to a file. The copy lasts until it is
+	// closed or ctx ends.
 	Pack(ctx context.Context, checkpoint string) (*Packed, error)
 
 	Complete(ctx context.Context, code string, cursor int) (Completions, error)

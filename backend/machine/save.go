@@ -48,34 +48,40 @@ func (s *Service) calmDown(ctx context.Context, patience time.Duration) error {
 	}
 }
 
-// autoSave checkpoints a machine that has been idle for a while.
-func (e *entry) autoSave(x *session) {
+// unasked saves a machine that nobody asked to save: it lets others go first, holds op, and notes a failure.
+func (e *entry) unasked(x *session, save func(ctx context.Context) error) {
 	ctx, cancel := context.WithTimeout(e.s.ctx, saveTimeout)
 	defer cancel()
 	leave, err := e.s.yield(ctx)
+	if err == nil {
+		defer leave()
+		err = e.lockOp(ctx)
+	}
+	if err == nil {
+		defer e.unlockOp()
+		err = save(ctx)
+	}
 	if err != nil {
 		e.saveFailed(x, err)
-		return
 	}
-	defer leave()
-	if err := e.lockOp(ctx); err != nil {
-		e.saveFailed(x, err)
-		return
-	}
-	defer e.unlockOp()
-	e.mu.Lock()
-	due := e.sess == x && x.alive() && e.state == Idle && x.version != x.clean
-	if due && time.Now().Before(x.soonest()) { // it was saved while this waited
-		x.rest()
-		due = false
-	}
-	e.mu.Unlock()
-	if !due {
-		return
-	}
-	if _, err := e.checkpoint(ctx, x, CheckpointAuto, "", false); err != nil {
-		e.saveFailed(x, err)
-	}
+}
+
+// autoSave checkpoints a machine that has been idle for a while.
+func (e *entry) autoSave(x *session) {
+	e.unasked(x, func(ctx context.Context) error {
+		e.mu.Lock()
+		due := e.sess == x && x.alive() && e.state == Idle && x.version != x.clean
+		if due && time.Now().Before(x.soonest()) { // it was saved while this waited
+			x.rest()
+			due = false
+		}
+		e.mu.Unlock()
+		if !due {
+			return nil
+		}
+		_, err := e.checkpoint(ctx, x, CheckpointAuto, "", false)
+		return err
+	})
 }
 
 // saveDue checkpoints a machine that is due to be saved while there is work for it, and says whether it began to. It waits for nobody: the work is held up

@@ -30,22 +30,9 @@ func (e *entry) swap(ctx context.Context) error {
 
 // autoSwap frees the memory of a machine that has been idle for long.
 func (e *entry) autoSwap(x *session) {
-	ctx, cancel := context.WithTimeout(e.s.ctx, saveTimeout)
-	defer cancel()
-	leave, err := e.s.yield(ctx)
-	if err != nil {
-		e.saveFailed(x, err)
-		return
-	}
-	defer leave()
-	if err := e.lockOp(ctx); err != nil {
-		e.saveFailed(x, err)
-		return
-	}
-	defer e.unlockOp()
-	if err := e.stop(ctx, func() bool { return e.sess == x && e.atRest() }); err != nil {
-		e.saveFailed(x, err)
-	}
+	e.unasked(x, func(ctx context.Context) error {
+		return e.stop(ctx, func() bool { return e.sess == x && e.atRest() })
+	})
 }
 
 // stopFor is stop for those who do not hold op. evenRunning saves a machine in the middle of an instruction too.

@@ -77,8 +77,9 @@ func pagesIn(checkpoint string) pagesFile {
 	return pagesFile{fileKey{st.Dev, st.Ino}, st.Size}
 }
 
-// memoryFiles adds up the files in memory that the process in this folder of /proc has open, and what of the checkpoint's pages it has yet to read: only
-// what is used is read, and how much that was is the offset of its descriptor (build/runsc, patch "checked pages").
+// memoryFiles adds up the files in memory that the process in this folder of /proc has open, and the bytes of the
+// checkpoint's pages that it has not read yet. It reads a page when that is used. The offset of its descriptor says how
+// many bytes it has read (build/runsc, patch "checked pages").
 func memoryFiles(process string, pages pagesFile) (held, unread int64) {
 	fds := filepath.Join(process, "fd")
 	entries, err := os.ReadDir(fds)

@@ -9,7 +9,7 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// export answers with a machine's story as a document.
+// export answers with what happened in a machine, as a document.
 func (s *Server) export(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
 	format := export.Format(r.URL.Query().Get("format"))
 	if format == "" {

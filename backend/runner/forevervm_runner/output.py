@@ -30,7 +30,7 @@ BURST_SECONDS = 0.01
 STRAIGHT_WRITES = 32
 HOLD_SECONDS = 0.005
 HOLD_BYTES = 32 << 10
-# A pipe takes so much in one piece, whoever else writes. A longer text is not held.
+# A pipe takes this many bytes as one piece. A longer text is not held.
 PIPE_BUF = select.PIPE_BUF
 
 # Before a call of these everything is written: C code or another process may write to descriptor 1

@@ -2069,7 +2069,7 @@ export interface components {
       keep_as?: string;
     };
     Branch: {
-      /** @description Unique in its machine, be it in small or in capital letters */
+      /** @description Unique in its machine; capitals make no difference */
       name: string;
       /** @description By somebody. Of the others, whose names tell when they were left, the last 20 are kept. */
       named: boolean;
