@@ -40,7 +40,8 @@ class Interrupts:
         self._main = _get_ident()
         self._pid = _getpid()
         self._seq: int | None = None
-        self._open = False
+        #: Whether an interrupt raises KeyboardInterrupt now.
+        self.raising = False
         self._seen = self._kept = self._dropped = False
         # Held while an exception is put into the main thread, so that none comes after the window is closed.
         self._lock = threading.RLock()
@@ -64,13 +65,12 @@ class Interrupts:
     def begin(self, seq: int) -> None:
         """From here on KeyboardInterrupt may be raised anywhere."""
         self._seen = self._dropped = False
-        self._seq, self._open = seq, True
+        self._seq, self.raising = seq, True
         self._window.open(seq)
 
     def end(self) -> None:
-        """From here on it is not. May itself be hit by the last one: call it until it returns."""
+        """From here on it is not. Set `raising` to False first; one that the control thread put in may still be raised here."""
         with self._lock:
-            self._open = False
             self._window.close()
             _async_exc(self._main, _NO_EXCEPTION)
 
@@ -80,14 +80,14 @@ class Interrupts:
 
         Gives whether this is the main thread, the only one that is ever interrupted.
         """
-        if _get_ident() != self._main or not self._open:
+        if _get_ident() != self._main or not self.raising:
             yield _get_ident() == self._main
             return
-        self._open = self._kept = False
+        self.raising = self._kept = False
         try:
             yield True
         finally:
-            self._open = True
+            self.raising = True
         if self._kept:
             raise KeyboardInterrupt
 
@@ -117,7 +117,7 @@ class Interrupts:
     def _while_open(self, seq: int, act: Callable[[], Any]) -> None:
         if self._lock.acquire(timeout=_LOCK_SECONDS):
             try:
-                if self._open and self._seq == seq:
+                if self.raising and self._seq == seq:
                     act()
             finally:
                 self._lock.release()
@@ -125,18 +125,18 @@ class Interrupts:
     def on_signal(self, _number: int, _frame: Any) -> None:
         """The handler of SIGINT."""
         self._seen = True
-        if self._open:
+        if self.raising:
             raise KeyboardInterrupt
         self._kept = True
 
     def _on_nudge(self, _number: int, _frame: Any) -> None:
-        if self._open:
+        if self.raising:
             raise KeyboardInterrupt
 
     def _on_unraisable(self, event: Any) -> None:
         """An interrupt can fall into a finalizer or a callback of C code, where exceptions are dropped."""
         ours = _get_ident() == self._main and _getpid() == self._pid
-        if event.exc_type is KeyboardInterrupt and ours and self._open:
+        if event.exc_type is KeyboardInterrupt and ours and self.raising:
             self._dropped, self._seen = True, False  # raised in here, it would be dropped again
         else:
             _unraisablehook(event)

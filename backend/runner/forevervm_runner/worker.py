@@ -144,13 +144,18 @@ class Worker:
             outcome = self._attempt(seq, code)
         except BaseException as raised:
             error = raised
-        while True:
-            # A late interrupt may still fall into this.
+        # Python looks for signals where it calls and where it jumps back, so none is raised before or after this line.
+        self._interrupts.raising = False
+        # What the control thread put into this one directly may still come: one from before, one put in meanwhile.
+        try:
             try:
                 self._interrupts.end()
-                break
             except BaseException as raised:
                 error = raised
+                self._interrupts.end()
+        except BaseException as raised:
+            error = raised
+            self._interrupts.end()
         if _getpid() != self._pid:
             _exit(0)  # a child that the user's code forked came out of the instruction
         self._reserve.release()

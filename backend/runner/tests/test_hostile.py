@@ -48,6 +48,23 @@ def test_interrupt_at_every_moment(machine: Runner) -> None:
         assert machine.run("1").value == "1"
 
 
+def test_interrupts_at_the_very_end(machine: Runner) -> None:
+    """One after another, as a process gets them that had no time for a while: none falls into the runner's own code."""
+    code = """
+import os, signal, sys
+came, watch = [], sys.monitoring
+def late(code, *_):
+    if code.co_filename.endswith(("/interrupts.py", "/worker.py")) and code.co_name in ("end", "_execute")[:len(came) + 1]:
+        came.append(code.co_name)
+        os.kill(os.getpid(), signal.SIGINT)
+watch.use_tool_id(5, "late")
+for event in (watch.events.PY_START, watch.events.JUMP): watch.register_callback(5, event, late)
+watch.set_events(5, watch.events.PY_START | watch.events.JUMP)
+"""
+    machine.run(code)
+    assert machine.run("watch.free_tool_id(5); came[:2]").value == "['end', '_execute']"
+
+
 @pytest.mark.parametrize("event", ["pre_execute", "pre_run_cell", "post_execute", "post_run_cell"])
 def test_interrupt_in_a_callback(machine: Runner, event: str) -> None:
     """IPython drops what a callback raises, and one of its own is called before every instruction."""
