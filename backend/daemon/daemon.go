@@ -25,7 +25,7 @@ import (
 	"github.com/forevervm/desktop/backend/exchange"
 	"github.com/forevervm/desktop/backend/home"
 	"github.com/forevervm/desktop/backend/hosted"
-	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/service"
 	"github.com/forevervm/desktop/backend/mcpserver"
 	"github.com/forevervm/desktop/backend/parcel"
 	"github.com/forevervm/desktop/backend/server"
@@ -145,7 +145,7 @@ func (d *daemon) run(ctx context.Context) error {
 	if err := os.MkdirAll(d.dirs.Folder(), 0o700); err != nil {
 		d.warn("The folder for files that machines are to see cannot be made: " + err.Error() + ".")
 	}
-	machines, err := machine.New(ctx, machine.Config{
+	machines, err := service.New(ctx, service.Config{
 		Network: network, Approve: policies.approve,
 		Engines: engines, DefaultEngine: ofSystem(), Checkpoints: checkpoints, Store: records, Warnings: d.notes.all, Settings: d.policies(),
 		OutputDir: filepath.Join(d.dirs.Data, "output"), Logger: d.log,

@@ -16,13 +16,14 @@ import (
 	"github.com/forevervm/desktop/backend/home"
 	"github.com/forevervm/desktop/backend/hosted"
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/service"
 )
 
 // settings are the policies that the person may set: in the settings file, or with PATCH /api/settings, which changes the
 // file and holds at once.
 type settings struct {
 	dirs      home.Dirs
-	machines  *machine.Service
+	machines  *service.Service
 	elsewhere atomic.Bool // new machines are made by the hosted service
 	mu        sync.Mutex  // held while the file is changed
 }
@@ -101,7 +102,7 @@ func (s *settings) ChangeSettings(changes map[string]json.RawMessage) (api.Setti
 			delete(file, key)
 			continue
 		}
-		if err := rule(value, &machine.Settings{}); err != nil {
+		if err := rule(value, &service.Settings{}); err != nil {
 			return api.Settings{}, invalidSetting(fmt.Errorf("%s must be %w", key, err))
 		}
 		file[key] = value
@@ -120,7 +121,7 @@ func invalidSetting(err error) error {
 }
 
 // policies reads the settings file. What is wrong with it is for the person; the defaults hold in its place.
-func (d *daemon) policies() machine.Settings {
+func (d *daemon) policies() service.Settings {
 	file, err := d.dirs.ReadSettings()
 	if err != nil {
 		d.warn("Some settings do not hold: " + err.Error() + ".")
@@ -132,7 +133,7 @@ func (d *daemon) policies() machine.Settings {
 	return policies
 }
 
-func policiesOf(file home.Settings) (policies machine.Settings, wrong []error) {
+func policiesOf(file home.Settings) (policies service.Settings, wrong []error) {
 	for key, rule := range rules {
 		if value, ok := file[key]; ok {
 			if err := rule(value, &policies); err != nil {
@@ -144,7 +145,7 @@ func policiesOf(file home.Settings) (policies machine.Settings, wrong []error) {
 }
 
 // A rule reads the value of one setting. The error is what the value must be.
-type rule func(value json.RawMessage, into *machine.Settings) error
+type rule func(value json.RawMessage, into *service.Settings) error
 
 const (
 	day  = 24 * time.Hour
@@ -153,22 +154,22 @@ const (
 
 // rules are all settings, by their keys in the file and in api.Settings.
 var rules = map[string]rule{
-	"idle_swap":               span(time.Second, long, func(s *machine.Settings) *time.Duration { return &s.IdleSwap }),
-	"checkpoint_after_idle":   span(100*time.Millisecond, day, func(s *machine.Settings) *time.Duration { return &s.CheckpointAfterIdle }),
+	"idle_swap":               span(time.Second, long, func(s *service.Settings) *time.Duration { return &s.IdleSwap }),
+	"checkpoint_after_idle":   span(100*time.Millisecond, day, func(s *service.Settings) *time.Duration { return &s.CheckpointAfterIdle }),
 	"checkpoint_every":        paced,
-	"keep_all_checkpoints":    spanOrNever(long, func(s *machine.Settings) *time.Duration { return &s.KeepAll }),
-	"keep_hourly_checkpoints": span(time.Hour, long, func(s *machine.Settings) *time.Duration { return &s.KeepHourly }),
-	"keep_daily_checkpoints":  span(day, long, func(s *machine.Settings) *time.Duration { return &s.KeepDaily }),
-	"checkpoint_budget_mb":    mebibytes(0, func(s *machine.Settings) *int64 { return &s.CheckpointBudget }),
-	"bin_retention":           span(time.Hour, long, func(s *machine.Settings) *time.Duration { return &s.BinRetention }),
-	"max_in_memory_mb":        mebibytes(0, func(s *machine.Settings) *int64 { return &s.MaxInMemory }),
+	"keep_all_checkpoints":    spanOrNever(long, func(s *service.Settings) *time.Duration { return &s.KeepAll }),
+	"keep_hourly_checkpoints": span(time.Hour, long, func(s *service.Settings) *time.Duration { return &s.KeepHourly }),
+	"keep_daily_checkpoints":  span(day, long, func(s *service.Settings) *time.Duration { return &s.KeepDaily }),
+	"checkpoint_budget_mb":    mebibytes(0, func(s *service.Settings) *int64 { return &s.CheckpointBudget }),
+	"bin_retention":           span(time.Hour, long, func(s *service.Settings) *time.Duration { return &s.BinRetention }),
+	"max_in_memory_mb":        mebibytes(0, func(s *service.Settings) *int64 { return &s.MaxInMemory }),
 	"network":                 networkMode,
-	"network_hosts":           hosts(func(s *machine.Settings) *[]string { return &s.Network.Hosts }),
-	"network_approved":        hosts(func(s *machine.Settings) *[]string { return &s.Network.Approved }),
+	"network_hosts":           hosts(func(s *service.Settings) *[]string { return &s.Network.Hosts }),
+	"network_approved":        hosts(func(s *service.Settings) *[]string { return &s.Network.Approved }),
 	"min_free_memory_percent": percent,
-	"min_free_memory_mb":      noneOr(mebibytes(64, func(s *machine.Settings) *int64 { return &s.MinFreeMemory })),
+	"min_free_memory_mb":      noneOr(mebibytes(64, func(s *service.Settings) *int64 { return &s.MinFreeMemory })),
 	updateCheckKey:            dailyOrOff,
-	newMachines: func(value json.RawMessage, _ *machine.Settings) error { // no policy of the machines here
+	newMachines: func(value json.RawMessage, _ *service.Settings) error { // no policy of the machines here
 		if string(value) != `"local"` && !isHosted(value) {
 			return errors.New(`"local" or "hosted"`)
 		}
@@ -177,8 +178,8 @@ var rules = map[string]rule{
 }
 
 // span is a duration between low and high.
-func span(low, high time.Duration, field func(*machine.Settings) *time.Duration) rule {
-	return func(value json.RawMessage, into *machine.Settings) error {
+func span(low, high time.Duration, field func(*service.Settings) *time.Duration) rule {
+	return func(value json.RawMessage, into *service.Settings) error {
 		var text string
 		err := json.Unmarshal(value, &text)
 		if err == nil {
@@ -193,9 +194,9 @@ func span(low, high time.Duration, field func(*machine.Settings) *time.Duration)
 }
 
 // spanOrNever is a duration up to high. 0 is never, which the domain writes as a negative time: its 0 is the default.
-func spanOrNever(high time.Duration, field func(*machine.Settings) *time.Duration) rule {
+func spanOrNever(high time.Duration, field func(*service.Settings) *time.Duration) rule {
 	read := span(0, high, field)
-	return func(value json.RawMessage, into *machine.Settings) error {
+	return func(value json.RawMessage, into *service.Settings) error {
 		err := read(value, into)
 		if err == nil && *field(into) == 0 {
 			*field(into) = -1
@@ -211,14 +212,14 @@ const (
 )
 
 // paced is how often automatic checkpoints are made: at most once in a time, or a word, which the domain writes as 0 and a negative time.
-func paced(value json.RawMessage, into *machine.Settings) error {
+func paced(value json.RawMessage, into *service.Settings) error {
 	switch string(value) {
 	case `"` + paceEach + `"`:
 		into.CheckpointEvery = 0
 	case `"` + paceManual + `"`:
 		into.CheckpointEvery = -1
 	default:
-		if err := span(time.Second, day, func(s *machine.Settings) *time.Duration { return &s.CheckpointEvery })(value, into); err != nil {
+		if err := span(time.Second, day, func(s *service.Settings) *time.Duration { return &s.CheckpointEvery })(value, into); err != nil {
 			return fmt.Errorf("%q, %q, or %w", paceEach, paceManual, err)
 		}
 	}
@@ -236,8 +237,8 @@ func pace(every time.Duration) string {
 }
 
 // mebibytes is a whole number of MiB, at least low.
-func mebibytes(low int64, field func(*machine.Settings) *int64) rule {
-	return func(value json.RawMessage, into *machine.Settings) error {
+func mebibytes(low int64, field func(*service.Settings) *int64) rule {
+	return func(value json.RawMessage, into *service.Settings) error {
 		n, err := strconv.ParseInt(string(value), 10, 64)
 		if err != nil || n < low || n > math.MaxInt64>>20 {
 			return fmt.Errorf("a whole number of MiB, %d or more", low)
@@ -249,7 +250,7 @@ func mebibytes(low int64, field func(*machine.Settings) *int64) rule {
 
 // noneOr lets 0 pass, which is the default.
 func noneOr(read rule) rule {
-	return func(value json.RawMessage, into *machine.Settings) error {
+	return func(value json.RawMessage, into *service.Settings) error {
 		if string(value) == "0" {
 			return nil
 		}
@@ -261,7 +262,7 @@ func noneOr(read rule) rule {
 }
 
 // percent is the share of the computer's memory that is left free.
-func percent(value json.RawMessage, into *machine.Settings) error {
+func percent(value json.RawMessage, into *service.Settings) error {
 	n, err := strconv.Atoi(string(value))
 	if err != nil || n < 1 || n > 90 {
 		return errors.New("a whole number from 1 to 90")
@@ -271,7 +272,7 @@ func percent(value json.RawMessage, into *machine.Settings) error {
 }
 
 // networkMode is what machines may reach.
-func networkMode(value json.RawMessage, into *machine.Settings) error {
+func networkMode(value json.RawMessage, into *service.Settings) error {
 	var mode machine.NetworkMode
 	if json.Unmarshal(value, &mode) != nil || mode == machine.NetworkDefault || machine.CheckNetworkPolicy(machine.NetworkPolicy{Mode: mode}) != nil {
 		return errors.New("off, ask, public or list")
@@ -281,8 +282,8 @@ func networkMode(value json.RawMessage, into *machine.Settings) error {
 }
 
 // hosts is a list of hosts.
-func hosts(field func(*machine.Settings) *[]string) rule {
-	return func(value json.RawMessage, into *machine.Settings) error {
+func hosts(field func(*service.Settings) *[]string) rule {
+	return func(value json.RawMessage, into *service.Settings) error {
 		var list []string
 		err := json.Unmarshal(value, &list)
 		if err == nil {

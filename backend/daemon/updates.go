@@ -16,7 +16,7 @@ import (
 
 	"github.com/forevervm/desktop/backend/api"
 	"github.com/forevervm/desktop/backend/home"
-	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/service"
 	"github.com/forevervm/desktop/backend/update"
 	"github.com/forevervm/desktop/backend/version"
 )
@@ -34,7 +34,7 @@ func updateCheck(dirs home.Dirs) string {
 }
 
 // dailyOrOff is the rule of a setting that is none of the machines'.
-func dailyOrOff(value json.RawMessage, _ *machine.Settings) error {
+func dailyOrOff(value json.RawMessage, _ *service.Settings) error {
 	var text string
 	if json.Unmarshal(value, &text) != nil || text != "daily" && text != "off" {
 		return fmt.Errorf("%q or %q", "daily", "off")

@@ -19,6 +19,7 @@ import (
 	"github.com/forevervm/desktop/backend/client"
 	"github.com/forevervm/desktop/backend/credentials"
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/service"
 	"github.com/forevervm/desktop/backend/systemproxy"
 	"github.com/forevervm/desktop/backend/wire"
 )
@@ -34,7 +35,7 @@ type Records interface {
 
 // Config is what Machines are made of.
 type Config struct {
-	Local       *machine.Service // the caller closes it, later
+	Local       *service.Service // the caller closes it, later
 	Credentials *credentials.Store
 	// Open opens the records of one account.
 	Open   func(ctx context.Context, path string) (Records, error)
@@ -50,7 +51,7 @@ type Config struct {
 // Machines are those of this computer and of the account that is signed in. It implements server.Machines and server.Hosted. All methods may be
 // called from any goroutine.
 type Machines struct {
-	*machine.Service
+	*service.Service
 	config Config
 	http   *http.Client
 	ctx    context.Context // ends with Close

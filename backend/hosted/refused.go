@@ -63,7 +63,7 @@ func (refused) Rewind(context.Context, string, string) (machine.Machine, error) 
 func (refused) Branches(context.Context) ([]machine.Branch, error) { return nil, nil }
 func (refused) RenameBranch(context.Context, string, string) error { return errCheckpoints() }
 func (refused) DeleteBranch(context.Context, string) error         { return errCheckpoints() }
-func (refused) Pack(context.Context, string) (*machine.Packed, error) {
+func (refused) Pack(context.Context, string) (machine.Packed, error) {
 	return nil, cannot("save a machine as a file")
 }
 func (refused) Variables(context.Context) ([]machine.Variable, error)       { return nil, errInside() }

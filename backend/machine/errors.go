@@ -1,6 +1,11 @@
 package machine
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/forevervm/desktop/backend/machine/naming"
+)
 
 // Kinds of errors, told apart with errors.Is; an Error carries one with a sentence for a person.
 var (
@@ -32,3 +37,49 @@ func (e *Error) Unwrap() []error {
 	}
 	return []error{e.Kind, e.Cause}
 }
+
+// FreeSpace says what really frees space: moving a machine to the bin does not.
+const FreeSpace = "To free space, empty the bin, delete machines for good or checkpoints that are not needed, or remove something else from this disk."
+
+// Invalid is an ErrInvalid with a sentence.
+func Invalid(format string, args ...any) error {
+	return &Error{Kind: ErrInvalid, Message: fmt.Sprintf(format, args...)}
+}
+
+// Conflict is an ErrConflict with a sentence.
+func Conflict(format string, args ...any) error {
+	return &Error{Kind: ErrConflict, Message: fmt.Sprintf(format, args...)}
+}
+
+// NoMachine answers who asks for a machine that there is not.
+func NoMachine(name string) error {
+	return &Error{Kind: ErrNotFound, Message: fmt.Sprintf("There is no machine called %q.", name)}
+}
+
+// NoInstruction answers who asks for an instruction that there is not.
+func NoInstruction(name string, seq int) error {
+	return &Error{Kind: ErrNotFound, Message: fmt.Sprintf("%s has no instruction %d.", name, seq)}
+}
+
+// NoCheckpoint answers who asks for a checkpoint that there is not.
+func NoCheckpoint(name, id string) error {
+	return &Error{Kind: ErrNotFound, Message: fmt.Sprintf("%s has no checkpoint %q; it may have been deleted.", name, id)}
+}
+
+// NameTaken answers who chooses the name of another machine.
+func NameTaken(name string) error {
+	return &Error{Kind: ErrNameTaken, Message: fmt.Sprintf("Another machine is called %q, or was. Choose another name.", naming.Clip(name, 80))}
+}
+
+// InBin answers who gives work to a machine in the bin.
+func InBin(name string) error {
+	return Conflict("%s is in the bin. Restore it from there to use it.", name)
+}
+
+// Closing answers what comes while the service ends.
+func Closing() error {
+	return &Error{Kind: ErrUnavailable, Message: "ForeverVM is shutting down; its machines are being saved. Try again when it runs again."}
+}
+
+// IsNotFound says whether err is an ErrNotFound.
+func IsNotFound(err error) bool { return errors.Is(err, ErrNotFound) }

@@ -66,7 +66,7 @@ type Handle interface {
 	Fork(ctx context.Context, checkpoint string, opts CreateOptions) (Machine, error)
 	// Pack copies a checkpoint, or with "" the present state, to be written to a file. The copy lasts until it is
 	// closed or ctx ends.
-	Pack(ctx context.Context, checkpoint string) (*Packed, error)
+	Pack(ctx context.Context, checkpoint string) (Packed, error)
 
 	Complete(ctx context.Context, code string, cursor int) (Completions, error)
 	Inspect(ctx context.Context, code string, cursor, detail int) (Inspection, error)
@@ -88,13 +88,4 @@ type Handle interface {
 	Connections(ctx context.Context, q ConnectionQuery) ([]Connection, error)
 	// Answer answers the question about a connection that waits for one.
 	Answer(ctx context.Context, connection int64, answer Answer) error
-}
-
-// Find returns the machine of a present or old name, in the bin or not.
-func (s *Service) Find(_ context.Context, name string) (Handle, error) {
-	e, err := s.find(name)
-	if err != nil {
-		return nil, err
-	}
-	return e, nil
 }

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"github.com/forevervm/desktop/backend/machine/naming"
 )
 
 // HostRule is one entry of a list of hosts: a name, a name with a wildcard, an address, or a range of addresses; each for all
@@ -21,7 +23,7 @@ const maxHostName = 253
 // ParseHostRule reads "example.com", "*.example.com", "*", "192.168.1.5", "10.0.0.0/8" or "[fd00::1]", each perhaps followed by ":443".
 func ParseHostRule(text string) (HostRule, error) {
 	wrong := func() (HostRule, error) {
-		return HostRule{}, invalid("%q is not a host. Write a name such as example.com, *.example.com for the names below one, or an address such as 192.168.1.5 or 10.0.0.0/8; with :443 behind it for one port alone.", clip(text, 80))
+		return HostRule{}, Invalid("%q is not a host. Write a name such as example.com, *.example.com for the names below one, or an address such as 192.168.1.5 or 10.0.0.0/8; with :443 behind it for one port alone.", naming.Clip(text, 80))
 	}
 	host, port := strings.ToLower(text), ""
 	if inner, rest, ok := strings.Cut(strings.TrimPrefix(host, "["), "]"); ok && strings.HasPrefix(host, "[") {

@@ -7,8 +7,12 @@
 package machine
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"strings"
 	"time"
+
+	"github.com/forevervm/desktop/backend/machine/naming"
 )
 
 // ID names a machine for ever. It is 16 hexadecimal digits, never shown to people, never reused; folders and
@@ -35,6 +39,9 @@ const (
 
 // InMemory says whether a machine in this state holds memory (the wire's `running`).
 func (s State) InMemory() bool { return s == Idle || s == Running || s == Swapping || s == Waking }
+
+// DefaultMemoryMB is the memory limit of a machine where nobody says another, in MiB.
+const DefaultMemoryMB = 2048
 
 // Machine is what is known of one machine at one moment: a value, safe to keep.
 type Machine struct {
@@ -109,7 +116,7 @@ func (m *Machine) UsedBy(in Instruction) bool {
 	client, title := m.Client, m.DerivedTitle
 	m.Client = in.Client
 	if m.DerivedTitle == "" {
-		m.DerivedTitle = titleOf(in.Code)
+		m.DerivedTitle = naming.Title(in.Code)
 	}
 	return m.Client != client || m.DerivedTitle != title
 }
@@ -120,8 +127,10 @@ type Client struct {
 	Version string
 }
 
-// clean is the client fit to be shown and logged.
-func (c Client) clean() Client { return Client{Name: cleanLine(c.Name), Version: cleanLine(c.Version)} }
+// Clean is the client fit to be shown and logged.
+func (c Client) Clean() Client {
+	return Client{Name: naming.CleanLine(c.Name), Version: naming.CleanLine(c.Version)}
+}
 
 // InstructionStatus is where an instruction is.
 type InstructionStatus string
@@ -203,6 +212,15 @@ type Item struct {
 	Wait            bool // for clear: replace when the next item comes
 }
 
+// Bytes is how many bytes of text and of what is displayed the item has.
+func (it *Item) Bytes() int {
+	n := len(it.Text)
+	for _, r := range it.Representations {
+		n += len(r.Data)
+	}
+	return n
+}
+
 // Representation is one form of something rich.
 type Representation struct {
 	MIME string
@@ -247,4 +265,18 @@ type Checkpoint struct {
 	Image      string        // digest of the sandbox image
 	Runtime    string        // digest of runsc
 	Pause      time.Duration // how long the machine stood still for it
+}
+
+// ClientUse is what is known of a program that uses machines.
+type ClientUse struct {
+	Client Client
+	SeenAt time.Time // when it last said hello or sent an instruction
+	Calls  int       // of tools, over MCP
+}
+
+// NewID makes up an ID.
+func NewID() ID {
+	var b [8]byte
+	_, _ = rand.Read(b[:])
+	return ID(hex.EncodeToString(b[:]))
 }

@@ -5,6 +5,8 @@ import (
 	"net"
 	"slices"
 	"time"
+
+	"github.com/forevervm/desktop/backend/machine/naming"
 )
 
 // NetworkMode says which hosts a machine may reach. Whatever it is, addresses of this computer and of the networks that it is in
@@ -31,15 +33,15 @@ type NetworkPolicy struct {
 // maxHosts bounds each list of a policy.
 const maxHosts = 500
 
-// check says what is wrong with a policy.
-func (p NetworkPolicy) check() error {
+// Check says what is wrong with a policy.
+func (p NetworkPolicy) Check() error {
 	switch p.Mode {
 	case NetworkDefault, NetworkOff, NetworkAsk, NetworkPublic, NetworkList:
 	default:
-		return invalid("There is no network policy %q: it is off, ask, public, list, or default.", clip(string(p.Mode), 40))
+		return Invalid("There is no network policy %q: it is off, ask, public, list, or default.", naming.Clip(string(p.Mode), 40))
 	}
 	if len(p.Hosts) > maxHosts || len(p.Approved) > maxHosts {
-		return invalid("A list of hosts has at most %d entries.", maxHosts)
+		return Invalid("A list of hosts has at most %d entries.", maxHosts)
 	}
 	for _, host := range slices.Concat(p.Hosts, p.Approved) {
 		if _, err := ParseHostRule(host); err != nil {
@@ -55,8 +57,8 @@ type NetworkChange struct {
 	Hosts, Approved *[]string
 }
 
-// on is a policy with the change made.
-func (c *NetworkChange) on(p NetworkPolicy) NetworkPolicy {
+// On is a policy with the change made.
+func (c *NetworkChange) On(p NetworkPolicy) NetworkPolicy {
 	if c.Mode != nil {
 		p.Mode = *c.Mode
 	}
@@ -70,10 +72,10 @@ func (c *NetworkChange) on(p NetworkPolicy) NetworkPolicy {
 }
 
 // CheckNetworkPolicy says in a sentence what is wrong with a policy.
-func CheckNetworkPolicy(p NetworkPolicy) error { return p.check() }
+func CheckNetworkPolicy(p NetworkPolicy) error { return p.Check() }
 
-// over is what holds for a machine whose own policy is p, where the settings say standard. What was approved of for all machines is added.
-func (p NetworkPolicy) over(standard NetworkPolicy) NetworkPolicy {
+// Over is what holds for a machine whose own policy is p, where the settings say standard. What was approved of for all machines is added.
+func (p NetworkPolicy) Over(standard NetworkPolicy) NetworkPolicy {
 	if p.Mode == NetworkDefault {
 		p.Mode = standard.Mode
 		p.Hosts = slices.Concat(p.Hosts, standard.Hosts)
@@ -123,6 +125,15 @@ func (s ConnectionState) Over() bool {
 	return s == ConnectionClosed || s == ConnectionDenied || s == ConnectionFailed
 }
 
+const (
+	// DefaultConnectionLimit is how many connections a list has where nothing else is said.
+	DefaultConnectionLimit = 100
+	// MaxConnectionLimit is how many it has at most.
+	MaxConnectionLimit = 1000
+	// KeptConnections is how many connections of a machine that are over are kept on record. The oldest go.
+	KeptConnections = 5000
+)
+
 // Connection is one connection of a machine to the outside, or an attempt.
 type Connection struct {
 	ID        int64 // counts up with time, over all machines
@@ -152,4 +163,11 @@ const (
 type ConnectionQuery struct {
 	Before int64 // only those with a smaller ID; 0 for all
 	Limit  int   // default 100, at most 1000
+}
+
+// NetworkState is what holds for a machine's network.
+type NetworkState struct {
+	Own       NetworkPolicy // the machine's
+	Effective NetworkPolicy // what follows from it and the settings
+	Upstream  string        // the proxy that this computer needs, which resolves names by itself; "" for none
 }

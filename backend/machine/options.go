@@ -41,19 +41,6 @@ type ExecuteOptions struct {
 	Key string
 }
 
-// Filter chooses machines; zero fields do not filter. Newest first.
-type Filter struct {
-	States        []State
-	Tags          map[string]string // all must match
-	Engine        string
-	CreatedAfter  *time.Time
-	CreatedBefore *time.Time
-	Text          string // in name, titles, tags
-	Deleted       bool   // the bin instead of the others
-	Cursor        string
-	Limit         int // default 100, at most 1000; -1 for all
-}
-
 // Page is one page of a list. Next is "" on the last.
 type Page[T any] struct {
 	Items []T
@@ -92,7 +79,7 @@ func ParsePlotPlace(text string) (PlotPlace, error) {
 		p.Item, err = strconv.Atoi(item)
 	}
 	if !found || err != nil || p.Seq < 0 || p.Item < -1 {
-		return p, invalid("This is not where a page of plots ended: pass the next of the answer before.")
+		return p, Invalid("This is not where a page of plots ended: pass the next of the answer before.")
 	}
 	return p, nil
 }

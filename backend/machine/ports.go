@@ -5,6 +5,8 @@ import (
 	"io"
 	"net"
 	"time"
+
+	"github.com/forevervm/desktop/backend/machine/naming"
 )
 
 // Engine runs machines somewhere. It saves them among the Checkpoints of that place.
@@ -438,4 +440,21 @@ type FileList struct {
 type Disk struct {
 	Used int64
 	Size int64 // the most that it may take
+}
+
+// How says how an instruction ended, as the end of a sentence.
+func (r *Result) How() string {
+	if r.OK {
+		return "and got to its end"
+	}
+	return "until it ended with " + naming.Clip(r.ErrorName, MaxErrorName)
+}
+
+// Bytes is how many bytes of output, displays and values the frame has.
+func (f *Frame) Bytes() int {
+	n := f.Item.Bytes()
+	for _, r := range f.Result.Data {
+		n += len(r.Data)
+	}
+	return n
 }

@@ -1,8 +1,12 @@
 package machine
 
 import (
+	"math"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/forevervm/desktop/backend/machine/naming"
 )
 
 // MachineRecord is a machine as the store keeps it: what people see (Machine, whose State, RunningSeq, Queued and
@@ -83,23 +87,23 @@ type CheckpointRecord struct {
 	LeftAt time.Time
 }
 
-// lostFrom is the first instruction whose effect is not in the checkpoint: its beginning may be, but going on there is only
+// LostFrom is the first instruction whose effect is not in the checkpoint: its beginning may be, but going on there is only
 // what still runs for us.
-func (c *CheckpointRecord) lostFrom(run *InstructionRecord) int {
+func (c *CheckpointRecord) LostFrom(run *InstructionRecord) int {
 	if r := c.RunningSeq; r != nil && (run == nil || run.Seq != *r) {
 		return *r
 	}
 	return c.LastSeq + 1
 }
 
-// finished says whether an instruction that is not over for us is over in the checkpoint: waking from there, the runner
+// HasFinished says whether an instruction that is not over for us is over in the checkpoint: waking from there, the runner
 // tells its end again.
-func (c *CheckpointRecord) finished(run *InstructionRecord) bool {
+func (c *CheckpointRecord) HasFinished(run *InstructionRecord) bool {
 	return run != nil && c.RunningSeq == nil && c.LastSeq >= run.Seq
 }
 
-// comesFrom says whether a checkpoint's state came from that of another, be it by way of others. all are the machine's.
-func (c *CheckpointRecord) comesFrom(id string, all []CheckpointRecord) bool {
+// ComesFrom says whether a checkpoint's state came from that of another, be it by way of others. all are the machine's.
+func (c *CheckpointRecord) ComesFrom(id string, all []CheckpointRecord) bool {
 	parents := make(map[string]string, len(all))
 	for i := range all {
 		parents[all[i].ID] = all[i].Parent
@@ -114,9 +118,9 @@ func (c *CheckpointRecord) comesFrom(id string, all []CheckpointRecord) bool {
 	return at == id
 }
 
-// isPastOf says whether this checkpoint lies in the past of another: what has taken effect here has there, and of what came before
+// IsPastOf says whether this checkpoint lies in the past of another: what has taken effect here has there, and of what came before
 // nothing else has.
-func (c *CheckpointRecord) isPastOf(later *CheckpointRecord) bool {
+func (c *CheckpointRecord) IsPastOf(later *CheckpointRecord) bool {
 	var lost []Span
 	for _, span := range later.Lost {
 		if span.From <= c.LastSeq {
@@ -141,3 +145,103 @@ type ItemPage struct {
 	Record InstructionRecord // without code and result data
 	Items  []Item            // may have a gap where the overflow file holds the middle
 }
+
+// SetBranch makes a checkpoint the end of a branch.
+func (c *CheckpointRecord) SetBranch(name string, named bool, at time.Time) {
+	c.Branch, c.Named, c.LeftAt = name, named, at
+}
+
+// ClearBranch ends the branch that ended in a checkpoint.
+func (c *CheckpointRecord) ClearBranch() { c.SetBranch("", false, time.Time{}) }
+
+// AsBranch is the branch that ends in a checkpoint, in a machine whose present state lacks the effects of the instructions in lost.
+func (c *CheckpointRecord) AsBranch(lost []Span) Branch {
+	after := append(slices.Clone(c.Lost), Span{c.LostFrom(nil), math.MaxInt})
+	return Branch{Name: c.Branch, Named: c.Named, Checkpoint: c.ID, LastSeq: c.LastSeq, Steps: len(Without(lost, after)), LeftAt: c.LeftAt}
+}
+
+// Without are the numbers in some spans that are not in others.
+func Without(spans, others []Span) (seqs []int) {
+	for _, span := range spans {
+		for seq := span.From; seq <= span.To; seq++ {
+			if !slices.ContainsFunc(others, func(o Span) bool { return o.From <= seq && seq <= o.To }) {
+				seqs = append(seqs, seq)
+			}
+		}
+	}
+	return seqs
+}
+
+// Effects are the numbers of the instructions whose effect is in a checkpoint, and of some that never ran.
+func (c *CheckpointRecord) Effects() []Span {
+	var spans []Span
+	from, end := 0, c.LostFrom(nil)
+	for _, lost := range append(slices.Clone(c.Lost), Span{end, end}) {
+		if from < min(lost.From, end) {
+			spans = append(spans, Span{from, min(lost.From, end) - 1})
+		}
+		from = max(from, lost.To+1)
+	}
+	return spans
+}
+
+// Start sets the fields of an instruction that is handed to the machine now.
+func (in *InstructionRecord) Start(now time.Time) {
+	in.Status = StatusRunning
+	in.StartedAt, in.ResumedAt = &now, &now
+}
+
+// End sets the fields of an instruction that ends without a result of the machine's.
+func (in *InstructionRecord) End(status InstructionStatus, errName, sentence string) {
+	now := time.Now().UTC()
+	in.Status, in.ErrorName, in.Error = status, errName, sentence
+	in.EndedAt, in.ResumedAt = &now, nil
+	if in.StartedAt != nil && in.Runtime == 0 {
+		in.Runtime = in.Ran
+	}
+}
+
+// AsOf is what the record of an instruction was when a checkpoint was made in it; see Writer.CopyHistory.
+func (in *InstructionRecord) AsOf(id ID, m *Mark) *InstructionRecord {
+	return &InstructionRecord{
+		Instruction: Instruction{
+			Machine: id, Seq: in.Seq, Code: in.Code, Client: in.Client, Timeout: in.Timeout, Formats: in.Formats,
+			Status: StatusRunning, QueuedAt: in.QueuedAt, StartedAt: in.StartedAt,
+			Items: m.Items, OutputBytes: m.OutputBytes, OutputDropped: m.OutputDropped,
+		},
+		Progress: m.Progress, Ran: in.Ran,
+	}
+}
+
+// IsWithin says whether the checkpoint was made in the middle of an instruction that is not over for us, so that it can go on from there.
+func (c *CheckpointRecord) IsWithin(run *InstructionRecord) bool {
+	return c.RunningSeq != nil && *c.RunningSeq == run.Seq && c.Mark != nil && c.Mark.Seq == run.Seq
+}
+
+// WentOn notes the end of an instruction that was over before, and says whether that is news: it may be one that is on record and was not
+// acknowledged yet.
+func (in *InstructionRecord) WentOn(f *Frame) bool {
+	if !in.Status.Done() || !in.RolledBack && f.Index <= in.LastFrame {
+		return false
+	}
+	in.LastFrame = f.Index
+	in.RolledBack = in.RolledBack && !f.Result.OK
+	if told := "It went on when the machine was next in memory, " + f.Result.How() + "; what it put out there is not kept."; !strings.Contains(in.Notice, told) {
+		in.Notice = naming.Join(in.Notice, told)
+	}
+	return true
+}
+
+// Passing says whether a checkpoint is kept for a while only: one that was made by itself and ends no branch.
+func (c *CheckpointRecord) Passing() bool { return c.Kind == CheckpointAuto && c.Branch == "" }
+
+// Pause stops the clock of a running instruction.
+func (in *InstructionRecord) Pause(now time.Time) {
+	if in.ResumedAt != nil {
+		in.Ran += max(0, now.Sub(*in.ResumedAt))
+		in.ResumedAt = nil
+	}
+}
+
+// MaxErrorName is how much of an exception's name is kept, in bytes.
+const MaxErrorName = 200

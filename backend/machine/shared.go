@@ -1,11 +1,5 @@
 package machine
 
-import (
-	"context"
-	"path/filepath"
-	"time"
-)
-
 // SharedPath is where code in a machine finds the folder that is shared with it. It is there, and empty, where none is.
 const SharedPath = "/mnt/shared"
 
@@ -26,8 +20,8 @@ const (
 	UnsharedAway    Unshared = "away"    // the machine runs on another computer
 )
 
-// sentence tells a person; empty where all is well.
-func (u Unshared) sentence() string {
+// Sentence tells a person; empty where all is well.
+func (u Unshared) Sentence() string {
 	const empty = " The machine goes on without it: " + SharedPath + " is empty."
 	switch u {
 	case "":
@@ -42,166 +36,4 @@ func (u Unshared) sentence() string {
 	}
 	return "The system does not let this machine see the folder that is shared with it: it may not be read, or other disks are mounted in it." + empty +
 		" Change that and share it again, or share another."
-}
-
-// Share has a machine see a folder of this computer, in place of the one that it saw before, or none where folder is nil. One that is in memory is saved for it and
-// comes back, also in the middle of an instruction. It is for a person to ask for, never for what runs on their behalf.
-func (e *entry) Share(ctx context.Context, folder *SharedFolder) (Machine, error) {
-	return under(ctx, e, func(ctx context.Context) (Machine, error) { return e.share(ctx, folder) })
-}
-
-// share is Share with op held.
-func (e *entry) share(ctx context.Context, folder *SharedFolder) (Machine, error) {
-	e.mu.Lock()
-	err := e.usable()
-	was := e.rec.Machine
-	base := e.rec.Base
-	e.mu.Unlock()
-	if err != nil {
-		return Machine{}, err
-	}
-	if folder != nil {
-		if folder, err = e.s.mayShare(ctx, was, base, *folder); err != nil {
-			return Machine{}, err
-		}
-	} else if was.Shared == nil {
-		return e.Machine(), nil
-	}
-	// What it sees can be changed only while it is not in memory. First, so that what is on record is what it sees.
-	inMemory := e.inMemory()
-	if err := e.stop(ctx, nil); err != nil {
-		e.s.health.failed(err)
-		return Machine{}, saveError(err)
-	}
-	e.mu.Lock()
-	err = e.saveSync(ctx, func(r *MachineRecord) { r.Shared = folder })
-	e.unshared, e.cameUp = "", ""
-	if e.s.shareWatch != nil { // a person who shares a folder again has seen what came up there
-		e.s.shareWatch.Forget(e.id)
-	}
-	e.publish()
-	e.mu.Unlock()
-	if err != nil {
-		e.s.health.failed(err)
-		return Machine{}, err
-	}
-	if inMemory {
-		if err := e.startNow(ctx); err != nil { // which is on record, and the folder is shared all the same
-			e.log().Warn("the machine did not come back with another shared folder", "err", err)
-		}
-	}
-	return e.Machine(), nil
-}
-
-// mayShare is the folder as it is to be shared with a machine, unless it may not be.
-func (s *Service) mayShare(ctx context.Context, m Machine, base string, folder SharedFolder) (*SharedFolder, error) {
-	engine, err := s.engineOf(m.Engine)
-	if err != nil {
-		return nil, err
-	}
-	if s.shareable == nil {
-		return nil, &Error{Kind: ErrConflict, Message: "Folders of this computer cannot be shared with this machine."}
-	}
-	if folder.Path, err = s.shareable(folder.Path, folder.Writable); err != nil {
-		return nil, err
-	}
-	if err := s.mayShareBeside(m.ID, folder); err != nil {
-		return nil, err
-	}
-	if err := engine.MayShow(ctx, m.ID, m.Image, base); err != nil {
-		return nil, err
-	}
-	return &folder, nil
-}
-
-// mayShareBeside refuses a folder in one that another machine may change: code there could put something else in its place, just when it is mounted. The
-// very same folder may be shared with many, as none can replace it.
-func (s *Service) mayShareBeside(id ID, folder SharedFolder) error {
-	for _, e := range s.entries() {
-		other := e.Machine()
-		if other.ID == id || other.Shared == nil {
-			continue
-		}
-		if other.Shared.Writable && isBelow(folder.Path, other.Shared.Path) || folder.Writable && isBelow(other.Shared.Path, folder.Path) {
-			return conflict("%s is shared with %s, and one of the two folders is in the other. What code may change must not hold a folder that another machine sees: "+
-				"let code only read it, share the very same folder, or stop sharing that one.", other.Shared.Path, other.Name)
-		}
-	}
-	return nil
-}
-
-// isBelow says whether a path leads to something in a folder.
-func isBelow(path, folder string) bool {
-	rel, err := filepath.Rel(folder, path)
-	return err == nil && rel != "." && filepath.IsLocal(rel)
-}
-
-// tellUnshared notes whether a machine that came into memory sees its folder, and has whoever works with it told when that is not so any more. mu is held.
-func (e *entry) tellUnshared(ctx context.Context, now Unshared) {
-	was := e.unshared
-	e.unshared = now
-	if now == "" || now == was {
-		return
-	}
-	if err := e.save(ctx, func(r *MachineRecord) { r.NextNotice = joinSentences(r.NextNotice, now.sentence()) }); err != nil {
-		e.log().Warn("a notice is missing", "err", err)
-	}
-}
-
-// lookAfter is how long after an instruction a shared folder that code may change is looked at. Those
-// that end meanwhile cause no other look. A look that takes long is followed by a longer pause, so
-// that looks take a twentieth of a processor at most.
-const lookAfter = time.Second
-
-// watchShared looks at the folder that code in the machine may change, and tells the person what came
-// up there. last says that the machine's sandbox has ended. mu is not held.
-func (e *entry) watchShared(ctx context.Context, last bool) {
-	e.mu.Lock()
-	folder, gone := e.rec.Shared, e.gone
-	e.mu.Unlock()
-	if e.s.shareWatch == nil || folder == nil || !folder.Writable || gone {
-		return
-	}
-	news, all, err := e.s.shareWatch.Look(ctx, e.id, folder.Path, last)
-	if err != nil && ctx.Err() == nil {
-		e.log().Warn("a shared folder was not looked at", "err", err)
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.gone {
-		return
-	}
-	if all != e.cameUp {
-		e.cameUp = all
-		e.publish()
-	}
-	if news == "" {
-		return
-	}
-	if err := e.save(ctx, func(r *MachineRecord) { r.NextNotice = joinSentences(r.NextNotice, news) }); err != nil {
-		e.log().Warn("a notice is missing", "err", err)
-	}
-}
-
-// lookLater looks at the shared folder soon, as an instruction has ended. mu is held.
-func (x *session) lookLater() {
-	folder := x.e.rec.Shared
-	if x.e.s.shareWatch == nil || folder == nil || !folder.Writable || x.look != nil {
-		return
-	}
-	x.look = x.e.s.after(max(lookAfter, 20*x.looked), func() {
-		x.looking.Lock()
-		defer x.looking.Unlock()
-		x.e.mu.Lock()
-		dead := x.dead
-		x.e.mu.Unlock()
-		if dead { // the last look is made, or about to be
-			return
-		}
-		began := time.Now()
-		x.e.watchShared(x.e.s.ctx, false)
-		x.e.mu.Lock()
-		defer x.e.mu.Unlock()
-		x.look, x.looked = nil, time.Since(began)
-	})
 }

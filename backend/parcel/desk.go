@@ -39,12 +39,12 @@ func Open(dirs home.Dirs, program string, freeDisk func() (int64, error)) (*Desk
 }
 
 // Pack writes a machine as a file; see Write.
-func (d *Desk) Pack(ctx context.Context, w io.Writer, p *machine.Packed) error {
+func (d *Desk) Pack(ctx context.Context, w io.Writer, p machine.Packed) error {
 	key, err := d.Makers.key(ctx)
 	if err != nil {
 		return err
 	}
-	return Write(ctx, w, p.About, p, key, d.program, time.Now())
+	return Write(ctx, w, p.About(), p, key, d.program, time.Now())
 }
 
 // Trust is a person's word about a maker.

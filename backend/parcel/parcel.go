@@ -13,7 +13,7 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// Source is the machine that a file is made of. *machine.Packed is one.
+// Source is the machine that a file is made of. A machine.Packed is one.
 type Source interface {
 	// Open opens one of the state's files.
 	Open(name string) (io.ReadCloser, error)

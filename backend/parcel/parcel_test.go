@@ -127,7 +127,7 @@ func opened(t testing.TB, content []byte) (*sample, Head, error) {
 	return s, p.Head, err
 }
 
-// all reads a file as machine.Service does.
+// all reads a file as service.Service does.
 func (p *Parcel) all() (*sample, error) {
 	s := &sample{about: p.About(), files: map[string][]byte{}, items: map[int][]machine.Item{}}
 	for _, f := range p.About().State.Files {

@@ -19,7 +19,7 @@ func (s *Server) pack(w http.ResponseWriter, r *http.Request, m machine.Handle) 
 		return err
 	}
 	defer packed.Close()
-	attachment(w, packed.About.Name+parcel.Ending, parcel.MediaType)
+	attachment(w, packed.About().Name+parcel.Ending, parcel.MediaType)
 	return s.config.Parcels.Pack(r.Context(), w, packed)
 }
 

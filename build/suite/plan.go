@@ -124,7 +124,7 @@ func (p plan) soak() []stage {
 		with(long("rust", "./backend/e2e", "^TestRustSDK$")),
 		with(long("network", "./backend/engine/native", "^TestConformance$/^Network$"), "FOREVERVM_LONG=true"),
 		with(long("kill", "./backend/e2e", "^TestKillNine"), "FOREVERVM_ROUNDS=100"),
-		with(long("stories", "./backend/machine", "^TestWhateverHappens", "-rapid.checks=1000")),
+		with(long("stories", "./backend/machine/service", "^TestWhateverHappens", "-rapid.checks=1000")),
 		with(long("crashes", "./backend/checkpoint/blocks", "^TestNothingIsLost$", "-rapid.checks=2000")),
 		with(long("hosted", "./backend/hosted", "^TestHostedMachines$"), "FOREVERVM_INSTRUCTIONS=1000"),
 		{{name: "fuzz", args: []string{"build/fuzz.sh", "2m"}}},
@@ -167,7 +167,7 @@ func asRoot() []string {
 }
 
 // longest are the packages whose real tests take minutes, the slowest first.
-var longest = []string{"./backend/engine/native", "./backend/mcpserver", "./backend/e2e", "./backend/machine"}
+var longest = []string{"./backend/engine/native", "./backend/mcpserver", "./backend/e2e", "./backend/machine/service"}
 
 // slowestFirst has them begin at once: the others then run beside them, and none is left for the end.
 func slowestFirst(packages []string) []string {

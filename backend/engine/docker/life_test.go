@@ -25,6 +25,7 @@ import (
 	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/engine/native"
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/service"
 	"github.com/forevervm/desktop/backend/store"
 )
 
@@ -120,7 +121,7 @@ func TestForkToOtherEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer records.Close()
-	s, err := machine.New(ctx, machine.Config{
+	s, err := service.New(ctx, service.Config{
 		Engines: map[string]machine.Engine{n.Name(): n, d.Name(): d}, DefaultEngine: n.Name(), Checkpoints: d.store, Store: records, OutputDir: t.TempDir(),
 	})
 	if err != nil {

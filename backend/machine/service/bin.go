@@ -1,0 +1,258 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// Delete moves a machine to the bin, saved, so that it can be restored as it is. What runs and what waits ends.
+func (e *entry) Delete(ctx context.Context) error {
+	if e.s.isClosing() {
+		return machine.Closing()
+	}
+	return e.toBin(ctx)
+}
+
+func (e *entry) toBin(ctx context.Context) error {
+	_, err := under(ctx, e, func(ctx context.Context) (struct{}, error) { return struct{}{}, e.bin(ctx) })
+	return err
+}
+
+// bin is Delete with op held.
+func (e *entry) bin(ctx context.Context) error {
+	e.mu.Lock()
+	if e.gone || e.state == machine.Deleted {
+		err := e.usable()
+		if e.state == machine.Deleted {
+			err = nil
+		}
+		e.mu.Unlock()
+		return err
+	}
+	// Nothing may start again meanwhile.
+	ended, err := e.cancelled(ctx, "its machine was moved to the bin before it ran")
+	if err == nil {
+		err = e.s.deleting(func() error { return e.s.store.Write(ctx, func(w machine.Writer) error { return putEnded(w, ended) }) })
+	}
+	if err == nil {
+		e.queue = nil
+		e.announce(ended)
+	}
+	e.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if err := e.leave(ctx); err != nil {
+		e.s.health.failed(err)
+		return saveError(err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.sess != nil {
+		return machine.Conflict("%s is just ending. Try again in a moment.", e.rec.Name)
+	}
+	now := time.Now().UTC()
+	ended = nil
+	if e.run != nil {
+		run := *e.run
+		run.End(machine.StatusError, errNameStopped, "MachineStopped: the machine was moved to the bin while this ran.")
+		ended = append(ended, run)
+	}
+	late, err := e.cancelled(ctx, "its machine was moved to the bin before it ran")
+	if err != nil {
+		return err
+	}
+	ended = append(ended, late...)
+	err = e.s.deleting(func() error {
+		return e.saveSync(ctx, func(m *machine.MachineRecord) { m.DeletedAt = &now }, func(w machine.Writer) error { return putEnded(w, ended) })
+	})
+	if err != nil {
+		return err
+	}
+	e.run, e.queue, e.interrupt = nil, nil, false
+	e.later.stop()
+	e.later = nil
+	e.announce(ended)
+	e.setState(machine.Deleted)
+	e.s.poke()
+	return nil
+}
+
+// leave takes the machine out of memory: saved, unless it is at rest and its present state is saved already. On a full disk what its
+// threads did since the last save has to go. op is held.
+func (e *entry) leave(ctx context.Context) error {
+	if left, err := e.leaveUnsaved(ctx, e.saved); left {
+		return err
+	}
+	err := e.stop(ctx, nil)
+	if errors.Is(err, machine.ErrDiskFull) {
+		if left, unsaved := e.leaveUnsaved(ctx, func(context.Context) bool { return e.sess.version == e.sess.clean }); left {
+			return unsaved
+		}
+	}
+	return err
+}
+
+// leaveUnsaved takes the machine out of memory as it was saved last, if it is at rest and saved says so, and says whether it did. op
+// is held.
+func (e *entry) leaveUnsaved(ctx context.Context, saved func(context.Context) bool) (bool, error) {
+	e.mu.Lock()
+	x := e.sess
+	may := x.alive() && e.atRest() && e.rec.Base != "" && !e.rec.Touched && saved(ctx)
+	if may {
+		e.setState(machine.Swapping)
+	}
+	e.mu.Unlock()
+	if !may {
+		return false, nil
+	}
+	return true, e.discard(ctx, x)
+}
+
+// Restore takes a machine out of the bin. One whose time had expired has no expiry afterwards.
+func (e *entry) Restore(ctx context.Context) error {
+	if err := e.lockOp(ctx); err != nil {
+		return err
+	}
+	defer e.unlockOp()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.gone {
+		return machine.NoMachine(e.rec.Name)
+	}
+	if e.state != machine.Deleted {
+		return nil
+	}
+	err := e.saveSync(ctx, func(m *machine.MachineRecord) {
+		m.DeletedAt = nil
+		if m.ExpiresAt != nil && !m.ExpiresAt.After(time.Now()) {
+			m.ExpiresAt = nil
+		}
+	})
+	if err == nil {
+		e.setState(machine.Swapped)
+	}
+	return err
+}
+
+// Purge removes a machine and everything of it for good.
+func (e *entry) Purge(ctx context.Context) error {
+	return e.purge(ctx)
+}
+
+func (e *entry) purge(ctx context.Context) error {
+	s := e.s
+	if err := e.lockOp(ctx); err != nil {
+		return err
+	}
+	defer e.unlockOp()
+	e.mu.Lock()
+	if e.gone {
+		e.mu.Unlock()
+		return nil
+	}
+	rec := e.rec
+	trash := machine.Garbage{Engine: rec.Engine, Machine: rec.ID}
+	remove := func(w machine.Writer) error {
+		if err := w.RemoveMachine(rec.ID); err != nil {
+			return err
+		}
+		return w.AddGarbage(trash)
+	}
+	x := e.sess
+	err := s.writeSyncDeleting(ctx, remove)
+	if errors.Is(err, machine.ErrDiskFull) { // its files are most of what it takes, so they go first
+		e.mu.Unlock()
+		if x != nil {
+			if err := x.forsake(ctx); err != nil {
+				return err
+			}
+		}
+		if err = s.removeFiles(trash); err != nil {
+			return err
+		}
+		e.mu.Lock()
+		err = s.store.WriteSync(ctx, remove)
+	}
+	if err != nil {
+		e.mu.Unlock()
+		return err
+	}
+	e.gone, e.queue, e.run = true, nil, nil
+	e.later.stop()
+	e.later = nil
+	e.tell()
+	e.mu.Unlock()
+
+	s.forget(e)
+	if s.exchange != nil {
+		s.exchange.Forget(rec.ID)
+	}
+	if x != nil {
+		x.box.Kill()
+		select {
+		case <-x.stored:
+		case <-s.ctx.Done():
+			return machine.Closing()
+		}
+		e.mu.Lock()
+		if e.sess == x {
+			e.clear()
+		}
+		e.mu.Unlock()
+	}
+	if s.shareWatch != nil {
+		s.shareWatch.Forget(rec.ID)
+	}
+	s.hub.Publish(machine.Event{Type: machine.EventPurged, Machine: &machine.Machine{ID: rec.ID, Name: rec.Name}})
+	s.takeOutGarbage()
+	s.unscrubbed.Store(true)
+	s.scrub()
+	return nil
+}
+
+// forsake ends the sandbox and waits for that; what it still says is not stored, as there may be no room for it. mu is not held.
+func (x *session) forsake(ctx context.Context) error {
+	x.e.mu.Lock()
+	x.forsaken = true
+	x.e.mu.Unlock()
+	x.box.Kill()
+	select {
+	case <-x.stored:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-x.e.s.ctx.Done():
+		return machine.Closing()
+	}
+}
+
+const (
+	scrubTries = 20
+	scrubAgain = 50 * time.Millisecond
+)
+
+// scrub leaves nothing of what was purged in the store's files. While somebody reads them all the time, the keeper tries again.
+func (s *Service) scrub() {
+	if !s.unscrubbed.Swap(false) {
+		return
+	}
+	for try := 1; ; try++ {
+		err := s.deleting(func() error { return s.store.Scrub(s.ctx) })
+		if err == nil {
+			return
+		}
+		if try == scrubTries || s.ctx.Err() != nil {
+			s.unscrubbed.Store(true)
+			s.log.Warn("what was deleted leaves the files later", "err", err)
+			return
+		}
+		select {
+		case <-time.After(scrubAgain):
+		case <-s.ctx.Done():
+		}
+	}
+}

@@ -1,0 +1,343 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/naming"
+	"github.com/forevervm/desktop/backend/machine/output"
+)
+
+// record writes down a checkpoint that an engine made of the machine's present state, makes it the base, and drops
+// automatic ones that it takes the place of. mu is held.
+//
+// It is written so that a power cut cannot undo it, because what it replaces is deleted next.
+func (e *entry) record(ctx context.Context, info machine.CheckpointInfo, kind machine.CheckpointKind, label string, mark *machine.Mark, change func(*machine.MachineRecord), more ...func(machine.Writer) error) (machine.CheckpointRecord, error) {
+	rec, err := e.describe(ctx, info, kind, label, mark)
+	if err != nil {
+		return rec, err
+	}
+	err = e.rebase(ctx, rec, func(m *machine.MachineRecord) {
+		m.Touched = false
+		change(m)
+	}, append(more, func(w machine.Writer) error { return w.PutCheckpoint(rec) })...)
+	return rec, err
+}
+
+// describe makes the record of a checkpoint. mu is held.
+func (e *entry) describe(ctx context.Context, info machine.CheckpointInfo, kind machine.CheckpointKind, label string, mark *machine.Mark) (machine.CheckpointRecord, error) {
+	// What the sandbox says of numbers that were never given out is forged.
+	info.LastSeq = min(info.LastSeq, e.rec.NextSeq-1)
+	if r := info.RunningSeq; r != nil && (*r < 0 || *r > info.LastSeq) {
+		info.RunningSeq = nil
+	}
+	if mark != nil && mark.Seq > info.LastSeq {
+		mark = nil // given to the sandbox only afterwards
+	}
+	lost, err := e.s.store.RolledBack(ctx, e.id, info.LastSeq)
+	if err != nil {
+		return machine.CheckpointRecord{}, err
+	}
+	rec := machine.CheckpointRecord{Checkpoint: machine.Checkpoint{
+		ID: info.ID, Machine: e.id, Kind: kind, Label: label, CreatedAt: info.CreatedAt.UTC(), LastSeq: info.LastSeq,
+		RunningSeq: info.RunningSeq, Size: info.Size, Image: info.Image, Runtime: info.Runtime, Pause: info.Pause, Parent: e.rec.Base,
+	}, Mark: mark, Lost: lost, Whole: info.Whole}
+	if info.CreatedAt.IsZero() {
+		rec.CreatedAt = time.Now().UTC()
+	}
+	return rec, nil
+}
+
+// rebase makes a checkpoint what the machine returns to. mu is held.
+func (e *entry) rebase(ctx context.Context, c machine.CheckpointRecord, change func(*machine.MachineRecord), more ...func(machine.Writer) error) error {
+	next := e.rec
+	change(&next)
+	next.Base = c.ID
+	if c.RunningSeq == nil {
+		next.Fallback = c.ID
+	}
+	all, err := e.s.store.Checkpoints(ctx, e.id)
+	if err != nil {
+		return err
+	}
+	old := e.replaced(all, c, &next)
+	more = append(more, func(w machine.Writer) error { return e.discardCheckpoints(w, old) })
+	if err := e.saveSync(ctx, func(m *machine.MachineRecord) { *m = next }, more...); err != nil {
+		return err
+	}
+	e.s.hub.Publish(machine.Event{Type: machine.EventCheckpoint, Machine: e.snapshotPointer()})
+	if len(old) > 0 {
+		e.s.spawn(e.s.takeOutGarbage)
+	}
+	e.shrinkLater()
+	return nil
+}
+
+// quietBefore returns the newest checkpoint in the past of one that was made in the middle of an instruction in which nothing ran;
+// nil for none.
+func (e *entry) quietBefore(ctx context.Context, middle machine.CheckpointRecord) (*machine.CheckpointRecord, error) {
+	all, err := e.s.store.Checkpoints(ctx, e.id)
+	var newest *machine.CheckpointRecord
+	for i := range all {
+		c := &all[i]
+		quiet := c.RunningSeq == nil && c.LastSeq < *middle.RunningSeq && c.IsPastOf(&middle)
+		if quiet && (newest == nil || c.LastSeq > newest.LastSeq) {
+			newest = c
+		}
+	}
+	return newest, err
+}
+
+func (e *entry) snapshotPointer() *machine.Machine {
+	m := e.snapshot()
+	return &m
+}
+
+// discardCheckpoints forgets checkpoints and puts their bytes on the list of what is to be deleted.
+func (e *entry) discardCheckpoints(w machine.Writer, old []machine.CheckpointRecord) error {
+	for _, o := range old {
+		if err := w.AddGarbage(machine.Garbage{Engine: e.engine, Machine: e.id, Checkpoint: o.ID}); err != nil {
+			return err
+		}
+		if err := w.RemoveCheckpoint(o.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeOutGarbage deletes what is on the list. What cannot be deleted now stays on it.
+func (s *Service) takeOutGarbage() {
+	s.garbage.Lock()
+	defer s.garbage.Unlock()
+	list, err := s.store.Garbage(s.ctx)
+	if err != nil {
+		s.log.Warn("the list of what is to be deleted cannot be read", "err", err)
+		return
+	}
+	for _, g := range list {
+		if err := s.takeOut(g); err != nil && s.ctx.Err() == nil {
+			s.log.Warn("something could not be deleted", "machine", g.Machine, "checkpoint", g.Checkpoint, "err", err)
+		}
+	}
+	if len(list) > 0 {
+		s.uncollected.Store(true)
+		s.spawn(s.collect)
+	}
+}
+
+func (s *Service) takeOut(g machine.Garbage) error {
+	if _, making := s.making.Load(g.Machine); making || g.Checkpoint == "" && s.knows(g.Machine) {
+		return nil // the list was read before a fork was finished
+	}
+	if err := s.removeFiles(g); err != nil {
+		return err
+	}
+	return s.writeSyncDeleting(s.ctx, func(w machine.Writer) error { return w.RemoveGarbage(g) })
+}
+
+// removeFiles deletes what lies outside the store.
+func (s *Service) removeFiles(g machine.Garbage) error {
+	if g.Checkpoint == "" {
+		if err := os.RemoveAll(output.Dir(s.outputDir, g.Machine)); err != nil {
+			return err
+		}
+	}
+	engine, err := s.engineOf(g.Engine)
+	switch {
+	case err != nil:
+	case g.Checkpoint == "":
+		err = engine.Purge(s.ctx, g.Machine)
+	default:
+		err = s.checkpoints.Delete(s.ctx, g.Machine, g.Checkpoint)
+	}
+	return err
+}
+
+// Checkpoint saves the present state under a label; it is kept until it is deleted.
+func (e *entry) Checkpoint(ctx context.Context, label string) (machine.Checkpoint, error) {
+	if err := checkText("A checkpoint's label", label, maxLabel); err != nil {
+		return machine.Checkpoint{}, err
+	}
+	if e.s.isClosing() {
+		return machine.Checkpoint{}, machine.Closing()
+	}
+	if err := e.s.roomForMore(); err != nil {
+		return machine.Checkpoint{}, err
+	}
+	rec, err := under(ctx, e, func(ctx context.Context) (machine.CheckpointRecord, error) { return e.keep(ctx, label) })
+	return rec.Checkpoint, err
+}
+
+// keep makes a checkpoint of the present state that stays under its label. op is held.
+func (e *entry) keep(ctx context.Context, label string) (machine.CheckpointRecord, error) {
+	if err := e.takeUp(ctx); err != nil {
+		return machine.CheckpointRecord{}, err
+	}
+	if err := e.mayKeep(ctx); err != nil {
+		return machine.CheckpointRecord{}, err
+	}
+	x, kept, err := e.keepSwapped(ctx, label)
+	if err != nil || kept != nil {
+		return *cmp.Or(kept, &machine.CheckpointRecord{}), err
+	}
+	if x == nil {
+		if err := e.startNow(ctx); err != nil {
+			return machine.CheckpointRecord{}, err
+		}
+		e.mu.Lock()
+		x = e.sess
+		e.mu.Unlock()
+	}
+	return e.checkpoint(ctx, x, machine.CheckpointManual, label, true)
+}
+
+// mayKeep says whether one more checkpoint may be kept by hand.
+func (e *entry) mayKeep(ctx context.Context) error {
+	all, err := e.s.store.Checkpoints(ctx, e.id)
+	if err != nil {
+		return err
+	}
+	kept := 0
+	for _, c := range all {
+		if c.Kind == machine.CheckpointManual {
+			kept++
+		}
+	}
+	if kept < maxKept {
+		return nil
+	}
+	return machine.Conflict("%s has %d checkpoints, and more are not kept. Delete those that are not needed.", e.Name(), kept)
+}
+
+// keepSwapped keeps the automatic checkpoint that a swapped machine's state lies in, from now on. Where there is none, it
+// returns the stay in memory, if there is one.
+func (e *entry) keepSwapped(ctx context.Context, label string) (*session, *machine.CheckpointRecord, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.usable(); err != nil || e.sess != nil || e.rec.Base == "" {
+		return e.sess, nil, err
+	}
+	base, err := e.s.store.Checkpoint(ctx, e.rec.Base)
+	if err != nil || base.Kind != machine.CheckpointAuto {
+		return nil, nil, err
+	}
+	base.Kind, base.Label = machine.CheckpointManual, label
+	if err := e.s.store.WriteSync(ctx, func(w machine.Writer) error { return w.PutCheckpoint(base) }); err != nil {
+		return nil, nil, err
+	}
+	e.s.hub.Publish(machine.Event{Type: machine.EventCheckpoint, Machine: e.snapshotPointer()})
+	return nil, &base, nil
+}
+
+// Checkpoints returns a machine's checkpoints, newest first.
+func (e *entry) Checkpoints(ctx context.Context) ([]machine.Checkpoint, error) {
+	records, err := e.s.store.Checkpoints(ctx, e.id)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]machine.Checkpoint, len(records))
+	for i, r := range records {
+		all[i] = r.Checkpoint
+	}
+	return known(e, all, nil)
+}
+
+// KeepCheckpoint has a checkpoint kept under a label until it is deleted, as if it had been asked for. One that is kept already gets the label.
+func (e *entry) KeepCheckpoint(ctx context.Context, id, label string) (machine.Checkpoint, error) {
+	if err := checkText("A checkpoint's label", label, maxLabel); err != nil {
+		return machine.Checkpoint{}, err
+	}
+	rec, err := under(ctx, e, func(ctx context.Context) (machine.CheckpointRecord, error) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		c, err := e.checkpointOf(ctx, id)
+		if err != nil {
+			return c, err
+		}
+		if c.Kind != machine.CheckpointManual {
+			if err := e.mayKeep(ctx); err != nil {
+				return c, err
+			}
+		}
+		c.Kind, c.Label = machine.CheckpointManual, label
+		if err := e.s.store.WriteSync(ctx, func(w machine.Writer) error { return w.PutCheckpoint(c) }); err != nil {
+			return c, err
+		}
+		e.s.hub.Publish(machine.Event{Type: machine.EventCheckpoint, Machine: e.snapshotPointer()})
+		return c, nil
+	})
+	return rec.Checkpoint, err
+}
+
+// DeleteCheckpoint deletes one. The one that a machine's present state lies in is only no longer kept: the next replaces it.
+func (e *entry) DeleteCheckpoint(ctx context.Context, id string) error {
+	if err := e.lockOp(ctx); err != nil {
+		return err
+	}
+	defer e.unlockOp()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c, err := e.checkpointOf(ctx, id)
+	if err != nil {
+		return err
+	}
+	needed := e.returns(&e.rec, id)
+	if needed && c.Passing() {
+		return machine.Conflict("This checkpoint holds the present state of %s, so it cannot be deleted. Delete the machine to remove everything.", e.rec.Name)
+	}
+	if needed {
+		c.Kind, c.Label = machine.CheckpointAuto, ""
+		c.ClearBranch()
+		return e.changeCheckpoints(ctx, []machine.CheckpointRecord{c}, nil)
+	}
+	return e.changeCheckpoints(ctx, nil, []machine.CheckpointRecord{c})
+}
+
+// changeCheckpoints writes changed checkpoints down and deletes others, on a full disk too. mu is held.
+func (e *entry) changeCheckpoints(ctx context.Context, changed, old []machine.CheckpointRecord) error {
+	err := e.s.deleting(func() error {
+		return e.saveSync(ctx, func(m *machine.MachineRecord) {
+			if slices.ContainsFunc(old, func(o machine.CheckpointRecord) bool { return o.ID == m.Undo }) {
+				m.Undo = ""
+			}
+		}, func(w machine.Writer) error {
+			for _, c := range changed {
+				if err := w.PutCheckpoint(c); err != nil {
+					return err
+				}
+			}
+			return e.discardCheckpoints(w, old)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	e.publish()
+	e.s.hub.Publish(machine.Event{Type: machine.EventCheckpoint, Machine: e.snapshotPointer()})
+	if len(old) > 0 {
+		e.s.spawn(e.s.takeOutGarbage)
+	}
+	return nil
+}
+
+// checkpointOf reads one of the machine's own checkpoints. mu is held.
+func (e *entry) checkpointOf(ctx context.Context, id string) (machine.CheckpointRecord, error) {
+	c, err := e.s.store.Checkpoint(ctx, id)
+	if machine.IsNotFound(err) || err == nil && c.Machine != e.id {
+		return c, machine.NoCheckpoint(e.rec.Name, naming.Clip(id, 80))
+	}
+	return c, err
+}
+
+// checkpointOrTemplate reads a checkpoint of the machine's record; "" is the template.
+func (e *entry) checkpointOrTemplate(ctx context.Context, id string) (machine.CheckpointRecord, error) {
+	if id == "" {
+		return machine.CheckpointRecord{Checkpoint: machine.Checkpoint{LastSeq: -1}}, nil
+	}
+	return e.s.store.Checkpoint(ctx, id)
+}

@@ -1,0 +1,285 @@
+package service
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/output"
+)
+
+// entry is one machine in the service. A swapped machine is this much memory, and no goroutine.
+//
+// Two locks: op is held for as long as a machine is being brought into memory, saved, rewound, moved; at most one such
+// thing happens to a machine at a time. mu guards the fields and is held for moments (a write to the store at
+// most). Whoever needs both takes op first.
+type entry struct {
+	s      *Service
+	id     machine.ID    // never changes
+	engine string        // never changes
+	op     chan struct{} // a lock that can be waited for with a context: full while held
+
+	wanted atomic.Bool // somebody waits for it to come into memory
+
+	mu        sync.Mutex
+	gone      bool                  // purged
+	rec       machine.MachineRecord // State and the other live fields inside are not used
+	state     machine.State
+	queue     []int                      // waiting instructions, first first
+	run       *machine.InstructionRecord // the instruction that runs, also while the machine is swapped in its middle
+	rewindTo  string                     // the checkpoint that a rewind, or a comparison, is under way to, which stays meanwhile
+	shrinking bool                       // somebody is about to shrink its checkpoints
+	brief     string                     // the checkpoint that the next one replaces; "" for none
+	spacedAt  time.Time                  // when the last one was made that stays of work without a pause
+	out       output.Layout              // how run's output is kept
+	sess      *session                   // the stay in memory; nil when there is none
+	stats     *machine.Stats
+	disk      *machine.Disk        // as it was when looked at last, also after the machine left memory
+	hungry    bool                 // close to its memory limit
+	paused    bool                 // a person swapped it while an instruction ran: it does not wake by itself
+	rousing   bool                 // a goroutine is about to bring it into memory
+	later     *alarm               // tries again to wake it
+	waits     bool                 // it is to come into memory, and there is no room
+	short     bool                 // the computer's memory ran short of it: it does not come back by itself until there is some
+	tooLarge  *int                 // the instruction that it was stopped in for taking more memory than it may; nil for none
+	interrupt bool                 // run is to be stopped, at the latest when the machine is in memory again
+	last      *machine.Instruction // the one that finished last, for those who wait for it; nil when large or old
+	recent    []machine.Item       // run's latest items, for those who follow it
+	recentSeq int                  // the instruction that recent is of
+	changed   chan struct{}        // closed, and replaced, when an instruction got on
+
+	unshared machine.Unshared // why it does not see the folder that is shared with it, as of its last stay in memory
+	cameUp   string           // what the person is told of files in that folder that came up or changed
+
+	traffic traffic // has a lock of its own
+}
+
+func newEntry(s *Service, rec machine.MachineRecord) *entry {
+	e := &entry{s: s, id: rec.ID, engine: rec.Engine, op: make(chan struct{}, 1), rec: rec, state: machine.Swapped, changed: make(chan struct{})}
+	if rec.DeletedAt != nil {
+		e.state = machine.Deleted
+	}
+	return e
+}
+
+// lockOp takes op, or gives up with ctx.
+func (e *entry) lockOp(ctx context.Context) error {
+	select {
+	case e.op <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case e.op <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (e *entry) unlockOp() { <-e.op }
+
+// under does something with op held and under the service's context: a caller who leaves only stops waiting, and leaves
+// nothing half done.
+func under[T any](ctx context.Context, e *entry, do func(context.Context) (T, error)) (T, error) {
+	var none T
+	if err := e.lockOp(ctx); err != nil {
+		return none, err
+	}
+	return underHeld(ctx, e, do)
+}
+
+// underHeld is under with op held already; it is released in any case.
+func underHeld[T any](ctx context.Context, e *entry, do func(context.Context) (T, error)) (T, error) {
+	var none T
+	type outcome struct {
+		value T
+		err   error
+	}
+	done := make(chan outcome, 1)
+	if !e.s.enter() {
+		e.unlockOp()
+		return none, machine.Closing()
+	}
+	go func() {
+		defer e.s.group.Done()
+		defer e.unlockOp()
+		value, err := do(e.s.ctx)
+		done <- outcome{value, err}
+	}()
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
+}
+
+// usable says whether work may be given to the machine. mu is held.
+func (e *entry) usable() error {
+	switch {
+	case e.gone:
+		return machine.NoMachine(e.rec.Name)
+	case e.state == machine.Deleted:
+		return machine.InBin(e.rec.Name)
+	}
+	return nil
+}
+
+func (e *entry) inMemory() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.state.InMemory()
+}
+
+// awake says whether the machine is in memory, or is about to be.
+func (e *entry) awake() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.state.InMemory() || e.rousing
+}
+
+// known passes on what was read of the machine, unless it was purged meanwhile.
+func known[T any](e *entry, value T, err error) (T, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err == nil && e.gone {
+		var none T
+		return none, machine.NoMachine(e.rec.Name)
+	}
+	return value, err
+}
+
+func (e *entry) Name() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.rec.Name
+}
+
+func (e *entry) log() *slog.Logger { return e.s.log.With("machine", string(e.id)) }
+
+// setState moves the machine on and tells. mu is held. An illegal move is a bug of this package: it is logged and not made.
+func (e *entry) setState(next machine.State) {
+	state, err := e.state.To(next)
+	if err != nil {
+		e.log().Error("illegal change of state", "err", err)
+		return
+	}
+	e.state = state
+	e.publish()
+}
+
+// publish tells the machine as it is now. mu is held.
+func (e *entry) publish() {
+	m := e.snapshot()
+	e.s.hub.Publish(machine.Event{Type: machine.EventMachine, Machine: &m})
+}
+
+// publishInstruction tells an instruction as it is now. mu is held.
+func (e *entry) publishInstruction(in *machine.Instruction) {
+	c := *in
+	m := e.snapshot()
+	e.s.hub.Publish(machine.Event{Type: machine.EventInstruction, Machine: &m, Seq: in.Seq, Instruction: &c})
+}
+
+// tell wakes whoever waits for an instruction of this machine. mu is held.
+func (e *entry) tell() {
+	close(e.changed)
+	e.changed = make(chan struct{})
+}
+
+// snapshot is the machine as people see it. mu is held.
+func (e *entry) snapshot() machine.Machine {
+	m := e.rec.Machine
+	m.State = e.state
+	m.Tags = maps.Clone(m.Tags)
+	if m.Tags == nil {
+		m.Tags = map[string]string{}
+	}
+	if e.run != nil {
+		seq := e.run.Seq
+		m.RunningSeq = &seq
+	}
+	m.Queued = len(e.queue)
+	if e.stats != nil {
+		st := *e.stats
+		m.Memory = &st
+	}
+	if e.disk != nil {
+		disk := *e.disk
+		m.Disk = &disk
+	}
+	if m.Shared != nil {
+		m.Unshared, m.CameUp = e.unshared.Sentence(), e.cameUp
+	}
+	if e.waits {
+		m.Waits = true
+		m.Notice = e.s.waitsForRoom() // alone, until it comes in: others ask this why it waits
+	}
+	if m.Notice == "" && e.hungry {
+		m.Notice = "This machine is close to its memory limit. Free what is not needed any more, or raise the limit."
+	}
+	return m
+}
+
+// Machine is snapshot for those who do not hold mu.
+func (e *entry) Machine() machine.Machine {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.snapshot()
+}
+
+// save writes a changed record of the machine and takes it over when that succeeded. mu is held.
+func (e *entry) save(ctx context.Context, change func(*machine.MachineRecord), more ...func(machine.Writer) error) error {
+	return e.write(ctx, e.s.store.Write, change, more...)
+}
+
+// saveSync is save, surviving a power cut. mu is held.
+func (e *entry) saveSync(ctx context.Context, change func(*machine.MachineRecord), more ...func(machine.Writer) error) error {
+	return e.write(ctx, e.s.store.WriteSync, change, more...)
+}
+
+func (e *entry) write(ctx context.Context, write func(context.Context, func(machine.Writer) error) error, change func(*machine.MachineRecord), more ...func(machine.Writer) error) error {
+	if e.gone {
+		return machine.NoMachine(e.rec.Name) // purged: nothing of it is written again
+	}
+	rec := e.rec
+	change(&rec)
+	err := write(ctx, func(w machine.Writer) error {
+		for _, m := range more {
+			if err := m(w); err != nil {
+				return err
+			}
+		}
+		return w.PutMachine(rec)
+	})
+	if err == nil {
+		e.rec = rec
+	}
+	return err
+}
+
+// retry is how long to wait before something that failed is tried again.
+const retry = time.Second
+
+// patient runs do until it succeeds or the service ends, waiting between tries: for records that must not be lost when the
+// disk is full for a while.
+func (s *Service) patient(what string, do func(ctx context.Context) error) error {
+	for {
+		err := do(s.ctx)
+		if err == nil || s.ctx.Err() != nil {
+			return err
+		}
+		s.log.Error("not written, trying again", "what", what, "err", err)
+		s.health.failed(err)
+		select {
+		case <-time.After(retry):
+		case <-s.ctx.Done():
+			return err
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// health is what is known of the computer and of our own use of it. It is measured now and then, so that asking is cheap.
+type health struct {
+	mu        sync.Mutex // guards what follows
+	diskFree  int64      // -1 when not known
+	diskUsed  int64
+	engines   []machine.EngineStatus
+	standard  string                        // the engine of new machines
+	news      map[string]machine.EngineNews // by the engine's name
+	diskFull  time.Time                     // when a write last failed for want of room
+	low       bool
+	memoryLow bool
+	held      bool // the room of checkpoints that are gone cannot be given back
+}
+
+// failed notes a failure that people should be told about.
+func (h *health) failed(err error) {
+	if errors.Is(err, machine.ErrDiskFull) {
+		h.mu.Lock()
+		h.diskFull = time.Now()
+		h.mu.Unlock()
+	}
+}
+
+// collected notes whether the room of checkpoints that are gone could be given back, and says whether that is news.
+func (h *health) collected(ok bool) (news bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	news = h.held == ok
+	h.held = !ok
+	return news
+}
+
+func (h *health) diskLow() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.low
+}
+
+// unsaved is what a caller must know while nothing is saved for want of room; "" where there is enough.
+func (h *health) unsaved() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.low && time.Since(h.diskFull) >= time.Minute {
+		return ""
+	}
+	return "The disk is nearly full, so this machine is not saved while it works. What it did since its last checkpoint is lost if it fails. " + machine.FreeSpace
+}
+
+// Status returns the state of the whole; it asks no one and reads no disk.
+func (s *Service) Status(context.Context) machine.Status {
+	st := machine.Status{StartedAt: s.started}
+	for _, e := range s.entries() {
+		m := e.Machine()
+		if m.State == machine.Deleted {
+			continue
+		}
+		st.Total++
+		if m.State.InMemory() {
+			st.InMemory++
+		}
+		if m.State == machine.Running {
+			st.Running++
+		}
+		if m.Memory != nil {
+			st.Memory += m.Memory.MemoryBytes
+		}
+	}
+	n := s.waiters()
+	h := &s.health
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	st.DiskFree, st.DiskUsed, st.Engines = h.diskFree, h.diskUsed, slices.Clone(h.engines)
+	for i := range st.Engines {
+		st.Engines[i].EngineNews = h.news[st.Engines[i].Name]
+	}
+	switch {
+	case time.Since(h.diskFull) < time.Minute:
+		st.Warnings = append(st.Warnings, "The disk is full. Machines go on running and nothing is lost, but new instructions and checkpoints have to wait. "+machine.FreeSpace)
+	case h.low:
+		st.Warnings = append(st.Warnings, fmt.Sprintf("Only %d MB are free on the disk, so no machines and checkpoints are made. %s", h.diskFree>>20, machine.FreeSpace))
+	}
+	if s.warnings != nil {
+		st.Warnings = append(st.Warnings, s.warnings()...)
+	}
+	if h.held {
+		st.Warnings = append(st.Warnings, "Checkpoints that are gone go on taking room on the disk, as the files of others cannot be read. Machines go on, and none is deleted for want of room meanwhile. To mend that, run: forevervm checkpoints repair")
+	}
+	if n > 0 {
+		st.Warnings = append(st.Warnings, fmt.Sprintf("The computer is short of memory: %d machines wait to come into it, because at least %d MB are left free. They start by themselves when there is room. Put machines to sleep or close other programs to make some.", n, s.floor()>>20))
+	} else if h.memoryLow {
+		st.Warnings = append(st.Warnings, "The computer is short of memory. Idle machines are moved to the disk; they come back by themselves when they are used.")
+	}
+	return st
+}
+
+// lookAtDisk notes how much room there is.
+func (s *Service) lookAtDisk() {
+	free := s.free()
+	h := &s.health
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.diskFree, h.low = free, free >= 0 && free < s.set.Load().MinFreeDisk
+}
+
+// measure brings the figures up to date and tells when a warning comes or goes.
+func (s *Service) measure() {
+	before := s.Status(s.ctx).Warnings
+	if s.free() >= max(2*reserveBytes, s.set.Load().MinFreeDisk) {
+		if err := s.reserve.fill(); err != nil {
+			s.log.Warn("no room is held back for deleting on a full disk", "err", err)
+		}
+	}
+	used, err := s.store.Usage(s.ctx)
+	if err == nil {
+		var shrunk int64
+		shrunk, err = s.checkpoints.Used()
+		used += shrunk
+	}
+	if err != nil && s.ctx.Err() == nil {
+		s.log.Warn("the use of the disk is not known", "err", err)
+	}
+	s.lookAtDisk()
+	if err == nil {
+		s.health.mu.Lock()
+		s.health.diskUsed = used
+		s.health.mu.Unlock()
+	}
+	if st := s.Status(s.ctx); !slices.Equal(before, st.Warnings) {
+		s.hub.Publish(machine.Event{Type: machine.EventStatus, Status: &st})
+	}
+}
+
+// StartEngine starts what an engine needs, where that is installed and does not run, looks whether the engine works now, and tells.
+func (s *Service) StartEngine(ctx context.Context, name string) (machine.EngineStatus, error) {
+	engine, err := s.namedEngine(name)
+	if err != nil {
+		return machine.EngineStatus{}, err
+	}
+	if starter, ok := engine.(machine.Starter); ok {
+		if err := starter.StartUp(ctx); err != nil {
+			return machine.EngineStatus{}, err
+		}
+	}
+	s.checkEngines()
+	engines := s.Status(ctx).Engines
+	return engines[slices.IndexFunc(engines, func(e machine.EngineStatus) bool { return e.Name == name })], nil
+}
+
+// ailing says whether the engine of new machines does not work.
+func (s *Service) ailing() bool {
+	s.health.mu.Lock()
+	defer s.health.mu.Unlock()
+	return slices.ContainsFunc(s.health.engines, func(e machine.EngineStatus) bool { return e.Default && len(e.Problems) > 0 })
+}
+
+// hear notes what an engine tells of itself, and passes it on.
+func (s *Service) hear(engine string, news machine.EngineNews) {
+	s.health.mu.Lock()
+	if s.health.news == nil {
+		s.health.news = map[string]machine.EngineNews{}
+	}
+	s.health.news[engine] = news
+	s.health.mu.Unlock()
+	s.spawn(func() { // whoever tells must not wait for us
+		st := s.Status(s.ctx)
+		s.hub.Publish(machine.Event{Type: machine.EventStatus, Status: &st})
+	})
+}
+
+// standardEngine is the engine of new machines.
+func (s *Service) standardEngine() string {
+	s.health.mu.Lock()
+	defer s.health.mu.Unlock()
+	return s.health.standard
+}
+
+// checkEngines asks every engine whether it works here, and chooses that of new machines.
+func (s *Service) checkEngines() {
+	var all []machine.EngineStatus
+	for name, engine := range s.engines {
+		all = append(all, machine.EngineStatus{Name: name, Problems: engine.Check(s.ctx)})
+	}
+	standard := s.defaultEngine
+	works := func(name string) bool {
+		return slices.ContainsFunc(all, func(e machine.EngineStatus) bool { return e.Name == name && len(e.Problems) == 0 })
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.engines)) {
+		if !works(standard) && works(name) {
+			standard = name
+		}
+	}
+	for i := range all {
+		all[i].Default = all[i].Name == standard
+	}
+	slices.SortFunc(all, func(a, b machine.EngineStatus) int {
+		if a.Default != b.Default {
+			if a.Default {
+				return -1
+			}
+			return 1
+		}
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	})
+	s.health.mu.Lock()
+	same := slices.EqualFunc(all, s.health.engines, func(a, b machine.EngineStatus) bool {
+		return a.Name == b.Name && a.Default == b.Default && slices.Equal(a.Problems, b.Problems)
+	})
+	s.health.engines, s.health.standard = all, standard
+	s.health.mu.Unlock()
+	if !same {
+		st := s.Status(s.ctx)
+		s.hub.Publish(machine.Event{Type: machine.EventStatus, Status: &st})
+	}
+}

@@ -1,0 +1,109 @@
+package service_test
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// What was stopped because the computer ran short comes back when there is room, not before, and says what was.
+func TestWhatTheComputerHasNoMemoryForComesBackWhenItHas(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.close()
+		var free atomic.Int64
+		w.freeMem = func() (int64, error) { return free.Load(), nil }
+		free.Store(8 << 30)
+		w.open()
+		m := w.create("m")
+		w.exec("m", "wait")
+		w.begun("m", "list")
+		free.Store(100 << 20)
+		w.engine.box(m.ID).starve(false)
+		if m := w.inState("m", machine.Swapped); !strings.Contains(m.Notice, "The computer was running out of memory. This machine was saved") {
+			t.Errorf("notice %q", m.Notice)
+		}
+		w.pass(10 * time.Minute)
+		w.inState("m", machine.Swapped)
+		free.Store(8 << 30)
+		w.pass(20 * time.Second)
+		w.inState("m", machine.Running)
+		w.engine.box(m.ID).poke("release")
+		if in := w.wait("m", 0); in.Status != machine.StatusOK || !strings.Contains(in.Notice, "in the middle of an instruction") {
+			t.Fatalf("%+v", in)
+		}
+		if in := w.wait("m", 1); value(in) != "0" || in.Notice != "" {
+			t.Fatalf("%+v", in)
+		}
+	})
+}
+
+// What takes more than it may gets another try, and then an end: whoever waits for it is told, and nothing goes round for ever.
+func TestWhatTakesMoreMemoryThanItMayIsEndedTheSecondTime(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.saved("m")
+		w.begun("m", "wait")
+		w.engine.box(m.ID).starve(true)
+		if m := w.inState("m", machine.Swapped); !strings.Contains(m.Notice, "3000 MiB") || !strings.Contains(m.Notice, "raise its memory limit") {
+			t.Errorf("notice %q", m.Notice)
+		}
+		w.pass(20 * time.Second)
+		w.inState("m", machine.Running)
+		w.pass(2 * time.Minute)
+		w.engine.box(m.ID).starve(true) // after a while it is no row
+		w.inState("m", machine.Swapped)
+		w.pass(20 * time.Second)
+		w.inState("m", machine.Running)
+		w.engine.box(m.ID).starve(true)
+		in := w.wait("m", 1)
+		if in.ErrorName != "MachineStopped" || !strings.Contains(in.Error, "3000 MiB") || !strings.Contains(in.Error, "twice in a row") || !in.RolledBack {
+			t.Fatalf("%+v", in)
+		}
+		w.effects("m", "0")
+		all, err := w.at("m").Checkpoints(w.ctx)
+		w.ok(err)
+		synctest.Wait()
+		if n := w.engine.count(); n != len(all) {
+			t.Errorf("%d checkpoints, %d on record", n, len(all))
+		}
+	})
+}
+
+// Who raises the limit, as he was told, has a whole new try.
+func TestARaisedLimitIsAnotherTry(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.create("m")
+		w.begun("m", "wait")
+		w.engine.box(m.ID).starve(true)
+		w.inState("m", machine.Swapped)
+		mb := 4096
+		_, err := w.at("m").Update(w.ctx, machine.Change{MemoryMB: &mb})
+		w.ok(err)
+		w.pass(20 * time.Second)
+		w.inState("m", machine.Running)
+		w.engine.box(m.ID).starve(true)
+		w.pass(20 * time.Second)
+		w.inState("m", machine.Running)
+		w.engine.box(m.ID).poke("release")
+		if in := w.wait("m", 0); in.Status != machine.StatusOK {
+			t.Fatalf("%+v", in)
+		}
+	})
+}
+
+// An idle machine goes and comes as always.
+func TestAnIdleMachineThatMemoryRanShortOf(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.used("m")
+		w.engine.box(m.ID).starve(false)
+		if m := w.inState("m", machine.Swapped); !strings.Contains(m.Notice, "running out of memory") {
+			t.Errorf("notice %q", m.Notice)
+		}
+		if in := w.run("m", "list"); value(in) != "0" || in.Notice != "" {
+			t.Errorf("%q, notice %q", value(in), in.Notice)
+		}
+	})
+}

@@ -1,0 +1,102 @@
+package service
+
+import "time"
+
+// When a machine is saved without being asked to be. An idle one is saved a moment after its last work, see Settings.CheckpointAfterIdle. A busy one is
+// saved between two instructions, or in the middle of one, as soon as it is due.
+
+const (
+	// mostUnsaved is how long finished work may be unsaved. A save stops the machine for about 100 ms, so this costs 2 % of the time at most.
+	mostUnsaved = 5 * time.Second
+	// mostUnsavedWithin is how long the running instruction may be unsaved. It is longer, as its checkpoint helps only after an outage: code that
+	// ends its own Python returns to a state in which nothing ran.
+	mostUnsavedWithin = time.Minute
+	// For the same reason a moment between two instructions is looked for in the last fifth of mostUnsaved, and the machine is saved in the middle of
+	// one only where there was none.
+	leadShare = 5
+	// stillShare has a machine stand still for a tenth of the time at most. The rest of a save goes on beside its work, and gives way to it.
+	stillShare = 10
+	// burstApart is how far apart those checkpoints are that stay of work that never pauses. Others of them are replaced by the next one.
+	burstApart = time.Minute
+)
+
+// pace is what is known of a machine's unsaved work. Zero times stand for nothing.
+type pace struct {
+	changed time.Time // when the oldest finished work began that is in no checkpoint in which nothing runs
+	covered bool      // that work is in one that was made in the middle of the running instruction
+	began   time.Time // when the running instruction began, or was last saved
+	soonest time.Time // no save begins before
+	most    time.Duration
+	within  time.Duration // these two are mostUnsaved and mostUnsavedWithin
+}
+
+// due is when the next save has to begin; zero for never.
+func (p pace) due() time.Time {
+	var due time.Time
+	switch {
+	case p.began.IsZero() && p.changed.IsZero():
+		return due
+	case p.began.IsZero():
+		due = p.changed.Add(p.most - p.most/leadShare)
+	case p.changed.IsZero() || p.covered:
+		due = p.began.Add(p.within)
+	default:
+		due = earlier(p.changed.Add(p.most), p.began.Add(p.within))
+	}
+	return later(due, p.soonest)
+}
+
+// touch notes a change of the machine's state that no running instruction makes. mu is held.
+func (x *session) touch() {
+	x.version++
+	if x.changed.IsZero() {
+		x.changed = time.Now()
+	}
+}
+
+// finish notes that the running instruction is over. mu is held.
+func (x *session) finish() {
+	x.version++ // a checkpoint made meanwhile holds its beginning only
+	if x.changed.IsZero() {
+		x.changed = x.busySince
+	}
+	x.began, x.covered = time.Time{}, false
+}
+
+// soonest is when the next automatic save may begin. mu is held.
+func (x *session) soonest() time.Time {
+	return later(x.notBefore, x.savedAt.Add(x.e.s.set.Load().CheckpointEvery))
+}
+
+// due is when the machine has to be saved; zero for never. mu is held.
+func (x *session) due() time.Time {
+	set := x.e.s.set.Load()
+	if set.CheckpointEvery < 0 {
+		return time.Time{}
+	}
+	return pace{changed: x.changed, covered: x.covered, began: x.began, soonest: x.soonest(), most: max(set.MostUnsaved, set.CheckpointAfterIdle), within: set.MostUnsavedWithin}.due()
+}
+
+// plan sets the alarm for the next save of a busy machine. mu is held.
+func (x *session) plan() {
+	x.overdue.stop()
+	x.overdue = nil
+	if at := x.due(); !at.IsZero() && x.alive() && x.e.run != nil {
+		x.saveIn(time.Until(at))
+	}
+}
+
+// saveIn saves the machine after a while, if it is due then. mu is held.
+func (x *session) saveIn(d time.Duration) {
+	e := x.e
+	x.overdue = e.s.after(max(0, d), func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.sess != x || !x.alive() || e.run == nil || x.holding { // the end of a save plans the next
+			return
+		}
+		if !e.saveDue(x) {
+			x.saveIn(retry)
+		}
+	})
+}

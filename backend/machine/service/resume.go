@@ -1,0 +1,158 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// resume takes up, in the background, every machine that was in memory when the last daemon ended, or has work waiting.
+func (s *Service) resume() {
+	for _, e := range s.entries() {
+		e.mu.Lock()
+		live := e.rec.Live && e.state != machine.Deleted
+		if !live {
+			e.kick()
+		}
+		e.mu.Unlock()
+		if !live || e.lockOp(s.ctx) != nil { // without mu, which whoever holds op may be waiting for
+			continue
+		}
+		// Whoever wants the machine waits until it is known what became of it.
+		s.spawn(func() {
+			err := e.takeUp(s.ctx)
+			e.unlockOp()
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			if err != nil {
+				e.log().Error("what the last supervisor left cannot be read", "err", err)
+				e.tryLater()
+				return
+			}
+			e.kick()
+		})
+	}
+}
+
+// takeUp finds out what the supervisor of a machine left behind whose daemon had died. With an error nothing is known, so nothing has
+// changed: it is asked again before the machine is used. op is held.
+func (e *entry) takeUp(ctx context.Context) error {
+	e.mu.Lock()
+	due := e.rec.Live && e.sess == nil && !e.gone
+	life := e.rec.Life
+	e.mu.Unlock()
+	if !due {
+		return nil
+	}
+	engine, err := e.s.engineOf(e.engine)
+	if err != nil {
+		return err
+	}
+	known, err := e.known(ctx)
+	if err != nil {
+		return err
+	}
+	info, err := engine.Reclaim(ctx, e.id, life, known)
+	if err != nil {
+		return err
+	}
+	return e.s.patient("what a machine's last run left", func(ctx context.Context) error {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if info != nil {
+			err = e.reclaimed(ctx, *info)
+		} else {
+			err = e.unclaimed(ctx)
+		}
+		if err == nil {
+			e.publish()
+		}
+		return err
+	})
+}
+
+// known is every checkpoint of the machine that is on record, be it for being deleted.
+func (e *entry) known(ctx context.Context) ([]string, error) {
+	var known []string
+	all, err := e.s.store.Checkpoints(ctx, e.id)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range all {
+		known = append(known, c.ID)
+	}
+	garbage, err := e.s.store.Garbage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range garbage {
+		if g.Machine == e.id && g.Checkpoint != "" {
+			known = append(known, g.Checkpoint)
+		}
+	}
+	return known, nil
+}
+
+// reclaimed takes over the checkpoint that a supervisor made by itself. As a rule it was its last act and nothing is lost;
+// where the supervisor died later than that, what ran since is. mu is held.
+func (e *entry) reclaimed(ctx context.Context, info machine.CheckpointInfo) error {
+	kept, err := e.describe(ctx, info, machine.CheckpointAuto, "", e.mark())
+	if err != nil {
+		return err
+	}
+	back, err := e.setBack(ctx, kept, false, stoppedUnsaved())
+	if err != nil {
+		return err
+	}
+	if e.run != nil && len(back.gone) == 1 && back.gone[0] == e.run.Seq && e.run.Seq > kept.LastSeq {
+		back.retry(end{errNameStopped, "ForeverVM ended"}) // the supervisor lived and was never given it
+	}
+	if back.run != nil && e.run.ResumedAt != nil { // its clock stood still from then on
+		*back.run = *e.run
+		back.run.Pause(kept.CreatedAt)
+	}
+	err = e.rebase(ctx, kept, func(m *machine.MachineRecord) {
+		m.Live, m.Touched = false, false
+		back.tell(m)
+	}, func(w machine.Writer) error { return w.PutCheckpoint(kept) }, back.write)
+	if err == nil {
+		back.done(ctx)
+	}
+	return err
+}
+
+// unclaimed goes back to what is known, when the supervisor died as well. mu is held.
+func (e *entry) unclaimed(ctx context.Context) error {
+	lost, err := e.lostSomething(ctx)
+	if err != nil {
+		return err
+	}
+	if !lost {
+		return e.saveSync(ctx, func(m *machine.MachineRecord) { m.Live = false })
+	}
+	if middle, err := e.goOnFromMiddle(ctx, stoppedUnsaved()); middle || err != nil {
+		return err
+	}
+	return e.fallBack(ctx, stoppedUnsaved(), false, nil)
+}
+
+func stoppedUnsaved() end {
+	return end{errNameStopped, "the computer or the sandbox stopped without saving it (" + time.Now().Format("2 January 15:04") + ")"}
+}
+
+// lostSomething says whether anything happened to the machine after Base. mu is held.
+func (e *entry) lostSomething(ctx context.Context) (bool, error) {
+	if e.run != nil {
+		return e.run.ResumedAt != nil, nil // saved in its middle, it had not gone on yet
+	}
+	if e.rec.Touched {
+		return true, nil
+	}
+	base, err := e.checkpointOrTemplate(ctx, e.rec.Base)
+	if err != nil {
+		return false, err
+	}
+	gone, err := e.effectsAfter(ctx, base.LostFrom(nil)-1)
+	return len(gone) > 0, err
+}

@@ -1,0 +1,156 @@
+package service
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+const (
+	// thinEvery is how often automatic checkpoints are thinned out.
+	thinEvery = 10 * time.Minute
+	// mostShrunk is what shrunk checkpoints may take by default, in bytes, where a tenth of the room is more.
+	mostShrunk = 10 << 30
+)
+
+// returns says whether the machine comes back from a checkpoint, or is just being returned to it. mu is held.
+func (e *entry) returns(rec *machine.MachineRecord, id string) bool {
+	return id == rec.Base || id == rec.Fallback || id == e.rewindTo
+}
+
+// needs says whether a checkpoint is kept whatever its age, as the machine comes back from it or its last rewind is undone with it. mu is held.
+func (e *entry) needs(rec *machine.MachineRecord, id string) bool {
+	return e.returns(rec, id) || id == rec.Undo
+}
+
+// replaced are the checkpoints that c, which is about to become the base, takes the place of: automatic ones of the same state, made in the
+// middle of an instruction, or one of many of work without a pause, and all where only the latest is to be kept or the disk is nearly full. all are the machine's. mu is held.
+func (e *entry) replaced(all []machine.CheckpointRecord, c machine.CheckpointRecord, next *machine.MachineRecord) (old []machine.CheckpointRecord) {
+	latestOnly := e.s.set.Load().KeepAll < 0 || e.s.health.diskLow()
+	for i := range all {
+		o := &all[i]
+		if !o.Passing() || e.needs(next, o.ID) {
+			continue
+		}
+		same := o.LastSeq == c.LastSeq && slices.Equal(o.Lost, c.Lost)
+		if latestOnly || same || o.RunningSeq != nil || o.ID == e.brief {
+			old = append(old, *o)
+		}
+	}
+	return old
+}
+
+// thinned are those of a machine's checkpoints, newest first, that have become too many for their age.
+func (s Settings) thinned(all []machine.CheckpointRecord, now time.Time) (old []machine.CheckpointRecord) {
+	var hour, day time.Time // of the last one that was kept
+	for _, c := range all {
+		if !c.Passing() {
+			continue
+		}
+		age := now.Sub(c.CreatedAt)
+		thisHour, thisDay := c.CreatedAt.Truncate(time.Hour), c.CreatedAt.Truncate(24*time.Hour)
+		switch {
+		case s.KeepAll >= 0 && age <= s.KeepAll:
+		case s.KeepAll >= 0 && age <= s.KeepHourly && !thisHour.Equal(hour):
+		case s.KeepAll >= 0 && age <= s.KeepDaily && !thisDay.Equal(day):
+		default:
+			old = append(old, c)
+			continue
+		}
+		hour, day = thisHour, thisDay
+	}
+	return old
+}
+
+// thin forgets automatic checkpoints that are too many for their age, and the oldest of all where they take too much room. For room it does so
+// only where that helps: where what was forgotten for it before has been given back, or all would go for nothing in the end.
+func (s *Service) thin() {
+	set := s.set.Load()
+	now := time.Now()
+	var candidates []machine.CheckpointRecord
+	owner := map[string]*entry{}
+	gone := 0
+	for _, e := range s.entries() {
+		if s.ctx.Err() != nil {
+			return
+		}
+		all, err := s.store.Checkpoints(s.ctx, e.id)
+		if err != nil {
+			s.log.Warn("checkpoints are not thinned out", "machine", e.id, "err", err)
+			continue
+		}
+		old := set.thinned(all, now)
+		gone += e.forgetCheckpoints(s.ctx, old)
+		for _, c := range all {
+			if c.Passing() && c.Shrunk && !slices.ContainsFunc(old, func(o machine.CheckpointRecord) bool { return o.ID == c.ID }) {
+				candidates = append(candidates, c)
+				owner[c.ID] = e
+			}
+		}
+	}
+	switch excess := s.overBudget(); {
+	case excess <= 0:
+	case !s.collects.Load(): // what is forgotten now would free nothing
+		s.uncollected.Store(true)
+	case !s.unrelieved.Load():
+		slices.SortFunc(candidates, func(a, b machine.CheckpointRecord) int { return a.CreatedAt.Compare(b.CreatedAt) })
+		for _, c := range candidates {
+			if excess <= 0 || s.ctx.Err() != nil {
+				break
+			}
+			if n := owner[c.ID].forgetCheckpoints(s.ctx, []machine.CheckpointRecord{c}); n > 0 {
+				s.unrelieved.Store(true)
+				gone += n
+				excess -= max(c.Size, 1)
+			}
+		}
+	}
+	if gone > 0 {
+		s.spawn(s.takeOutGarbage)
+	} else {
+		s.spawn(s.collect)
+	}
+}
+
+// overBudget is how many bytes the shrunk checkpoints take too much.
+func (s *Service) overBudget() int64 {
+	used := s.usedByShrunk()
+	if used == 0 {
+		return 0
+	}
+	budget := s.set.Load().CheckpointBudget
+	if budget == 0 {
+		budget = mostShrunk
+		if free := s.free(); free >= 0 {
+			budget = min(budget, (free+used)/10)
+		}
+	}
+	return used - budget
+}
+
+// forgetCheckpoints forgets checkpoints, unless the machine has come to need them, and returns how many.
+func (e *entry) forgetCheckpoints(ctx context.Context, old []machine.CheckpointRecord) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.gone {
+		return 0
+	}
+	var going []machine.CheckpointRecord
+	for _, c := range old {
+		now, err := e.s.store.Checkpoint(ctx, c.ID) // it may have been kept by hand meanwhile
+		if err == nil && now.Passing() && !e.needs(&e.rec, c.ID) {
+			going = append(going, now)
+		}
+	}
+	if len(going) == 0 {
+		return 0
+	}
+	if err := e.s.writeSyncDeleting(ctx, func(w machine.Writer) error { return e.discardCheckpoints(w, going) }); err != nil {
+		e.log().Warn("checkpoints are not thinned out", "err", err)
+		return 0
+	}
+	e.s.hub.Publish(machine.Event{Type: machine.EventCheckpoint, Machine: e.snapshotPointer()})
+	return len(going)
+}

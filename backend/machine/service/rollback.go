@@ -1,0 +1,326 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/naming"
+)
+
+// reap clears away a session whose sandbox has ended without anybody waiting for that.
+func (e *entry) reap(x *session) {
+	if e.lockOp(e.s.ctx) != nil {
+		return
+	}
+	defer e.unlockOp()
+	_ = e.s.patient("the end of a machine's stay in memory", func(ctx context.Context) error { return e.cleanUp(ctx, x) })
+}
+
+func (e *entry) cleanUp(ctx context.Context, x *session) error {
+	e.mu.Lock()
+	if e.sess != x || e.gone {
+		e.mu.Unlock()
+		return nil
+	}
+	cause := x.box.Cause()
+	if x.saved == nil {
+		x.saved = cause.Checkpoint
+	}
+	again := e.tooLargeAgain(x, cause)
+	e.mu.Unlock()
+	if x.saved != nil && !again {
+		return e.putAway(ctx, x)
+	}
+	left, err := e.leftBehind(ctx)
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.gone {
+		return nil
+	}
+	reason := x.killed
+	switch {
+	case again:
+		reason = &end{errNameStopped, because(cause) + ", twice in a row; raise its memory limit, or have it work on less at a time"}
+	case reason == nil:
+		reason = &end{errNameStopped, because(cause)}
+	}
+	middle := false
+	if cause.Kind == machine.EndedBroken && x.killed == nil && left == nil {
+		if middle, err = e.goOnFromMiddle(ctx, *reason); err != nil {
+			return err
+		}
+	}
+	unbegun := e.run != nil && e.run.LastFrame < 0 && x.handed == e.run.Seq
+	if !middle {
+		if err := e.fallBack(ctx, *reason, unbegun && !again, left); err != nil {
+			return err
+		}
+	}
+	e.clear()
+	e.setState(machine.Swapped)
+	e.kick()
+	return nil
+}
+
+// leftBehind returns what a sandbox that died had saved just before without anybody hearing of it; nil for nothing. What it saved in
+// the middle of an instruction is of no use and is deleted. op is held, mu is not.
+func (e *entry) leftBehind(ctx context.Context) (*machine.CheckpointInfo, error) {
+	engine, err := e.s.engineOf(e.engine)
+	if err != nil {
+		return nil, err
+	}
+	known, err := e.known(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	life := e.rec.Life
+	e.mu.Unlock()
+	info, err := engine.Reclaim(ctx, e.id, life, known)
+	if err != nil || info == nil || info.RunningSeq == nil {
+		return info, err
+	}
+	return nil, e.s.checkpoints.Delete(ctx, e.id, info.ID)
+}
+
+// because turns a cause into what follows "because".
+func because(c machine.Cause) string {
+	detail := strings.TrimRight(strings.TrimSpace(c.Detail), ".")
+	for _, article := range []string{"The ", "A ", "An ", "Its ", "This "} {
+		if strings.HasPrefix(detail, article) {
+			detail = strings.ToLower(detail[:1]) + detail[1:]
+		}
+	}
+	if detail != "" {
+		return naming.Clip(detail, 300)
+	}
+	switch c.Kind {
+	case machine.EndedExited:
+		return "its Python ended"
+	case machine.EndedMemory:
+		return "the computer ran short of memory"
+	}
+	return "its sandbox ended unexpectedly"
+}
+
+// fallBack returns the machine to its last quiet checkpoint, in the records; the next start does it in fact. left is one that is
+// not on record yet; nil for none. The running instruction ends with an error, never to be run again by itself, unless it is known
+// not to have begun. mu is held.
+func (e *entry) fallBack(ctx context.Context, why end, unbegun bool, left *machine.CheckpointInfo) error {
+	var kept, base machine.CheckpointRecord
+	var err error
+	if left != nil {
+		kept, err = e.describe(ctx, *left, machine.CheckpointAuto, "", e.mark())
+	} else {
+		kept, err = e.checkpointOrTemplate(ctx, e.rec.Fallback)
+	}
+	if err != nil {
+		return err
+	}
+	if base, err = e.checkpointOrTemplate(ctx, e.rec.Base); err != nil {
+		return err
+	}
+	back, err := e.setBack(ctx, kept, e.rec.Touched && left == nil, why)
+	if err != nil {
+		return err
+	}
+	if left == nil && !kept.IsPastOf(&base) {
+		back.undone = true
+		back.explain(why)
+	}
+	if unbegun {
+		back.retry(why)
+	}
+	change := func(m *machine.MachineRecord) {
+		m.Live, m.Touched, m.Base = false, false, m.Fallback
+		back.tell(m)
+	}
+	if left != nil {
+		err = e.rebase(ctx, kept, change, func(w machine.Writer) error { return w.PutCheckpoint(kept) }, back.write)
+	} else {
+		err = e.saveSync(ctx, change, back.write)
+	}
+	if err != nil {
+		return err
+	}
+	e.log().Warn("the machine was returned to an earlier state", "because", why.reason, "lost", len(back.gone))
+	back.done(ctx)
+	return nil
+}
+
+// setback is what becomes of the records when a machine finds itself at an earlier checkpoint.
+type setback struct {
+	e      *entry
+	gone   []int                       // whose effect is lost with it
+	lost   []machine.Span              // whose effect is lost, those before included
+	run    *machine.InstructionRecord  // goes on in the checkpoint; nil for none
+	ended  []machine.InstructionRecord // what ran does not
+	again  *machine.InstructionRecord  // what ran had not begun: it waits again; nil for none
+	to     string                      // where the machine is now
+	notice string                      // empty when nothing is lost
+
+	touched bool // something other than instructions is lost
+	undone  bool // it was returned to another state before, which is lost
+}
+
+// setBack works out what it means for the machine to be at a checkpoint. mu is held.
+func (e *entry) setBack(ctx context.Context, kept machine.CheckpointRecord, touched bool, why end) (*setback, error) {
+	run := e.pausedRun()
+	from := kept.LostFrom(run)
+	b := &setback{e: e, lost: append(slices.Clone(kept.Lost), machine.Span{From: from, To: e.rec.NextSeq - 1})}
+	var err error
+	if b.gone, err = e.effectsAfter(ctx, from-1); err != nil {
+		return nil, err
+	}
+	b.to = "to its beginning"
+	if kept.LastSeq >= 0 {
+		b.to = fmt.Sprintf("to its state after instruction %d", kept.LastSeq)
+	}
+	b.touched = touched
+	b.explain(why)
+	switch {
+	case run == nil:
+	case run.Seq < from:
+		b.run = run
+	default:
+		run.End(machine.StatusError, why.name, brokenOff(why, run.Timeout, b.to))
+		run.RolledBack = true
+		run.Notice = e.rec.NextNotice
+		b.ended = append(b.ended, *run)
+	}
+	return b, nil
+}
+
+func (b *setback) explain(why end) {
+	var what []string
+	if b.undone {
+		what = append(what, "its return to another state before is undone")
+	}
+	if len(b.gone) > 0 || b.touched {
+		what = append(what, goneSentence(b.gone))
+	}
+	b.notice = ""
+	if len(what) > 0 {
+		b.notice = fmt.Sprintf("This machine was returned %s, because %s: %s.", b.to, why.reason, strings.Join(what, "; "))
+	}
+}
+
+// retry gives what ran and had not begun back to the queue, once, instead of ending it. With everything else it is set
+// back, so nothing of it happens twice.
+func (b *setback) retry(why end) {
+	if len(b.ended) == 0 || b.e.run.Again || b.e.interrupt || why.name != errNameStopped {
+		return
+	}
+	run := *b.e.run
+	run.Status, run.StartedAt, run.ResumedAt, run.Ran, run.Again = machine.StatusQueued, nil, nil, 0, true
+	run.Notice = "This instruction was handed over a second time, because " + why.reason + " before it had begun."
+	b.again, b.ended = &run, nil
+	b.gone = slices.DeleteFunc(b.gone, func(seq int) bool { return seq == run.Seq })
+	b.explain(why)
+}
+
+// tell puts the notice into the machine's record.
+func (b *setback) tell(m *machine.MachineRecord) {
+	if b.notice != "" {
+		m.Notice, m.NextNotice = b.notice, b.notice
+	}
+}
+
+// write writes down what becomes of the instructions.
+func (b *setback) write(w machine.Writer) error {
+	if err := putEnded(w, b.ended); err != nil {
+		return err
+	}
+	for _, run := range []*machine.InstructionRecord{b.run, b.again} {
+		if run == nil {
+			continue
+		}
+		if err := w.PutInstruction(*run); err != nil {
+			return err
+		}
+	}
+	return w.MarkLost(b.e.id, b.lost)
+}
+
+// done takes over what was written, and tells. mu is held.
+func (b *setback) done(ctx context.Context) {
+	e := b.e
+	if b.run == nil {
+		e.interrupt = false
+	}
+	e.run, e.last = b.run, nil
+	if b.again != nil {
+		e.queue = slices.Insert(e.queue, 0, b.again.Seq)
+		e.publishInstruction(&b.again.Instruction)
+	}
+	e.announce(b.ended)
+	for _, seq := range b.gone {
+		e.republish(ctx, seq, b.ended)
+	}
+}
+
+// brokenOff is the error of the instruction that was running.
+func brokenOff(why end, timeout time.Duration, to string) string {
+	returned := fmt.Sprintf("This machine was returned %s, because %s.", to, why.reason)
+	switch why.name {
+	case errNameTimeout:
+		return timedOut(timeout) + " The code did not react to being interrupted. " + returned
+	case errNameInterrupt:
+		return "KeyboardInterrupt: the code did not react to being interrupted. " + returned
+	}
+	return why.name + ": " + returned + " The instruction is not run again by itself."
+}
+
+// effectsAfter returns the instructions after last that ran, or run, and whose effect is not lost already. mu is held.
+func (e *entry) effectsAfter(ctx context.Context, last int) ([]int, error) {
+	var gone []int
+	for after := last; ; {
+		page, err := e.s.store.Instructions(ctx, e.id, machine.InstructionQuery{After: &after, Limit: 500})
+		if err != nil {
+			return nil, err
+		}
+		for _, in := range page.Items {
+			if in.StartedAt != nil && !in.RolledBack {
+				gone = append(gone, in.Seq)
+			}
+			after = in.Seq
+		}
+		if page.Next == "" {
+			return gone, nil
+		}
+	}
+}
+
+// goneSentence says what was lost: "what instructions 13-15 changed is gone; their record stands".
+func goneSentence(gone []int) string {
+	switch len(gone) {
+	case 0:
+		return "what was changed since is gone"
+	case 1:
+		return fmt.Sprintf("what instruction %d changed is gone; its record stands", gone[0])
+	}
+	first, last := gone[0], gone[len(gone)-1]
+	if last-first == len(gone)-1 {
+		return fmt.Sprintf("what instructions %d-%d changed is gone; their record stands", first, last)
+	}
+	return fmt.Sprintf("what %d instructions between %d and %d changed is gone; their record stands", len(gone), first, last)
+}
+
+// republish tells an instruction again whose record has changed. mu is held.
+func (e *entry) republish(ctx context.Context, seq int, but []machine.InstructionRecord) {
+	for _, b := range but {
+		if b.Seq == seq {
+			return
+		}
+	}
+	if in, err := e.s.store.Instruction(ctx, e.id, seq); err == nil {
+		e.publishInstruction(&in.Instruction)
+	}
+}

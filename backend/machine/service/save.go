@@ -1,0 +1,318 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// saveTimeout bounds how long a save may take.
+const saveTimeout = 10 * time.Minute
+
+const (
+	// calm is how long no machine must have come into memory before one is saved that nobody asked to save; calmPatience for how long at most
+	// that is waited for, and turnPatience for how long once more when its turn has come, so that saves and starts alternate where these never end.
+	calm         = 250 * time.Millisecond
+	calmPatience = 5 * time.Second
+	turnPatience = time.Second
+)
+
+// yield lets those go first who wait for a machine, and waits for its turn among the saves that nobody asked for; leave ends that.
+func (s *Service) yield(ctx context.Context) (leave func(), err error) {
+	if err := s.calmDown(ctx, calmPatience); err != nil {
+		return nil, err
+	}
+	if err := s.saves.Enter(ctx, func() bool { return false }); err != nil {
+		return nil, err
+	}
+	if err := s.calmDown(ctx, turnPatience); err != nil {
+		s.saves.Leave()
+		return nil, err
+	}
+	return s.saves.Leave, nil
+}
+
+// calmDown waits until no machine has come into memory for a moment, patience at most.
+func (s *Service) calmDown(ctx context.Context, patience time.Duration) error {
+	for deadline := time.Now().Add(patience); ; {
+		rest := min(calm-s.starts.Quiet(), time.Until(deadline))
+		if rest <= 0 {
+			return nil
+		}
+		select {
+		case <-time.After(rest):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// unasked saves a machine that nobody asked to save: it lets others go first, holds op, and notes a failure.
+func (e *entry) unasked(x *session, save func(ctx context.Context) error) {
+	ctx, cancel := context.WithTimeout(e.s.ctx, saveTimeout)
+	defer cancel()
+	leave, err := e.s.yield(ctx)
+	if err == nil {
+		defer leave()
+		err = e.lockOp(ctx)
+	}
+	if err == nil {
+		defer e.unlockOp()
+		err = save(ctx)
+	}
+	if err != nil {
+		e.saveFailed(x, err)
+	}
+}
+
+// autoSave checkpoints a machine that has been idle for a while.
+func (e *entry) autoSave(x *session) {
+	e.unasked(x, func(ctx context.Context) error {
+		e.mu.Lock()
+		due := e.sess == x && x.alive() && e.state == machine.Idle && x.version != x.clean
+		if due && time.Now().Before(x.soonest()) { // it was saved while this waited
+			x.rest()
+			due = false
+		}
+		e.mu.Unlock()
+		if !due {
+			return nil
+		}
+		_, err := e.checkpoint(ctx, x, machine.CheckpointAuto, "", false)
+		return err
+	})
+}
+
+// saveDue checkpoints a machine that is due to be saved while there is work for it, and says whether it began to. It waits for nobody: the work is held up
+// for as long as the machine stands still, and no longer. mu is held.
+func (e *entry) saveDue(x *session) bool {
+	at := x.due()
+	if at.IsZero() || time.Now().Before(at) || !x.alive() || x.holding || x.stale != nil || e.state != machine.Idle && e.state != machine.Running || e.s.health.diskLow() {
+		return false
+	}
+	select {
+	case e.op <- struct{}{}:
+	default: // something else happens to it
+		return false
+	}
+	if !e.s.enter() {
+		e.unlockOp()
+		return false
+	}
+	begun := x.hold()
+	begun.due = true
+	go func() {
+		defer e.s.group.Done()
+		defer e.unlockOp()
+		ctx, cancel := context.WithTimeout(e.s.ctx, saveTimeout)
+		defer cancel()
+		if _, err := e.checkpointHeld(ctx, x, begun, machine.CheckpointAuto, "", false); err != nil {
+			e.saveFailed(x, err)
+		}
+	}()
+	return true
+}
+
+// saveIfChanged checkpoints the machine when there is something new to save.
+func (e *entry) saveIfChanged(ctx context.Context) error {
+	_, err := under(ctx, e, func(ctx context.Context) (machine.CheckpointRecord, error) {
+		e.mu.Lock()
+		x := e.sess
+		due := x.alive() && (x.version != x.clean || e.run != nil)
+		e.mu.Unlock()
+		if !due {
+			return machine.CheckpointRecord{}, nil
+		}
+		return e.checkpoint(ctx, x, machine.CheckpointAuto, "", false)
+	})
+	return err
+}
+
+// saveFailed tells why a machine is not saved, and tries again later.
+func (e *entry) saveFailed(x *session, err error) {
+	e.s.health.failed(err)
+	if e.s.ctx.Err() != nil {
+		return
+	}
+	e.log().Warn("the machine could not be saved", "err", err)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.sess != x || !x.alive() {
+		return
+	}
+	if e.state == machine.Idle {
+		x.autosave.stop()
+		x.autosave = e.s.after(saveAgain, func() { e.autoSave(x) })
+		x.autoswap.stop()
+		x.autoswap = e.s.after(max(saveAgain, e.s.set.Load().IdleSwap), func() { e.autoSwap(x) })
+	}
+}
+
+// saveAgain is how long after a failed save the next is tried.
+const saveAgain = 30 * time.Second
+
+// pausedRun is the running instruction with its clock stopped; nil when nothing runs. mu is held.
+func (e *entry) pausedRun() *machine.InstructionRecord {
+	if e.run == nil {
+		return nil
+	}
+	run := *e.run
+	now := time.Now()
+	if e.sess != nil && e.sess.saving {
+		now = e.sess.frozen
+	}
+	run.Pause(now)
+	return &run
+}
+
+// mark is how much of the running instruction's output is stored and acknowledged. mu is held.
+func (e *entry) mark() *machine.Mark {
+	if e.run == nil {
+		return nil
+	}
+	r := e.run
+	return &machine.Mark{Seq: r.Seq, Progress: r.Progress, Items: r.Items, OutputBytes: r.OutputBytes, OutputDropped: r.OutputDropped}
+}
+
+// checkpoint saves a machine that stays in memory. While it stands still no output is acknowledged and no instruction begins, so that
+// the checkpoint holds everything after the mark and a fork of it loses and doubles nothing; then it goes on, and the checkpoint is kept and
+// recorded beside that, at once where somebody awaits it. op is held, and ctx is the service's: what is made when nobody waits for it any more would be neither
+// recorded nor deleted.
+func (e *entry) checkpoint(ctx context.Context, x *session, kind machine.CheckpointKind, label string, awaited bool) (machine.CheckpointRecord, error) {
+	if err := e.roomToSave(ctx); err != nil {
+		e.s.health.failed(err)
+		return machine.CheckpointRecord{}, err
+	}
+	e.mu.Lock()
+	begun := x.hold()
+	e.mu.Unlock()
+	return e.checkpointHeld(ctx, x, begun, kind, label, awaited)
+}
+
+// held is what is known of a machine when it is held to be saved.
+type held struct {
+	version int
+	mark    *machine.Mark
+	at      time.Time
+	changed time.Time // the session's, before
+	due     bool      // the save did not wait for the machine to be idle
+}
+
+// hold begins a checkpoint: what the machine says from now on is not acknowledged, and nothing begins on it. mu is held.
+func (x *session) hold() held {
+	x.holding, x.held = true, map[int]int{}
+	x.freeze()
+	begun := held{version: x.version, mark: x.e.mark(), at: x.frozen, changed: x.changed}
+	if x.e.run == nil {
+		x.changed = time.Time{}
+	} else {
+		x.began, x.covered = x.frozen, true
+	}
+	return begun
+}
+
+// release is the end of hold. mu is held.
+func (x *session) release() {
+	x.holding = false
+	for seq, index := range x.held {
+		x.box.Ack(seq, index)
+	}
+	x.held = nil
+	x.thaw()
+	x.e.kick()
+}
+
+// ended is the end of a save, which decides when the next comes. mu is held.
+func (x *session) ended(begun held, well bool) {
+	if !well {
+		x.notBefore = time.Now().Add(saveAgain)
+		x.covered = false
+		if !begun.changed.IsZero() {
+			x.changed = begun.changed
+		}
+	}
+	if x.e.sess == x {
+		x.plan()
+	}
+}
+
+// space decides whether a checkpoint that was made while work went on stays in the list. Where it is one of many, the next replaces it. mu is held.
+func (e *entry) space(begun held, c machine.CheckpointRecord) {
+	switch {
+	case c.RunningSeq != nil: // of those in the middle of an instruction only the latest stays
+	case !begun.due:
+		e.brief = ""
+	case c.CreatedAt.Sub(e.spacedAt) < burstApart:
+		e.brief = c.ID
+	default:
+		e.brief, e.spacedAt = "", c.CreatedAt
+	}
+}
+
+// checkpointHeld is checkpoint of a machine that is held for it.
+func (e *entry) checkpointHeld(ctx context.Context, x *session, begun held, kind machine.CheckpointKind, label string, awaited bool) (machine.CheckpointRecord, error) {
+	saveCtx, cancel := context.WithTimeout(ctx, saveTimeout)
+	defer cancel()
+	goOn := sync.OnceFunc(func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		x.notBefore = begun.at.Add(stillShare * time.Since(begun.at))
+		x.release()
+	})
+	info, err := x.box.Checkpoint(saveCtx, goOn)
+	goOn()
+	if err != nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		x.ended(begun, false)
+		return machine.CheckpointRecord{}, saveError(err)
+	}
+	err = e.s.checkpoints.Persist(saveCtx, e.id, info.ID, awaited)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var rec machine.CheckpointRecord
+	if err == nil {
+		touched := e.rec.Touched && x.version != begun.version // it may have been after the save
+		rec, err = e.record(ctx, info, kind, label, begun.mark, func(m *machine.MachineRecord) { m.Touched = touched })
+	}
+	if err != nil {
+		// Nobody knows of it, so nobody else would delete it.
+		e.s.health.failed(err)
+		e.s.spawn(func() { e.drop(info.ID) })
+		x.ended(begun, false)
+		return rec, err
+	}
+	x.clean = begun.version
+	x.need = min(x.need, willTake(rec)) // what it has freed is not counted as yet to be taken
+	x.ended(begun, true)
+	e.space(begun, rec)
+	e.mayComeBackAgain(rec)
+	x.shed.stop()
+	x.shed = e.s.after(shedAfter, func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.shrinkLater()
+	})
+	return rec, nil
+}
+
+// shedAfter is how long after its making a checkpoint of a machine that is in memory is kept ready for the next to be made from it. Most are
+// replaced before, so that their files never get to the disk; only what is new in them does.
+const shedAfter = 15 * time.Second
+
+// drop deletes a checkpoint that could not be recorded.
+func (e *entry) drop(checkpoint string) {
+	if err := e.s.checkpoints.Delete(e.s.ctx, e.id, checkpoint); err != nil {
+		e.log().Warn("a checkpoint that is not recorded stays behind", "checkpoint", checkpoint, "err", err)
+	}
+}
+
+func saveError(err error) error {
+	if errors.Is(err, machine.ErrDiskFull) {
+		return &machine.Error{Kind: machine.ErrDiskFull, Message: "The machine could not be saved, because the disk is full. It goes on running, and nothing is lost while it does. " + machine.FreeSpace, Cause: err}
+	}
+	return err
+}

@@ -1,0 +1,334 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// session is one stay of a machine in memory. Its fields are guarded by the entry's mu where nothing else is said.
+type session struct {
+	e       *entry
+	box     machine.Sandbox
+	since   time.Time
+	stored  chan struct{} // closed when the sandbox has ended and everything it said is stored
+	cleared chan struct{} // closed when the machine has let go of the session
+
+	dead     bool // the sandbox has ended; reap or the one who ended it cleans up
+	forsaken bool // the machine is being removed: nothing is stored any more
+	killed   *end // why we ended it, when it was us
+	saved    *machine.CheckpointInfo
+	version  int // counts what may have changed the machine's state
+	clean    int // the version that Base holds
+
+	stop   stopReason    // why run is being stopped
+	handed int           // the instruction that was given to the sandbox last; -1 for none
+	over   chan struct{} // closed when run is over; nil while nothing runs
+	stale  *int          // an instruction of the past that the checkpoint was made in, being stopped
+	past   chan struct{} // closed when stale is over
+
+	restored int // the last instruction in the checkpoint that it came from; -1 for none
+	heard    int // the last one up to there whose end was told in this stay; -1 for none
+
+	memoryMB int   // the limit that the sandbox has
+	need     int64 // bytes of memory that it was expected to take
+
+	weighed   int       // the version when its disk was last looked at
+	weighedAt time.Time // and when that was
+	savedAt   time.Time // when it was saved last, or else came into memory
+
+	changed   time.Time // when the oldest finished work began that is in no checkpoint in which nothing runs; zero for none
+	covered   bool      // that work is in a checkpoint that was made in the middle of run
+	busySince time.Time // when run began
+	began     time.Time // when run began, or was last saved; zero while nothing runs
+	notBefore time.Time // no automatic save begins before
+
+	saving bool      // the sandbox is being saved, and stands still
+	frozen time.Time // since when
+	saves  int       // counts them
+
+	holding bool        // acknowledgements are held back while a checkpoint is made
+	held    map[int]int // by instruction, the highest index held back
+
+	filling context.CancelFunc // ends the filling of the inbox, while the running instruction waits for it; else nil
+
+	late lateBudget // for output that comes while nothing runs
+
+	limit, again, autosave, autoswap, overdue, shed *alarm
+
+	look    *alarm        // looks at the shared folder; nil while none is due
+	looked  time.Duration // how long that took the last time
+	looking sync.Mutex    // held during a look
+
+	lastCommit time.Time // the pump's own
+}
+
+// end says why and how a session was ended by us.
+type end struct {
+	name   string // ErrorName for the running instruction
+	reason string // "because …"
+}
+
+type stopReason int
+
+const (
+	notStopped stopReason = iota
+	stopByPerson
+	stopByTimeout
+)
+
+// alive says whether the session can be worked with. mu is held.
+func (x *session) alive() bool { return x != nil && !x.dead }
+
+// closedChan is ready at once.
+var closedChan = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+// usableOrCleared is ready when the session can be worked with or is no more.
+func (x *session) usableOrCleared() <-chan struct{} {
+	x.e.mu.Lock()
+	defer x.e.mu.Unlock()
+	if x.alive() {
+		return closedChan
+	}
+	return x.cleared
+}
+
+// clear lets go of the session; its sandbox has ended. mu is held.
+func (e *entry) clear() {
+	x := e.sess
+	x.dead = true
+	x.quiet()
+	if x.over != nil {
+		close(x.over)
+		x.over = nil
+	}
+	if x.stale != nil {
+		close(x.past)
+		x.stale = nil
+	}
+	e.sess, e.stats, e.hungry, e.recent = nil, nil, false, nil
+	close(x.cleared)
+}
+
+// busy ends what was planned for an idle machine. mu is held.
+func (x *session) busy() {
+	x.version++
+	x.busySince = time.Now()
+	x.began, x.covered = x.busySince, false
+	x.stop = notStopped
+	x.over = make(chan struct{})
+	x.autosave.stop()
+	x.autoswap.stop()
+	x.autosave, x.autoswap = nil, nil
+	x.plan()
+}
+
+// rest plans what happens to an idle machine. mu is held.
+func (x *session) rest() {
+	x.autosave.stop()
+	x.autoswap.stop()
+	x.overdue.stop()
+	e, s := x.e, x.e.s
+	x.autosave, x.autoswap, x.overdue = nil, nil, nil
+	if !x.alive() {
+		return
+	}
+	if set := s.set.Load(); x.version != x.clean && set.CheckpointEvery >= 0 {
+		at := later(time.Now().Add(set.CheckpointAfterIdle), x.soonest())
+		if due := x.due(); !due.IsZero() && due.Before(at) { // what only looks at the machine puts the save off, too, but not for ever
+			at = due
+		}
+		x.autosave = s.after(max(0, time.Until(at)), func() { e.autoSave(x) })
+	}
+	x.autoswap = s.after(s.set.Load().IdleSwap, func() { e.autoSwap(x) })
+}
+
+// quiet stops every timer, when the session ends. mu is held.
+func (x *session) quiet() {
+	for _, a := range []*alarm{x.limit, x.again, x.autosave, x.autoswap, x.overdue, x.shed, x.look} {
+		a.stop()
+	}
+	x.limit, x.again, x.autosave, x.autoswap, x.overdue, x.shed, x.look = nil, nil, nil, nil, nil, nil, nil
+}
+
+// handTimeout is how long a supervisor may take to accept an order before it counts as broken.
+const handTimeout = 30 * time.Second
+
+// order gives the sandbox one. A machine that stands still to be saved takes it when that is over, so until then it is given again: a repeat
+// does nothing. mu is not held.
+func (x *session) order(give func(context.Context) error) error {
+	for {
+		stood := x.watchStill()
+		ctx, cancel := context.WithTimeout(x.e.s.ctx, handTimeout)
+		err := give(ctx)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) || !stood() {
+			return err
+		}
+	}
+}
+
+// hand gives an instruction to the sandbox, without waiting for it. mu is held.
+func (x *session) hand(seq int, code string, formats []string) {
+	x.handed = seq
+	fill := x.fill(seq, code)
+	x.e.s.spawn(func() {
+		fill()
+		err := x.order(func(ctx context.Context) error { return x.box.Execute(ctx, seq, code, formats) })
+		if err == nil || x.e.s.ctx.Err() != nil || errors.Is(err, machine.ErrConflict) { // the sandbox is ending, and reap tells why
+			return
+		}
+		x.e.log().Error("an instruction could not be handed over", "seq", seq, "err", err)
+		x.kill(&end{errNameStopped, "its sandbox did not accept the instruction"})
+	})
+}
+
+// takeBack takes instructions out of the sandbox's own queue, one after another.
+func (x *session) takeBack(seqs []int) {
+	for _, seq := range seqs {
+		if err := x.order(func(ctx context.Context) error { return x.box.Cancel(ctx, seq) }); err != nil {
+			if x.e.s.ctx.Err() == nil {
+				x.e.log().Warn("an instruction of the past could not be taken back, nor any after it", "seq", seq, "err", err)
+			}
+			break
+		}
+	}
+	x.e.mu.Lock()
+	defer x.e.mu.Unlock()
+	x.touch() // what was saved before holds them
+	if x.e.sess == x && x.e.state == machine.Idle {
+		x.rest()
+	}
+}
+
+// kill ends the sandbox without saving it; what follows is reap's. mu is not held.
+func (x *session) kill(why *end) {
+	x.e.mu.Lock()
+	if x.killed == nil {
+		x.killed = why
+	}
+	x.e.mu.Unlock()
+	x.box.Kill()
+}
+
+// watchTimeout stops the running instruction when its time is up, counting only its own running time. mu is held.
+func (x *session) watchTimeout() {
+	x.limit.stop()
+	x.limit = nil
+	in := x.e.run
+	if in == nil || in.Timeout <= 0 || in.ResumedAt == nil || x.filling != nil {
+		return
+	}
+	seq := in.Seq
+	x.limit = x.e.s.after(max(0, in.Timeout-in.Ran-time.Since(*in.ResumedAt)), func() {
+		x.e.mu.Lock()
+		defer x.e.mu.Unlock()
+		if x.e.sess == x && !x.saving && x.e.run != nil && x.e.run.Seq == seq {
+			x.stopRun(stopByTimeout)
+		}
+	})
+}
+
+// freeze notes that a save begins: the machine stands still, and so does the time of what runs in it. mu is held.
+func (x *session) freeze() {
+	x.saving, x.frozen = true, time.Now()
+	x.savedAt = x.frozen
+	x.saves++
+	x.limit.stop()
+	x.limit = nil
+}
+
+// thaw is the end of a save after which the machine goes on. mu is held.
+func (x *session) thaw() {
+	x.saving = false
+	if !x.alive() {
+		return
+	}
+	if e := x.e; e.run != nil && e.run.ResumedAt != nil && x.over != nil {
+		run := *e.run
+		from := run.ResumedAt.Add(time.Since(later(x.frozen, *run.ResumedAt)))
+		run.ResumedAt = &from
+		e.run = &run
+		x.watchTimeout()
+	}
+}
+
+// watchStill begins to watch whether the machine stands still to be saved; stood says whether it has since, or does. mu is not held.
+func (x *session) watchStill() (stood func() bool) {
+	x.e.mu.Lock()
+	defer x.e.mu.Unlock()
+	saves, saving := x.saves, x.saving
+	return func() bool {
+		x.e.mu.Lock()
+		defer x.e.mu.Unlock()
+		return saving || x.saving || x.saves != saves
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// stopRun interrupts the running instruction, harder each time, and ends the sandbox when the grace is over. mu is held.
+func (x *session) stopRun(why stopReason) {
+	if x.stop != notStopped {
+		return
+	}
+	x.stop = why
+	if x.filling != nil {
+		x.filling()
+	}
+	seq := x.e.run.Seq
+	over := x.over
+	why2 := &end{errNameInterrupt, fmt.Sprintf("instruction %d did not stop when it was interrupted", seq)}
+	if why == stopByTimeout {
+		why2 = &end{errNameTimeout, fmt.Sprintf("instruction %d ran out of time and did not stop when it was interrupted", seq)}
+	}
+	x.e.s.spawn(func() { x.insist(seq, over, why2) })
+}
+
+// insist repeats an interrupt until the instruction is over, and ends the sandbox when it will not be. The grace counts from the
+// first interrupt that got there, and not while the machine stands still to be saved.
+func (x *session) insist(seq int, over <-chan struct{}, why *end) {
+	grace, patience := x.e.s.set.Load().InterruptGrace, handTimeout
+	again := time.NewTicker(max(grace/5, time.Millisecond))
+	defer again.Stop()
+	for grace > 0 && patience > 0 {
+		start, stood := time.Now(), x.watchStill()
+		ctx, cancel := context.WithTimeout(x.e.s.ctx, handTimeout)
+		err := x.box.Interrupt(ctx, seq)
+		cancel()
+		select {
+		case <-again.C:
+		case <-over:
+			return
+		case <-x.box.Ended():
+			return
+		case <-x.e.s.ctx.Done():
+			return
+		}
+		switch {
+		case stood():
+		case err != nil:
+			x.e.log().Warn("an interrupt failed", "seq", seq, "err", err)
+			patience -= time.Since(start)
+		default:
+			grace -= time.Since(start)
+		}
+	}
+	x.kill(why)
+}

@@ -1,0 +1,174 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// shrinkLater keeps the machine's checkpoints in the form that takes least room, but for those that it wakes from next while it is not in memory, when
+// nobody waits for a machine. mu is held.
+func (e *entry) shrinkLater() {
+	if e.shrinking {
+		return
+	}
+	e.shrinking = true
+	e.s.spawn(e.shrinkAll)
+}
+
+// shrinkAll shrinks one after another, oldest first: each has most in common with the one before. What fails is tried again when the machine
+// has been saved next.
+func (e *entry) shrinkAll() {
+	failed := map[string]bool{}
+	for {
+		leave, err := e.s.yield(e.s.ctx)
+		if err != nil {
+			return
+		}
+		id, err := e.shrinkNext(e.s.ctx, failed)
+		if id == "" && err == nil {
+			e.seal(e.s.ctx)
+		}
+		leave()
+		switch {
+		case e.s.ctx.Err() != nil:
+			return
+		case id == "" && err == nil:
+			return
+		case err != nil:
+			e.log().Warn("a checkpoint takes more room than it could", "checkpoint", id, "err", err)
+			failed[id] = true
+			if id == "" || errors.Is(err, machine.ErrDiskFull) {
+				e.mu.Lock()
+				e.shrinking = false
+				e.mu.Unlock()
+				return
+			}
+		}
+	}
+}
+
+// shrinkNext shrinks the oldest that is still to be, and returns its id; "" when there is none.
+func (e *entry) shrinkNext(ctx context.Context, but map[string]bool) (string, error) {
+	if _, err := e.s.engineOf(e.engine); err != nil {
+		return "", err
+	}
+	id, err := e.toShrink(ctx, but)
+	if err != nil || id == "" {
+		return "", err
+	}
+	size, err := e.s.checkpoints.Compact(ctx, e.id, id)
+	if err != nil {
+		return id, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c, err := e.s.store.Checkpoint(ctx, id)
+	if machine.IsNotFound(err) {
+		return id, nil
+	}
+	if err != nil {
+		return id, err
+	}
+	c.Shrunk, c.Size = true, size
+	if err := e.s.store.Write(ctx, func(w machine.Writer) error { return w.PutCheckpoint(c) }); err != nil {
+		return id, err
+	}
+	e.s.hub.Publish(machine.Event{Type: machine.EventCheckpoint, Machine: e.snapshotPointer()})
+	return id, nil
+}
+
+// toShrink is the oldest checkpoint that is still to be shrunk; "" when there is none, and then nobody is shrinking any more.
+func (e *entry) toShrink(ctx context.Context, but map[string]bool) (oldest string, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.gone {
+		e.shrinking = false
+		return "", nil
+	}
+	all, err := e.s.store.Checkpoints(ctx, e.id)
+	for _, c := range all { // newest first
+		if !c.Shrunk && !but[c.ID] && !e.readies(&c) {
+			oldest = c.ID
+		}
+	}
+	if err == nil && oldest == "" {
+		e.shrinking = false
+	}
+	return oldest, err
+}
+
+// readies says whether a checkpoint is to be ready to be started from: the machine may come back from it next, or a fork begin with it. mu is
+// held.
+func (e *entry) readies(c *machine.CheckpointRecord) bool {
+	if e.sess.alive() && c.ID != e.rewindTo && time.Since(c.CreatedAt) >= shedAfter {
+		return false
+	}
+	return e.returns(&e.rec, c.ID)
+}
+
+// seal has the checkpoints sealed that a machine comes back from which is not in memory: it may lie there for years.
+func (e *entry) seal(ctx context.Context) {
+	if _, err := e.s.engineOf(e.engine); err != nil {
+		return
+	}
+	e.mu.Lock()
+	ready := []string{e.rec.Base, e.rec.Fallback}
+	if e.sess != nil || e.gone || e.state == machine.Deleted {
+		ready = nil
+	}
+	e.mu.Unlock()
+	for _, id := range slices.Compact(ready) {
+		if id == "" {
+			continue
+		}
+		if err := e.s.checkpoints.Seal(ctx, e.id, id); err != nil && ctx.Err() == nil {
+			e.log().Warn("a bit of a checkpoint that flips would not be noticed", "checkpoint", id, "err", err)
+		}
+	}
+}
+
+// collect gives back the room of shrunk checkpoints that are gone, when nobody waits for a machine. What cannot be done now is tried again when
+// checkpoints are thinned out.
+func (s *Service) collect() {
+	if !s.uncollected.Swap(false) {
+		return
+	}
+	leave, err := s.yield(s.ctx)
+	if err != nil {
+		return
+	}
+	defer leave()
+	s.collecting.Lock()
+	defer s.collecting.Unlock()
+	before := s.usedByShrunk()
+	err = s.checkpoints.Collect(s.ctx)
+	if s.ctx.Err() != nil {
+		return
+	}
+	s.collects.Store(err == nil)
+	if err != nil {
+		s.health.failed(err)
+		s.log.Warn("room of checkpoints that are gone stays taken", "err", err)
+		s.uncollected.Store(true)
+	}
+	if s.usedByShrunk() < before {
+		s.unrelieved.Store(false)
+	}
+	if s.health.collected(err == nil || errors.Is(err, machine.ErrDiskFull)) {
+		st := s.Status(s.ctx)
+		s.hub.Publish(machine.Event{Type: machine.EventStatus, Status: &st})
+	}
+}
+
+// usedByShrunk is how many bytes the shrunk checkpoints take; 0 where that is not known.
+func (s *Service) usedByShrunk() int64 {
+	used, err := s.checkpoints.Used()
+	if err != nil {
+		return 0
+	}
+	return used
+}

@@ -1,0 +1,239 @@
+package service
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// Swap saves a machine and frees its memory. An instruction that runs is paused: it goes on when the machine is woken.
+func (e *entry) Swap(ctx context.Context) error {
+	_, err := under(ctx, e, func(ctx context.Context) (struct{}, error) { return struct{}{}, e.swap(ctx) })
+	return err
+}
+
+// swap is Swap with op held.
+func (e *entry) swap(ctx context.Context) error {
+	e.mu.Lock()
+	err := e.usable()
+	e.paused = e.run != nil && err == nil
+	e.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if err := e.stop(ctx, nil); err != nil {
+		e.s.health.failed(err)
+		return saveError(err)
+	}
+	return nil
+}
+
+// autoSwap frees the memory of a machine that has been idle for long.
+func (e *entry) autoSwap(x *session) {
+	e.unasked(x, func(ctx context.Context) error {
+		return e.stop(ctx, func() bool { return e.sess == x && e.atRest() })
+	})
+}
+
+// stopFor is stop for those who do not hold op. evenRunning saves a machine in the middle of an instruction too.
+func (e *entry) stopFor(ctx context.Context, evenRunning bool) error {
+	if err := e.lockOp(ctx); err != nil {
+		return err
+	}
+	defer e.unlockOp()
+	due := e.atRest
+	if evenRunning {
+		due = nil
+	}
+	return e.stop(ctx, due)
+}
+
+// atRest says whether the machine is in memory with nothing to do. mu is held.
+func (e *entry) atRest() bool { return e.state == machine.Idle && e.run == nil && len(e.queue) == 0 }
+
+// stop saves the machine and frees its memory. When it cannot be saved it stays in memory, if it lives. due, which is asked
+// with mu held and may be nil, says whether it is still wanted. op is held.
+func (e *entry) stop(ctx context.Context, due func() bool) error {
+	e.mu.Lock()
+	x := e.sess
+	if !x.alive() || due != nil && !due() {
+		e.mu.Unlock()
+		return nil
+	}
+	back := e.state
+	e.setState(machine.Swapping)
+	x.freeze()
+	// One that was never used is its template.
+	unused := e.rec.Base == "" && x.version == 0 && e.rec.NextSeq == 0
+	e.mu.Unlock()
+	if unused {
+		return e.discard(ctx, x)
+	}
+	saveCtx, cancel := context.WithTimeout(ctx, saveTimeout)
+	defer cancel()
+	err := e.roomToSave(ctx)
+	var info machine.CheckpointInfo
+	if err == nil {
+		info, err = x.box.Stop(saveCtx)
+	}
+	if err != nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		select {
+		case <-x.box.Ended(): // reap takes it from here
+		default:
+			e.resumeAfter(x, back)
+		}
+		return err
+	}
+	e.mu.Lock()
+	x.saved = &info
+	e.mu.Unlock()
+	select {
+	case <-x.stored:
+	case <-ctx.Done():
+		return ctx.Err() // reap takes it from here
+	}
+	return e.s.patient("a saved machine", func(ctx context.Context) error { return e.putAway(ctx, x) })
+}
+
+// resumeAfter goes on after a stop that failed. mu is held.
+func (e *entry) resumeAfter(x *session, back machine.State) {
+	if back == machine.Running && e.run == nil {
+		back = machine.Idle
+	}
+	e.setState(back)
+	e.paused = false
+	x.thaw()
+	switch {
+	case back == machine.Idle:
+		x.rest()
+		e.kick()
+	case e.run != nil && !e.interrupt:
+		x.plan()
+	case e.interrupt:
+		x.stopRun(stopByPerson)
+	}
+}
+
+// discard ends a machine in memory of which nothing has to be saved. op is held.
+func (e *entry) discard(ctx context.Context, x *session) error {
+	x.box.Kill()
+	select {
+	case <-x.stored:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.sess != x {
+		return nil
+	}
+	e.clear()
+	err := e.s.deleting(func() error { return e.save(e.s.ctx, func(r *machine.MachineRecord) { r.Live = false }) })
+	e.setState(machine.Swapped)
+	e.kick()
+	return err
+}
+
+// putAway records the checkpoint of a session that was saved and ended.
+func (e *entry) putAway(ctx context.Context, x *session) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.sess != x {
+		return nil
+	}
+	info := *x.saved
+	run := e.pausedRun()
+	cause := x.box.Cause()
+	_, err := e.record(ctx, info, machine.CheckpointAuto, "", e.mark(), func(r *machine.MachineRecord) {
+		r.Live = false
+		e.tellOfMemory(r, cause)
+	}, func(w machine.Writer) error {
+		if run == nil {
+			return nil
+		}
+		return w.PutInstruction(*run)
+	})
+	if err != nil {
+		return err
+	}
+	e.run = run
+	e.clear()
+	e.setState(machine.Swapped)
+	if cause.Kind == machine.EndedMemory {
+		e.comeBackFor(cause)
+	} else {
+		e.kick()
+	}
+	return nil
+}
+
+// idler is an idle machine in memory.
+type idler struct {
+	e      *entry
+	active time.Time
+	bytes  int64
+}
+
+// idle lists the idle machines in memory, least recently used first.
+func (s *Service) idle() (idle []idler) {
+	for _, e := range s.entries() {
+		if m := e.Machine(); m.State == machine.Idle && m.Queued == 0 {
+			i := idler{e: e, active: m.LastActiveAt}
+			if m.Memory != nil {
+				i.bytes = m.Memory.MemoryBytes
+			}
+			idle = append(idle, i)
+		}
+	}
+	slices.SortFunc(idle, func(a, b idler) int { return a.active.Compare(b.active) })
+	return idle
+}
+
+// relieve frees memory by moving idle machines to the disk, least recently used first.
+func (s *Service) relieve() {
+	excess := int64(0)
+	if most := s.set.Load().MaxInMemory; most > 0 {
+		total := s.looking.Load()
+		for _, e := range s.entries() {
+			if m := e.Machine(); m.Memory != nil {
+				total += m.Memory.MemoryBytes
+			}
+		}
+		excess = total - most
+	}
+	low := false
+	if s.freeMemory != nil {
+		if free, err := s.freeMemory(); err == nil && free < s.low() {
+			low = true
+			excess = max(excess, s.low()-free)
+		}
+	}
+	s.health.mu.Lock()
+	s.health.memoryLow = low
+	s.health.mu.Unlock()
+	if excess <= 0 {
+		return
+	}
+	for _, i := range s.idle() {
+		if excess <= 0 || s.ctx.Err() != nil {
+			return
+		}
+		if i.bytes > 0 && s.moveOut(i.e) {
+			excess -= i.bytes
+		}
+	}
+}
+
+// moveOut moves a machine to the disk, if it is idle, and says whether that did not fail.
+func (s *Service) moveOut(e *entry) bool {
+	err := e.stopFor(s.ctx, false)
+	if err != nil {
+		s.health.failed(err)
+		s.log.Warn("a machine could not be moved to the disk", "machine", e.id, "err", err)
+	}
+	return err == nil
+}

@@ -1,0 +1,331 @@
+package service
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/events"
+	"github.com/forevervm/desktop/backend/machine/naming"
+	"github.com/forevervm/desktop/backend/machine/output"
+)
+
+const (
+	// searchable is how much of an instruction's output can be found by searching.
+	searchable = 64 << 10
+	// remembered bounds the finished instruction that is kept for those who wait for it.
+	remembered = 1 << 20
+)
+
+// absorb stores a batch of frames, acknowledges them, tells about them and, at a result, goes on with the queue. On an
+// error nothing has happened, and the same batch may be tried again.
+func (x *session) absorb(batch []machine.Frame) error {
+	e := x.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.gone || e.sess != x || x.forsaken {
+		return nil
+	}
+	if err := x.hearOfPast(batch); err != nil {
+		return err
+	}
+	t := take{e: e, x: x, now: time.Now().UTC()}
+	t.read(batch)
+	if err := t.store(); err != nil {
+		return err
+	}
+	t.tell()
+	return nil
+}
+
+// take is the taking in of one batch.
+type take struct {
+	e   *entry
+	x   *session
+	now time.Time
+
+	run        *machine.InstructionRecord // the running instruction as it will be; nil when none runs
+	items      []machine.StoredItem       // its new items
+	result     *machine.Result
+	out        output.Layout
+	background []machine.StoredItem
+	staleOver  bool
+	acks       []machine.Ack
+	late       *lateOutput
+}
+
+// read sorts the frames. Those of instructions that are over, and those that are stored already, come again after a
+// restart: they are acknowledged and otherwise ignored. Frames of the future are forged and ignored.
+func (t *take) read(batch []machine.Frame) {
+	e := t.e
+	if e.run != nil {
+		run := *e.run
+		run.CarryOut, run.CarryErr = append([]byte(nil), run.CarryOut...), append([]byte(nil), run.CarryErr...)
+		t.run = &run
+	}
+	var fresh []machine.StoredItem
+	for i := range batch {
+		f := &batch[i]
+		switch {
+		case f.Type == machine.FrameBackground:
+			it := f.Item
+			it.Background = true
+			if t.run != nil && t.run.LastFrame >= 0 {
+				fresh = append(fresh, machine.StoredItem{Item: it, Frame: t.run.LastFrame})
+			} else {
+				t.background = append(t.background, machine.StoredItem{Item: it, Frame: -1})
+			}
+		case t.run == nil || f.Seq != t.run.Seq:
+			if f.Seq < e.rec.NextSeq && f.Seq >= 0 {
+				t.ack(f.Seq, f.Index)
+			}
+			if t.x.stale != nil && *t.x.stale == f.Seq && f.Type == machine.FrameResult {
+				t.staleOver = true
+			}
+		case t.result != nil || f.Index <= t.run.LastFrame:
+			t.ack(f.Seq, f.Index)
+		default:
+			t.run.LastFrame = f.Index
+			t.ack(f.Seq, f.Index)
+			switch f.Type {
+			case machine.FrameItem:
+				fresh = append(fresh, machine.StoredItem{Item: f.Item, Frame: f.Index})
+			case machine.FrameResult:
+				t.result = &f.Result
+			}
+		}
+	}
+	if t.run == nil {
+		return
+	}
+	t.items = output.Merge(t.run, fresh, e.s.set.Load().Output.Merged(), t.now)
+	if t.result != nil {
+		t.items = append(t.items, output.Flush(t.run, t.run.LastFrame, t.now)...)
+		t.conclude()
+	}
+}
+
+func (t *take) ack(seq, index int) {
+	for i := range t.acks {
+		if t.acks[i].Seq == seq {
+			t.acks[i].Index = max(t.acks[i].Index, index)
+			return
+		}
+	}
+	t.acks = append(t.acks, machine.Ack{Seq: seq, Index: index})
+}
+
+// conclude fills the running instruction's record from its result.
+func (t *take) conclude() {
+	run, res := t.run, t.result
+	run.EndedAt, run.Runtime, run.ResumedAt = &t.now, max(0, res.Runtime), nil
+	run.Status, run.Value, run.Data = machine.StatusOK, res.Value, res.Data
+	if !res.OK {
+		run.Status, run.ErrorName, run.Error, run.ErrorANSI = machine.StatusError, naming.Clip(res.ErrorName, machine.MaxErrorName), res.Error, res.ErrorANSI
+		run.Value, run.Data = nil, nil
+		if run.Error == "" {
+			run.Error = run.ErrorName
+		}
+	}
+	if t.x.stop == stopByTimeout && (!res.OK || res.Runtime >= run.Timeout) {
+		trace := run.Error
+		run.Status, run.ErrorName, run.Value, run.Data, run.ErrorANSI = machine.StatusError, errNameTimeout, nil, nil, ""
+		run.Error = timedOut(run.Timeout)
+		if trace != "" {
+			run.Error += "\n\n" + trace
+		}
+	}
+	run.Notice = naming.Join(run.Notice, t.e.rec.NextNotice)
+	run.Notice = naming.Join(run.Notice, t.e.s.health.unsaved())
+	if res.Truncated {
+		run.Notice = naming.Join(run.Notice, "Parts of the result were too large to be kept.")
+	}
+}
+
+func timedOut(limit time.Duration) string {
+	return fmt.Sprintf("Timed out after %s s.", strconv.FormatFloat(limit.Seconds(), 'f', -1, 64))
+}
+
+// store writes everything in one go.
+func (t *take) store() error {
+	e := t.e
+	if t.run == nil || len(t.items) == 0 && t.result == nil && output.SameCarry(&t.run.Progress, &e.run.Progress) {
+		t.storeLate()
+		return nil
+	}
+	t.out = e.out.Clone()
+	keep, spill, err := e.spread(t.run, &t.out, t.items)
+	if err != nil {
+		return err
+	}
+	rec := e.rec
+	told := t.result != nil && (rec.NextNotice != "" || rec.Notice != "")
+	if told {
+		rec.NextNotice, rec.Notice = "", ""
+	}
+	search := ""
+	if t.result != nil {
+		search = e.searchText(t.run, t.items)
+	}
+	write := e.s.store.Write
+	if t.result != nil { // what a client is told is not taken back by a power cut
+		write = e.s.store.WriteSync
+	}
+	err = write(e.s.ctx, func(w machine.Writer) error {
+		if spill != nil {
+			if err := w.RemoveItems(rec.ID, t.run.Seq, spill.From, spill.To+1); err != nil {
+				return err
+			}
+		}
+		if err := w.AddItems(rec.ID, t.run.Seq, keep); err != nil {
+			return err
+		}
+		if err := w.PutInstruction(*t.run); err != nil {
+			return err
+		}
+		if t.result == nil {
+			return nil
+		}
+		if told {
+			if err := w.PutMachine(rec); err != nil {
+				return err
+			}
+		}
+		return w.Index(t.run.Instruction, search)
+	})
+	if err != nil {
+		return err
+	}
+	e.rec = rec
+	t.x.lastCommit = time.Now()
+	t.storeLate()
+	return nil
+}
+
+// tell lets everyone know what was stored, and goes on. mu is held.
+func (t *take) tell() {
+	e, x := t.e, t.x
+	for _, a := range t.acks {
+		x.ack(a.Seq, a.Index)
+	}
+	if t.run != nil {
+		e.run = t.run
+		if len(t.items) > 0 || t.result != nil {
+			e.out = t.out
+			e.recent, e.recentSeq = plain(t.items), t.run.Seq
+		}
+		t.tellItems(t.run.Seq, e.recent, len(t.items))
+	}
+	if t.late != nil {
+		if e.last != nil && e.last.Seq == t.late.in.Seq {
+			e.remember(&t.late.in.Instruction)
+		}
+		t.tellItems(t.late.in.Seq, plain(t.late.items), len(t.late.items))
+	}
+	if t.staleOver {
+		x.stale = nil
+		x.touch() // what was saved before holds its middle
+		close(x.past)
+		e.publish()
+		x.rest()
+		e.kick()
+	}
+	if t.result == nil {
+		if len(t.items) > 0 {
+			e.tell()
+		}
+		return
+	}
+	done := t.run.Instruction
+	e.run, e.interrupt, e.paused = nil, false, false
+	e.rec.LastActiveAt = t.now
+	e.remember(&done)
+	x.limit.stop()
+	x.limit = nil
+	close(x.over)
+	x.over = nil
+	x.finish()
+	e.publishInstruction(&done)
+	e.tell()
+	x.fetch(done.Code)
+	x.lookLater()
+	if e.state != machine.Running { // being saved for a swap: what waits goes on after waking
+		return
+	}
+	e.setState(machine.Idle)
+	e.saveDue(x)
+	e.kick() // not while a checkpoint is made: that would be neither in it nor after it
+	if e.run == nil {
+		x.rest()
+	}
+}
+
+func (t *take) tellItems(seq int, items []machine.Item, n int) {
+	if n == 0 {
+		return
+	}
+	m := t.e.snapshot()
+	for i := range items {
+		t.e.s.hub.Publish(machine.Event{Type: machine.EventItem, Machine: &m, Seq: seq, Item: &items[i]})
+	}
+}
+
+func plain(items []machine.StoredItem) []machine.Item {
+	out := make([]machine.Item, len(items))
+	for i := range items {
+		out[i] = items[i].Item
+	}
+	return out
+}
+
+// ack acknowledges frames, unless a checkpoint is being made. mu is held.
+func (x *session) ack(seq, index int) {
+	if x.holding {
+		x.held[seq] = max(x.held[seq], index)
+		return
+	}
+	x.box.Ack(seq, index)
+}
+
+// remember keeps the instruction that finished last. mu is held.
+func (e *entry) remember(in *machine.Instruction) {
+	e.last = nil
+	if ev := (machine.Event{Instruction: in}); events.Weight(ev) <= remembered {
+		e.last = in
+	}
+}
+
+// searchText is the beginning of an instruction's output, for searching: of what is stored, and of what is fresh.
+func (e *entry) searchText(in *machine.InstructionRecord, fresh []machine.StoredItem) string {
+	var text []byte
+	add := func(it *machine.Item) bool {
+		if it.Kind == machine.ItemOutput {
+			text = append(text, it.Text[:min(len(it.Text), searchable-len(text))]...)
+		}
+		return len(text) < searchable
+	}
+	end := in.Items
+	if len(fresh) > 0 {
+		end = fresh[0].Index
+	}
+	for from := 0; from < end && len(text) < searchable; {
+		page, err := e.s.store.Items(e.s.ctx, e.id, in.Seq, from, 32)
+		if err != nil {
+			e.log().Warn("some output is not searchable", "seq", in.Seq, "err", err)
+		}
+		if err != nil || len(page.Items) == 0 {
+			break
+		}
+		for i := range page.Items {
+			add(&page.Items[i])
+			from = page.Items[i].Index + 1
+		}
+	}
+	for i := range fresh {
+		if !add(&fresh[i].Item) {
+			break
+		}
+	}
+	return string(text)
+}
