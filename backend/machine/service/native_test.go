@@ -49,7 +49,7 @@ func openReal(t testing.TB, settings service.Settings) *real {
 		if err != nil {
 			t.Fatal(err)
 		}
-		bin = filepath.Join(wd, "..", "..", "build", "bin")
+		bin = filepath.Join(wd, "..", "..", "..", "build", "bin")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	r := &real{t: t, ctx: ctx, dir: t.TempDir(), settings: settings}
