@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/life"
 	"github.com/forevervm/desktop/backend/machine/naming"
 	"github.com/forevervm/desktop/backend/machine/output"
 )
@@ -105,7 +106,7 @@ func (e *entry) Execute(ctx context.Context, opts machine.ExecuteOptions) (machi
 			return machine.Instruction{}, false, err
 		}
 	}
-	atOnce := e.free() && (len(e.queue) == 0 || opts.Interrupt)
+	atOnce := e.work().Free() && (len(e.queue) == 0 || opts.Interrupt)
 	if atOnce {
 		in.Start(now)
 	}
@@ -260,35 +261,34 @@ func (e *entry) interruptRun() {
 	e.kick()
 }
 
-// free says whether an instruction could run at once. mu is held.
-func (e *entry) free() bool {
-	return e.state == machine.Idle && e.run == nil && e.sess.alive() && e.sess.stale == nil && !e.sess.holding
+// work is what the machine has to do, and what stands in its way. mu is held.
+func (e *entry) work() life.Work {
+	w := life.Work{
+		State: e.state, Queued: len(e.queue), Run: e.run != nil, Gone: e.gone, Paused: e.paused, Closing: e.s.isClosing(),
+	}
+	if e.sess.alive() {
+		w.Alive, w.Stale, w.Holding = true, e.sess.stale != nil, e.sess.holding
+	}
+	return w
 }
 
 // kick gets waiting work going: it hands over the next instruction, or brings the machine into memory for it. mu is held.
 func (e *entry) kick() {
-	if e.gone || e.paused || e.state == machine.Deleted || len(e.queue) == 0 && e.run == nil {
-		return
-	}
-	if e.free() {
+	switch e.work().Next() {
+	case life.Begin:
 		e.next()
-		return
-	}
-	if e.s.isClosing() {
-		return // the next daemon goes on with it
-	}
-	e.wanted.Store(true)
-	if e.state == machine.Swapped && !e.rousing {
-		e.rousing = true
-		e.s.spawn(e.rouse)
+	case life.Wake:
+		e.wanted.Store(true)
+		if e.state == machine.Swapped && !e.rousing {
+			e.rousing = true
+			e.s.spawn(e.rouse)
+		}
+	case life.Stay:
 	}
 }
 
 // next hands over the first of the queue. mu is held, and the machine is free.
 func (e *entry) next() {
-	if len(e.queue) == 0 {
-		return
-	}
 	in, err := e.s.store.Instruction(e.s.ctx, e.id, e.queue[0])
 	if err == nil {
 		in.Start(time.Now().UTC())

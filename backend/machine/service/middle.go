@@ -8,17 +8,11 @@ import (
 	"github.com/forevervm/desktop/backend/machine/output"
 )
 
-// goOnFromMiddle returns the machine to the checkpoint that was made in the middle of the running instruction, which goes on from there, and says
-// whether there is one. It does so once for each such checkpoint: code that brings its sandbox down would do that for ever. What the instruction put
+// goOnFromMiddle returns the machine to base, which was made in the middle of the running instruction, which goes on from there, and says
+// whether that is possible. It does so once for each such checkpoint: code that brings its sandbox down would do that for ever. What the instruction put
 // out after the checkpoint comes again, so it is taken out of the record. mu is held.
-func (e *entry) goOnFromMiddle(ctx context.Context, why end) (bool, error) {
-	if e.run == nil || e.run.Again || e.interrupt {
-		return false, nil
-	}
-	base, err := e.checkpointOrTemplate(ctx, e.rec.Base)
-	if err != nil || !base.IsWithin(e.run) {
-		return false, err
-	}
+func (e *entry) goOnFromMiddle(ctx context.Context, base machine.CheckpointRecord, why end) (bool, error) {
+	var err error
 	run := *e.run
 	run.Pause(base.CreatedAt)
 	put := run.Items

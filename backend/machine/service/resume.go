@@ -105,7 +105,7 @@ func (e *entry) reclaimed(ctx context.Context, info machine.CheckpointInfo) erro
 	if err != nil {
 		return err
 	}
-	if e.run != nil && len(back.gone) == 1 && back.gone[0] == e.run.Seq && e.run.Seq > kept.LastSeq {
+	if e.run != nil && !e.run.Again && !e.interrupt && len(back.gone) == 1 && back.gone[0] == e.run.Seq && e.run.Seq > kept.LastSeq {
 		back.retry(end{errNameStopped, "ForeverVM ended"}) // the supervisor lived and was never given it
 	}
 	if back.run != nil && e.run.ResumedAt != nil { // its clock stood still from then on
@@ -131,10 +131,12 @@ func (e *entry) unclaimed(ctx context.Context) error {
 	if !lost {
 		return e.saveSync(ctx, func(m *machine.MachineRecord) { m.Live = false })
 	}
-	if middle, err := e.goOnFromMiddle(ctx, stoppedUnsaved()); middle || err != nil {
+	known, base, err := e.ending(ctx)
+	if err != nil {
 		return err
 	}
-	return e.fallBack(ctx, stoppedUnsaved(), false, nil)
+	known.Kind = machine.EndedBroken
+	return e.goBack(ctx, known.Outcome(), base, stoppedUnsaved(), nil)
 }
 
 func stoppedUnsaved() end {

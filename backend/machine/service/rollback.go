@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/life"
 	"github.com/forevervm/desktop/backend/machine/naming"
 )
 
@@ -32,7 +33,7 @@ func (e *entry) cleanUp(ctx context.Context, x *session) error {
 	}
 	again := e.tooLargeAgain(x, cause)
 	e.mu.Unlock()
-	if x.saved != nil && !again {
+	if (life.End{Saved: x.saved != nil, TooLarge: again}).Outcome() == life.PutAway {
 		return e.putAway(ctx, x)
 	}
 	left, err := e.leftBehind(ctx)
@@ -44,29 +45,47 @@ func (e *entry) cleanUp(ctx context.Context, x *session) error {
 	if e.gone {
 		return nil
 	}
+	known, base, err := e.ending(ctx)
+	if err != nil {
+		return err
+	}
 	reason := x.killed
+	known.Kind, known.TooLarge, known.LeftBehind = cause.Kind, again, left != nil
+	known.ByUs, known.Insisted = reason != nil, reason != nil && reason.name != errNameStopped
+	known.HandedOver = e.run != nil && x.handed == e.run.Seq
 	switch {
 	case again:
 		reason = &end{errNameStopped, because(cause) + ", twice in a row; raise its memory limit, or have it work on less at a time"}
 	case reason == nil:
 		reason = &end{errNameStopped, because(cause)}
 	}
-	middle := false
-	if cause.Kind == machine.EndedBroken && x.killed == nil && left == nil {
-		if middle, err = e.goOnFromMiddle(ctx, *reason); err != nil {
-			return err
-		}
-	}
-	unbegun := e.run != nil && e.run.LastFrame < 0 && x.handed == e.run.Seq
-	if !middle {
-		if err := e.fallBack(ctx, *reason, unbegun && !again, left); err != nil {
-			return err
-		}
+	if err := e.goBack(ctx, known.Outcome(), base, *reason, left); err != nil {
+		return err
 	}
 	e.clear()
 	e.setState(machine.Swapped)
 	e.kick()
 	return nil
+}
+
+// ending is what the records know of a machine whose sandbox has ended, and the checkpoint that it was brought into memory from. mu is held.
+func (e *entry) ending(ctx context.Context) (life.End, machine.CheckpointRecord, error) {
+	base, err := e.checkpointOrTemplate(ctx, e.rec.Base)
+	if err != nil || e.run == nil {
+		return life.End{}, base, err
+	}
+	return life.End{Run: true, Begun: e.run.LastFrame >= 0, Again: e.run.Again, Interrupt: e.interrupt, Middle: base.IsWithin(e.run)}, base, nil
+}
+
+// goBack returns the machine to an earlier state, in the records; the next start does it in fact. left is one that is not on record yet; nil for none.
+// mu is held.
+func (e *entry) goBack(ctx context.Context, to life.Outcome, base machine.CheckpointRecord, why end, left *machine.CheckpointInfo) error {
+	if to == life.ToMiddle {
+		if middle, err := e.goOnFromMiddle(ctx, base, why); middle || err != nil {
+			return err
+		}
+	}
+	return e.fallBack(ctx, base, why, to == life.TryAgain, left)
 }
 
 // leftBehind returns what a sandbox that died had saved just before without anybody hearing of it; nil for nothing. What it saved in
@@ -110,11 +129,9 @@ func because(c machine.Cause) string {
 	return "its sandbox ended unexpectedly"
 }
 
-// fallBack returns the machine to its last quiet checkpoint, in the records; the next start does it in fact. left is one that is
-// not on record yet; nil for none. The running instruction ends with an error, never to be run again by itself, unless it is known
-// not to have begun. mu is held.
-func (e *entry) fallBack(ctx context.Context, why end, unbegun bool, left *machine.CheckpointInfo) error {
-	var kept, base machine.CheckpointRecord
+// fallBack returns the machine to its last quiet checkpoint. The running instruction ends with an error, or waits to be handed over again. mu is held.
+func (e *entry) fallBack(ctx context.Context, base machine.CheckpointRecord, why end, again bool, left *machine.CheckpointInfo) error {
+	var kept machine.CheckpointRecord
 	var err error
 	if left != nil {
 		kept, err = e.describe(ctx, *left, machine.CheckpointAuto, "", e.mark())
@@ -122,9 +139,6 @@ func (e *entry) fallBack(ctx context.Context, why end, unbegun bool, left *machi
 		kept, err = e.checkpointOrTemplate(ctx, e.rec.Fallback)
 	}
 	if err != nil {
-		return err
-	}
-	if base, err = e.checkpointOrTemplate(ctx, e.rec.Base); err != nil {
 		return err
 	}
 	back, err := e.setBack(ctx, kept, e.rec.Touched && left == nil, why)
@@ -135,7 +149,7 @@ func (e *entry) fallBack(ctx context.Context, why end, unbegun bool, left *machi
 		back.undone = true
 		back.explain(why)
 	}
-	if unbegun {
+	if again {
 		back.retry(why)
 	}
 	change := func(m *machine.MachineRecord) {
@@ -215,7 +229,7 @@ func (b *setback) explain(why end) {
 // retry gives what ran and had not begun back to the queue, once, instead of ending it. With everything else it is set
 // back, so nothing of it happens twice.
 func (b *setback) retry(why end) {
-	if len(b.ended) == 0 || b.e.run.Again || b.e.interrupt || why.name != errNameStopped {
+	if len(b.ended) == 0 { // it is over in the checkpoint
 		return
 	}
 	run := *b.e.run

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/life"
 	"github.com/forevervm/desktop/backend/machine/output"
 )
 
@@ -314,27 +315,25 @@ func (e *entry) settle(ctx context.Context, box machine.Sandbox, base machine.Ch
 		}
 	}
 	e.tellUnshared(ctx, ready.Unshared)
-	var over []int // for us, before they had begun in the checkpoint
-	for _, seq := range ready.Queued {
-		if e.run == nil || e.run.Seq != seq {
-			over = append(over, seq)
-		}
+	running := -1
+	if e.run != nil {
+		running = e.run.Seq
 	}
-	if len(over) > 0 {
-		e.s.spawn(func() { x.takeBack(over) })
+	now := life.Reconcile(ready, running, e.rec.NextSeq)
+	if len(now.TakeBack) > 0 {
+		e.s.spawn(func() { x.takeBack(now.TakeBack) })
 	}
-	if r := ready.Running; r != nil && *r >= 0 && *r < e.rec.NextSeq && (e.run == nil || e.run.Seq != *r) {
-		// The checkpoint was made in the middle of an instruction that is over for us.
+	if now.Stale != nil {
 		x.touch()
-		stale := *r
+		stale := *now.Stale
 		past := make(chan struct{})
-		x.stale, x.past = &stale, past
+		x.stale, x.past = now.Stale, past
 		e.s.spawn(func() {
 			x.insist(stale, past, &end{errNameStopped, fmt.Sprintf("instruction %d, which ran when the checkpoint was made, did not stop", stale)})
 		})
 	}
 	if e.run != nil {
-		e.goOn(ctx, x, ready)
+		e.goOn(ctx, x, now.HandOver)
 	} else {
 		e.setState(machine.Idle)
 		x.rest()
@@ -345,8 +344,8 @@ func (e *entry) settle(ctx context.Context, box machine.Sandbox, base machine.Ch
 	e.kick()
 }
 
-// goOn takes up the instruction that was running. mu is held.
-func (e *entry) goOn(ctx context.Context, x *session, ready machine.Ready) {
+// goOn takes up the instruction that was running, handing it over where it never got there. mu is held.
+func (e *entry) goOn(ctx context.Context, x *session, handOver bool) {
 	run := *e.run
 	now := time.Now().UTC()
 	run.ResumedAt = &now
@@ -362,7 +361,7 @@ func (e *entry) goOn(ctx context.Context, x *session, ready machine.Ready) {
 	e.setState(machine.Running)
 	e.publishInstruction(&run.Instruction)
 	x.watchTimeout()
-	if ready.LastSeq < run.Seq {
+	if handOver {
 		x.hand(run.Seq, run.Code, run.Formats)
 	}
 	if e.interrupt {
