@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -18,12 +19,12 @@ func TestLifeNamesTestsThatExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := filepath.Glob("../*_test.go")
+	rules, err := filepath.Glob("../life/*_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var tests strings.Builder
-	for _, file := range append(files, rules...) {
+	for _, file := range slices.Concat(files, rules, []string{"../transitions_test.go"}) {
 		content, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -11,56 +11,22 @@ const (
 	// mostUnsavedWithin is how long the running instruction may be unsaved. It is longer, as its checkpoint helps only after an outage: code that
 	// ends its own Python returns to a state in which nothing ran.
 	mostUnsavedWithin = time.Minute
-	// For the same reason a moment between two instructions is looked for in the last fifth of mostUnsaved, and the machine is saved in the middle of
-	// one only where there was none.
-	leadShare = 5
 	// stillShare has a machine stand still for a tenth of the time at most. The rest of a save goes on beside its work, and gives way to it.
 	stillShare = 10
 	// burstApart is how far apart those checkpoints are that stay of work that never pauses. Others of them are replaced by the next one.
 	burstApart = time.Minute
 )
 
-// pace is what is known of a machine's unsaved work. Zero times stand for nothing.
-type pace struct {
-	changed time.Time // when the oldest finished work began that is in no checkpoint in which nothing runs
-	covered bool      // that work is in one that was made in the middle of the running instruction
-	began   time.Time // when the running instruction began, or was last saved
-	soonest time.Time // no save begins before
-	most    time.Duration
-	within  time.Duration // these two are mostUnsaved and mostUnsavedWithin
-}
-
-// due is when the next save has to begin; zero for never.
-func (p pace) due() time.Time {
-	var due time.Time
-	switch {
-	case p.began.IsZero() && p.changed.IsZero():
-		return due
-	case p.began.IsZero():
-		due = p.changed.Add(p.most - p.most/leadShare)
-	case p.changed.IsZero() || p.covered:
-		due = p.began.Add(p.within)
-	default:
-		due = earlier(p.changed.Add(p.most), p.began.Add(p.within))
-	}
-	return later(due, p.soonest)
-}
-
 // touch notes a change of the machine's state that no running instruction makes. mu is held.
 func (x *session) touch() {
 	x.version++
-	if x.changed.IsZero() {
-		x.changed = time.Now()
-	}
+	x.unsaved.Touch(time.Now())
 }
 
 // finish notes that the running instruction is over. mu is held.
 func (x *session) finish() {
 	x.version++ // a checkpoint made meanwhile holds its beginning only
-	if x.changed.IsZero() {
-		x.changed = x.busySince
-	}
-	x.began, x.covered = time.Time{}, false
+	x.unsaved.Finish()
 }
 
 // soonest is when the next automatic save may begin. mu is held.
@@ -74,7 +40,11 @@ func (x *session) due() time.Time {
 	if set.CheckpointEvery < 0 {
 		return time.Time{}
 	}
-	return pace{changed: x.changed, covered: x.covered, began: x.began, soonest: x.soonest(), most: max(set.MostUnsaved, set.CheckpointAfterIdle), within: set.MostUnsavedWithin}.due()
+	due := x.unsaved.Due(max(set.MostUnsaved, set.CheckpointAfterIdle), set.MostUnsavedWithin)
+	if due.IsZero() {
+		return due
+	}
+	return later(due, x.soonest())
 }
 
 // plan sets the alarm for the next save of a busy machine. mu is held.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/life"
 )
 
 // saveTimeout bounds how long a save may take.
@@ -197,20 +198,16 @@ type held struct {
 	version int
 	mark    *machine.Mark
 	at      time.Time
-	changed time.Time // the session's, before
-	due     bool      // the save did not wait for the machine to be idle
+	unsaved life.Unsaved // the session's, before
+	due     bool         // the save did not wait for the machine to be idle
 }
 
 // hold begins a checkpoint: what the machine says from now on is not acknowledged, and nothing begins on it. mu is held.
 func (x *session) hold() held {
 	x.holding, x.held = true, map[int]int{}
 	x.freeze()
-	begun := held{version: x.version, mark: x.e.mark(), at: x.frozen, changed: x.changed}
-	if x.e.run == nil {
-		x.changed = time.Time{}
-	} else {
-		x.began, x.covered = x.frozen, true
-	}
+	begun := held{version: x.version, mark: x.e.mark(), at: x.frozen, unsaved: x.unsaved}
+	x.unsaved.Save(x.frozen)
 	return begun
 }
 
@@ -229,10 +226,7 @@ func (x *session) release() {
 func (x *session) ended(begun held, well bool) {
 	if !well {
 		x.notBefore = time.Now().Add(saveAgain)
-		x.covered = false
-		if !begun.changed.IsZero() {
-			x.changed = begun.changed
-		}
+		x.unsaved.Failed(begun.unsaved)
 	}
 	if x.e.sess == x {
 		x.plan()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/life"
 )
 
 // session is one stay of a machine in memory. Its fields are guarded by the entry's mu where nothing else is said.
@@ -41,10 +42,7 @@ type session struct {
 	weighedAt time.Time // and when that was
 	savedAt   time.Time // when it was saved last, or else came into memory
 
-	changed   time.Time // when the oldest finished work began that is in no checkpoint in which nothing runs; zero for none
-	covered   bool      // that work is in a checkpoint that was made in the middle of run
-	busySince time.Time // when run began
-	began     time.Time // when run began, or was last saved; zero while nothing runs
+	unsaved   life.Unsaved
 	notBefore time.Time // no automatic save begins before
 
 	saving bool      // the sandbox is being saved, and stands still
@@ -117,8 +115,7 @@ func (e *entry) clear() {
 // busy ends what was planned for an idle machine. mu is held.
 func (x *session) busy() {
 	x.version++
-	x.busySince = time.Now()
-	x.began, x.covered = x.busySince, false
+	x.unsaved.Begin(time.Now())
 	x.stop = notStopped
 	x.over = make(chan struct{})
 	x.autosave.stop()
@@ -271,13 +268,6 @@ func (x *session) watchStill() (stood func() bool) {
 
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
 		return a
 	}
 	return b
