@@ -79,7 +79,7 @@ func (s *Service) Status(context.Context) machine.Status {
 			st.Memory += m.Memory.MemoryBytes
 		}
 	}
-	n := s.waiters()
+	n := s.admission.Waiting()
 	h := &s.health
 	h.mu.Lock()
 	defer h.mu.Unlock()

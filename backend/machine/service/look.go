@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/admission"
 
 	_ "embed"
 	"encoding/hex"
@@ -172,7 +173,9 @@ func (c *lookCopy) look(ctx context.Context) (look, error) {
 	s.looking.Store(max(c.source.Whole, leastLook))
 	defer s.looking.Store(0)
 	s.relieve()
-	leave, err := s.enterMemory(ctx, &entrant{need: max(c.source.Whole, leastLook)}, roomBriefly, func() bool { return true }, func(bool) {})
+	leave, err := s.enterMemory(ctx, admission.Entrant{
+		Need: max(c.source.Whole, leastLook), Wanted: func() bool { return true }, Tell: func(bool) {},
+	}, roomBriefly)
 	if err != nil {
 		return look{}, err
 	}

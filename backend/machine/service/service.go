@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/admission"
 	"github.com/forevervm/desktop/backend/machine/events"
 	"github.com/forevervm/desktop/backend/machine/gate"
 	"github.com/forevervm/desktop/backend/machine/naming"
@@ -141,14 +142,15 @@ type Service struct {
 	shareWatch    machine.ShareWatch
 	started       time.Time
 
-	hub       *events.Hub
-	health    health
-	reserve   reserve
-	admission admission
-	starts    *gate.Gate   // bounds how many machines come into memory at once
-	saves     *gate.Gate   // bounds how many are saved at once that nobody asked to save: many fall idle together, and who works meanwhile needs processors, too
-	looks     *gate.Gate   // bounds how many comparisons bring states into memory at once
-	looking   atomic.Int64 // bytes of memory that is taken for that
+	hub        *events.Hub
+	health     health
+	reserve    reserve
+	admission  *admission.Queue
+	makingRoom atomic.Bool  // somebody is making room
+	starts     *gate.Gate   // bounds how many machines come into memory at once
+	saves      *gate.Gate   // bounds how many are saved at once that nobody asked to save: many fall idle together, and who works meanwhile needs processors, too
+	looks      *gate.Gate   // bounds how many comparisons bring states into memory at once
+	looking    atomic.Int64 // bytes of memory that is taken for that
 
 	unscrubbed  atomic.Bool // something that was removed may still be in the store's files
 	uncollected atomic.Bool // something that was removed may still take room among the checkpoints
@@ -196,6 +198,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	s.set.Store(&settings)
 	s.reserve.path = filepath.Join(cfg.OutputDir, "reserve")
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.admission = admission.NewQueue(s.room, s.makeRoom, s.ctx.Done())
 	s.unscrubbed.Store(true) // the last daemon may have died over it
 	if err := s.load(ctx); err != nil {
 		s.cancel()
