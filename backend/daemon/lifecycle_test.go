@@ -19,7 +19,7 @@ import (
 )
 
 func TestOneDaemonForAHome(t *testing.T) {
-	d := sharedDaemon(t)
+	d := start(t, t.TempDir()) // its own: it loses its lock
 	bin, err := programs()
 	if err != nil {
 		t.Fatal(err)
