@@ -102,7 +102,7 @@ func (c *CheckpointRecord) HasFinished(run *InstructionRecord) bool {
 	return run != nil && c.RunningSeq == nil && c.LastSeq >= run.Seq
 }
 
-// ComesFrom says whether a checkpoint's state came from that of another, be it by way of others. all are the machine's.
+// ComesFrom says whether the checkpoint called id is an ancestor of this one. all are the machine's checkpoints.
 func (c *CheckpointRecord) ComesFrom(id string, all []CheckpointRecord) bool {
 	parents := make(map[string]string, len(all))
 	for i := range all {

@@ -89,8 +89,8 @@ func NewQueue(look func() (r Room, clients map[string]int, limited bool), short 
 	return &Queue{look: look, short: short, closed: closed}
 }
 
-// Enter waits until there is room for a machine, while it is wanted, and for patience at most; 0 is not at all, a negative one
-// for ever. leave is to be called when the machine is in memory, or is not to be; it is nil where the machine is not wanted
+// Enter waits until there is room for a machine, while it is wanted. It waits for patience at most: 0 is not at all, a negative
+// one for ever. Call leave when the machine is in memory, or its start has failed. leave is nil where nobody wants the machine
 // any more. Errors: ErrNoRoom, ErrClosed, ctx's.
 func (q *Queue) Enter(ctx context.Context, e Entrant, patience time.Duration) (leave func(), err error) {
 	w := &waiter{Entrant: e, pass: make(chan struct{}), since: time.Now()}

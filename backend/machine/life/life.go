@@ -1,5 +1,5 @@
-// Package life decides what becomes of a machine. Its functions are pure: no lock, no clock, no store, no engine. Who asks
-// gathers what is so, and carries out the answer. LIFE.md has the tables, with the promises behind them.
+// Package life decides what becomes of a machine. Its functions are pure: no lock, no clock, no store, no engine. The
+// service gathers the facts and carries out the answer. LIFE.md has the tables, and the promise behind each row.
 package life
 
 import "github.com/forevervm/desktop/backend/machine"
@@ -31,7 +31,7 @@ func (w Work) Free() bool {
 	return w.State == machine.Idle && !w.Run && w.Alive && !w.Stale && !w.Holding
 }
 
-// Next is what to do for work that waits. Where the machine is in memory and not free, who makes it free asks again.
+// Next is what to do for work that waits. A machine that is in memory and busy is asked again once it is free.
 func (w Work) Next() Step {
 	switch {
 	case w.Gone, w.State == machine.Deleted, w.Paused, w.Queued == 0 && !w.Run:
@@ -95,7 +95,7 @@ const (
 )
 
 // Outcome decides. An instruction has one second chance: from its middle where the sandbox broke, or from its start where it
-// had not begun. Else it ends wherever it may have begun, so that none runs twice unnoticed.
+// had not begun. Else it ends with an error, so that none runs twice unnoticed.
 func (e End) Outcome() Outcome {
 	chance := e.Run && !e.Again && !e.Interrupt && !e.TooLarge
 	switch {

@@ -58,11 +58,11 @@ func TestWhatEveryEndLeadsTo(t *testing.T) {
 			case e.Saved && !e.TooLarge != (got == PutAway):
 				t.Errorf("what was saved is not the state, or the other way round: %+v", e)
 			case got == TryAgain && e.Begun:
-				t.Errorf("an instruction that had begun begins anew: %+v", e)
+				t.Errorf("an instruction that had begun starts over: %+v", e)
 			case goesOn && (!e.Run || e.Again):
-				t.Errorf("a third time: %+v", e)
+				t.Errorf("more than one second chance: %+v", e)
 			case goesOn && (e.Interrupt || e.Insisted || e.TooLarge):
-				t.Errorf("what was to end goes on: %+v", e)
+				t.Errorf("an instruction that was stopped goes on: %+v", e)
 			case got == ToMiddle && (!e.Middle || kind != machine.EndedBroken):
 				t.Errorf("code that ended its own Python goes on: %+v", e)
 			case got == ToMiddle && e.LeftBehind:

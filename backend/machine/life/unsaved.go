@@ -2,9 +2,8 @@ package life
 
 import "time"
 
-// leadShare has a moment between two instructions be looked for in the last fifth of the time that finished work may be
-// unsaved. A machine is saved in the middle of an instruction only where there was none: such a checkpoint helps after an
-// outage alone, as code that ends its own Python returns to a state in which nothing ran.
+// leadShare makes a save due a fifth early where it falls between two instructions. A checkpoint within an instruction is worth
+// less: code that ends its own Python returns to a state in which nothing ran.
 const leadShare = 5
 
 // Unsaved is a machine's work that is in no checkpoint yet. The zero value is none.

@@ -46,7 +46,7 @@ type entry struct {
 	waits     bool                 // it is to come into memory, and there is no room
 	short     bool                 // the computer's memory ran short of it: it does not come back by itself until there is some
 	tooLarge  *int                 // the instruction that it was stopped in for taking more memory than it may; nil for none
-	interrupt bool                 // run is to be stopped, at the latest when the machine is in memory again
+	interrupt bool                 // stop run, now or as soon as the machine is in memory
 	last      *machine.Instruction // the one that finished last, for those who wait for it; nil when large or old
 	recent    []machine.Item       // run's latest items, for those who follow it
 	recentSeq int                  // the instruction that recent is of
