@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,7 +76,15 @@ func start(policy string) (_ *Keyring, err error) {
 	if err := k.bus.Start(); err != nil {
 		return nil, err
 	}
-	if err := until(func() error { _, err := os.Stat(socket); return err }); err != nil {
+	// The socket is there a moment before anybody listens at it.
+	err = until(func() error {
+		conn, err := net.Dial("unix", socket)
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	})
+	if err != nil {
 		return nil, err
 	}
 	return k, k.startDaemon()
