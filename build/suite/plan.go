@@ -96,12 +96,11 @@ func (p plan) testWith(beside ...step) []stage {
 	)
 }
 
-// testAll adds Docker, the window and the tray, keyrings, and Wine. Docker's tests give way to the
-// others: they take longest, and mostly wait.
+// testAll adds Docker, the window and the tray, keyrings, and Wine. Docker's tests take longest, so
+// they run beside the others from the beginning.
 func (p plan) testAll() []stage {
 	tags := append([]string{"-tags=real,system"}, p.system.run()...)
 	docker := goTests("docker", p.system.in("./backend/engine/docker").packages, tags, once, asRoot(), []string{"-timeout=30m"})
-	docker.args = append([]string{"nice", "-n", "5"}, docker.args...)
 	return append(p.testWith(docker),
 		stage{
 			goTests("system", p.system.not("./backend/engine/docker").packages, tags, race, once),

@@ -14,7 +14,7 @@ import (
 )
 
 // patience bounds everything that should be quick, on a computer that is busy.
-const patience = 90 * time.Second
+const patience = 5 * time.Minute
 
 func newID(t testing.TB, e machine.Engine) machine.ID {
 	t.Helper()
@@ -77,7 +77,7 @@ func tryStart(t testing.TB, e machine.Engine, id machine.ID, checkpoint string) 
 func tryStartNamed(t testing.TB, e machine.Engine, id machine.ID, name, checkpoint string) (*running, error) {
 	t.Helper()
 	r := &running{t: t, id: id, life: rand.Text(), results: map[int]machine.Result{}, changed: make(chan struct{})}
-	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var err error
 	r.Sandbox, err = e.Start(ctx, machine.StartSpec{ID: id, Name: name, Image: "base", MemoryMB: 512, Checkpoint: checkpoint, Life: r.life})
