@@ -27,34 +27,52 @@ import (
 //
 // It takes a second a time with the race detector; `make soak` does it a thousand times.
 func TestWhateverHappensRecordAndEffectAgree(t *testing.T) {
-	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
-		if err := checks.Value.Set("30"); err != nil {
+	checks := flag.Lookup("rapid.checks").Value
+	stories := 30
+	if now := checks.String(); now != flag.Lookup("rapid.checks").DefValue {
+		var err error
+		if stories, err = strconv.Atoi(now); err != nil {
 			t.Fatal(err)
 		}
 	}
+	defer func(before string) { _ = checks.Set(before) }(checks.String())
 	base := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		n := 0
-		rapid.Check(struct{ rapid.TB }{t}, func(rt *rapid.T) { // without a deadline, which would be in real time
-			n++
-			dir := fmt.Sprintf("%s/%d", base, n)
-			if err := os.MkdirAll(dir, 0o700); err != nil {
-				rt.Fatal(err)
-			}
-			w := &world{t: rt, ctx: context.Background(), dir: dir, engine: newScript()}
-			w.open()
-			defer w.engine.endAll()
-			m := &model{world: w, id: w.create("m").ID}
-			defer func() {
-				if !m.down {
-					w.die()
-				}
-			}()
-			rt.Repeat(m.actions())
-			m.settle()
-			m.check(rt)
+	n := 0
+	// rapid ends after a day, which on the clock of synctest is 150 stories.
+	for left := stories; left > 0 && !t.Failed(); left -= 50 {
+		if err := checks.Set(strconv.Itoa(min(left, 50))); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Test(t, func(t *testing.T) {
+			rapid.Check(struct{ rapid.TB }{t}, func(rt *rapid.T) { // without a deadline, which would be in real time
+				n++
+				tellStory(rt, fmt.Sprintf("%s/%d", base, n))
+			})
 		})
-	})
+	}
+	if n < stories {
+		t.Errorf("%d of %d stories", n, stories)
+	}
+}
+
+// tellStory has random things happen to a machine whose records lie in dir, which it removes.
+func tellStory(t *rapid.T, dir string) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	w := &world{t: t, ctx: context.Background(), dir: dir, engine: newScript()}
+	w.open()
+	defer w.engine.endAll()
+	m := &model{world: w, id: w.create("m").ID}
+	defer func() {
+		if !m.down {
+			w.die()
+		}
+	}()
+	t.Repeat(m.actions())
+	m.settle()
+	m.check(t)
 }
 
 type model struct {
