@@ -7,8 +7,6 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-var states = []machine.State{machine.Swapped, machine.Waking, machine.Idle, machine.Running, machine.Swapping, machine.Deleted}
-
 // each calls do with every choice of so many yes or no.
 func each(n int, do func(yes []bool)) {
 	yes := make([]bool, n)
@@ -17,28 +15,6 @@ func each(n int, do func(yes []bool)) {
 			yes[i] = bits>>i&1 == 1
 		}
 		do(yes)
-	}
-}
-
-func TestWhatEveryMachineDoesNext(t *testing.T) {
-	for _, state := range states {
-		each(8, func(y []bool) {
-			w := Work{State: state, Run: y[0], Gone: y[1], Paused: y[2], Alive: y[3], Stale: y[4], Holding: y[5], Closing: y[6]}
-			if y[7] {
-				w.Queued = 2
-			}
-			waits, next := w.Queued > 0 || w.Run, w.Next()
-			switch {
-			case (w.Gone || state == machine.Deleted) && next != Stay:
-				t.Errorf("a machine that is gone or in the bin does something: %+v", w)
-			case next == Begin && (w.Run || w.Holding || w.Stale || !w.Alive || w.Queued == 0):
-				t.Errorf("an instruction begins where none may: %+v", w)
-			case waits && next == Stay && !w.Gone && !w.Paused && !w.Closing && state != machine.Deleted:
-				t.Errorf("work is stuck: %+v", w)
-			case w.Closing && next == Wake:
-				t.Errorf("a daemon that ends wakes a machine: %+v", w)
-			}
-		})
 	}
 }
 

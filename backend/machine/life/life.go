@@ -1,110 +1,112 @@
 // Package life decides what becomes of a machine. Its functions are pure: no lock, no clock, no store, no engine. The
-// service gathers the facts and carries out the answer. LIFE.md has the tables, and the promise behind each row.
+// service tells it what happened and carries out what follows. LIFE.md has the tables, and the promise behind each row.
 package life
 
-import "github.com/forevervm/desktop/backend/machine"
+import (
+	"fmt"
+	"slices"
 
-// Work is what a machine has to do, and what stands in its way.
-type Work struct {
-	State   machine.State
-	Queued  int  // instructions that wait
-	Run     bool // one runs, or was saved in its middle
-	Gone    bool // purged
-	Paused  bool // a person swapped it in the middle of an instruction
-	Alive   bool // its sandbox can be worked with
-	Stale   bool // an instruction of the past is being stopped in it
-	Holding bool // a checkpoint is being made, and nothing may begin until it is
-	Closing bool // the daemon ends
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// None is the number of no instruction.
+const None = -1
+
+// Life is what a machine is at one moment. New makes the first, Step each other one.
+type Life struct {
+	State machine.State
+	Gone  bool // purged: nothing happens to it any more
+
+	// The work. Instructions are known by their numbers.
+	Queue     []int // those that wait, first come first; never changed in place
+	Run       int   // the one that runs; a machine that was saved in its middle keeps it
+	Interrupt bool  // Run is to be stopped, as soon as the machine is in memory
+
+	// What keeps a machine that is not in memory from coming back for its work.
+	Paused bool // a person put it to sleep in the middle of Run
+	Later  bool // it could not come back; it is tried again after a while
+
+	// The stay in memory.
+	Alive   bool // the sandbox can be worked with
+	Holding bool // a checkpoint is being made: nothing begins until it is
+	Stale   int  // an instruction that is over on record runs in the sandbox, and is being stopped
+	Stop    Stop // why Run is being stopped
 }
 
-// Step is what to do next for work that waits.
-type Step int
+// Stop says why the instruction that runs is being stopped.
+type Stop int
 
+// The reasons.
 const (
-	Stay  Step = iota // nothing waits, or it goes on by itself
-	Begin             // hand over the first of the queue
-	Wake              // bring the machine into memory
+	NotStopped Stop = iota
+	ByPerson
+	ByTimeout
 )
+
+// New is a machine on the disk, as the records know it: with the instruction that it was saved in the middle of, None for none,
+// and with those that wait.
+func New(run int, queue ...int) Life {
+	return Life{State: machine.Swapped, Run: run, Queue: queue, Stale: None}
+}
+
+// NewInBin is a machine that lies in the bin.
+func NewInBin() Life { return Life{State: machine.Deleted, Run: None, Stale: None} }
+
+// Step is what the machine is after an event, and what the service has to do, in this order. Work that can go on never waits
+// for another event: what follows includes handing over the next instruction, or waking the machine for it. An error means
+// that the event cannot happen now, which is a bug of the caller; the machine is unchanged then.
+func (l Life) Step(ev Event) (Life, []Effect, error) {
+	next, effects := ev.step(l)
+	if _, err := l.State.To(next.State); err != nil {
+		return l, nil, fmt.Errorf("%T: %w", ev, err)
+	}
+	if next.Gone {
+		return next, nil, nil
+	}
+	effects = slices.Clip(effects)
+	begins := next.Free() && len(next.Queue) > 0
+	switch {
+	case begins:
+		effects = append(effects, Begin{Seq: next.Queue[0]})
+	case next.Wants() && !next.Alive && !next.Later:
+		effects = append(effects, Wake{})
+	}
+	if next.State == machine.Idle && l.State != machine.Idle && !begins {
+		effects = append(effects, Rest{})
+	}
+	return next, effects, nil
+}
 
 // Free says whether an instruction could begin at once.
-func (w Work) Free() bool {
-	return w.State == machine.Idle && !w.Run && w.Alive && !w.Stale && !w.Holding
+func (l Life) Free() bool {
+	return l.State == machine.Idle && l.Run == None && l.Alive && !l.Holding && l.Stale == None
 }
 
-// Next is what to do for work that waits. A machine that is in memory and busy is asked again once it is free.
-func (w Work) Next() Step {
-	switch {
-	case w.Gone, w.State == machine.Deleted, w.Paused, w.Queued == 0 && !w.Run:
-		return Stay
-	case w.Free():
-		return Begin
-	case w.Closing: // the next daemon goes on with it
-		return Stay
+// Wants says whether there is work for which the machine is to be in memory.
+func (l Life) Wants() bool {
+	return (len(l.Queue) > 0 || l.Run != None) && !l.Paused && !l.Gone && l.State != machine.Deleted
+}
+
+// AtRest says whether the machine is in memory with nothing to do.
+func (l Life) AtRest() bool { return l.State == machine.Idle && l.Run == None && len(l.Queue) == 0 }
+
+// asleep ends the stay in memory.
+func (l Life) asleep() Life {
+	l.State, l.Alive, l.Holding, l.Stale, l.Stop = machine.Swapped, false, false, None, NotStopped
+	return l
+}
+
+// over ends the instruction that runs.
+func (l Life) over() Life {
+	l.Run, l.Interrupt, l.Paused, l.Stop = None, false, false, NotStopped
+	return l
+}
+
+// stop begins to stop the instruction that runs, unless that has begun already.
+func (l Life) stop(why Stop) (Life, []Effect) {
+	if l.Stop != NotStopped {
+		return l, nil
 	}
-	return Wake
-}
-
-// Ready is how a machine that has come into memory goes on.
-type Ready struct {
-	HandOver bool  // the running instruction never got there: hand it over again
-	Stale    *int  // an instruction runs that is over for us: stop it; nil for none
-	TakeBack []int // instructions in the runner's own queue that are over for us
-}
-
-// Reconcile compares what the runner says with the record. run is the number of the instruction that runs in the record, -1
-// for none; next is the number that the next instruction gets. What the runner says may be forged.
-func Reconcile(said machine.Ready, run, next int) Ready {
-	r := Ready{HandOver: run >= 0 && said.LastSeq < run}
-	if s := said.Running; s != nil && *s >= 0 && *s < next && *s != run {
-		stale := *s
-		r.Stale = &stale
-	}
-	for _, seq := range said.Queued {
-		if seq != run {
-			r.TakeBack = append(r.TakeBack, seq)
-		}
-	}
-	return r
-}
-
-// End is what is known of a machine whose sandbox has ended.
-type End struct {
-	Kind       machine.CauseKind
-	Saved      bool // it was saved first
-	TooLarge   bool // it took more memory than it may, twice in a row
-	LeftBehind bool // it had saved a state in which nothing ran, of which nobody heard
-	ByUs       bool // we ended it, because it did not do what it should
-	Insisted   bool // namely because the instruction did not stop when it was interrupted
-
-	Run        bool // an instruction ran
-	HandedOver bool // and was handed over in this stay in memory
-	Begun      bool // and has said something
-	Again      bool // and had its second chance before
-	Interrupt  bool // and was to be stopped
-	Middle     bool // and the machine's base was made in its middle
-}
-
-// Outcome is what becomes of a machine whose sandbox has ended.
-type Outcome int
-
-const (
-	PutAway  Outcome = iota // what was saved is its state
-	ToMiddle                // back to the middle of the instruction, which goes on from there
-	TryAgain                // back to where nothing ran; the instruction waits to be handed over once more
-	FallBack                // back to where nothing ran; the instruction, if one ran, ends with an error
-)
-
-// Outcome decides. An instruction has one second chance: from its middle where the sandbox broke, or from its start where it
-// had not begun. Else it ends with an error, so that none runs twice unnoticed.
-func (e End) Outcome() Outcome {
-	chance := e.Run && !e.Again && !e.Interrupt && !e.TooLarge
-	switch {
-	case e.Saved && !e.TooLarge:
-		return PutAway
-	case chance && e.Middle && e.Kind == machine.EndedBroken && !e.ByUs && !e.LeftBehind:
-		return ToMiddle
-	case chance && e.HandedOver && !e.Begun && !e.Insisted:
-		return TryAgain
-	}
-	return FallBack
+	l.Stop = why
+	return l, []Effect{Insist{Why: why}}
 }

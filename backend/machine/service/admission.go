@@ -61,7 +61,7 @@ func (s *Service) room() (r admission.Room, clients map[string]int, ok bool) {
 	clients = map[string]int{}
 	for _, e := range s.entries() {
 		e.mu.Lock()
-		if e.state.InMemory() {
+		if e.life.State.InMemory() {
 			r.Others++
 			clients[e.rec.Client.Name]++
 			took := int64(0)
@@ -148,12 +148,12 @@ func (e *entry) setWaits(waits bool) {
 func (e *entry) cold() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.state == machine.Swapped && !e.gone
+	return e.life.State == machine.Swapped && !e.life.Gone
 }
 
 // hasWork says whether the machine is on the disk and something waits for it. mu is not held.
 func (e *entry) hasWork() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.state == machine.Swapped && !e.gone && !e.paused && (e.run != nil || len(e.queue) > 0)
+	return e.life.State == machine.Swapped && e.life.Wants()
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/life"
 )
 
 // Delete moves a machine to the bin, saved, so that it can be restored as it is. What runs and what waits ends.
@@ -24,9 +25,9 @@ func (e *entry) toBin(ctx context.Context) error {
 // bin is Delete with op held.
 func (e *entry) bin(ctx context.Context) error {
 	e.mu.Lock()
-	if e.gone || e.state == machine.Deleted {
+	if e.life.Gone || e.life.State == machine.Deleted {
 		err := e.usable()
-		if e.state == machine.Deleted {
+		if e.life.State == machine.Deleted {
 			err = nil
 		}
 		e.mu.Unlock()
@@ -38,7 +39,7 @@ func (e *entry) bin(ctx context.Context) error {
 		err = e.s.deleting(func() error { return e.s.store.Write(ctx, func(w machine.Writer) error { return putEnded(w, ended) }) })
 	}
 	if err == nil {
-		e.queue = nil
+		e.on(life.Emptied{})
 		e.announce(ended)
 	}
 	e.mu.Unlock()
@@ -72,11 +73,11 @@ func (e *entry) bin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.run, e.queue, e.interrupt = nil, nil, false
 	e.later.stop()
 	e.later = nil
+	e.run = nil
 	e.announce(ended)
-	e.setState(machine.Deleted)
+	e.on(life.Binned{})
 	e.s.poke()
 	return nil
 }
@@ -101,9 +102,9 @@ func (e *entry) leave(ctx context.Context) error {
 func (e *entry) leaveUnsaved(ctx context.Context, saved func(context.Context) bool) (bool, error) {
 	e.mu.Lock()
 	x := e.sess
-	may := x.alive() && e.atRest() && e.rec.Base != "" && !e.rec.Touched && saved(ctx)
+	may := x.alive() && e.life.AtRest() && e.rec.Base != "" && !e.rec.Touched && saved(ctx)
 	if may {
-		e.setState(machine.Swapping)
+		e.on(life.Leaving{})
 	}
 	e.mu.Unlock()
 	if !may {
@@ -120,10 +121,10 @@ func (e *entry) Restore(ctx context.Context) error {
 	defer e.unlockOp()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.gone {
+	if e.life.Gone {
 		return machine.NoMachine(e.rec.Name)
 	}
-	if e.state != machine.Deleted {
+	if e.life.State != machine.Deleted {
 		return nil
 	}
 	err := e.saveSync(ctx, func(m *machine.MachineRecord) {
@@ -133,7 +134,7 @@ func (e *entry) Restore(ctx context.Context) error {
 		}
 	})
 	if err == nil {
-		e.setState(machine.Swapped)
+		e.on(life.Restored{})
 	}
 	return err
 }
@@ -150,7 +151,7 @@ func (e *entry) purge(ctx context.Context) error {
 	}
 	defer e.unlockOp()
 	e.mu.Lock()
-	if e.gone {
+	if e.life.Gone {
 		e.mu.Unlock()
 		return nil
 	}
@@ -181,7 +182,8 @@ func (e *entry) purge(ctx context.Context) error {
 		e.mu.Unlock()
 		return err
 	}
-	e.gone, e.queue, e.run = true, nil, nil
+	e.run = nil
+	e.on(life.Purged{})
 	e.later.stop()
 	e.later = nil
 	e.tell()

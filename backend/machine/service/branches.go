@@ -26,7 +26,7 @@ const (
 func (e *entry) Branches(ctx context.Context) ([]machine.Branch, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.gone {
+	if e.life.Gone {
 		return nil, machine.NoMachine(e.rec.Name)
 	}
 	all, err := e.s.store.Checkpoints(ctx, e.id)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/life"
 	"github.com/forevervm/desktop/backend/machine/output"
 )
 
@@ -26,11 +27,9 @@ type entry struct {
 	wanted atomic.Bool // somebody waits for it to come into memory
 
 	mu        sync.Mutex
-	gone      bool                  // purged
-	rec       machine.MachineRecord // State and the other live fields inside are not used
-	state     machine.State
-	queue     []int                      // waiting instructions, first first
-	run       *machine.InstructionRecord // the instruction that runs, also while the machine is swapped in its middle
+	life      life.Life                  // what it is at the moment; on changes it, and nobody else
+	rec       machine.MachineRecord      // State and the other live fields inside are not used
+	run       *machine.InstructionRecord // of life.Run
 	rewindTo  string                     // the checkpoint that a rewind, or a comparison, is under way to, which stays meanwhile
 	shrinking bool                       // somebody is about to shrink its checkpoints
 	brief     string                     // the checkpoint that the next one replaces; "" for none
@@ -40,13 +39,11 @@ type entry struct {
 	stats     *machine.Stats
 	disk      *machine.Disk        // as it was when looked at last, also after the machine left memory
 	hungry    bool                 // close to its memory limit
-	paused    bool                 // a person swapped it while an instruction ran: it does not wake by itself
 	rousing   bool                 // a goroutine is about to bring it into memory
 	later     *alarm               // tries again to wake it
 	waits     bool                 // it is to come into memory, and there is no room
 	short     bool                 // the computer's memory ran short of it: it does not come back by itself until there is some
 	tooLarge  *int                 // the instruction that it was stopped in for taking more memory than it may; nil for none
-	interrupt bool                 // stop run, now or as soon as the machine is in memory
 	last      *machine.Instruction // the one that finished last, for those who wait for it; nil when large or old
 	recent    []machine.Item       // run's latest items, for those who follow it
 	recentSeq int                  // the instruction that recent is of
@@ -59,9 +56,9 @@ type entry struct {
 }
 
 func newEntry(s *Service, rec machine.MachineRecord) *entry {
-	e := &entry{s: s, id: rec.ID, engine: rec.Engine, op: make(chan struct{}, 1), rec: rec, state: machine.Swapped, changed: make(chan struct{})}
+	e := &entry{s: s, id: rec.ID, engine: rec.Engine, op: make(chan struct{}, 1), rec: rec, life: life.New(life.None), changed: make(chan struct{})}
 	if rec.DeletedAt != nil {
-		e.state = machine.Deleted
+		e.life = life.NewInBin()
 	}
 	return e
 }
@@ -122,9 +119,9 @@ func underHeld[T any](ctx context.Context, e *entry, do func(context.Context) (T
 // usable says whether work may be given to the machine. mu is held.
 func (e *entry) usable() error {
 	switch {
-	case e.gone:
+	case e.life.Gone:
 		return machine.NoMachine(e.rec.Name)
-	case e.state == machine.Deleted:
+	case e.life.State == machine.Deleted:
 		return machine.InBin(e.rec.Name)
 	}
 	return nil
@@ -133,21 +130,21 @@ func (e *entry) usable() error {
 func (e *entry) inMemory() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.state.InMemory()
+	return e.life.State.InMemory()
 }
 
 // awake says whether the machine is in memory, or is about to be.
 func (e *entry) awake() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.state.InMemory() || e.rousing
+	return e.life.State.InMemory() || e.rousing
 }
 
 // known passes on what was read of the machine, unless it was purged meanwhile.
 func known[T any](e *entry, value T, err error) (T, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if err == nil && e.gone {
+	if err == nil && e.life.Gone {
 		var none T
 		return none, machine.NoMachine(e.rec.Name)
 	}
@@ -161,17 +158,6 @@ func (e *entry) Name() string {
 }
 
 func (e *entry) log() *slog.Logger { return e.s.log.With("machine", string(e.id)) }
-
-// setState moves the machine on and tells. mu is held. An illegal move is a bug of this package: it is logged and not made.
-func (e *entry) setState(next machine.State) {
-	state, err := e.state.To(next)
-	if err != nil {
-		e.log().Error("illegal change of state", "err", err)
-		return
-	}
-	e.state = state
-	e.publish()
-}
 
 // publish tells the machine as it is now. mu is held.
 func (e *entry) publish() {
@@ -195,7 +181,7 @@ func (e *entry) tell() {
 // snapshot is the machine as people see it. mu is held.
 func (e *entry) snapshot() machine.Machine {
 	m := e.rec.Machine
-	m.State = e.state
+	m.State = e.life.State
 	m.Tags = maps.Clone(m.Tags)
 	if m.Tags == nil {
 		m.Tags = map[string]string{}
@@ -204,7 +190,7 @@ func (e *entry) snapshot() machine.Machine {
 		seq := e.run.Seq
 		m.RunningSeq = &seq
 	}
-	m.Queued = len(e.queue)
+	m.Queued = len(e.life.Queue)
 	if e.stats != nil {
 		st := *e.stats
 		m.Memory = &st
@@ -244,7 +230,7 @@ func (e *entry) saveSync(ctx context.Context, change func(*machine.MachineRecord
 }
 
 func (e *entry) write(ctx context.Context, write func(context.Context, func(machine.Writer) error) error, change func(*machine.MachineRecord), more ...func(machine.Writer) error) error {
-	if e.gone {
+	if e.life.Gone {
 		return machine.NoMachine(e.rec.Name) // purged: nothing of it is written again
 	}
 	rec := e.rec

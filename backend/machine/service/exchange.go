@@ -79,7 +79,7 @@ func (x *session) fetch(code string) {
 		}
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if e.gone {
+		if e.life.Gone {
 			return
 		}
 		if err := e.save(e.s.ctx, func(r *machine.MachineRecord) { r.NextNotice = naming.Join(r.NextNotice, notice) }); err != nil {

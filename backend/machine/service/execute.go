@@ -83,7 +83,7 @@ func (e *entry) Execute(ctx context.Context, opts machine.ExecuteOptions) (machi
 	if err := e.usable(); err != nil {
 		return machine.Instruction{}, false, err
 	}
-	if len(e.queue) >= maxQueue && !opts.Interrupt {
+	if len(e.life.Queue) >= maxQueue && !opts.Interrupt {
 		return machine.Instruction{}, false, machine.Conflict("%d instructions are waiting on %s already. Wait for some of them, or cancel them.", maxQueue, e.rec.Name)
 	}
 
@@ -100,13 +100,13 @@ func (e *entry) Execute(ctx context.Context, opts machine.ExecuteOptions) (machi
 	var cancelled []machine.InstructionRecord
 	interrupted := false
 	if opts.Interrupt {
-		interrupted = e.run != nil || len(e.queue) > 0
+		interrupted = e.run != nil || len(e.life.Queue) > 0
 		var err error
 		if cancelled, err = e.cancelled(ctx, "it was cancelled before it ran, because another instruction was sent to run at once"); err != nil {
 			return machine.Instruction{}, false, err
 		}
 	}
-	atOnce := e.work().Free() && (len(e.queue) == 0 || opts.Interrupt)
+	atOnce := e.life.Free() && (len(e.life.Queue) == 0 || opts.Interrupt)
 	if atOnce {
 		in.Start(now)
 	}
@@ -131,17 +131,17 @@ func (e *entry) Execute(ctx context.Context, opts machine.ExecuteOptions) (machi
 	e.rec.NextSeq++
 	e.rec.LastActiveAt = now
 	if opts.Interrupt {
-		e.queue = nil
+		e.on(life.Emptied{})
 		e.announce(cancelled)
-		e.interruptRun()
+		e.on(life.Interrupted{})
 	}
 	if atOnce {
-		e.begin(in)
+		e.begun(in)
 	} else {
-		e.queue = append(e.queue, in.Seq)
-		e.paused = false
-		e.publishInstruction(&in.Instruction)
-		e.kick()
+		e.on(life.Queued{Seq: in.Seq})
+		if e.life.Run != in.Seq { // else it has begun by now, and that was told
+			e.publishInstruction(&in.Instruction)
+		}
 	}
 	// The machine works meanwhile: a power cut takes the effect together with the record.
 	if err := e.s.store.Sync(); err != nil {
@@ -162,7 +162,7 @@ func (e *entry) cancelled(ctx context.Context, because string) ([]machine.Instru
 
 func (e *entry) endQueue(ctx context.Context, status machine.InstructionStatus, name, sentence string) ([]machine.InstructionRecord, error) {
 	var ended []machine.InstructionRecord
-	for _, seq := range e.queue {
+	for _, seq := range e.life.Queue {
 		in, err := e.s.store.Instruction(ctx, e.id, seq)
 		if err != nil {
 			return nil, err
@@ -200,9 +200,9 @@ func (e *entry) announce(ended []machine.InstructionRecord) {
 func (e *entry) Cancel(ctx context.Context, seq int) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	at := slices.Index(e.queue, seq)
+	at := slices.Index(e.life.Queue, seq)
 	switch {
-	case e.gone:
+	case e.life.Gone:
 		return machine.NoMachine(e.rec.Name)
 	case seq < 0 || seq >= e.rec.NextSeq:
 		return machine.NoInstruction(e.rec.Name, seq)
@@ -220,7 +220,7 @@ func (e *entry) Cancel(ctx context.Context, seq int) error {
 	if err := e.s.store.WriteSync(ctx, func(w machine.Writer) error { return putEnded(w, ended) }); err != nil {
 		return err
 	}
-	e.queue = slices.Delete(e.queue, at, at+1)
+	e.on(life.Canceled{Seq: seq})
 	e.announce(ended)
 	e.publish()
 	return nil
@@ -243,53 +243,14 @@ func (e *entry) interruptIf(meant func(seq int) bool) error {
 		return err
 	}
 	if e.run != nil && meant(e.run.Seq) {
-		e.interruptRun()
+		e.on(life.Interrupted{})
 	}
 	return nil
 }
 
-// interruptRun stops what runs; if the machine is not in memory, as soon as it is. mu is held.
-func (e *entry) interruptRun() {
-	if e.run == nil {
-		return
-	}
-	e.interrupt, e.paused = true, false
-	if e.state == machine.Running && e.sess.alive() {
-		e.sess.stopRun(stopByPerson)
-		return
-	}
-	e.kick()
-}
-
-// work is what the machine has to do, and what stands in its way. mu is held.
-func (e *entry) work() life.Work {
-	w := life.Work{
-		State: e.state, Queued: len(e.queue), Run: e.run != nil, Gone: e.gone, Paused: e.paused, Closing: e.s.isClosing(),
-	}
-	if e.sess.alive() {
-		w.Alive, w.Stale, w.Holding = true, e.sess.stale != nil, e.sess.holding
-	}
-	return w
-}
-
-// kick gets waiting work going: it hands over the next instruction, or brings the machine into memory for it. mu is held.
-func (e *entry) kick() {
-	switch e.work().Next() {
-	case life.Begin:
-		e.next()
-	case life.Wake:
-		e.wanted.Store(true)
-		if e.state == machine.Swapped && !e.rousing {
-			e.rousing = true
-			e.s.spawn(e.rouse)
-		}
-	case life.Stay:
-	}
-}
-
-// next hands over the first of the queue. mu is held, and the machine is free.
-func (e *entry) next() {
-	in, err := e.s.store.Instruction(e.s.ctx, e.id, e.queue[0])
+// begin records an instruction that waited as running. mu is held.
+func (e *entry) begin(seq int) {
+	in, err := e.s.store.Instruction(e.s.ctx, e.id, seq)
 	if err == nil {
 		in.Start(time.Now().UTC())
 		err = e.s.store.WriteSync(e.s.ctx, func(w machine.Writer) error { return w.PutInstruction(in) })
@@ -301,22 +262,16 @@ func (e *entry) next() {
 		e.sess.again = e.s.after(retry, func() {
 			e.mu.Lock()
 			defer e.mu.Unlock()
-			e.kick()
+			e.on(life.Asked{})
 		})
 		return
 	}
-	e.queue = e.queue[1:]
-	e.begin(in)
+	e.begun(in)
 }
 
-// begin hands an instruction, recorded as running, to the free machine. mu is held.
-func (e *entry) begin(in machine.InstructionRecord) {
-	x := e.sess
-	e.run, e.recent, e.interrupt, e.paused = &in, nil, false, false
+// begun takes up an instruction that is on record as running. mu is held.
+func (e *entry) begun(in machine.InstructionRecord) {
+	e.run, e.recent = &in, nil
 	e.out = output.Layout{Limits: e.s.set.Load().Output}
-	x.busy()
-	e.setState(machine.Running)
-	e.publishInstruction(&in.Instruction)
-	x.watchTimeout()
-	x.hand(in.Seq, in.Code, in.Formats)
+	e.on(life.Begun{Seq: in.Seq})
 }

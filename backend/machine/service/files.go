@@ -37,7 +37,7 @@ var errLeaving = errors.New("the machine is leaving memory")
 func (e *entry) touch(ctx context.Context, b machine.Sandbox, do func(machine.Sandbox) error) error {
 	e.mu.Lock()
 	x := e.sess
-	if !x.alive() || x.box != b || e.state == machine.Swapping {
+	if !x.alive() || x.box != b || e.life.State == machine.Swapping {
 		e.mu.Unlock()
 		return errLeaving
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/life"
 	"github.com/forevervm/desktop/backend/machine/output"
 )
 
@@ -63,11 +64,14 @@ func (e *entry) fork(ctx context.Context, checkpoint string, opts machine.Create
 	}
 	f := newEntry(s, rec)
 	f.run = run
+	if run != nil {
+		f.life = life.New(run.Seq)
+	}
 	s.adopt(f)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.publish()
-	f.kick()
+	f.on(life.Asked{})
 	return f.snapshot(), nil
 }
 

@@ -23,7 +23,7 @@ func (e *entry) Instruction(ctx context.Context, seq int) (machine.Instruction, 
 func (e *entry) Wait(ctx context.Context, seq int) (machine.Instruction, error) {
 	for {
 		e.mu.Lock()
-		changed, last, gone := e.changed, e.last, e.gone
+		changed, last, gone := e.changed, e.last, e.life.Gone
 		e.mu.Unlock()
 		if gone {
 			return machine.Instruction{}, machine.NoMachine(e.Name())
@@ -157,7 +157,7 @@ func (e *entry) Follow(ctx context.Context, seq, from int, yield func(machine.It
 	next := max(0, from)
 	for {
 		e.mu.Lock()
-		changed, gone := e.changed, e.gone
+		changed, gone := e.changed, e.life.Gone
 		recent := e.recentFrom(seq, next)
 		there, done := e.itemsSoFar(seq)
 		e.mu.Unlock()

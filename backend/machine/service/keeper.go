@@ -120,7 +120,7 @@ const weighEvery = 15 * time.Second
 // weigh tells how full the machine's disk is, where that may have changed; nil for no news.
 func (e *entry) weigh(ctx context.Context, x *session) *machine.Disk {
 	e.mu.Lock()
-	due := x.weighed != x.version || e.state == machine.Running && time.Since(x.weighedAt) > weighEvery
+	due := x.weighed != x.version || e.life.State == machine.Running && time.Since(x.weighedAt) > weighEvery
 	version := x.version
 	e.mu.Unlock()
 	if !due {

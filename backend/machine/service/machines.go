@@ -191,7 +191,7 @@ func (e *entry) Update(ctx context.Context, c machine.Change) (machine.Machine, 
 // with is the machine's record with a change made. naming and mu are held.
 func (e *entry) with(c machine.Change) (machine.MachineRecord, error) {
 	next := e.rec
-	if e.gone {
+	if e.life.Gone {
 		return next, machine.NoMachine(e.rec.Name)
 	}
 	err := e.s.apply(c, &next)

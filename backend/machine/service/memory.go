@@ -55,7 +55,7 @@ func (e *entry) comeBackFor(cause machine.Cause) {
 		seq := e.run.Seq
 		e.tooLarge = &seq
 	}
-	if e.run != nil || len(e.queue) > 0 {
+	if e.run != nil || len(e.life.Queue) > 0 {
 		e.tryLater()
 	}
 }

@@ -1,6 +1,10 @@
 package service
 
-import "time"
+import (
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine/life"
+)
 
 // When a machine is saved without being asked to be. An idle one is saved a moment after its last work, see Settings.CheckpointAfterIdle. A busy one is
 // saved between two instructions, or in the middle of one, as soon as it is due.
@@ -62,11 +66,15 @@ func (x *session) saveIn(d time.Duration) {
 	x.overdue = e.s.after(max(0, d), func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if e.sess != x || !x.alive() || e.run == nil || x.holding { // the end of a save plans the next
+		if e.sess != x || !x.alive() || e.run == nil || e.life.Holding { // the end of a save plans the next
 			return
 		}
-		if !e.saveDue(x) {
+		save := e.dueSave(x)
+		if save == nil {
 			x.saveIn(retry)
+			return
 		}
+		e.on(life.Held{})
+		go save()
 	})
 }

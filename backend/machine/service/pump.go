@@ -18,8 +18,7 @@ const (
 func (x *session) pump() {
 	defer func() {
 		x.e.mu.Lock()
-		x.dead = true
-		x.quiet()
+		x.died()
 		x.e.mu.Unlock()
 		if x.e.s.ctx.Err() == nil { // else its supervisor may go on with it, and the next daemon looks
 			x.looking.Lock()

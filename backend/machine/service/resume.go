@@ -5,15 +5,16 @@ import (
 	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/life"
 )
 
 // resume takes up, in the background, every machine that was in memory when the last daemon ended, or has work waiting.
 func (s *Service) resume() {
 	for _, e := range s.entries() {
 		e.mu.Lock()
-		live := e.rec.Live && e.state != machine.Deleted
+		live := e.rec.Live && e.life.State != machine.Deleted
 		if !live {
-			e.kick()
+			e.on(life.Asked{})
 		}
 		e.mu.Unlock()
 		if !live || e.lockOp(s.ctx) != nil { // without mu, which whoever holds op may be waiting for
@@ -30,7 +31,7 @@ func (s *Service) resume() {
 				e.tryLater()
 				return
 			}
-			e.kick()
+			e.on(life.Asked{})
 		})
 	}
 }
@@ -39,8 +40,8 @@ func (s *Service) resume() {
 // changed: it is asked again before the machine is used. op is held.
 func (e *entry) takeUp(ctx context.Context) error {
 	e.mu.Lock()
-	due := e.rec.Live && e.sess == nil && !e.gone
-	life := e.rec.Life
+	due := e.rec.Live && e.sess == nil && !e.life.Gone
+	stay := e.rec.Life
 	e.mu.Unlock()
 	if !due {
 		return nil
@@ -53,7 +54,7 @@ func (e *entry) takeUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	info, err := engine.Reclaim(ctx, e.id, life, known)
+	info, err := engine.Reclaim(ctx, e.id, stay, known)
 	if err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func (e *entry) reclaimed(ctx context.Context, info machine.CheckpointInfo) erro
 	if err != nil {
 		return err
 	}
-	if e.run != nil && !e.run.Again && !e.interrupt && len(back.gone) == 1 && back.gone[0] == e.run.Seq && e.run.Seq > kept.LastSeq {
+	if e.run != nil && !e.run.Again && !e.life.Interrupt && len(back.gone) == 1 && back.gone[0] == e.run.Seq && e.run.Seq > kept.LastSeq {
 		back.retry(end{errNameStopped, "ForeverVM ended"}) // the supervisor lived and was never given it
 	}
 	if back.run != nil && e.run.ResumedAt != nil { // its clock stood still from then on

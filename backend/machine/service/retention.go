@@ -134,7 +134,7 @@ func (s *Service) overBudget() int64 {
 func (e *entry) forgetCheckpoints(ctx context.Context, old []machine.CheckpointRecord) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.gone {
+	if e.life.Gone {
 		return 0
 	}
 	var going []machine.CheckpointRecord

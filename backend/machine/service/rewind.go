@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/life"
 )
 
 // Rewind returns a machine to one of its checkpoints, or to the end of one of its branches by the branch's name. What it leaves stays as a branch, under
@@ -43,7 +44,7 @@ func (e *entry) rewind(ctx context.Context, to, keepAs string) (machine.Machine,
 	e.mu.Lock()
 	x := e.sess
 	if x != nil {
-		e.setState(machine.Swapping)
+		e.on(life.Leaving{})
 	}
 	e.mu.Unlock()
 	if x != nil {
@@ -167,16 +168,15 @@ func (e *entry) rewound(ctx context.Context, target machine.CheckpointRecord, ke
 	if !stays {
 		run = nil
 	}
-	e.run, e.queue, e.interrupt, e.last = run, nil, false, nil
+	e.run, e.last = run, nil
 	if e.sess != nil {
 		e.clear()
 	}
-	e.setState(machine.Swapped)
+	e.on(life.Rewound{Stays: stays})
 	e.publish() // the machine may have been swapped before
 	e.announce(ended)
 	for _, seq := range append(gone, machine.Without(wereLost, lost)...) {
 		e.republish(ctx, seq, ended)
 	}
-	e.kick()
 	return nil
 }

@@ -23,7 +23,7 @@ func (e *entry) reap(x *session) {
 
 func (e *entry) cleanUp(ctx context.Context, x *session) error {
 	e.mu.Lock()
-	if e.sess != x || e.gone {
+	if e.sess != x || e.life.Gone {
 		e.mu.Unlock()
 		return nil
 	}
@@ -42,7 +42,7 @@ func (e *entry) cleanUp(ctx context.Context, x *session) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.gone {
+	if e.life.Gone {
 		return nil
 	}
 	known, base, err := e.ending(ctx)
@@ -63,8 +63,7 @@ func (e *entry) cleanUp(ctx context.Context, x *session) error {
 		return err
 	}
 	e.clear()
-	e.setState(machine.Swapped)
-	e.kick()
+	e.on(life.Asleep{})
 	return nil
 }
 
@@ -74,7 +73,7 @@ func (e *entry) ending(ctx context.Context) (life.End, machine.CheckpointRecord,
 	if err != nil || e.run == nil {
 		return life.End{}, base, err
 	}
-	return life.End{Run: true, Begun: e.run.LastFrame >= 0, Again: e.run.Again, Interrupt: e.interrupt, Middle: base.IsWithin(e.run)}, base, nil
+	return life.End{Run: true, Begun: e.run.LastFrame >= 0, Again: e.run.Again, Interrupt: e.life.Interrupt, Middle: base.IsWithin(e.run)}, base, nil
 }
 
 // goBack returns the machine to an earlier state, in the records; the next start does it in fact. left is one that is not on record yet; nil for none.
@@ -100,9 +99,9 @@ func (e *entry) leftBehind(ctx context.Context) (*machine.CheckpointInfo, error)
 		return nil, err
 	}
 	e.mu.Lock()
-	life := e.rec.Life
+	stay := e.rec.Life
 	e.mu.Unlock()
-	info, err := engine.Reclaim(ctx, e.id, life, known)
+	info, err := engine.Reclaim(ctx, e.id, stay, known)
 	if err != nil || info == nil || info.RunningSeq == nil {
 		return info, err
 	}
@@ -266,12 +265,13 @@ func (b *setback) write(w machine.Writer) error {
 // done takes over what was written, and tells. mu is held.
 func (b *setback) done(ctx context.Context) {
 	e := b.e
-	if b.run == nil {
-		e.interrupt = false
-	}
 	e.run, e.last = b.run, nil
+	back := life.SetBack{GoesOn: b.run != nil, Again: life.None}
 	if b.again != nil {
-		e.queue = slices.Insert(e.queue, 0, b.again.Seq)
+		back.Again = b.again.Seq
+	}
+	e.on(back)
+	if b.again != nil {
 		e.publishInstruction(&b.again.Instruction)
 	}
 	e.announce(b.ended)

@@ -73,7 +73,7 @@ func (e *entry) unasked(x *session, save func(ctx context.Context) error) {
 func (e *entry) autoSave(x *session) {
 	e.unasked(x, func(ctx context.Context) error {
 		e.mu.Lock()
-		due := e.sess == x && x.alive() && e.state == machine.Idle && x.version != x.clean
+		due := e.sess == x && x.alive() && e.life.State == machine.Idle && x.version != x.clean
 		if due && time.Now().Before(x.soonest()) { // it was saved while this waited
 			x.rest()
 			due = false
@@ -87,25 +87,25 @@ func (e *entry) autoSave(x *session) {
 	})
 }
 
-// saveDue checkpoints a machine that is due to be saved while there is work for it, and says whether it began to. It waits for nobody: the work is held up
-// for as long as the machine stands still, and no longer. mu is held.
-func (e *entry) saveDue(x *session) bool {
+// dueSave holds a machine that is due to be saved while there is work for it, and returns what saves it; nil where it is not due, or something else happens
+// to it. It waits for nobody: the work is held up for as long as the machine stands still, and no longer. Who calls it tells life of Held. mu is held.
+func (e *entry) dueSave(x *session) func() {
 	at := x.due()
-	if at.IsZero() || time.Now().Before(at) || !x.alive() || x.holding || x.stale != nil || e.state != machine.Idle && e.state != machine.Running || e.s.health.diskLow() {
-		return false
+	if at.IsZero() || time.Now().Before(at) || !x.alive() || e.life.Holding || e.life.Stale != life.None || e.life.State != machine.Idle && e.life.State != machine.Running || e.s.health.diskLow() {
+		return nil
 	}
 	select {
 	case e.op <- struct{}{}:
-	default: // something else happens to it
-		return false
+	default:
+		return nil
 	}
 	if !e.s.enter() {
 		e.unlockOp()
-		return false
+		return nil
 	}
 	begun := x.hold()
 	begun.due = true
-	go func() {
+	return func() {
 		defer e.s.group.Done()
 		defer e.unlockOp()
 		ctx, cancel := context.WithTimeout(e.s.ctx, saveTimeout)
@@ -113,8 +113,7 @@ func (e *entry) saveDue(x *session) bool {
 		if _, err := e.checkpointHeld(ctx, x, begun, machine.CheckpointAuto, "", false); err != nil {
 			e.saveFailed(x, err)
 		}
-	}()
-	return true
+	}
 }
 
 // saveIfChanged checkpoints the machine when there is something new to save.
@@ -144,7 +143,7 @@ func (e *entry) saveFailed(x *session, err error) {
 	if e.sess != x || !x.alive() {
 		return
 	}
-	if e.state == machine.Idle {
+	if e.life.State == machine.Idle {
 		x.autosave.stop()
 		x.autosave = e.s.after(saveAgain, func() { e.autoSave(x) })
 		x.autoswap.stop()
@@ -189,6 +188,7 @@ func (e *entry) checkpoint(ctx context.Context, x *session, kind machine.Checkpo
 	}
 	e.mu.Lock()
 	begun := x.hold()
+	e.on(life.Held{})
 	e.mu.Unlock()
 	return e.checkpointHeld(ctx, x, begun, kind, label, awaited)
 }
@@ -204,7 +204,7 @@ type held struct {
 
 // hold begins a checkpoint: what the machine says from now on is not acknowledged, and nothing begins on it. mu is held.
 func (x *session) hold() held {
-	x.holding, x.held = true, map[int]int{}
+	x.held = map[int]int{}
 	x.freeze()
 	begun := held{version: x.version, mark: x.e.mark(), at: x.frozen, unsaved: x.unsaved}
 	x.unsaved.Save(x.frozen)
@@ -213,13 +213,14 @@ func (x *session) hold() held {
 
 // release is the end of hold. mu is held.
 func (x *session) release() {
-	x.holding = false
 	for seq, index := range x.held {
 		x.box.Ack(seq, index)
 	}
 	x.held = nil
 	x.thaw()
-	x.e.kick()
+	if x.e.sess == x {
+		x.e.on(life.Released{})
+	}
 }
 
 // ended is the end of a save, which decides when the next comes. mu is held.

@@ -132,6 +132,26 @@ func TestASlowSaveCostsNoWork(t *testing.T) {
 	})
 }
 
+// What a person paused is over when its sandbox dies. So what waits behind it does not wait for the person.
+func TestADeathWhileItFallsAsleepLeavesNothingWaiting(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.used("m")
+		w.engine.set(func() { w.engine.saveTakes, w.engine.saveErr = 20*time.Second, errors.New("its supervisor is gone") })
+		w.begun("m", "hang")
+		last := w.exec("m", "print 2")
+		go func() { _ = w.at("m").Swap(w.ctx) }()
+		w.pass(time.Second)
+		w.inState("m", machine.Swapping)
+		w.engine.box(m.ID).crash()
+		w.pass(20 * time.Second)
+		w.engine.set(func() { w.engine.saveTakes, w.engine.saveErr = 0, nil })
+		w.pass(time.Minute)
+		if in, err := w.at("m").Instruction(w.ctx, last.Seq); err != nil || in.Status != machine.StatusOK {
+			t.Errorf("%+v, %v", in, err)
+		}
+	})
+}
+
 // An instruction that gets to a machine which stands still to be saved waits there, however long that takes.
 func TestASlowSaveEndsNoMachineForAnInstruction(t *testing.T) {
 	inTime(t, func(w *world) {

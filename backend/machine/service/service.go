@@ -20,6 +20,7 @@ import (
 	"github.com/forevervm/desktop/backend/machine/admission"
 	"github.com/forevervm/desktop/backend/machine/events"
 	"github.com/forevervm/desktop/backend/machine/gate"
+	"github.com/forevervm/desktop/backend/machine/life"
 	"github.com/forevervm/desktop/backend/machine/naming"
 	"github.com/forevervm/desktop/backend/machine/output"
 )
@@ -79,9 +80,9 @@ func (s *Service) SetSettings(settings Settings) {
 		e.mu.Lock()
 		switch {
 		case e.sess == nil:
-		case e.state == machine.Idle && e.run == nil:
+		case e.life.State == machine.Idle && e.run == nil:
 			e.sess.rest()
-		case e.state == machine.Running:
+		case e.life.State == machine.Running:
 			e.sess.plan()
 		}
 		e.mu.Unlock()
@@ -242,8 +243,9 @@ func (s *Service) load(ctx context.Context) error {
 				return fmt.Errorf("read a running instruction: %w", err)
 			}
 			e.run = &in
+			e.life = life.New(in.Seq, e.life.Queue...)
 		} else {
-			e.queue = append(e.queue, in.Seq)
+			e.life = life.New(e.life.Run, append(e.life.Queue, in.Seq)...)
 		}
 	}
 	return nil

@@ -19,18 +19,15 @@ type session struct {
 	stored  chan struct{} // closed when the sandbox has ended and everything it said is stored
 	cleared chan struct{} // closed when the machine has let go of the session
 
-	dead     bool // the sandbox has ended; reap or the one who ended it cleans up
 	forsaken bool // the machine is being removed: nothing is stored any more
 	killed   *end // why we ended it, when it was us
 	saved    *machine.CheckpointInfo
 	version  int // counts what may have changed the machine's state
 	clean    int // the version that Base holds
 
-	stop   stopReason    // why run is being stopped
 	handed int           // the instruction that was given to the sandbox last; -1 for none
 	over   chan struct{} // closed when run is over; nil while nothing runs
-	stale  *int          // an instruction of the past that the checkpoint was made in, being stopped
-	past   chan struct{} // closed when stale is over
+	past   chan struct{} // closed when the instruction of the past is over; nil where none is being stopped
 
 	restored int // the last instruction in the checkpoint that it came from; -1 for none
 	heard    int // the last one up to there whose end was told in this stay; -1 for none
@@ -49,8 +46,7 @@ type session struct {
 	frozen time.Time // since when
 	saves  int       // counts them
 
-	holding bool        // acknowledgements are held back while a checkpoint is made
-	held    map[int]int // by instruction, the highest index held back
+	held map[int]int // while a checkpoint is made: by instruction, the highest index whose acknowledgement is held back
 
 	filling context.CancelFunc // ends the filling of the inbox, while the running instruction waits for it; else nil
 
@@ -71,16 +67,16 @@ type end struct {
 	reason string // "because …"
 }
 
-type stopReason int
-
-const (
-	notStopped stopReason = iota
-	stopByPerson
-	stopByTimeout
-)
-
 // alive says whether the session can be worked with. mu is held.
-func (x *session) alive() bool { return x != nil && !x.dead }
+func (x *session) alive() bool { return x != nil && x.e.sess == x && x.e.life.Alive }
+
+// died notes that the sandbox has ended; reap or the one who ended it cleans up. mu is held.
+func (x *session) died() {
+	x.quiet()
+	if x.e.sess == x {
+		x.e.on(life.Died{})
+	}
+}
 
 // closedChan is ready at once.
 var closedChan = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
@@ -98,15 +94,14 @@ func (x *session) usableOrCleared() <-chan struct{} {
 // clear lets go of the session; its sandbox has ended. mu is held.
 func (e *entry) clear() {
 	x := e.sess
-	x.dead = true
 	x.quiet()
 	if x.over != nil {
 		close(x.over)
 		x.over = nil
 	}
-	if x.stale != nil {
+	if x.past != nil {
 		close(x.past)
-		x.stale = nil
+		x.past = nil
 	}
 	e.sess, e.stats, e.hungry, e.recent = nil, nil, false, nil
 	close(x.cleared)
@@ -116,7 +111,6 @@ func (e *entry) clear() {
 func (x *session) busy() {
 	x.version++
 	x.unsaved.Begin(time.Now())
-	x.stop = notStopped
 	x.over = make(chan struct{})
 	x.autosave.stop()
 	x.autoswap.stop()
@@ -197,7 +191,7 @@ func (x *session) takeBack(seqs []int) {
 	x.e.mu.Lock()
 	defer x.e.mu.Unlock()
 	x.touch() // what was saved before holds them
-	if x.e.sess == x && x.e.state == machine.Idle {
+	if x.e.sess == x && x.e.life.State == machine.Idle {
 		x.rest()
 	}
 }
@@ -225,7 +219,7 @@ func (x *session) watchTimeout() {
 		x.e.mu.Lock()
 		defer x.e.mu.Unlock()
 		if x.e.sess == x && !x.saving && x.e.run != nil && x.e.run.Seq == seq {
-			x.stopRun(stopByTimeout)
+			x.e.on(life.TimedOut{Seq: seq})
 		}
 	})
 }
@@ -274,18 +268,14 @@ func later(a, b time.Time) time.Time {
 }
 
 // stopRun interrupts the running instruction, harder each time, and ends the sandbox when the grace is over. mu is held.
-func (x *session) stopRun(why stopReason) {
-	if x.stop != notStopped {
-		return
-	}
-	x.stop = why
+func (x *session) stopRun(why life.Stop) {
 	if x.filling != nil {
 		x.filling()
 	}
 	seq := x.e.run.Seq
 	over := x.over
 	why2 := &end{errNameInterrupt, fmt.Sprintf("instruction %d did not stop when it was interrupted", seq)}
-	if why == stopByTimeout {
+	if why == life.ByTimeout {
 		why2 = &end{errNameTimeout, fmt.Sprintf("instruction %d ran out of time and did not stop when it was interrupted", seq)}
 	}
 	x.e.s.spawn(func() { x.insist(seq, over, why2) })

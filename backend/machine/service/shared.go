@@ -122,7 +122,7 @@ const lookAfter = time.Second
 // up there. last says that the machine's sandbox has ended. mu is not held.
 func (e *entry) watchShared(ctx context.Context, last bool) {
 	e.mu.Lock()
-	folder, gone := e.rec.Shared, e.gone
+	folder, gone := e.rec.Shared, e.life.Gone
 	e.mu.Unlock()
 	if e.s.shareWatch == nil || folder == nil || !folder.Writable || gone {
 		return
@@ -133,7 +133,7 @@ func (e *entry) watchShared(ctx context.Context, last bool) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.gone {
+	if e.life.Gone {
 		return
 	}
 	if all != e.cameUp {
@@ -158,9 +158,9 @@ func (x *session) lookLater() {
 		x.looking.Lock()
 		defer x.looking.Unlock()
 		x.e.mu.Lock()
-		dead := x.dead
+		alive := x.alive()
 		x.e.mu.Unlock()
-		if dead { // the last look is made, or about to be
+		if !alive { // the last look is made, or about to be
 			return
 		}
 		began := time.Now()

@@ -85,7 +85,7 @@ func (e *entry) shrinkNext(ctx context.Context, but map[string]bool) (string, er
 func (e *entry) toShrink(ctx context.Context, but map[string]bool) (oldest string, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.gone {
+	if e.life.Gone {
 		e.shrinking = false
 		return "", nil
 	}
@@ -117,7 +117,7 @@ func (e *entry) seal(ctx context.Context) {
 	}
 	e.mu.Lock()
 	ready := []string{e.rec.Base, e.rec.Fallback}
-	if e.sess != nil || e.gone || e.state == machine.Deleted {
+	if e.sess != nil || e.life.Gone || e.life.State == machine.Deleted {
 		ready = nil
 	}
 	e.mu.Unlock()

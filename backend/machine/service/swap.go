@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/life"
 )
 
 // Swap saves a machine and frees its memory. An instruction that runs is paused: it goes on when the machine is woken.
@@ -18,7 +19,9 @@ func (e *entry) Swap(ctx context.Context) error {
 func (e *entry) swap(ctx context.Context) error {
 	e.mu.Lock()
 	err := e.usable()
-	e.paused = e.run != nil && err == nil
+	if err == nil {
+		e.on(life.PutToSleep{})
+	}
 	e.mu.Unlock()
 	if err != nil {
 		return err
@@ -33,7 +36,7 @@ func (e *entry) swap(ctx context.Context) error {
 // autoSwap frees the memory of a machine that has been idle for long.
 func (e *entry) autoSwap(x *session) {
 	e.unasked(x, func(ctx context.Context) error {
-		return e.stop(ctx, func() bool { return e.sess == x && e.atRest() })
+		return e.stop(ctx, func() bool { return e.sess == x && e.life.AtRest() })
 	})
 }
 
@@ -43,15 +46,12 @@ func (e *entry) stopFor(ctx context.Context, evenRunning bool) error {
 		return err
 	}
 	defer e.unlockOp()
-	due := e.atRest
+	due := func() bool { return e.life.AtRest() }
 	if evenRunning {
 		due = nil
 	}
 	return e.stop(ctx, due)
 }
-
-// atRest says whether the machine is in memory with nothing to do. mu is held.
-func (e *entry) atRest() bool { return e.state == machine.Idle && e.run == nil && len(e.queue) == 0 }
 
 // stop saves the machine and frees its memory. When it cannot be saved it stays in memory, if it lives. due, which is asked
 // with mu held and may be nil, says whether it is still wanted. op is held.
@@ -62,8 +62,7 @@ func (e *entry) stop(ctx context.Context, due func() bool) error {
 		e.mu.Unlock()
 		return nil
 	}
-	back := e.state
-	e.setState(machine.Swapping)
+	e.on(life.Leaving{})
 	x.freeze()
 	// One that was never used is its template.
 	unused := e.rec.Base == "" && x.version == 0 && e.rec.NextSeq == 0
@@ -84,7 +83,8 @@ func (e *entry) stop(ctx context.Context, due func() bool) error {
 		select {
 		case <-x.box.Ended(): // reap takes it from here
 		default:
-			e.resumeAfter(x, back)
+			x.thaw()
+			e.on(life.Stays{})
 		}
 		return err
 	}
@@ -97,25 +97,6 @@ func (e *entry) stop(ctx context.Context, due func() bool) error {
 		return ctx.Err() // reap takes it from here
 	}
 	return e.s.patient("a saved machine", func(ctx context.Context) error { return e.putAway(ctx, x) })
-}
-
-// resumeAfter goes on after a stop that failed. mu is held.
-func (e *entry) resumeAfter(x *session, back machine.State) {
-	if back == machine.Running && e.run == nil {
-		back = machine.Idle
-	}
-	e.setState(back)
-	e.paused = false
-	x.thaw()
-	switch {
-	case back == machine.Idle:
-		x.rest()
-		e.kick()
-	case e.run != nil && !e.interrupt:
-		x.plan()
-	case e.interrupt:
-		x.stopRun(stopByPerson)
-	}
 }
 
 // discard ends a machine in memory of which nothing has to be saved. op is held.
@@ -133,8 +114,7 @@ func (e *entry) discard(ctx context.Context, x *session) error {
 	}
 	e.clear()
 	err := e.s.deleting(func() error { return e.save(e.s.ctx, func(r *machine.MachineRecord) { r.Live = false }) })
-	e.setState(machine.Swapped)
-	e.kick()
+	e.on(life.Asleep{})
 	return err
 }
 
@@ -162,11 +142,10 @@ func (e *entry) putAway(ctx context.Context, x *session) error {
 	}
 	e.run = run
 	e.clear()
-	e.setState(machine.Swapped)
-	if cause.Kind == machine.EndedMemory {
+	short := cause.Kind == machine.EndedMemory
+	e.on(life.Asleep{Later: short})
+	if short {
 		e.comeBackFor(cause)
-	} else {
-		e.kick()
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/machine/events"
+	"github.com/forevervm/desktop/backend/machine/life"
 	"github.com/forevervm/desktop/backend/machine/naming"
 	"github.com/forevervm/desktop/backend/machine/output"
 )
@@ -24,7 +25,7 @@ func (x *session) absorb(batch []machine.Frame) error {
 	e := x.e
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.gone || e.sess != x || x.forsaken {
+	if e.life.Gone || e.sess != x || x.forsaken {
 		return nil
 	}
 	if err := x.hearOfPast(batch); err != nil {
@@ -80,7 +81,7 @@ func (t *take) read(batch []machine.Frame) {
 			if f.Seq < e.rec.NextSeq && f.Seq >= 0 {
 				t.ack(f.Seq, f.Index)
 			}
-			if t.x.stale != nil && *t.x.stale == f.Seq && f.Type == machine.FrameResult {
+			if e.life.Stale != life.None && e.life.Stale == f.Seq && f.Type == machine.FrameResult {
 				t.staleOver = true
 			}
 		case t.result != nil || f.Index <= t.run.LastFrame:
@@ -128,7 +129,7 @@ func (t *take) conclude() {
 			run.Error = run.ErrorName
 		}
 	}
-	if t.x.stop == stopByTimeout && (!res.OK || res.Runtime >= run.Timeout) {
+	if t.e.life.Stop == life.ByTimeout && (!res.OK || res.Runtime >= run.Timeout) {
 		trace := run.Error
 		run.Status, run.ErrorName, run.Value, run.Data, run.ErrorANSI = machine.StatusError, errNameTimeout, nil, nil, ""
 		run.Error = timedOut(run.Timeout)
@@ -224,12 +225,12 @@ func (t *take) tell() {
 		t.tellItems(t.late.in.Seq, plain(t.late.items), len(t.late.items))
 	}
 	if t.staleOver {
-		x.stale = nil
 		x.touch() // what was saved before holds its middle
 		close(x.past)
+		x.past = nil
 		e.publish()
 		x.rest()
-		e.kick()
+		e.on(life.StaleOver{})
 	}
 	if t.result == nil {
 		if len(t.items) > 0 {
@@ -238,7 +239,7 @@ func (t *take) tell() {
 		return
 	}
 	done := t.run.Instruction
-	e.run, e.interrupt, e.paused = nil, false, false
+	e.run = nil
 	e.rec.LastActiveAt = t.now
 	e.remember(&done)
 	x.limit.stop()
@@ -250,14 +251,10 @@ func (t *take) tell() {
 	e.tell()
 	x.fetch(done.Code)
 	x.lookLater()
-	if e.state != machine.Running { // being saved for a swap: what waits goes on after waking
-		return
-	}
-	e.setState(machine.Idle)
-	e.saveDue(x)
-	e.kick() // not while a checkpoint is made: that would be neither in it nor after it
-	if e.run == nil {
-		x.rest()
+	save := e.dueSave(x) // before the next begins, which would be neither in it nor after it
+	e.on(life.Over{Hold: save != nil})
+	if save != nil {
+		go save()
 	}
 }
 
@@ -281,7 +278,7 @@ func plain(items []machine.StoredItem) []machine.Item {
 
 // ack acknowledges frames, unless a checkpoint is being made. mu is held.
 func (x *session) ack(seq, index int) {
-	if x.holding {
+	if x.e.life.Holding {
 		x.held[seq] = max(x.held[seq], index)
 		return
 	}

@@ -30,7 +30,7 @@ func (e *entry) inBox(ctx context.Context, do func(machine.Sandbox) error) error
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.sess == x && e.state == machine.Idle {
+	if e.sess == x && e.life.State == machine.Idle {
 		x.rest()
 	}
 	return err
@@ -41,7 +41,7 @@ func (e *entry) wake(ctx context.Context) (*session, error) {
 	for {
 		e.mu.Lock()
 		x, err := e.sess, e.usable()
-		ready := x.alive() && (e.state == machine.Idle || e.state == machine.Running)
+		ready := x.alive() && (e.life.State == machine.Idle || e.life.State == machine.Running)
 		e.mu.Unlock()
 		if err != nil {
 			return nil, err
@@ -87,7 +87,7 @@ func (e *entry) startSwapped(ctx context.Context, patience time.Duration, wanted
 	return underHeld(ctx, e, func(ctx context.Context) (bool, error) {
 		defer leave()
 		e.mu.Lock()
-		swapped := e.state == machine.Swapped && !e.gone
+		swapped := e.life.State == machine.Swapped && !e.life.Gone
 		e.mu.Unlock()
 		if !swapped {
 			return false, nil
@@ -103,10 +103,10 @@ func (e *entry) rouse() {
 	defer e.mu.Unlock()
 	e.rousing = false
 	if err == nil {
-		e.kick()
+		e.on(life.Asked{})
 		return
 	}
-	if !e.s.isClosing() && !e.gone && e.state != machine.Deleted {
+	if !e.s.isClosing() && !e.life.Gone && e.life.State != machine.Deleted {
 		e.giveUp(err)
 	}
 }
@@ -120,7 +120,7 @@ func (e *entry) warm() {
 	if err != nil && !errors.Is(err, machine.ErrUnavailable) {
 		e.log().Warn("a new machine is not in memory yet", "err", err)
 	}
-	e.kick()
+	e.on(life.Asked{})
 }
 
 // giveUp ends what waits for a machine that cannot be brought into memory, so that nobody waits for ever. An instruction
@@ -153,13 +153,13 @@ func (e *entry) giveUp(cause error) {
 		e.tryLater()
 		return
 	}
-	e.queue = nil
 	if lost {
 		e.run = nil
 	}
+	e.on(life.GaveUp{Lost: lost})
 	e.announce(ended)
 	e.publish()
-	if e.run != nil && !e.paused {
+	if e.life.Later {
 		e.tryLater()
 	}
 }
@@ -169,16 +169,15 @@ const wakeAgain = 15 * time.Second
 
 // tryLater wakes the machine for its work after a while. mu is held.
 func (e *entry) tryLater() {
+	e.on(life.LeftAlone{})
 	e.later.stop()
 	e.later = e.s.after(wakeAgain, func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		switch {
-		case e.paused:
-		case e.short && e.s.shortOfMemory():
+		if e.life.Wants() && e.short && e.s.shortOfMemory() {
 			e.tryLater()
-		default:
-			e.kick()
+		} else {
+			e.on(life.Retried{})
 		}
 	})
 }
@@ -224,7 +223,7 @@ func (e *entry) start(ctx context.Context) (err error) {
 	}
 	err = e.save(ctx, func(r *machine.MachineRecord) { r.Live, r.Life = true, spec.Life })
 	if err == nil {
-		e.setState(machine.Waking)
+		e.on(life.Waking{})
 	}
 	e.mu.Unlock()
 	if err != nil {
@@ -236,7 +235,7 @@ func (e *entry) start(ctx context.Context) (err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err != nil {
-		e.setState(machine.Swapped)
+		e.on(life.NotAwake{})
 		if ctx.Err() != nil { // the service ends
 			return ctx.Err()
 		}
@@ -306,7 +305,7 @@ func (e *entry) settle(ctx context.Context, box machine.Sandbox, base machine.Ch
 	x := &session{e: e, box: box, memoryMB: memoryMB, need: willTake(base), since: time.Now(), savedAt: time.Now(), handed: -1, stored: make(chan struct{}), cleared: make(chan struct{}),
 		restored: base.LastSeq, heard: -1, weighed: -1, late: lateBudget{seq: base.LastSeq}}
 	e.sess = x
-	e.paused, e.short = false, false
+	e.short = false
 	e.wanted.Store(false)
 	ready := box.Ready()
 	if e.rec.Notice != "" && e.rec.NextNotice == "" { // it told why the machine could not be woken
@@ -315,37 +314,17 @@ func (e *entry) settle(ctx context.Context, box machine.Sandbox, base machine.Ch
 		}
 	}
 	e.tellUnshared(ctx, ready.Unshared)
-	running := -1
 	if e.run != nil {
-		running = e.run.Seq
+		e.resumeRun(ctx)
 	}
-	now := life.Reconcile(ready, running, e.rec.NextSeq)
-	if len(now.TakeBack) > 0 {
-		e.s.spawn(func() { x.takeBack(now.TakeBack) })
-	}
-	if now.Stale != nil {
-		x.touch()
-		stale := *now.Stale
-		past := make(chan struct{})
-		x.stale, x.past = now.Stale, past
-		e.s.spawn(func() {
-			x.insist(stale, past, &end{errNameStopped, fmt.Sprintf("instruction %d, which ran when the checkpoint was made, did not stop", stale)})
-		})
-	}
-	if e.run != nil {
-		e.goOn(ctx, x, now.HandOver)
-	} else {
-		e.setState(machine.Idle)
-		x.rest()
-	}
+	e.on(life.Awake{Said: ready, Next: e.rec.NextSeq})
 	x.fitLimit() // it may have been changed while the machine was waking
 	e.s.spawn(x.pump)
 	e.s.poke()
-	e.kick()
 }
 
-// goOn takes up the instruction that was running, handing it over where it never got there. mu is held.
-func (e *entry) goOn(ctx context.Context, x *session, handOver bool) {
+// resumeRun records that the running instruction goes on. mu is held.
+func (e *entry) resumeRun(ctx context.Context) {
 	run := *e.run
 	now := time.Now().UTC()
 	run.ResumedAt = &now
@@ -356,16 +335,6 @@ func (e *entry) goOn(ctx context.Context, x *session, handOver bool) {
 	e.out = output.Layout{Limits: e.s.set.Load().Output}
 	if err := e.loadOutput(ctx, &run); err != nil {
 		e.log().Error("the output so far could not be read", "seq", run.Seq, "err", err)
-	}
-	x.busy()
-	e.setState(machine.Running)
-	e.publishInstruction(&run.Instruction)
-	x.watchTimeout()
-	if handOver {
-		x.hand(run.Seq, run.Code, run.Formats)
-	}
-	if e.interrupt {
-		x.stopRun(stopByPerson)
 	}
 }
 
