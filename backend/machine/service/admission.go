@@ -60,29 +60,29 @@ func (s *Service) room() (r admission.Room, clients map[string]int, ok bool) {
 	}
 	clients = map[string]int{}
 	for _, e := range s.entries() {
-		e.mu.Lock()
-		if e.life.State.InMemory() {
+		o := e.lock()
+		if o.life.State.InMemory() {
 			r.Others++
-			clients[e.rec.Client.Name]++
+			clients[o.rec.Client.Name]++
 			took := int64(0)
-			if e.stats != nil {
-				took = e.stats.MemoryBytes
+			if o.stats != nil {
+				took = o.stats.MemoryBytes
 			}
 			r.Used += took
-			if e.sess != nil { // who is not ready yet is counted by the queue
-				r.Entering += max(0, e.sess.need-took)
+			if o.sess != nil { // who is not ready yet is counted by the queue
+				r.Entering += max(0, o.sess.need-took)
 			}
 		}
-		e.mu.Unlock()
+		o.unlock()
 	}
 	return r, clients, true
 }
 
-// enterMemory waits until there is room for the machine; see admission.Queue.Enter. mu is not held.
+// enterMemory waits until there is room for the machine; see admission.Queue.Enter.
 func (e *entry) enterMemory(ctx context.Context, patience time.Duration, wanted func() bool) (leave func(), err error) {
-	e.mu.Lock()
-	client := e.rec.Client.Name
-	e.mu.Unlock()
+	o := e.lock()
+	client := o.rec.Client.Name
+	o.unlock()
 	return e.s.enterMemory(ctx, admission.Entrant{Client: client, Need: e.takes(ctx), Wanted: wanted, Tell: e.setWaits}, patience)
 }
 
@@ -120,11 +120,11 @@ func (s *Service) waitsForRoom() string {
 	return fmt.Sprintf("This machine waits for memory: at least %d MB of the computer's are left free. It starts by itself when there is room. Put machines to sleep or close other programs to make some.", s.floor()>>20)
 }
 
-// takes is how many bytes the machine will take in memory: what it took when it was saved last. mu is not held.
+// takes is how many bytes the machine will take in memory: what it took when it was saved last.
 func (e *entry) takes(ctx context.Context) int64 {
-	e.mu.Lock()
-	base := e.rec.Base
-	e.mu.Unlock()
+	o := e.lock()
+	base := o.rec.Base
+	o.unlock()
 	c, err := e.checkpointOrTemplate(ctx, base)
 	if err != nil {
 		return newcomer
@@ -135,25 +135,25 @@ func (e *entry) takes(ctx context.Context) int64 {
 // willTake is how many bytes of memory a machine will take that is brought up from the checkpoint.
 func willTake(c machine.CheckpointRecord) int64 { return max(newcomer, c.Whole) }
 
-// setWaits notes whether the machine waits to come into memory, and tells. mu is not held.
+// setWaits notes whether the machine waits to come into memory, and tells.
 func (e *entry) setWaits(waits bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.waits = waits
-	e.publish()
+	o := e.lock()
+	defer o.unlock()
+	o.waits = waits
+	o.publish()
 	e.s.poke()
 }
 
-// cold says whether the machine is on the disk. mu is not held.
+// cold says whether the machine is on the disk.
 func (e *entry) cold() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.life.State == machine.Swapped && !e.life.Gone
+	o := e.lock()
+	defer o.unlock()
+	return o.life.State == machine.Swapped && !o.life.Gone
 }
 
-// hasWork says whether the machine is on the disk and something waits for it. mu is not held.
+// hasWork says whether the machine is on the disk and something waits for it.
 func (e *entry) hasWork() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.life.State == machine.Swapped && e.life.Wants()
+	o := e.lock()
+	defer o.unlock()
+	return o.life.State == machine.Swapped && o.life.Wants()
 }

@@ -24,25 +24,25 @@ func (e *entry) toBin(ctx context.Context) error {
 
 // bin is Delete with op held.
 func (e *entry) bin(ctx context.Context) error {
-	e.mu.Lock()
-	if e.life.Gone || e.life.State == machine.Deleted {
-		err := e.usable()
-		if e.life.State == machine.Deleted {
+	o := e.lock()
+	if o.life.Gone || o.life.State == machine.Deleted {
+		err := o.usable()
+		if o.life.State == machine.Deleted {
 			err = nil
 		}
-		e.mu.Unlock()
+		o.unlock()
 		return err
 	}
 	// Nothing may start again meanwhile.
-	ended, err := e.cancelled(ctx, "its machine was moved to the bin before it ran")
+	ended, err := o.cancelled(ctx, "its machine was moved to the bin before it ran")
 	if err == nil {
-		err = e.s.deleting(func() error { return e.s.store.Write(ctx, func(w machine.Writer) error { return putEnded(w, ended) }) })
+		err = e.s.deleting(func() error { return o.s.store.Write(ctx, func(w machine.Writer) error { return putEnded(w, ended) }) })
 	}
 	if err == nil {
-		e.on(life.Emptied{})
-		e.announce(ended)
+		o.on(life.Emptied{})
+		o.announce(ended)
 	}
-	e.mu.Unlock()
+	o.unlock()
 	if err != nil {
 		return err
 	}
@@ -50,34 +50,34 @@ func (e *entry) bin(ctx context.Context) error {
 		e.s.health.failed(err)
 		return saveError(err)
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.sess != nil {
-		return machine.Conflict("%s is just ending. Try again in a moment.", e.rec.Name)
+	o = e.lock()
+	defer o.unlock()
+	if o.sess != nil {
+		return machine.Conflict("%s is just ending. Try again in a moment.", o.rec.Name)
 	}
 	now := time.Now().UTC()
 	ended = nil
-	if e.run != nil {
-		run := *e.run
+	if o.run != nil {
+		run := *o.run
 		run.End(machine.StatusError, errNameStopped, "MachineStopped: the machine was moved to the bin while this ran.")
 		ended = append(ended, run)
 	}
-	late, err := e.cancelled(ctx, "its machine was moved to the bin before it ran")
+	late, err := o.cancelled(ctx, "its machine was moved to the bin before it ran")
 	if err != nil {
 		return err
 	}
 	ended = append(ended, late...)
 	err = e.s.deleting(func() error {
-		return e.saveSync(ctx, func(m *machine.MachineRecord) { m.DeletedAt = &now }, func(w machine.Writer) error { return putEnded(w, ended) })
+		return o.saveSync(ctx, func(m *machine.MachineRecord) { m.DeletedAt = &now }, func(w machine.Writer) error { return putEnded(w, ended) })
 	})
 	if err != nil {
 		return err
 	}
-	e.later.stop()
-	e.later = nil
-	e.run = nil
-	e.announce(ended)
-	e.on(life.Binned{})
+	o.later.stop()
+	o.later = nil
+	o.run = nil
+	o.announce(ended)
+	o.on(life.Binned{})
 	e.s.poke()
 	return nil
 }
@@ -85,12 +85,12 @@ func (e *entry) bin(ctx context.Context) error {
 // leave takes the machine out of memory: saved, unless it is at rest and its present state is saved already. On a full disk what its
 // threads did since the last save has to go. op is held.
 func (e *entry) leave(ctx context.Context) error {
-	if left, err := e.leaveUnsaved(ctx, e.saved); left {
+	if left, err := e.leaveUnsaved(ctx, owned.saved); left {
 		return err
 	}
 	err := e.stop(ctx, nil)
 	if errors.Is(err, machine.ErrDiskFull) {
-		if left, unsaved := e.leaveUnsaved(ctx, func(context.Context) bool { return e.sess.version == e.sess.clean }); left {
+		if left, unsaved := e.leaveUnsaved(ctx, func(o owned, _ context.Context) bool { return o.sess.version == o.sess.clean }); left {
 			return unsaved
 		}
 	}
@@ -99,14 +99,14 @@ func (e *entry) leave(ctx context.Context) error {
 
 // leaveUnsaved takes the machine out of memory as it was saved last, if it is at rest and saved says so, and says whether it did. op
 // is held.
-func (e *entry) leaveUnsaved(ctx context.Context, saved func(context.Context) bool) (bool, error) {
-	e.mu.Lock()
-	x := e.sess
-	may := x.alive() && e.life.AtRest() && e.rec.Base != "" && !e.rec.Touched && saved(ctx)
+func (e *entry) leaveUnsaved(ctx context.Context, saved func(owned, context.Context) bool) (bool, error) {
+	o := e.lock()
+	x := o.sess
+	may := x.alive(o) && o.life.AtRest() && o.rec.Base != "" && !o.rec.Touched && saved(o, ctx)
 	if may {
-		e.on(life.Leaving{})
+		o.on(life.Leaving{})
 	}
-	e.mu.Unlock()
+	o.unlock()
 	if !may {
 		return false, nil
 	}
@@ -119,22 +119,22 @@ func (e *entry) Restore(ctx context.Context) error {
 		return err
 	}
 	defer e.unlockOp()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.life.Gone {
-		return machine.NoMachine(e.rec.Name)
+	o := e.lock()
+	defer o.unlock()
+	if o.life.Gone {
+		return machine.NoMachine(o.rec.Name)
 	}
-	if e.life.State != machine.Deleted {
+	if o.life.State != machine.Deleted {
 		return nil
 	}
-	err := e.saveSync(ctx, func(m *machine.MachineRecord) {
+	err := o.saveSync(ctx, func(m *machine.MachineRecord) {
 		m.DeletedAt = nil
 		if m.ExpiresAt != nil && !m.ExpiresAt.After(time.Now()) {
 			m.ExpiresAt = nil
 		}
 	})
 	if err == nil {
-		e.on(life.Restored{})
+		o.on(life.Restored{})
 	}
 	return err
 }
@@ -150,12 +150,12 @@ func (e *entry) purge(ctx context.Context) error {
 		return err
 	}
 	defer e.unlockOp()
-	e.mu.Lock()
-	if e.life.Gone {
-		e.mu.Unlock()
+	o := e.lock()
+	if o.life.Gone {
+		o.unlock()
 		return nil
 	}
-	rec := e.rec
+	rec := o.rec
 	trash := machine.Garbage{Engine: rec.Engine, Machine: rec.ID}
 	remove := func(w machine.Writer) error {
 		if err := w.RemoveMachine(rec.ID); err != nil {
@@ -163,10 +163,10 @@ func (e *entry) purge(ctx context.Context) error {
 		}
 		return w.AddGarbage(trash)
 	}
-	x := e.sess
+	x := o.sess
 	err := s.writeSyncDeleting(ctx, remove)
 	if errors.Is(err, machine.ErrDiskFull) { // its files are most of what it takes, so they go first
-		e.mu.Unlock()
+		o.unlock()
 		if x != nil {
 			if err := x.forsake(ctx); err != nil {
 				return err
@@ -175,19 +175,19 @@ func (e *entry) purge(ctx context.Context) error {
 		if err = s.removeFiles(trash); err != nil {
 			return err
 		}
-		e.mu.Lock()
+		o = e.lock()
 		err = s.store.WriteSync(ctx, remove)
 	}
 	if err != nil {
-		e.mu.Unlock()
+		o.unlock()
 		return err
 	}
-	e.run = nil
-	e.on(life.Purged{})
-	e.later.stop()
-	e.later = nil
-	e.tell()
-	e.mu.Unlock()
+	o.run = nil
+	o.on(life.Purged{})
+	o.later.stop()
+	o.later = nil
+	o.tell()
+	o.unlock()
 
 	s.forget(e)
 	if s.exchange != nil {
@@ -200,11 +200,11 @@ func (e *entry) purge(ctx context.Context) error {
 		case <-s.ctx.Done():
 			return machine.Closing()
 		}
-		e.mu.Lock()
-		if e.sess == x {
-			e.clear()
+		o = e.lock()
+		if o.sess == x {
+			o.clear()
 		}
-		e.mu.Unlock()
+		o.unlock()
 	}
 	if s.shareWatch != nil {
 		s.shareWatch.Forget(rec.ID)
@@ -216,11 +216,11 @@ func (e *entry) purge(ctx context.Context) error {
 	return nil
 }
 
-// forsake ends the sandbox and waits for that; what it still says is not stored, as there may be no room for it. mu is not held.
+// forsake ends the sandbox and waits for that; what it still says is not stored, as there may be no room for it.
 func (x *session) forsake(ctx context.Context) error {
-	x.e.mu.Lock()
+	o := x.e.lock()
 	x.forsaken = true
-	x.e.mu.Unlock()
+	o.unlock()
 	x.box.Kill()
 	select {
 	case <-x.stored:

@@ -24,10 +24,10 @@ const (
 
 // Branches returns the lines of work that a machine's rewinds left, the last left first.
 func (e *entry) Branches(ctx context.Context) ([]machine.Branch, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.life.Gone {
-		return nil, machine.NoMachine(e.rec.Name)
+	o := e.lock()
+	defer o.unlock()
+	if o.life.Gone {
+		return nil, machine.NoMachine(o.rec.Name)
 	}
 	all, err := e.s.store.Checkpoints(ctx, e.id)
 	if err != nil {
@@ -60,64 +60,64 @@ func (e *entry) RenameBranch(ctx context.Context, branch, to string) error {
 	if err != nil {
 		return err
 	}
-	return e.onBranch(ctx, func(all []machine.CheckpointRecord) error {
-		if called(e.rec.Branch, branch) {
-			if err := e.mayName(all, to, branch); err != nil {
+	return e.onBranch(ctx, func(o owned, all []machine.CheckpointRecord) error {
+		if called(o.rec.Branch, branch) {
+			if err := o.mayName(all, to, branch); err != nil {
 				return err
 			}
-			if err := e.saveSync(ctx, func(m *machine.MachineRecord) { m.Branch = to }); err != nil {
+			if err := o.saveSync(ctx, func(m *machine.MachineRecord) { m.Branch = to }); err != nil {
 				return err
 			}
-			e.publish()
+			o.publish()
 			return nil
 		}
-		tip, err := e.tip(all, branch)
+		tip, err := o.tip(all, branch)
 		if err != nil {
 			return err
 		}
-		if err := e.mayName(all, to, branch); err != nil {
+		if err := o.mayName(all, to, branch); err != nil {
 			return err
 		}
 		tip.SetBranch(to, true, tip.LeftAt)
-		return e.changeCheckpoints(ctx, []machine.CheckpointRecord{tip}, nil)
+		return o.changeCheckpoints(ctx, []machine.CheckpointRecord{tip}, nil)
 	})
 }
 
 // DeleteBranch deletes a branch: the checkpoint where it ends, and those before that were made by themselves and belong to nothing else. Those that
 // are kept by hand stay.
 func (e *entry) DeleteBranch(ctx context.Context, branch string) error {
-	return e.onBranch(ctx, func(all []machine.CheckpointRecord) error {
-		if called(e.rec.Branch, branch) {
-			return machine.Conflict("%s is on the branch %q now, so it cannot be deleted. Go back to another checkpoint first.", e.rec.Name, e.rec.Branch)
+	return e.onBranch(ctx, func(o owned, all []machine.CheckpointRecord) error {
+		if called(o.rec.Branch, branch) {
+			return machine.Conflict("%s is on the branch %q now, so it cannot be deleted. Go back to another checkpoint first.", o.rec.Name, o.rec.Branch)
 		}
-		tip, err := e.tip(all, branch)
+		tip, err := o.tip(all, branch)
 		if err != nil {
 			return err
 		}
-		old := e.belongingTo(all, tip)
+		old := o.belongingTo(all, tip)
 		tip.ClearBranch()
-		return e.changeCheckpoints(ctx, []machine.CheckpointRecord{tip}, old)
+		return o.changeCheckpoints(ctx, []machine.CheckpointRecord{tip}, old)
 	})
 }
 
-// onBranch does something to a machine's branches with op and mu held.
-func (e *entry) onBranch(ctx context.Context, do func(all []machine.CheckpointRecord) error) error {
+// onBranch does something to a machine's branches with op held.
+func (e *entry) onBranch(ctx context.Context, do func(o owned, all []machine.CheckpointRecord) error) error {
 	if err := e.lockOp(ctx); err != nil {
 		return err
 	}
 	defer e.unlockOp()
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	o := e.lock()
+	defer o.unlock()
 	all, err := e.s.store.Checkpoints(ctx, e.id)
 	if err != nil {
 		return err
 	}
-	return do(all)
+	return do(o, all)
 }
 
 // belongingTo are the checkpoints that go with the branch that ends in a tip: back to where another line parts from it, to the machine's present
-// state, or to what is kept by hand. mu is held.
-func (e *entry) belongingTo(all []machine.CheckpointRecord, tip machine.CheckpointRecord) (old []machine.CheckpointRecord) {
+// state, or to what is kept by hand.
+func (o owned) belongingTo(all []machine.CheckpointRecord, tip machine.CheckpointRecord) (old []machine.CheckpointRecord) {
 	found, children := map[string]machine.CheckpointRecord{}, map[string]int{}
 	for _, c := range all {
 		found[c.ID] = c
@@ -125,8 +125,8 @@ func (e *entry) belongingTo(all []machine.CheckpointRecord, tip machine.Checkpoi
 	}
 	for c, there := tip, true; there; c, there = found[c.Parent] {
 		shared := children[c.ID] > 1 || c.ID == tip.ID && children[c.ID] > 0
-		ends := c.Kind != machine.CheckpointAuto || c.Branch != "" && c.ID != tip.ID || c.ID == e.rec.Undo && c.ID != tip.ID
-		if shared || ends || e.returns(&e.rec, c.ID) {
+		ends := c.Kind != machine.CheckpointAuto || c.Branch != "" && c.ID != tip.ID || c.ID == o.rec.Undo && c.ID != tip.ID
+		if shared || ends || o.returns(&o.rec, c.ID) {
 			break
 		}
 		old = append(old, c)
@@ -135,27 +135,27 @@ func (e *entry) belongingTo(all []machine.CheckpointRecord, tip machine.Checkpoi
 	return old
 }
 
-// tip is the checkpoint that a branch ends in. mu is held.
-func (e *entry) tip(all []machine.CheckpointRecord, branch string) (machine.CheckpointRecord, error) {
+// tip is the checkpoint that a branch ends in.
+func (o owned) tip(all []machine.CheckpointRecord, branch string) (machine.CheckpointRecord, error) {
 	for _, c := range all {
 		if called(c.Branch, branch) {
 			return c, nil
 		}
 	}
-	return machine.CheckpointRecord{}, &machine.Error{Kind: machine.ErrNotFound, Message: fmt.Sprintf("%s has no branch %q; it may have been deleted, or taken up again.", e.rec.Name, naming.Clip(branch, 80))}
+	return machine.CheckpointRecord{}, &machine.Error{Kind: machine.ErrNotFound, Message: fmt.Sprintf("%s has no branch %q; it may have been deleted, or taken up again.", o.rec.Name, naming.Clip(branch, 80))}
 }
 
-// pointCalled is the checkpoint with an ID, or that a branch with that name ends in. mu is held.
-func (e *entry) pointCalled(all []machine.CheckpointRecord, to string) (machine.CheckpointRecord, error) {
+// pointCalled is the checkpoint with an ID, or that a branch with that name ends in.
+func (o owned) pointCalled(all []machine.CheckpointRecord, to string) (machine.CheckpointRecord, error) {
 	for _, c := range all {
 		if c.ID == to {
 			return c, nil
 		}
 	}
-	if tip, err := e.tip(all, to); err == nil {
+	if tip, err := o.tip(all, to); err == nil {
 		return tip, nil
 	}
-	return machine.CheckpointRecord{}, machine.NoCheckpoint(e.rec.Name, naming.Clip(to, 80))
+	return machine.CheckpointRecord{}, machine.NoCheckpoint(o.rec.Name, naming.Clip(to, 80))
 }
 
 // called says whether a branch has a name.
@@ -166,24 +166,24 @@ func checkBranchName(name string) (string, error) {
 	return name, checkText("A branch's name", name, maxBranchName)
 }
 
-// mayName says whether a branch may get a name, which may be the one that it has. mu is held.
-func (e *entry) mayName(all []machine.CheckpointRecord, name, has string) error {
+// mayName says whether a branch may get a name, which may be the one that it has.
+func (o owned) mayName(all []machine.CheckpointRecord, name, has string) error {
 	named := 0
 	for _, c := range all {
 		if called(c.Branch, name) && !called(has, name) {
-			return branchTaken(e.rec.Name, c.Branch)
+			return branchTaken(o.rec.Name, c.Branch)
 		}
 		if c.Named && !called(c.Branch, has) {
 			named++
 		}
 	}
-	if called(e.rec.Branch, name) && !called(has, name) {
-		return branchTaken(e.rec.Name, e.rec.Branch)
+	if called(o.rec.Branch, name) && !called(has, name) {
+		return branchTaken(o.rec.Name, o.rec.Branch)
 	}
 	if named < maxNamed {
 		return nil
 	}
-	return machine.Conflict("%s has %d branches with names of their own, and more are not kept. Delete those that are not needed.", e.rec.Name, named)
+	return machine.Conflict("%s has %d branches with names of their own, and more are not kept. Delete those that are not needed.", o.rec.Name, named)
 }
 
 func branchTaken(name, branch string) error {
@@ -198,21 +198,21 @@ type leaving struct {
 }
 
 // branchOff works out what becomes of the machine's branches when it goes to target: what it leaves is one from now on, unless target comes from there and
-// nobody gave it a name, and one that ended in target goes on. mu is held.
-func (e *entry) branchOff(ctx context.Context, target machine.CheckpointRecord, keepAs string) (leaving, error) {
-	if e.rec.Base == target.ID {
-		return leaving{line: e.rec.Branch, undo: e.rec.Undo}, nil
+// nobody gave it a name, and one that ended in target goes on.
+func (o owned) branchOff(ctx context.Context, target machine.CheckpointRecord, keepAs string) (leaving, error) {
+	if o.rec.Base == target.ID {
+		return leaving{line: o.rec.Branch, undo: o.rec.Undo}, nil
 	}
-	all, err := e.s.store.Checkpoints(ctx, e.id)
+	all, err := o.s.store.Checkpoints(ctx, o.id)
 	if err != nil {
 		return leaving{}, err
 	}
 	now := time.Now().UTC()
-	left, room := leaving{undo: e.rec.Base}, branchesKept
+	left, room := leaving{undo: o.rec.Base}, branchesKept
 	for _, c := range all {
 		switch c.ID {
-		case e.rec.Base:
-			if name := cmp.Or(keepAs, e.rec.Branch); name != "" {
+		case o.rec.Base:
+			if name := cmp.Or(keepAs, o.rec.Branch); name != "" {
 				c.SetBranch(name, true, now)
 			} else if !target.ComesFrom(c.ID, all) {
 				c.SetBranch(timeName(all, now), false, now)
@@ -229,7 +229,7 @@ func (e *entry) branchOff(ctx context.Context, target machine.CheckpointRecord, 
 	}
 	for _, c := range tips(all) {
 		switch {
-		case c.Named || c.ID == target.ID || c.ID == e.rec.Base:
+		case c.Named || c.ID == target.ID || c.ID == o.rec.Base:
 		case room > 0:
 			room--
 		default:

@@ -13,38 +13,38 @@ import (
 )
 
 // record writes down a checkpoint that an engine made of the machine's present state, makes it the base, and drops
-// automatic ones that it takes the place of. mu is held.
+// automatic ones that it takes the place of.
 //
 // It is written so that a power cut cannot undo it, because what it replaces is deleted next.
-func (e *entry) record(ctx context.Context, info machine.CheckpointInfo, kind machine.CheckpointKind, label string, mark *machine.Mark, change func(*machine.MachineRecord), more ...func(machine.Writer) error) (machine.CheckpointRecord, error) {
-	rec, err := e.describe(ctx, info, kind, label, mark)
+func (o owned) record(ctx context.Context, info machine.CheckpointInfo, kind machine.CheckpointKind, label string, mark *machine.Mark, change func(*machine.MachineRecord), more ...func(machine.Writer) error) (machine.CheckpointRecord, error) {
+	rec, err := o.describe(ctx, info, kind, label, mark)
 	if err != nil {
 		return rec, err
 	}
-	err = e.rebase(ctx, rec, func(m *machine.MachineRecord) {
+	err = o.rebase(ctx, rec, func(m *machine.MachineRecord) {
 		m.Touched = false
 		change(m)
 	}, append(more, func(w machine.Writer) error { return w.PutCheckpoint(rec) })...)
 	return rec, err
 }
 
-// describe makes the record of a checkpoint. mu is held.
-func (e *entry) describe(ctx context.Context, info machine.CheckpointInfo, kind machine.CheckpointKind, label string, mark *machine.Mark) (machine.CheckpointRecord, error) {
+// describe makes the record of a checkpoint.
+func (o owned) describe(ctx context.Context, info machine.CheckpointInfo, kind machine.CheckpointKind, label string, mark *machine.Mark) (machine.CheckpointRecord, error) {
 	// What the sandbox says of numbers that were never given out is forged.
-	info.LastSeq = min(info.LastSeq, e.rec.NextSeq-1)
+	info.LastSeq = min(info.LastSeq, o.rec.NextSeq-1)
 	if r := info.RunningSeq; r != nil && (*r < 0 || *r > info.LastSeq) {
 		info.RunningSeq = nil
 	}
 	if mark != nil && mark.Seq > info.LastSeq {
 		mark = nil // given to the sandbox only afterwards
 	}
-	lost, err := e.s.store.RolledBack(ctx, e.id, info.LastSeq)
+	lost, err := o.s.store.RolledBack(ctx, o.id, info.LastSeq)
 	if err != nil {
 		return machine.CheckpointRecord{}, err
 	}
 	rec := machine.CheckpointRecord{Checkpoint: machine.Checkpoint{
-		ID: info.ID, Machine: e.id, Kind: kind, Label: label, CreatedAt: info.CreatedAt.UTC(), LastSeq: info.LastSeq,
-		RunningSeq: info.RunningSeq, Size: info.Size, Image: info.Image, Runtime: info.Runtime, Pause: info.Pause, Parent: e.rec.Base,
+		ID: info.ID, Machine: o.id, Kind: kind, Label: label, CreatedAt: info.CreatedAt.UTC(), LastSeq: info.LastSeq,
+		RunningSeq: info.RunningSeq, Size: info.Size, Image: info.Image, Runtime: info.Runtime, Pause: info.Pause, Parent: o.rec.Base,
 	}, Mark: mark, Lost: lost, Whole: info.Whole}
 	if info.CreatedAt.IsZero() {
 		rec.CreatedAt = time.Now().UTC()
@@ -52,28 +52,28 @@ func (e *entry) describe(ctx context.Context, info machine.CheckpointInfo, kind 
 	return rec, nil
 }
 
-// rebase makes a checkpoint what the machine returns to. mu is held.
-func (e *entry) rebase(ctx context.Context, c machine.CheckpointRecord, change func(*machine.MachineRecord), more ...func(machine.Writer) error) error {
-	next := e.rec
+// rebase makes a checkpoint what the machine returns to.
+func (o owned) rebase(ctx context.Context, c machine.CheckpointRecord, change func(*machine.MachineRecord), more ...func(machine.Writer) error) error {
+	next := o.rec
 	change(&next)
 	next.Base = c.ID
 	if c.RunningSeq == nil {
 		next.Fallback = c.ID
 	}
-	all, err := e.s.store.Checkpoints(ctx, e.id)
+	all, err := o.s.store.Checkpoints(ctx, o.id)
 	if err != nil {
 		return err
 	}
-	old := e.replaced(all, c, &next)
-	more = append(more, func(w machine.Writer) error { return e.discardCheckpoints(w, old) })
-	if err := e.saveSync(ctx, func(m *machine.MachineRecord) { *m = next }, more...); err != nil {
+	old := o.replaced(all, c, &next)
+	more = append(more, func(w machine.Writer) error { return o.discardCheckpoints(w, old) })
+	if err := o.saveSync(ctx, func(m *machine.MachineRecord) { *m = next }, more...); err != nil {
 		return err
 	}
-	e.s.hub.Publish(machine.Event{Type: machine.EventCheckpoint, Machine: e.snapshotPointer()})
+	o.s.hub.Publish(machine.Event{Type: machine.EventCheckpoint, Machine: o.snapshotPointer()})
 	if len(old) > 0 {
-		e.s.spawn(e.s.takeOutGarbage)
+		o.s.spawn(o.s.takeOutGarbage)
 	}
-	e.shrinkLater()
+	o.shrinkLater()
 	return nil
 }
 
@@ -92,8 +92,8 @@ func (e *entry) quietBefore(ctx context.Context, middle machine.CheckpointRecord
 	return newest, err
 }
 
-func (e *entry) snapshotPointer() *machine.Machine {
-	m := e.snapshot()
+func (o owned) snapshotPointer() *machine.Machine {
+	m := o.snapshot()
 	return &m
 }
 
@@ -189,9 +189,9 @@ func (e *entry) keep(ctx context.Context, label string) (machine.CheckpointRecor
 		if err := e.startNow(ctx); err != nil {
 			return machine.CheckpointRecord{}, err
 		}
-		e.mu.Lock()
-		x = e.sess
-		e.mu.Unlock()
+		o := e.lock()
+		x = o.sess
+		o.unlock()
 	}
 	return e.checkpoint(ctx, x, machine.CheckpointManual, label, true)
 }
@@ -217,12 +217,12 @@ func (e *entry) mayKeep(ctx context.Context) error {
 // keepSwapped keeps the automatic checkpoint that a swapped machine's state lies in, from now on. Where there is none, it
 // returns the stay in memory, if there is one.
 func (e *entry) keepSwapped(ctx context.Context, label string) (*session, *machine.CheckpointRecord, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err := e.usable(); err != nil || e.sess != nil || e.rec.Base == "" {
-		return e.sess, nil, err
+	o := e.lock()
+	defer o.unlock()
+	if err := o.usable(); err != nil || o.sess != nil || o.rec.Base == "" {
+		return o.sess, nil, err
 	}
-	base, err := e.s.store.Checkpoint(ctx, e.rec.Base)
+	base, err := e.s.store.Checkpoint(ctx, o.rec.Base)
 	if err != nil || base.Kind != machine.CheckpointAuto {
 		return nil, nil, err
 	}
@@ -230,7 +230,7 @@ func (e *entry) keepSwapped(ctx context.Context, label string) (*session, *machi
 	if err := e.s.store.WriteSync(ctx, func(w machine.Writer) error { return w.PutCheckpoint(base) }); err != nil {
 		return nil, nil, err
 	}
-	e.s.hub.Publish(machine.Event{Type: machine.EventCheckpoint, Machine: e.snapshotPointer()})
+	e.s.hub.Publish(machine.Event{Type: machine.EventCheckpoint, Machine: o.snapshotPointer()})
 	return nil, &base, nil
 }
 
@@ -253,9 +253,9 @@ func (e *entry) KeepCheckpoint(ctx context.Context, id, label string) (machine.C
 		return machine.Checkpoint{}, err
 	}
 	rec, err := under(ctx, e, func(ctx context.Context) (machine.CheckpointRecord, error) {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		c, err := e.checkpointOf(ctx, id)
+		o := e.lock()
+		defer o.unlock()
+		c, err := o.checkpointOf(ctx, id)
 		if err != nil {
 			return c, err
 		}
@@ -268,7 +268,7 @@ func (e *entry) KeepCheckpoint(ctx context.Context, id, label string) (machine.C
 		if err := e.s.store.WriteSync(ctx, func(w machine.Writer) error { return w.PutCheckpoint(c) }); err != nil {
 			return c, err
 		}
-		e.s.hub.Publish(machine.Event{Type: machine.EventCheckpoint, Machine: e.snapshotPointer()})
+		e.s.hub.Publish(machine.Event{Type: machine.EventCheckpoint, Machine: o.snapshotPointer()})
 		return c, nil
 	})
 	return rec.Checkpoint, err
@@ -280,28 +280,28 @@ func (e *entry) DeleteCheckpoint(ctx context.Context, id string) error {
 		return err
 	}
 	defer e.unlockOp()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	c, err := e.checkpointOf(ctx, id)
+	o := e.lock()
+	defer o.unlock()
+	c, err := o.checkpointOf(ctx, id)
 	if err != nil {
 		return err
 	}
-	needed := e.returns(&e.rec, id)
+	needed := o.returns(&o.rec, id)
 	if needed && c.Passing() {
-		return machine.Conflict("This checkpoint holds the present state of %s, so it cannot be deleted. Delete the machine to remove everything.", e.rec.Name)
+		return machine.Conflict("This checkpoint holds the present state of %s, so it cannot be deleted. Delete the machine to remove everything.", o.rec.Name)
 	}
 	if needed {
 		c.Kind, c.Label = machine.CheckpointAuto, ""
 		c.ClearBranch()
-		return e.changeCheckpoints(ctx, []machine.CheckpointRecord{c}, nil)
+		return o.changeCheckpoints(ctx, []machine.CheckpointRecord{c}, nil)
 	}
-	return e.changeCheckpoints(ctx, nil, []machine.CheckpointRecord{c})
+	return o.changeCheckpoints(ctx, nil, []machine.CheckpointRecord{c})
 }
 
-// changeCheckpoints writes changed checkpoints down and deletes others, on a full disk too. mu is held.
-func (e *entry) changeCheckpoints(ctx context.Context, changed, old []machine.CheckpointRecord) error {
-	err := e.s.deleting(func() error {
-		return e.saveSync(ctx, func(m *machine.MachineRecord) {
+// changeCheckpoints writes changed checkpoints down and deletes others, on a full disk too.
+func (o owned) changeCheckpoints(ctx context.Context, changed, old []machine.CheckpointRecord) error {
+	err := o.s.deleting(func() error {
+		return o.saveSync(ctx, func(m *machine.MachineRecord) {
 			if slices.ContainsFunc(old, func(o machine.CheckpointRecord) bool { return o.ID == m.Undo }) {
 				m.Undo = ""
 			}
@@ -311,25 +311,25 @@ func (e *entry) changeCheckpoints(ctx context.Context, changed, old []machine.Ch
 					return err
 				}
 			}
-			return e.discardCheckpoints(w, old)
+			return o.discardCheckpoints(w, old)
 		})
 	})
 	if err != nil {
 		return err
 	}
-	e.publish()
-	e.s.hub.Publish(machine.Event{Type: machine.EventCheckpoint, Machine: e.snapshotPointer()})
+	o.publish()
+	o.s.hub.Publish(machine.Event{Type: machine.EventCheckpoint, Machine: o.snapshotPointer()})
 	if len(old) > 0 {
-		e.s.spawn(e.s.takeOutGarbage)
+		o.s.spawn(o.s.takeOutGarbage)
 	}
 	return nil
 }
 
-// checkpointOf reads one of the machine's own checkpoints. mu is held.
-func (e *entry) checkpointOf(ctx context.Context, id string) (machine.CheckpointRecord, error) {
-	c, err := e.s.store.Checkpoint(ctx, id)
-	if machine.IsNotFound(err) || err == nil && c.Machine != e.id {
-		return c, machine.NoCheckpoint(e.rec.Name, naming.Clip(id, 80))
+// checkpointOf reads one of the machine's own checkpoints.
+func (o owned) checkpointOf(ctx context.Context, id string) (machine.CheckpointRecord, error) {
+	c, err := o.s.store.Checkpoint(ctx, id)
+	if machine.IsNotFound(err) || err == nil && c.Machine != o.id {
+		return c, machine.NoCheckpoint(o.rec.Name, naming.Clip(id, 80))
 	}
 	return c, err
 }

@@ -44,18 +44,18 @@ func (e *entry) carry(conn net.Conn) {
 
 // networkPolicy is what holds for the machine now.
 func (e *entry) networkPolicy() machine.NetworkPolicy {
-	e.mu.Lock()
-	own := e.rec.Network
-	e.mu.Unlock()
+	o := e.lock()
+	own := o.rec.Network
+	o.unlock()
 	return own.Over(e.s.set.Load().Network)
 }
 
 func (e *entry) beginConnection(host string, port int) machine.Connection {
 	c := machine.Connection{ID: e.s.connections.Add(1), Host: host, Port: port, StartedAt: time.Now().UTC()}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.run != nil {
-		seq := e.run.Seq
+	o := e.lock()
+	defer o.unlock()
+	if o.run != nil {
+		seq := o.run.Seq
 		c.Seq = &seq
 	}
 	return c
@@ -194,9 +194,9 @@ func (e *entry) Answer(ctx context.Context, connection int64, answer machine.Ans
 
 // approve adds a host to those that the machine's person has approved of.
 func (e *entry) approve(ctx context.Context, host string) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	next := e.rec.Network
+	o := e.lock()
+	defer o.unlock()
+	next := o.rec.Network
 	if slices.Contains(next.Approved, host) {
 		return nil
 	}
@@ -204,10 +204,10 @@ func (e *entry) approve(ctx context.Context, host string) error {
 	if err := next.Check(); err != nil {
 		return err
 	}
-	if err := e.save(ctx, func(r *machine.MachineRecord) { r.Network = next }); err != nil {
+	if err := o.save(ctx, func(r *machine.MachineRecord) { r.Network = next }); err != nil {
 		return err
 	}
-	e.publish()
+	o.publish()
 	return nil
 }
 

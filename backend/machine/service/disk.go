@@ -89,15 +89,15 @@ func (s *Service) roomForMore() error {
 	return &machine.Error{Kind: machine.ErrDiskFull, Message: fmt.Sprintf("Only %d MB are free on the disk, which is kept for saving the machines that there are; nothing new is made. %s", free>>20, machine.FreeSpace)}
 }
 
-// roomToSave refuses a save that would only fill the disk. mu is not held.
+// roomToSave refuses a save that would only fill the disk.
 func (e *entry) roomToSave(ctx context.Context) error {
 	free := e.s.free()
 	if free < 0 {
 		return nil
 	}
-	e.mu.Lock()
-	base := e.rec.Base
-	e.mu.Unlock()
+	o := e.lock()
+	base := o.rec.Base
+	o.unlock()
 	need := int64(leastSave)
 	if base != "" {
 		if c, err := e.s.store.Checkpoint(ctx, base); err == nil && c.Whole > 0 {

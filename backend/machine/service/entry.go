@@ -16,8 +16,8 @@ import (
 // entry is one machine in the service. A swapped machine is this much memory, and no goroutine.
 //
 // Two locks: op is held for as long as a machine is being brought into memory, saved, rewound, moved; at most one such
-// thing happens to a machine at a time. mu guards the fields and is held for moments (a write to the store at
-// most). Whoever needs both takes op first.
+// thing happens to a machine at a time. The other guards what is known of the machine and is held for moments. Methods of entry take
+// it themselves, methods of owned need it. Who needs both takes op first.
 type entry struct {
 	s      *Service
 	id     machine.ID    // never changes
@@ -26,7 +26,14 @@ type entry struct {
 
 	wanted atomic.Bool // somebody waits for it to come into memory
 
-	mu        sync.Mutex
+	traffic traffic // has a lock of its own
+
+	mu      sync.Mutex // taken by lock alone
+	guarded guarded
+}
+
+// guarded is what is known of a machine at the moment. Only an owned machine has it.
+type guarded struct {
 	life      life.Life                  // what it is at the moment; on changes it, and nobody else
 	rec       machine.MachineRecord      // State and the other live fields inside are not used
 	run       *machine.InstructionRecord // of life.Run
@@ -51,14 +58,30 @@ type entry struct {
 
 	unshared machine.Unshared // why it does not see the folder that is shared with it, as of its last stay in memory
 	cameUp   string           // what the person is told of files in that folder that came up or changed
-
-	traffic traffic // has a lock of its own
 }
 
+// owned is a machine whose lock is held. lock alone makes one, and it is good until unlock. What needs the lock is a method of
+// owned, or takes one, so that nothing can be called, read or written without.
+type owned struct {
+	*entry
+	*guarded
+}
+
+// lock waits for the machine's lock, which is held for moments: for a write to the store at most.
+func (e *entry) lock() owned {
+	e.mu.Lock()
+	return owned{e, &e.guarded}
+}
+
+func (o owned) unlock() { o.mu.Unlock() }
+
 func newEntry(s *Service, rec machine.MachineRecord) *entry {
-	e := &entry{s: s, id: rec.ID, engine: rec.Engine, op: make(chan struct{}, 1), rec: rec, life: life.New(life.None), changed: make(chan struct{})}
+	e := &entry{
+		s: s, id: rec.ID, engine: rec.Engine, op: make(chan struct{}, 1),
+		guarded: guarded{rec: rec, life: life.New(life.None), changed: make(chan struct{})},
+	}
 	if rec.DeletedAt != nil {
-		e.life = life.NewInBin()
+		e.guarded.life = life.NewInBin()
 	}
 	return e
 }
@@ -116,124 +139,124 @@ func underHeld[T any](ctx context.Context, e *entry, do func(context.Context) (T
 	}
 }
 
-// usable says whether work may be given to the machine. mu is held.
-func (e *entry) usable() error {
+// usable says whether work may be given to the machine.
+func (o owned) usable() error {
 	switch {
-	case e.life.Gone:
-		return machine.NoMachine(e.rec.Name)
-	case e.life.State == machine.Deleted:
-		return machine.InBin(e.rec.Name)
+	case o.life.Gone:
+		return machine.NoMachine(o.rec.Name)
+	case o.life.State == machine.Deleted:
+		return machine.InBin(o.rec.Name)
 	}
 	return nil
 }
 
 func (e *entry) inMemory() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.life.State.InMemory()
+	o := e.lock()
+	defer o.unlock()
+	return o.life.State.InMemory()
 }
 
 // awake says whether the machine is in memory, or is about to be.
 func (e *entry) awake() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.life.State.InMemory() || e.rousing
+	o := e.lock()
+	defer o.unlock()
+	return o.life.State.InMemory() || o.rousing
 }
 
 // known passes on what was read of the machine, unless it was purged meanwhile.
 func known[T any](e *entry, value T, err error) (T, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err == nil && e.life.Gone {
+	o := e.lock()
+	defer o.unlock()
+	if err == nil && o.life.Gone {
 		var none T
-		return none, machine.NoMachine(e.rec.Name)
+		return none, machine.NoMachine(o.rec.Name)
 	}
 	return value, err
 }
 
 func (e *entry) Name() string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.rec.Name
+	o := e.lock()
+	defer o.unlock()
+	return o.rec.Name
 }
 
 func (e *entry) log() *slog.Logger { return e.s.log.With("machine", string(e.id)) }
 
-// publish tells the machine as it is now. mu is held.
-func (e *entry) publish() {
-	m := e.snapshot()
-	e.s.hub.Publish(machine.Event{Type: machine.EventMachine, Machine: &m})
+// publish tells the machine as it is now.
+func (o owned) publish() {
+	m := o.snapshot()
+	o.s.hub.Publish(machine.Event{Type: machine.EventMachine, Machine: &m})
 }
 
-// publishInstruction tells an instruction as it is now. mu is held.
-func (e *entry) publishInstruction(in *machine.Instruction) {
+// publishInstruction tells an instruction as it is now.
+func (o owned) publishInstruction(in *machine.Instruction) {
 	c := *in
-	m := e.snapshot()
-	e.s.hub.Publish(machine.Event{Type: machine.EventInstruction, Machine: &m, Seq: in.Seq, Instruction: &c})
+	m := o.snapshot()
+	o.s.hub.Publish(machine.Event{Type: machine.EventInstruction, Machine: &m, Seq: in.Seq, Instruction: &c})
 }
 
-// tell wakes whoever waits for an instruction of this machine. mu is held.
-func (e *entry) tell() {
-	close(e.changed)
-	e.changed = make(chan struct{})
+// tell wakes whoever waits for an instruction of this machine.
+func (o owned) tell() {
+	close(o.changed)
+	o.changed = make(chan struct{})
 }
 
-// snapshot is the machine as people see it. mu is held.
-func (e *entry) snapshot() machine.Machine {
-	m := e.rec.Machine
-	m.State = e.life.State
+// snapshot is the machine as people see it.
+func (o owned) snapshot() machine.Machine {
+	m := o.rec.Machine
+	m.State = o.life.State
 	m.Tags = maps.Clone(m.Tags)
 	if m.Tags == nil {
 		m.Tags = map[string]string{}
 	}
-	if e.run != nil {
-		seq := e.run.Seq
+	if o.run != nil {
+		seq := o.run.Seq
 		m.RunningSeq = &seq
 	}
-	m.Queued = len(e.life.Queue)
-	if e.stats != nil {
-		st := *e.stats
+	m.Queued = len(o.life.Queue)
+	if o.stats != nil {
+		st := *o.stats
 		m.Memory = &st
 	}
-	if e.disk != nil {
-		disk := *e.disk
+	if o.disk != nil {
+		disk := *o.disk
 		m.Disk = &disk
 	}
 	if m.Shared != nil {
-		m.Unshared, m.CameUp = e.unshared.Sentence(), e.cameUp
+		m.Unshared, m.CameUp = o.unshared.Sentence(), o.cameUp
 	}
-	if e.waits {
+	if o.waits {
 		m.Waits = true
-		m.Notice = e.s.waitsForRoom() // alone, until it comes in: others ask this why it waits
+		m.Notice = o.s.waitsForRoom() // alone, until it comes in: others ask this why it waits
 	}
-	if m.Notice == "" && e.hungry {
+	if m.Notice == "" && o.hungry {
 		m.Notice = "This machine is close to its memory limit. Free what is not needed any more, or raise the limit."
 	}
 	return m
 }
 
-// Machine is snapshot for those who do not hold mu.
+// Machine is the machine as people see it.
 func (e *entry) Machine() machine.Machine {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.snapshot()
+	o := e.lock()
+	defer o.unlock()
+	return o.snapshot()
 }
 
-// save writes a changed record of the machine and takes it over when that succeeded. mu is held.
-func (e *entry) save(ctx context.Context, change func(*machine.MachineRecord), more ...func(machine.Writer) error) error {
-	return e.write(ctx, e.s.store.Write, change, more...)
+// save writes a changed record of the machine and takes it over when that succeeded.
+func (o owned) save(ctx context.Context, change func(*machine.MachineRecord), more ...func(machine.Writer) error) error {
+	return o.write(ctx, o.s.store.Write, change, more...)
 }
 
-// saveSync is save, surviving a power cut. mu is held.
-func (e *entry) saveSync(ctx context.Context, change func(*machine.MachineRecord), more ...func(machine.Writer) error) error {
-	return e.write(ctx, e.s.store.WriteSync, change, more...)
+// saveSync is save, surviving a power cut.
+func (o owned) saveSync(ctx context.Context, change func(*machine.MachineRecord), more ...func(machine.Writer) error) error {
+	return o.write(ctx, o.s.store.WriteSync, change, more...)
 }
 
-func (e *entry) write(ctx context.Context, write func(context.Context, func(machine.Writer) error) error, change func(*machine.MachineRecord), more ...func(machine.Writer) error) error {
-	if e.life.Gone {
-		return machine.NoMachine(e.rec.Name) // purged: nothing of it is written again
+func (o owned) write(ctx context.Context, write func(context.Context, func(machine.Writer) error) error, change func(*machine.MachineRecord), more ...func(machine.Writer) error) error {
+	if o.life.Gone {
+		return machine.NoMachine(o.rec.Name) // purged: nothing of it is written again
 	}
-	rec := e.rec
+	rec := o.rec
 	change(&rec)
 	err := write(ctx, func(w machine.Writer) error {
 		for _, m := range more {
@@ -244,7 +267,7 @@ func (e *entry) write(ctx context.Context, write func(context.Context, func(mach
 		return w.PutMachine(rec)
 	})
 	if err == nil {
-		e.rec = rec
+		o.rec = rec
 	}
 	return err
 }

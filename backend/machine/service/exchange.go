@@ -21,33 +21,32 @@ func (e *entry) refresh(ctx context.Context, path string) error {
 	})
 }
 
-// fill brings the inbox up to date before an instruction that may look there, whose time does not count meanwhile. mu is held; what
+// fill brings the inbox up to date before an instruction that may look there, whose time does not count meanwhile. What
 // is returned is called without it.
-func (x *session) fill(seq int, code string) func() {
-	e := x.e
-	exchange := e.s.exchange
-	if exchange == nil || !exchange.Concerns(e.id, code) {
+func (x *session) fill(o owned, seq int, code string) func() {
+	exchange := o.s.exchange
+	if exchange == nil || !exchange.Concerns(o.id, code) {
 		return func() {}
 	}
-	ctx, cancel := context.WithCancel(e.s.ctx)
+	ctx, cancel := context.WithCancel(o.s.ctx)
 	began := time.Now()
 	x.filling = cancel
 	x.limit.stop()
 	x.limit = nil
 	return func() {
 		defer cancel()
-		notice, err := exchange.Fill(ctx, e.id, x.box)
+		notice, err := exchange.Fill(ctx, x.e.id, x.box)
 		if err != nil && ctx.Err() == nil && !errors.Is(err, machine.ErrConflict) { // its sandbox has ended: it is woken and filled again
-			e.log().Warn("the inbox is not up to date", "err", err)
+			x.e.log().Warn("the inbox is not up to date", "err", err)
 			notice = naming.Join(notice, "The inbox could not be brought up to date: "+err.Error())
 		}
-		e.mu.Lock()
-		defer e.mu.Unlock()
+		o := x.e.lock()
+		defer o.unlock()
 		x.filling = nil
-		if e.sess != x || e.run == nil || e.run.Seq != seq {
+		if o.sess != x || o.run == nil || o.run.Seq != seq {
 			return
 		}
-		run := *e.run
+		run := *o.run
 		run.Notice = naming.Join(run.Notice, notice)
 		if run.ResumedAt != nil {
 			now := time.Now()
@@ -55,35 +54,34 @@ func (x *session) fill(seq int, code string) func() {
 				run.ResumedAt = &from
 			}
 		}
-		e.run = &run
-		x.watchTimeout()
+		o.run = &run
+		x.watchTimeout(o)
 	}
 }
 
-// fetch brings what an instruction left in the outbox to the person's folder, in the background. mu is held.
-func (x *session) fetch(code string) {
-	e := x.e
-	exchange := e.s.exchange
-	if exchange == nil || !exchange.Concerns(e.id, code) {
+// fetch brings what an instruction left in the outbox to the person's folder, in the background.
+func (x *session) fetch(o owned, code string) {
+	exchange := o.s.exchange
+	if exchange == nil || !exchange.Concerns(o.id, code) {
 		return
 	}
-	name := e.rec.Name
-	e.s.spawn(func() {
-		notice, err := exchange.Collect(e.s.ctx, e.id, name, x.box)
-		if err != nil && e.s.ctx.Err() == nil && !errors.Is(err, machine.ErrConflict) { // the next time brings what is left
-			e.log().Warn("the outbox was not emptied", "err", err)
+	name := o.rec.Name
+	o.s.spawn(func() {
+		notice, err := exchange.Collect(x.e.s.ctx, x.e.id, name, x.box)
+		if err != nil && x.e.s.ctx.Err() == nil && !errors.Is(err, machine.ErrConflict) { // the next time brings what is left
+			x.e.log().Warn("the outbox was not emptied", "err", err)
 			notice = naming.Join(notice, "What is in the outbox could not be brought to your folder: "+err.Error())
 		}
 		if notice == "" {
 			return
 		}
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		if e.life.Gone {
+		o := x.e.lock()
+		defer o.unlock()
+		if o.life.Gone {
 			return
 		}
-		if err := e.save(e.s.ctx, func(r *machine.MachineRecord) { r.NextNotice = naming.Join(r.NextNotice, notice) }); err != nil {
-			e.log().Warn("a notice is missing", "err", err)
+		if err := o.save(o.s.ctx, func(r *machine.MachineRecord) { r.NextNotice = naming.Join(r.NextNotice, notice) }); err != nil {
+			o.log().Warn("a notice is missing", "err", err)
 		}
 	})
 }

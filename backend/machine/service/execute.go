@@ -45,21 +45,21 @@ func checkExecute(o machine.ExecuteOptions) error {
 // maxKey is the most bytes of an instruction's key.
 const maxKey = 64
 
-// repeated returns the instruction that was sent before with this key, if one was; nil otherwise. mu is held.
-func (e *entry) repeated(ctx context.Context, opts machine.ExecuteOptions) (*machine.Instruction, error) {
+// repeated returns the instruction that was sent before with this key, if one was; nil otherwise.
+func (o owned) repeated(ctx context.Context, opts machine.ExecuteOptions) (*machine.Instruction, error) {
 	if opts.Key == "" {
 		return nil, nil
 	}
-	seq, err := e.s.store.Keyed(ctx, e.id, opts.Key)
+	seq, err := o.s.store.Keyed(ctx, o.id, opts.Key)
 	if machine.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	in, err := e.s.store.Instruction(ctx, e.id, seq)
+	in, err := o.s.store.Instruction(ctx, o.id, seq)
 	if err == nil && in.Code != opts.Code {
-		return nil, machine.Conflict("The key of this instruction was used before for other code, which is instruction %d of %s. Send it with another key.", seq, e.rec.Name)
+		return nil, machine.Conflict("The key of this instruction was used before for other code, which is instruction %d of %s. Send it with another key.", seq, o.rec.Name)
 	}
 	return &in.Instruction, err
 }
@@ -70,9 +70,9 @@ func (e *entry) Execute(ctx context.Context, opts machine.ExecuteOptions) (machi
 	if err := checkExecute(opts); err != nil {
 		return machine.Instruction{}, false, err
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if before, err := e.repeated(ctx, opts); err != nil {
+	o := e.lock()
+	defer o.unlock()
+	if before, err := o.repeated(ctx, opts); err != nil {
 		return machine.Instruction{}, false, err
 	} else if before != nil {
 		return *before, false, nil
@@ -80,17 +80,17 @@ func (e *entry) Execute(ctx context.Context, opts machine.ExecuteOptions) (machi
 	if e.s.isClosing() {
 		return machine.Instruction{}, false, machine.Closing()
 	}
-	if err := e.usable(); err != nil {
+	if err := o.usable(); err != nil {
 		return machine.Instruction{}, false, err
 	}
-	if len(e.life.Queue) >= maxQueue && !opts.Interrupt {
-		return machine.Instruction{}, false, machine.Conflict("%d instructions are waiting on %s already. Wait for some of them, or cancel them.", maxQueue, e.rec.Name)
+	if len(o.life.Queue) >= maxQueue && !opts.Interrupt {
+		return machine.Instruction{}, false, machine.Conflict("%d instructions are waiting on %s already. Wait for some of them, or cancel them.", maxQueue, o.rec.Name)
 	}
 
 	now := time.Now().UTC()
 	in := machine.InstructionRecord{
 		Instruction: machine.Instruction{
-			Machine: e.id, Seq: e.rec.NextSeq, Code: opts.Code, Timeout: opts.Timeout, Formats: slices.Clone(opts.Formats),
+			Machine: e.id, Seq: o.rec.NextSeq, Code: opts.Code, Timeout: opts.Timeout, Formats: slices.Clone(opts.Formats),
 			Client: opts.Client.Clean(),
 			Status: machine.StatusQueued, QueuedAt: now,
 		},
@@ -100,17 +100,17 @@ func (e *entry) Execute(ctx context.Context, opts machine.ExecuteOptions) (machi
 	var cancelled []machine.InstructionRecord
 	interrupted := false
 	if opts.Interrupt {
-		interrupted = e.run != nil || len(e.life.Queue) > 0
+		interrupted = o.run != nil || len(o.life.Queue) > 0
 		var err error
-		if cancelled, err = e.cancelled(ctx, "it was cancelled before it ran, because another instruction was sent to run at once"); err != nil {
+		if cancelled, err = o.cancelled(ctx, "it was cancelled before it ran, because another instruction was sent to run at once"); err != nil {
 			return machine.Instruction{}, false, err
 		}
 	}
-	atOnce := e.life.Free() && (len(e.life.Queue) == 0 || opts.Interrupt)
+	atOnce := o.life.Free() && (len(o.life.Queue) == 0 || opts.Interrupt)
 	if atOnce {
 		in.Start(now)
 	}
-	rec := e.rec
+	rec := o.rec
 	changed := rec.UsedBy(in.Instruction)
 	err := e.s.store.Write(ctx, func(w machine.Writer) error {
 		if err := putEnded(w, cancelled); err != nil {
@@ -127,20 +127,20 @@ func (e *entry) Execute(ctx context.Context, opts machine.ExecuteOptions) (machi
 		e.s.health.failed(err)
 		return machine.Instruction{}, false, err
 	}
-	e.rec = rec
-	e.rec.NextSeq++
-	e.rec.LastActiveAt = now
+	o.rec = rec
+	o.rec.NextSeq++
+	o.rec.LastActiveAt = now
 	if opts.Interrupt {
-		e.on(life.Emptied{})
-		e.announce(cancelled)
-		e.on(life.Interrupted{})
+		o.on(life.Emptied{})
+		o.announce(cancelled)
+		o.on(life.Interrupted{})
 	}
 	if atOnce {
-		e.begun(in)
+		o.begun(in)
 	} else {
-		e.on(life.Queued{Seq: in.Seq})
-		if e.life.Run != in.Seq { // else it has begun by now, and that was told
-			e.publishInstruction(&in.Instruction)
+		o.on(life.Queued{Seq: in.Seq})
+		if o.life.Run != in.Seq { // else it has begun by now, and that was told
+			o.publishInstruction(&in.Instruction)
 		}
 	}
 	// The machine works meanwhile: a power cut takes the effect together with the record.
@@ -148,22 +148,22 @@ func (e *entry) Execute(ctx context.Context, opts machine.ExecuteOptions) (machi
 		e.s.health.failed(err)
 		return machine.Instruction{}, false, &machine.Error{
 			Kind:    machine.ErrUnavailable,
-			Message: fmt.Sprintf("The disk did not take the record of this instruction for certain. It runs all the same, as instruction %d of %s: look there before you send it again.", in.Seq, e.rec.Name),
+			Message: fmt.Sprintf("The disk did not take the record of this instruction for certain. It runs all the same, as instruction %d of %s: look there before you send it again.", in.Seq, o.rec.Name),
 			Cause:   err,
 		}
 	}
 	return in.Instruction, interrupted, nil
 }
 
-// cancelled returns the records of all that waits, ended; nothing is written yet. mu is held.
-func (e *entry) cancelled(ctx context.Context, because string) ([]machine.InstructionRecord, error) {
-	return e.endQueue(ctx, machine.StatusCancelled, errNameCancelled, "Cancelled: "+because+".")
+// cancelled returns the records of all that waits, ended; nothing is written yet.
+func (o owned) cancelled(ctx context.Context, because string) ([]machine.InstructionRecord, error) {
+	return o.endQueue(ctx, machine.StatusCancelled, errNameCancelled, "Cancelled: "+because+".")
 }
 
-func (e *entry) endQueue(ctx context.Context, status machine.InstructionStatus, name, sentence string) ([]machine.InstructionRecord, error) {
+func (o owned) endQueue(ctx context.Context, status machine.InstructionStatus, name, sentence string) ([]machine.InstructionRecord, error) {
 	var ended []machine.InstructionRecord
-	for _, seq := range e.life.Queue {
-		in, err := e.s.store.Instruction(ctx, e.id, seq)
+	for _, seq := range o.life.Queue {
+		in, err := o.s.store.Instruction(ctx, o.id, seq)
 		if err != nil {
 			return nil, err
 		}
@@ -186,30 +186,30 @@ func putEnded(w machine.Writer, ended []machine.InstructionRecord) error {
 	return nil
 }
 
-// announce tells about instructions that ended. mu is held.
-func (e *entry) announce(ended []machine.InstructionRecord) {
+// announce tells about instructions that ended.
+func (o owned) announce(ended []machine.InstructionRecord) {
 	for i := range ended {
-		e.publishInstruction(&ended[i].Instruction)
+		o.publishInstruction(&ended[i].Instruction)
 	}
 	if len(ended) > 0 {
-		e.tell()
+		o.tell()
 	}
 }
 
 // Cancel takes a waiting instruction out of the queue.
 func (e *entry) Cancel(ctx context.Context, seq int) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	at := slices.Index(e.life.Queue, seq)
+	o := e.lock()
+	defer o.unlock()
+	at := slices.Index(o.life.Queue, seq)
 	switch {
-	case e.life.Gone:
-		return machine.NoMachine(e.rec.Name)
-	case seq < 0 || seq >= e.rec.NextSeq:
-		return machine.NoInstruction(e.rec.Name, seq)
-	case e.run != nil && e.run.Seq == seq:
-		return machine.Conflict("Instruction %d of %s is running already. Interrupt it to stop it.", seq, e.rec.Name)
+	case o.life.Gone:
+		return machine.NoMachine(o.rec.Name)
+	case seq < 0 || seq >= o.rec.NextSeq:
+		return machine.NoInstruction(o.rec.Name, seq)
+	case o.run != nil && o.run.Seq == seq:
+		return machine.Conflict("Instruction %d of %s is running already. Interrupt it to stop it.", seq, o.rec.Name)
 	case at < 0:
-		return machine.Conflict("Instruction %d of %s is over already.", seq, e.rec.Name)
+		return machine.Conflict("Instruction %d of %s is over already.", seq, o.rec.Name)
 	}
 	in, err := e.s.store.Instruction(ctx, e.id, seq)
 	if err != nil {
@@ -220,9 +220,9 @@ func (e *entry) Cancel(ctx context.Context, seq int) error {
 	if err := e.s.store.WriteSync(ctx, func(w machine.Writer) error { return putEnded(w, ended) }); err != nil {
 		return err
 	}
-	e.on(life.Canceled{Seq: seq})
-	e.announce(ended)
-	e.publish()
+	o.on(life.Canceled{Seq: seq})
+	o.announce(ended)
+	o.publish()
 	return nil
 }
 
@@ -237,41 +237,41 @@ func (e *entry) InterruptInstruction(_ context.Context, seq int) error {
 }
 
 func (e *entry) interruptIf(meant func(seq int) bool) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err := e.usable(); err != nil {
+	o := e.lock()
+	defer o.unlock()
+	if err := o.usable(); err != nil {
 		return err
 	}
-	if e.run != nil && meant(e.run.Seq) {
-		e.on(life.Interrupted{})
+	if o.run != nil && meant(o.run.Seq) {
+		o.on(life.Interrupted{})
 	}
 	return nil
 }
 
-// begin records an instruction that waited as running. mu is held.
-func (e *entry) begin(seq int) {
-	in, err := e.s.store.Instruction(e.s.ctx, e.id, seq)
+// begin records an instruction that waited as running.
+func (o owned) begin(seq int) {
+	in, err := o.s.store.Instruction(o.s.ctx, o.id, seq)
 	if err == nil {
 		in.Start(time.Now().UTC())
-		err = e.s.store.WriteSync(e.s.ctx, func(w machine.Writer) error { return w.PutInstruction(in) })
+		err = o.s.store.WriteSync(o.s.ctx, func(w machine.Writer) error { return w.PutInstruction(in) })
 	}
 	if err != nil {
 		// The disk is full, or worse: what waits keeps waiting.
-		e.s.health.failed(err)
-		e.sess.again.stop()
-		e.sess.again = e.s.after(retry, func() {
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			e.on(life.Asked{})
+		o.s.health.failed(err)
+		o.sess.again.stop()
+		o.sess.again = o.s.after(retry, func() {
+			o := o.lock()
+			defer o.unlock()
+			o.on(life.Asked{})
 		})
 		return
 	}
-	e.begun(in)
+	o.begun(in)
 }
 
-// begun takes up an instruction that is on record as running. mu is held.
-func (e *entry) begun(in machine.InstructionRecord) {
-	e.run, e.recent = &in, nil
-	e.out = output.Layout{Limits: e.s.set.Load().Output}
-	e.on(life.Begun{Seq: in.Seq})
+// begun takes up an instruction that is on record as running.
+func (o owned) begun(in machine.InstructionRecord) {
+	o.run, o.recent = &in, nil
+	o.out = output.Layout{Limits: o.s.set.Load().Output}
+	o.on(life.Begun{Seq: in.Seq})
 }

@@ -33,31 +33,31 @@ func (e *entry) touching(ctx context.Context, do func(machine.Sandbox) error) er
 var errLeaving = errors.New("the machine is leaving memory")
 
 // touch does what changes the machine's state, and notes that. Noted first: who moves the machine to the disk must know of it, or may drop a machine that
-// it takes for one that was never used. mu is not held.
+// it takes for one that was never used.
 func (e *entry) touch(ctx context.Context, b machine.Sandbox, do func(machine.Sandbox) error) error {
-	e.mu.Lock()
-	x := e.sess
-	if !x.alive() || x.box != b || e.life.State == machine.Swapping {
-		e.mu.Unlock()
+	o := e.lock()
+	x := o.sess
+	if !x.alive(o) || x.box != b || o.life.State == machine.Swapping {
+		o.unlock()
 		return errLeaving
 	}
 	err := error(nil)
-	if !e.rec.Touched {
-		err = e.saveSync(ctx, func(m *machine.MachineRecord) { m.Touched = true })
+	if !o.rec.Touched {
+		err = o.saveSync(ctx, func(m *machine.MachineRecord) { m.Touched = true })
 	}
-	x.touch()
-	e.mu.Unlock()
+	x.touch(o)
+	o.unlock()
 	if err != nil {
 		return err
 	}
 	err = do(b)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.sess != nil { // a checkpoint made meanwhile may hold half of it
-		e.sess.touch()
+	o = e.lock()
+	defer o.unlock()
+	if o.sess != nil { // a checkpoint made meanwhile may hold half of it
+		o.sess.touch(o)
 	}
-	if err == nil && !e.rec.Touched {
-		err = e.saveSync(ctx, func(m *machine.MachineRecord) { m.Touched = true })
+	if err == nil && !o.rec.Touched {
+		err = o.saveSync(ctx, func(m *machine.MachineRecord) { m.Touched = true })
 	}
 	return err
 }

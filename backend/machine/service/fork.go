@@ -63,16 +63,15 @@ func (e *entry) fork(ctx context.Context, checkpoint string, opts machine.Create
 		return machine.Machine{}, err
 	}
 	f := newEntry(s, rec)
-	f.run = run
 	if run != nil {
-		f.life = life.New(run.Seq)
+		f.guarded.run, f.guarded.life = run, life.New(run.Seq)
 	}
-	s.adopt(f)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.publish()
-	f.on(life.Asked{})
-	return f.snapshot(), nil
+	s.adopt(f, rec.Name)
+	o := f.lock()
+	defer o.unlock()
+	o.publish()
+	o.on(life.Asked{})
+	return o.snapshot(), nil
 }
 
 // inherit takes what opts does not say from the parent.
@@ -101,18 +100,18 @@ func inherit(opts machine.CreateOptions, parent machine.Machine) machine.CreateO
 // forkSource is the checkpoint to fork from, made now where the present state is meant. One without an ID is the
 // template. op is held.
 func (e *entry) forkSource(ctx context.Context, checkpoint string) (machine.CheckpointRecord, error) {
-	e.mu.Lock()
-	x := e.sess
-	base := e.rec.Base
-	if checkpoint == "" && base != "" && e.saved(ctx) {
+	o := e.lock()
+	x := o.sess
+	base := o.rec.Base
+	if checkpoint == "" && base != "" && o.saved(ctx) {
 		checkpoint = base
 	}
-	unused := base == "" && e.rec.NextSeq == 0 && (x == nil || x.version == 0)
+	unused := base == "" && o.rec.NextSeq == 0 && (x == nil || x.version == 0)
 	if checkpoint != "" {
-		defer e.mu.Unlock()
-		return e.checkpointOf(ctx, checkpoint)
+		defer o.unlock()
+		return o.checkpointOf(ctx, checkpoint)
 	}
-	e.mu.Unlock()
+	o.unlock()
 	if unused || x == nil {
 		return machine.CheckpointRecord{Checkpoint: machine.Checkpoint{LastSeq: -1}}, nil
 	}
@@ -122,15 +121,15 @@ func (e *entry) forkSource(ctx context.Context, checkpoint string) (machine.Chec
 // presentFor is how long a checkpoint of an idle machine passes for its present state; threads may go on in it.
 const presentFor = 5 * time.Second
 
-// saved says whether Base is the present state. mu is held.
-func (e *entry) saved(ctx context.Context) bool {
-	if e.sess == nil {
+// saved says whether Base is the present state.
+func (o owned) saved(ctx context.Context) bool {
+	if o.sess == nil {
 		return true
 	}
-	if e.run != nil || e.sess.version != e.sess.clean {
+	if o.run != nil || o.sess.version != o.sess.clean {
 		return false
 	}
-	c, err := e.s.store.Checkpoint(ctx, e.rec.Base)
+	c, err := o.s.store.Checkpoint(ctx, o.rec.Base)
 	return err == nil && time.Since(c.CreatedAt) < presentFor
 }
 

@@ -22,9 +22,9 @@ func (e *entry) Instruction(ctx context.Context, seq int) (machine.Instruction, 
 // Wait returns the instruction once it is done, or as it is when ctx ends.
 func (e *entry) Wait(ctx context.Context, seq int) (machine.Instruction, error) {
 	for {
-		e.mu.Lock()
-		changed, last, gone := e.changed, e.last, e.life.Gone
-		e.mu.Unlock()
+		o := e.lock()
+		changed, last, gone := o.changed, o.last, o.life.Gone
+		o.unlock()
 		if gone {
 			return machine.Instruction{}, machine.NoMachine(e.Name())
 		}
@@ -156,11 +156,11 @@ func sumBytes(items []machine.Item) int {
 func (e *entry) Follow(ctx context.Context, seq, from int, yield func(machine.Item) error) (machine.Instruction, error) {
 	next := max(0, from)
 	for {
-		e.mu.Lock()
-		changed, gone := e.changed, e.life.Gone
-		recent := e.recentFrom(seq, next)
-		there, done := e.itemsSoFar(seq)
-		e.mu.Unlock()
+		o := e.lock()
+		changed, gone := o.changed, o.life.Gone
+		recent := o.recentFrom(seq, next)
+		there, done := o.itemsSoFar(seq)
+		o.unlock()
 		if gone {
 			return machine.Instruction{}, machine.NoMachine(e.Name())
 		}
@@ -194,26 +194,26 @@ func (e *entry) Follow(ctx context.Context, seq, from int, yield func(machine.It
 	}
 }
 
-// recentFrom is the rest of the latest items, where they begin no later than wanted. mu is held.
-func (e *entry) recentFrom(seq, next int) []machine.Item {
-	if e.recentSeq != seq || len(e.recent) == 0 || e.recent[0].Index > next {
+// recentFrom is the rest of the latest items, where they begin no later than wanted.
+func (o owned) recentFrom(seq, next int) []machine.Item {
+	if o.recentSeq != seq || len(o.recent) == 0 || o.recent[0].Index > next {
 		return nil
 	}
-	at := next - e.recent[0].Index
-	if at >= len(e.recent) {
+	at := next - o.recent[0].Index
+	if at >= len(o.recent) {
 		return nil
 	}
-	return e.recent[at:]
+	return o.recent[at:]
 }
 
 // itemsSoFar is how many items the running instruction has, or the one that finished last, and whether it is done. Only the store knows of others:
-// of these there may be any number. mu is held.
-func (e *entry) itemsSoFar(seq int) (items int, done bool) {
+// of these there may be any number.
+func (o owned) itemsSoFar(seq int) (items int, done bool) {
 	switch {
-	case e.run != nil && e.run.Seq == seq:
-		return e.run.Items, false
-	case e.last != nil && e.last.Seq == seq:
-		return e.last.Items, true
+	case o.run != nil && o.run.Seq == seq:
+		return o.run.Items, false
+	case o.last != nil && o.last.Seq == seq:
+		return o.last.Items, true
 	default:
 		return math.MaxInt, false
 	}

@@ -83,10 +83,10 @@ func (s *Service) poll() int {
 }
 
 func (e *entry) pollStats(ctx context.Context) {
-	e.mu.Lock()
-	x := e.sess
-	alive := x.alive()
-	e.mu.Unlock()
+	o := e.lock()
+	x := o.sess
+	alive := x.alive(o)
+	o.unlock()
 	if !alive {
 		return
 	}
@@ -95,22 +95,22 @@ func (e *entry) pollStats(ctx context.Context) {
 		return
 	}
 	disk := e.weigh(ctx, x)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.sess != x {
+	o = e.lock()
+	defer o.unlock()
+	if o.sess != x {
 		return
 	}
-	weighed := disk != nil && (e.disk == nil || *e.disk != *disk)
+	weighed := disk != nil && (o.disk == nil || *o.disk != *disk)
 	if weighed {
-		e.disk = disk
+		o.disk = disk
 	}
 	// A warning comes at 90 % and goes below 85 %, so that it does not flicker.
-	limit := int64(e.rec.MemoryMB) << 20
-	hungry := st.UsedBytes*10 >= limit*9 || e.hungry && st.UsedBytes*20 >= limit*17
-	changed := e.stats == nil || *e.stats != st || hungry != e.hungry || weighed
-	e.stats, e.hungry = &st, hungry
+	limit := int64(o.rec.MemoryMB) << 20
+	hungry := st.UsedBytes*10 >= limit*9 || o.hungry && st.UsedBytes*20 >= limit*17
+	changed := o.stats == nil || *o.stats != st || hungry != o.hungry || weighed
+	o.stats, o.hungry = &st, hungry
 	if changed {
-		e.publish()
+		o.publish()
 	}
 }
 
@@ -119,10 +119,10 @@ const weighEvery = 15 * time.Second
 
 // weigh tells how full the machine's disk is, where that may have changed; nil for no news.
 func (e *entry) weigh(ctx context.Context, x *session) *machine.Disk {
-	e.mu.Lock()
-	due := x.weighed != x.version || e.life.State == machine.Running && time.Since(x.weighedAt) > weighEvery
+	o := e.lock()
+	due := x.weighed != x.version || o.life.State == machine.Running && time.Since(x.weighedAt) > weighEvery
 	version := x.version
-	e.mu.Unlock()
+	o.unlock()
 	if !due {
 		return nil
 	}
@@ -130,8 +130,8 @@ func (e *entry) weigh(ctx context.Context, x *session) *machine.Disk {
 	if err != nil {
 		return nil
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	o = e.lock()
+	defer o.unlock()
 	x.weighed, x.weighedAt = version, time.Now()
 	return &disk
 }

@@ -105,9 +105,9 @@ func (e *entry) pointsToLook(ctx context.Context, asked [2]string) (points [2]*l
 		return points, err
 	}
 	defer func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.rewindTo = ""
+		o := e.lock()
+		defer o.unlock()
+		o.rewindTo = ""
 	}()
 	for _, present := range []bool{false, true} { // last, as it may replace others
 		for i, to := range asked {
@@ -132,14 +132,14 @@ func (e *entry) pointsToLook(ctx context.Context, asked [2]string) (points [2]*l
 
 // pointToLook finds a checkpoint, which stays until the states are found.
 func (e *entry) pointToLook(ctx context.Context, to string) (machine.CheckpointRecord, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	o := e.lock()
+	defer o.unlock()
 	all, err := e.s.store.Checkpoints(ctx, e.id)
 	if err != nil {
 		return machine.CheckpointRecord{}, err
 	}
-	c, err := e.pointCalled(all, to)
-	e.rewindTo = c.ID
+	c, err := o.pointCalled(all, to)
+	o.rewindTo = c.ID
 	return c, err
 }
 

@@ -36,25 +36,25 @@ func (s *Service) Create(ctx context.Context, opts machine.CreateOptions) (machi
 	}
 	e := newEntry(s, rec)
 	alone := !slices.ContainsFunc(s.entries(), (*entry).awake)
-	s.adopt(e)
+	s.adopt(e, rec.Name)
 	s.naming.Unlock()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.publish()
+	o := e.lock()
+	defer o.unlock()
+	o.publish()
 	if alone {
-		e.rousing = true
+		o.rousing = true
 		s.spawn(e.warm)
 	}
 	s.poke() // it may expire soon
-	return e.snapshot(), nil
+	return o.snapshot(), nil
 }
 
 // adopt makes a new machine known.
-func (s *Service) adopt(e *entry) {
+func (s *Service) adopt(e *entry, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.machines[e.id] = e
-	s.names[e.rec.Name] = e.id
+	s.names[name] = e.id
 }
 
 // knows says whether there is a machine of that ID.
@@ -161,21 +161,21 @@ func (e *entry) Update(ctx context.Context, c machine.Change) (machine.Machine, 
 	}
 	e.s.naming.Lock()
 	defer e.s.naming.Unlock()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.sess != nil {
-		defer e.sess.fitLimit()
+	o := e.lock()
+	defer o.unlock()
+	if o.sess != nil {
+		defer o.sess.fitLimit(o)
 	}
-	next, err := e.with(c)
+	next, err := o.with(c)
 	if err == nil {
-		err = e.save(ctx, func(m *machine.MachineRecord) { *m = next })
+		err = o.save(ctx, func(m *machine.MachineRecord) { *m = next })
 		e.s.health.failed(err)
 	}
 	if err != nil {
 		return machine.Machine{}, err
 	}
 	if c.MemoryMB != nil {
-		e.tooLarge = nil // under another limit it is another try
+		o.tooLarge = nil // under another limit it is another try
 	}
 	if c.Network != nil {
 		e.traffic.forgetAnswers()
@@ -183,29 +183,29 @@ func (e *entry) Update(ctx context.Context, c machine.Change) (machine.Machine, 
 	e.s.mu.Lock()
 	e.s.names[next.Name] = next.ID
 	e.s.mu.Unlock()
-	e.publish()
+	o.publish()
 	e.s.poke()
-	return e.snapshot(), nil
+	return o.snapshot(), nil
 }
 
-// with is the machine's record with a change made. naming and mu are held.
-func (e *entry) with(c machine.Change) (machine.MachineRecord, error) {
-	next := e.rec
-	if e.life.Gone {
-		return next, machine.NoMachine(e.rec.Name)
+// with is the machine's record with a change made. naming is held.
+func (o owned) with(c machine.Change) (machine.MachineRecord, error) {
+	next := o.rec
+	if o.life.Gone {
+		return next, machine.NoMachine(o.rec.Name)
 	}
-	err := e.s.apply(c, &next)
+	err := o.s.apply(c, &next)
 	return next, err
 }
 
-// tryLimit gives the sandbox the memory limit of a change that can be made as a whole. It may take the sandbox long, so neither
-// naming nor mu is held.
+// tryLimit gives the sandbox the memory limit of a change that can be made as a whole. It may take the sandbox long, so naming
+// is not held.
 func (e *entry) tryLimit(ctx context.Context, c machine.Change) error {
 	e.s.naming.Lock()
-	e.mu.Lock()
-	_, err := e.with(c)
-	x := e.sess
-	e.mu.Unlock()
+	o := e.lock()
+	_, err := o.with(c)
+	x := o.sess
+	o.unlock()
 	e.s.naming.Unlock()
 	if err != nil || x == nil {
 		return err
@@ -224,19 +224,19 @@ func (e *entry) setLimit(ctx context.Context, x *session, mb int) error {
 	if err != nil {
 		return &machine.Error{Kind: machine.ErrUnavailable, Message: "The memory limit could not be changed: " + err.Error(), Cause: err}
 	}
-	e.mu.Lock()
+	o := e.lock()
 	x.memoryMB = mb
-	e.mu.Unlock()
+	o.unlock()
 	return nil
 }
 
-// fitLimit brings the sandbox's limit up to the record, which may have been changed meanwhile. mu is held.
-func (x *session) fitLimit() {
-	mb := x.e.rec.MemoryMB
+// fitLimit brings the sandbox's limit up to the record, which may have been changed meanwhile.
+func (x *session) fitLimit(o owned) {
+	mb := o.rec.MemoryMB
 	if x.memoryMB == mb {
 		return
 	}
-	x.e.s.spawn(func() {
+	o.s.spawn(func() {
 		if err := x.e.setLimit(x.e.s.ctx, x, mb); err != nil && x.e.s.ctx.Err() == nil {
 			x.e.log().Warn("the memory limit is applied at the next start", "err", err)
 		}

@@ -21,26 +21,26 @@ const (
 	burstApart = time.Minute
 )
 
-// touch notes a change of the machine's state that no running instruction makes. mu is held.
-func (x *session) touch() {
+// touch notes a change of the machine's state that no running instruction makes.
+func (x *session) touch(o owned) {
 	x.version++
 	x.unsaved.Touch(time.Now())
 }
 
-// finish notes that the running instruction is over. mu is held.
-func (x *session) finish() {
+// finish notes that the running instruction is over.
+func (x *session) finish(o owned) {
 	x.version++ // a checkpoint made meanwhile holds its beginning only
 	x.unsaved.Finish()
 }
 
-// soonest is when the next automatic save may begin. mu is held.
-func (x *session) soonest() time.Time {
-	return later(x.notBefore, x.savedAt.Add(x.e.s.set.Load().CheckpointEvery))
+// soonest is when the next automatic save may begin.
+func (x *session) soonest(o owned) time.Time {
+	return later(x.notBefore, x.savedAt.Add(o.s.set.Load().CheckpointEvery))
 }
 
-// due is when the machine has to be saved; zero for never. mu is held.
-func (x *session) due() time.Time {
-	set := x.e.s.set.Load()
+// due is when the machine has to be saved; zero for never.
+func (x *session) due(o owned) time.Time {
+	set := o.s.set.Load()
 	if set.CheckpointEvery < 0 {
 		return time.Time{}
 	}
@@ -48,33 +48,32 @@ func (x *session) due() time.Time {
 	if due.IsZero() {
 		return due
 	}
-	return later(due, x.soonest())
+	return later(due, x.soonest(o))
 }
 
-// plan sets the alarm for the next save of a busy machine. mu is held.
-func (x *session) plan() {
+// plan sets the alarm for the next save of a busy machine.
+func (x *session) plan(o owned) {
 	x.overdue.stop()
 	x.overdue = nil
-	if at := x.due(); !at.IsZero() && x.alive() && x.e.run != nil {
-		x.saveIn(time.Until(at))
+	if at := x.due(o); !at.IsZero() && x.alive(o) && o.run != nil {
+		x.saveIn(o, time.Until(at))
 	}
 }
 
-// saveIn saves the machine after a while, if it is due then. mu is held.
-func (x *session) saveIn(d time.Duration) {
-	e := x.e
-	x.overdue = e.s.after(max(0, d), func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		if e.sess != x || !x.alive() || e.run == nil || e.life.Holding { // the end of a save plans the next
+// saveIn saves the machine after a while, if it is due then.
+func (x *session) saveIn(o owned, d time.Duration) {
+	x.overdue = o.s.after(max(0, d), func() {
+		o := x.e.lock()
+		defer o.unlock()
+		if o.sess != x || !x.alive(o) || o.run == nil || o.life.Holding { // the end of a save plans the next
 			return
 		}
-		save := e.dueSave(x)
+		save := o.dueSave(x)
 		if save == nil {
-			x.saveIn(retry)
+			x.saveIn(o, retry)
 			return
 		}
-		e.on(life.Held{})
+		o.on(life.Held{})
 		go save()
 	})
 }

@@ -90,9 +90,9 @@ func (e *entry) hold(ctx, caller context.Context, checkpoint string) (heldState,
 	if h.source.ID == "" {
 		return h, machine.Conflict("Nothing has happened in %s yet, so there is nothing to save as a file.", h.machine.Name)
 	}
-	e.mu.Lock()
-	middle := h.source.RunningSeq != nil || e.run != nil && e.run.Seq <= h.source.LastSeq
-	e.mu.Unlock()
+	o := e.lock()
+	middle := h.source.RunningSeq != nil || o.run != nil && o.run.Seq <= h.source.LastSeq
+	o.unlock()
 	if middle {
 		return h, machine.Conflict("This checkpoint was made in the middle of an instruction, which a file cannot hold. Choose another one.")
 	}

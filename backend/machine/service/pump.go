@@ -17,9 +17,9 @@ const (
 // pump takes in what the sandbox says until it has ended and all is stored.
 func (x *session) pump() {
 	defer func() {
-		x.e.mu.Lock()
-		x.died()
-		x.e.mu.Unlock()
+		o := x.e.lock()
+		x.died(o)
+		o.unlock()
 		if x.e.s.ctx.Err() == nil { // else its supervisor may go on with it, and the next daemon looks
 			x.looking.Lock()
 			x.e.watchShared(x.e.s.ctx, true)

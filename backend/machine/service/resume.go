@@ -11,27 +11,27 @@ import (
 // resume takes up, in the background, every machine that was in memory when the last daemon ended, or has work waiting.
 func (s *Service) resume() {
 	for _, e := range s.entries() {
-		e.mu.Lock()
-		live := e.rec.Live && e.life.State != machine.Deleted
+		o := e.lock()
+		live := o.rec.Live && o.life.State != machine.Deleted
 		if !live {
-			e.on(life.Asked{})
+			o.on(life.Asked{})
 		}
-		e.mu.Unlock()
-		if !live || e.lockOp(s.ctx) != nil { // without mu, which whoever holds op may be waiting for
+		o.unlock()
+		if !live || e.lockOp(s.ctx) != nil { // without the lock, which whoever holds op may be waiting for
 			continue
 		}
 		// Whoever wants the machine waits until it is known what became of it.
 		s.spawn(func() {
 			err := e.takeUp(s.ctx)
 			e.unlockOp()
-			e.mu.Lock()
-			defer e.mu.Unlock()
+			o := e.lock()
+			defer o.unlock()
 			if err != nil {
 				e.log().Error("what the last supervisor left cannot be read", "err", err)
-				e.tryLater()
+				o.tryLater()
 				return
 			}
-			e.on(life.Asked{})
+			o.on(life.Asked{})
 		})
 	}
 }
@@ -39,10 +39,10 @@ func (s *Service) resume() {
 // takeUp finds out what the supervisor of a machine left behind whose daemon had died. With an error nothing is known, so nothing has
 // changed: it is asked again before the machine is used. op is held.
 func (e *entry) takeUp(ctx context.Context) error {
-	e.mu.Lock()
-	due := e.rec.Live && e.sess == nil && !e.life.Gone
-	stay := e.rec.Life
-	e.mu.Unlock()
+	o := e.lock()
+	due := o.rec.Live && o.sess == nil && !o.life.Gone
+	stay := o.rec.Life
+	o.unlock()
 	if !due {
 		return nil
 	}
@@ -59,15 +59,15 @@ func (e *entry) takeUp(ctx context.Context) error {
 		return err
 	}
 	return e.s.patient("what a machine's last run left", func(ctx context.Context) error {
-		e.mu.Lock()
-		defer e.mu.Unlock()
+		o := e.lock()
+		defer o.unlock()
 		if info != nil {
-			err = e.reclaimed(ctx, *info)
+			err = o.reclaimed(ctx, *info)
 		} else {
-			err = e.unclaimed(ctx)
+			err = o.unclaimed(ctx)
 		}
 		if err == nil {
-			e.publish()
+			o.publish()
 		}
 		return err
 	})
@@ -96,24 +96,24 @@ func (e *entry) known(ctx context.Context) ([]string, error) {
 }
 
 // reclaimed takes over the checkpoint that a supervisor made by itself. As a rule it was its last act and nothing is lost;
-// where the supervisor died later than that, what ran since is. mu is held.
-func (e *entry) reclaimed(ctx context.Context, info machine.CheckpointInfo) error {
-	kept, err := e.describe(ctx, info, machine.CheckpointAuto, "", e.mark())
+// where the supervisor died later than that, what ran since is.
+func (o owned) reclaimed(ctx context.Context, info machine.CheckpointInfo) error {
+	kept, err := o.describe(ctx, info, machine.CheckpointAuto, "", o.mark())
 	if err != nil {
 		return err
 	}
-	back, err := e.setBack(ctx, kept, false, stoppedUnsaved())
+	back, err := o.setBack(ctx, kept, false, stoppedUnsaved())
 	if err != nil {
 		return err
 	}
-	if e.run != nil && !e.run.Again && !e.life.Interrupt && len(back.gone) == 1 && back.gone[0] == e.run.Seq && e.run.Seq > kept.LastSeq {
+	if o.run != nil && !o.run.Again && !o.life.Interrupt && len(back.gone) == 1 && back.gone[0] == o.run.Seq && o.run.Seq > kept.LastSeq {
 		back.retry(end{errNameStopped, "ForeverVM ended"}) // the supervisor lived and was never given it
 	}
-	if back.run != nil && e.run.ResumedAt != nil { // its clock stood still from then on
-		*back.run = *e.run
+	if back.run != nil && o.run.ResumedAt != nil { // its clock stood still from then on
+		*back.run = *o.run
 		back.run.Pause(kept.CreatedAt)
 	}
-	err = e.rebase(ctx, kept, func(m *machine.MachineRecord) {
+	err = o.rebase(ctx, kept, func(m *machine.MachineRecord) {
 		m.Live, m.Touched = false, false
 		back.tell(m)
 	}, func(w machine.Writer) error { return w.PutCheckpoint(kept) }, back.write)
@@ -123,39 +123,39 @@ func (e *entry) reclaimed(ctx context.Context, info machine.CheckpointInfo) erro
 	return err
 }
 
-// unclaimed goes back to what is known, when the supervisor died as well. mu is held.
-func (e *entry) unclaimed(ctx context.Context) error {
-	lost, err := e.lostSomething(ctx)
+// unclaimed goes back to what is known, when the supervisor died as well.
+func (o owned) unclaimed(ctx context.Context) error {
+	lost, err := o.lostSomething(ctx)
 	if err != nil {
 		return err
 	}
 	if !lost {
-		return e.saveSync(ctx, func(m *machine.MachineRecord) { m.Live = false })
+		return o.saveSync(ctx, func(m *machine.MachineRecord) { m.Live = false })
 	}
-	known, base, err := e.ending(ctx)
+	known, base, err := o.ending(ctx)
 	if err != nil {
 		return err
 	}
 	known.Kind = machine.EndedBroken
-	return e.goBack(ctx, known.Outcome(), base, stoppedUnsaved(), nil)
+	return o.goBack(ctx, known.Outcome(), base, stoppedUnsaved(), nil)
 }
 
 func stoppedUnsaved() end {
 	return end{errNameStopped, "the computer or the sandbox stopped without saving it (" + time.Now().Format("2 January 15:04") + ")"}
 }
 
-// lostSomething says whether anything happened to the machine after Base. mu is held.
-func (e *entry) lostSomething(ctx context.Context) (bool, error) {
-	if e.run != nil {
-		return e.run.ResumedAt != nil, nil // saved in its middle, it had not gone on yet
+// lostSomething says whether anything happened to the machine after Base.
+func (o owned) lostSomething(ctx context.Context) (bool, error) {
+	if o.run != nil {
+		return o.run.ResumedAt != nil, nil // saved in its middle, it had not gone on yet
 	}
-	if e.rec.Touched {
+	if o.rec.Touched {
 		return true, nil
 	}
-	base, err := e.checkpointOrTemplate(ctx, e.rec.Base)
+	base, err := o.checkpointOrTemplate(ctx, o.rec.Base)
 	if err != nil {
 		return false, err
 	}
-	gone, err := e.effectsAfter(ctx, base.LostFrom(nil)-1)
+	gone, err := o.effectsAfter(ctx, base.LostFrom(nil)-1)
 	return len(gone) > 0, err
 }

@@ -15,28 +15,28 @@ const (
 	mostShrunk = 10 << 30
 )
 
-// returns says whether the machine comes back from a checkpoint, or is just being returned to it. mu is held.
-func (e *entry) returns(rec *machine.MachineRecord, id string) bool {
-	return id == rec.Base || id == rec.Fallback || id == e.rewindTo
+// returns says whether the machine comes back from a checkpoint, or is just being returned to it.
+func (o owned) returns(rec *machine.MachineRecord, id string) bool {
+	return id == rec.Base || id == rec.Fallback || id == o.rewindTo
 }
 
-// needs says whether a checkpoint is kept whatever its age, as the machine comes back from it or its last rewind is undone with it. mu is held.
-func (e *entry) needs(rec *machine.MachineRecord, id string) bool {
-	return e.returns(rec, id) || id == rec.Undo
+// needs says whether a checkpoint is kept whatever its age, as the machine comes back from it or its last rewind is undone with it.
+func (o owned) needs(rec *machine.MachineRecord, id string) bool {
+	return o.returns(rec, id) || id == rec.Undo
 }
 
 // replaced are the checkpoints that c, which is about to become the base, takes the place of: automatic ones of the same state, made in the
-// middle of an instruction, or one of many of work without a pause, and all where only the latest is to be kept or the disk is nearly full. all are the machine's. mu is held.
-func (e *entry) replaced(all []machine.CheckpointRecord, c machine.CheckpointRecord, next *machine.MachineRecord) (old []machine.CheckpointRecord) {
-	latestOnly := e.s.set.Load().KeepAll < 0 || e.s.health.diskLow()
+// middle of an instruction, or one of many of work without a pause, and all where only the latest is to be kept or the disk is nearly full. all are the machine's.
+func (o owned) replaced(all []machine.CheckpointRecord, c machine.CheckpointRecord, next *machine.MachineRecord) (old []machine.CheckpointRecord) {
+	latestOnly := o.s.set.Load().KeepAll < 0 || o.s.health.diskLow()
 	for i := range all {
-		o := &all[i]
-		if !o.Passing() || e.needs(next, o.ID) {
+		one := &all[i]
+		if !one.Passing() || o.needs(next, one.ID) {
 			continue
 		}
-		same := o.LastSeq == c.LastSeq && slices.Equal(o.Lost, c.Lost)
-		if latestOnly || same || o.RunningSeq != nil || o.ID == e.brief {
-			old = append(old, *o)
+		same := one.LastSeq == c.LastSeq && slices.Equal(one.Lost, c.Lost)
+		if latestOnly || same || one.RunningSeq != nil || one.ID == o.brief {
+			old = append(old, *one)
 		}
 	}
 	return old
@@ -132,25 +132,25 @@ func (s *Service) overBudget() int64 {
 
 // forgetCheckpoints forgets checkpoints, unless the machine has come to need them, and returns how many.
 func (e *entry) forgetCheckpoints(ctx context.Context, old []machine.CheckpointRecord) int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.life.Gone {
+	o := e.lock()
+	defer o.unlock()
+	if o.life.Gone {
 		return 0
 	}
 	var going []machine.CheckpointRecord
 	for _, c := range old {
 		now, err := e.s.store.Checkpoint(ctx, c.ID) // it may have been kept by hand meanwhile
-		if err == nil && now.Passing() && !e.needs(&e.rec, c.ID) {
+		if err == nil && now.Passing() && !o.needs(&o.rec, c.ID) {
 			going = append(going, now)
 		}
 	}
 	if len(going) == 0 {
 		return 0
 	}
-	if err := e.s.writeSyncDeleting(ctx, func(w machine.Writer) error { return e.discardCheckpoints(w, going) }); err != nil {
+	if err := e.s.writeSyncDeleting(ctx, func(w machine.Writer) error { return o.discardCheckpoints(w, going) }); err != nil {
 		e.log().Warn("checkpoints are not thinned out", "err", err)
 		return 0
 	}
-	e.s.hub.Publish(machine.Event{Type: machine.EventCheckpoint, Machine: e.snapshotPointer()})
+	e.s.hub.Publish(machine.Event{Type: machine.EventCheckpoint, Machine: o.snapshotPointer()})
 	return len(going)
 }

@@ -33,20 +33,20 @@ func (e *entry) rewind(ctx context.Context, to, keepAs string) (machine.Machine,
 		return machine.Machine{}, err
 	}
 	defer func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.rewindTo = ""
+		o := e.lock()
+		defer o.unlock()
+		o.rewindTo = ""
 	}()
 	if err := e.savePresent(ctx, target); err != nil {
 		return machine.Machine{}, err
 	}
 	// From here on the machine is ours: the sandbox ends, what it had still to say is stored, and then the records change.
-	e.mu.Lock()
-	x := e.sess
+	o := e.lock()
+	x := o.sess
 	if x != nil {
-		e.on(life.Leaving{})
+		o.on(life.Leaving{})
 	}
-	e.mu.Unlock()
+	o.unlock()
 	if x != nil {
 		x.box.Kill()
 		select {
@@ -55,28 +55,28 @@ func (e *entry) rewind(ctx context.Context, to, keepAs string) (machine.Machine,
 			return machine.Machine{}, machine.Closing()
 		}
 	}
-	err = e.s.patient("a rewind", func(ctx context.Context) error { return e.rewound(ctx, target, keepAs) })
+	err = e.s.patient("a rewind", func(ctx context.Context) error { return o.rewound(ctx, target, keepAs) })
 	return e.Machine(), err
 }
 
 // mayRewind returns the checkpoint to rewind to. It stays until the rewind is over, though saving the present state would replace an
 // automatic one.
 func (e *entry) mayRewind(ctx context.Context, to, keepAs string) (machine.CheckpointRecord, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err := e.usable(); err != nil {
+	o := e.lock()
+	defer o.unlock()
+	if err := o.usable(); err != nil {
 		return machine.CheckpointRecord{}, err
 	}
 	all, err := e.s.store.Checkpoints(ctx, e.id)
 	if err != nil {
 		return machine.CheckpointRecord{}, err
 	}
-	target, err := e.pointCalled(all, to)
+	target, err := o.pointCalled(all, to)
 	if err == nil && keepAs != "" {
-		err = e.mayName(all, keepAs, e.rec.Branch)
+		err = o.mayName(all, keepAs, o.rec.Branch)
 	}
 	if err == nil {
-		e.rewindTo = target.ID
+		o.rewindTo = target.ID
 	}
 	return target, err
 }
@@ -84,12 +84,12 @@ func (e *entry) mayRewind(ctx context.Context, to, keepAs string) (machine.Check
 // savePresent saves the state that a rewind leaves, unless the target has it, or comes from it, or nothing has ever happened, or it cannot be had: a
 // machine that does not wake must be rewindable. What is not in memory is saved. op is held.
 func (e *entry) savePresent(ctx context.Context, target machine.CheckpointRecord) error {
-	e.mu.Lock()
-	x, base := e.sess, e.rec.Base
+	o := e.lock()
+	x, base := o.sess, o.rec.Base
 	all, err := e.s.store.Checkpoints(ctx, e.id)
-	unchanged := x == nil || e.run == nil && x.version == x.clean
-	saved := unchanged && (base == "" || base == target.ID || target.ComesFrom(base, all) || e.saved(ctx))
-	e.mu.Unlock()
+	unchanged := x == nil || o.run == nil && x.version == x.clean
+	saved := unchanged && (base == "" || base == target.ID || target.ComesFrom(base, all) || o.saved(ctx))
+	o.unlock()
 	if err != nil || saved {
 		return err
 	}
@@ -106,22 +106,22 @@ func (e *entry) savePresent(ctx context.Context, target machine.CheckpointRecord
 
 // rewound writes the rewind down.
 func (e *entry) rewound(ctx context.Context, target machine.CheckpointRecord, keepAs string) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	o := e.lock()
+	defer o.unlock()
 	from := target.LostFrom(nil)
-	lost := append(slices.Clone(target.Lost), machine.Span{From: from, To: e.rec.NextSeq - 1})
-	ended, err := e.cancelled(ctx, "the machine was returned to an earlier checkpoint before it ran")
+	lost := append(slices.Clone(target.Lost), machine.Span{From: from, To: o.rec.NextSeq - 1})
+	ended, err := o.cancelled(ctx, "the machine was returned to an earlier checkpoint before it ran")
 	if err != nil {
 		return err
 	}
-	run := e.pausedRun()
+	run := o.pausedRun()
 	stays := target.HasFinished(run)
 	if run != nil && !stays {
 		run := *run
 		run.End(machine.StatusError, errNameStopped, fmt.Sprintf("MachineStopped: the machine was returned to its state after instruction %d while this one ran.", target.LastSeq))
 		ended = append(ended, run)
 	}
-	gone, err := e.effectsAfter(ctx, from-1)
+	gone, err := o.effectsAfter(ctx, from-1)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (e *entry) rewound(ctx context.Context, target machine.CheckpointRecord, ke
 	if err != nil {
 		return err
 	}
-	left, err := e.branchOff(ctx, target, keepAs)
+	left, err := o.branchOff(ctx, target, keepAs)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (e *entry) rewound(ctx context.Context, target machine.CheckpointRecord, ke
 			fallback = quiet.ID
 		}
 	}
-	err = e.rebase(ctx, target, func(m *machine.MachineRecord) {
+	err = o.rebase(ctx, target, func(m *machine.MachineRecord) {
 		m.Live, m.Touched, m.Notice, m.NextNotice, m.Fallback = false, false, "", "", fallback
 		m.Branch, m.Undo = left.line, left.undo
 	}, func(w machine.Writer) error {
@@ -160,7 +160,7 @@ func (e *entry) rewound(ctx context.Context, target machine.CheckpointRecord, ke
 				return err
 			}
 		}
-		return w.MarkLost(e.id, lost)
+		return w.MarkLost(o.id, lost)
 	})
 	if err != nil {
 		return err
@@ -168,15 +168,15 @@ func (e *entry) rewound(ctx context.Context, target machine.CheckpointRecord, ke
 	if !stays {
 		run = nil
 	}
-	e.run, e.last = run, nil
-	if e.sess != nil {
-		e.clear()
+	o.run, o.last = run, nil
+	if o.sess != nil {
+		o.clear()
 	}
-	e.on(life.Rewound{Stays: stays})
-	e.publish() // the machine may have been swapped before
-	e.announce(ended)
+	o.on(life.Rewound{Stays: stays})
+	o.publish() // the machine may have been swapped before
+	o.announce(ended)
 	for _, seq := range append(gone, machine.Without(wereLost, lost)...) {
-		e.republish(ctx, seq, ended)
+		o.republish(ctx, seq, ended)
 	}
 	return nil
 }

@@ -22,17 +22,17 @@ func (e *entry) reap(x *session) {
 }
 
 func (e *entry) cleanUp(ctx context.Context, x *session) error {
-	e.mu.Lock()
-	if e.sess != x || e.life.Gone {
-		e.mu.Unlock()
+	o := e.lock()
+	if o.sess != x || o.life.Gone {
+		o.unlock()
 		return nil
 	}
 	cause := x.box.Cause()
 	if x.saved == nil {
 		x.saved = cause.Checkpoint
 	}
-	again := e.tooLargeAgain(x, cause)
-	e.mu.Unlock()
+	again := o.tooLargeAgain(x, cause)
+	o.unlock()
 	if (life.End{Saved: x.saved != nil, TooLarge: again}).Outcome() == life.PutAway {
 		return e.putAway(ctx, x)
 	}
@@ -40,55 +40,54 @@ func (e *entry) cleanUp(ctx context.Context, x *session) error {
 	if err != nil {
 		return err
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.life.Gone {
+	o = e.lock()
+	defer o.unlock()
+	if o.life.Gone {
 		return nil
 	}
-	known, base, err := e.ending(ctx)
+	known, base, err := o.ending(ctx)
 	if err != nil {
 		return err
 	}
 	reason := x.killed
 	known.Kind, known.TooLarge, known.LeftBehind = cause.Kind, again, left != nil
 	known.ByUs, known.Insisted = reason != nil, reason != nil && reason.name != errNameStopped
-	known.HandedOver = e.run != nil && x.handed == e.run.Seq
+	known.HandedOver = o.run != nil && x.handed == o.run.Seq
 	switch {
 	case again:
 		reason = &end{errNameStopped, because(cause) + ", twice in a row; raise its memory limit, or have it work on less at a time"}
 	case reason == nil:
 		reason = &end{errNameStopped, because(cause)}
 	}
-	if err := e.goBack(ctx, known.Outcome(), base, *reason, left); err != nil {
+	if err := o.goBack(ctx, known.Outcome(), base, *reason, left); err != nil {
 		return err
 	}
-	e.clear()
-	e.on(life.Asleep{})
+	o.clear()
+	o.on(life.Asleep{})
 	return nil
 }
 
-// ending is what the records know of a machine whose sandbox has ended, and the checkpoint that it was brought into memory from. mu is held.
-func (e *entry) ending(ctx context.Context) (life.End, machine.CheckpointRecord, error) {
-	base, err := e.checkpointOrTemplate(ctx, e.rec.Base)
-	if err != nil || e.run == nil {
+// ending is what the records know of a machine whose sandbox has ended, and the checkpoint that it was brought into memory from.
+func (o owned) ending(ctx context.Context) (life.End, machine.CheckpointRecord, error) {
+	base, err := o.checkpointOrTemplate(ctx, o.rec.Base)
+	if err != nil || o.run == nil {
 		return life.End{}, base, err
 	}
-	return life.End{Run: true, Begun: e.run.LastFrame >= 0, Again: e.run.Again, Interrupt: e.life.Interrupt, Middle: base.IsWithin(e.run)}, base, nil
+	return life.End{Run: true, Begun: o.run.LastFrame >= 0, Again: o.run.Again, Interrupt: o.life.Interrupt, Middle: base.IsWithin(o.run)}, base, nil
 }
 
 // goBack returns the machine to an earlier state, in the records; the next start does it in fact. left is one that is not on record yet; nil for none.
-// mu is held.
-func (e *entry) goBack(ctx context.Context, to life.Outcome, base machine.CheckpointRecord, why end, left *machine.CheckpointInfo) error {
+func (o owned) goBack(ctx context.Context, to life.Outcome, base machine.CheckpointRecord, why end, left *machine.CheckpointInfo) error {
 	if to == life.ToMiddle {
-		if middle, err := e.goOnFromMiddle(ctx, base, why); middle || err != nil {
+		if middle, err := o.goOnFromMiddle(ctx, base, why); middle || err != nil {
 			return err
 		}
 	}
-	return e.fallBack(ctx, base, why, to == life.TryAgain, left)
+	return o.fallBack(ctx, base, why, to == life.TryAgain, left)
 }
 
 // leftBehind returns what a sandbox that died had saved just before without anybody hearing of it; nil for nothing. What it saved in
-// the middle of an instruction is of no use and is deleted. op is held, mu is not.
+// the middle of an instruction is of no use and is deleted. op is held.
 func (e *entry) leftBehind(ctx context.Context) (*machine.CheckpointInfo, error) {
 	engine, err := e.s.engineOf(e.engine)
 	if err != nil {
@@ -98,9 +97,9 @@ func (e *entry) leftBehind(ctx context.Context) (*machine.CheckpointInfo, error)
 	if err != nil {
 		return nil, err
 	}
-	e.mu.Lock()
-	stay := e.rec.Life
-	e.mu.Unlock()
+	o := e.lock()
+	stay := o.rec.Life
+	o.unlock()
 	info, err := engine.Reclaim(ctx, e.id, stay, known)
 	if err != nil || info == nil || info.RunningSeq == nil {
 		return info, err
@@ -128,19 +127,19 @@ func because(c machine.Cause) string {
 	return "its sandbox ended unexpectedly"
 }
 
-// fallBack returns the machine to its last quiet checkpoint. The running instruction ends with an error, or waits to be handed over again. mu is held.
-func (e *entry) fallBack(ctx context.Context, base machine.CheckpointRecord, why end, again bool, left *machine.CheckpointInfo) error {
+// fallBack returns the machine to its last quiet checkpoint. The running instruction ends with an error, or waits to be handed over again.
+func (o owned) fallBack(ctx context.Context, base machine.CheckpointRecord, why end, again bool, left *machine.CheckpointInfo) error {
 	var kept machine.CheckpointRecord
 	var err error
 	if left != nil {
-		kept, err = e.describe(ctx, *left, machine.CheckpointAuto, "", e.mark())
+		kept, err = o.describe(ctx, *left, machine.CheckpointAuto, "", o.mark())
 	} else {
-		kept, err = e.checkpointOrTemplate(ctx, e.rec.Fallback)
+		kept, err = o.checkpointOrTemplate(ctx, o.rec.Fallback)
 	}
 	if err != nil {
 		return err
 	}
-	back, err := e.setBack(ctx, kept, e.rec.Touched && left == nil, why)
+	back, err := o.setBack(ctx, kept, o.rec.Touched && left == nil, why)
 	if err != nil {
 		return err
 	}
@@ -156,21 +155,21 @@ func (e *entry) fallBack(ctx context.Context, base machine.CheckpointRecord, why
 		back.tell(m)
 	}
 	if left != nil {
-		err = e.rebase(ctx, kept, change, func(w machine.Writer) error { return w.PutCheckpoint(kept) }, back.write)
+		err = o.rebase(ctx, kept, change, func(w machine.Writer) error { return w.PutCheckpoint(kept) }, back.write)
 	} else {
-		err = e.saveSync(ctx, change, back.write)
+		err = o.saveSync(ctx, change, back.write)
 	}
 	if err != nil {
 		return err
 	}
-	e.log().Warn("the machine was returned to an earlier state", "because", why.reason, "lost", len(back.gone))
+	o.log().Warn("the machine was returned to an earlier state", "because", why.reason, "lost", len(back.gone))
 	back.done(ctx)
 	return nil
 }
 
 // setback is what becomes of the records when a machine finds itself at an earlier checkpoint.
 type setback struct {
-	e      *entry
+	o      owned
 	gone   []int                       // whose effect is lost with it
 	lost   []machine.Span              // whose effect is lost, those before included
 	run    *machine.InstructionRecord  // goes on in the checkpoint; nil for none
@@ -183,13 +182,13 @@ type setback struct {
 	undone  bool // it was returned to another state before, which is lost
 }
 
-// setBack works out what it means for the machine to be at a checkpoint. mu is held.
-func (e *entry) setBack(ctx context.Context, kept machine.CheckpointRecord, touched bool, why end) (*setback, error) {
-	run := e.pausedRun()
+// setBack works out what it means for the machine to be at a checkpoint.
+func (o owned) setBack(ctx context.Context, kept machine.CheckpointRecord, touched bool, why end) (*setback, error) {
+	run := o.pausedRun()
 	from := kept.LostFrom(run)
-	b := &setback{e: e, lost: append(slices.Clone(kept.Lost), machine.Span{From: from, To: e.rec.NextSeq - 1})}
+	b := &setback{o: o, lost: append(slices.Clone(kept.Lost), machine.Span{From: from, To: o.rec.NextSeq - 1})}
 	var err error
-	if b.gone, err = e.effectsAfter(ctx, from-1); err != nil {
+	if b.gone, err = o.effectsAfter(ctx, from-1); err != nil {
 		return nil, err
 	}
 	b.to = "to its beginning"
@@ -205,7 +204,7 @@ func (e *entry) setBack(ctx context.Context, kept machine.CheckpointRecord, touc
 	default:
 		run.End(machine.StatusError, why.name, brokenOff(why, run.Timeout, b.to))
 		run.RolledBack = true
-		run.Notice = e.rec.NextNotice
+		run.Notice = o.rec.NextNotice
 		b.ended = append(b.ended, *run)
 	}
 	return b, nil
@@ -231,7 +230,7 @@ func (b *setback) retry(why end) {
 	if len(b.ended) == 0 { // it is over in the checkpoint
 		return
 	}
-	run := *b.e.run
+	run := *b.o.run
 	run.Status, run.StartedAt, run.ResumedAt, run.Ran, run.Again = machine.StatusQueued, nil, nil, 0, true
 	run.Notice = "This instruction was handed over a second time, because " + why.reason + " before it had begun."
 	b.again, b.ended = &run, nil
@@ -259,24 +258,23 @@ func (b *setback) write(w machine.Writer) error {
 			return err
 		}
 	}
-	return w.MarkLost(b.e.id, b.lost)
+	return w.MarkLost(b.o.id, b.lost)
 }
 
-// done takes over what was written, and tells. mu is held.
+// done takes over what was written, and tells.
 func (b *setback) done(ctx context.Context) {
-	e := b.e
-	e.run, e.last = b.run, nil
+	b.o.run, b.o.last = b.run, nil
 	back := life.SetBack{GoesOn: b.run != nil, Again: life.None}
 	if b.again != nil {
 		back.Again = b.again.Seq
 	}
-	e.on(back)
+	b.o.on(back)
 	if b.again != nil {
-		e.publishInstruction(&b.again.Instruction)
+		b.o.publishInstruction(&b.again.Instruction)
 	}
-	e.announce(b.ended)
+	b.o.announce(b.ended)
 	for _, seq := range b.gone {
-		e.republish(ctx, seq, b.ended)
+		b.o.republish(ctx, seq, b.ended)
 	}
 }
 
@@ -292,11 +290,11 @@ func brokenOff(why end, timeout time.Duration, to string) string {
 	return why.name + ": " + returned + " The instruction is not run again by itself."
 }
 
-// effectsAfter returns the instructions after last that ran, or run, and whose effect is not lost already. mu is held.
-func (e *entry) effectsAfter(ctx context.Context, last int) ([]int, error) {
+// effectsAfter returns the instructions after last that ran, or run, and whose effect is not lost already.
+func (o owned) effectsAfter(ctx context.Context, last int) ([]int, error) {
 	var gone []int
 	for after := last; ; {
-		page, err := e.s.store.Instructions(ctx, e.id, machine.InstructionQuery{After: &after, Limit: 500})
+		page, err := o.s.store.Instructions(ctx, o.id, machine.InstructionQuery{After: &after, Limit: 500})
 		if err != nil {
 			return nil, err
 		}
@@ -327,14 +325,14 @@ func goneSentence(gone []int) string {
 	return fmt.Sprintf("what %d instructions between %d and %d changed is gone; their record stands", len(gone), first, last)
 }
 
-// republish tells an instruction again whose record has changed. mu is held.
-func (e *entry) republish(ctx context.Context, seq int, but []machine.InstructionRecord) {
+// republish tells an instruction again whose record has changed.
+func (o owned) republish(ctx context.Context, seq int, but []machine.InstructionRecord) {
 	for _, b := range but {
 		if b.Seq == seq {
 			return
 		}
 	}
-	if in, err := e.s.store.Instruction(ctx, e.id, seq); err == nil {
-		e.publishInstruction(&in.Instruction)
+	if in, err := o.s.store.Instruction(ctx, o.id, seq); err == nil {
+		o.publishInstruction(&in.Instruction)
 	}
 }

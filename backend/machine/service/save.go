@@ -72,13 +72,13 @@ func (e *entry) unasked(x *session, save func(ctx context.Context) error) {
 // autoSave checkpoints a machine that has been idle for a while.
 func (e *entry) autoSave(x *session) {
 	e.unasked(x, func(ctx context.Context) error {
-		e.mu.Lock()
-		due := e.sess == x && x.alive() && e.life.State == machine.Idle && x.version != x.clean
-		if due && time.Now().Before(x.soonest()) { // it was saved while this waited
-			x.rest()
+		o := e.lock()
+		due := o.sess == x && x.alive(o) && o.life.State == machine.Idle && x.version != x.clean
+		if due && time.Now().Before(x.soonest(o)) { // it was saved while this waited
+			x.rest(o)
 			due = false
 		}
-		e.mu.Unlock()
+		o.unlock()
 		if !due {
 			return nil
 		}
@@ -88,30 +88,30 @@ func (e *entry) autoSave(x *session) {
 }
 
 // dueSave holds a machine that is due to be saved while there is work for it, and returns what saves it; nil where it is not due, or something else happens
-// to it. It waits for nobody: the work is held up for as long as the machine stands still, and no longer. Who calls it tells life of Held. mu is held.
-func (e *entry) dueSave(x *session) func() {
-	at := x.due()
-	if at.IsZero() || time.Now().Before(at) || !x.alive() || e.life.Holding || e.life.Stale != life.None || e.life.State != machine.Idle && e.life.State != machine.Running || e.s.health.diskLow() {
+// to it. It waits for nobody: the work is held up for as long as the machine stands still, and no longer. Who calls it tells life of Held.
+func (o owned) dueSave(x *session) func() {
+	at := x.due(o)
+	if at.IsZero() || time.Now().Before(at) || !x.alive(o) || o.life.Holding || o.life.Stale != life.None || o.life.State != machine.Idle && o.life.State != machine.Running || o.s.health.diskLow() {
 		return nil
 	}
 	select {
-	case e.op <- struct{}{}:
+	case o.op <- struct{}{}:
 	default:
 		return nil
 	}
-	if !e.s.enter() {
-		e.unlockOp()
+	if !o.s.enter() {
+		o.unlockOp()
 		return nil
 	}
-	begun := x.hold()
+	begun := x.hold(o)
 	begun.due = true
 	return func() {
-		defer e.s.group.Done()
-		defer e.unlockOp()
-		ctx, cancel := context.WithTimeout(e.s.ctx, saveTimeout)
+		defer o.s.group.Done()
+		defer o.unlockOp()
+		ctx, cancel := context.WithTimeout(o.s.ctx, saveTimeout)
 		defer cancel()
-		if _, err := e.checkpointHeld(ctx, x, begun, machine.CheckpointAuto, "", false); err != nil {
-			e.saveFailed(x, err)
+		if _, err := o.checkpointHeld(ctx, x, begun, machine.CheckpointAuto, "", false); err != nil {
+			o.saveFailed(x, err)
 		}
 	}
 }
@@ -119,10 +119,10 @@ func (e *entry) dueSave(x *session) func() {
 // saveIfChanged checkpoints the machine when there is something new to save.
 func (e *entry) saveIfChanged(ctx context.Context) error {
 	_, err := under(ctx, e, func(ctx context.Context) (machine.CheckpointRecord, error) {
-		e.mu.Lock()
-		x := e.sess
-		due := x.alive() && (x.version != x.clean || e.run != nil)
-		e.mu.Unlock()
+		o := e.lock()
+		x := o.sess
+		due := x.alive(o) && (x.version != x.clean || o.run != nil)
+		o.unlock()
 		if !due {
 			return machine.CheckpointRecord{}, nil
 		}
@@ -138,12 +138,12 @@ func (e *entry) saveFailed(x *session, err error) {
 		return
 	}
 	e.log().Warn("the machine could not be saved", "err", err)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.sess != x || !x.alive() {
+	o := e.lock()
+	defer o.unlock()
+	if o.sess != x || !x.alive(o) {
 		return
 	}
-	if e.life.State == machine.Idle {
+	if o.life.State == machine.Idle {
 		x.autosave.stop()
 		x.autosave = e.s.after(saveAgain, func() { e.autoSave(x) })
 		x.autoswap.stop()
@@ -154,26 +154,26 @@ func (e *entry) saveFailed(x *session, err error) {
 // saveAgain is how long after a failed save the next is tried.
 const saveAgain = 30 * time.Second
 
-// pausedRun is the running instruction with its clock stopped; nil when nothing runs. mu is held.
-func (e *entry) pausedRun() *machine.InstructionRecord {
-	if e.run == nil {
+// pausedRun is the running instruction with its clock stopped; nil when nothing runs.
+func (o owned) pausedRun() *machine.InstructionRecord {
+	if o.run == nil {
 		return nil
 	}
-	run := *e.run
+	run := *o.run
 	now := time.Now()
-	if e.sess != nil && e.sess.saving {
-		now = e.sess.frozen
+	if o.sess != nil && o.sess.saving {
+		now = o.sess.frozen
 	}
 	run.Pause(now)
 	return &run
 }
 
-// mark is how much of the running instruction's output is stored and acknowledged. mu is held.
-func (e *entry) mark() *machine.Mark {
-	if e.run == nil {
+// mark is how much of the running instruction's output is stored and acknowledged.
+func (o owned) mark() *machine.Mark {
+	if o.run == nil {
 		return nil
 	}
-	r := e.run
+	r := o.run
 	return &machine.Mark{Seq: r.Seq, Progress: r.Progress, Items: r.Items, OutputBytes: r.OutputBytes, OutputDropped: r.OutputDropped}
 }
 
@@ -186,10 +186,10 @@ func (e *entry) checkpoint(ctx context.Context, x *session, kind machine.Checkpo
 		e.s.health.failed(err)
 		return machine.CheckpointRecord{}, err
 	}
-	e.mu.Lock()
-	begun := x.hold()
-	e.on(life.Held{})
-	e.mu.Unlock()
+	o := e.lock()
+	begun := x.hold(o)
+	o.on(life.Held{})
+	o.unlock()
 	return e.checkpointHeld(ctx, x, begun, kind, label, awaited)
 }
 
@@ -202,48 +202,48 @@ type held struct {
 	due     bool         // the save did not wait for the machine to be idle
 }
 
-// hold begins a checkpoint: what the machine says from now on is not acknowledged, and nothing begins on it. mu is held.
-func (x *session) hold() held {
+// hold begins a checkpoint: what the machine says from now on is not acknowledged, and nothing begins on it.
+func (x *session) hold(o owned) held {
 	x.held = map[int]int{}
-	x.freeze()
-	begun := held{version: x.version, mark: x.e.mark(), at: x.frozen, unsaved: x.unsaved}
+	x.freeze(o)
+	begun := held{version: x.version, mark: o.mark(), at: x.frozen, unsaved: x.unsaved}
 	x.unsaved.Save(x.frozen)
 	return begun
 }
 
-// release is the end of hold. mu is held.
-func (x *session) release() {
+// release is the end of hold.
+func (x *session) release(o owned) {
 	for seq, index := range x.held {
 		x.box.Ack(seq, index)
 	}
 	x.held = nil
-	x.thaw()
-	if x.e.sess == x {
-		x.e.on(life.Released{})
+	x.thaw(o)
+	if o.sess == x {
+		o.on(life.Released{})
 	}
 }
 
-// ended is the end of a save, which decides when the next comes. mu is held.
-func (x *session) ended(begun held, well bool) {
+// ended is the end of a save, which decides when the next comes.
+func (x *session) ended(o owned, begun held, well bool) {
 	if !well {
 		x.notBefore = time.Now().Add(saveAgain)
 		x.unsaved.Failed(begun.unsaved)
 	}
-	if x.e.sess == x {
-		x.plan()
+	if o.sess == x {
+		x.plan(o)
 	}
 }
 
-// space decides whether a checkpoint that was made while work went on stays in the list. Where it is one of many, the next replaces it. mu is held.
-func (e *entry) space(begun held, c machine.CheckpointRecord) {
+// space decides whether a checkpoint that was made while work went on stays in the list. Where it is one of many, the next replaces it.
+func (o owned) space(begun held, c machine.CheckpointRecord) {
 	switch {
 	case c.RunningSeq != nil: // of those in the middle of an instruction only the latest stays
 	case !begun.due:
-		e.brief = ""
-	case c.CreatedAt.Sub(e.spacedAt) < burstApart:
-		e.brief = c.ID
+		o.brief = ""
+	case c.CreatedAt.Sub(o.spacedAt) < burstApart:
+		o.brief = c.ID
 	default:
-		e.brief, e.spacedAt = "", c.CreatedAt
+		o.brief, o.spacedAt = "", c.CreatedAt
 	}
 }
 
@@ -252,44 +252,44 @@ func (e *entry) checkpointHeld(ctx context.Context, x *session, begun held, kind
 	saveCtx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
 	goOn := sync.OnceFunc(func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
+		o := e.lock()
+		defer o.unlock()
 		x.notBefore = begun.at.Add(stillShare * time.Since(begun.at))
-		x.release()
+		x.release(o)
 	})
 	info, err := x.box.Checkpoint(saveCtx, goOn)
 	goOn()
 	if err != nil {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		x.ended(begun, false)
+		o := e.lock()
+		defer o.unlock()
+		x.ended(o, begun, false)
 		return machine.CheckpointRecord{}, saveError(err)
 	}
 	err = e.s.checkpoints.Persist(saveCtx, e.id, info.ID, awaited)
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	o := e.lock()
+	defer o.unlock()
 	var rec machine.CheckpointRecord
 	if err == nil {
-		touched := e.rec.Touched && x.version != begun.version // it may have been after the save
-		rec, err = e.record(ctx, info, kind, label, begun.mark, func(m *machine.MachineRecord) { m.Touched = touched })
+		touched := o.rec.Touched && x.version != begun.version // it may have been after the save
+		rec, err = o.record(ctx, info, kind, label, begun.mark, func(m *machine.MachineRecord) { m.Touched = touched })
 	}
 	if err != nil {
 		// Nobody knows of it, so nobody else would delete it.
 		e.s.health.failed(err)
 		e.s.spawn(func() { e.drop(info.ID) })
-		x.ended(begun, false)
+		x.ended(o, begun, false)
 		return rec, err
 	}
 	x.clean = begun.version
 	x.need = min(x.need, willTake(rec)) // what it has freed is not counted as yet to be taken
-	x.ended(begun, true)
-	e.space(begun, rec)
-	e.mayComeBackAgain(rec)
+	x.ended(o, begun, true)
+	o.space(begun, rec)
+	o.mayComeBackAgain(rec)
 	x.shed.stop()
 	x.shed = e.s.after(shedAfter, func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.shrinkLater()
+		o := e.lock()
+		defer o.unlock()
+		o.shrinkLater()
 	})
 	return rec, nil
 }

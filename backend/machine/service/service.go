@@ -77,15 +77,15 @@ func (s *Service) SetSettings(settings Settings) {
 	settings = settings.withDefaults()
 	s.set.Store(&settings)
 	for _, e := range s.entries() {
-		e.mu.Lock()
+		o := e.lock()
 		switch {
-		case e.sess == nil:
-		case e.life.State == machine.Idle && e.run == nil:
-			e.sess.rest()
-		case e.life.State == machine.Running:
-			e.sess.plan()
+		case o.sess == nil:
+		case o.life.State == machine.Idle && o.run == nil:
+			o.sess.rest(o)
+		case o.life.State == machine.Running:
+			o.sess.plan(o)
 		}
-		e.mu.Unlock()
+		o.unlock()
 	}
 	s.poke()
 }
@@ -237,15 +237,14 @@ func (s *Service) load(ctx context.Context) error {
 		return fmt.Errorf("read the queues: %w", err)
 	}
 	for _, in := range unfinished {
-		e := s.machines[in.Machine]
-		if in.Status == machine.StatusRunning && e.run == nil {
+		of := &s.machines[in.Machine].guarded
+		if in.Status == machine.StatusRunning && of.run == nil {
 			if in, err = s.store.Instruction(ctx, in.Machine, in.Seq); err != nil { // with its code
 				return fmt.Errorf("read a running instruction: %w", err)
 			}
-			e.run = &in
-			e.life = life.New(in.Seq, e.life.Queue...)
+			of.run, of.life = &in, life.New(in.Seq, of.life.Queue...)
 		} else {
-			e.life = life.New(e.life.Run, append(e.life.Queue, in.Seq)...)
+			of.life = life.New(of.life.Run, append(of.life.Queue, in.Seq)...)
 		}
 	}
 	return nil
@@ -265,10 +264,10 @@ func (s *Service) Close(ctx context.Context) error {
 	s.mu.Unlock()
 	s.cancel()
 	for _, e := range s.entries() {
-		e.mu.Lock()
-		e.later.stop()
-		e.later = nil
-		e.mu.Unlock()
+		o := e.lock()
+		o.later.stop()
+		o.later = nil
+		o.unlock()
 	}
 	s.group.Wait()
 	s.hub.Close()

@@ -11,7 +11,7 @@ import (
 	"github.com/forevervm/desktop/backend/machine/life"
 )
 
-// session is one stay of a machine in memory. Its fields are guarded by the entry's mu where nothing else is said.
+// session is one stay of a machine in memory. Its fields belong to who owns the machine, where nothing else is said.
 type session struct {
 	e       *entry
 	box     machine.Sandbox
@@ -67,14 +67,14 @@ type end struct {
 	reason string // "because …"
 }
 
-// alive says whether the session can be worked with. mu is held.
-func (x *session) alive() bool { return x != nil && x.e.sess == x && x.e.life.Alive }
+// alive says whether the session can be worked with.
+func (x *session) alive(o owned) bool { return x != nil && o.sess == x && o.life.Alive }
 
-// died notes that the sandbox has ended; reap or the one who ended it cleans up. mu is held.
-func (x *session) died() {
-	x.quiet()
-	if x.e.sess == x {
-		x.e.on(life.Died{})
+// died notes that the sandbox has ended; reap or the one who ended it cleans up.
+func (x *session) died(o owned) {
+	x.quiet(o)
+	if o.sess == x {
+		o.on(life.Died{})
 	}
 }
 
@@ -83,18 +83,18 @@ var closedChan = func() chan struct{} { c := make(chan struct{}); close(c); retu
 
 // usableOrCleared is ready when the session can be worked with or is no more.
 func (x *session) usableOrCleared() <-chan struct{} {
-	x.e.mu.Lock()
-	defer x.e.mu.Unlock()
-	if x.alive() {
+	o := x.e.lock()
+	defer o.unlock()
+	if x.alive(o) {
 		return closedChan
 	}
 	return x.cleared
 }
 
-// clear lets go of the session; its sandbox has ended. mu is held.
-func (e *entry) clear() {
-	x := e.sess
-	x.quiet()
+// clear lets go of the session; its sandbox has ended.
+func (o owned) clear() {
+	x := o.sess
+	x.quiet(o)
 	if x.over != nil {
 		close(x.over)
 		x.over = nil
@@ -103,34 +103,34 @@ func (e *entry) clear() {
 		close(x.past)
 		x.past = nil
 	}
-	e.sess, e.stats, e.hungry, e.recent = nil, nil, false, nil
+	o.sess, o.stats, o.hungry, o.recent = nil, nil, false, nil
 	close(x.cleared)
 }
 
-// busy ends what was planned for an idle machine. mu is held.
-func (x *session) busy() {
+// busy ends what was planned for an idle machine.
+func (x *session) busy(o owned) {
 	x.version++
 	x.unsaved.Begin(time.Now())
 	x.over = make(chan struct{})
 	x.autosave.stop()
 	x.autoswap.stop()
 	x.autosave, x.autoswap = nil, nil
-	x.plan()
+	x.plan(o)
 }
 
-// rest plans what happens to an idle machine. mu is held.
-func (x *session) rest() {
+// rest plans what happens to an idle machine.
+func (x *session) rest(o owned) {
 	x.autosave.stop()
 	x.autoswap.stop()
 	x.overdue.stop()
-	e, s := x.e, x.e.s
+	e, s := o.entry, o.s
 	x.autosave, x.autoswap, x.overdue = nil, nil, nil
-	if !x.alive() {
+	if !x.alive(o) {
 		return
 	}
 	if set := s.set.Load(); x.version != x.clean && set.CheckpointEvery >= 0 {
-		at := later(time.Now().Add(set.CheckpointAfterIdle), x.soonest())
-		if due := x.due(); !due.IsZero() && due.Before(at) { // what only looks at the machine puts the save off, too, but not for ever
+		at := later(time.Now().Add(set.CheckpointAfterIdle), x.soonest(o))
+		if due := x.due(o); !due.IsZero() && due.Before(at) { // what only looks at the machine puts the save off, too, but not for ever
 			at = due
 		}
 		x.autosave = s.after(max(0, time.Until(at)), func() { e.autoSave(x) })
@@ -138,8 +138,8 @@ func (x *session) rest() {
 	x.autoswap = s.after(s.set.Load().IdleSwap, func() { e.autoSwap(x) })
 }
 
-// quiet stops every timer, when the session ends. mu is held.
-func (x *session) quiet() {
+// quiet stops every timer, when the session ends.
+func (x *session) quiet(o owned) {
 	for _, a := range []*alarm{x.limit, x.again, x.autosave, x.autoswap, x.overdue, x.shed, x.look} {
 		a.stop()
 	}
@@ -150,7 +150,7 @@ func (x *session) quiet() {
 const handTimeout = 30 * time.Second
 
 // order gives the sandbox one. A machine that stands still to be saved takes it when that is over, so until then it is given again: a repeat
-// does nothing. mu is not held.
+// does nothing.
 func (x *session) order(give func(context.Context) error) error {
 	for {
 		stood := x.watchStill()
@@ -163,11 +163,11 @@ func (x *session) order(give func(context.Context) error) error {
 	}
 }
 
-// hand gives an instruction to the sandbox, without waiting for it. mu is held.
-func (x *session) hand(seq int, code string, formats []string) {
+// hand gives an instruction to the sandbox, without waiting for it.
+func (x *session) hand(o owned, seq int, code string, formats []string) {
 	x.handed = seq
-	fill := x.fill(seq, code)
-	x.e.s.spawn(func() {
+	fill := x.fill(o, seq, code)
+	o.s.spawn(func() {
 		fill()
 		err := x.order(func(ctx context.Context) error { return x.box.Execute(ctx, seq, code, formats) })
 		if err == nil || x.e.s.ctx.Err() != nil || errors.Is(err, machine.ErrConflict) { // the sandbox is ending, and reap tells why
@@ -188,44 +188,44 @@ func (x *session) takeBack(seqs []int) {
 			break
 		}
 	}
-	x.e.mu.Lock()
-	defer x.e.mu.Unlock()
-	x.touch() // what was saved before holds them
-	if x.e.sess == x && x.e.life.State == machine.Idle {
-		x.rest()
+	o := x.e.lock()
+	defer o.unlock()
+	x.touch(o) // what was saved before holds them
+	if o.sess == x && o.life.State == machine.Idle {
+		x.rest(o)
 	}
 }
 
-// kill ends the sandbox without saving it; what follows is reap's. mu is not held.
+// kill ends the sandbox without saving it; what follows is reap's.
 func (x *session) kill(why *end) {
-	x.e.mu.Lock()
+	o := x.e.lock()
 	if x.killed == nil {
 		x.killed = why
 	}
-	x.e.mu.Unlock()
+	o.unlock()
 	x.box.Kill()
 }
 
-// watchTimeout stops the running instruction when its time is up, counting only its own running time. mu is held.
-func (x *session) watchTimeout() {
+// watchTimeout stops the running instruction when its time is up, counting only its own running time.
+func (x *session) watchTimeout(o owned) {
 	x.limit.stop()
 	x.limit = nil
-	in := x.e.run
+	in := o.run
 	if in == nil || in.Timeout <= 0 || in.ResumedAt == nil || x.filling != nil {
 		return
 	}
 	seq := in.Seq
-	x.limit = x.e.s.after(max(0, in.Timeout-in.Ran-time.Since(*in.ResumedAt)), func() {
-		x.e.mu.Lock()
-		defer x.e.mu.Unlock()
-		if x.e.sess == x && !x.saving && x.e.run != nil && x.e.run.Seq == seq {
-			x.e.on(life.TimedOut{Seq: seq})
+	x.limit = o.s.after(max(0, in.Timeout-in.Ran-time.Since(*in.ResumedAt)), func() {
+		o := x.e.lock()
+		defer o.unlock()
+		if o.sess == x && !x.saving && o.run != nil && o.run.Seq == seq {
+			o.on(life.TimedOut{Seq: seq})
 		}
 	})
 }
 
-// freeze notes that a save begins: the machine stands still, and so does the time of what runs in it. mu is held.
-func (x *session) freeze() {
+// freeze notes that a save begins: the machine stands still, and so does the time of what runs in it.
+func (x *session) freeze(o owned) {
 	x.saving, x.frozen = true, time.Now()
 	x.savedAt = x.frozen
 	x.saves++
@@ -233,29 +233,29 @@ func (x *session) freeze() {
 	x.limit = nil
 }
 
-// thaw is the end of a save after which the machine goes on. mu is held.
-func (x *session) thaw() {
+// thaw is the end of a save after which the machine goes on.
+func (x *session) thaw(o owned) {
 	x.saving = false
-	if !x.alive() {
+	if !x.alive(o) {
 		return
 	}
-	if e := x.e; e.run != nil && e.run.ResumedAt != nil && x.over != nil {
-		run := *e.run
+	if o.run != nil && o.run.ResumedAt != nil && x.over != nil {
+		run := *o.run
 		from := run.ResumedAt.Add(time.Since(later(x.frozen, *run.ResumedAt)))
 		run.ResumedAt = &from
-		e.run = &run
-		x.watchTimeout()
+		o.run = &run
+		x.watchTimeout(o)
 	}
 }
 
-// watchStill begins to watch whether the machine stands still to be saved; stood says whether it has since, or does. mu is not held.
+// watchStill begins to watch whether the machine stands still to be saved; stood says whether it has since, or does.
 func (x *session) watchStill() (stood func() bool) {
-	x.e.mu.Lock()
-	defer x.e.mu.Unlock()
+	o := x.e.lock()
+	defer o.unlock()
 	saves, saving := x.saves, x.saving
 	return func() bool {
-		x.e.mu.Lock()
-		defer x.e.mu.Unlock()
+		o := x.e.lock()
+		defer o.unlock()
 		return saving || x.saving || x.saves != saves
 	}
 }
@@ -267,18 +267,18 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// stopRun interrupts the running instruction, harder each time, and ends the sandbox when the grace is over. mu is held.
-func (x *session) stopRun(why life.Stop) {
+// stopRun interrupts the running instruction, harder each time, and ends the sandbox when the grace is over.
+func (x *session) stopRun(o owned, why life.Stop) {
 	if x.filling != nil {
 		x.filling()
 	}
-	seq := x.e.run.Seq
+	seq := o.run.Seq
 	over := x.over
 	why2 := &end{errNameInterrupt, fmt.Sprintf("instruction %d did not stop when it was interrupted", seq)}
 	if why == life.ByTimeout {
 		why2 = &end{errNameTimeout, fmt.Sprintf("instruction %d ran out of time and did not stop when it was interrupted", seq)}
 	}
-	x.e.s.spawn(func() { x.insist(seq, over, why2) })
+	o.s.spawn(func() { x.insist(seq, over, why2) })
 }
 
 // insist repeats an interrupt until the instruction is over, and ends the sandbox when it will not be. The grace counts from the

@@ -17,11 +17,11 @@ func (e *entry) Share(ctx context.Context, folder *machine.SharedFolder) (machin
 
 // share is Share with op held.
 func (e *entry) share(ctx context.Context, folder *machine.SharedFolder) (machine.Machine, error) {
-	e.mu.Lock()
-	err := e.usable()
-	was := e.rec.Machine
-	base := e.rec.Base
-	e.mu.Unlock()
+	o := e.lock()
+	err := o.usable()
+	was := o.rec.Machine
+	base := o.rec.Base
+	o.unlock()
 	if err != nil {
 		return machine.Machine{}, err
 	}
@@ -38,14 +38,14 @@ func (e *entry) share(ctx context.Context, folder *machine.SharedFolder) (machin
 		e.s.health.failed(err)
 		return machine.Machine{}, saveError(err)
 	}
-	e.mu.Lock()
-	err = e.saveSync(ctx, func(r *machine.MachineRecord) { r.Shared = folder })
-	e.unshared, e.cameUp = "", ""
+	o = e.lock()
+	err = o.saveSync(ctx, func(r *machine.MachineRecord) { r.Shared = folder })
+	o.unshared, o.cameUp = "", ""
 	if e.s.shareWatch != nil { // a person who shares a folder again has seen what came up there
 		e.s.shareWatch.Forget(e.id)
 	}
-	e.publish()
-	e.mu.Unlock()
+	o.publish()
+	o.unlock()
 	if err != nil {
 		e.s.health.failed(err)
 		return machine.Machine{}, err
@@ -101,15 +101,15 @@ func isBelow(path, folder string) bool {
 	return err == nil && rel != "." && filepath.IsLocal(rel)
 }
 
-// tellUnshared notes whether a machine that came into memory sees its folder, and has whoever works with it told when that is not so any more. mu is held.
-func (e *entry) tellUnshared(ctx context.Context, now machine.Unshared) {
-	was := e.unshared
-	e.unshared = now
+// tellUnshared notes whether a machine that came into memory sees its folder, and has whoever works with it told when that is not so any more.
+func (o owned) tellUnshared(ctx context.Context, now machine.Unshared) {
+	was := o.unshared
+	o.unshared = now
 	if now == "" || now == was {
 		return
 	}
-	if err := e.save(ctx, func(r *machine.MachineRecord) { r.NextNotice = naming.Join(r.NextNotice, now.Sentence()) }); err != nil {
-		e.log().Warn("a notice is missing", "err", err)
+	if err := o.save(ctx, func(r *machine.MachineRecord) { r.NextNotice = naming.Join(r.NextNotice, now.Sentence()) }); err != nil {
+		o.log().Warn("a notice is missing", "err", err)
 	}
 }
 
@@ -119,11 +119,11 @@ func (e *entry) tellUnshared(ctx context.Context, now machine.Unshared) {
 const lookAfter = time.Second
 
 // watchShared looks at the folder that code in the machine may change, and tells the person what came
-// up there. last says that the machine's sandbox has ended. mu is not held.
+// up there. last says that the machine's sandbox has ended.
 func (e *entry) watchShared(ctx context.Context, last bool) {
-	e.mu.Lock()
-	folder, gone := e.rec.Shared, e.life.Gone
-	e.mu.Unlock()
+	o := e.lock()
+	folder, gone := o.rec.Shared, o.life.Gone
+	o.unlock()
 	if e.s.shareWatch == nil || folder == nil || !folder.Writable || gone {
 		return
 	}
@@ -131,42 +131,42 @@ func (e *entry) watchShared(ctx context.Context, last bool) {
 	if err != nil && ctx.Err() == nil {
 		e.log().Warn("a shared folder was not looked at", "err", err)
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.life.Gone {
+	o = e.lock()
+	defer o.unlock()
+	if o.life.Gone {
 		return
 	}
-	if all != e.cameUp {
-		e.cameUp = all
-		e.publish()
+	if all != o.cameUp {
+		o.cameUp = all
+		o.publish()
 	}
 	if news == "" {
 		return
 	}
-	if err := e.save(ctx, func(r *machine.MachineRecord) { r.NextNotice = naming.Join(r.NextNotice, news) }); err != nil {
+	if err := o.save(ctx, func(r *machine.MachineRecord) { r.NextNotice = naming.Join(r.NextNotice, news) }); err != nil {
 		e.log().Warn("a notice is missing", "err", err)
 	}
 }
 
-// lookLater looks at the shared folder soon, as an instruction has ended. mu is held.
-func (x *session) lookLater() {
-	folder := x.e.rec.Shared
-	if x.e.s.shareWatch == nil || folder == nil || !folder.Writable || x.look != nil {
+// lookLater looks at the shared folder soon, as an instruction has ended.
+func (x *session) lookLater(o owned) {
+	folder := o.rec.Shared
+	if o.s.shareWatch == nil || folder == nil || !folder.Writable || x.look != nil {
 		return
 	}
-	x.look = x.e.s.after(max(lookAfter, 20*x.looked), func() {
+	x.look = o.s.after(max(lookAfter, 20*x.looked), func() {
 		x.looking.Lock()
 		defer x.looking.Unlock()
-		x.e.mu.Lock()
-		alive := x.alive()
-		x.e.mu.Unlock()
+		o := x.e.lock()
+		alive := x.alive(o)
+		o.unlock()
 		if !alive { // the last look is made, or about to be
 			return
 		}
 		began := time.Now()
-		x.e.watchShared(x.e.s.ctx, false)
-		x.e.mu.Lock()
-		defer x.e.mu.Unlock()
+		o.watchShared(o.s.ctx, false)
+		o = x.e.lock()
+		defer o.unlock()
 		x.look, x.looked = nil, time.Since(began)
 	})
 }

@@ -10,13 +10,13 @@ import (
 )
 
 // shrinkLater keeps the machine's checkpoints in the form that takes least room, but for those that it wakes from next while it is not in memory, when
-// nobody waits for a machine. mu is held.
-func (e *entry) shrinkLater() {
-	if e.shrinking {
+// nobody waits for a machine.
+func (o owned) shrinkLater() {
+	if o.shrinking {
 		return
 	}
-	e.shrinking = true
-	e.s.spawn(e.shrinkAll)
+	o.shrinking = true
+	o.s.spawn(o.shrinkAll)
 }
 
 // shrinkAll shrinks one after another, oldest first: each has most in common with the one before. What fails is tried again when the machine
@@ -42,9 +42,9 @@ func (e *entry) shrinkAll() {
 			e.log().Warn("a checkpoint takes more room than it could", "checkpoint", id, "err", err)
 			failed[id] = true
 			if id == "" || errors.Is(err, machine.ErrDiskFull) {
-				e.mu.Lock()
-				e.shrinking = false
-				e.mu.Unlock()
+				o := e.lock()
+				o.shrinking = false
+				o.unlock()
 				return
 			}
 		}
@@ -64,8 +64,8 @@ func (e *entry) shrinkNext(ctx context.Context, but map[string]bool) (string, er
 	if err != nil {
 		return id, err
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	o := e.lock()
+	defer o.unlock()
 	c, err := e.s.store.Checkpoint(ctx, id)
 	if machine.IsNotFound(err) {
 		return id, nil
@@ -77,37 +77,36 @@ func (e *entry) shrinkNext(ctx context.Context, but map[string]bool) (string, er
 	if err := e.s.store.Write(ctx, func(w machine.Writer) error { return w.PutCheckpoint(c) }); err != nil {
 		return id, err
 	}
-	e.s.hub.Publish(machine.Event{Type: machine.EventCheckpoint, Machine: e.snapshotPointer()})
+	e.s.hub.Publish(machine.Event{Type: machine.EventCheckpoint, Machine: o.snapshotPointer()})
 	return id, nil
 }
 
 // toShrink is the oldest checkpoint that is still to be shrunk; "" when there is none, and then nobody is shrinking any more.
 func (e *entry) toShrink(ctx context.Context, but map[string]bool) (oldest string, err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.life.Gone {
-		e.shrinking = false
+	o := e.lock()
+	defer o.unlock()
+	if o.life.Gone {
+		o.shrinking = false
 		return "", nil
 	}
 	all, err := e.s.store.Checkpoints(ctx, e.id)
 	for _, c := range all { // newest first
-		if !c.Shrunk && !but[c.ID] && !e.readies(&c) {
+		if !c.Shrunk && !but[c.ID] && !o.readies(&c) {
 			oldest = c.ID
 		}
 	}
 	if err == nil && oldest == "" {
-		e.shrinking = false
+		o.shrinking = false
 	}
 	return oldest, err
 }
 
-// readies says whether a checkpoint is to be ready to be started from: the machine may come back from it next, or a fork begin with it. mu is
-// held.
-func (e *entry) readies(c *machine.CheckpointRecord) bool {
-	if e.sess.alive() && c.ID != e.rewindTo && time.Since(c.CreatedAt) >= shedAfter {
+// readies says whether a checkpoint is to be ready to be started from: the machine may come back from it next, or a fork begin with it.
+func (o owned) readies(c *machine.CheckpointRecord) bool {
+	if o.sess.alive(o) && c.ID != o.rewindTo && time.Since(c.CreatedAt) >= shedAfter {
 		return false
 	}
-	return e.returns(&e.rec, c.ID)
+	return o.returns(&o.rec, c.ID)
 }
 
 // seal has the checkpoints sealed that a machine comes back from which is not in memory: it may lie there for years.
@@ -115,12 +114,12 @@ func (e *entry) seal(ctx context.Context) {
 	if _, err := e.s.engineOf(e.engine); err != nil {
 		return
 	}
-	e.mu.Lock()
-	ready := []string{e.rec.Base, e.rec.Fallback}
-	if e.sess != nil || e.life.Gone || e.life.State == machine.Deleted {
+	o := e.lock()
+	ready := []string{o.rec.Base, o.rec.Fallback}
+	if o.sess != nil || o.life.Gone || o.life.State == machine.Deleted {
 		ready = nil
 	}
-	e.mu.Unlock()
+	o.unlock()
 	for _, id := range slices.Compact(ready) {
 		if id == "" {
 			continue

@@ -8,8 +8,8 @@ import (
 )
 
 // spread decides which of the new items are stored as rows and moves what has to leave to the overflow file. It advances
-// in's counters. span, when not nil, are the stored rows to remove. mu is held.
-func (e *entry) spread(in *machine.InstructionRecord, out *output.Layout, items []machine.StoredItem) (keep []machine.StoredItem, span *machine.Span, err error) {
+// in's counters. span, when not nil, are the stored rows to remove.
+func (o owned) spread(in *machine.InstructionRecord, out *output.Layout, items []machine.StoredItem) (keep []machine.StoredItem, span *machine.Span, err error) {
 	if len(items) == 0 {
 		return nil, nil, nil
 	}
@@ -21,7 +21,7 @@ func (e *entry) spread(in *machine.InstructionRecord, out *output.Layout, items 
 	first := items[0].Index
 	var leaving []machine.Item
 	for from := span.From; from <= span.To && from < first; {
-		page, err := e.s.store.Items(e.s.ctx, e.id, in.Seq, from, span.To-from+1)
+		page, err := o.s.store.Items(o.s.ctx, o.id, in.Seq, from, span.To-from+1)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -43,7 +43,7 @@ func (e *entry) spread(in *machine.InstructionRecord, out *output.Layout, items 
 			keep = append(keep, it)
 		}
 	}
-	e.s.spill(in, leaving)
+	o.s.spill(in, leaving)
 	return keep, span, nil
 }
 
@@ -97,7 +97,7 @@ type lateOutput struct {
 	budget lateBudget
 }
 
-// storeLate appends what came while nothing ran to the instruction that ran last. Such output may be lost. mu is held.
+// storeLate appends what came while nothing ran to the instruction that ran last. Such output may be lost.
 func (t *take) storeLate() {
 	if t.result != nil {
 		defer func() { t.x.late = lateBudget{seq: t.run.Seq} }()
@@ -106,13 +106,13 @@ func (t *take) storeLate() {
 	if len(t.background) == 0 || budget.seq < 0 {
 		return
 	}
-	in, err := t.e.s.store.Instruction(t.e.s.ctx, t.e.id, budget.seq)
+	in, err := t.o.s.store.Instruction(t.o.s.ctx, t.o.id, budget.seq)
 	if err != nil {
-		t.e.log().Warn("background output is lost", "err", err)
+		t.o.log().Warn("background output is lost", "err", err)
 		return
 	}
 	late := &lateOutput{in: in, budget: budget}
-	for _, it := range output.Merge(&late.in, t.background, t.e.s.set.Load().Output.Merged(), t.now) {
+	for _, it := range output.Merge(&late.in, t.background, t.o.s.set.Load().Output.Merged(), t.now) {
 		late.budget.items++
 		late.budget.bytes += len(it.Text)
 		if late.budget.items > lateItems || late.budget.bytes > lateBytes {
@@ -122,14 +122,14 @@ func (t *take) storeLate() {
 		}
 		late.items = append(late.items, it)
 	}
-	err = t.e.s.store.Write(t.e.s.ctx, func(w machine.Writer) error {
-		if err := w.AddItems(t.e.id, late.in.Seq, late.items); err != nil {
+	err = t.o.s.store.Write(t.o.s.ctx, func(w machine.Writer) error {
+		if err := w.AddItems(t.o.id, late.in.Seq, late.items); err != nil {
 			return err
 		}
 		return w.PutInstruction(late.in)
 	})
 	if err != nil {
-		t.e.log().Warn("background output is lost", "err", err)
+		t.o.log().Warn("background output is lost", "err", err)
 		return
 	}
 	t.late, t.x.late = late, late.budget

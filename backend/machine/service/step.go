@@ -7,78 +7,78 @@ import (
 	"github.com/forevervm/desktop/backend/machine/life"
 )
 
-// on tells life what has happened to the machine, and carries out what follows. mu is held. What has to survive the daemon is on
+// on tells life what has happened to the machine, and carries out what follows. What has to survive the daemon is on
 // record before.
-func (e *entry) on(ev life.Event) {
-	next, effects, err := e.life.Step(ev)
+func (o owned) on(ev life.Event) {
+	next, effects, err := o.life.Step(ev)
 	if err != nil {
-		e.log().Error("an event came that cannot happen now", "err", err)
+		o.log().Error("an event came that cannot happen now", "err", err)
 		return
 	}
-	moved := next.State != e.life.State
-	e.life = next
+	moved := next.State != o.life.State
+	o.life = next
 	if moved {
-		e.publish()
+		o.publish()
 	}
 	for _, effect := range effects {
-		e.carryOut(effect)
+		o.carryOut(effect)
 	}
 }
 
-// carryOut does what life says. mu is held.
-func (e *entry) carryOut(effect life.Effect) {
-	x := e.sess
+// carryOut does what life says.
+func (o owned) carryOut(effect life.Effect) {
+	x := o.sess
 	switch f := effect.(type) {
 	case life.Begin:
-		e.begin(f.Seq)
+		o.begin(f.Seq)
 	case life.Wake:
-		e.rouseSoon()
+		o.rouseSoon()
 	case life.Hand:
-		x.takeUp(true)
+		x.takeUp(o, true)
 	case life.GoOn:
-		x.takeUp(f.HandOver)
+		x.takeUp(o, f.HandOver)
 	case life.Insist:
-		x.stopRun(f.Why)
+		x.stopRun(o, f.Why)
 	case life.InsistPast:
-		x.stopPast(f.Seq)
+		x.stopPast(o, f.Seq)
 	case life.TakeBack:
-		e.s.spawn(func() { x.takeBack(f.Seqs) })
+		o.s.spawn(func() { x.takeBack(f.Seqs) })
 	case life.Rest:
-		x.rest()
+		x.rest(o)
 	case life.Plan:
-		x.plan()
+		x.plan(o)
 	}
 }
 
-// rouseSoon brings the machine into memory for its work, unless that is under way. mu is held.
-func (e *entry) rouseSoon() {
-	if e.s.isClosing() { // the next daemon goes on with it
+// rouseSoon brings the machine into memory for its work, unless that is under way.
+func (o owned) rouseSoon() {
+	if o.s.isClosing() { // the next daemon goes on with it
 		return
 	}
-	e.wanted.Store(true)
-	if e.life.State == machine.Swapped && !e.rousing {
-		e.rousing = true
-		e.s.spawn(e.rouse)
+	o.wanted.Store(true)
+	if o.life.State == machine.Swapped && !o.rousing {
+		o.rousing = true
+		o.s.spawn(o.rouse)
 	}
 }
 
-// takeUp begins with the instruction that runs; hand gives it to the sandbox. mu is held.
-func (x *session) takeUp(hand bool) {
-	run := x.e.run
-	x.busy()
-	x.e.publishInstruction(&run.Instruction)
-	x.watchTimeout()
+// takeUp begins with the instruction that runs; hand gives it to the sandbox.
+func (x *session) takeUp(o owned, hand bool) {
+	run := o.run
+	x.busy(o)
+	o.publishInstruction(&run.Instruction)
+	x.watchTimeout(o)
 	if hand {
-		x.hand(run.Seq, run.Code, run.Formats)
+		x.hand(o, run.Seq, run.Code, run.Formats)
 	}
 }
 
-// stopPast stops an instruction that is over on record. mu is held.
-func (x *session) stopPast(seq int) {
-	x.touch()
+// stopPast stops an instruction that is over on record.
+func (x *session) stopPast(o owned, seq int) {
+	x.touch(o)
 	past := make(chan struct{})
 	x.past = past
-	x.e.s.spawn(func() {
+	o.s.spawn(func() {
 		x.insist(seq, past, &end{errNameStopped, fmt.Sprintf("instruction %d, which ran when the checkpoint was made, did not stop", seq)})
 	})
 }

@@ -17,12 +17,12 @@ func (e *entry) Swap(ctx context.Context) error {
 
 // swap is Swap with op held.
 func (e *entry) swap(ctx context.Context) error {
-	e.mu.Lock()
-	err := e.usable()
+	o := e.lock()
+	err := o.usable()
 	if err == nil {
-		e.on(life.PutToSleep{})
+		o.on(life.PutToSleep{})
 	}
-	e.mu.Unlock()
+	o.unlock()
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (e *entry) swap(ctx context.Context) error {
 // autoSwap frees the memory of a machine that has been idle for long.
 func (e *entry) autoSwap(x *session) {
 	e.unasked(x, func(ctx context.Context) error {
-		return e.stop(ctx, func() bool { return e.sess == x && e.life.AtRest() })
+		return e.stop(ctx, func(o owned) bool { return o.sess == x && o.life.AtRest() })
 	})
 }
 
@@ -46,27 +46,27 @@ func (e *entry) stopFor(ctx context.Context, evenRunning bool) error {
 		return err
 	}
 	defer e.unlockOp()
-	due := func() bool { return e.life.AtRest() }
+	due := func(o owned) bool { return o.life.AtRest() }
 	if evenRunning {
 		due = nil
 	}
 	return e.stop(ctx, due)
 }
 
-// stop saves the machine and frees its memory. When it cannot be saved it stays in memory, if it lives. due, which is asked
-// with mu held and may be nil, says whether it is still wanted. op is held.
-func (e *entry) stop(ctx context.Context, due func() bool) error {
-	e.mu.Lock()
-	x := e.sess
-	if !x.alive() || due != nil && !due() {
-		e.mu.Unlock()
+// stop saves the machine and frees its memory. When it cannot be saved it stays in memory, if it lives. due, which may be
+// nil, says whether it is still wanted. op is held.
+func (e *entry) stop(ctx context.Context, due func(owned) bool) error {
+	o := e.lock()
+	x := o.sess
+	if !x.alive(o) || due != nil && !due(o) {
+		o.unlock()
 		return nil
 	}
-	e.on(life.Leaving{})
-	x.freeze()
+	o.on(life.Leaving{})
+	x.freeze(o)
 	// One that was never used is its template.
-	unused := e.rec.Base == "" && x.version == 0 && e.rec.NextSeq == 0
-	e.mu.Unlock()
+	unused := o.rec.Base == "" && x.version == 0 && o.rec.NextSeq == 0
+	o.unlock()
 	if unused {
 		return e.discard(ctx, x)
 	}
@@ -78,25 +78,25 @@ func (e *entry) stop(ctx context.Context, due func() bool) error {
 		info, err = x.box.Stop(saveCtx)
 	}
 	if err != nil {
-		e.mu.Lock()
-		defer e.mu.Unlock()
+		o = e.lock()
+		defer o.unlock()
 		select {
 		case <-x.box.Ended(): // reap takes it from here
 		default:
-			x.thaw()
-			e.on(life.Stays{})
+			x.thaw(o)
+			o.on(life.Stays{})
 		}
 		return err
 	}
-	e.mu.Lock()
+	o = e.lock()
 	x.saved = &info
-	e.mu.Unlock()
+	o.unlock()
 	select {
 	case <-x.stored:
 	case <-ctx.Done():
 		return ctx.Err() // reap takes it from here
 	}
-	return e.s.patient("a saved machine", func(ctx context.Context) error { return e.putAway(ctx, x) })
+	return e.s.patient("a saved machine", func(ctx context.Context) error { return o.putAway(ctx, x) })
 }
 
 // discard ends a machine in memory of which nothing has to be saved. op is held.
@@ -107,30 +107,30 @@ func (e *entry) discard(ctx context.Context, x *session) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.sess != x {
+	o := e.lock()
+	defer o.unlock()
+	if o.sess != x {
 		return nil
 	}
-	e.clear()
-	err := e.s.deleting(func() error { return e.save(e.s.ctx, func(r *machine.MachineRecord) { r.Live = false }) })
-	e.on(life.Asleep{})
+	o.clear()
+	err := e.s.deleting(func() error { return o.save(o.s.ctx, func(r *machine.MachineRecord) { r.Live = false }) })
+	o.on(life.Asleep{})
 	return err
 }
 
 // putAway records the checkpoint of a session that was saved and ended.
 func (e *entry) putAway(ctx context.Context, x *session) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.sess != x {
+	o := e.lock()
+	defer o.unlock()
+	if o.sess != x {
 		return nil
 	}
 	info := *x.saved
-	run := e.pausedRun()
+	run := o.pausedRun()
 	cause := x.box.Cause()
-	_, err := e.record(ctx, info, machine.CheckpointAuto, "", e.mark(), func(r *machine.MachineRecord) {
+	_, err := o.record(ctx, info, machine.CheckpointAuto, "", o.mark(), func(r *machine.MachineRecord) {
 		r.Live = false
-		e.tellOfMemory(r, cause)
+		o.tellOfMemory(r, cause)
 	}, func(w machine.Writer) error {
 		if run == nil {
 			return nil
@@ -140,12 +140,12 @@ func (e *entry) putAway(ctx context.Context, x *session) error {
 	if err != nil {
 		return err
 	}
-	e.run = run
-	e.clear()
+	o.run = run
+	o.clear()
 	short := cause.Kind == machine.EndedMemory
-	e.on(life.Asleep{Later: short})
+	o.on(life.Asleep{Later: short})
 	if short {
-		e.comeBackFor(cause)
+		o.comeBackFor(cause)
 	}
 	return nil
 }

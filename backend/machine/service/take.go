@@ -23,15 +23,15 @@ const (
 // error nothing has happened, and the same batch may be tried again.
 func (x *session) absorb(batch []machine.Frame) error {
 	e := x.e
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.life.Gone || e.sess != x || x.forsaken {
+	o := e.lock()
+	defer o.unlock()
+	if o.life.Gone || o.sess != x || x.forsaken {
 		return nil
 	}
-	if err := x.hearOfPast(batch); err != nil {
+	if err := x.hearOfPast(o, batch); err != nil {
 		return err
 	}
-	t := take{e: e, x: x, now: time.Now().UTC()}
+	t := take{o: o, x: x, now: time.Now().UTC()}
 	t.read(batch)
 	if err := t.store(); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (x *session) absorb(batch []machine.Frame) error {
 
 // take is the taking in of one batch.
 type take struct {
-	e   *entry
+	o   owned
 	x   *session
 	now time.Time
 
@@ -59,9 +59,8 @@ type take struct {
 // read sorts the frames. Those of instructions that are over, and those that are stored already, come again after a
 // restart: they are acknowledged and otherwise ignored. Frames of the future are forged and ignored.
 func (t *take) read(batch []machine.Frame) {
-	e := t.e
-	if e.run != nil {
-		run := *e.run
+	if t.o.run != nil {
+		run := *t.o.run
 		run.CarryOut, run.CarryErr = append([]byte(nil), run.CarryOut...), append([]byte(nil), run.CarryErr...)
 		t.run = &run
 	}
@@ -78,10 +77,10 @@ func (t *take) read(batch []machine.Frame) {
 				t.background = append(t.background, machine.StoredItem{Item: it, Frame: -1})
 			}
 		case t.run == nil || f.Seq != t.run.Seq:
-			if f.Seq < e.rec.NextSeq && f.Seq >= 0 {
+			if f.Seq < t.o.rec.NextSeq && f.Seq >= 0 {
 				t.ack(f.Seq, f.Index)
 			}
-			if e.life.Stale != life.None && e.life.Stale == f.Seq && f.Type == machine.FrameResult {
+			if t.o.life.Stale != life.None && t.o.life.Stale == f.Seq && f.Type == machine.FrameResult {
 				t.staleOver = true
 			}
 		case t.result != nil || f.Index <= t.run.LastFrame:
@@ -100,7 +99,7 @@ func (t *take) read(batch []machine.Frame) {
 	if t.run == nil {
 		return
 	}
-	t.items = output.Merge(t.run, fresh, e.s.set.Load().Output.Merged(), t.now)
+	t.items = output.Merge(t.run, fresh, t.o.s.set.Load().Output.Merged(), t.now)
 	if t.result != nil {
 		t.items = append(t.items, output.Flush(t.run, t.run.LastFrame, t.now)...)
 		t.conclude()
@@ -129,7 +128,7 @@ func (t *take) conclude() {
 			run.Error = run.ErrorName
 		}
 	}
-	if t.e.life.Stop == life.ByTimeout && (!res.OK || res.Runtime >= run.Timeout) {
+	if t.o.life.Stop == life.ByTimeout && (!res.OK || res.Runtime >= run.Timeout) {
 		trace := run.Error
 		run.Status, run.ErrorName, run.Value, run.Data, run.ErrorANSI = machine.StatusError, errNameTimeout, nil, nil, ""
 		run.Error = timedOut(run.Timeout)
@@ -137,8 +136,8 @@ func (t *take) conclude() {
 			run.Error += "\n\n" + trace
 		}
 	}
-	run.Notice = naming.Join(run.Notice, t.e.rec.NextNotice)
-	run.Notice = naming.Join(run.Notice, t.e.s.health.unsaved())
+	run.Notice = naming.Join(run.Notice, t.o.rec.NextNotice)
+	run.Notice = naming.Join(run.Notice, t.o.s.health.unsaved())
 	if res.Truncated {
 		run.Notice = naming.Join(run.Notice, "Parts of the result were too large to be kept.")
 	}
@@ -150,30 +149,29 @@ func timedOut(limit time.Duration) string {
 
 // store writes everything in one go.
 func (t *take) store() error {
-	e := t.e
-	if t.run == nil || len(t.items) == 0 && t.result == nil && output.SameCarry(&t.run.Progress, &e.run.Progress) {
+	if t.run == nil || len(t.items) == 0 && t.result == nil && output.SameCarry(&t.run.Progress, &t.o.run.Progress) {
 		t.storeLate()
 		return nil
 	}
-	t.out = e.out.Clone()
-	keep, spill, err := e.spread(t.run, &t.out, t.items)
+	t.out = t.o.out.Clone()
+	keep, spill, err := t.o.spread(t.run, &t.out, t.items)
 	if err != nil {
 		return err
 	}
-	rec := e.rec
+	rec := t.o.rec
 	told := t.result != nil && (rec.NextNotice != "" || rec.Notice != "")
 	if told {
 		rec.NextNotice, rec.Notice = "", ""
 	}
 	search := ""
 	if t.result != nil {
-		search = e.searchText(t.run, t.items)
+		search = t.o.searchText(t.run, t.items)
 	}
-	write := e.s.store.Write
+	write := t.o.s.store.Write
 	if t.result != nil { // what a client is told is not taken back by a power cut
-		write = e.s.store.WriteSync
+		write = t.o.s.store.WriteSync
 	}
-	err = write(e.s.ctx, func(w machine.Writer) error {
+	err = write(t.o.s.ctx, func(w machine.Writer) error {
 		if spill != nil {
 			if err := w.RemoveItems(rec.ID, t.run.Seq, spill.From, spill.To+1); err != nil {
 				return err
@@ -198,61 +196,61 @@ func (t *take) store() error {
 	if err != nil {
 		return err
 	}
-	e.rec = rec
+	t.o.rec = rec
 	t.x.lastCommit = time.Now()
 	t.storeLate()
 	return nil
 }
 
-// tell lets everyone know what was stored, and goes on. mu is held.
+// tell lets everyone know what was stored, and goes on.
 func (t *take) tell() {
-	e, x := t.e, t.x
+	o, x := t.o, t.x
 	for _, a := range t.acks {
-		x.ack(a.Seq, a.Index)
+		x.ack(t.o, a.Seq, a.Index)
 	}
 	if t.run != nil {
-		e.run = t.run
+		o.run = t.run
 		if len(t.items) > 0 || t.result != nil {
-			e.out = t.out
-			e.recent, e.recentSeq = plain(t.items), t.run.Seq
+			o.out = t.out
+			o.recent, o.recentSeq = plain(t.items), t.run.Seq
 		}
-		t.tellItems(t.run.Seq, e.recent, len(t.items))
+		t.tellItems(t.run.Seq, o.recent, len(t.items))
 	}
 	if t.late != nil {
-		if e.last != nil && e.last.Seq == t.late.in.Seq {
-			e.remember(&t.late.in.Instruction)
+		if o.last != nil && o.last.Seq == t.late.in.Seq {
+			o.remember(&t.late.in.Instruction)
 		}
 		t.tellItems(t.late.in.Seq, plain(t.late.items), len(t.late.items))
 	}
 	if t.staleOver {
-		x.touch() // what was saved before holds its middle
+		x.touch(t.o) // what was saved before holds its middle
 		close(x.past)
 		x.past = nil
-		e.publish()
-		x.rest()
-		e.on(life.StaleOver{})
+		o.publish()
+		x.rest(t.o)
+		o.on(life.StaleOver{})
 	}
 	if t.result == nil {
 		if len(t.items) > 0 {
-			e.tell()
+			o.tell()
 		}
 		return
 	}
 	done := t.run.Instruction
-	e.run = nil
-	e.rec.LastActiveAt = t.now
-	e.remember(&done)
+	o.run = nil
+	o.rec.LastActiveAt = t.now
+	o.remember(&done)
 	x.limit.stop()
 	x.limit = nil
 	close(x.over)
 	x.over = nil
-	x.finish()
-	e.publishInstruction(&done)
-	e.tell()
-	x.fetch(done.Code)
-	x.lookLater()
-	save := e.dueSave(x) // before the next begins, which would be neither in it nor after it
-	e.on(life.Over{Hold: save != nil})
+	x.finish(t.o)
+	o.publishInstruction(&done)
+	o.tell()
+	x.fetch(t.o, done.Code)
+	x.lookLater(t.o)
+	save := o.dueSave(x) // before the next begins, which would be neither in it nor after it
+	o.on(life.Over{Hold: save != nil})
 	if save != nil {
 		go save()
 	}
@@ -262,9 +260,9 @@ func (t *take) tellItems(seq int, items []machine.Item, n int) {
 	if n == 0 {
 		return
 	}
-	m := t.e.snapshot()
+	m := t.o.snapshot()
 	for i := range items {
-		t.e.s.hub.Publish(machine.Event{Type: machine.EventItem, Machine: &m, Seq: seq, Item: &items[i]})
+		t.o.s.hub.Publish(machine.Event{Type: machine.EventItem, Machine: &m, Seq: seq, Item: &items[i]})
 	}
 }
 
@@ -276,20 +274,20 @@ func plain(items []machine.StoredItem) []machine.Item {
 	return out
 }
 
-// ack acknowledges frames, unless a checkpoint is being made. mu is held.
-func (x *session) ack(seq, index int) {
-	if x.e.life.Holding {
+// ack acknowledges frames, unless a checkpoint is being made.
+func (x *session) ack(o owned, seq, index int) {
+	if o.life.Holding {
 		x.held[seq] = max(x.held[seq], index)
 		return
 	}
 	x.box.Ack(seq, index)
 }
 
-// remember keeps the instruction that finished last. mu is held.
-func (e *entry) remember(in *machine.Instruction) {
-	e.last = nil
+// remember keeps the instruction that finished last.
+func (o owned) remember(in *machine.Instruction) {
+	o.last = nil
 	if ev := (machine.Event{Instruction: in}); events.Weight(ev) <= remembered {
-		e.last = in
+		o.last = in
 	}
 }
 

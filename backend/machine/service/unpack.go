@@ -139,11 +139,11 @@ func (s *Service) Unpack(ctx context.Context, p machine.Parcel, opts machine.Cre
 		return machine.Machine{}, err
 	}
 	f := newEntry(s, rec)
-	s.adopt(f)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.publish()
-	return f.snapshot(), nil
+	s.adopt(f, rec.Name)
+	o := f.lock()
+	defer o.unlock()
+	o.publish()
+	return o.snapshot(), nil
 }
 
 // takeParcel takes over state and history, and records the machine. named says that its name was asked for.

@@ -28,10 +28,10 @@ func (e *entry) inBox(ctx context.Context, do func(machine.Sandbox) error) error
 		}
 	default:
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.sess == x && e.life.State == machine.Idle {
-		x.rest()
+	o := e.lock()
+	defer o.unlock()
+	if o.sess == x && o.life.State == machine.Idle {
+		x.rest(o)
 	}
 	return err
 }
@@ -39,10 +39,10 @@ func (e *entry) inBox(ctx context.Context, do func(machine.Sandbox) error) error
 // wake returns the machine's stay in memory, beginning one if need be.
 func (e *entry) wake(ctx context.Context) (*session, error) {
 	for {
-		e.mu.Lock()
-		x, err := e.sess, e.usable()
-		ready := x.alive() && (e.life.State == machine.Idle || e.life.State == machine.Running)
-		e.mu.Unlock()
+		o := e.lock()
+		x, err := o.sess, o.usable()
+		ready := x.alive(o) && (o.life.State == machine.Idle || o.life.State == machine.Running)
+		o.unlock()
 		if err != nil {
 			return nil, err
 		}
@@ -86,9 +86,9 @@ func (e *entry) startSwapped(ctx context.Context, patience time.Duration, wanted
 	}
 	return underHeld(ctx, e, func(ctx context.Context) (bool, error) {
 		defer leave()
-		e.mu.Lock()
-		swapped := e.life.State == machine.Swapped && !e.life.Gone
-		e.mu.Unlock()
+		o := e.lock()
+		swapped := o.life.State == machine.Swapped && !o.life.Gone
+		o.unlock()
 		if !swapped {
 			return false, nil
 		}
@@ -99,85 +99,85 @@ func (e *entry) startSwapped(ctx context.Context, patience time.Duration, wanted
 // rouse brings the machine into memory for the work that waits, and ends that work with an error when it cannot.
 func (e *entry) rouse() {
 	_, err := e.startSwapped(e.s.ctx, -1, e.hasWork) // once: what is swapped again right after stays so
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.rousing = false
+	o := e.lock()
+	defer o.unlock()
+	o.rousing = false
 	if err == nil {
-		e.on(life.Asked{})
+		o.on(life.Asked{})
 		return
 	}
-	if !e.s.isClosing() && !e.life.Gone && e.life.State != machine.Deleted {
-		e.giveUp(err)
+	if !e.s.isClosing() && !o.life.Gone && o.life.State != machine.Deleted {
+		o.giveUp(err)
 	}
 }
 
 // warm brings a new machine into memory ahead of its first instruction, where there is room.
 func (e *entry) warm() {
 	_, err := e.startSwapped(e.s.ctx, 0, e.cold)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.rousing = false
+	o := e.lock()
+	defer o.unlock()
+	o.rousing = false
 	if err != nil && !errors.Is(err, machine.ErrUnavailable) {
 		e.log().Warn("a new machine is not in memory yet", "err", err)
 	}
-	e.on(life.Asked{})
+	o.on(life.Asked{})
 }
 
 // giveUp ends what waits for a machine that cannot be brought into memory, so that nobody waits for ever. An instruction
-// that was saved in its middle is not lost as long as its checkpoint can be used: it stays, and is tried again. mu is held.
-func (e *entry) giveUp(cause error) {
+// that was saved in its middle is not lost as long as its checkpoint can be used: it stays, and is tried again.
+func (o owned) giveUp(cause error) {
 	sentence := personal(cause)
-	if e.rec.Live { // what became of it is not known yet, so nothing of it is ended
-		if e.rec.Notice != sentence {
-			if err := e.save(e.s.ctx, func(r *machine.MachineRecord) { r.Notice = sentence }); err != nil {
-				e.log().Warn("a notice is missing", "err", err)
+	if o.rec.Live { // what became of it is not known yet, so nothing of it is ended
+		if o.rec.Notice != sentence {
+			if err := o.save(o.s.ctx, func(r *machine.MachineRecord) { r.Notice = sentence }); err != nil {
+				o.log().Warn("a notice is missing", "err", err)
 			}
-			e.publish()
+			o.publish()
 		}
-		e.tryLater()
+		o.tryLater()
 		return
 	}
-	ended, err := e.endQueue(e.s.ctx, machine.StatusError, errNameStopped, "MachineStopped: "+sentence)
-	lost := e.run != nil && errors.Is(cause, machine.ErrCheckpointUnusable)
+	ended, err := o.endQueue(o.s.ctx, machine.StatusError, errNameStopped, "MachineStopped: "+sentence)
+	lost := o.run != nil && errors.Is(cause, machine.ErrCheckpointUnusable)
 	if err == nil && lost {
-		run := *e.run
+		run := *o.run
 		run.End(machine.StatusError, errNameStopped, "MachineStopped: "+sentence)
 		ended = append(ended, run)
 	}
 	if err == nil {
-		err = e.saveSync(e.s.ctx, func(r *machine.MachineRecord) { r.Notice = sentence }, func(w machine.Writer) error { return putEnded(w, ended) })
+		err = o.saveSync(o.s.ctx, func(r *machine.MachineRecord) { r.Notice = sentence }, func(w machine.Writer) error { return putEnded(w, ended) })
 	}
 	if err != nil {
-		e.log().Error("waiting instructions could not be ended", "err", err)
-		e.s.health.failed(err)
-		e.tryLater()
+		o.log().Error("waiting instructions could not be ended", "err", err)
+		o.s.health.failed(err)
+		o.tryLater()
 		return
 	}
 	if lost {
-		e.run = nil
+		o.run = nil
 	}
-	e.on(life.GaveUp{Lost: lost})
-	e.announce(ended)
-	e.publish()
-	if e.life.Later {
-		e.tryLater()
+	o.on(life.GaveUp{Lost: lost})
+	o.announce(ended)
+	o.publish()
+	if o.life.Later {
+		o.tryLater()
 	}
 }
 
 // wakeAgain is how long a machine that could not be woken is left alone.
 const wakeAgain = 15 * time.Second
 
-// tryLater wakes the machine for its work after a while. mu is held.
-func (e *entry) tryLater() {
-	e.on(life.LeftAlone{})
-	e.later.stop()
-	e.later = e.s.after(wakeAgain, func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		if e.life.Wants() && e.short && e.s.shortOfMemory() {
-			e.tryLater()
+// tryLater wakes the machine for its work after a while.
+func (o owned) tryLater() {
+	o.on(life.LeftAlone{})
+	o.later.stop()
+	o.later = o.s.after(wakeAgain, func() {
+		o := o.lock()
+		defer o.unlock()
+		if o.life.Wants() && o.short && o.s.shortOfMemory() {
+			o.tryLater()
 		} else {
-			e.on(life.Retried{})
+			o.on(life.Retried{})
 		}
 	})
 }
@@ -203,7 +203,7 @@ func (e *entry) startNow(ctx context.Context) error {
 	return e.start(ctx)
 }
 
-// start brings the machine into memory. op is held, mu is not, and the machine is swapped.
+// start brings the machine into memory. op is held, and the machine is swapped.
 func (e *entry) start(ctx context.Context) (err error) {
 	if err := e.takeUp(ctx); err != nil {
 		return err
@@ -216,26 +216,26 @@ func (e *entry) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	e.mu.Lock()
-	if e.s.isClosing() { // asked with mu held, as Close saves whom it finds waking after this
-		e.mu.Unlock()
+	o := e.lock()
+	if e.s.isClosing() { // asked with the lock held, as Close saves whom it finds waking after this
+		o.unlock()
 		return machine.Closing()
 	}
-	err = e.save(ctx, func(r *machine.MachineRecord) { r.Live, r.Life = true, spec.Life })
+	err = o.save(ctx, func(r *machine.MachineRecord) { r.Live, r.Life = true, spec.Life })
 	if err == nil {
-		e.on(life.Waking{})
+		o.on(life.Waking{})
 	}
-	e.mu.Unlock()
+	o.unlock()
 	if err != nil {
 		e.s.health.failed(err)
 		return err
 	}
 	e.watchShared(ctx, false) // before code can change it
 	box, err := e.startBox(ctx, engine, spec)
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	o = e.lock()
+	defer o.unlock()
 	if err != nil {
-		e.on(life.NotAwake{})
+		o.on(life.NotAwake{})
 		if ctx.Err() != nil { // the service ends
 			return ctx.Err()
 		}
@@ -244,17 +244,17 @@ func (e *entry) start(ctx context.Context) (err error) {
 			notice = "This machine's saved state cannot be used: " + err.Error() +
 				" Return it to an earlier checkpoint, or run its instructions again in a new machine; its history is all there."
 		}
-		if saveErr := e.save(e.s.ctx, func(r *machine.MachineRecord) { r.Live, r.Notice = false, notice }); saveErr != nil {
+		if saveErr := o.save(e.s.ctx, func(r *machine.MachineRecord) { r.Live, r.Notice = false, notice }); saveErr != nil {
 			e.log().Error("a failed start could not be recorded", "err", saveErr)
 		}
-		e.publish()
+		o.publish()
 		kind := machine.ErrUnavailable
 		if errors.Is(err, machine.ErrCheckpointUnusable) {
 			kind = machine.ErrCheckpointUnusable
 		}
 		return &machine.Error{Kind: kind, Message: notice, Cause: err}
 	}
-	e.settle(ctx, box, base, spec.MemoryMB)
+	o.settle(ctx, box, base, spec.MemoryMB)
 	return nil
 }
 
@@ -279,73 +279,73 @@ func (e *entry) startBox(ctx context.Context, engine machine.Engine, spec machin
 
 // spec says what to start, from what, and what is known of it already.
 func (e *entry) spec(ctx context.Context) (machine.StartSpec, machine.CheckpointRecord, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	o := e.lock()
+	defer o.unlock()
 	spec := machine.StartSpec{
-		ID: e.id, Life: string(machine.NewID()), Name: e.rec.Name, Image: e.rec.Image, MemoryMB: e.rec.MemoryMB, Checkpoint: e.rec.Base,
+		ID: e.id, Life: string(machine.NewID()), Name: o.rec.Name, Image: o.rec.Image, MemoryMB: o.rec.MemoryMB, Checkpoint: o.rec.Base,
 	}
-	base, err := e.checkpointOrTemplate(ctx, e.rec.Base)
+	base, err := e.checkpointOrTemplate(ctx, o.rec.Base)
 	if err != nil {
-		return spec, base, fmt.Errorf("read checkpoint %s: %w", e.rec.Base, err)
+		return spec, base, fmt.Errorf("read checkpoint %s: %w", o.rec.Base, err)
 	}
-	spec.Shared = e.rec.Shared
-	spec.Clone = e.rec.Base == "" || base.Clone
+	spec.Shared = o.rec.Shared
+	spec.Clone = o.rec.Base == "" || base.Clone
 	if network := e.s.network; network != nil {
 		spec.Env, spec.Authorities = network.Belongings()
 		spec.Connect = e.carry
 	}
-	if e.run != nil && e.run.LastFrame >= 0 { // of others the runner may still tell an end that nobody has heard
-		spec.Acked = []machine.Ack{{Seq: e.run.Seq, Index: e.run.LastFrame}}
+	if o.run != nil && o.run.LastFrame >= 0 { // of others the runner may still tell an end that nobody has heard
+		spec.Acked = []machine.Ack{{Seq: o.run.Seq, Index: o.run.LastFrame}}
 	}
 	return spec, base, nil
 }
 
-// settle takes over a sandbox that is ready and works out what it is doing. mu is held.
-func (e *entry) settle(ctx context.Context, box machine.Sandbox, base machine.CheckpointRecord, memoryMB int) {
-	x := &session{e: e, box: box, memoryMB: memoryMB, need: willTake(base), since: time.Now(), savedAt: time.Now(), handed: -1, stored: make(chan struct{}), cleared: make(chan struct{}),
+// settle takes over a sandbox that is ready and works out what it is doing.
+func (o owned) settle(ctx context.Context, box machine.Sandbox, base machine.CheckpointRecord, memoryMB int) {
+	x := &session{e: o.entry, box: box, memoryMB: memoryMB, need: willTake(base), since: time.Now(), savedAt: time.Now(), handed: -1, stored: make(chan struct{}), cleared: make(chan struct{}),
 		restored: base.LastSeq, heard: -1, weighed: -1, late: lateBudget{seq: base.LastSeq}}
-	e.sess = x
-	e.short = false
-	e.wanted.Store(false)
+	o.sess = x
+	o.short = false
+	o.wanted.Store(false)
 	ready := box.Ready()
-	if e.rec.Notice != "" && e.rec.NextNotice == "" { // it told why the machine could not be woken
-		if err := e.save(ctx, func(r *machine.MachineRecord) { r.Notice = "" }); err != nil {
-			e.log().Warn("a notice stays", "err", err)
+	if o.rec.Notice != "" && o.rec.NextNotice == "" { // it told why the machine could not be woken
+		if err := o.save(ctx, func(r *machine.MachineRecord) { r.Notice = "" }); err != nil {
+			o.log().Warn("a notice stays", "err", err)
 		}
 	}
-	e.tellUnshared(ctx, ready.Unshared)
-	if e.run != nil {
-		e.resumeRun(ctx)
+	o.tellUnshared(ctx, ready.Unshared)
+	if o.run != nil {
+		o.resumeRun(ctx)
 	}
-	e.on(life.Awake{Said: ready, Next: e.rec.NextSeq})
-	x.fitLimit() // it may have been changed while the machine was waking
-	e.s.spawn(x.pump)
-	e.s.poke()
+	o.on(life.Awake{Said: ready, Next: o.rec.NextSeq})
+	x.fitLimit(o) // it may have been changed while the machine was waking
+	o.s.spawn(x.pump)
+	o.s.poke()
 }
 
-// resumeRun records that the running instruction goes on. mu is held.
-func (e *entry) resumeRun(ctx context.Context) {
-	run := *e.run
+// resumeRun records that the running instruction goes on.
+func (o owned) resumeRun(ctx context.Context) {
+	run := *o.run
 	now := time.Now().UTC()
 	run.ResumedAt = &now
-	if err := e.s.store.Write(ctx, func(w machine.Writer) error { return w.PutInstruction(run) }); err != nil {
-		e.log().Warn("the time of waking is not recorded", "err", err)
+	if err := o.s.store.Write(ctx, func(w machine.Writer) error { return w.PutInstruction(run) }); err != nil {
+		o.log().Warn("the time of waking is not recorded", "err", err)
 	}
-	e.run = &run
-	e.out = output.Layout{Limits: e.s.set.Load().Output}
-	if err := e.loadOutput(ctx, &run); err != nil {
-		e.log().Error("the output so far could not be read", "seq", run.Seq, "err", err)
+	o.run = &run
+	o.out = output.Layout{Limits: o.s.set.Load().Output}
+	if err := o.loadOutput(ctx, &run); err != nil {
+		o.log().Error("the output so far could not be read", "seq", run.Seq, "err", err)
 	}
 }
 
 // loadOutput rebuilds what is known of the running instruction's output.
-func (e *entry) loadOutput(ctx context.Context, run *machine.InstructionRecord) error {
+func (o owned) loadOutput(ctx context.Context, run *machine.InstructionRecord) error {
 	for from := 0; from < run.Items; {
-		page, err := e.s.store.Items(ctx, run.Machine, run.Seq, from, 1000)
+		page, err := o.s.store.Items(ctx, run.Machine, run.Seq, from, 1000)
 		if err != nil || len(page.Items) == 0 {
 			return err
 		}
-		e.out.Load(page.Items, run.HeadEnd)
+		o.out.Load(page.Items, run.HeadEnd)
 		from = page.Items[len(page.Items)-1].Index + 1
 	}
 	return nil
