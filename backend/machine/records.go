@@ -243,5 +243,8 @@ func (in *InstructionRecord) Pause(now time.Time) {
 	}
 }
 
+// MaxCode is how many bytes of code an instruction may have.
+const MaxCode = 4 << 20
+
 // MaxErrorName is how much of an exception's name is kept, in bytes.
 const MaxErrorName = 200

@@ -60,11 +60,12 @@ func (o owned) rebase(ctx context.Context, c machine.CheckpointRecord, change fu
 	if c.RunningSeq == nil {
 		next.Fallback = c.ID
 	}
-	all, err := o.s.store.Checkpoints(ctx, o.id)
+	all, err := o.points(ctx)
 	if err != nil {
 		return err
 	}
-	old := o.replaced(all, c, &next)
+	all.Machine = next
+	old := all.Replaced(c, o.brief, o.s.set.Load().KeepAll < 0 || o.s.health.diskLow())
 	more = append(more, func(w machine.Writer) error { return o.discardCheckpoints(w, old) })
 	if err := o.saveSync(ctx, func(m *machine.MachineRecord) { *m = next }, more...); err != nil {
 		return err
@@ -75,21 +76,6 @@ func (o owned) rebase(ctx context.Context, c machine.CheckpointRecord, change fu
 	}
 	o.shrinkLater()
 	return nil
-}
-
-// quietBefore returns the newest checkpoint in the past of one that was made in the middle of an instruction in which nothing ran;
-// nil for none.
-func (e *entry) quietBefore(ctx context.Context, middle machine.CheckpointRecord) (*machine.CheckpointRecord, error) {
-	all, err := e.s.store.Checkpoints(ctx, e.id)
-	var newest *machine.CheckpointRecord
-	for i := range all {
-		c := &all[i]
-		quiet := c.RunningSeq == nil && c.LastSeq < *middle.RunningSeq && c.IsPastOf(&middle)
-		if quiet && (newest == nil || c.LastSeq > newest.LastSeq) {
-			newest = c
-		}
-	}
-	return newest, err
 }
 
 func (o owned) snapshotPointer() *machine.Machine {
@@ -286,7 +272,7 @@ func (e *entry) DeleteCheckpoint(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	needed := o.returns(&o.rec, id)
+	needed := o.returns(id)
 	if needed && c.Passing() {
 		return machine.Conflict("This checkpoint holds the present state of %s, so it cannot be deleted. Delete the machine to remove everything.", o.rec.Name)
 	}

@@ -21,7 +21,6 @@ const (
 	maxTagKey  = 128
 	maxTagText = 1024
 	maxLabel   = 200
-	maxCode    = 4 << 20 // bytes
 	maxQueue   = 1000
 
 	minMemoryMB = 64

@@ -2,10 +2,9 @@ package service
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/compare"
 	"github.com/forevervm/desktop/backend/machine/naming"
 )
 
@@ -36,7 +35,7 @@ func (e *entry) Compare(ctx context.Context, a, b string) (machine.Comparison, e
 	defer e.s.spawn(e.s.takeOutGarbage)
 	defer copies[0].forget()
 	defer copies[1].forget()
-	var seen [2]look
+	var seen [2]compare.Seen
 	for i, c := range copies {
 		if i > 0 && c == copies[0] {
 			seen[1] = seen[0]
@@ -50,11 +49,11 @@ func (e *entry) Compare(ctx context.Context, a, b string) (machine.Comparison, e
 }
 
 // compared puts together what was seen.
-func (e *entry) compared(ctx context.Context, copies [2]*lookCopy, seen [2]look) (machine.Comparison, error) {
+func (e *entry) compared(ctx context.Context, copies [2]*lookCopy, seen [2]compare.Seen) (machine.Comparison, error) {
 	before, after := copies[0], copies[1]
-	c := machine.Comparison{A: before.point, B: after.point, Partial: seen[0].partial || seen[1].partial}
-	c.Variables, c.Unsure = compareVariables(seen[0], seen[1])
-	c.Files = compareFiles(seen[0], seen[1])
+	c := machine.Comparison{A: before.point, B: after.point, Partial: seen[0].Partial || seen[1].Partial}
+	c.Variables, c.Unsure = compare.Variables(seen[0], seen[1])
+	c.Files = compare.Files(seen[0], seen[1])
 	var err error
 	if c.OnlyA, err = e.steps(ctx, before.source, after.source); err == nil {
 		c.OnlyB, err = e.steps(ctx, after.source, before.source)
@@ -80,61 +79,4 @@ func (e *entry) steps(ctx context.Context, in, but machine.CheckpointRecord) ([]
 		steps = append(steps, machine.Step{Seq: seq, Title: naming.Title(found.Code)})
 	}
 	return steps, nil
-}
-
-// compareVariables compares what was seen of variables, by name.
-func compareVariables(a, b look) (changes []machine.VariableChange, unsure []string) {
-	for _, name := range names(a.variables, b.variables) {
-		before, was := a.variables[name]
-		after, is := b.variables[name]
-		switch {
-		case !a.sawVariable(name) || !b.sawVariable(name):
-		case !was:
-			changes = append(changes, machine.VariableChange{Name: name, Change: machine.ChangeAdded, After: &after})
-		case !is:
-			changes = append(changes, machine.VariableChange{Name: name, Change: machine.ChangeRemoved, Before: &before})
-		default:
-			one, other := a.variableDigests[name], b.variableDigests[name]
-			known := one != "" && other != ""
-			switch {
-			case before.Differs(after) || known && one != other:
-				changes = append(changes, machine.VariableChange{Name: name, Change: machine.ChangeChanged, Before: &before, After: &after})
-			case !known:
-				unsure = append(unsure, name)
-			}
-		}
-	}
-	return changes, unsure
-}
-
-// compareFiles compares what was seen of files, by path.
-func compareFiles(a, b look) (changes []machine.FileChange) {
-	for _, where := range names(a.files, b.files) {
-		before, was := a.files[where]
-		after, is := b.files[where]
-		switch {
-		case !a.sawFile(where) || !b.sawFile(where):
-		case !was:
-			changes = append(changes, machine.FileChange{Path: where, Change: machine.ChangeAdded, After: &after})
-		case !is:
-			changes = append(changes, machine.FileChange{Path: where, Change: machine.ChangeRemoved, Before: &before})
-		case before.Kind != after.Kind:
-			changes = append(changes, machine.FileChange{Path: where, Change: machine.ChangeChanged, Before: &before, After: &after})
-		case before.Kind != machine.FileFolder:
-			one, other := a.fileDigests[where], b.fileDigests[where]
-			known := one != "" && other != ""
-			if before.Size != after.Size || known && one != other || !known && !before.Modified.Equal(after.Modified) {
-				changes = append(changes, machine.FileChange{
-					Path: where, Change: machine.ChangeChanged, Before: &before, After: &after, Unsure: !known && before.Size == after.Size,
-				})
-			}
-		}
-	}
-	return changes
-}
-
-func names[V any](a, b map[string]V) []string {
-	all := maps.Clone(a)
-	maps.Copy(all, b)
-	return slices.Sorted(maps.Keys(all))
 }

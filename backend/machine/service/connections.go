@@ -3,10 +3,8 @@ package service
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
@@ -17,18 +15,7 @@ const (
 	// headlessAsk is how long a connection waits for a person where no window is open that could show the question; attendedAsk where one is.
 	headlessAsk = 30 * time.Second
 	attendedAsk = 2 * time.Minute
-	// maxAsks is how many hosts of a machine a person is asked about at once: nobody reads dozens of questions, and one among them may be meant to slip through.
-	maxAsks = 5
 )
-
-// traffic are a machine's connections that are not over, and what was answered about hosts.
-type traffic struct {
-	mu   sync.Mutex // guards what follows
-	live map[int64]machine.Connection
-	asks map[int64]chan machine.Answer // by the connection's ID
-	once map[string]int                // hosts that may be reached while an instruction runs
-	no   map[string]bool               // hosts that were denied; until the policy is changed
-}
 
 // carry serves a connection that code in the machine has opened.
 func (e *entry) carry(conn net.Conn) {
@@ -63,17 +50,7 @@ func (e *entry) beginConnection(host string, port int) machine.Connection {
 
 // tellConnection takes note of what has become of a connection.
 func (e *entry) tellConnection(c machine.Connection) {
-	t := &e.traffic
-	t.mu.Lock()
-	if c.State.Over() {
-		delete(t.live, c.ID)
-	} else {
-		if t.live == nil {
-			t.live = map[int64]machine.Connection{}
-		}
-		t.live[c.ID] = c
-	}
-	t.mu.Unlock()
+	e.traffic.Note(c)
 	if c.State.Over() {
 		err := e.s.store.Write(context.WithoutCancel(e.s.ctx), func(w machine.Writer) error { return w.AddConnection(e.id, c) })
 		if err != nil {
@@ -86,68 +63,16 @@ func (e *entry) tellConnection(c machine.Connection) {
 
 // askAbout waits for a person's answer about a connection, which everybody has been told of.
 func (e *entry) askAbout(ctx context.Context, c machine.Connection) (refusal string) {
-	t := &e.traffic
-	t.mu.Lock()
-	if seq, ok := t.once[c.Host]; ok && c.Seq != nil && *c.Seq == seq {
-		t.mu.Unlock()
-		return ""
-	}
-	if t.no[c.Host] {
-		t.mu.Unlock()
-		return "A person has denied this machine " + c.Host + "."
-	}
-	if t.asksAboutOthers(c.Host) >= maxAsks {
-		t.mu.Unlock()
-		return fmt.Sprintf("This machine asks a person before it reaches a new host, and waits for answers about %d others. Try %s again when they are there.", maxAsks, c.Host)
-	}
-	answered := make(chan machine.Answer, 1)
-	if t.asks == nil {
-		t.asks = map[int64]chan machine.Answer{}
-	}
-	t.asks[c.ID] = answered
-	t.mu.Unlock()
-	defer func() {
-		t.mu.Lock()
-		delete(t.asks, c.ID)
-		t.mu.Unlock()
-	}()
 	patience := headlessAsk
 	if e.s.hub.Watched() {
 		patience = attendedAsk
 	}
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case answer := <-answered:
-		if answer == machine.Deny {
-			return "A person has denied this machine " + c.Host + "."
-		}
-		return ""
-	case <-timer.C:
-		return "This machine asks a person before it reaches a new host, and nobody answered about " + c.Host + " in time."
-	case <-ctx.Done():
-		return "Nobody answered about " + c.Host + "."
-	}
-}
-
-// asksAboutOthers is about how many hosts a person is asked but this one. mu is held.
-func (t *traffic) asksAboutOthers(host string) int {
-	hosts := map[string]bool{}
-	for id := range t.asks {
-		if other := t.live[id].Host; other != host {
-			hosts[other] = true
-		}
-	}
-	return len(hosts)
+	return e.traffic.Ask(ctx, c, patience)
 }
 
 // Answer answers the question about a connection that waits, and about all others of its machine to the same host.
 func (e *entry) Answer(ctx context.Context, connection int64, answer machine.Answer) error {
-	t := &e.traffic
-	t.mu.Lock()
-	c, asking := t.live[connection]
-	asking = asking && t.asks[connection] != nil
-	t.mu.Unlock()
+	c, asking := e.traffic.Asking(connection)
 	if !asking {
 		return machine.Conflict("That connection of %s does not wait for an answer any more.", e.Name())
 	}
@@ -167,28 +92,7 @@ func (e *entry) Answer(ctx context.Context, connection int64, answer machine.Ans
 	if err != nil {
 		return err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	switch {
-	case answer == machine.Deny:
-		if t.no == nil {
-			t.no = map[string]bool{}
-		}
-		t.no[c.Host] = true
-	case answer == machine.AllowOnce && c.Seq != nil:
-		if t.once == nil {
-			t.once = map[string]int{}
-		}
-		t.once[c.Host] = *c.Seq
-	}
-	for id, waiting := range t.asks {
-		if t.live[id].Host == c.Host {
-			select {
-			case waiting <- answer:
-			default:
-			}
-		}
-	}
+	e.traffic.Answer(c, answer)
 	return nil
 }
 
@@ -211,13 +115,6 @@ func (e *entry) approve(ctx context.Context, host string) error {
 	return nil
 }
 
-// forgetAnswers makes the machine ask again, when its policy is changed.
-func (t *traffic) forgetAnswers() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.once, t.no = nil, nil
-}
-
 // Network says what holds for a machine's network.
 func (e *entry) Network(_ context.Context) (machine.NetworkState, error) {
 	state := machine.NetworkState{Own: e.Machine().Network, Effective: e.networkPolicy()}
@@ -233,14 +130,7 @@ func (e *entry) Connections(ctx context.Context, q machine.ConnectionQuery) ([]m
 		return nil, machine.Invalid("The limit and the place in the list must be positive.")
 	}
 	q.Limit = min(cmp.Or(q.Limit, machine.DefaultConnectionLimit), machine.MaxConnectionLimit)
-	e.traffic.mu.Lock()
-	live := make([]machine.Connection, 0, len(e.traffic.live))
-	for _, c := range e.traffic.live {
-		if q.Before == 0 || c.ID < q.Before {
-			live = append(live, c)
-		}
-	}
-	e.traffic.mu.Unlock()
+	live := e.traffic.Live(q.Before) // first, so that one that ends meanwhile is in one of them
 	past, err := e.s.store.Connections(ctx, e.id, q)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/machine/life"
 	"github.com/forevervm/desktop/backend/machine/output"
+	"github.com/forevervm/desktop/backend/machine/traffic"
 )
 
 // entry is one machine in the service. A swapped machine is this much memory, and no goroutine.
@@ -26,7 +27,7 @@ type entry struct {
 
 	wanted atomic.Bool // somebody waits for it to come into memory
 
-	traffic traffic // has a lock of its own
+	traffic traffic.Traffic // has a lock of its own
 
 	mu      sync.Mutex // taken by lock alone
 	guarded guarded

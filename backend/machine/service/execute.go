@@ -23,7 +23,7 @@ const (
 
 func checkExecute(o machine.ExecuteOptions) error {
 	switch {
-	case len(o.Code) > maxCode:
+	case len(o.Code) > machine.MaxCode:
 		return machine.Invalid("The code is larger than 4 MiB. Put it, or its data, into a file of the machine's and run that.")
 	case !utf8.ValidString(o.Code):
 		return machine.Invalid("The code is not valid UTF-8 text.")

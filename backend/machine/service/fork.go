@@ -8,6 +8,7 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/machine/life"
 	"github.com/forevervm/desktop/backend/machine/output"
+	"github.com/forevervm/desktop/backend/machine/points"
 )
 
 // Fork makes a new machine from a checkpoint of another, with the history up to there. An instruction that was running
@@ -138,11 +139,11 @@ func (e *entry) copyInto(ctx context.Context, rec *machine.MachineRecord, run **
 	s, parent := e.s, e.id
 	var copied []machine.CheckpointRecord // the fallback first, where it is another
 	if source.RunningSeq != nil {
-		quiet, err := e.quietBefore(ctx, source)
+		all, err := s.store.Checkpoints(ctx, parent)
 		if err != nil {
 			return err
 		}
-		if quiet != nil {
+		if quiet := (points.Points{All: all}).QuietBefore(source); quiet != nil {
 			copied = append(copied, *quiet)
 		}
 	}

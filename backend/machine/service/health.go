@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/reserve"
 )
 
 // health is what is known of the computer and of our own use of it. It is measured now and then, so that asking is cheap.
@@ -119,8 +120,8 @@ func (s *Service) lookAtDisk() {
 // measure brings the figures up to date and tells when a warning comes or goes.
 func (s *Service) measure() {
 	before := s.Status(s.ctx).Warnings
-	if s.free() >= max(2*reserveBytes, s.set.Load().MinFreeDisk) {
-		if err := s.reserve.fill(); err != nil {
+	if s.free() >= max(2*reserve.Bytes, s.set.Load().MinFreeDisk) {
+		if err := s.reserve.Fill(); err != nil {
 			s.log.Warn("no room is held back for deleting on a full disk", "err", err)
 		}
 	}

@@ -1,61 +1,21 @@
 package service
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
+	"errors"
+	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/machine/admission"
-
-	_ "embed"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
-	"path"
-	"slices"
-	"strings"
-	"time"
-	"unicode/utf8"
+	"github.com/forevervm/desktop/backend/machine/compare"
 )
 
 const (
 	// lookTakes is how long a state may be looked at that is in memory.
 	lookTakes = 20 * time.Second
-	// askAgain is how long a machine is left alone that had no time to answer.
-	askAgain = 100 * time.Millisecond
 	// leastLook is what a state is expected to take in memory, in bytes, where its size is not known.
 	leastLook = 128 << 20
-
-	maxLookFiles   = 5000
-	maxLookFolders = 300
-	maxLookDepth   = 16
-	maxDigestText  = 4 << 20 // bytes that the machine may tell of its digests
-	digestLength   = 32      // hexadecimal digits
 )
-
-// digestCode is run in the copy of a machine that is looked at, and prints digests.
-//
-//go:embed compare.py
-var digestCode string
-
-// look is what was seen of a state. All of it was told from inside: it is bounded, and may be made up.
-type look struct {
-	variables map[string]machine.Variable
-	last      string // the last variable that was looked at, where there are more; else empty
-	files     map[string]machine.FileEntry
-	unseen    []string // folders that were not looked into
-	partial   bool
-
-	// Digests of what they were made of in time, by name and by path.
-	variableDigests, fileDigests map[string]string
-}
-
-func (l *look) sawVariable(name string) bool { return l.last == "" || name <= l.last }
-
-func (l *look) sawFile(where string) bool {
-	return !slices.ContainsFunc(l.unseen, func(folder string) bool { return folder == "." || strings.HasPrefix(where, folder+"/") })
-}
 
 // lookCopy is a copy of a state that is brought into memory to be looked at. It is written down as garbage from the beginning: no machine, and
 // nothing that stays, whenever we die.
@@ -134,11 +94,11 @@ func (e *entry) pointsToLook(ctx context.Context, asked [2]string) (points [2]*l
 func (e *entry) pointToLook(ctx context.Context, to string) (machine.CheckpointRecord, error) {
 	o := e.lock()
 	defer o.unlock()
-	all, err := e.s.store.Checkpoints(ctx, e.id)
+	all, err := o.points(ctx)
 	if err != nil {
 		return machine.CheckpointRecord{}, err
 	}
-	c, err := o.pointCalled(all, to)
+	c, err := all.Find(to)
 	o.rewindTo = c.ID
 	return c, err
 }
@@ -168,7 +128,7 @@ func (c *lookCopy) make(ctx context.Context) error {
 func (c *lookCopy) forget() { c.e.s.making.Delete(c.spec.ID) }
 
 // look brings the copy into memory, without a network, looks at it and ends it.
-func (c *lookCopy) look(ctx context.Context) (look, error) {
+func (c *lookCopy) look(ctx context.Context) (compare.Seen, error) {
 	s := c.e.s
 	s.looking.Store(max(c.source.Whole, leastLook))
 	defer s.looking.Store(0)
@@ -177,25 +137,17 @@ func (c *lookCopy) look(ctx context.Context) (look, error) {
 		Need: max(c.source.Whole, leastLook), Wanted: func() bool { return true }, Tell: func(bool) {},
 	}, roomBriefly)
 	if err != nil {
-		return look{}, err
+		return compare.Seen{}, err
 	}
 	defer leave()
 	box, err := c.start(ctx)
 	if err != nil {
-		return look{}, err
+		return compare.Seen{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookTakes)
-	defer cancel()
-	h := newHearing(box)
-	defer func() {
-		box.Kill()
-		<-h.over
-	}()
-	seen, err := lookAt(ctx, box)
+	seen, err := compare.Look(ctx, box, lookTakes)
 	if err != nil {
-		return look{}, &machine.Error{Kind: machine.ErrUnavailable, Message: "One of the states could not be looked at: " + err.Error(), Cause: err}
+		return compare.Seen{}, &machine.Error{Kind: machine.ErrUnavailable, Message: "One of the states could not be looked at: " + err.Error(), Cause: err}
 	}
-	seen.variableDigests, seen.fileDigests = h.digests(ctx)
 	return seen, nil
 }
 
@@ -216,145 +168,4 @@ func (c *lookCopy) start(ctx context.Context) (machine.Sandbox, error) {
 		return nil, &machine.Error{Kind: kind, Message: "One of the states could not be brought into memory: " + err.Error(), Cause: err}
 	}
 	return box, nil
-}
-
-// lookAt lists the variables and the files of a machine in memory.
-func lookAt(ctx context.Context, box machine.Sandbox) (look, error) {
-	l := look{variables: map[string]machine.Variable{}, files: map[string]machine.FileEntry{}}
-	variables, err := variablesOf(ctx, box)
-	if err != nil {
-		return l, err
-	}
-	for _, v := range variables {
-		l.variables[v.Name] = v
-		if len(variables) >= maxVariables {
-			l.last, l.partial = max(l.last, v.Name), true
-		}
-	}
-	return l, l.walk(ctx, box)
-}
-
-// variablesOf lists variables, and asks again for a while where there was no time to answer: a machine that has just come into memory is slow, and its
-// Python may be occupied.
-func variablesOf(ctx context.Context, box machine.Sandbox) ([]machine.Variable, error) {
-	for deadline := time.Now().Add(lookTakes / 2); ; {
-		list, err := box.Variables(ctx, maxVariables)
-		if err == nil || time.Now().After(deadline) {
-			return list, err
-		}
-		select {
-		case <-time.After(askAgain):
-		case <-box.Ended():
-			return nil, err
-		case <-ctx.Done():
-			return nil, err
-		}
-	}
-}
-
-// walk lists the files under the working folder, as far as there are not too many.
-func (l *look) walk(ctx context.Context, files machine.Files) error {
-	folders := []string{"."}
-	for n := 0; n < len(folders); n++ {
-		folder := folders[n]
-		list, err := files.ListFiles(ctx, folder, maxFiles)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil || list.More || n >= maxLookFolders || len(l.files)+len(list.Entries) > maxLookFiles {
-			l.unseen, l.partial = append(l.unseen, folder), true
-			continue
-		}
-		for _, f := range list.Entries {
-			where := path.Join(folder, f.Name)
-			if strings.HasPrefix(f.Name, ".") || f.Name == "" || strings.Contains(f.Name, "/") || !utf8.ValidString(f.Name) || len(where) > maxPath {
-				continue
-			}
-			l.files[where] = f
-			switch {
-			case f.Kind != machine.FileFolder:
-			case strings.Count(where, "/") < maxLookDepth:
-				folders = append(folders, where)
-			default:
-				l.unseen, l.partial = append(l.unseen, where), true
-			}
-		}
-	}
-	return nil
-}
-
-// hearing takes in what a machine in memory says, and keeps what one instruction prints.
-type hearing struct {
-	box  machine.Sandbox
-	seq  int
-	text []byte        // what it printed; to be read once done is closed
-	done chan struct{} // closed when it is over
-	over chan struct{} // closed when the sandbox has ended
-}
-
-func newHearing(box machine.Sandbox) *hearing {
-	h := &hearing{box: box, seq: box.Ready().LastSeq + 1, done: make(chan struct{}), over: make(chan struct{})}
-	go h.hear()
-	return h
-}
-
-func (h *hearing) hear() {
-	ended := false
-	for f := range h.box.Frames() {
-		if f.Type == machine.FrameBackground {
-			continue
-		}
-		h.box.Ack(f.Seq, f.Index)
-		if f.Seq != h.seq || ended {
-			continue
-		}
-		if f.Type == machine.FrameItem && f.Item.Kind == machine.ItemOutput && f.Item.Stream == "stdout" {
-			h.text = append(h.text, f.Item.Text[:min(len(f.Item.Text), maxDigestText-len(h.text))]...)
-		}
-		if f.Type == machine.FrameResult {
-			ended = true
-			close(h.done)
-		}
-	}
-	<-h.box.Ended()
-	close(h.over)
-}
-
-// digests has the machine make digests of its variables and files, where nothing runs in it. It returns those that it made in time.
-func (h *hearing) digests(ctx context.Context) (variables, files map[string]string) {
-	ready := h.box.Ready()
-	if ready.Running != nil || len(ready.Queued) > 0 {
-		return nil, nil
-	}
-	var random [16]byte
-	_, _ = rand.Read(random[:]) // never fails
-	mark := hex.EncodeToString(random[:])
-	if h.box.Execute(ctx, h.seq, strings.Replace(digestCode, `"MARK"`, `"`+mark+`"`, 1), nil) != nil {
-		return nil, nil
-	}
-	select {
-	case <-h.done:
-		return readDigests(h.text, mark)
-	case <-h.over:
-	case <-ctx.Done():
-	}
-	return nil, nil
-}
-
-// readDigests finds the digests in what a machine printed.
-func readDigests(text []byte, mark string) (variables, files map[string]string) {
-	_, rest, _ := bytes.Cut(text, []byte("\n"+mark))
-	line, _, _ := bytes.Cut(rest, []byte("\n"))
-	var told struct{ Variables, Files map[string]string }
-	if json.Unmarshal(line, &told) != nil {
-		return nil, nil
-	}
-	for _, all := range []map[string]string{told.Variables, told.Files} {
-		for name, digest := range all {
-			if _, err := hex.DecodeString(digest); err != nil || len(digest) != digestLength {
-				delete(all, name)
-			}
-		}
-	}
-	return told.Variables, told.Files
 }

@@ -178,7 +178,7 @@ func (e *entry) Update(ctx context.Context, c machine.Change) (machine.Machine, 
 		o.tooLarge = nil // under another limit it is another try
 	}
 	if c.Network != nil {
-		e.traffic.forgetAnswers()
+		e.traffic.Forget()
 	}
 	e.s.mu.Lock()
 	e.s.names[next.Name] = next.ID

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/points"
 )
 
 const (
@@ -16,58 +17,15 @@ const (
 )
 
 // returns says whether the machine comes back from a checkpoint, or is just being returned to it.
-func (o owned) returns(rec *machine.MachineRecord, id string) bool {
-	return id == rec.Base || id == rec.Fallback || id == o.rewindTo
-}
-
-// needs says whether a checkpoint is kept whatever its age, as the machine comes back from it or its last rewind is undone with it.
-func (o owned) needs(rec *machine.MachineRecord, id string) bool {
-	return o.returns(rec, id) || id == rec.Undo
-}
-
-// replaced are the checkpoints that c, which is about to become the base, takes the place of: automatic ones of the same state, made in the
-// middle of an instruction, or one of many of work without a pause, and all where only the latest is to be kept or the disk is nearly full. all are the machine's.
-func (o owned) replaced(all []machine.CheckpointRecord, c machine.CheckpointRecord, next *machine.MachineRecord) (old []machine.CheckpointRecord) {
-	latestOnly := o.s.set.Load().KeepAll < 0 || o.s.health.diskLow()
-	for i := range all {
-		one := &all[i]
-		if !one.Passing() || o.needs(next, one.ID) {
-			continue
-		}
-		same := one.LastSeq == c.LastSeq && slices.Equal(one.Lost, c.Lost)
-		if latestOnly || same || one.RunningSeq != nil || one.ID == o.brief {
-			old = append(old, *one)
-		}
-	}
-	return old
-}
-
-// thinned are those of a machine's checkpoints, newest first, that have become too many for their age.
-func (s Settings) thinned(all []machine.CheckpointRecord, now time.Time) (old []machine.CheckpointRecord) {
-	var hour, day time.Time // of the last one that was kept
-	for _, c := range all {
-		if !c.Passing() {
-			continue
-		}
-		age := now.Sub(c.CreatedAt)
-		thisHour, thisDay := c.CreatedAt.Truncate(time.Hour), c.CreatedAt.Truncate(24*time.Hour)
-		switch {
-		case s.KeepAll >= 0 && age <= s.KeepAll:
-		case s.KeepAll >= 0 && age <= s.KeepHourly && !thisHour.Equal(hour):
-		case s.KeepAll >= 0 && age <= s.KeepDaily && !thisDay.Equal(day):
-		default:
-			old = append(old, c)
-			continue
-		}
-		hour, day = thisHour, thisDay
-	}
-	return old
+func (o owned) returns(id string) bool {
+	return points.Points{Machine: o.rec, Pinned: o.rewindTo}.Returns(id)
 }
 
 // thin forgets automatic checkpoints that are too many for their age, and the oldest of all where they take too much room. For room it does so
 // only where that helps: where what was forgotten for it before has been given back, or all would go for nothing in the end.
 func (s *Service) thin() {
 	set := s.set.Load()
+	keep := points.Keep{All: set.KeepAll, Hourly: set.KeepHourly, Daily: set.KeepDaily}
 	now := time.Now()
 	var candidates []machine.CheckpointRecord
 	owner := map[string]*entry{}
@@ -81,7 +39,7 @@ func (s *Service) thin() {
 			s.log.Warn("checkpoints are not thinned out", "machine", e.id, "err", err)
 			continue
 		}
-		old := set.thinned(all, now)
+		old := keep.TooMany(all, now)
 		gone += e.forgetCheckpoints(s.ctx, old)
 		for _, c := range all {
 			if c.Passing() && c.Shrunk && !slices.ContainsFunc(old, func(o machine.CheckpointRecord) bool { return o.ID == c.ID }) {
@@ -137,10 +95,11 @@ func (e *entry) forgetCheckpoints(ctx context.Context, old []machine.CheckpointR
 	if o.life.Gone {
 		return 0
 	}
+	kept := points.Points{Machine: o.rec, Pinned: o.rewindTo}
 	var going []machine.CheckpointRecord
 	for _, c := range old {
 		now, err := e.s.store.Checkpoint(ctx, c.ID) // it may have been kept by hand meanwhile
-		if err == nil && now.Passing() && !o.needs(&o.rec, c.ID) {
+		if err == nil && now.Passing() && !kept.Needs(c.ID) {
 			going = append(going, now)
 		}
 	}

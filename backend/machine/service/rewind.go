@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/machine/life"
@@ -67,13 +68,13 @@ func (e *entry) mayRewind(ctx context.Context, to, keepAs string) (machine.Check
 	if err := o.usable(); err != nil {
 		return machine.CheckpointRecord{}, err
 	}
-	all, err := e.s.store.Checkpoints(ctx, e.id)
+	all, err := o.points(ctx)
 	if err != nil {
 		return machine.CheckpointRecord{}, err
 	}
-	target, err := o.pointCalled(all, to)
+	target, err := all.Find(to)
 	if err == nil && keepAs != "" {
-		err = o.mayName(all, keepAs, o.rec.Branch)
+		err = all.MayName(keepAs, o.rec.Branch)
 	}
 	if err == nil {
 		o.rewindTo = target.ID
@@ -129,23 +130,20 @@ func (e *entry) rewound(ctx context.Context, target machine.CheckpointRecord, ke
 	if err != nil {
 		return err
 	}
-	left, err := o.branchOff(ctx, target, keepAs)
+	all, err := o.points(ctx)
 	if err != nil {
 		return err
 	}
+	left := all.Leave(target, keepAs, time.Now().UTC())
 	fallback := ""
 	if target.RunningSeq != nil { // the one before was of the state that is left now
-		quiet, err := e.quietBefore(ctx, target)
-		if err != nil {
-			return err
-		}
-		if quiet != nil {
+		if quiet := all.QuietBefore(target); quiet != nil {
 			fallback = quiet.ID
 		}
 	}
 	err = o.rebase(ctx, target, func(m *machine.MachineRecord) {
 		m.Live, m.Touched, m.Notice, m.NextNotice, m.Fallback = false, false, "", "", fallback
-		m.Branch, m.Undo = left.line, left.undo
+		m.Branch, m.Undo = left.Line, left.Undo
 	}, func(w machine.Writer) error {
 		if err := putEnded(w, ended); err != nil {
 			return err
@@ -155,7 +153,7 @@ func (e *entry) rewound(ctx context.Context, target machine.CheckpointRecord, ke
 				return err
 			}
 		}
-		for _, c := range left.changed {
+		for _, c := range left.Changed {
 			if err := w.PutCheckpoint(c); err != nil {
 				return err
 			}

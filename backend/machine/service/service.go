@@ -23,6 +23,7 @@ import (
 	"github.com/forevervm/desktop/backend/machine/life"
 	"github.com/forevervm/desktop/backend/machine/naming"
 	"github.com/forevervm/desktop/backend/machine/output"
+	"github.com/forevervm/desktop/backend/machine/reserve"
 )
 
 // Settings are the service's policies; zero fields mean the default.
@@ -145,7 +146,7 @@ type Service struct {
 
 	hub        *events.Hub
 	health     health
-	reserve    reserve
+	reserve    *reserve.File
 	admission  *admission.Queue
 	makingRoom atomic.Bool  // somebody is making room
 	starts     *gate.Gate   // bounds how many machines come into memory at once
@@ -197,7 +198,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	s.connections.Store(s.started.UnixMicro()) // so that they count up over all runs of the daemon
 	settings := cfg.Settings.withDefaults()
 	s.set.Store(&settings)
-	s.reserve.path = filepath.Join(cfg.OutputDir, "reserve")
+	s.reserve = reserve.New(filepath.Join(cfg.OutputDir, "reserve"))
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.admission = admission.NewQueue(s.room, s.makeRoom, s.ctx.Done())
 	s.unscrubbed.Store(true) // the last daemon may have died over it

@@ -106,7 +106,7 @@ func (o owned) readies(c *machine.CheckpointRecord) bool {
 	if o.sess.alive(o) && c.ID != o.rewindTo && time.Since(c.CreatedAt) >= shedAfter {
 		return false
 	}
-	return o.returns(&o.rec, c.ID)
+	return o.returns(c.ID)
 }
 
 // seal has the checkpoints sealed that a machine comes back from which is not in memory: it may lie there for years.

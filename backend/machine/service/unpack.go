@@ -9,10 +9,9 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/foreign"
 	"github.com/forevervm/desktop/backend/machine/output"
 )
 
@@ -21,11 +20,7 @@ const (
 	maxHistory     = 1 << 20  // instructions
 	maxState       = 1 << 40  // bytes
 	maxBaseline    = 2 << 30  // bytes: the machine may have so much beyond its limit
-	maxTold        = 16 << 20 // bytes of one item, or of an instruction without its output: twice what a sandbox may say at once
 	maxHistorySize = 16 << 30 // bytes of all that it says
-	maxForms       = 64
-	maxFormName    = 256
-	maxDisplayID   = 4 << 10
 )
 
 // MayUnpack says why a machine from elsewhere could not be made here with these options: what does not match, and what to do. Nil where nothing is known
@@ -60,17 +55,17 @@ func (s *Service) unpackable(ctx context.Context, about machine.Foreign, opts ma
 	size := int64(0)
 	for _, f := range st.Files {
 		if f.Size < 0 || f.Size > maxState-size {
-			return rec, strange("its state has a size that none can have")
+			return rec, foreign.Strange("its state has a size that none can have")
 		}
 		size += f.Size
 	}
 	switch {
 	case st.LastSeq < -1 || st.LastSeq >= maxHistory:
-		return rec, strange("its history has a length that none can have")
+		return rec, foreign.Strange("its history has a length that none can have")
 	case !plausible(st.Needs):
-		return rec, strange("what it says about the computer that it comes from makes no sense")
+		return rec, foreign.Strange("what it says about the computer that it comes from makes no sense")
 	case st.Baseline < 0 || st.Baseline > maxBaseline:
-		return rec, strange("its numbers cannot be right")
+		return rec, foreign.Strange("its numbers cannot be right")
 	}
 	engine, err := s.engineOf(rec.Engine)
 	if err != nil {
@@ -103,11 +98,6 @@ func plausible(n machine.Needs) bool {
 		}
 	}
 	return len(n.Features) <= maxFeatures
-}
-
-// strange is what a file gets that no ForeverVM has written.
-func strange(what string) error {
-	return machine.Invalid("This file does not hold what it should: %s. Nothing was opened. If it came from somebody, ask them for it again.", what)
 }
 
 // Unpack makes a machine of one that came from elsewhere, under a new ID, and under its name where that is free. It has no network until a person allows it,
@@ -170,7 +160,7 @@ func (s *Service) takeParcel(ctx context.Context, p machine.Parcel, rec *machine
 				return err
 			}
 			if h.next != c.LastSeq+1 {
-				return strange("its history ends too early")
+				return foreign.Strange("its history ends too early")
 			}
 			c.Lost = h.lost
 			if err := w.PutCheckpoint(c); err != nil {
@@ -202,7 +192,7 @@ type arriving struct {
 // take takes over one instruction.
 func (a *arriving) take(t machine.Told) error {
 	in := machine.InstructionRecord{Instruction: t.Instruction}
-	size, err := a.check(&in.Instruction)
+	size, err := foreign.Instruction(&in.Instruction, a.next, a.rec.NextSeq)
 	if err == nil {
 		err = a.fits(size + rowTakes)
 	}
@@ -220,10 +210,10 @@ func (a *arriving) take(t machine.Told) error {
 	in.Machine = a.rec.ID
 	in.Notice = "" // it would be shown as our own words
 	in.Client = in.Client.Clean()
-	in.QueuedAt = a.past(in.QueuedAt)
+	in.QueuedAt = foreign.Past(in.QueuedAt, a.now)
 	for _, at := range []**time.Time{&in.StartedAt, &in.EndedAt} {
 		if *at != nil {
-			then := a.past(**at)
+			then := foreign.Past(**at, a.now)
 			*at = &then
 		}
 	}
@@ -256,63 +246,6 @@ func (a *arriving) fits(size int) error {
 	return nil
 }
 
-// past is a time that is not in the future, nor so long ago that it is none.
-func (a *arriving) past(t time.Time) time.Time {
-	epoch := time.Unix(0, 0)
-	switch {
-	case t.After(a.now):
-		return a.now
-	case t.Before(epoch):
-		return epoch.UTC()
-	}
-	return t.UTC()
-}
-
-// check returns how many bytes an instruction takes without its output.
-func (a *arriving) check(in *machine.Instruction) (size int, err error) {
-	size = len(in.Code) + len(in.Error) + len(in.ErrorANSI)
-	texts := []string{in.Code, in.Error, in.ErrorANSI, in.ErrorName, in.Client.Name, in.Client.Version}
-	if in.Value != nil {
-		texts = append(texts, *in.Value)
-		size += len(*in.Value)
-	}
-	for _, text := range texts {
-		if !utf8.ValidString(text) {
-			return 0, strange("its history has text that is none")
-		}
-	}
-	switch {
-	case in.Seq != a.next || in.Seq >= a.rec.NextSeq:
-		return 0, strange("its history is out of order")
-	case !in.Status.Done():
-		return 0, strange("something in its history is not over")
-	case len(in.Code) > maxCode || size > maxTold || len(in.ErrorName) > machine.MaxErrorName+len("…"):
-		return 0, strange("its history has text that is too long")
-	case in.Timeout < 0 || in.Runtime < 0 || in.Items < 0 || in.Items > math.MaxInt32 || in.OutputDropped < 0 || in.OutputDropped > maxState:
-		return 0, strange("its history has numbers that cannot be right")
-	case in.RolledBack && in.StartedAt == nil:
-		return 0, strange("its history has lost what never ran")
-	case slices.ContainsFunc(in.Formats, func(f string) bool { return f != "png" && f != "svg" }) || len(in.Formats) > 2:
-		return 0, strange("its history has unknown figures")
-	}
-	shown, err := checkForms(in.Data)
-	return size + shown, err
-}
-
-// checkForms returns how many bytes they take.
-func checkForms(forms []machine.Representation) (size int, err error) {
-	for _, f := range forms {
-		size += len(f.Data)
-		if f.MIME == "" || len(f.MIME) > maxFormName || !utf8.ValidString(f.MIME) || strings.ContainsFunc(f.MIME, unicode.IsControl) {
-			return 0, strange("its history shows things of no known kind")
-		}
-	}
-	if len(forms) > maxForms || size > maxTold {
-		return 0, strange("its history shows too much at once")
-	}
-	return size, nil
-}
-
 // items spreads an instruction's output over rows and overflow file as if it came from a sandbox, and returns the beginning of its text.
 func (a *arriving) items(in *machine.InstructionRecord, each func(func(machine.Item) error) error) (text string, err error) {
 	out := output.Layout{Limits: a.s.set.Load().Output}
@@ -321,9 +254,9 @@ func (a *arriving) items(in *machine.InstructionRecord, each func(func(machine.I
 	var begin []byte
 	err = each(func(it machine.Item) error {
 		if it.Index < next || it.Index >= in.Items {
-			return strange("its history has output that is out of order")
+			return foreign.Strange("its history has output that is out of order")
 		}
-		size, err := checkItem(&it)
+		size, err := foreign.Item(&it)
 		if err == nil {
 			err = a.fits(size + rowTakes)
 		}
@@ -331,7 +264,7 @@ func (a *arriving) items(in *machine.InstructionRecord, each func(func(machine.I
 			return err
 		}
 		next = it.Index + 1
-		it.At = a.past(it.At)
+		it.At = foreign.Past(it.At, a.now)
 		in.OutputBytes += int64(len(it.Text))
 		begin = append(begin, it.Text[:min(len(it.Text), searchable-len(begin))]...)
 		head := in.HeadEnd
@@ -351,23 +284,4 @@ func (a *arriving) items(in *machine.InstructionRecord, each func(func(machine.I
 		err = a.w.AddItems(in.Machine, in.Seq, tail)
 	}
 	return string(begin), err
-}
-
-// checkItem returns how many bytes an item takes.
-func checkItem(it *machine.Item) (size int, err error) {
-	known := false
-	switch it.Kind {
-	case machine.ItemOutput:
-		known = (it.Stream == "stdout" || it.Stream == "stderr") && len(it.Representations) == 0
-	case machine.ItemDisplay, machine.ItemClear:
-		known = it.Stream == "" && len(it.Text) == 0
-	}
-	switch {
-	case !known:
-		return 0, strange("its history has output of no known kind")
-	case len(it.Text) > maxTold || len(it.DisplayID) > maxDisplayID || !utf8.ValidString(it.DisplayID):
-		return 0, strange("its history has output that is too long")
-	}
-	size, err = checkForms(it.Representations)
-	return size + len(it.Text), err
 }

@@ -1,4 +1,4 @@
-package service
+package compare
 
 import (
 	"fmt"
@@ -16,13 +16,13 @@ func TestWhatWasSeenIsCompared(t *testing.T) {
 	file := func(size int64, after time.Duration) machine.FileEntry {
 		return machine.FileEntry{Kind: machine.FilePlain, Size: size, Modified: at.Add(after)}
 	}
-	a := look{
+	a := Seen{
 		variables:       map[string]machine.Variable{"same": {Type: "int"}, "hidden": {Type: "list"}, "shape": {Shape: "1"}, "blurred": {Type: "X"}, "hurried": {Type: "X", Shape: "1", Size: 8, Preview: "a"}, "gone": {}, "z": {}},
 		variableDigests: map[string]string{"same": one, "hidden": one, "shape": one, "hurried": one},
 		files:           map[string]machine.FileEntry{"same": file(1, 0), "touched": file(1, 0), "written": file(1, 0), "perhaps": file(1, 0), "size": file(1, 0), "kind": file(1, 0), "gone": file(1, 0), "far/in": file(1, 0)},
 		fileDigests:     map[string]string{"touched": one, "written": one, "size": one},
 	}
-	b := look{
+	b := Seen{
 		last:            "x", // z may be there
 		variables:       map[string]machine.Variable{"same": {Type: "int"}, "hidden": {Type: "list"}, "shape": {Shape: "2"}, "blurred": {Type: "X"}, "hurried": {Type: "X", Size: -1}, "new": {}},
 		variableDigests: map[string]string{"same": one, "hidden": other, "shape": one, "hurried": one},
@@ -30,7 +30,7 @@ func TestWhatWasSeenIsCompared(t *testing.T) {
 		fileDigests:     map[string]string{"touched": one, "written": other, "size": one},
 		unseen:          []string{"far"},
 	}
-	variables, unsure := compareVariables(a, b)
+	variables, unsure := Variables(a, b)
 	var got []string
 	for _, v := range variables {
 		got = append(got, fmt.Sprint(v.Name, " ", v.Change, " ", v.Before != nil, " ", v.After != nil))
@@ -39,7 +39,7 @@ func TestWhatWasSeenIsCompared(t *testing.T) {
 		t.Errorf("variables %q, unsure %q", got, unsure)
 	}
 	got = nil
-	for _, f := range compareFiles(a, b) {
+	for _, f := range Files(a, b) {
 		got = append(got, fmt.Sprint(f.Path, " ", f.Change, " ", f.Unsure))
 	}
 	if want := []string{"gone removed false", "kind changed false", "new added false", "perhaps changed true", "size changed false", "written changed false"}; !slices.Equal(got, want) {

@@ -1,0 +1,67 @@
+// Package compare looks at what a machine in memory holds, and tells in what two such looks differ. All that a machine says of
+// itself may be made up: it is bounded, and only compared.
+package compare
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// Variables compares what was seen of variables, by name. unsure are those of which there is no telling.
+func Variables(a, b Seen) (changes []machine.VariableChange, unsure []string) {
+	for _, name := range names(a.variables, b.variables) {
+		before, was := a.variables[name]
+		after, is := b.variables[name]
+		switch {
+		case !a.sawVariable(name) || !b.sawVariable(name):
+		case !was:
+			changes = append(changes, machine.VariableChange{Name: name, Change: machine.ChangeAdded, After: &after})
+		case !is:
+			changes = append(changes, machine.VariableChange{Name: name, Change: machine.ChangeRemoved, Before: &before})
+		default:
+			one, other := a.variableDigests[name], b.variableDigests[name]
+			known := one != "" && other != ""
+			switch {
+			case before.Differs(after) || known && one != other:
+				changes = append(changes, machine.VariableChange{Name: name, Change: machine.ChangeChanged, Before: &before, After: &after})
+			case !known:
+				unsure = append(unsure, name)
+			}
+		}
+	}
+	return changes, unsure
+}
+
+// Files compares what was seen of files, by path.
+func Files(a, b Seen) (changes []machine.FileChange) {
+	for _, where := range names(a.files, b.files) {
+		before, was := a.files[where]
+		after, is := b.files[where]
+		switch {
+		case !a.sawFile(where) || !b.sawFile(where):
+		case !was:
+			changes = append(changes, machine.FileChange{Path: where, Change: machine.ChangeAdded, After: &after})
+		case !is:
+			changes = append(changes, machine.FileChange{Path: where, Change: machine.ChangeRemoved, Before: &before})
+		case before.Kind != after.Kind:
+			changes = append(changes, machine.FileChange{Path: where, Change: machine.ChangeChanged, Before: &before, After: &after})
+		case before.Kind != machine.FileFolder:
+			one, other := a.fileDigests[where], b.fileDigests[where]
+			known := one != "" && other != ""
+			if before.Size != after.Size || known && one != other || !known && !before.Modified.Equal(after.Modified) {
+				changes = append(changes, machine.FileChange{
+					Path: where, Change: machine.ChangeChanged, Before: &before, After: &after, Unsure: !known && before.Size == after.Size,
+				})
+			}
+		}
+	}
+	return changes
+}
+
+func names[V any](a, b map[string]V) []string {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return slices.Sorted(maps.Keys(all))
+}
