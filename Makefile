@@ -144,6 +144,7 @@ generate: $(NODE_MODULES) $(TOOLS)/oapi-codegen ## Write what is generated and c
 	$(API_TYPES) >backend/api/types.gen.go
 	cd frontend && npm run --silent types
 	go test ./backend/engine/docker -run '^TestSeccompIsGenerated$$' -update
+	go run ./backend/cmd/forevervm manual --page >docs/cli.md
 
 bench: ## Measure the built programs, alone and against others.
 	build/deps.sh bench

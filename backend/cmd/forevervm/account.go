@@ -29,8 +29,8 @@ func (a *app) daemon(ctx context.Context) (*client.Client, error) {
 func (a *app) signupCommand() *cobra.Command {
 	var server, email, account string
 	cmd := &cobra.Command{
-		Use: "signup", Short: "Get an account of the hosted service, whose token comes by e-mail", Args: cobra.NoArgs,
-		Long: "Get an account of the hosted service, whose token comes by e-mail. Machines on this computer need no account.",
+		Use: "signup", Short: "Create an account of the hosted service; its token comes by e-mail", Args: cobra.NoArgs,
+		Long: "Create an account of the hosted service; its token comes by e-mail. Machines on this computer need no account.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.daemon(cmd.Context())
 			if err != nil {
@@ -96,7 +96,7 @@ func (a *app) loginCommand() *cobra.Command {
 	var server string
 	var official bool
 	cmd := &cobra.Command{
-		Use: "login", Short: "Use machines of the hosted service with those on this computer", Args: cobra.NoArgs,
+		Use: "login", Short: "Use machines of the hosted service beside those on this computer", Args: cobra.NoArgs,
 		Long: "Use machines of the hosted service with those on this computer. The token is asked for, or read from standard input, and is kept in the\n" +
 			"operating system's keyring. On a server without one, set FOREVERVM_TOKEN where the daemon is started.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -204,7 +204,7 @@ func (a *app) logoutCommand() *cobra.Command {
 
 func (a *app) whoamiCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "whoami", Short: "Say which account of the hosted service is used", Args: cobra.NoArgs,
+		Use: "whoami", Short: "Show which account of the hosted service is used", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			c, err := a.connect(ctx)

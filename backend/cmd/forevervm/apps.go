@@ -34,7 +34,7 @@ func (a *app) desk() (*aiapps.Manager, error) {
 
 func (a *app) appsCommand() *cobra.Command {
 	group := &cobra.Command{
-		Use: "apps", Short: "Show which AI apps are here, and whether they are connected", Args: cobra.NoArgs,
+		Use: "apps", Short: "List the AI apps on this computer, and whether they are connected", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			desk, err := a.desk()
 			if err != nil {
@@ -63,7 +63,7 @@ func (a *app) appsCommand() *cobra.Command {
 	}
 	group.AddCommand(
 		&cobra.Command{
-			Use: "backups APP", Short: "List the copies of an app's settings from before they were changed", Args: cobra.ExactArgs(1), ValidArgsFunction: completeApps,
+			Use: "backups APP", Short: "List the copies of an app's settings, made before each change", Args: cobra.ExactArgs(1), ValidArgsFunction: completeApps,
 			RunE: func(_ *cobra.Command, args []string) error {
 				desk, err := a.desk()
 				if err != nil {
@@ -111,7 +111,7 @@ func (a *app) appsCommand() *cobra.Command {
 			},
 		},
 		&cobra.Command{
-			Use: "test APP", Short: "Start what an app's settings say, as the app does, and see whether it answers", Args: cobra.ExactArgs(1), ValidArgsFunction: completeApps,
+			Use: "test APP", Short: "Start ForeverVM as the app does, and see whether it answers", Args: cobra.ExactArgs(1), ValidArgsFunction: completeApps,
 			RunE: func(cmd *cobra.Command, args []string) error {
 				desk, err := a.desk()
 				if err != nil {
@@ -127,7 +127,7 @@ func (a *app) appsCommand() *cobra.Command {
 			},
 		},
 		&cobra.Command{
-			Use: "restore APP BACKUP", Short: "Put a copy of an app's settings back; what is there now is copied first", Args: cobra.ExactArgs(2), ValidArgsFunction: completeApps,
+			Use: "restore APP BACKUP", Short: "Restore a copy of an app's settings; the present ones are copied first", Args: cobra.ExactArgs(2), ValidArgsFunction: completeApps,
 			RunE: func(_ *cobra.Command, args []string) error {
 				desk, err := a.desk()
 				if err != nil {
@@ -342,7 +342,7 @@ func (a *app) connectCommand() *cobra.Command {
 }
 
 func (a *app) disconnectCommand() *cobra.Command {
-	return a.onApps("disconnect [APP…]", "Take the connection out of AI apps again",
+	return a.onApps("disconnect [APP…]", "Disconnect AI apps",
 		"Take the entry out of AI apps' settings again. Where nothing else has changed in them since, they are what they were, to the byte.",
 		false, hasConnection, (*aiapps.Manager).Disconnect)
 }
@@ -352,8 +352,8 @@ func hasConnection(state aiapps.State) bool {
 }
 
 func (a *app) repairCommand() *cobra.Command {
-	return a.onApps("repair [APP…]", "Mend the connections of AI apps that have lost them",
-		"Mend the connections of AI apps that have lost them, or that start a program which is no longer there. Without names: all of them.",
+	return a.onApps("repair [APP…]", "Repair the connections of AI apps",
+		"Repair the connections of AI apps, or that start a program which is no longer there. Without names: all of them.",
 		true, func(state aiapps.State) bool { return state == aiapps.Outdated || state == aiapps.Wiped }, (*aiapps.Manager).Repair)
 }
 

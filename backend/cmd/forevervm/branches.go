@@ -66,7 +66,7 @@ What it leaves stays as a branch, so a rewind can be undone: with --undo, or wit
 		},
 	}
 	cmd.Flags().BoolVar(&undo, "undo", false, "go back to what the last rewind left")
-	cmd.Flags().StringVar(&keepAs, "keep-as", "", "what to call the branch that is left; without, it is named after the time")
+	cmd.Flags().StringVar(&keepAs, "keep-as", "", "the name of the branch that is left (default: the time)")
 	return cmd
 }
 
@@ -83,7 +83,7 @@ func branchAt(ctx context.Context, c *client.Client, m api.Machine) (string, err
 
 func (a *app) branchesCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "branches NAME", Short: "List what a machine's rewinds left, the last left first", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeMachine,
+		Use: "branches NAME", Short: "List a machine's branches, the last left first", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeMachine,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect(cmd.Context())
 			if err != nil {
@@ -106,14 +106,14 @@ func (a *app) branchesCommand() *cobra.Command {
 }
 
 func (a *app) branchCommand() *cobra.Command {
-	group := &cobra.Command{Use: "branch", Short: "Rename and delete what a machine's rewinds left"}
+	group := &cobra.Command{Use: "branch", Short: "Rename and delete a machine's branches"}
 	group.AddCommand(a.branchRenameCommand(), a.branchDeleteCommand())
 	return group
 }
 
 func (a *app) branchRenameCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "rename NAME BRANCH NEW-NAME", Short: "Give a branch a name, under which it is kept until it is deleted", Args: cobra.ExactArgs(3), ValidArgsFunction: a.completeMachine,
+		Use: "rename NAME BRANCH NEW-NAME", Short: "Name a branch; a named branch stays until it is deleted", Args: cobra.ExactArgs(3), ValidArgsFunction: a.completeMachine,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect(cmd.Context())
 			if err != nil {

@@ -14,7 +14,7 @@ import (
 func (a *app) checkpointCommand() *cobra.Command {
 	var label string
 	cmd := &cobra.Command{
-		Use: "checkpoint NAME", Short: "Save a machine's state to return to", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeMachine,
+		Use: "checkpoint NAME", Short: "Save a machine's state, to return to it later", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeMachine,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect(cmd.Context())
 			if err != nil {

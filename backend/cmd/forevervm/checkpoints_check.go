@@ -14,12 +14,12 @@ import (
 // checkpointsStoreCommand looks after how checkpoints are kept, for all machines together.
 func (a *app) checkpointsStoreCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "checkpoints", Short: "Check how checkpoints are kept, and repair what is damaged",
+		Use: "checkpoints", Short: "Check and repair the stored checkpoints",
 		Long: "All checkpoints of a machine but the newest are kept as blocks that all machines share. `forevervm machine checkpoints NAME` lists a machine's.",
 	}
 	readData := false
 	check := &cobra.Command{
-		Use: "check", Short: "Find out whether every checkpoint can be restored; changes nothing", Args: cobra.NoArgs,
+		Use: "check", Short: "Check whether every checkpoint can be restored; changes nothing", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			report, err := daemon.CheckCheckpoints(cmd.Context(), a.home, readData)
 			if err != nil {
@@ -28,9 +28,9 @@ func (a *app) checkpointsStoreCommand() *cobra.Command {
 			return a.printReport(report, "Run `forevervm checkpoints repair` to mend what can be mended; it says what is lost for good.")
 		},
 	}
-	check.Flags().BoolVar(&readData, "read-data", false, "read every byte, which finds what the disk has changed, and takes a while")
+	check.Flags().BoolVar(&readData, "read-data", false, "read every byte: finds what the disk has changed, takes longer")
 	repair := &cobra.Command{
-		Use: "repair", Short: "Mend damaged files, and set aside what cannot be restored", Args: cobra.NoArgs,
+		Use: "repair", Short: "Repair damaged files, and set aside what cannot be restored", Args: cobra.NoArgs,
 		Long: "Reads every byte, writes damaged files anew with what is whole of them, and sets checkpoints aside that cannot be restored any more.\n" +
 			"Where ForeverVM runs it is ended for that, which saves every machine, and started again afterwards.",
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {

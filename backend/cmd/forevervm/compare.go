@@ -13,7 +13,7 @@ import (
 
 func (a *app) compareCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "compare NAME A [B]", Short: "Show in what two states of a machine differ", Args: cobra.RangeArgs(2, 3), ValidArgsFunction: a.completeMachine,
+		Use: "compare NAME A [B]", Short: "Show how two states of a machine differ", Args: cobra.RangeArgs(2, 3), ValidArgsFunction: a.completeMachine,
 		Long: `Show in what two states of a machine differ: variables, files in its working folder, and the instructions that only one of them has.
 
 A and B are checkpoints, or branches by their names; without B it is the present state. Each state is brought into memory for a moment, in a copy

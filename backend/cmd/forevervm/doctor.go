@@ -31,7 +31,7 @@ type finding struct {
 
 func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "doctor", Short: "Check that everything works, and say what to do where it does not", Args: cobra.NoArgs,
+		Use: "doctor", Short: "Check that everything works, and say what to do if not", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			findings := a.examine(cmd.Context())
 			sick := 0

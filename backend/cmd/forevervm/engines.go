@@ -13,7 +13,7 @@ import (
 
 func (a *app) enginesCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "engines", Short: "List where machines can run here, and why not", Args: cobra.NoArgs,
+		Use: "engines", Short: "List where machines can run, and what is missing", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect(cmd.Context())
 			if err != nil {
@@ -29,7 +29,7 @@ func (a *app) enginesCommand() *cobra.Command {
 		},
 	}
 	cmd.AddCommand(&cobra.Command{
-		Use: "start NAME", Short: "Start what an engine needs, such as Docker Desktop, and look whether it works then", Args: cobra.ExactArgs(1),
+		Use: "start NAME", Short: "Start what an engine needs, such as Docker Desktop, and check it", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect(cmd.Context())
 			if err != nil {

@@ -19,7 +19,7 @@ type exported struct {
 func (a *app) exportCommand() *cobra.Command {
 	var format, local string
 	cmd := &cobra.Command{
-		Use: "export NAME", Short: "Write what happened in a machine as a notebook, a script, a page or a text", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeMachine,
+		Use: "export NAME", Short: "Save the history of a machine as a notebook, script, page or text", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeMachine,
 		Example: "  forevervm export brave-otter-42                    # brave-otter-42.ipynb, for Jupyter\n" +
 			"  forevervm export brave-otter-42 --format py -o -   # the code alone, to standard output",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {

@@ -15,17 +15,17 @@ import (
 )
 
 func (a *app) machineCommand() *cobra.Command {
-	group := &cobra.Command{Use: "machine", Aliases: []string{"machines"}, Short: "Make machines, and look after them"}
+	group := &cobra.Command{Use: "machine", Aliases: []string{"machines"}, Short: "Make, run and remove machines"}
 	group.AddCommand(
 		a.newCommand(), a.listCommand(), a.machineReplCommand(), a.filesCommand(),
 		a.forkCommand(), a.tagCommand(), a.limitCommand(), a.deleteCommand(), a.purgeCommand(),
 		a.checkpointCommand(), a.checkpointsCommand(), a.packCommand(), a.unpackCommand(), a.makersCommand(),
 		a.networkCommand(), a.connectionsCommand(), a.answerCommand(), a.shareCommand(),
-		a.onMachine("swap NAME", "Save a machine to disk and free its memory", "%s is on disk; it wakes by itself.", (*client.Client).Swap),
-		a.onMachine("wake NAME", "Bring a machine into memory", "%s is in memory.", (*client.Client).Wake),
-		a.onMachine("interrupt NAME", "Stop the code that runs in a machine", "What ran in %s was told to stop.", (*client.Client).Interrupt),
+		a.onMachine("sleep NAME", "Save a machine to disk and free its memory", "%s is asleep. It wakes when it is used.", (*client.Client).Swap, "swap"),
+		a.onMachine("wake NAME", "Bring a machine into memory", "%s is awake.", (*client.Client).Wake),
+		a.onMachine("stop NAME", "Stop the code that runs in a machine", "The code in %s was told to stop.", (*client.Client).Interrupt, "interrupt"),
 		a.onMachine("restore NAME", "Take a machine out of the bin", "%s is back.", (*client.Client).RestoreMachine),
-		a.changing("rename NAME NEW-NAME", "Give a machine another name; the old one still works", "The machine is called %s now.",
+		a.changing("rename NAME NEW-NAME", "Rename a machine; the old name keeps working", "The machine is called %s now.",
 			func(value string) (api.MachineChange, error) { return api.MachineChange{Name: &value}, nil }),
 		a.changing("title NAME TEXT", "Say what a machine is for", "%s has a new title.",
 			func(value string) (api.MachineChange, error) { return api.MachineChange{Title: &value}, nil }),
@@ -35,9 +35,9 @@ func (a *app) machineCommand() *cobra.Command {
 }
 
 // onMachine is a command that does one thing to one machine.
-func (a *app) onMachine(use, short, done string, do func(*client.Client, context.Context, string) (api.Machine, error)) *cobra.Command {
+func (a *app) onMachine(use, short, done string, do func(*client.Client, context.Context, string) (api.Machine, error), aliases ...string) *cobra.Command {
 	return &cobra.Command{
-		Use: use, Short: short, Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeMachine,
+		Use: use, Aliases: aliases, Short: short, Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeMachine,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect(cmd.Context())
 			if err != nil {
@@ -83,11 +83,11 @@ type machineFlags struct {
 func (f *machineFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.tags, "tag", nil, "key=value; may be repeated")
-	flags.StringVar(&f.made.Name, "name", "", "name instead of one that is made up")
+	flags.StringVar(&f.made.Name, "name", "", "its name (default: a made-up one)")
 	flags.StringVar(&f.made.Title, "title", "", "what it is for")
 	flags.IntVar(&f.made.MemoryMB, "memory-mb", 0, "how much memory Python may use, in MiB (default 2048)")
-	flags.StringVar(&f.made.Engine, "engine", "", "where it runs: native, docker, hosted, or auto for the first of these that works; where none is named, new_machines of the settings says")
-	flags.StringVar(&f.made.Image, "image", "", "what is installed: base, or ml for torch and transformers (default base)")
+	flags.StringVar(&f.made.Engine, "engine", "", "where it runs: native, docker, hosted, or auto, which is the first of these that works (default: the setting new_machines)")
+	flags.StringVar(&f.made.Image, "image", "", "installed libraries: base, or ml with torch and transformers (default base)")
 }
 
 func (f *machineFlags) machine() (api.NewMachine, error) {
@@ -123,7 +123,7 @@ func (a *app) newCommand() *cobra.Command {
 func (a *app) forkCommand() *cobra.Command {
 	var flags machineFlags
 	cmd := &cobra.Command{
-		Use: "fork NAME", Short: "Make a machine that starts as a copy of another", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeMachine,
+		Use: "fork NAME", Short: "Make a copy of a machine", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeMachine,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			wanted, err := flags.machine()
 			if err != nil {
@@ -188,7 +188,7 @@ func (a *app) limitCommand() *cobra.Command {
 func (a *app) deleteCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "delete NAME", Short: "Move a machine to the bin, where it can be restored for seven days, or for the bin_retention that was set", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeMachine,
+		Use: "delete NAME", Short: "Move a machine to the bin; it can be restored for seven days (setting bin_retention)", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeMachine,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.remove(cmd, yes, "Move %s to the bin? It can be restored from there.", "%s is in the bin; `forevervm machine restore %[1]s` takes it out.", args[0], (*client.Client).DeleteMachine)
 		},
@@ -200,7 +200,7 @@ func (a *app) deleteCommand() *cobra.Command {
 func (a *app) purgeCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "purge NAME", Short: "Remove a machine for good, with its history and files", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeMachine,
+		Use: "purge NAME", Short: "Delete a machine for good, with its history and files", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeMachine,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.remove(cmd, yes, "Remove %s for good, with its history and files? This cannot be undone.", "%s is gone for good.", args[0], (*client.Client).PurgeMachine)
 		},

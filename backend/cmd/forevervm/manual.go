@@ -17,10 +17,21 @@ import (
 
 // manualCommand writes what packages bring for the command line, and is not for people.
 func (a *app) manualCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "manual FOLDER", Short: "Write man pages and completions, as they lie under /usr/share", Args: cobra.ExactArgs(1), Hidden: true,
-		RunE: func(cmd *cobra.Command, args []string) error { return writeManual(cmd.Root(), args[0]) },
+	var page bool
+	cmd := &cobra.Command{
+		Use: "manual FOLDER", Short: "Write man pages and completions, as they lie under /usr/share", Args: cobra.MaximumNArgs(1), Hidden: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if page {
+				return reference(cmd.Root(), a.out)
+			}
+			if len(args) == 0 {
+				return errors.New("name the folder to write to")
+			}
+			return writeManual(cmd.Root(), args[0])
+		},
 	}
+	cmd.Flags().BoolVar(&page, "page", false, "print docs/cli.md instead")
+	return cmd
 }
 
 func writeManual(root *cobra.Command, folder string) error {

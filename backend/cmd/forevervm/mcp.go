@@ -17,7 +17,7 @@ import (
 func (a *app) mcpCommand() *cobra.Command {
 	var answerWithin time.Duration
 	cmd := &cobra.Command{
-		Use: "mcp", Short: "Serve an AI app over the Model Context Protocol on standard input and output", Args: cobra.NoArgs,
+		Use: "mcp", Short: "Serve an AI app (MCP over standard input and output)", Args: cobra.NoArgs,
 		Long: "Serve an AI app over the Model Context Protocol on standard input and output. This is the command that AI apps start;\nthe daemon is started if none runs, and found again when it was replaced.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log := slog.New(slog.NewTextHandler(a.err, nil))

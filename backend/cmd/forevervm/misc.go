@@ -91,7 +91,7 @@ func (a *app) searchCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&machine, "machine", "", "only in this machine")
-	cmd.Flags().IntVar(&limit, "limit", 0, "at most so many")
+	cmd.Flags().IntVar(&limit, "limit", 0, "how many results at most")
 	return cmd
 }
 

@@ -105,7 +105,7 @@ func writeNetwork(w io.Writer, n api.Network) {
 func (a *app) connectionsCommand() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
-		Use: "connections NAME", Short: "List what a machine reached, or tried to, newest first", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeMachine,
+		Use: "connections NAME", Short: "List what a machine reached or tried to reach, newest first", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeMachine,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect(cmd.Context())
 			if err != nil {
@@ -138,7 +138,7 @@ func writeConnections(w io.Writer, list []api.Connection) {
 
 func (a *app) answerCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "answer NAME CONNECTION once|machine|always|deny", Short: "Say whether a machine that asks may reach a host", Args: cobra.ExactArgs(3),
+		Use: "answer NAME CONNECTION once|machine|always|deny", Short: "Answer a machine that asks whether it may reach a host", Args: cobra.ExactArgs(3),
 		Long: `Say whether a machine that asks may reach a host. “connections” lists what waits, as “asking”.
 
 once     while the present instruction runs

@@ -21,7 +21,7 @@ import (
 func (a *app) openCommand() *cobra.Command {
 	var printOnly bool
 	cmd := &cobra.Command{
-		Use: "open", Short: "Open the page that shows the machines, in a browser", Args: cobra.NoArgs,
+		Use: "open", Short: "Open the window in a browser", Args: cobra.NoArgs,
 		Long: "Open the page that shows the machines in a browser, and print its address. The address works once, within a minute. " +
 			"Where the browser says that it may not read a file (one installed as a snap may not), paste the printed address into it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -27,8 +27,8 @@ func (a *app) machineReplCommand() *cobra.Command { return a.repl("repl [NAME]")
 func (a *app) repl(use string) *cobra.Command {
 	var timeout float64
 	cmd := &cobra.Command{
-		Use: use, Short: "Talk Python to a machine, a new one if none is named", Args: cobra.MaximumNArgs(1), ValidArgsFunction: a.completeMachine,
-		Long: "Talk Python to a machine, a new one if none is named. Tab completes, Ctrl-C interrupts what runs, Ctrl-D leaves;\nthe machine and everything in it stays. Plots are saved in the present folder. Without a terminal, standard input is run as it would be typed.",
+		Use: use, Short: "Type Python into a machine, or into a new one", Args: cobra.MaximumNArgs(1), ValidArgsFunction: a.completeMachine,
+		Long: "Type Python into a machine, or into a new one if you name none. Tab completes, Ctrl-C interrupts what runs, Ctrl-D leaves;\nthe machine and everything in it stays. Plots are saved in the present folder. Without a terminal, standard input is run as it would be typed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if timeout <= 0 {
 				return errors.New("--instruction-timeout-seconds must be positive")

@@ -103,8 +103,8 @@ func (a *app) complain(err error) {
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "forevervm",
-		Short:         "Python machines that keep their state for ever",
-		Long:          "ForeverVM runs Python in sandboxed machines on this computer. A machine keeps its variables and files for ever;\nAI apps, programs and this command line share them.",
+		Short:         "Python machines that keep their state",
+		Long:          "ForeverVM runs Python in sandboxed machines on this computer. A machine keeps its variables and files.\nAI apps, programs and this command line share the machines.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       version.Version,
@@ -122,6 +122,8 @@ func (a *app) root() *cobra.Command {
 		a.searchCommand(), a.settingsCommand(), a.doctorCommand(), a.checkpointsStoreCommand(), a.enginesCommand(), a.versionCommand(),
 		a.updateCommand(), a.stopCommand(), a.uninstallCommand(), a.manualCommand(),
 	)
+	root.InitDefaultCompletionCmd()
+	explain(root)
 	return root
 }
 

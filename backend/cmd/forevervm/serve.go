@@ -13,8 +13,8 @@ import (
 func (a *app) serveCommand() *cobra.Command {
 	config := daemon.Config{}
 	cmd := &cobra.Command{
-		Use: "serve", Short: "Run the daemon, which owns the machines", Args: cobra.NoArgs,
-		Long: "Run the daemon, which owns the machines. Other commands start it by themselves where none runs.\nOne JSON line with its address and process is printed when it is ready. Interrupted, it saves every machine and ends.",
+		Use: "serve", Short: "Run the daemon, which runs the machines", Args: cobra.NoArgs,
+		Long: "Run the daemon, which runs the machines. Other commands start it when it is not running.\nOne JSON line with its address and process is printed when it is ready. Interrupted, it saves every machine and ends.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			config.Home = a.home
 			config.Warn = func(sentence string) { fmt.Fprintln(a.err, sentence) }

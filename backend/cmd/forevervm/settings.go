@@ -14,7 +14,7 @@ import (
 
 func (a *app) settingsCommand() *cobra.Command {
 	group := &cobra.Command{
-		Use: "settings", Short: "Show what can be set", Args: cobra.NoArgs,
+		Use: "settings", Short: "Show the settings", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect(cmd.Context())
 			if err != nil {
@@ -28,7 +28,7 @@ func (a *app) settingsCommand() *cobra.Command {
 		},
 	}
 	group.AddCommand(&cobra.Command{
-		Use: "set NAME VALUE", Short: "Set one; the value “default” takes back what was set", Args: cobra.ExactArgs(2),
+		Use: "set NAME VALUE", Short: "Change a setting; the value “default” resets it", Args: cobra.ExactArgs(2),
 		Example: "  forevervm settings set idle_swap 20m\n  forevervm settings set bin_retention 30d\n  forevervm settings set max_in_memory_mb 8192",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect(cmd.Context())

@@ -14,7 +14,7 @@ import (
 func (a *app) shareCommand() *cobra.Command {
 	var writable, none bool
 	cmd := &cobra.Command{
-		Use: "share NAME [FOLDER]", Short: "Let a machine see a folder of this computer, or show which one it sees", Args: cobra.RangeArgs(1, 2),
+		Use: "share NAME [FOLDER]", Short: "Share a folder of this computer with a machine, or show the shared one", Args: cobra.RangeArgs(1, 2),
 		Long: `Let a machine see a folder of this computer, or show which one it sees.
 
 Code in the machine finds it at /mnt/shared, as it is at each moment. It may read what is in it; with --writable it may also change it, add files

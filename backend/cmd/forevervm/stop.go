@@ -21,7 +21,7 @@ import (
 func (a *app) stopCommand() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use: "stop", Short: "Save all machines and end the daemon, until something needs it again", Args: cobra.NoArgs,
+		Use: "stop", Short: "Save all machines and stop the daemon", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if all { // or the window would start the daemon again
 				if err := endOthers(cmd.Context(), home.Window); err != nil {

@@ -22,7 +22,7 @@ import (
 
 func (a *app) updateCommand() *cobra.Command {
 	group := &cobra.Command{
-		Use: "update", Short: "Look for a newer version of ForeverVM", Args: cobra.NoArgs,
+		Use: "update", Short: "Check for a newer version", Args: cobra.NoArgs,
 		Long: "Look for a newer version of ForeverVM, and say what is new in it. `forevervm update install` installs it.\n" +
 			"Once a day this happens by itself, unless you say `forevervm settings set update_check off`; nothing is downloaded or installed by itself.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
