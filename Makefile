@@ -114,8 +114,10 @@ lint-python: $(PYTHON_TOOLS)
 	$(PYTHON)/mypy --cache-dir build/cache/mypy --no-error-summary $(filter-out backend/runner/%,$(PYTHON_FILES))
 	cd backend/runner && $(CURDIR)/$(PYTHON)/mypy --cache-dir ../../build/cache/mypy --no-error-summary forevervm_runner tests
 
+# The second reads sentences: words to avoid, and those that are too long.
 lint-docs: $(MARKDOWNLINT)
 	build/tools/node_modules/.bin/markdownlint-cli2
+	cd build/tools && node_modules/.bin/textlint $(patsubst %,../../%,$(wildcard *.md) docs)
 
 # actionlint is a tool of build/release: it does not compile with the YAML library that golangci-lint needs.
 lint-workflows: $(PYTHON_TOOLS)

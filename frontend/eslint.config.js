@@ -23,6 +23,19 @@ export default ts.config(
   tier('src/components/shared/**', ['$components/domain/*', '$components/views/*', '$lib/state/*']),
   tier('src/components/domain/**', ['$components/views/*']),
   tier('src/lib/**', ['$components/*']),
+  // The words that build/tools/.textlintrc.json keeps out of documents.
+  {
+    files: ['src/lib/words.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        ...['Literal[value', 'TemplateElement[value.raw'].map((text) => ({
+          selector: `${text}=/\\b(anew|whoever|for ever|as a rule|in order to|prior to|behaviour|colour)\\b/i]`,
+          message: 'Say it in plainer words: see CONTRIBUTING.md.',
+        })),
+      ],
+    },
+  },
 );
 
 function tier(files, group) {

@@ -15,7 +15,7 @@ const promptTranscript = 60 << 10
 
 func (s *Server) addPrompts() {
 	s.mcp.AddPrompt(mcp.NewPrompt("analyse-file",
-		mcp.WithPromptTitle("Analyse a file"),
+		mcp.WithPromptTitle("Analyze a file"),
 		mcp.WithPromptDescription("A careful first look at a data file, with plots."),
 		mcp.WithArgument("question", mcp.ArgumentDescription("What you want to know from it")),
 		mcp.WithArgument("path", mcp.ArgumentDescription("Its place in a REPL, if it is in one already")),
@@ -51,7 +51,7 @@ func (s *Server) analyseFile(_ context.Context, r mcp.GetPromptRequest) (*mcp.Ge
 	if question == "" {
 		question = "What is in it, and what stands out?"
 	}
-	return prompt("Analyse a file", fmt.Sprintf(`Analyse a data file with Python in ForeverVM. %s
+	return prompt("Analyze a file", fmt.Sprintf(`Analyze a data file with Python in ForeverVM. %s
 
 What I want to know: %s
 

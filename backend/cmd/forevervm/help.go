@@ -154,12 +154,13 @@ func reference(root *cobra.Command, w io.Writer) error {
 	page := &strings.Builder{}
 	page.WriteString("# Command line\n\n" +
 		"`make generate` writes this page from the program. `forevervm COMMAND --help` says the same.\n" +
-		"Every command takes these flags:\n\n")
+		"`forevervm completion --help` says how your shell completes commands. Every command takes these flags:\n\n")
 	code(page, root.PersistentFlags().FlagUsagesWrapped(100))
 	var each func(cmd *cobra.Command)
 	each = func(cmd *cobra.Command) {
 		if cmd.Annotations[onlyGroup] == "" {
-			fmt.Fprintf(page, "\n### %s\n\n%s\n\n", cmd.CommandPath(), sentence(cmd))
+			fmt.Fprintf(page, "\n### %s\n\n", cmd.CommandPath())
+			told(page, cmd)
 			code(page, "  "+cmd.UseLine()+"\n")
 			if len(cmd.Aliases) > 0 {
 				fmt.Fprintf(page, "\nOther names: `%s`.\n", strings.Join(cmd.Aliases, "`, `"))
@@ -179,10 +180,10 @@ func reference(root *cobra.Command, w io.Writer) error {
 			}
 		}
 	}
-	for _, g := range append(groups[root.Name()], group{"Other", ""}) {
+	for _, g := range groups[root.Name()] {
 		heading := false
 		for _, sub := range root.Commands() {
-			if !sub.IsAvailableCommand() || sub.GroupID != g.title && (g.commands != "" || sub.GroupID != "") || sub.Name() == "help" {
+			if !sub.IsAvailableCommand() || sub.GroupID != g.title {
 				continue
 			}
 			if !heading {
@@ -196,12 +197,18 @@ func reference(root *cobra.Command, w io.Writer) error {
 	return err
 }
 
-// sentence is what a command does.
-func sentence(cmd *cobra.Command) string {
-	if cmd.Long != "" {
-		return strings.TrimSpace(cmd.Long)
+// told writes what a command does. Paragraphs that are lists, in columns, stay as they are.
+func told(page *strings.Builder, cmd *cobra.Command) {
+	if cmd.Long == "" {
+		page.WriteString(cmd.Short + ".\n\n")
+		return
 	}
-	return cmd.Short + "."
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(cmd.Long), "\n\n") {
+		if strings.Contains(paragraph, "  ") {
+			paragraph = "```text\n" + paragraph + "\n```"
+		}
+		page.WriteString(paragraph + "\n\n")
+	}
 }
 
 // flagsOf are a command's own flags, without --help, which each has.
