@@ -173,10 +173,10 @@ func (k *known) heard(apps []api.App) (news []Notice) {
 		}
 		if app.State == "wiped" && was(func(before api.App) bool { return before.State != "wiped" }) {
 			k.unread = app.Name + " has lost its connection."
-			news = append(news, Notice{Title: app.Name + " has lost its connection", Body: "It wrote its settings anew, without ForeverVM. Open ForeverVM to repair that.", Apps: true})
+			news = append(news, Notice{Title: app.Name + " has lost its connection", Body: "It overwrote its settings, without ForeverVM. Open ForeverVM to repair the connection.", Apps: true})
 		}
 		if app.Seen != nil && !was(func(before api.App) bool { return before.Seen != nil }) {
-			news = append(news, Notice{Title: app.Name + " is connected", Body: "It can now run Python in machines on this computer. What it does is shown in ForeverVM."})
+			news = append(news, Notice{Title: app.Name + " is connected", Body: "It can now run Python in machines on this computer. ForeverVM shows what it does."})
 		}
 	}
 	k.apps = apps

@@ -74,9 +74,9 @@ func running(n int) string {
 // Kept is what people are told who quit while code runs.
 func Kept(n int) string {
 	if n == 1 {
-		return "A machine is running. It goes on without this window, and nothing of it is lost: open ForeverVM again to see it."
+		return "A machine is running. It keeps running without this window, and nothing is lost. Open ForeverVM again to see it."
 	}
-	return fmt.Sprintf("%d machines are running. They go on without this window, and nothing of them is lost: open ForeverVM again to see them.", n)
+	return fmt.Sprintf("%d machines are running. They keep running without this window, and nothing is lost. Open ForeverVM again to see them.", n)
 }
 
 // maxLine is how many characters fit into a line of a menu.

@@ -149,7 +149,7 @@ var Apps = []App{
 		Signs:     map[string][]string{linux: {"$zed"}, darwin: {"/Applications/Zed.app"}},
 		Processes: map[string][]string{linux: {"zed", "zed-editor"}, darwin: {"zed", "Zed"}, windows: {"Zed.exe"}},
 		List:      configfile.List{Format: configfile.JSONC, Keys: []string{"context_servers"}}, Entry: zed,
-		Clients: []string{"zed"}, After: "Nothing: it sees the change by itself.",
+		Clients: []string{"zed"}, After: "Nothing: it sees the change automatically.",
 	},
 	{
 		ID: "lm-studio", Name: "LM Studio",
@@ -179,7 +179,7 @@ var Apps = []App{
 			windows: cline("{appdata}"),
 		},
 		List: configfile.List{Format: configfile.JSON, Keys: []string{"mcpServers"}}, Entry: stdio,
-		Clients: []string{"cline*"}, After: "Nothing: it sees the change by itself.",
+		Clients: []string{"cline*"}, After: "Nothing: it sees the change automatically.",
 	},
 	{
 		ID: "continue", Name: "Continue",

@@ -19,7 +19,7 @@ var (
 	ErrMustAsk      = errors.New("the person must be asked first") // Options.Replace says that they were
 	ErrFile         = errors.New("the app's file cannot be changed")
 	ErrRuns         = errors.New("the app cannot be quit or started")
-	ErrNoOffer      = errors.New("the app cannot ask by itself")
+	ErrNoOffer      = errors.New("the app cannot ask on its own")
 )
 
 // Error is what a person is told: what happened, what it means, and what to do.
@@ -62,7 +62,7 @@ func (m *Manager) explain(app App, path string, err error) error {
 	case errors.Is(err, safefile.ErrRefused):
 		message = fmt.Sprintf("Nothing was changed: %v.", err)
 	case errors.Is(err, fs.ErrPermission):
-		message = fmt.Sprintf("Nothing was changed: you are not allowed to read and write %s and its folder. Allow it, or ask whoever looks after this computer.", path)
+		message = fmt.Sprintf("Nothing was changed: you are not allowed to read and write %s and its folder. Allow it, or ask the administrator of this computer.", path)
 	case errors.Is(err, syscall.ENOSPC):
 		message = fmt.Sprintf("Nothing was changed: the disk of %s is full. Make room and try again.", path)
 	case errors.Is(err, syscall.EROFS):

@@ -106,7 +106,7 @@ func (f Folder) Confirm(ctx context.Context, id string, store *blocks.Store) err
 		for i := range r.Files {
 			info, err := os.Lstat(filepath.Join(f.Path(id), r.Files[i].Name))
 			if err == nil && info.Size() != r.Files[i].Size {
-				err = fmt.Errorf("%s has %d bytes, of which %d are kept as blocks", r.Files[i].Name, info.Size(), r.Files[i].Size)
+				err = fmt.Errorf("%s has %d bytes, but %d are kept as blocks", r.Files[i].Name, info.Size(), r.Files[i].Size)
 			}
 			if err != nil {
 				return err

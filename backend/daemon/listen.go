@@ -97,7 +97,7 @@ func (d *daemon) describe(host string, bound net.Addr) address {
 		out.host = host
 	}
 	if !ip.IsLoopback() {
-		d.warn("ForeverVM listens on " + bound.String() + ", where other computers on the network can reach it. Whoever has its token " +
+		d.warn("ForeverVM listens on " + bound.String() + ", where other computers on the network can reach it. Anyone who has its token " +
 			"can run code in your machines and read everything in them, and the token crosses the network unencrypted. " +
 			"Do this only in a network that you trust; without --listen, only this computer can connect.")
 	}

@@ -240,7 +240,7 @@ func recoverMachines(ctx context.Context, s *store.Store, left map[machine.ID][]
 			now := time.Now().UTC()
 			in.Status, in.EndedAt, in.ResumedAt = machine.StatusError, &now, nil
 			in.ErrorName = "MachineStopped"
-			in.Error = "MachineStopped: The record of this instruction was lost with the history, so it is not known how it ended. It is not run again by itself."
+			in.Error = "MachineStopped: The record of this instruction was lost with the history, so it is not known how it ended. It is not run again automatically."
 			if err := w.PutInstruction(in); err != nil {
 				return err
 			}

@@ -53,12 +53,12 @@ type shareNote struct {
 // cameUp tells a person of files that came up or changed.
 func cameUp(names []string) string {
 	return left("In the folder that this machine may change, there came up or changed",
-		"programs on your computer, like git, editors or AI apps, act on such files by themselves. "+
+		"programs on your computer, like git, editors or AI apps, act on such files automatically. "+
 			"If you did not want that, look at them before you work in the folder.", names)
 }
 
 const seenPartly = "The folder that this machine may change is too large for ForeverVM to tell you of every file in it " +
-	"that programs on your computer act on by themselves. Share a smaller one."
+	"that programs on your computer act on automatically. Share a smaller one."
 
 // NewShares returns Shares that keep what they know in the folder notes.
 func NewShares(notes string, log *slog.Logger) (*Shares, error) {

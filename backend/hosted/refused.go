@@ -33,7 +33,7 @@ func (refused) Purge(context.Context) error  { return cannot("delete a machine")
 func (refused) Restore(context.Context) error { return nil }
 
 func (refused) Swap(context.Context) error {
-	return cannot("move a machine out of memory when asked; it does so by itself")
+	return cannot("move a machine out of memory when asked; it does so automatically")
 }
 
 func (refused) Wake(context.Context) error {

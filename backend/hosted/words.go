@@ -60,7 +60,7 @@ func words(err error) string {
 	case errors.Is(err, client.ErrIntercepted):
 		return "Something on the way answers in place of the hosted service: a network that wants you to sign in first (open a web page to see), or a proxy." + here
 	case errors.Is(err, client.ErrProxy):
-		return "The proxy that this computer is set to use (by HTTPS_PROXY, or in the system's settings) does not lead to the hosted service. Look at that setting, or ask whoever looks after your network." + here
+		return "The proxy that this computer is set to use (by HTTPS_PROXY, or in the system's settings) does not lead to the hosted service. Check that setting, or ask your network administrator." + here
 	case errors.Is(err, client.ErrSlow):
 		return "The hosted service does not answer in time. Try again later." + here
 	case errors.Is(err, client.ErrUnavailable):

@@ -24,7 +24,7 @@ func (s *Server) redeemOpenCode(w http.ResponseWriter, r *http.Request) error {
 	if s.codes.redeem(body.Code) {
 		return writeJSON(w, http.StatusOK, api.OpenToken{Token: s.config.Token})
 	}
-	return &failure{http.StatusForbidden, "WrongCode", "This link was used before or is too old. Open ForeverVM's page anew, from its menu or with `forevervm open`."}
+	return &failure{http.StatusForbidden, "WrongCode", "This link was used before or is too old. Open ForeverVM's page again, from its menu or with `forevervm open`."}
 }
 
 const (

@@ -43,12 +43,12 @@ it('connects Claude Desktop after showing what will change, tests, repairs and d
   expect(readFileSync(file, 'utf8')).toBe(before);
   await dialog.getByRole('button', { name: 'Connect', exact: true }).click();
   await claude.getByText('Connected', { exact: true }).waitFor();
-  await claude.getByText('Done. It sees the change when it next starts.').waitFor();
-  await claude.getByText('Not heard from yet').waitFor();
+  await claude.getByText('Done. The change takes effect when the app next starts.').waitFor();
+  await claude.getByText('Not used yet').waitFor();
   expect(readFileSync(file, 'utf8')).toContain('"args": ["mcp", "--home"');
 
   await claude.getByRole('button', { name: 'Test: Claude Desktop' }).click();
-  await claude.getByText(/It works: .* answered after \d+ ms/).waitFor();
+  await claude.getByText(/The connection works\. It answered after \d+ ms/).waitFor();
 
   // The app says hello, and the page that is open shows it.
   await fetch(`${daemon.url}/api/clients`, {
@@ -60,16 +60,16 @@ it('connects Claude Desktop after showing what will change, tests, repairs and d
     },
     body: JSON.stringify({ calls: 2 }),
   });
-  await claude.getByText('Heard from just now (version 1.2.3), 2 tool calls').waitFor();
+  await claude.getByText('Last used just now (version 1.2.3), 2 tool calls').waitFor();
 
   // It writes back what it had in memory: that is seen too, and mended.
   writeFileSync(file, before);
-  await claude.getByText('It has lost its connection').waitFor();
-  await claude.getByText('It works').waitFor({ state: 'detached' });
+  await claude.getByText('Disconnected: the app overwrote its settings').waitFor();
+  await claude.getByText('The connection works').waitFor({ state: 'detached' });
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: 'AI apps: one has lost its connection' }).click();
   await claude.getByRole('button', { name: 'Install as an extension: Claude Desktop' }).waitFor();
-  await claude.getByText('an extension is not lost that way').waitFor();
+  await claude.getByText('The app does not overwrite it').waitFor();
   await claude.getByRole('button', { name: 'Repair: Claude Desktop' }).click();
   await dialog.getByRole('button', { name: 'Repair', exact: true }).click();
   await claude.getByText('Connected', { exact: true }).waitFor();
@@ -94,7 +94,7 @@ it('says what is broken, asks before it replaces another server, and puts earlie
   writeFileSync(file, official);
   await claude.getByText('Connected to the hosted service').waitFor();
   await claude.getByRole('button', { name: 'Connect: Claude Desktop' }).click();
-  await dialog.getByText('no longer at forevervm.com').waitFor();
+  await dialog.getByText('instead of at forevervm.com').waitFor();
   await dialog.getByRole('button', { name: 'Cancel' }).click();
   expect(readFileSync(file, 'utf8')).toBe(official);
   await claude.getByRole('button', { name: 'Connect: Claude Desktop' }).click();
@@ -103,7 +103,7 @@ it('says what is broken, asks before it replaces another server, and puts earlie
 
   await claude.getByRole('button', { name: 'Earlier settings: Claude Desktop' }).click();
   await dialog.getByText('Earlier settings of Claude Desktop').waitFor();
-  await dialog.getByRole('button', { name: 'Put back' }).first().click();
+  await dialog.getByRole('button', { name: 'Restore' }).first().click();
   await claude.getByText('Connected to the hosted service').waitFor();
   expect(readFileSync(file, 'utf8')).toBe(official);
   await page.keyboard.press('Escape');
@@ -133,10 +133,10 @@ it('quits Claude Desktop for a change and starts it again', async () => {
     const dialog = page.getByRole('dialog');
     const claude = dialog.getByRole('listitem').filter({ hasText: 'Claude Desktop' });
     await claude.getByRole('button', { name: 'Connect: Claude Desktop' }).click();
-    const choice = dialog.getByRole('checkbox', { name: /Quit Claude Desktop for the change/ });
+    const choice = dialog.getByRole('checkbox', { name: /Restart Claude Desktop to apply/ });
     expect(await choice.isChecked()).toBe(true);
     await dialog.getByRole('button', { name: 'Connect', exact: true }).click();
-    await claude.getByText('Done. Claude Desktop was quit and started again.').waitFor();
+    await claude.getByText('Done. Claude Desktop was restarted.').waitFor();
     await claude.getByText('Connected', { exact: true }).waitFor();
     await ended;
     await expect.poll(() => readFileSync(pids, 'utf8').trim().split('\n').length).toBe(2);
@@ -145,7 +145,7 @@ it('quits Claude Desktop for a change and starts it again', async () => {
     await claude.getByRole('button', { name: 'Disconnect: Claude Desktop' }).click();
     await choice.uncheck();
     await dialog.getByRole('button', { name: 'Disconnect', exact: true }).click();
-    await claude.getByText(/Claude Desktop runs and does not know of it yet. Quit it/).waitFor();
+    await claude.getByText(/Claude Desktop is running without the change. Quit it/).waitFor();
     expect(readFileSync(pids, 'utf8').trim().split('\n').length).toBe(2);
   } finally {
     rmSync(pids, { force: true });
@@ -159,13 +159,13 @@ it('has an app ask the person itself', async () => {
   await page.getByRole('button', { name: 'AI apps' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('button', { name: 'Let it ask me: Cursor' }).click();
-  await dialog.getByText('Cursor asks you now whether to add ForeverVM.').waitFor();
+  await dialog.getByText('Cursor now asks whether to add ForeverVM.').waitFor();
   expect(readFileSync(opened, 'utf8')).toMatch(
     /^cursor:\/\/anysphere.cursor-deeplink\/mcp\/install\?/,
   );
 
   await dialog.getByRole('button', { name: 'Install as an extension: Claude Desktop' }).click();
-  await dialog.getByText(/Claude Desktop asks you now whether to install the extension/).waitFor();
+  await dialog.getByText(/Claude Desktop now asks whether to install the extension/).waitFor();
   expect(readFileSync(opened, 'utf8')).toMatch(/forevervm\.mcpb$/);
   expect(readFileSync(file, 'utf8')).toBe(before);
 

@@ -90,7 +90,7 @@ export class Tab {
   async tells(number: number, code: string, shown: Locator): Promise<number> {
     const panel = this.page.getByRole('tabpanel', { name: 'Variables' });
     const busy = panel
-      .getByText('Python is busy: this is how it was before.')
+      .getByText('Python is busy. You see the values from before.')
       .or(panel.getByRole('button', { name: 'Try again' }));
     for (; ; number += 1) {
       await this.runToEnd(number, code);

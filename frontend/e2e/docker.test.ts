@@ -42,7 +42,7 @@ it('starts Docker Desktop, shows how far the image is, and tells what holds less
   await dialog.getByText(/With a ForeverVM account/).waitFor();
   await page.keyboard.press('Escape');
   await footer.getByRole('button').click();
-  await dialog.getByRole('button', { name: 'Start it, or look again' }).click();
+  await dialog.getByRole('button', { name: 'Start or check again' }).click();
   await footer.getByText('Starting Docker Desktop').waitFor();
   const listens = join(daemon.user, '.docker/desktop/docker.sock');
   mkdirSync(dirname(listens), { recursive: true });
@@ -61,7 +61,7 @@ it('starts Docker Desktop, shows how far the image is, and tells what holds less
   await bar.waitFor({ state: 'detached' });
 
   if (note) {
-    await footer.getByRole('button', { name: 'Some limits do not hold here' }).click();
+    await footer.getByRole('button', { name: 'Some limits do not apply here' }).click();
     await dialog.getByText(note).waitFor();
     await page.keyboard.press('Escape');
   }

@@ -53,7 +53,7 @@ plt.figure(figsize=(4, 3)); plt.plot([1, 3, 2]); plt.savefig("data/plot.png"); p
     .toBeGreaterThan(300);
   await files.getByRole('button', { name: 'Back to the list' }).click();
   await files.getByText('raw.bin').click();
-  await files.getByText('This kind of file is not shown here').waitFor();
+  await files.getByText('There is no preview for this kind of file').waitFor();
   const downloading = page.waitForEvent('download');
   await files.getByRole('button', { name: 'Save raw.bin on this computer' }).click();
   const saved = await (await downloading).path();
@@ -83,7 +83,7 @@ plt.figure(figsize=(4, 3)); plt.plot([1, 3, 2]); plt.savefig("data/plot.png"); p
   await read.getByText("('dropped words', 3145728)").waitFor();
 
   await files.getByRole('button', { name: 'New folder' }).click();
-  await page.getByRole('textbox', { name: 'What is it called?' }).fill('results');
+  await page.getByRole('textbox', { name: 'Folder name' }).fill('results');
   await page.getByRole('button', { name: 'Make it' }).click();
   await files.getByText('results', { exact: true }).waitFor();
   await files.getByRole('button', { name: 'Delete dropped.txt' }).click();
@@ -113,7 +113,7 @@ it('saves a machine as a file, and opens it', async () => {
   await tab.runToEnd(1, 'x = 41; print("counted")');
   await tab.menu('Save as a file…');
   const saving = page.getByRole('dialog', { name: 'Save the whole machine as a file' });
-  await saving.getByText('keys and passwords included').waitFor();
+  await saving.getByText('including keys and passwords').waitFor();
   if (process.env.PICTURES) await page.screenshot({ path: join(process.env.PICTURES, 'pack.png') });
   const downloading = page.waitForEvent('download');
   await saving.getByRole('button', { name: 'Save the file' }).click();
@@ -125,7 +125,7 @@ it('saves a machine as a file, and opens it', async () => {
 
   // Of this computer: opened with a click.
   const opening = page.getByRole('dialog', { name: 'Open a machine from a file' });
-  await page.getByRole('button', { name: 'New machine with…' }).click();
+  await page.getByRole('button', { name: 'New machine with options…' }).click();
   const choosing = page.waitForEvent('filechooser');
   await page.getByRole('menuitem', { name: 'Open a machine from a file…' }).click();
   await (await choosing).setFiles(file);
@@ -148,7 +148,7 @@ it('saves a machine as a file, and opens it', async () => {
       await page.screenshot({ path: join(process.env.PICTURES, `unpack-${theme}.png`) });
   }
   await opening.getByRole('textbox', { name: 'Who made it?' }).fill('Ada');
-  await opening.getByRole('button', { name: 'I know them: open it' }).click();
+  await opening.getByRole('button', { name: 'Trust them and open' }).click();
   await opening.waitFor({ state: 'detached' });
   await (await tab.runToEnd(2, 'x + 2')).getByText('43', { exact: true }).waitFor();
 

@@ -55,7 +55,7 @@ it('shows a hosted machine live, and nothing that the service cannot do', async 
 
   expect(await page.getByRole('tab').allTextContents()).toEqual(['Plots', 'About']);
   const about = await tab.side('About');
-  await about.getByText('which has no checkpoints').waitFor();
+  await about.getByText('which offers no checkpoints').waitFor();
   expect(await about.getByText('Name and tags').count()).toBe(0);
   expect(await page.getByRole('button', { name: 'Save a checkpoint' }).count()).toBe(0);
   await page.getByRole('button', { name: 'More for this machine', exact: true }).click();
@@ -73,7 +73,7 @@ it('shows a hosted machine live, and nothing that the service cannot do', async 
   await page.keyboard.press('Escape');
 
   await page.getByRole('button', { name: 'New machine with' }).click();
-  await page.getByRole('menuitem', { name: 'New machine with…' }).click();
+  await page.getByRole('menuitem', { name: 'New machine with options…' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Name', { exact: true }).waitFor();
   await dialog.getByRole('combobox').selectOption('At the hosted service');

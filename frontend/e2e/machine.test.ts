@@ -15,7 +15,7 @@ it('goes back to a checkpoint; what is undone says so; a copy goes on by itself'
   await tab.newMachine();
   await tab.runToEnd(1, 'x = 1');
   await page.getByRole('button', { name: 'Save a checkpoint' }).click();
-  await page.getByLabel('What should it be called?').fill('x is one');
+  await page.getByLabel('Name (optional)').fill('x is one');
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   const mark = page.getByRole('group', { name: 'Checkpoint: x is one' });
   await mark.waitFor();
@@ -135,8 +135,8 @@ it('is called by what its first code says until somebody gives it a title', asyn
 
 it('is made with what the person wants, found by what ran in it, exported and archived', async () => {
   const { page } = tab;
-  await page.getByRole('button', { name: 'New machine with…' }).click();
-  await page.getByRole('menuitem', { name: 'New machine with…' }).click();
+  await page.getByRole('button', { name: 'New machine with options…' }).click();
+  await page.getByRole('menuitem', { name: 'New machine with options…' }).click();
   await page.getByLabel('Title').fill('Thesis');
   await page.getByRole('textbox', { name: 'Tags' }).fill('kind=thesis');
   await page.getByLabel('Memory limit').fill('many');
@@ -173,7 +173,7 @@ it('is made with what the person wants, found by what ran in it, exported and ar
   await expect.poll(() => tab.machines.filter({ hasText: 'Thesis' }).count()).toBe(0);
   await page.getByRole('button', { name: 'Archived' }).click();
   await expect.poll(() => tab.machines.count()).toBe(1);
-  await tab.menu('Back from the archive');
+  await tab.menu('Unarchive');
   await page.getByRole('button', { name: 'All', exact: true }).click();
   await tab.machines.filter({ hasText: 'Thesis' }).waitFor();
 });
@@ -205,7 +205,7 @@ it('is in the group of who uses it, in a list that is grouped from then on', asy
       .then((texts) => texts.map((text) => text.replace(/\s+/g, ' ').trim()));
   await page.getByRole('searchbox').fill('ours-');
   await expect.poll(shown).toEqual(['ours-4', 'ours-3', 'ours-2', 'ours-1']);
-  await page.getByRole('button', { name: 'Group by who uses them' }).click();
+  await page.getByRole('button', { name: 'Group by user' }).click();
   const groups = ['Y You 1', 'ours-2', 'C Claude Desktop 1', 'ours-3', 'C Cursor 2'];
   await expect.poll(shown).toEqual([...groups, 'ours-4', 'ours-1']);
 
@@ -237,7 +237,7 @@ it('is in the group of who uses it, in a list that is grouped from then on', asy
   await page.getByRole('searchbox').fill('nothing like it');
   await page.getByText('Nothing matches').waitFor();
   await page.getByRole('searchbox').fill('ours-');
-  await page.getByRole('button', { name: 'Group by who uses them' }).click();
+  await page.getByRole('button', { name: 'Group by user' }).click();
   await expect.poll(shown).toEqual(['ours-3', 'ours-4', 'ours-2', 'ours-1']);
 });
 

@@ -22,8 +22,8 @@ it('says what a machine may reach, asks, and shows what it reached', async () =>
   const { page } = tab;
   const name = await tab.newMachine();
   const network = await tab.side('Network');
-  await network.getByText('It has reached nothing yet').waitFor();
-  await network.getByText('by the proxy 127.0.0.1:1,').waitFor();
+  await network.getByText('No connections yet').waitFor();
+  await network.getByText('through the proxy 127.0.0.1:1,').waitFor();
   const rule = network.getByRole('combobox', { name: 'What this machine may reach' });
   await rule.selectOption('What you allow when it asks');
   await expect.poll(() => daemon.cli('machine', 'network', name)).toContain('asked about each');
@@ -31,7 +31,7 @@ it('says what a machine may reach, asks, and shows what it reached', async () =>
   await tab.run(`${REACH}reach("one.example"), reach("one.example")`);
   const question = page.getByRole('alertdialog');
   await question.getByText('one.example:443').waitFor();
-  await network.getByText('Waits for you').waitFor();
+  await network.getByText('Waiting for you').waitFor();
   if (process.env.PICTURES)
     await page.screenshot({ path: join(process.env.PICTURES, 'asked.png') });
   // Whoever opens the page later is asked, too.
@@ -50,22 +50,22 @@ it('says what a machine may reach, asks, and shows what it reached', async () =>
   await question.getByRole('button', { name: 'Always, for this machine' }).click();
   await tab.step(2).getByText('the proxy of this computer does not answer').waitFor();
   await network.getByText('Not reached').waitFor();
-  await network.getByRole('button', { name: 'Take two.example off the list' }).waitFor();
+  await network.getByRole('button', { name: 'Remove two.example' }).waitFor();
   await network.getByRole('button', { name: 'Step 2' }).click();
   await expect
     .poll(() => tab.step(2).evaluate((step) => document.activeElement === step))
     .toBe(true);
 
-  await network.getByRole('textbox', { name: 'List a host' }).fill('http://no host');
-  await network.getByRole('button', { name: 'List it' }).click();
+  await network.getByRole('textbox', { name: 'Add a host' }).fill('http://no host');
+  await network.getByRole('button', { name: 'Add' }).click();
   await page.getByRole('alert').getByText('is not a host').waitFor();
   await page.getByRole('button', { name: 'Dismiss' }).click();
-  await network.getByRole('textbox', { name: 'List a host' }).fill('three.example');
-  await network.getByRole('button', { name: 'List it' }).click();
-  await network.getByRole('button', { name: 'Take three.example off the list' }).waitFor();
+  await network.getByRole('textbox', { name: 'Add a host' }).fill('three.example');
+  await network.getByRole('button', { name: 'Add' }).click();
+  await network.getByRole('button', { name: 'Remove three.example' }).waitFor();
   const three = await tab.runToEnd(3, 'reach("three.example")'); // nobody is asked
   await three.getByText('the proxy of this computer does not answer').waitFor();
-  await network.getByRole('button', { name: 'Take two.example off the list' }).click();
+  await network.getByRole('button', { name: 'Remove two.example' }).click();
   await expect.poll(() => network.getByText('Allowed when asked').count()).toBe(0);
 });
 
@@ -83,7 +83,7 @@ it('keeps what holds for all machines', async () => {
   await dialog.getByRole('button', { name: 'Close' }).click();
   await tab.newMachine();
   const network = await tab.side('Network');
-  await network.getByText('As the settings say: nothing').waitFor({ state: 'attached' });
+  await network.getByText('Default: nothing').waitFor({ state: 'attached' });
   const step = await tab.runToEnd(1, `${REACH}reach("one.example")`);
   await step.getByText('This machine has no network').waitFor();
 });

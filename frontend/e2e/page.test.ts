@@ -15,7 +15,7 @@ it('greets the first visitor, and the example draws a chart and a table', async 
   // Return leads on, as the way forward has the focus.
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Where machines run' }).waitFor();
-  await page.getByText('It works, and new machines run in it.').waitFor();
+  await page.getByText('Ready. New machines run here.').waitFor();
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Ask your AI app' }).waitFor();
   await page.keyboard.press('Enter');
@@ -78,7 +78,7 @@ it('looks as the person wants, also after a reload, and keeps settings', async (
   await settings.getByText('Saved.').waitFor();
   expect(daemon.cli('settings')).toContain('20m');
   await settings.getByRole('button', { name: 'Diagnostics' }).click();
-  await settings.getByRole('button', { name: 'Collect it' }).click();
+  await settings.getByRole('button', { name: 'Collect' }).click();
   const told = await settings.getByRole('textbox', { name: 'Diagnostics' }).inputValue();
   expect(told).toContain('"idle_swap": "20m"');
   expect(told).not.toContain(daemon.cli('token').trim());

@@ -72,12 +72,12 @@ for (const dark of [false, true]) {
       for (const name of ['Plots', 'Variables', 'Network', 'Checkpoints', 'About']) {
         const panel = await tab.side(name);
         await panel
-          .getByText(/\d of \d|DataFrame|reached nothing|a point|Memory limit/)
+          .getByText(/\d of \d|DataFrame|No connections yet|a point|Memory limit/)
           .first()
           .waitFor();
         expect(await violations(tab)).toEqual([]);
       }
-      await page.getByRole('button', { name: 'Group by who uses them' }).click();
+      await page.getByRole('button', { name: 'Group by user' }).click();
       expect(await violations(tab)).toEqual([]);
       await (await tab.side('Variables')).getByRole('button', { name: 'df' }).click();
       await page.getByText('1–1 of 1').waitFor();
@@ -187,7 +187,7 @@ it('reaches the last of two million lines', async () => {
   await step.getByText('1999999', { exact: true }).waitFor();
   await step.getByRole('button', { name: 'Show everything' }).first().click();
   const lines = page.getByRole('log');
-  await page.getByText('2,000,000 lines. This is too much to show at once').waitFor();
+  await page.getByText('2,000,000 lines. This is too long to show at once').waitFor();
   await lines.getByText('0', { exact: true }).first().waitFor();
   await lines.focus();
   await page.keyboard.press('End');

@@ -16,9 +16,9 @@ it('says that the daemon was killed, connects again, and the variables are there
   await tab.newMachine();
   await tab.runToEnd(1, 'kept = "through a crash"');
   await daemon.kill();
-  await page.getByText('Connecting again').waitFor();
+  await page.getByText('Reconnecting').waitFor();
   await daemon.start();
-  await page.getByText('Connecting again').waitFor({ state: 'detached' });
+  await page.getByText('Reconnecting').waitFor({ state: 'detached' });
   await (await tab.runToEnd(2, 'kept')).getByText("'through a crash'").waitFor();
 });
 
@@ -31,7 +31,7 @@ it('says that loading failed, and loads when asked or when the daemon is back', 
   await page.reload();
   await page.getByRole('heading', { name: '6 * 7' }).waitFor();
   await page.getByText('The work so far could not be loaded.').waitFor();
-  expect(await page.getByText('does not exist any more').count()).toBe(0);
+  expect(await page.getByText('no longer exists').count()).toBe(0);
   await page.unroute(failing);
   await page.getByRole('button', { name: 'Try again' }).click();
   await tab.step(1).getByText('42', { exact: true }).waitFor();
@@ -70,7 +70,7 @@ it('tells nothing to another program in the daemon’s place', async () => {
   }
   await daemon.start();
   // Before the daemon answers, the page may find nobody there.
-  await page.getByText(/Another program answers|Connecting again/).waitFor({ state: 'detached' });
+  await page.getByText(/Another program answers|Reconnecting/).waitFor({ state: 'detached' });
   await (await tab.runToEnd(2, 'kept')).getByText("'not told'").waitFor();
   await page.reload();
   await tab.step(2).waitFor();

@@ -144,8 +144,8 @@ it('does not draw a figure again by itself that held up the page', async () => {
     localStorage.setItem('forevervm.drawing', localStorage.getItem('begun') ?? ''),
   );
   await page.reload();
-  await step.getByText('may hold up the page').waitFor();
-  await step.getByRole('button', { name: 'Draw it all the same' }).click();
+  await step.getByText('may freeze the page').waitFor();
+  await step.getByRole('button', { name: 'Draw it anyway' }).click();
   await bars.first().waitFor();
   await expect.poll(kept).toBe('[]');
 });
@@ -156,7 +156,7 @@ it('says that it does not show other interactive figures, and has their data', a
     1,
     'from IPython.display import display\ndisplay({"application/vnd.vegalite.v5+json": {"mark": "bar"}}, raw=True)',
   );
-  await step.getByText('Figures made with matplotlib and Plotly are.').waitFor();
+  await step.getByText('Figures from matplotlib and Plotly are.').waitFor();
   expect(await step.locator('details[open]').count()).toBe(0);
   await step.getByText('The data of the figure').click();
   await step.getByText('mark').first().waitFor();
@@ -201,7 +201,7 @@ it('does not put messages over what code is written in, or over Run', async () =
   await tab.newMachine();
   await page.getByRole('textbox', { name: 'Python code' }).fill('1\n'.repeat(8));
   await page.evaluate(() => (location.hash = '#/machine/nobody-at-all-1'));
-  const message = page.getByRole('status').filter({ hasText: 'does not exist any more' });
+  const message = page.getByRole('status').filter({ hasText: 'no longer exists' });
   await message.waitFor();
   const shown = await message.boundingBox();
   const box = await page.locator('.compose').boundingBox();

@@ -18,7 +18,7 @@ it('collects the plots, leads back to their steps, saves and copies them', async
   const { page } = tab;
   await tab.newMachine();
   const plots = await tab.side('Plots');
-  await plots.getByText('What code draws here is collected').waitFor();
+  await plots.getByText('Plots and pictures that code makes appear here').waitFor();
   await tab.runToEnd(1, PLOT);
   await plots.getByText('1 of 1').waitFor();
   await tab.runToEnd(2, 'print("\\n".join("line" for _ in range(60)))');
@@ -129,7 +129,7 @@ it('saves an interactive figure as a picture, and takes nothing else for one', a
   };
   const alert = step.getByRole('alert');
   await answers('async () => "<html><script>top.pwned = 1</script></html>"');
-  await alert.getByText('none that can be saved').waitFor();
+  await alert.getByText('cannot be saved as one').waitFor();
   await answers('async () => "<svg>" + " ".repeat(100 << 20) + "</svg>"');
   await alert.getByText('too large').waitFor();
   await page.clock.install();
@@ -160,9 +160,9 @@ it('tells the variables after each step, and does not wake a machine for them', 
   await expect.poll(() => variables.getByRole('listitem').count()).toBe(1);
 
   await tab.menu('Put to sleep');
-  await variables.getByText('The machine is asleep: this is how it was.').waitFor();
+  await variables.getByText('The machine is asleep. You see its last values.').waitFor();
   await page.reload();
-  await variables.getByText('to see them here it has to be awake').waitFor();
+  await variables.getByText('Wake it to see them').waitFor();
   await page.locator('main header').getByText('Asleep').waitFor();
   await variables.getByRole('button', { name: 'Wake up' }).click();
   const again = variables.getByRole('button', { name: 'Try again' });
@@ -229,7 +229,7 @@ it('lists checkpoints, keeps one, and goes back to it', async () => {
   const first = checkpoints.getByRole('listitem').filter({ hasText: 'After step 1' });
   await first.getByRole('button', { name: 'More for this machine: After step 1' }).click();
   await page.getByRole('menuitem', { name: 'Keep…' }).click();
-  await page.getByLabel('What should it be called?').fill('x is one');
+  await page.getByLabel('Name (optional)').fill('x is one');
   await page.getByRole('button', { name: 'Keep', exact: true }).click();
   const kept = checkpoints.getByRole('listitem').filter({ hasText: 'x is one' });
   await kept.waitFor();
@@ -261,7 +261,7 @@ it('lists checkpoints, keeps one, and goes back to it', async () => {
   // What is there now is compared with what was kept; two others are, too, from the older to the newer.
   await kept.getByRole('button', { name: /^More for this machine/ }).click();
   await page.getByRole('menuitem', { name: 'Compare with now' }).click();
-  const compared = page.getByRole('dialog', { name: 'What differs' });
+  const compared = page.getByRole('dialog', { name: 'Differences' });
   await compared.getByText('From “x is one” to “Now”.').waitFor();
   const changed = compared.getByRole('listitem').filter({ hasText: 'Changed' });
   await changed.getByText('int · 1', { exact: true }).waitFor();
@@ -285,7 +285,7 @@ it('says what a machine takes and how programs reach it; the panel is moved and 
   const name = await tab.newMachine();
   const about = await tab.side('About');
   await tab.runToEnd(1, 'x = sum(range(10_000_000))');
-  await about.getByText(/^2\.1 GB, .* of it used$/).waitFor();
+  await about.getByText(/^.* of 2\.1 GB used$/).waitFor();
   await about
     .getByRole('img', { name: 'Memory over time' })
     .locator('polyline')
@@ -324,7 +324,7 @@ it('tells what a name is by Shift+Tab and under the mouse, and wakes no machine 
   const told = page.getByRole('tooltip');
   /** A machine that has no time to tell says so: then it is asked again. */
   const ask = async (text: string): Promise<void> => {
-    const [found, busy] = [told.getByText(text), told.getByText('could not tell in time')];
+    const [found, busy] = [told.getByText(text), told.getByText('did not answer in time')];
     for (;;) {
       await editor.press('Shift+Tab');
       await found.or(busy).waitFor();
@@ -371,7 +371,7 @@ it('tells what a name is by Shift+Tab and under the mouse, and wakes no machine 
 
   // What is not known says so; indented code moves back; an empty editor lets go.
   await editor.fill('unheard_of');
-  await ask('Nothing is known of this name yet.');
+  await ask('There is no information about this name yet.');
   await editor.fill('    ');
   await editor.press('Shift+Tab');
   await editor.getByText('Write Python, then').waitFor(); // as in an empty one

@@ -114,17 +114,17 @@ it('tells of a newer version and what is new in it, unless that is not wanted', 
   const { page } = tab;
   const hint = page
     .getByRole('contentinfo')
-    .getByRole('button', { name: 'Version 2.0.0 is there' });
+    .getByRole('button', { name: 'Version 2.0.0 is available' });
   await page.getByRole('button', { name: 'Settings' }).click();
   const settings = page.getByRole('dialog');
   await settings.getByRole('button', { name: 'Updates' }).click();
   await settings.getByText('This is version 0.0.7.').waitFor();
-  await settings.getByRole('button', { name: 'Look now' }).click();
-  await settings.getByRole('heading', { name: 'Version 2.0.0 is there' }).waitFor();
+  await settings.getByRole('button', { name: 'Check now' }).click();
+  await settings.getByRole('heading', { name: 'Version 2.0.0 is available' }).waitFor();
   await settings.getByText('<img src=x onerror="top.pwned = 1">').waitFor();
   expect(await page.evaluate(() => 'pwned' in window)).toBe(false);
 
-  const daily = settings.getByLabel('Look for newer versions once a day');
+  const daily = settings.getByLabel('Check for updates once a day');
   await page.route('**/api/settings', (route) =>
     route.request().method() === 'GET' ? route.fallback() : route.abort(),
   );
@@ -151,7 +151,7 @@ it('tells of a newer version and what is new in it, unless that is not wanted', 
   await settings.waitFor({ state: 'detached' });
   await page.reload();
   await hint.click();
-  await settings.getByRole('heading', { name: 'Version 2.0.0 is there' }).waitFor();
+  await settings.getByRole('heading', { name: 'Version 2.0.0 is available' }).waitFor();
 });
 
 it('installs it on the person’s word, says how far it is, and what went wrong', async () => {

@@ -142,7 +142,7 @@ func (m patchedPages) page(id ID, block func(ID) ([]byte, error)) ([]byte, error
 		}
 		if b != nil {
 			if len(b) != Unit {
-				return nil, damaged("block %s, of which %s is made, is no page", at, id)
+				return nil, damaged("block %s, the base of %s, is no page", at, id)
 			}
 			page := append(make([]byte, 0, Unit), b...)
 			for i := len(steps) - 1; i >= 0; i-- {

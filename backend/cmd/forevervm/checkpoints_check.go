@@ -31,8 +31,8 @@ func (a *app) checkpointsStoreCommand() *cobra.Command {
 	check.Flags().BoolVar(&readData, "read-data", false, "read every byte: finds what the disk has changed, takes longer")
 	repair := &cobra.Command{
 		Use: "repair", Short: "Repair damaged files, and set aside what cannot be restored", Args: cobra.NoArgs,
-		Long: "Reads every byte, writes damaged files anew with what is whole of them, and sets checkpoints aside that cannot be restored any more.\n" +
-			"Where ForeverVM runs it is ended for that, which saves every machine, and started again afterwards.",
+		Long: "Reads every byte, rewrites damaged files with their intact parts, and sets aside checkpoints that can no longer be restored.\n" +
+			"If ForeverVM is running, it is ended for this, which saves every machine, and started again afterwards.",
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			ran, err := connect.Stop(cmd.Context(), a.connection())
 			if err != nil {

@@ -22,7 +22,7 @@ func (a *app) uninstallCommand() *cobra.Command {
 			if !agreed {
 				question := "Disconnect AI apps and end the daemon?"
 				if data {
-					question = "Disconnect AI apps, end the daemon, and delete all machines for ever, with everything that is in them?"
+					question = "Disconnect AI apps, end the daemon, and delete all machines for good, with everything that is in them?"
 				}
 				if a.json || !a.atTerminal() {
 					return errors.New("nobody can be asked here: say --yes")

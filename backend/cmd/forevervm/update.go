@@ -24,7 +24,7 @@ func (a *app) updateCommand() *cobra.Command {
 	group := &cobra.Command{
 		Use: "update", Short: "Check for a newer version", Args: cobra.NoArgs,
 		Long: "Look for a newer version of ForeverVM, and say what is new in it. `forevervm update install` installs it.\n" +
-			"Once a day this happens by itself, unless you say `forevervm settings set update_check off`; nothing is downloaded or installed by itself.",
+			"ForeverVM checks automatically once a day, unless you say `forevervm settings set update_check off`. It downloads and installs nothing automatically.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			updater, _, err := a.updater()
 			if errors.Is(err, update.ErrOff) {

@@ -199,7 +199,7 @@ func (e *Engine) startNew(ctx context.Context, d *daemon, s stay) (*Sandbox, err
 		if again || !errors.Is(err, machine.ErrCheckpointUnusable) {
 			return box, err
 		}
-		e.cfg.Log.Warn("the template cannot be restored and is made anew", "error", err)
+		e.cfg.Log.Warn("the template cannot be restored and is made again", "error", err)
 		if err := e.store.DiscardTemplate(ctx, s.parts, found); err != nil {
 			return nil, err
 		}

@@ -101,7 +101,7 @@ func startDocker() string {
 
 // installDocker leads to one, step by step, with what it costs and needs.
 func installDocker() string {
-	const then = " It is found by itself within a minute once it runs."
+	const then = " ForeverVM finds it automatically within a minute once it runs."
 	switch runtime.GOOS {
 	case "linux":
 		return "1. Install Docker Engine, which is free, as https://docs.docker.com/engine/install says. " +

@@ -123,7 +123,7 @@ func (e *Engine) launchNew(ctx context.Context, p local.Parts, cfg sandbox.Confi
 		if again || !errors.Is(err, machine.ErrCheckpointUnusable) {
 			return s, err
 		}
-		e.cfg.Log.Warn("the template cannot be restored and is made anew", "error", err)
+		e.cfg.Log.Warn("the template cannot be restored and is made again", "error", err)
 		if err := e.store.DiscardTemplate(ctx, p, cfg.Restore); err != nil {
 			return nil, err
 		}

@@ -117,7 +117,7 @@ func (s *Service) makeRoom() {
 
 // waitsForRoom says why a machine does not come into memory yet.
 func (s *Service) waitsForRoom() string {
-	return fmt.Sprintf("This machine waits for memory: at least %d MB of the computer's are left free. It starts by itself when there is room. Put machines to sleep or close other programs to make some.", s.floor()>>20)
+	return fmt.Sprintf("This machine waits for memory: at least %d MB of the computer's are left free. It starts automatically when there is room. Put machines to sleep or close other programs to make some.", s.floor()>>20)
 }
 
 // takes is how many bytes the machine will take in memory: what it took when it was saved last.

@@ -63,7 +63,7 @@ func TestBothDiedEndsTheRunningInstructionAndNeverRunsItAgain(t *testing.T) {
 		w.die()
 		w.open()
 		in := w.wait("m", 1)
-		if in.ErrorName != "MachineStopped" || !strings.Contains(in.Error, "not run again by itself") || !in.RolledBack {
+		if in.ErrorName != "MachineStopped" || !strings.Contains(in.Error, "not run again automatically") || !in.RolledBack {
 			t.Fatalf("running: %+v", in)
 		}
 		next := w.wait("m", 2)

@@ -287,7 +287,7 @@ func brokenOff(why end, timeout time.Duration, to string) string {
 	case errNameInterrupt:
 		return "KeyboardInterrupt: the code did not react to being interrupted. " + returned
 	}
-	return why.name + ": " + returned + " The instruction is not run again by itself."
+	return why.name + ": " + returned + " The instruction is not run again automatically."
 }
 
 // effectsAfter returns the instructions after last that ran, or run, and whose effect is not lost already.
