@@ -103,6 +103,21 @@ func tryConnect(t *testing.T, cmd *exec.Cmd, start protocol.Start) (*link.Sandbo
 	})
 }
 
+// unlocked waits until nothing of an earlier supervisor holds the machine, as the engine does: its children die a moment after it.
+func unlocked(t *testing.T, cfg sandbox.Config) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		lock, err := sandbox.Lock(cfg.Machine)
+		if err == nil {
+			lock.Close()
+			return
+		}
+		if !errors.Is(err, sandbox.ErrLocked) || time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+}
+
 // value runs an expression and returns its repr.
 func value(t *testing.T, s *link.Sandbox, seq int, code string) string {
 	t.Helper()
@@ -148,6 +163,7 @@ func TestAsProcessOneOfAContainer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	unlocked(t, cfg)
 	cfg.Restore = filepath.Join(cfg.Machine, "checkpoints", info.ID)
 	woken, _ := connect(t, exec.Command(built(t, "supervisor"), append([]string{"run"}, cfg.Args()...)...))
 	if got := value(t, woken, 1, "6*7"); got != "42" {
@@ -232,6 +248,7 @@ func TestTooLittleMemoryToWake(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-s.Ended()
+	unlocked(t, cfg)
 	cfg.Restore = filepath.Join(cfg.Machine, "checkpoints", info.ID)
 	cfg.MemoryMax = 16 << 20
 	short, err := tryConnect(t, supervisor(), protocol.Start{Name: "test"})
@@ -242,6 +259,7 @@ func TestTooLittleMemoryToWake(t *testing.T) {
 		short.Kill()
 		<-short.Ended()
 	}
+	unlocked(t, cfg)
 	cfg.MemoryMax = 4 << 30
 	woken, _ := connect(t, supervisor())
 	if got := value(t, woken, 1, "len(x) >> 20"); got != "200" {
@@ -324,6 +342,7 @@ func TestSIGTERMSaves(t *testing.T) {
 	if cause.Kind != machine.EndedStopped || cause.Checkpoint == nil || cause.Checkpoint.LastSeq != 0 {
 		t.Fatalf("the cause is %+v", cause)
 	}
+	unlocked(t, cfg)
 	cfg.Restore = filepath.Join(cfg.Machine, "checkpoints", cause.Checkpoint.ID)
 	woken, _ := connect(t, exec.Command(built(t, "supervisor"), append([]string{"run"}, cfg.Args()...)...))
 	if got := value(t, woken, 1, "x"); got != "5" {
@@ -443,6 +462,7 @@ n, os.openpty()[0] > 0, multiprocessing.Lock() is not None, bounded`
 		if err != nil {
 			t.Fatal(err)
 		}
+		unlocked(t, cfg)
 		cfg.Restore = filepath.Join(cfg.Machine, "checkpoints", info.ID)
 	}
 }
@@ -467,6 +487,7 @@ func TestFinishedCheckpointsAreOutOfReach(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(cfg.Machine, "scratch")); err == nil {
 		t.Error("the scratch folder is left")
 	}
+	unlocked(t, cfg)
 	cfg.Restore = filepath.Join(cfg.Machine, "checkpoints", info.ID)
 	s, root := start()
 	if _, err := s.Checkpoint(t.Context(), nil); err != nil {
