@@ -254,6 +254,22 @@ func TestNothingLeadsOutOfTheFolder(t *testing.T) {
 	}
 }
 
+// The AI is told to write there, and opens a file.
+func TestTheOutboxIsThere(t *testing.T) {
+	w := newWorld(t)
+	w.fill()
+	if err := os.WriteFile(filepath.Join(w.in.at(exchange.Outbox), "monthly.csv"), []byte("1"), 0o600); err != nil {
+		t.Error(err)
+	}
+	// Code has put something else there: the inbox is filled all the same.
+	if err := errors.Join(os.RemoveAll(w.in.at(exchange.Outbox)), os.WriteFile(w.in.at(exchange.Outbox), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	w.write(filepath.Join(w.path, "a.csv"), "1")
+	w.fill()
+	w.has(w.in.at(exchange.Inbox), "a.csv=1")
+}
+
 func TestTheOutboxLands(t *testing.T) {
 	w := newWorld(t)
 	outbox, results := w.in.at(exchange.Outbox), filepath.Join(w.path, exchange.Results, "brave-otter-42")

@@ -42,6 +42,10 @@ func (f *Folder) Fill(ctx context.Context, id machine.ID, files machine.Files) (
 			return "", err
 		}
 	}
+	// Code that is told to write there opens a file; it does not make folders first.
+	if err := files.MakeFolder(ctx, Outbox); err != nil && ctx.Err() == nil {
+		f.log.Warn("a machine has no outbox", "machine", id, "err", err) // code may have put something else there
+	}
 	var linked []string
 	for _, name := range own.names {
 		want := own.files[name]
