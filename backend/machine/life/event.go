@@ -269,7 +269,7 @@ type Rewound struct{ Stays bool }
 
 func (ev Rewound) step(l Life) (Life, []Effect) {
 	l = l.asleep()
-	l.Queue, l.Interrupt = nil, false
+	l.Queue, l.Interrupt, l.Later = nil, false, false
 	if !ev.Stays {
 		l = l.over()
 	}

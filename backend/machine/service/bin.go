@@ -76,8 +76,8 @@ func (e *entry) bin(ctx context.Context) error {
 	o.later.stop()
 	o.later = nil
 	o.run = nil
-	o.announce(ended)
 	o.on(life.Binned{})
+	o.announce(ended)
 	e.s.poke()
 	return nil
 }

@@ -264,6 +264,7 @@ func (o owned) begin(seq int) {
 			defer o.unlock()
 			o.on(life.Asked{})
 		})
+		o.sess.rest(o)
 		return
 	}
 	o.begun(in)

@@ -239,6 +239,9 @@ func (s *Service) load(ctx context.Context) error {
 	}
 	for _, in := range unfinished {
 		of := &s.machines[in.Machine].guarded
+		if of.rec.DeletedAt != nil { // what waited ended when it went to the bin
+			continue
+		}
 		if in.Status == machine.StatusRunning && of.run == nil {
 			if in, err = s.store.Instruction(ctx, in.Machine, in.Seq); err != nil { // with its code
 				return fmt.Errorf("read a running instruction: %w", err)
