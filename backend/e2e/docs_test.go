@@ -1,4 +1,4 @@
-//go:build real
+//go:build linux && real
 
 package e2e
 
