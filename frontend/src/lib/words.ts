@@ -505,7 +505,7 @@ export const words = {
     saveFigure: (format: string) => `Save this figure as ${format.toUpperCase()}`,
     noPicture: 'This figure has no picture to save yet, or cannot be saved as one.',
     hugePicture: 'The picture of this figure is too large to save.',
-    slowPicture: 'The figure gave no picture within 20 seconds. It may have too much data.',
+    slowPicture: 'The figure gave no picture within a minute. It may have too much data.',
   },
 
   editor: {

@@ -8,7 +8,7 @@ export const MIME = { png: 'image/png', svg: 'image/svg+xml' } as const;
 
 /** Far more than the largest figure that the frame draws has. */
 export const MAX_PICTURE = 64 << 20;
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 60_000;
 
 /** Tells answers to different requests apart. */
 let asked = 0;
