@@ -291,6 +291,12 @@ func (b *box) forget(seq, index int) {
 }
 
 func (b *box) Checkpoint(ctx context.Context, goesOn func()) (machine.CheckpointInfo, error) {
+	return b.save(ctx, goesOn, nil)
+}
+
+// save makes a checkpoint. ends, where it is not nil, says why the machine ends with it: what it says after its checkpoint nobody
+// hears then, as the supervisor keeps it back.
+func (b *box) save(ctx context.Context, goesOn func(), ends func(*machine.CheckpointInfo) machine.Cause) (machine.CheckpointInfo, error) {
 	b.s.mu.Lock()
 	takes, carry := max(b.s.saveTakes, b.s.slowToSave[b.id]), b.s.carryTakes
 	b.s.mu.Unlock()
@@ -305,7 +311,7 @@ func (b *box) Checkpoint(ctx context.Context, goesOn func()) (machine.Checkpoint
 		b.mu.Unlock()
 		close(over)
 	}
-	info, err := b.put()
+	info, err := b.put(ends)
 	if err != nil {
 		return info, err
 	}
@@ -316,7 +322,7 @@ func (b *box) Checkpoint(ctx context.Context, goesOn func()) (machine.Checkpoint
 	return info, ctx.Err() // too late is made all the same
 }
 
-func (b *box) put() (machine.CheckpointInfo, error) {
+func (b *box) put(ends func(*machine.CheckpointInfo) machine.Cause) (machine.CheckpointInfo, error) {
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
 	if b.s.saveErr != nil {
@@ -328,13 +334,18 @@ func (b *box) put() (machine.CheckpointInfo, error) {
 	if b.s.forged != 0 {
 		info.LastSeq = b.s.forged
 	}
+	if ends != nil && !b.dead {
+		b.dead, b.cause = true, ends(&info)
+	}
 	return info, nil
 }
 
 func (b *box) Stop(ctx context.Context) (machine.CheckpointInfo, error) {
-	info, err := b.Checkpoint(ctx, nil)
+	info, err := b.save(ctx, nil, func(made *machine.CheckpointInfo) machine.Cause {
+		return machine.Cause{Kind: machine.EndedStopped, Checkpoint: made}
+	})
 	if err == nil {
-		b.end(machine.Cause{Kind: machine.EndedStopped, Checkpoint: &info})
+		b.end(machine.Cause{})
 	}
 	return info, err
 }
@@ -355,15 +366,17 @@ func (b *box) thread(effect string) {
 
 // starve saves and ends the sandbox as its supervisor does when memory runs short.
 func (b *box) starve(ownLimit bool) {
-	info, err := b.Checkpoint(context.Background(), nil)
-	if err != nil {
-		panic(err)
-	}
 	detail := "The computer was running out of memory."
 	if ownLimit {
 		detail = "The machine took 3000 MiB of memory, more than the 2560 MiB that it may."
 	}
-	b.end(machine.Cause{Kind: machine.EndedMemory, OwnLimit: ownLimit, Detail: detail, Checkpoint: &info})
+	_, err := b.save(context.Background(), nil, func(made *machine.CheckpointInfo) machine.Cause {
+		return machine.Cause{Kind: machine.EndedMemory, OwnLimit: ownLimit, Detail: detail, Checkpoint: made}
+	})
+	if err != nil {
+		panic(err)
+	}
+	b.end(machine.Cause{}) // its cause is told already
 }
 
 func (b *box) end(cause machine.Cause) {
