@@ -128,7 +128,8 @@ func explain(cmd *cobra.Command) {
 // onlyGroup marks a command that does nothing but hold others.
 const onlyGroup = "group"
 
-// onlySubcommands is what such a command does: it shows its help, and refuses a word that names none of them.
+// onlySubcommands is what such a command does: it shows its help, and refuses a word that names
+// none of them.
 func onlySubcommands(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()

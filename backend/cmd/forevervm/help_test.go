@@ -66,7 +66,8 @@ func TestWrongCallsSayWhatIsRight(t *testing.T) {
 	}
 }
 
-// What documents and examples have people type is a command, with flags and arguments that it takes.
+// What documents and examples have people type is a command, with flags and arguments that it
+// takes.
 func TestDocumentsNameCommandsThatExist(t *testing.T) {
 	calls := map[string]string{}
 	pages, err := filepath.Glob("../../../docs/*.md")

@@ -1,5 +1,5 @@
-// Package compare looks at what a machine in memory holds, and tells in what two such looks differ. All that a machine says of
-// itself may be made up: it is bounded, and only compared.
+// Package compare looks at what a machine in memory holds, and tells in what two such looks differ.
+// All that a machine says of itself may be made up: it is bounded, and only compared.
 package compare
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// Variables compares what was seen of variables, by name. unsure are those of which there is no telling.
+// Variables compares variables by name. unsure are those that may have changed.
 func Variables(a, b Seen) (changes []machine.VariableChange, unsure []string) {
 	for _, name := range names(a.variables, b.variables) {
 		before, was := a.variables[name]
@@ -34,7 +34,7 @@ func Variables(a, b Seen) (changes []machine.VariableChange, unsure []string) {
 	return changes, unsure
 }
 
-// Files compares what was seen of files, by path.
+// Files compares files by path.
 func Files(a, b Seen) (changes []machine.FileChange) {
 	for _, where := range names(a.files, b.files) {
 		before, was := a.files[where]

@@ -54,7 +54,8 @@ func (s *Seen) sawFile(where string) bool {
 	return !slices.ContainsFunc(s.unseen, func(folder string) bool { return folder == "." || strings.HasPrefix(where, folder+"/") })
 }
 
-// Look looks at a machine in memory, which nobody else uses, for as long as it takes at most, and ends it.
+// Look looks at a machine in memory, which nobody else uses, for as long as it takes at most, and
+// ends it.
 func Look(ctx context.Context, box machine.Sandbox, takes time.Duration) (Seen, error) {
 	ctx, cancel := context.WithTimeout(ctx, takes)
 	defer cancel()
@@ -87,8 +88,8 @@ func lookAt(ctx context.Context, box machine.Sandbox, patience time.Duration) (S
 	return s, s.walk(ctx, box)
 }
 
-// variablesOf lists variables, and asks again for a while where there was no time to answer: a machine that has just come into memory is slow, and its
-// Python may be occupied.
+// variablesOf lists variables, and asks again for a while where there was no time to answer: a
+// machine that has just come into memory is slow, and its Python may be occupied.
 func variablesOf(ctx context.Context, box machine.Sandbox, patience time.Duration) ([]machine.Variable, error) {
 	for deadline := time.Now().Add(patience); ; {
 		list, err := box.Variables(ctx, maxVariables)
@@ -173,7 +174,8 @@ func (h *hearing) hear() {
 	close(h.over)
 }
 
-// digests has the machine make digests of its variables and files, where nothing runs in it. It returns those that it made in time.
+// digests has the machine make digests of its variables and files, where nothing runs in it. It
+// returns those that it made in time.
 func (h *hearing) digests(ctx context.Context) (variables, files map[string]string) {
 	ready := h.box.Ready()
 	if ready.Running != nil || len(ready.Queued) > 0 {

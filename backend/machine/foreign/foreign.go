@@ -1,4 +1,5 @@
-// Package foreign checks the history of a machine that came from elsewhere. Whoever wrote it may mean ill.
+// Package foreign checks the history of a machine that came from elsewhere. Whoever wrote it may
+// mean ill.
 package foreign
 
 import (
@@ -37,7 +38,8 @@ func Past(t, now time.Time) time.Time {
 	return t.UTC()
 }
 
-// Instruction checks one that has the number next, of so many, and returns how many bytes it takes without its output.
+// Instruction checks one that has the number next, of so many, and returns how many bytes it takes
+// without its output.
 func Instruction(in *machine.Instruction, next, of int) (size int, err error) {
 	size = len(in.Code) + len(in.Error) + len(in.ErrorANSI)
 	texts := []string{in.Code, in.Error, in.ErrorANSI, in.ErrorName, in.Client.Name, in.Client.Version}

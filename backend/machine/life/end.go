@@ -29,8 +29,9 @@ const (
 	FallBack                // back to where nothing ran; the instruction, if one ran, ends with an error
 )
 
-// Outcome decides. An instruction has one second chance: from its middle where the sandbox broke, or from its start where it
-// had not begun. Else it ends with an error, so that none runs twice unnoticed.
+// Outcome decides. An instruction has one second chance: from its middle where the sandbox broke,
+// or from its start where it had not begun. Else it ends with an error, so that none runs twice
+// unnoticed.
 func (e End) Outcome() Outcome {
 	chance := e.Run && !e.Again && !e.Interrupt && !e.TooLarge
 	switch {

@@ -6,7 +6,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// Event is something that has happened to a machine. It is on record already where it has to survive the daemon.
+// Event is something that has happened to a machine. It is on record already where it has to
+// survive the daemon.
 type Event interface {
 	step(l Life) (Life, []Effect)
 }
@@ -22,7 +23,8 @@ func (ev Queued) step(l Life) (Life, []Effect) {
 	return l, nil
 }
 
-// Begun says that an instruction is on record as the one that runs. It was the first of the queue, or came to a free machine.
+// Begun says that an instruction is on record as the one that runs. It was the first of the queue,
+// or came to a free machine.
 type Begun struct{ Seq int }
 
 func (ev Begun) step(l Life) (Life, []Effect) {
@@ -50,7 +52,8 @@ func (Emptied) step(l Life) (Life, []Effect) {
 	return l, nil
 }
 
-// Interrupted says that a person stops what runs. On the disk it is stopped as soon as it is back in memory.
+// Interrupted says that a person stops what runs. If the machine is on disk, that happens once it
+// wakes.
 type Interrupted struct{}
 
 func (Interrupted) step(l Life) (Life, []Effect) {
@@ -84,8 +87,8 @@ func (Waking) step(l Life) (Life, []Effect) {
 	return l, nil
 }
 
-// Awake says that the machine is in memory. Said is what its runner tells, which may be forged; Next is the number that the next
-// instruction gets.
+// Awake says that the machine is in memory. Said is what its runner tells, which may be forged;
+// Next is the number that the next instruction gets.
 type Awake struct {
 	Said machine.Ready
 	Next int
@@ -123,8 +126,9 @@ func (NotAwake) step(l Life) (Life, []Effect) {
 	return l, nil
 }
 
-// GaveUp says that what waited is over, with an error, because the machine cannot be brought into memory. Lost says that what
-// ran is over, too. Else it is not lost, and the machine is tried again later.
+// GaveUp says that what waited is over, with an error, because the machine cannot be brought into
+// memory. Lost says that what ran is over, too. Else it is not lost, and the machine is tried again
+// later.
 type GaveUp struct{ Lost bool }
 
 func (ev GaveUp) step(l Life) (Life, []Effect) {
@@ -136,7 +140,7 @@ func (ev GaveUp) step(l Life) (Life, []Effect) {
 	return l, nil
 }
 
-// LeftAlone says that the machine is not to come into memory for a while, because it just could not, or the memory ran short.
+// LeftAlone says that the machine does not wake for a while: it just failed to, or memory is short.
 type LeftAlone struct{}
 
 func (LeftAlone) step(l Life) (Life, []Effect) {
@@ -144,7 +148,7 @@ func (LeftAlone) step(l Life) (Life, []Effect) {
 	return l, nil
 }
 
-// Asked asks what to do, where what was to be done could not be.
+// Asked changes nothing. It asks for the next effect, after the last one could not be carried out.
 type Asked struct{}
 
 func (Asked) step(l Life) (Life, []Effect) { return l, nil }
@@ -159,7 +163,8 @@ func (Retried) step(l Life) (Life, []Effect) {
 
 // In memory.
 
-// Over says that the instruction that ran has ended. Hold says that a checkpoint begins at once, before the next may begin.
+// Over says that the instruction that ran has ended. Hold says that a checkpoint begins at once,
+// before the next may begin.
 type Over struct{ Hold bool }
 
 func (ev Over) step(l Life) (Life, []Effect) {
@@ -228,7 +233,8 @@ func (Stays) step(l Life) (Life, []Effect) {
 	return l, []Effect{Plan{}}
 }
 
-// Died says that the sandbox has ended. The machine stays as it is until it is known what becomes of it.
+// Died says that the sandbox has ended. The machine stays as it is until it is known what becomes
+// of it.
 type Died struct{}
 
 func (Died) step(l Life) (Life, []Effect) {
@@ -236,8 +242,9 @@ func (Died) step(l Life) (Life, []Effect) {
 	return l, nil
 }
 
-// SetBack says that the machine is at an earlier state, or at the middle of what ran. GoesOn says that what ran goes on there;
-// else it is over. Again is an instruction that had not begun and waits once more; None for none.
+// SetBack says that the machine is at an earlier state, or at the middle of what ran. GoesOn says
+// that what ran goes on there; else it is over. Again is an instruction that had not begun and
+// waits once more; None for none.
 type SetBack struct {
 	GoesOn bool
 	Again  int
@@ -253,8 +260,8 @@ func (ev SetBack) step(l Life) (Life, []Effect) {
 	return l, nil
 }
 
-// Asleep says that the machine has left memory, and that what it is now is on record. Later says that it is left alone for a
-// while: its memory ran short.
+// Asleep says that the machine has left memory, and that what it is now is on record. Later says
+// that it is left alone for a while: its memory ran short.
 type Asleep struct{ Later bool }
 
 func (ev Asleep) step(l Life) (Life, []Effect) {
@@ -263,8 +270,9 @@ func (ev Asleep) step(l Life) (Life, []Effect) {
 	return l, nil
 }
 
-// Rewound says that the machine was returned to an earlier state, and is on the disk. What waited is over. Stays says that what
-// ran is over in that state, and its end is told when the machine is awake.
+// Rewound says that the machine was returned to an earlier state, and is on the disk. What waited
+// is over. Stays says that what ran is over in that state, and its end is told when the machine is
+// awake.
 type Rewound struct{ Stays bool }
 
 func (ev Rewound) step(l Life) (Life, []Effect) {

@@ -12,12 +12,14 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// TestEverythingThatCanHappen walks through every order of calls, results, saves, deaths and restarts that a machine with a few
-// instructions can go through, and looks at each state that it comes to. Around Life it has the least of a world: what is on
-// record, a sandbox, its checkpoint, and the one operation that the service allows at a time.
+// TestEverythingThatCanHappen walks through every order of calls, results, saves, deaths and
+// restarts that a machine with a few instructions can go through, and looks at each state that it
+// comes to. Around Life it has the least of a world: what is on record, a sandbox, its checkpoint,
+// and the one operation that the service allows at a time.
 //
-// It holds: nothing begins but the first of the queue, on a machine that is free; nothing is handed over twice in what the
-// machine holds in memory; work is never stuck; a machine in the bin, or purged, does nothing; no event comes that Step refuses.
+// It holds: nothing begins but the first of the queue, on a machine that is free; nothing is handed
+// over twice in what the machine holds in memory; work is never stuck; a machine in the bin, or
+// purged, does nothing; no event comes that Step refuses.
 func TestEverythingThatCanHappen(t *testing.T) {
 	const most = 5 * time.Minute // it takes 3 seconds
 	began := time.Now()
@@ -194,14 +196,16 @@ func (w *world) hand(seq int) {
 	}
 }
 
-// leftAlone checks that what could not come into memory does not try again at once, and so for ever.
+// leftAlone checks that what could not come into memory does not try again at once, and so for
+// ever.
 func (w *world) leftAlone() {
 	if w.wakes {
 		w.fault = "it tries again at once"
 	}
 }
 
-// wrong says what must not be: facts that contradict each other, or work that nothing will go on with.
+// wrong says what must not be: facts that contradict each other, or work that nothing will go on
+// with.
 func (w *world) wrong() string {
 	l := w.life
 	switch {
@@ -223,7 +227,8 @@ func (w *world) wrong() string {
 // asleep is the end of a stay in memory.
 func (w *world) asleep() { w.box, w.op, w.handed = nil, "", false }
 
-// moves are what can happen. Each says whether it can now, in the first or the second of its two ways.
+// moves are what can happen. Each says whether it can now, in the first or the second of its two
+// ways.
 var moves = []struct {
 	name string
 	do   func(w *world, choice int) bool
@@ -463,7 +468,8 @@ var moves = []struct {
 	}},
 }
 
-// goBack returns the machine to its checkpoint after its sandbox has ended without having been saved.
+// goBack returns the machine to its checkpoint after its sandbox has ended without having been
+// saved.
 func (w *world) goBack(broken bool) {
 	kind := machine.EndedExited
 	if broken {

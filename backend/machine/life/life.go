@@ -1,5 +1,6 @@
-// Package life decides what becomes of a machine. Its functions are pure: no lock, no clock, no store, no engine. The
-// service tells it what happened and carries out what follows. LIFE.md has the tables, and the promise behind each row.
+// Package life decides what becomes of a machine. Its functions are pure: no lock, no clock, no
+// store, no engine. The service tells it what happened and carries out what follows. LIFE.md has
+// the tables, and the promise behind each row.
 package life
 
 import (
@@ -20,7 +21,7 @@ type Life struct {
 	// The work. Instructions are known by their numbers.
 	Queue     []int // those that wait, first come first; never changed in place
 	Run       int   // the one that runs; a machine that was saved in its middle keeps it
-	Interrupt bool  // Run is to be stopped, as soon as the machine is in memory
+	Interrupt bool  // somebody stopped Run: interrupt it once the machine is in memory
 
 	// What keeps a machine that is not in memory from coming back for its work.
 	Paused bool // a person put it to sleep in the middle of Run
@@ -43,8 +44,8 @@ const (
 	ByTimeout
 )
 
-// New is a machine on the disk, as the records know it: with the instruction that it was saved in the middle of, None for none,
-// and with those that wait.
+// New is a machine on the disk, as the records know it: with the instruction that it was saved in
+// the middle of, None for none, and with those that wait.
 func New(run int, queue ...int) Life {
 	return Life{State: machine.Swapped, Run: run, Queue: queue, Stale: None}
 }
@@ -52,9 +53,9 @@ func New(run int, queue ...int) Life {
 // NewInBin is a machine that lies in the bin.
 func NewInBin() Life { return Life{State: machine.Deleted, Run: None, Stale: None} }
 
-// Step is what the machine is after an event, and what the service has to do, in this order. Work that can go on never waits
-// for another event: what follows includes handing over the next instruction, or waking the machine for it. An error means
-// that the event cannot happen now, which is a bug of the caller; the machine is unchanged then.
+// Step returns the machine after an event, and the effects that the service carries out, in order.
+// If work can go on, the effects include Begin or Wake. So no work waits for another event. An
+// error means that the event cannot happen now: a bug of the caller. The machine is unchanged then.
 func (l Life) Step(ev Event) (Life, []Effect, error) {
 	next, effects := ev.step(l)
 	if _, err := l.State.To(next.State); err != nil {
@@ -82,7 +83,7 @@ func (l Life) Free() bool {
 	return l.State == machine.Idle && l.Run == None && l.Alive && !l.Holding && l.Stale == None
 }
 
-// Wants says whether there is work for which the machine is to be in memory.
+// Wants says whether work waits that needs the machine in memory.
 func (l Life) Wants() bool {
 	return (len(l.Queue) > 0 || l.Run != None) && !l.Paused && !l.Gone && l.State != machine.Deleted
 }

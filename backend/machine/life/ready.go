@@ -9,8 +9,9 @@ type Ready struct {
 	TakeBack []int // instructions in the runner's own queue that are over for us
 }
 
-// Reconcile compares what the runner says with the record. run is the number of the instruction that runs in the record, -1
-// for none; next is the number that the next instruction gets. What the runner says may be forged.
+// Reconcile compares what the runner says with the record. run is the number of the instruction
+// that runs in the record, -1 for none; next is the number that the next instruction gets. What the
+// runner says may be forged.
 func Reconcile(said machine.Ready, run, next int) Ready {
 	r := Ready{HandOver: run >= 0 && said.LastSeq < run}
 	if s := said.Running; s != nil && *s >= 0 && *s < next && *s != run {

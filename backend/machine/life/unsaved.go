@@ -2,8 +2,9 @@ package life
 
 import "time"
 
-// leadShare makes a save due a fifth early where it falls between two instructions. A checkpoint within an instruction is worth
-// less: code that ends its own Python returns to a state in which nothing ran.
+// leadShare makes a save due a fifth early where it falls between two instructions. A checkpoint
+// within an instruction is worth less: code that ends its own Python returns to a state in which
+// nothing ran.
 const leadShare = 5
 
 // Unsaved is a machine's work that is in no checkpoint yet. The zero value is none.
@@ -49,8 +50,8 @@ func (u *Unsaved) Failed(before Unsaved) {
 	}
 }
 
-// Due is when the machine has to be saved while there is work for it, zero for never. Finished work may be unsaved for most,
-// the running instruction for within.
+// Due is when the machine has to be saved while there is work for it, zero for never. Finished work
+// may be unsaved for most, the running instruction for within.
 func (u Unsaved) Due(most, within time.Duration) time.Time {
 	switch {
 	case u.from.IsZero() && u.finished.IsZero():

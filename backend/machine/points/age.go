@@ -13,7 +13,8 @@ type Keep struct {
 	Daily  time.Duration // and then one a day, up to this age
 }
 
-// TooMany are those of a machine's checkpoints, newest first, that have become too many for their age.
+// TooMany are those of a machine's checkpoints, newest first, that have become too many for their
+// age.
 func (k Keep) TooMany(all []machine.CheckpointRecord, now time.Time) (old []machine.CheckpointRecord) {
 	var hour, day time.Time // of the last one that was kept
 	for _, c := range all {

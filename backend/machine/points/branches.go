@@ -11,10 +11,12 @@ import (
 )
 
 const (
-	// branchesKept is how many branches of a machine are kept that nobody gave a name: the last left. The checkpoint of one that is
-	// not kept any more goes the way of all automatic ones. A limit that a rewind ran into would keep people from going back.
+	// branchesKept is how many branches of a machine are kept that nobody gave a name: the last
+	// left. The checkpoint of one that is not kept any more goes the way of all automatic ones. A
+	// limit that a rewind ran into would keep people from going back.
 	branchesKept = 20
-	// maxNamed is how many branches of a machine may have names that somebody chose. They are kept until they are deleted.
+	// maxNamed is how many branches of a machine may have names that somebody chose. They are kept
+	// until they are deleted.
 	maxNamed = 50
 )
 
@@ -38,8 +40,8 @@ func (p Points) Tip(branch string) (machine.CheckpointRecord, error) {
 	return machine.CheckpointRecord{}, noBranch(p.Machine.Name, branch)
 }
 
-// Belonging are the checkpoints that go with the branch that ends in a tip: back to where another line parts from it, to the
-// machine's present state, or to what is kept by hand.
+// Belonging are the checkpoints that go with the branch that ends in a tip: back to where another
+// line parts from it, to the machine's present state, or to what is kept by hand.
 func (p Points) Belonging(tip machine.CheckpointRecord) (old []machine.CheckpointRecord) {
 	found, children := map[string]machine.CheckpointRecord{}, map[string]int{}
 	for _, c := range p.All {
@@ -88,8 +90,9 @@ type Left struct {
 	Undo    string                     // the checkpoint that was left
 }
 
-// Leave works out what becomes of the machine's branches when it goes to target: what it leaves is one from now on, called keepAs,
-// unless target comes from there and nobody gave it a name; and one that ended in target goes on.
+// Leave works out what becomes of the machine's branches when it goes to target: what it leaves is
+// one from now on, called keepAs, unless target comes from there and nobody gave it a name; and one
+// that ended in target goes on.
 func (p Points) Leave(target machine.CheckpointRecord, keepAs string, now time.Time) Left {
 	rec := &p.Machine
 	if rec.Base == target.ID {

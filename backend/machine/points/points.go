@@ -1,5 +1,5 @@
-// Package points has the rules of a machine's restore points: which of its checkpoints stay, and which branches end in them. It
-// knows the records alone, and changes nothing.
+// Package points has the rules of a machine's restore points: which of its checkpoints stay, and
+// which branches end in them. It knows the records alone, and changes nothing.
 package points
 
 import (
@@ -30,8 +30,8 @@ func (p Points) Find(to string) (machine.CheckpointRecord, error) {
 	return machine.CheckpointRecord{}, machine.NoCheckpoint(p.Machine.Name, naming.Clip(to, 80))
 }
 
-// QuietBefore is the newest checkpoint in the past of one that was made in the middle of an instruction in which nothing ran; nil
-// for none.
+// QuietBefore is the newest checkpoint in the past of one that was made in the middle of an
+// instruction in which nothing ran; nil for none.
 func (p Points) QuietBefore(middle machine.CheckpointRecord) *machine.CheckpointRecord {
 	var newest *machine.CheckpointRecord
 	for i := range p.All {
@@ -49,12 +49,14 @@ func (p Points) Returns(id string) bool {
 	return id == p.Machine.Base || id == p.Machine.Fallback || id == p.Pinned
 }
 
-// Needs says whether a checkpoint is kept whatever its age, as the machine comes back from it or its last rewind is undone with it.
+// Needs says whether a checkpoint is kept whatever its age, as the machine comes back from it or
+// its last rewind is undone with it.
 func (p Points) Needs(id string) bool { return p.Returns(id) || id == p.Machine.Undo }
 
-// Replaced are the checkpoints that c, which is about to become the base, takes the place of: automatic ones of the same state, made
-// in the middle of an instruction, or called brief, which is one of many of work without a pause; and all where only the latest
-// stays. Machine is as it will be.
+// Replaced are the checkpoints that c, which is about to become the base, takes the place of:
+// automatic ones of the same state, made in the middle of an instruction, or called brief, which is
+// one of many of work without a pause; and all where only the latest stays. Machine is as it will
+// be.
 func (p Points) Replaced(c machine.CheckpointRecord, brief string, latestOnly bool) (old []machine.CheckpointRecord) {
 	for _, one := range p.All {
 		if !one.Passing() || p.Needs(one.ID) {

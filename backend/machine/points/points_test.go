@@ -12,7 +12,8 @@ import (
 
 var start = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// point is an automatic checkpoint that was made so many minutes after the start, of what came from another.
+// point is an automatic checkpoint that was made so many minutes after the start, of what came from
+// another.
 func point(id, parent string, minutes int) machine.CheckpointRecord {
 	return machine.CheckpointRecord{Checkpoint: machine.Checkpoint{
 		ID: id, Parent: parent, Kind: machine.CheckpointAuto, LastSeq: minutes, CreatedAt: start.Add(time.Duration(minutes) * time.Minute),

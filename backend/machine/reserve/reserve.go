@@ -1,5 +1,5 @@
-// Package reserve holds room on the disk back for deleting, which must work on a full disk: the record of it takes room before
-// it gives any.
+// Package reserve holds room on the disk back for deleting, which must work on a full disk: the
+// record of it takes room before it gives any.
 package reserve
 
 import (

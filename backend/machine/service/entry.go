@@ -16,9 +16,9 @@ import (
 
 // entry is one machine in the service. A swapped machine is this much memory, and no goroutine.
 //
-// Two locks: op is held for as long as a machine is being brought into memory, saved, rewound, moved; at most one such
-// thing happens to a machine at a time. The other guards what is known of the machine and is held for moments. Methods of entry take
-// it themselves, methods of owned need it. Who needs both takes op first.
+// It has two locks. op is held while the machine wakes, is saved, rewound or moved: one such
+// operation at a time. mu guards the fields and is held for moments. Methods of entry take mu;
+// methods of owned need it. Take op before mu.
 type entry struct {
 	s      *Service
 	id     machine.ID    // never changes
@@ -61,8 +61,9 @@ type guarded struct {
 	cameUp   string           // what the person is told of files in that folder that came up or changed
 }
 
-// owned is a machine whose lock is held. lock alone makes one, and it is good until unlock. What needs the lock is a method of
-// owned, or takes one, so that nothing can be called, read or written without.
+// owned is a machine whose lock is held. lock alone makes one, and it is good until unlock. What
+// needs the lock is a method of owned, or takes one, so that nothing can be called, read or written
+// without.
 type owned struct {
 	*entry
 	*guarded
@@ -104,8 +105,8 @@ func (e *entry) lockOp(ctx context.Context) error {
 
 func (e *entry) unlockOp() { <-e.op }
 
-// under does something with op held and under the service's context: a caller who leaves only stops waiting, and leaves
-// nothing half done.
+// under does something with op held and under the service's context: a caller who leaves only stops
+// waiting, and leaves nothing half done.
 func under[T any](ctx context.Context, e *entry, do func(context.Context) (T, error)) (T, error) {
 	var none T
 	if err := e.lockOp(ctx); err != nil {
@@ -196,7 +197,7 @@ func (o owned) publishInstruction(in *machine.Instruction) {
 	o.s.hub.Publish(machine.Event{Type: machine.EventInstruction, Machine: &m, Seq: in.Seq, Instruction: &c})
 }
 
-// tell wakes whoever waits for an instruction of this machine.
+// tell wakes those who wait for an instruction of this machine.
 func (o owned) tell() {
 	close(o.changed)
 	o.changed = make(chan struct{})
@@ -276,8 +277,8 @@ func (o owned) write(ctx context.Context, write func(context.Context, func(machi
 // retry is how long to wait before something that failed is tried again.
 const retry = time.Second
 
-// patient runs do until it succeeds or the service ends, waiting between tries: for records that must not be lost when the
-// disk is full for a while.
+// patient runs do until it succeeds or the service ends, waiting between tries: for records that
+// must not be lost when the disk is full for a while.
 func (s *Service) patient(what string, do func(ctx context.Context) error) error {
 	for {
 		err := do(s.ctx)

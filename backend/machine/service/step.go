@@ -7,8 +7,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine/life"
 )
 
-// on tells life what has happened to the machine, and carries out what follows. What has to survive the daemon is on
-// record before.
+// on tells life what has happened to the machine, and carries out what follows. What has to survive
+// the daemon is on record before.
 func (o owned) on(ev life.Event) {
 	next, effects, err := o.life.Step(ev)
 	if err != nil {

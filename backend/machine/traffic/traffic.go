@@ -1,4 +1,5 @@
-// Package traffic knows the connections of a machine that are not over, and has a person asked about hosts.
+// Package traffic knows the connections of a machine that are not over, and has a person asked
+// about hosts.
 package traffic
 
 import (
@@ -10,11 +11,12 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// maxAsks is how many hosts of a machine a person is asked about at once: nobody reads dozens of questions, and one among them may
-// be meant to slip through.
+// maxAsks is how many hosts of a machine a person is asked about at once: nobody reads dozens of
+// questions, and one among them may be meant to slip through.
 const maxAsks = 5
 
-// Traffic is one machine's. Its zero value has seen nothing. All methods may be called from any goroutine.
+// Traffic is one machine's. Its zero value has seen nothing. All methods may be called from any
+// goroutine.
 type Traffic struct {
 	mu   sync.Mutex // guards what follows
 	live map[int64]machine.Connection
@@ -50,8 +52,8 @@ func (t *Traffic) Live(before int64) []machine.Connection {
 	return live
 }
 
-// Ask waits for a person's answer about a connection, which everybody has been told of. It returns why the connection is refused, empty
-// where it is not.
+// Ask waits for a person's answer about a connection, which everybody has been told of. It returns
+// why the connection is refused, empty where it is not.
 func (t *Traffic) Ask(ctx context.Context, c machine.Connection, patience time.Duration) (refusal string) {
 	answered, refusal, known := t.question(c)
 	if known {
