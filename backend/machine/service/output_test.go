@@ -294,3 +294,48 @@ func TestFullDiskLosesNothing(t *testing.T) {
 		}
 	})
 }
+
+// startless is a store that does not take the record of an instruction that begins.
+type startless struct {
+	machine.Store
+	refuses func() bool
+}
+
+type startlessWriter struct{ machine.Writer }
+
+func (w startlessWriter) PutInstruction(in machine.InstructionRecord) error {
+	if in.Status == machine.StatusRunning {
+		return errFull
+	}
+	return w.Writer.PutInstruction(in)
+}
+
+func (s startless) WriteSync(ctx context.Context, change func(machine.Writer) error) error {
+	return s.Store.WriteSync(ctx, func(w machine.Writer) error {
+		if s.refuses() {
+			w = startlessWriter{w}
+		}
+		return change(w)
+	})
+}
+
+// What waited could not begin, and was canceled. The machine is saved and leaves memory as any other.
+func TestAMachineRestsAfterABeginningThatFailed(t *testing.T) {
+	inTime(t, func(w *world) {
+		var refuses atomic.Bool
+		w.close()
+		w.wrap = func(s machine.Store) machine.Store { return startless{s, refuses.Load} }
+		w.open()
+		m := w.create("m")
+		first := w.begun("m", "wait")
+		next := w.exec("m", "list")
+		refuses.Store(true)
+		w.engine.box(m.ID).poke("release")
+		w.wait("m", first.Seq)
+		w.ok(w.at("m").Cancel(w.ctx, next.Seq))
+		w.pass(11 * time.Minute)
+		w.inState("m", machine.Swapped)
+		refuses.Store(false)
+		w.effects("m", "0")
+	})
+}
