@@ -31,7 +31,7 @@ func TestOthersSeeNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, _, err := c.Execute(t.Context(), m.Name, api.Execute{Code: "import os; os.makedirs('/root/outbox', 0o777); open('/root/outbox/a.txt', 'w').write('x' * 100); print('y' * 5_000_000)"})
+	in, _, err := c.Execute(t.Context(), m.Name, api.Execute{Code: "import os; os.chmod('/root/outbox', 0o777); open('/root/outbox/a.txt', 'w').write('x' * 100); print('y' * 5_000_000)"})
 	if err != nil {
 		t.Fatal(err)
 	}

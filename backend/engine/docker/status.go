@@ -55,7 +55,8 @@ func (n *news) note(notes []string) {
 func (n *news) busy(p *machine.Preparation) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	begun := (n.now.Busy == nil) != (p == nil)
+	was := n.now.Busy
+	begun := (was == nil) != (p == nil) || was != nil && was.What != p.What
 	n.now.Busy = p
 	if begun || time.Since(n.told) >= newsEvery {
 		n.tell()
