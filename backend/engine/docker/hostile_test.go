@@ -4,6 +4,7 @@ package docker
 
 import (
 	"archive/tar"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"os"
@@ -33,7 +34,7 @@ func hostileEngineIn(t *testing.T, d *dockertest.Daemon) *Engine {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, name := range []string{"runsc", "base.erofs"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(t.Name()), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(rand.Text()), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
