@@ -164,16 +164,16 @@ func (k *known) instruction(in api.Instruction) (news []Notice) {
 	return []Notice{{Title: title, Body: body, Machine: in.Machine}}
 }
 
-// heard takes over how the AI apps stand now. One that says for the first time that it is there is news, and so is one that has lost its connection: some write
-// their settings anew from what they had in memory.
+// heard takes over the states of the AI apps. It is news when one connects for the first time, and
+// when one is disconnected: some apps overwrite their settings with what they have in memory.
 func (k *known) heard(apps []api.App) (news []Notice) {
 	for _, app := range apps {
 		was := func(fits func(api.App) bool) bool {
 			return slices.ContainsFunc(k.apps, func(before api.App) bool { return before.ID == app.ID && fits(before) })
 		}
 		if app.State == "wiped" && was(func(before api.App) bool { return before.State != "wiped" }) {
-			k.unread = app.Name + " has lost its connection."
-			news = append(news, Notice{Title: app.Name + " has lost its connection", Body: "It overwrote its settings, without ForeverVM. Open ForeverVM to repair the connection.", Apps: true})
+			k.unread = app.Name + " is disconnected."
+			news = append(news, Notice{Title: app.Name + " is disconnected", Body: "It overwrote its settings. Open ForeverVM to repair the connection.", Apps: true})
 		}
 		if app.Seen != nil && !was(func(before api.App) bool { return before.Seen != nil }) {
 			news = append(news, Notice{Title: app.Name + " is connected", Body: "It can now run Python in machines on this computer. ForeverVM shows what it does."})

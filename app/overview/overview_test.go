@@ -130,13 +130,13 @@ func TestAnAppThatLosesItsConnectionIsNewsOnce(t *testing.T) {
 	as := func(state string) []api.App { return []api.App{{ID: "claude", Name: "Claude Desktop", State: state}} }
 	k.apps = as("connected")
 	news := k.heard(as("wiped"))
-	if len(news) != 1 || news[0].Title != "Claude Desktop has lost its connection" || !strings.Contains(news[0].Body, "repair") || news[0].Address() != "#/apps" {
+	if len(news) != 1 || news[0].Title != "Claude Desktop is disconnected" || !strings.Contains(news[0].Body, "repair") || news[0].Address() != "#/apps" {
 		t.Errorf("news: %+v", news)
 	}
 	if again := k.heard(as("wiped")); len(again) > 0 {
 		t.Errorf("told twice: %+v", again)
 	}
-	if v := k.view(); v.Mood != Attention || v.Concern != "Claude Desktop has lost its connection." || len(v.Apps) > 0 {
+	if v := k.view(); v.Mood != Attention || v.Concern != "Claude Desktop is disconnected." || len(v.Apps) > 0 {
 		t.Errorf("it needs no attention: %+v", v)
 	}
 	k.heard(as("connected"))

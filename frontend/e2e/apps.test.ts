@@ -67,7 +67,7 @@ it('connects Claude Desktop after showing what will change, tests, repairs and d
   await claude.getByText('Disconnected: the app overwrote its settings').waitFor();
   await claude.getByText('The connection works').waitFor({ state: 'detached' });
   await page.keyboard.press('Escape');
-  await page.getByRole('button', { name: 'AI apps: one has lost its connection' }).click();
+  await page.getByRole('button', { name: 'AI apps: one is disconnected' }).click();
   await claude.getByRole('button', { name: 'Install as an extension: Claude Desktop' }).waitFor();
   await claude.getByText('The app does not overwrite it').waitFor();
   await claude.getByRole('button', { name: 'Repair: Claude Desktop' }).click();

@@ -150,7 +150,7 @@ var stateWords = map[aiapps.State]string{
 	aiapps.Extension:    "connected by its extension",
 	aiapps.NotConnected: "not connected",
 	aiapps.Outdated:     "connected to another version of this program, or switched off: `forevervm repair %s`",
-	aiapps.Wiped:        "it has lost its connection: `forevervm repair %s`",
+	aiapps.Wiped:        "disconnected, as it overwrote its settings: `forevervm repair %s`",
 	aiapps.Official:     "connected to the hosted service: `forevervm connect %s --replace` for this computer",
 	aiapps.Taken:        "has another server of our name",
 	aiapps.Broken:       "its settings cannot be read",

@@ -202,7 +202,7 @@ export const words = {
   apps: {
     title: 'AI apps',
     connectOne: 'Connect an AI app',
-    ailing: 'AI apps: one has lost its connection',
+    ailing: 'AI apps: one is disconnected',
     text: 'A connected app can make machines and run Python in them. ForeverVM adds one entry to its settings and changes nothing else. Disconnecting restores what was there.',
     none: 'ForeverVM found no supported AI app on this computer. If you have one, start it once.',
     elsewhere: (names: string) => `Not found on this computer: ${names}.`,

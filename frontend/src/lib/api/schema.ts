@@ -437,7 +437,7 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Connects an app that has lost its connection
+     * Connects a disconnected app again
      * @description The app, or a person, took the entry out, or it starts a program that is no longer there.
      */
     post: operations['repairApp'];
