@@ -1,7 +1,8 @@
 //go:build !bindings
 
-// Command forevervm-desktop is the window in which people see what runs in their machines. It lies in the root of the
-// module so that `wails dev` and `wails build` find it; everything is in package app.
+// Command forevervm-desktop is the window in which people see what runs in their machines. It lies
+// in the root of the module so that `wails dev` and `wails build` find it; everything is in package
+// app.
 package main
 
 import (

@@ -1,5 +1,6 @@
-// Package app is the desktop shell around the page: a window that finds the daemon, or starts it, and shows the page, and an icon in the
-// system's tray. Machines live in the daemon; nothing happens to them when the window closes or dies.
+// Package app is the desktop shell around the page: a window that finds the daemon, or starts it,
+// and shows the page, and an icon in the system's tray. Machines live in the daemon; nothing
+// happens to them when the window closes or dies.
 package app
 
 import (
@@ -24,8 +25,9 @@ const (
 
 const usage = "Usage: " + program + " [" + hiddenFlag + "] [forevervm://machine/NAME]"
 
-// Run shows the window until the person quits and returns the program's exit status. Where there is no display, it says so
-// and prints an address for a browser instead. One window a user and home: a second start raises the first and ends.
+// Run shows the window until the person quits and returns the program's exit status. Where there is
+// no display, it says so and prints an address for a browser instead. One window a user and home: a
+// second start raises the first and ends.
 func Run(page fs.FS) int {
 	wish, err := parse(os.Args[1:])
 	if err != nil {

@@ -27,14 +27,15 @@ type Bridge struct {
 	saving  *downloads.Downloads
 }
 
-// Connection says where the daemon is and what opens it; frontend/src/lib/api/connection.ts reads it.
+// Connection says where the daemon is and what opens it; frontend/src/lib/api/connection.ts reads
+// it.
 type Connection struct {
 	URL   string `json:"url"`
 	Token string `json:"token"`
 }
 
-// Connection finds the daemon, which answers when it returns; one that is not there is started. The page asks again
-// whenever it has lost the daemon. The error is a sentence for the person.
+// Connection finds the daemon, which answers when it returns; one that is not there is started. The
+// page asks again whenever it has lost the daemon. The error is a sentence for the person.
 func (b *Bridge) Connection() (Connection, error) {
 	window := b.window.context()
 	if window == nil {
@@ -46,7 +47,8 @@ func (b *Bridge) Connection() (Connection, error) {
 }
 
 func find(ctx context.Context, daemon *client.Client) (Connection, error) {
-	// Asking for its state finds a daemon that has moved, and starts one that has gone, however long that takes.
+	// Asking for its state finds a daemon that has moved, and starts one that has gone, however
+	// long that takes.
 	if _, err := daemon.Status(ctx); err != nil {
 		return Connection{}, errors.New(sentence(err))
 	}
@@ -75,7 +77,8 @@ func (b *Bridge) StartAtLogin(on bool) error {
 	return nil
 }
 
-// ChooseFolder has the person choose a folder of this computer, and returns its path; empty where they chose none.
+// ChooseFolder has the person choose a folder of this computer, and returns its path; empty where
+// they chose none.
 func (b *Bridge) ChooseFolder(title string) (string, error) {
 	window := b.window.context()
 	if window == nil {
@@ -88,7 +91,8 @@ func (b *Bridge) ChooseFolder(title string) (string, error) {
 	return path, nil
 }
 
-// SaveBegin begins a file that the page saves; see package downloads. The page sends it in parts, as what the bridge carries is in memory several times.
+// SaveBegin begins a file that the page saves; see package downloads. The page sends it in parts,
+// as what the bridge carries is in memory several times.
 func (b *Bridge) SaveBegin(name string) (id int, err error) {
 	id, err = b.saving.Begin(name)
 	return id, unsaved(err)

@@ -8,7 +8,8 @@ import (
 	"github.com/forevervm/desktop/backend/client"
 )
 
-// inBrowser is what remains where no window can be shown: the same page, at an address for a browser.
+// inBrowser is what remains where no window can be shown: the same page, at an address for a
+// browser.
 func inBrowser(daemon *client.Client, out io.Writer, why error) int {
 	ctx, cancel := context.WithTimeout(context.Background(), findWithin)
 	defer cancel()

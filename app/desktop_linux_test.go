@@ -29,14 +29,16 @@ import (
 	"github.com/forevervm/desktop/backend/connect/connecttest"
 )
 
-// Colours that are looked for on the screen: of the tray's icon, of the mark that something runs, and of what one machine puts out.
+// Colours that are looked for on the screen: of the tray's icon, of the mark that something runs,
+// and of what one machine puts out.
 var (
 	iconColour    = color.NRGBA{0x0f, 0x76, 0x6e, 0xff}
 	runningColour = color.NRGBA{0x4a, 0xde, 0x80, 0xff}
 	pictureColour = color.NRGBA{0x12, 0xc9, 0x5f, 0xff}
 )
 
-// desktop is a screen with a window manager, a panel and a session bus, and a home for ForeverVM and the person.
+// desktop is a screen with a window manager, a panel and a session bus, and a home for ForeverVM
+// and the person.
 type desktop struct {
 	t     *testing.T
 	env   []string
@@ -82,7 +84,8 @@ func newDesktop(t *testing.T) *desktop {
 	return d
 }
 
-// start starts a program of this desktop, which ends with the test; said returns the next line that it prints.
+// start starts a program of this desktop, which ends with the test; said returns the next line that
+// it prints.
 func (d *desktop) start(name string, args ...string) (cmd *exec.Cmd, said func() string) {
 	d.t.Helper()
 	cmd = exec.Command(name, args...)
@@ -176,7 +179,8 @@ const panelHeight = 26
 // trayLeft is where the tray begins on the panel; a taskbar is at its left.
 const trayLeft = 1100
 
-// pixels are those of a colour, on the panel's tray or below the panel: how many, and the middle of them.
+// pixels are those of a colour, on the panel's tray or below the panel: how many, and the middle of
+// them.
 func (d *desktop) pixels(of color.NRGBA, onPanel bool) (count, x, y int) {
 	picture := d.screen()
 	from, to, left := panelHeight, picture.Bounds().Dy(), 0
@@ -236,8 +240,8 @@ func (d *desktop) waitFor(title string, shown bool) {
 	d.eventually(fmt.Sprintf("a window with the title %s is shown: %v", title, shown), func() bool { return (len(d.windows(title)) > 0) == shown })
 }
 
-// closeWindow has the window manager close the window, and does so again where that had no effect, as a person would: one that is just being shown may
-// miss the key.
+// closeWindow has the window manager close the window, and does so again where that had no effect,
+// as a person would: one that is just being shown may miss the key.
 func (d *desktop) closeWindow(effect string, ok func() bool) {
 	d.t.Helper()
 	d.waitFor(mainWindow, true)
@@ -357,7 +361,8 @@ func (n *notifications) Notify(_ string, _ uint32, _, title, body string, _ []st
 	return uint32(len(n.shown)), nil
 }
 
-// find returns the number of the notification that begins with a text, or 0, and how many there are.
+// find returns the number of the notification that begins with a text, or 0, and how many there
+// are.
 func (n *notifications) find(text string) (id uint32, count int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -12,7 +12,8 @@ import (
 
 var errNoDisplay = errors.New("there is no display to show a window on")
 
-// display says why no window can be shown, or nil. GTK ends the program when it finds no display, so it is asked for first.
+// display says why no window can be shown, or nil. GTK ends the program when it finds no display,
+// so it is asked for first.
 func display() error {
 	if name := os.Getenv("WAYLAND_DISPLAY"); name != "" {
 		if !filepath.IsAbs(name) {

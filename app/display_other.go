@@ -2,5 +2,6 @@
 
 package app
 
-// display says why no window can be shown: here there always is a display, or the system says so itself.
+// display says why no window can be shown: here there always is a display, or the system says so
+// itself.
 func display() error { return nil }

@@ -26,8 +26,8 @@ const busWithin = 5 * time.Second
 
 var errNoBus = errors.New("there is no session bus (D-Bus)")
 
-// sessionBus opens a connection of its own to the session's bus: the one that is shared in this process is the tray's. No bus is started for it, as
-// nobody would be on it.
+// sessionBus opens a connection of its own to the session's bus: the one that is shared in this
+// process is the tray's. No bus is started for it, as nobody would be on it.
 func sessionBus() (*dbus.Conn, error) {
 	if os.Getenv(busVariable) == "" {
 		if _, err := os.Stat(filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), "bus")); err != nil || os.Getenv("XDG_RUNTIME_DIR") == "" {
@@ -50,8 +50,9 @@ func (s second) Start(args []string) *dbus.Error {
 	return nil
 }
 
-// claim makes this the one window of its name until release. Where another has the name, that one is told to do what this start was asked for, and
-// first is false. Wails' own way ends the second start with a failure, and then a desktop would try a browser with the address of a machine.
+// claim makes this the one window of its name until release. Where another has the name, that one
+// is told to do what this start was asked for, and first is false. Wails' own way ends the second
+// start with a failure, and then a desktop would try a browser with the address of a machine.
 // Without a bus nobody can be told, and every start is the first.
 func claim(id string, w wish, obey func(wish)) (first bool, release func(), err error) {
 	bus, err := sessionBus()

@@ -16,8 +16,8 @@ const (
 	notificationsPath = "/org/freedesktop/Notifications"
 )
 
-// notifier shows the desktop's notifications. Wails can, but takes putting one away for a click on it, and does not keep titles from being
-// read as markup.
+// notifier shows the desktop's notifications. Wails can, but takes putting one away for a click on
+// it, and does not keep titles from being read as markup.
 type notifier struct {
 	mu    sync.Mutex
 	bus   *dbus.Conn        // nil where there is none

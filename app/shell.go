@@ -30,7 +30,8 @@ import (
 	"github.com/forevervm/desktop/backend/home"
 )
 
-// trayWithin is how long after a login the system's tray may come up; without one the window is shown.
+// trayWithin is how long after a login the system's tray may come up; without one the window is
+// shown.
 const trayWithin = 20 * time.Second
 
 // shell is the window, the tray and what they are about.
@@ -111,7 +112,8 @@ func (s *shell) run(page fs.FS) error {
 		OnBeforeClose: func(context.Context) (prevent bool) { return s.beforeClose() },
 		AssetServer:   &assetserver.Options{Assets: page},
 		Bind:          []any{&Bridge{daemon: s.daemon, window: s.window, login: s.login, changed: s.refresh, saving: saving}},
-		// On macOS Command-Q and the red button mean different things, and Wails tells them apart only so.
+		// On macOS Command-Q and the red button mean different things, and Wails tells them apart
+		// only so.
 		HideWindowOnClose:        goruntime.GOOS == "darwin",
 		SingleInstanceLock:       singleInstance(s.dirs.Instance(), s.obey),
 		EnableDefaultContextMenu: true,
@@ -271,8 +273,8 @@ func (s *shell) toggleLogin() {
 	s.refresh()
 }
 
-// beforeClose decides when the person closes the window, and says whether it stays. What is asked of them may take long, and the
-// caller may be the thread that would show the question.
+// beforeClose decides when the person closes the window, and says whether it stays. What is asked
+// of them may take long, and the caller may be the thread that would show the question.
 func (s *shell) beforeClose() (prevent bool) {
 	if s.leaving.Load() {
 		return false
@@ -297,7 +299,8 @@ func (s *shell) close() {
 	}
 }
 
-// sayWhereItIs tells a person who closes the window for the first time that ForeverVM is still there.
+// sayWhereItIs tells a person who closes the window for the first time that ForeverVM is still
+// there.
 func (s *shell) sayWhereItIs() {
 	known := recall(s.dirs)
 	if known.ToldOfTray {

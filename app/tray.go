@@ -20,7 +20,8 @@ type trayActions struct {
 	quit        func()
 }
 
-// trayIcon shows a tray.Menu. Its lines stay in place for good and are only changed or hidden: systems close an open menu that is built anew.
+// trayIcon shows a tray.Menu. Its lines stay in place for good and are only changed or hidden:
+// systems close an open menu that is built anew.
 type trayIcon struct {
 	do trayActions
 

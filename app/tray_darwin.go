@@ -22,7 +22,8 @@ const mnemonic = "\x00" // macOS has none
 
 var startTray func()
 
-// start shows the icon. AppKit takes it from the main thread only; systray's own loop would replace Wails' delegate.
+// start shows the icon. AppKit takes it from the main thread only; systray's own loop would replace
+// Wails' delegate.
 func (t *trayIcon) start() {
 	startTray, _ = systray.RunWithExternalLoop(t.build, nil)
 	C.forevervmOnMain()

@@ -12,8 +12,8 @@ import (
 
 const mnemonic = "_"
 
-// start shows the icon wherever there is a tray, or one comes. Without a bus there is none. Nothing is to be done at the end: the tray sees that the
-// program has left the bus.
+// start shows the icon wherever there is a tray, or one comes. Without a bus there is none. Nothing
+// is to be done at the end: the tray sees that the program has left the bus.
 func (t *trayIcon) start() {
 	bus, err := sessionBus()
 	if err != nil {

@@ -25,8 +25,8 @@ type window struct {
 	address string          // where the page is led once it is there
 }
 
-// show shows the window until it is closed. A display may answer and still not take a window, and GTK panics then: that is
-// an error here. A panic of a window that is there stays one.
+// show shows the window until it is closed. A display may answer and still not take a window, and
+// GTK panics then: that is an error here. A panic of a window that is there stays one.
 func (w *window) show(opts *options.App) (err error) {
 	defer func() {
 		if w.context() != nil {

@@ -1,4 +1,5 @@
-// Package autostart has a program started whenever the person logs in, in the way of the system, and heeds the system's own switch for that.
+// Package autostart has a program started whenever the person logs in, in the way of the system,
+// and heeds the system's own switch for that.
 package autostart
 
 // Entry is a program that may be started at login.

@@ -12,7 +12,8 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// On says whether the program is started at login. launchd keeps apart from the file which agents are switched off.
+// On says whether the program is started at login. launchd keeps apart from the file which agents
+// are switched off.
 func (e Entry) On() (bool, error) {
 	path, err := e.path()
 	if err != nil {
@@ -36,7 +37,8 @@ func (e Entry) On() (bool, error) {
 	return true, nil
 }
 
-// Set has the program started at login from now on, whatever the system's switch said before, or no longer.
+// Set has the program started at login from now on, whatever the system's switch said before, or no
+// longer.
 func (e Entry) Set(on bool) error {
 	path, err := e.path()
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/forevervm/desktop/app/desktopentry"
 )
 
-// On says whether the program is started at login. The settings of a desktop may have switched the entry off without removing it.
+// On says whether the program is started at login. The settings of a desktop may have switched the
+// entry off without removing it.
 func (e Entry) On() (bool, error) {
 	group, err := desktopentry.Read(e.path())
 	if errors.Is(err, os.ErrNotExist) {
@@ -24,7 +25,8 @@ func (e Entry) On() (bool, error) {
 	return !off && group.Get("Exec") != "", nil
 }
 
-// Set has the program started at login from now on, whatever the system's switch said before, or no longer.
+// Set has the program started at login from now on, whatever the system's switch said before, or no
+// longer.
 func (e Entry) Set(on bool) error {
 	if !on {
 		if err := os.Remove(e.path()); err != nil && !errors.Is(err, os.ErrNotExist) {

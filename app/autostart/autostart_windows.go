@@ -12,7 +12,8 @@ const (
 	approved = `Software\Microsoft\Windows\CurrentVersion\Explorer\StartupApproved\Run`
 )
 
-// On says whether the program is started at login. The Task Manager's switch leaves the entry and notes beside it that it is off.
+// On says whether the program is started at login. The Task Manager's switch leaves the entry and
+// notes beside it that it is off.
 func (e Entry) On() (bool, error) {
 	if _, err := value(run, e.ID); errors.Is(err, registry.ErrNotExist) {
 		return false, nil
@@ -26,7 +27,8 @@ func (e Entry) On() (bool, error) {
 	return err == nil && (len(noted) == 0 || noted[0]&1 == 0), err
 }
 
-// Set has the program started at login from now on, whatever the system's switch said before, or no longer.
+// Set has the program started at login from now on, whatever the system's switch said before, or no
+// longer.
 func (e Entry) Set(on bool) error {
 	if err := remove(approved, e.ID); err != nil {
 		return err

@@ -1,4 +1,5 @@
-// Package deeplink knows the program's own addresses, forevervm://machine/NAME, and has the system open them with it.
+// Package deeplink knows the program's own addresses, forevervm://machine/NAME, and has the system
+// open them with it.
 package deeplink
 
 import (

@@ -12,8 +12,8 @@ import (
 	"github.com/forevervm/desktop/app/desktopentry"
 )
 
-// Register has this person's desktop open the addresses with the program, which also appears among its applications then. Where a package has
-// brought an entry for all, nothing is to be done.
+// Register has this person's desktop open the addresses with the program, which also appears among
+// its applications then. Where a package has brought an entry for all, nothing is to be done.
 func Register(p Program) error {
 	file := p.ID + ".desktop"
 	for _, folder := range xdg.DataDirs {
@@ -37,7 +37,8 @@ func Register(p Program) error {
 	if err := errors.Join(renameio.WriteFile(picture, p.Icon, 0o644), desktopentry.Write(path, want)); err != nil {
 		return err
 	}
-	// Desktops look in the index that this makes. It may not be installed; what has no use for the index reads the file.
+	// Desktops look in the index that this makes. It may not be installed; what has no use for the
+	// index reads the file.
 	_ = exec.Command("update-desktop-database", filepath.Dir(path)).Run()
 	// A program that the person has chosen for the addresses stays chosen.
 	if chosen, err := exec.Command("xdg-mime", "query", "default", "x-scheme-handler/"+Scheme).Output(); err == nil && len(chosen) == 0 {

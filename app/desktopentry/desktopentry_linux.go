@@ -1,5 +1,5 @@
-// Package desktopentry reads and writes desktop entries: the files by which Linux desktops know programs (freedesktop.org's Desktop Entry
-// Specification).
+// Package desktopentry reads and writes desktop entries: the files by which Linux desktops know
+// programs (freedesktop.org's Desktop Entry Specification).
 package desktopentry
 
 import (
@@ -15,7 +15,8 @@ import (
 // Group is what a desktop entry says, line by line; the order is kept.
 type Group []Pair
 
-// Pair is one key and its value, which must be one line. Exec makes the value of the key of that name.
+// Pair is one key and its value, which must be one line. Exec makes the value of the key of that
+// name.
 type Pair struct{ Key, Value string }
 
 const title = "[Desktop Entry]"
@@ -64,7 +65,8 @@ func Write(path string, group Group) error {
 	return renameio.WriteFile(path, []byte(out.String()), 0o644)
 }
 
-// Exec is the value for a command. Codes such as %u, which the desktop replaces, must be words of their own.
+// Exec is the value for a command. Codes such as %u, which the desktop replaces, must be words of
+// their own.
 func Exec(command ...string) string {
 	var words []string
 	for i, word := range command {

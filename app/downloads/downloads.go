@@ -1,4 +1,5 @@
-// Package downloads puts what the page saves into the person's folder for downloads: the window's web view, unlike a browser, does not do so itself.
+// Package downloads puts what the page saves into the person's folder for downloads: the window's
+// web view, unlike a browser, does not do so itself.
 package downloads
 
 import (
@@ -67,7 +68,8 @@ func (d *Downloads) Append(id int, part []byte) error {
 	return nil
 }
 
-// Finish gives a file its name, or, where there is one of that name, the next that is free, and returns its path.
+// Finish gives a file its name, or, where there is one of that name, the next that is free, and
+// returns its path.
 func (d *Downloads) Finish(id int) (path string, err error) {
 	f := d.take(id)
 	if f == nil {
@@ -149,7 +151,8 @@ var device = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com\d|lpt\d) *$`)
 // longest is how many bytes of a name are kept.
 const longest = 150
 
-// plain makes a name of what a machine may have called it: no path, nothing hidden, nothing that Windows refuses.
+// plain makes a name of what a machine may have called it: no path, nothing hidden, nothing that
+// Windows refuses.
 func plain(name string) (string, error) {
 	name = strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`/\:*?"<>|`, r) || !unicode.IsPrint(r) {

@@ -24,7 +24,8 @@ func save(t *testing.T, d *Downloads, name string, parts ...string) (path string
 	return path
 }
 
-// What is saved is there as a whole, under its name or the next that is free; nothing is overwritten, and nothing else stays behind.
+// What is saved is there as a whole, under its name or the next that is free; nothing is
+// overwritten, and nothing else stays behind.
 func TestSaving(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "Downloads")
 	d := Into(folder)

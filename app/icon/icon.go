@@ -20,8 +20,8 @@ var (
 	dark    = color.NRGBA{0x1c, 0x19, 0x17, 0xff}
 )
 
-// Draw draws the icon for a mood, size pixels wide and high. The moods differ in the shape of a mark in the corner, not only in its
-// colour: nothing, a disc, a triangle.
+// Draw draws the icon for a mood, size pixels wide and high. The moods differ in the shape of a
+// mark in the corner, not only in its colour: nothing, a disc, a triangle.
 func Draw(size int, mood overview.Mood) image.Image {
 	c := newCanvas(size)
 	c.fill(ground, roundedSquare)
@@ -39,7 +39,8 @@ func Draw(size int, mood overview.Mood) image.Image {
 	return c.image
 }
 
-// Template draws the icon as macOS wants it in its menu bar: black, with what is not there left out.
+// Template draws the icon as macOS wants it in its menu bar: black, with what is not there left
+// out.
 func Template(size int, mood overview.Mood) image.Image {
 	c := newCanvas(size)
 	black := color.NRGBA{A: 0xff}
@@ -60,7 +61,8 @@ func PNG(picture image.Image) []byte {
 	return out.Bytes()
 }
 
-// ICO is the image as a Windows icon file with 32 bits a pixel. Its sides may have 256 pixels at most.
+// ICO is the image as a Windows icon file with 32 bits a pixel. Its sides may have 256 pixels at
+// most.
 func ICO(picture image.Image) []byte {
 	w, h := picture.Bounds().Dx(), picture.Bounds().Dy()
 	mask := (w + 31) / 32 * 4 * h // a bit for each pixel, all clear: the alpha channel says it all

@@ -15,7 +15,8 @@ import (
 const (
 	firstRetry = time.Second
 	lastRetry  = 30 * time.Second
-	// connectedWithin is how late a change of an app's settings, which the daemon does not tell of, may be seen.
+	// connectedWithin is how late a change of an app's settings, which the daemon does not tell of,
+	// may be seen.
 	connectedWithin = time.Minute
 )
 
@@ -29,14 +30,15 @@ type Follower struct {
 	known known
 }
 
-// New makes a follower, which does nothing before Follow. show is called with each new view, and tell with what is worth telling the
-// person, never two calls at a time; they must not call the follower.
+// New makes a follower, which does nothing before Follow. show is called with each new view, and
+// tell with what is worth telling the person, never two calls at a time; they must not call the
+// follower.
 func New(daemon *client.Client, show func(View), tell func(Notice)) *Follower {
 	return &Follower{daemon: daemon, show: show, tell: tell, known: known{since: time.Now()}}
 }
 
-// Follow follows the daemon until ctx ends. Following it keeps it alive: a daemon that is not there is started, again and
-// again, ever more slowly where that does not help.
+// Follow follows the daemon until ctx ends. Following it keeps it alive: a daemon that is not there
+// is started, again and again, ever more slowly where that does not help.
 func (f *Follower) Follow(ctx context.Context) {
 	var apps sync.WaitGroup
 	defer apps.Wait()
@@ -122,7 +124,8 @@ func (f *Follower) heed(ctx context.Context, e api.Event) error {
 	return nil
 }
 
-// new says whether a program that says that it is there may be an app that was not heard from before.
+// new says whether a program that says that it is there may be an app that was not heard from
+// before.
 func (f *Follower) new(program string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,5 +1,6 @@
-// Package overview follows the daemon and keeps what a person sees at a glance: whether anything runs, what, and whether
-// something needs them. It also says what is worth telling them when they look elsewhere.
+// Package overview follows the daemon and keeps what a person sees at a glance: whether anything
+// runs, what, and whether something needs them. It also says what is worth telling them when they
+// look elsewhere.
 package overview
 
 import (
@@ -95,8 +96,8 @@ func (k *known) load(status api.Status, machines []api.Machine, apps []api.App) 
 	}
 }
 
-// machine takes over a machine's new state. A machine that was taken out of memory, say for what it took of it, or could not
-// come back, carries a sentence that says why; that is news.
+// machine takes over a machine's new state. A machine that was taken out of memory, say for what it
+// took of it, or could not come back, carries a sentence that says why; that is news.
 func (k *known) machine(m api.Machine) (news []Notice) {
 	if m.State == "deleted" {
 		k.purged(m.ID)
@@ -119,7 +120,8 @@ func (k *known) purged(id string) {
 	delete(k.told, id)
 }
 
-// connection takes over how a connection of a machine stands. One that waits for the person's word is news, once for each host.
+// connection takes over how a connection of a machine stands. One that waits for the person's word
+// is news, once for each host.
 func (k *known) connection(machine string, c api.Connection) (news []Notice) {
 	waits := c.State == "asking"
 	if waits == slices.ContainsFunc(k.asking, func(q question) bool { return q.id == c.ID }) {
@@ -237,7 +239,8 @@ func (k *known) concern() string {
 // maxLabel is how many characters of a title are shown where there is one line for it.
 const maxLabel = 48
 
-// label is what people call a machine. Titles come from AI apps: one line, no characters that control or reverse what follows.
+// label is what people call a machine. Titles come from AI apps: one line, no characters that
+// control or reverse what follows.
 func label(m api.Machine) string {
 	clean := strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) {

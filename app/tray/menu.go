@@ -1,4 +1,5 @@
-// Package tray says what the icon in the system's tray and its menu show. It knows no system: it is a function of the overview.
+// Package tray says what the icon in the system's tray and its menu show. It knows no system: it is
+// a function of the overview.
 package tray
 
 import (

@@ -39,7 +39,8 @@ func newDesk(t *testing.T, system string) *desk {
 	return d
 }
 
-// file writes an app's first file, in a folder that shows that the app is there, and returns its path.
+// file writes an app's first file, in a folder that shows that the app is there, and returns its
+// path.
 func (d *desk) file(id string, data []byte) string {
 	d.t.Helper()
 	path := d.path(id)
@@ -108,7 +109,8 @@ func (d *desk) do(change func(string, aiapps.Options) (aiapps.Report, error), id
 	return report.Changes[0]
 }
 
-// corpus calls test with each file of a folder of testdata; a file's name begins with the app whose it is.
+// corpus calls test with each file of a folder of testdata; a file's name begins with the app whose
+// it is.
 func corpus(t *testing.T, folder string, test func(t *testing.T, id string, data []byte)) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join("testdata", folder))
@@ -131,7 +133,8 @@ func corpus(t *testing.T, folder string, test func(t *testing.T, id string, data
 	}
 }
 
-// hadOurs says whether a file of the corpus came with an entry of this program, which disconnecting takes out.
+// hadOurs says whether a file of the corpus came with an entry of this program, which disconnecting
+// takes out.
 func hadOurs(t *testing.T) bool { return strings.Contains(t.Name(), "ours-") }
 
 func TestConnectThenDisconnectGivesTheVeryBytes(t *testing.T) {
@@ -206,7 +209,8 @@ func nameIn(t *testing.T, app aiapps.App, text string) string {
 	return aiapps.Key
 }
 
-// Where the app has changed the file since, only our entry goes, and the one that it replaced comes back.
+// Where the app has changed the file since, only our entry goes, and the one that it replaced comes
+// back.
 func TestDisconnectAfterTheAppHasWritten(t *testing.T) {
 	corpus(t, "corpus", func(t *testing.T, id string, data []byte) {
 		if hadOurs(t) {
@@ -355,7 +359,8 @@ func TestAnotherServerIsNotReplacedUnasked(t *testing.T) {
 	}
 }
 
-// An entry of an older version, or made by hand, is recognised and brought up to date; what the person set in it stays.
+// An entry of an older version, or made by hand, is recognised and brought up to date; what the
+// person set in it stays.
 func TestOurOwnOlderEntries(t *testing.T) {
 	for file, keeps := range map[string]string{
 		"claude--ours-older.json": `"time"`, "claude--ours-by-hand-other-name.json": `"python"`, "vscode--ours-with-extras.json": `"watch"`,
@@ -382,7 +387,8 @@ func TestOurOwnOlderEntries(t *testing.T) {
 	}
 }
 
-// An update moved the program: repairing changes the entry, and disconnecting still gives back the first bytes.
+// An update moved the program: repairing changes the entry, and disconnecting still gives back the
+// first bytes.
 func TestTheProgramHasMoved(t *testing.T) {
 	corpus(t, "corpus", func(t *testing.T, id string, data []byte) {
 		if hadOurs(t) {
@@ -430,7 +436,8 @@ func TestAWipedEntryIsRepaired(t *testing.T) {
 	}
 }
 
-// A file that was made for the entry goes with it, even when somebody has changed the entry; not with what else is in it.
+// A file that was made for the entry goes with it, even when somebody has changed the entry; not
+// with what else is in it.
 func TestAFileMadeForTheEntryGoesWithIt(t *testing.T) {
 	for _, id := range []string{"claude", "zed", "goose", "continue", "codex"} {
 		for add, gone := range map[string]bool{"": true, "# mine\n": false} {
@@ -471,7 +478,8 @@ func TestARunningAppIsToldOf(t *testing.T) {
 	}
 }
 
-// Every folder that Claude Desktop may read on Windows gets the entry: from the shop, several times, and the older one.
+// Every folder that Claude Desktop may read on Windows gets the entry: from the shop, several
+// times, and the older one.
 func TestClaudeDesktopOnWindows(t *testing.T) {
 	d := newDesk(t, "windows")
 	var paths []string
@@ -673,7 +681,8 @@ func TestUnknownApps(t *testing.T) {
 	}
 }
 
-// What another program writes between our reading and our writing is not lost: all is done again on what it has written.
+// What another program writes between our reading and our writing is not lost: all is done again on
+// what it has written.
 func TestAnEditWhileConnecting(t *testing.T) {
 	for _, test := range []struct {
 		edits int

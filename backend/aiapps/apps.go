@@ -1,6 +1,6 @@
-// Package aiapps connects AI apps to ForeverVM: it puts one entry into the file where an app lists its MCP servers, takes it out
-// again, tells how things stand, and mends what an app has undone. The files belong to other programs: everything but
-// that entry is left as it is.
+// Package aiapps connects AI apps to ForeverVM: it puts one entry into the file where an app lists
+// its MCP servers, takes it out again, tells how things stand, and mends what an app has undone.
+// The files belong to other programs: everything but that entry is left as it is.
 package aiapps
 
 import (
@@ -14,26 +14,33 @@ import (
 type App struct {
 	ID   string // what it is called on the command line
 	Name string // what people call it
-	// Files are where it lists its servers, by system, "//" between the folder that shows that it is used and the rest. In a folder a
-	// star stands for anything, and the beginning for a place (Computer.expand).
+	// Files are where it lists its servers, by system, "//" between the folder that shows that it
+	// is used and the rest. In a folder a star stands for anything, and the beginning for a place
+	// (Computer.expand).
 	Files map[string][]string
 	// FirstOnly says that of several folders only the first is meant; otherwise all that exist are.
 	FirstOnly bool
-	// Signs are more files that show that it is installed, by system; "$name" is a program that a shell finds.
+	// Signs are more files that show that it is installed, by system; "$name" is a program that a
+	// shell finds.
 	Signs map[string][]string
-	// Processes are the names of its program as the system lists it, by system; before a slash, a folder in its path.
+	// Processes are the names of its program as the system lists it, by system; before a slash, a
+	// folder in its path.
 	Processes map[string][]string
-	// Restarts says that it sees a change only when it starts, and may undo one when it quits. It can be quit without loss.
+	// Restarts says that it sees a change only when it starts, and may undo one when it quits. It
+	// can be quit without loss.
 	Restarts bool
 	List     configfile.List
 	Entry    func(Server) configfile.Object
-	// Clients are how it names itself to MCP servers, in small letters; a star at the end stands for anything.
+	// Clients are how it names itself to MCP servers, in small letters; a star at the end stands
+	// for anything.
 	Clients []string
-	// Link is an address by which the app asks the person itself whether to add the server; nil where there is none.
+	// Link is an address by which the app asks the person itself whether to add the server; nil
+	// where there is none.
 	Link func(Server) string
 	// Tool is its own command for changing the list; nil where there is none.
 	Tool *Tool
-	// Extensions is the folder, beside its file, of the extensions that it has installed; "" for an app that knows none.
+	// Extensions is the folder, beside its file, of the extensions that it has installed; "" for an
+	// app that knows none.
 	Extensions string
 	// After says what a person must do for a change to hold.
 	After string
@@ -77,7 +84,8 @@ var Apps = []App{
 		Files: map[string][]string{
 			linux:  {"{config}/Claude//claude_desktop_config.json"},
 			darwin: {"{support}/Claude//claude_desktop_config.json"},
-			// Installed from the shop, which is the usual way now, it has a file system of its own for this folder.
+			// Installed from the shop, which is the usual way now, it has a file system of its own
+			// for this folder.
 			windows: {"{localappdata}/Packages/Claude_*//LocalCache/Roaming/Claude/claude_desktop_config.json", "{appdata}/Claude//claude_desktop_config.json"},
 		},
 		Signs: map[string][]string{

@@ -32,8 +32,8 @@ func (m *Manager) backupFolder(app App, path string) string {
 	return filepath.Join(m.config.Folder, "backups", app.ID, digest([]byte(path))[:12])
 }
 
-// backUp keeps a copy of a file, unless the newest one is the same, and drops the oldest beyond five. The copies hold other
-// servers' keys, so only the user may read them.
+// backUp keeps a copy of a file, unless the newest one is the same, and drops the oldest beyond
+// five. The copies hold other servers' keys, so only the user may read them.
 func (m *Manager) backUp(app App, path string, data []byte) error {
 	folder := m.backupFolder(app, path)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -123,7 +123,8 @@ func (m *Manager) Backups(id string) ([]Backup, error) {
 	return all, nil
 }
 
-// Restore puts a backup in the place of the file that it is a copy of; what is there now is backed up first.
+// Restore puts a backup in the place of the file that it is a copy of; what is there now is backed
+// up first.
 func (m *Manager) Restore(id, backup string) (Report, error) {
 	app, err := m.app(id)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 type Options struct {
 	Replace bool // another server of the same name may be replaced; it is put back by Disconnect
 	DryRun  bool // only say what would change
-	// Restart says that an app which runs may be quit for the change, where that helps (App.Restarts), and is started again then.
+	// Restart says that an app which runs may be quit for the change, where that helps
+	// (App.Restarts), and is started again then.
 	Restart bool
 }
 
@@ -68,7 +69,8 @@ type outcome struct {
 	gone   bool        // no file
 	own    string      // what of the difference is our own
 	record *connection // nil for none
-	// key is the name under which the list then has entry, or nothing where that is nil; "" where it is more that changes.
+	// key is the name under which the list then has entry, or nothing where that is nil; "" where
+	// it is more that changes.
 	key   string
 	entry configfile.Object
 }
@@ -126,7 +128,8 @@ func (m *Manager) onEveryFile(id string, options Options, editOf func(App) edit)
 	return Report{App: app, Changes: changes, Restarted: true}, errors.Join(err, m.stays(app, changes))
 }
 
-// takesOut is how long an app that was started again is watched. Some write back at once what they had in memory; what comes later, Status tells.
+// takesOut is how long an app that was started again is watched. Some write back at once what they
+// had in memory; what comes later, Status tells.
 const takesOut = 2 * time.Second
 
 // stays fails where an app that was started again takes out what was put in.
@@ -171,7 +174,8 @@ func (m *Manager) report(app App, changes []Change) Report {
 	return report
 }
 
-// change edits one file. What is recorded is on disk before the file changes, so that whenever this dies it can be undone.
+// change edits one file. What is recorded is on disk before the file changes, so that whenever this
+// dies it can be undone.
 func (m *Manager) change(app App, path string, change edit, dryRun bool) (Change, error) {
 	for try := 1; ; try++ {
 		result, err := m.changeOnce(app, path, change, dryRun)

@@ -13,14 +13,16 @@ import (
 	"github.com/forevervm/desktop/backend/opener"
 )
 
-// Computer is what the table of apps is read against: another one lets a test look at any system's part of it.
+// Computer is what the table of apps is read against: another one lets a test look at any system's
+// part of it.
 type Computer struct {
 	System string              // as runtime.GOOS has it: linux, darwin or windows
 	Home   string              // the user's home folder
 	Env    func(string) string // environment variables; "" for one that is not set
 	// Programs are those of the user's programs that run and may be an AI app.
 	Programs func() ([]Program, error)
-	// Quit asks an app's programs to end, as its menu does, and waits until they have; again starts the app as it was.
+	// Quit asks an app's programs to end, as its menu does, and waits until they have; again starts
+	// the app as it was.
 	Quit func(running []Program) (again func() error, err error)
 	// Find returns the path of a program that a shell would find by this name, or "".
 	Find func(name string) string
@@ -40,7 +42,8 @@ func ThisComputer() (Computer, error) {
 	}, nil
 }
 
-// programFolders are where a person's terminal finds programs, too, but a program that was started by the desktop may not: such as the daemon.
+// programFolders are where a person's terminal finds programs, too, but a program that was started
+// by the desktop may not: such as the daemon.
 var programFolders = []string{"~/.local/bin", "~/bin", "~/.claude/local", "~/.npm-global/bin", "~/.bun/bin", "~/.opencode/bin", "/usr/local/bin", "/opt/homebrew/bin"}
 
 // find is Computer.Find.
@@ -108,8 +111,8 @@ type place struct {
 	file, folder string
 }
 
-// places are where an app's files are on this computer, whether they exist or not: every folder of the table that exists.
-// Where none does, the first that needs no guessing.
+// places are where an app's files are on this computer, whether they exist or not: every folder of
+// the table that exists. Where none does, the first that needs no guessing.
 func (c Computer) places(app App) []place {
 	var there, usual []place
 	for _, at := range app.Files[c.System] {
@@ -130,7 +133,8 @@ func (c Computer) places(app App) []place {
 	return usual[:min(1, len(usual))]
 }
 
-// installed says whether an app is on this computer: it has left its folder, or its program is there.
+// installed says whether an app is on this computer: it has left its folder, or its program is
+// there.
 func (c Computer) installed(app App) bool {
 	for _, at := range app.Files[c.System] {
 		folder, _, _ := strings.Cut(at, "//")

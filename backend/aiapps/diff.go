@@ -11,8 +11,9 @@ import (
 // contextLines are shown above and below what changes.
 const contextLines = 3
 
-// difference shows what a change does to a file, line by line, as diff -u does. It shows the values of our own entry only: of all
-// else, which may hold the keys of other servers, the structure is shown and each value is "…".
+// difference shows what a change does to a file, line by line, as diff -u does. It shows the values
+// of our own entry only: of all else, which may hold the keys of other servers, the structure is
+// shown and each value is "…".
 func difference(before, after []byte, own string) string {
 	change := configfile.Between(before, after)
 	if change.Removed == "" && change.Inserted == "" {
@@ -42,7 +43,8 @@ func difference(before, after []byte, own string) string {
 	for _, line := range headLines[max(0, len(headLines)-contextLines):] {
 		out.WriteString("  " + redact(strings.TrimRight(line, "\r\n")) + "\n")
 	}
-	// Where only a piece of a line changes, as of a file that is all one line, the piece is shown; but a line of ours is shown as a whole.
+	// Where only a piece of a line changes, as of a file that is all one line, the piece is shown;
+	// but a line of ours is shown as a whole.
 	inLine := !(blank(startOfLine) && blank(endOfLine)) && !ours[bare(startOfLine+change.Inserted+endOfLine)]
 	write := func(sign, middle, other string) {
 		if inLine && !strings.Contains(middle, "\n") {
@@ -70,7 +72,8 @@ func difference(before, after []byte, own string) string {
 	return unchanged(out.String())
 }
 
-// ourLines are the lines of own that only one of the texts has, or one has more of. The others are somebody else's, and stand amid what was put in.
+// ourLines are the lines of own that only one of the texts has, or one has more of. The others are
+// somebody else's, and stand amid what was put in.
 func ourLines(before, after []byte, own string) map[string]bool {
 	more := map[string]int{}
 	for line := range strings.Lines(string(after)) {

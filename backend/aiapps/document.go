@@ -2,8 +2,8 @@ package aiapps
 
 import "github.com/forevervm/desktop/backend/api"
 
-// Document is the status as the API and the command line show it. Of the programs that have used machines, those that
-// are the app say when it was last seen.
+// Document is the status as the API and the command line show it. Of the programs that have used
+// machines, those that are the app say when it was last seen.
 func (s AppStatus) Document(clients []api.ClientUse) api.App {
 	out := api.App{
 		ID: s.App.ID, Name: s.App.Name, Installed: s.Installed, Running: s.Running, State: string(s.State), Files: []api.AppFile{},

@@ -17,7 +17,8 @@ func (m *Manager) Connect(id string, options Options) (Report, error) {
 	})
 }
 
-// Repair does so for an app that was connected: its entry was taken out, or starts a program that is no longer there.
+// Repair does so for an app that was connected: its entry was taken out, or starts a program that
+// is no longer there.
 func (m *Manager) Repair(id string, options Options) (Report, error) {
 	return m.onEveryFile(id, options, func(app App) edit {
 		return func(now current) (outcome, error) {
@@ -36,7 +37,8 @@ func (m *Manager) Repair(id string, options Options) (Report, error) {
 	})
 }
 
-// Disconnect takes the entry out of every file of an app. A file where nothing else has changed is again what it was, to the byte.
+// Disconnect takes the entry out of every file of an app. A file where nothing else has changed is
+// again what it was, to the byte.
 func (m *Manager) Disconnect(id string, options Options) (Report, error) {
 	return m.onEveryFile(id, options, func(app App) edit {
 		return func(now current) (outcome, error) { return m.disconnect(app, now) }
@@ -119,7 +121,8 @@ func (m *Manager) disconnect(app App, now current) (outcome, error) {
 	return result, err
 }
 
-// withoutOurs takes our entry out of a file: exactly what was put in, where that is still to be seen, else what the parser finds.
+// withoutOurs takes our entry out of a file: exactly what was put in, where that is still to be
+// seen, else what the parser finds.
 func (m *Manager) withoutOurs(app App, now current, key string) (outcome, error) {
 	result := outcome{action: Removed}
 	if now.record != nil && now.record.Previous != "" {
@@ -155,7 +158,8 @@ func (m *Manager) withoutOurs(app App, now current, key string) (outcome, error)
 	return result, nil
 }
 
-// isBare says whether a file holds no more than what is left of one that was made for the entry, comments included.
+// isBare says whether a file holds no more than what is left of one that was made for the entry,
+// comments included.
 func (m *Manager) isBare(app App, data []byte, key string) bool {
 	made, err := app.List.Set(nil, key, app.Entry(m.config.Server))
 	if err != nil {

@@ -87,7 +87,8 @@ func isOurs(entry configfile.Object) bool {
 	return base(s.Program) == "forevervm" && slices.Contains(s.Args, "mcp")
 }
 
-// isOfficial says whether an entry starts the official MCP server, which speaks to the hosted service: npx --yes forevervm-mcp run.
+// isOfficial says whether an entry starts the official MCP server, which speaks to the hosted
+// service: npx --yes forevervm-mcp run.
 func isOfficial(entry configfile.Object) bool {
 	s := server(entry)
 	return slices.ContainsFunc(append([]string{base(s.Program)}, s.Args...), func(word string) bool {
@@ -109,7 +110,8 @@ func off(entry configfile.Object) bool {
 	return enabled == false || disabled == true
 }
 
-// withExtras adds to an entry what a person has set in an older one of ours, such as which tools need no asking.
+// withExtras adds to an entry what a person has set in an older one of ours, such as which tools
+// need no asking.
 func withExtras(entry, older configfile.Object) configfile.Object {
 	for _, member := range older {
 		_, known := entry.Get(member.Key)

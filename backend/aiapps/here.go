@@ -6,8 +6,8 @@ import (
 	"github.com/forevervm/desktop/backend/home"
 )
 
-// Here is the manager of this computer's apps, which are told to start this executable over these folders. The launcher is
-// pointed at it.
+// Here is the manager of this computer's apps, which are told to start this executable over these
+// folders. The launcher is pointed at it.
 func Here(dirs home.Dirs, executable string) (*Manager, error) {
 	computer, err := ThisComputer()
 	if err != nil {

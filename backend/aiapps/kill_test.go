@@ -16,7 +16,8 @@ import (
 	"github.com/forevervm/desktop/backend/aiapps"
 )
 
-// killVariable makes the test's program a child that connects or disconnects Claude Desktop: "connect HOME FOLDER".
+// killVariable makes the test's program a child that connects or disconnects Claude Desktop:
+// "connect HOME FOLDER".
 const killVariable = "AIAPPS_CHILD"
 
 func init() {
@@ -42,7 +43,8 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// Whenever connecting or disconnecting is killed, the file is whole, and connecting and disconnecting again gives back the first bytes.
+// Whenever connecting or disconnecting is killed, the file is whole, and connecting and
+// disconnecting again gives back the first bytes.
 func TestAKillAnywhereLosesNothing(t *testing.T) {
 	const original = "{\n\t\"mcpServers\": {\n\t\t\"x\": {\"command\": \"y\"}\n\t}\n}"
 	calls := []string{"openat", "write", "fsync", "fchmod", "renameat", "renameat2", "unlinkat", "mkdirat"} // what changes anything

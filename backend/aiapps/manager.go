@@ -15,14 +15,16 @@ import (
 type Config struct {
 	Computer Computer
 	Server   Server // what apps are to start
-	// Folder is for what is kept about connections and for backups. It is made when needed, for the user alone.
+	// Folder is for what is kept about connections and for backups. It is made when needed, for the
+	// user alone.
 	Folder string
 	// Extension is the file of Claude Desktop's extension; it may be missing.
 	Extension string
 	Now       func() time.Time // nil: time.Now
 }
 
-// Manager connects the AI apps of one computer. Several may work over the same folder, in several processes.
+// Manager connects the AI apps of one computer. Several may work over the same folder, in several
+// processes.
 type Manager struct{ config Config }
 
 // New returns a manager; it looks at nothing yet.

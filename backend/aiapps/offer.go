@@ -17,8 +17,9 @@ import (
 	"github.com/forevervm/desktop/backend/opener"
 )
 
-// Offer has an app ask the person itself whether to connect: it opens the app's link, or the extension for one that takes extensions, and
-// returns what was opened. None of the app's files is changed by ForeverVM.
+// Offer has an app ask the person itself whether to connect: it opens the app's link, or the
+// extension for one that takes extensions, and returns what was opened. None of the app's files is
+// changed by ForeverVM.
 func (m *Manager) Offer(ctx context.Context, id string) (opened string, err error) {
 	app, err := m.app(id)
 	if err != nil {
@@ -58,7 +59,8 @@ func (a App) Offers() string {
 	return ""
 }
 
-// hasExtension says whether an app has our extension: each is in a folder of its own, with its manifest.
+// hasExtension says whether an app has our extension: each is in a folder of its own, with its
+// manifest.
 func (c Computer) hasExtension(app App) bool {
 	if app.Extensions == "" {
 		return false

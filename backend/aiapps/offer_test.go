@@ -16,7 +16,8 @@ import (
 	"github.com/forevervm/desktop/backend/opener"
 )
 
-// An app that can ask the person itself is given a link with the same entry that would go into its file, or the extension.
+// An app that can ask the person itself is given a link with the same entry that would go into its
+// file, or the extension.
 func TestOffers(t *testing.T) {
 	d := newDesk(t, "linux")
 	var opened string

@@ -37,7 +37,8 @@ func (c Computer) running(app App, programs []Program) []Program {
 	})
 }
 
-// programsOf lists the user's programs that run. One that was started with another home folder is not among them: it has other settings.
+// programsOf lists the user's programs that run. One that was started with another home folder is
+// not among them: it has other settings.
 func programsOf(home string) func() ([]Program, error) {
 	return func() ([]Program, error) {
 		all, err := process.Processes()
@@ -63,7 +64,8 @@ func programsOf(home string) func() ([]Program, error) {
 	}
 }
 
-// belongs says whether a program is this user's, with this home; it counts as such where the system does not say.
+// belongs says whether a program is this user's, with this home; it counts as such where the system
+// does not say.
 func belongs(one *process.Process, home string) bool {
 	if users, err := one.Uids(); err == nil && len(users) > 0 && int(users[0]) != os.Getuid() {
 		return false

@@ -76,7 +76,8 @@ func readCorpus(t *testing.T) (files map[string][]byte, names []string) {
 	return files, names
 }
 
-// Whatever a file looks like: it is left alone, or only the entry changes and can be taken out again to the byte.
+// Whatever a file looks like: it is left alone, or only the entry changes and can be taken out
+// again to the byte.
 func TestAnyFileCanBeChangedAndChangedBack(t *testing.T) {
 	files, names := readCorpus(t)
 	rapid.Check(t, func(t *rapid.T) {

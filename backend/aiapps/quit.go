@@ -11,7 +11,8 @@ import (
 // errStays says that an app's programs still run.
 var errStays = errors.New("it still runs")
 
-// ended waits until none of some programs runs; the error is errStays where one still does after the time given.
+// ended waits until none of some programs runs; the error is errStays where one still does after
+// the time given.
 func ended(running []Program, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
@@ -29,7 +30,8 @@ func ended(running []Program, within time.Duration) error {
 	return nil
 }
 
-// runs says whether there is a process; one that has ended and that its parent has not looked after does not count.
+// runs says whether there is a process; one that has ended and that its parent has not looked after
+// does not count.
 func runs(pid int) bool {
 	one, err := process.NewProcess(int32(pid))
 	if err != nil {

@@ -42,8 +42,9 @@ func quit(running []Program) (again func() error, err error) {
 	}, nil
 }
 
-// headsOf are the programs that are to be asked to end, the one first that has started all: apps consist of many, which end with the one whose program they are. A
-// script that starts another program does not take that along.
+// headsOf are the programs that are to be asked to end, the one first that has started all: apps
+// consist of many, which end with the one whose program they are. A script that starts another
+// program does not take that along.
 func headsOf(running []Program) []*process.Process {
 	var first, rest []*process.Process
 	for _, one := range running {
@@ -65,8 +66,8 @@ func headsOf(running []Program) []*process.Process {
 	return append(first, rest...)
 }
 
-// asItWasStarted starts a program again: the same file, arguments, folder and environment, with its display. An AppImage's own file is gone with it, and
-// what was updated meanwhile has a new one.
+// asItWasStarted starts a program again: the same file, arguments, folder and environment, with its
+// display. An AppImage's own file is gone with it, and what was updated meanwhile has a new one.
 func asItWasStarted(one *process.Process) (*exec.Cmd, error) {
 	path, err := one.Exe()
 	if err != nil {

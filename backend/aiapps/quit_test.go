@@ -14,7 +14,8 @@ import (
 	"github.com/forevervm/desktop/backend/connect/connecttest"
 )
 
-// claude is a program of Claude Desktop's name, which runs the script at every start. Its settings are in $HOME, as the person's.
+// claude is a program of Claude Desktop's name, which runs the script at every start. Its settings
+// are in $HOME, as the person's.
 type claude struct {
 	t      *testing.T
 	user   string // the person's home
@@ -95,7 +96,8 @@ func (c *claude) said(file string) string {
 	return string(text)
 }
 
-// As a real one does, it writes back at its end what it had in memory, so that a change made while it runs is lost.
+// As a real one does, it writes back at its end what it had in memory, so that a change made while
+// it runs is lost.
 const writesBack = `
 config=$HOME/.config/Claude/claude_desktop_config.json
 memory=$(cat $config)
@@ -141,7 +143,8 @@ func TestClaudeDesktopIsQuitForAChangeAndStartedAgain(t *testing.T) {
 	}
 }
 
-// What others build of it for Linux is a script that starts Electron. Asking the script alone to end would leave that running, to undo the change later.
+// What others build of it for Linux is a script that starts Electron. Asking the script alone to
+// end would leave that running, to undo the change later.
 func TestAClaudeDesktopThatAScriptStarts(t *testing.T) {
 	c := newClaudeBy(t, writesBack, "#!/bin/sh\n$HOME/lib/claude-desktop/electron \"$@\"\nexit\n")
 	report, err := c.Connect("claude", aiapps.Options{Restart: true})

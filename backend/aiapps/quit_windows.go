@@ -9,8 +9,9 @@ import (
 // politely is how long an app may take to end by itself.
 const politely = 5 * time.Second
 
-// quit is Computer.Quit. An app that is asked to close its window stays in the tray, as Claude Desktop does, so it is ended then. It is started again by
-// its address: what is installed from the shop has no path that others may start.
+// quit is Computer.Quit. An app that is asked to close its window stays in the tray, as Claude
+// Desktop does, so it is ended then. It is started again by its address: what is installed from the
+// shop has no path that others may start.
 func quit(running []Program) (again func() error, err error) {
 	var which []string
 	for _, one := range running {

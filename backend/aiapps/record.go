@@ -41,7 +41,8 @@ func digest(data []byte) string {
 
 func (m *Manager) recordFile() string { return filepath.Join(m.config.Folder, "connections.json") }
 
-// records reads what was recorded. What cannot be read counts as nothing: entries are recognised without it.
+// records reads what was recorded. What cannot be read counts as nothing: entries are recognised
+// without it.
 func (m *Manager) records() (connections, error) {
 	records := connections{}
 	data, err := os.ReadFile(m.recordFile())

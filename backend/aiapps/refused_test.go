@@ -13,8 +13,9 @@ import (
 
 const refusedFile = `{"mcpServers": {"x": {"command": "y"}}}`
 
-// The disk refuses: the person is told why and what to do, and the file is as it was. Each script gets the folder of the app's settings, ours, this program, and what
-// the file holds, in a mount namespace of its own.
+// The disk refuses: the person is told why and what to do, and the file is as it was. Each script
+// gets the folder of the app's settings, ours, this program, and what the file holds, in a mount
+// namespace of its own.
 func TestWhatIsSaidOfADisk(t *testing.T) {
 	const full = ` && ! head -c 1M /dev/zero 2>/dev/null `
 	for name, test := range map[string]struct{ script, says string }{

@@ -24,7 +24,8 @@ const testWithin = 90 * time.Second
 // tester is how a test names itself to the server.
 const tester = "ForeverVM's test"
 
-// Test starts what an app's file says, as the app does, and has it answer a tool. The error is a sentence for the person.
+// Test starts what an app's file says, as the app does, and has it answer a tool. The error is a
+// sentence for the person.
 func (m *Manager) Test(ctx context.Context, id string) (api.AppTest, error) {
 	app, err := m.app(id)
 	if err != nil {
@@ -93,7 +94,8 @@ func (m *Manager) start(ctx context.Context, app App, entry configfile.Object) (
 	return api.AppTest{Version: info.ServerInfo.Version, Tools: len(tools.Tools), TookMS: float64(time.Since(begun).Microseconds()) / 1000}, nil
 }
 
-// environment is what a program that an app starts finds: the few variables that apps hand on, and those of the entry.
+// environment is what a program that an app starts finds: the few variables that apps hand on, and
+// those of the entry.
 func (m *Manager) environment(entry configfile.Object) []string {
 	names := []string{"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"}
 	if m.config.Computer.System == windows {

@@ -11,7 +11,8 @@ import (
 	"github.com/forevervm/desktop/backend/aiapps/safefile"
 )
 
-// Tool is an app's own command that changes its list. It knows how to do so beside an app that runs and keeps more in the same file.
+// Tool is an app's own command that changes its list. It knows how to do so beside an app that runs
+// and keeps more in the same file.
 type Tool struct {
 	Program string // as a shell finds it
 	// Add and Remove are its arguments for an entry that is not there, and for one that is.
@@ -22,7 +23,8 @@ type Tool struct {
 // toolWithin is how long it may take.
 const toolWithin = 30 * time.Second
 
-// byTool has an app's own command change the list as it is to be. It is false where there is no such command, or where that has not made of the list what it was to.
+// byTool has an app's own command change the list as it is to be. It is false where there is no
+// such command, or where that has not made of the list what it was to.
 func (m *Manager) byTool(app App, file safefile.File, next outcome) bool {
 	if app.Tool == nil || next.key == "" {
 		return false

@@ -12,7 +12,8 @@ import (
 	"github.com/forevervm/desktop/backend/aiapps"
 )
 
-// claudeCode stands in for Claude Code's `claude`: as that does, it writes the whole file anew, with more than the entry in it.
+// claudeCode stands in for Claude Code's `claude`: as that does, it writes the whole file anew,
+// with more than the entry in it.
 const claudeCode = `#!/usr/bin/env python3
 import json, os, sys
 open("calls", "a").write(" ".join(sys.argv[1:5]) + "\n")

@@ -22,8 +22,8 @@ func (o *OptionalTime) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &o.Time)
 }
 
-// UnmarshalJSON tells an expires_at of null (never) from an absent one (as it is): encoding/json alone makes a nil
-// pointer of both.
+// UnmarshalJSON tells an expires_at of null (never) from an absent one (as it is): encoding/json
+// alone makes a nil pointer of both.
 func (c *MachineChange) UnmarshalJSON(data []byte) error {
 	type plain MachineChange
 	if err := json.Unmarshal(data, (*plain)(c)); err != nil {

@@ -9,7 +9,8 @@ import (
 // MaxInstalled is how many requirements there may be at once.
 const MaxInstalled = 50
 
-// requirement is what pip takes as one: a name, extras, versions. Nothing that a shell or pip could take for something else.
+// requirement is what pip takes as one: a name, extras, versions. Nothing that a shell or pip could
+// take for something else.
 var requirement = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,100}(\[[A-Za-z0-9._,-]{1,100}\])?((===?|>=|<=|~=|!=|<|>)[A-Za-z0-9.*+!_-]{1,50}(,|$))*$`)
 
 // InstallCode is the code with which a machine installs packages. Its error is a sentence.

@@ -23,7 +23,8 @@ func isFile(name string) bool { return slices.Contains(files, name) }
 // packed are the files of a checkpoint in an archive, the manifest last.
 func packed() []string { return append(slices.Clone(files), sumsName, manifestName) }
 
-// Pack writes the checkpoint id, whose files must be there, as a tar archive: a folder of that name, owned by the user and group with the number owner.
+// Pack writes the checkpoint id, whose files must be there, as a tar archive: a folder of that
+// name, owned by the user and group with the number owner.
 func (f Folder) Pack(ctx context.Context, id string, owner int, w io.Writer) error {
 	if _, err := f.Load(id); err != nil {
 		return err
@@ -67,9 +68,10 @@ func pack(ctx context.Context, archive *tar.Writer, path string, header func(siz
 	return err
 }
 
-// Unpack takes over the checkpoints in a tar archive, each a folder named by its id, that may come from who means harm: nothing but what
-// belongs to a checkpoint is written, at most `most` bytes, and accept has the last word on each. Those that the folder has already
-// stay as they are. It returns those taken over; an error leaves the ones before it in place.
+// Unpack takes over the checkpoints in a tar archive, each a folder named by its id, that may come
+// from who means harm: nothing but what belongs to a checkpoint is written, at most `most` bytes,
+// and accept has the last word on each. Those that the folder has already stay as they are. It
+// returns those taken over; an error leaves the ones before it in place.
 func (f Folder) Unpack(ctx context.Context, archive io.Reader, most int64, accept func(Manifest) error) (taken []Manifest, err error) {
 	u := unpacking{folder: f, left: most, accept: accept}
 	defer func() {

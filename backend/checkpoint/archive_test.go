@@ -80,7 +80,8 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// What comes may come from who means harm: nothing of it is kept, and nothing outside the folder is touched.
+// What comes may come from who means harm: nothing of it is kept, and nothing outside the folder is
+// touched.
 func TestHostileArchives(t *testing.T) {
 	const id = "00000001-0123456789abcdef"
 	manifest := `{"format":1,"id":"` + id + `","last_seq":1}`

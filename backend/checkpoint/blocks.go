@@ -48,8 +48,9 @@ func (f Folder) Kept(id string) bool {
 	return err == nil
 }
 
-// Keep keeps the files of the checkpoint id as blocks in the store, too, and returns its manifest with the size that it has without its folder.
-// near is the path of a checkpoint (as Folder.Path) that it has much in common with, or "". Where it is kept already, nothing happens.
+// Keep keeps the files of the checkpoint id as blocks in the store, too, and returns its manifest
+// with the size that it has without its folder. near is the path of a checkpoint (as Folder.Path)
+// that it has much in common with, or "". Where it is kept already, nothing happens.
 func (f Folder) Keep(ctx context.Context, id, near string, store *blocks.Store) (Manifest, error) {
 	if kept, err := f.loadRecipe(id); err == nil {
 		return kept, nil
@@ -94,8 +95,9 @@ func (f Folder) Keep(ctx context.Context, id, near string, store *blocks.Store) 
 	return m, nil
 }
 
-// Confirm reads all that the files of a checkpoint are made of which is kept as blocks, and fails where they could not be made of it again, each as long as
-// it is in the folder. Blocks that were read before, in the same piece of work, are not read again.
+// Confirm reads all that the files of a checkpoint are made of which is kept as blocks, and fails
+// where they could not be made of it again, each as long as it is in the folder. Blocks that were
+// read before, in the same piece of work, are not read again.
 func (f Folder) Confirm(ctx context.Context, id string, store *blocks.Store) error {
 	r, _, err := f.readRecipe(id)
 	if err != nil {
@@ -133,7 +135,8 @@ func (f Folder) ConfirmBlocks(ctx context.Context, id string, store *blocks.Stor
 	return store.Verify(ctx, r)
 }
 
-// DropDamaged removes the files of a checkpoint, which have changed. Its blocks, which the caller has confirmed, are left.
+// DropDamaged removes the files of a checkpoint, which have changed. Its blocks, which the caller
+// has confirmed, are left.
 func (f Folder) DropDamaged(id string) error {
 	if _, err := f.loadRecipe(id); err != nil {
 		return err
@@ -141,8 +144,8 @@ func (f Folder) DropDamaged(id string) error {
 	return f.deleteFolder(id, func(string) {})
 }
 
-// DropFolder removes the files of a checkpoint that is kept as blocks, which the caller has confirmed. Nobody may be using them. The largest may become
-// the machine's next one.
+// DropFolder removes the files of a checkpoint that is kept as blocks, which the caller has
+// confirmed. Nobody may be using them. The largest may become the machine's next one.
 func (f Folder) DropFolder(id string) error {
 	if _, err := f.loadRecipe(id); err != nil {
 		return err
@@ -150,7 +153,8 @@ func (f Folder) DropFolder(id string) error {
 	return f.deleteFolder(id, f.leaveSpare)
 }
 
-// Near is the newest checkpoint before id that is kept as blocks, as its path; "" when there is none.
+// Near is the newest checkpoint before id that is kept as blocks, as its path; "" when there is
+// none.
 func (f Folder) Near(id string) string {
 	recipes, _ := f.Recipes()
 	near := ""
@@ -162,7 +166,8 @@ func (f Folder) Near(id string) string {
 	return near
 }
 
-// Like is the newest whole checkpoint that is kept as blocks, too, as its path; "" when there is none.
+// Like is the newest whole checkpoint that is kept as blocks, too, as its path; "" when there is
+// none.
 func (f Folder) Like() string {
 	recipes, _ := f.Recipes()
 	slices.Sort(recipes)
@@ -174,9 +179,10 @@ func (f Folder) Like() string {
 	return ""
 }
 
-// Expand writes the files of the checkpoint id, of which there are only blocks, into the folder dir/id, which it makes, as they were. They are
-// not synced, and are to be removed when they have been used. like is the path of a whole checkpoint (as Folder.Path) that it has much in common with,
-// which makes it faster, or "".
+// Expand writes the files of the checkpoint id, of which there are only blocks, into the folder
+// dir/id, which it makes, as they were. They are not synced, and are to be removed when they have
+// been used. like is the path of a whole checkpoint (as Folder.Path) that it has much in common
+// with, which makes it faster, or "".
 func (f Folder) Expand(ctx context.Context, id, dir, like string, store *blocks.Store) error {
 	r, m, err := f.readRecipe(id)
 	if err != nil {

@@ -45,7 +45,8 @@ func Complete(names []string) bool {
 	return len(names)-len(without) <= 1 && slices.Equal(without, wanted)
 }
 
-// Fill writes a file of the checkpoint: size bytes, which is all that content may have. What is zero in it takes no room.
+// Fill writes a file of the checkpoint: size bytes, which is all that content may have. What is
+// zero in it takes no room.
 func (p *Pending) Fill(ctx context.Context, file File, content io.Reader) (err error) {
 	if !isFile(file.Name) || file.Size < 0 {
 		return fmt.Errorf("%w: it has the file %.100q", ErrUnusable, file.Name)

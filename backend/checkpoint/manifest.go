@@ -1,10 +1,12 @@
 // Package checkpoint is how saved machines lie on disk.
 //
-// A checkpoint is one folder, named by its id, of files that never change once it is there: what runsc wrote
-// (checkpoint.img, pages.img, pages_meta.img), input.bin (the rest of a request that was only partly with the runner; only
-// where there was one), pages.sum (what pages.img is checked against) and manifest.json. It is written under the name ID.partial, synced, given its
-// manifest, synced again and renamed: a folder without the suffix is whole, whatever happened. What ends in .partial
-// or .removed is rubbish, swept when the machine starts next. One of a machine that goes on is not synced; Manifest.Boot says so.
+// A checkpoint is one folder, named by its id, of files that never change once it is there: what
+// runsc wrote (checkpoint.img, pages.img, pages_meta.img), input.bin (the rest of a request that
+// was only partly with the runner; only where there was one), pages.sum (what pages.img is checked
+// against) and manifest.json. It is written under the name ID.partial, synced, given its manifest,
+// synced again and renamed: a folder without the suffix is whole, whatever happened. What ends in
+// .partial or .removed is rubbish, swept when the machine starts next. One of a machine that goes
+// on is not synced; Manifest.Boot says so.
 package checkpoint
 
 import (
@@ -49,27 +51,33 @@ type Manifest struct {
 	LastSeq    int   `json:"last_seq"`
 	RunningSeq *int  `json:"running_seq"`
 	Size       int64 `json:"size"` // bytes of all files but the manifest
-	// Image and Runtime are the SHA-256 of the sandbox image and of runsc; Spec names the sandbox's base spec. A restore needs the same.
+	// Image and Runtime are the SHA-256 of the sandbox image and of runsc; Spec names the sandbox's
+	// base spec. A restore needs the same.
 	Image   string `json:"image"`
 	Runtime string `json:"runtime"`
 	Spec    string `json:"spec"`
-	// Features are those of the processor that the sandbox goes by, as gVisor calls them, separated by commas; a restore needs a processor that has them. "" where that is not known.
+	// Features are those of the processor that the sandbox goes by, as gVisor calls them, separated
+	// by commas; a restore needs a processor that has them. "" where that is not known.
 	Features string `json:"features,omitempty"`
-	// Baseline is how much memory the programs inside held in the template, in bytes: what a machine uses counts from there.
+	// Baseline is how much memory the programs inside held in the template, in bytes: what a
+	// machine uses counts from there.
 	Baseline int64         `json:"baseline"`
 	Pause    time.Duration `json:"pause_ns"` // how long the machine stood still at most
-	// Boot names the run of the computer's system in which the files were written without being synced, and in which alone they can be relied
-	// on; "" for files that are synced.
+	// Boot names the run of the computer's system in which the files were written without being
+	// synced, and in which alone they can be relied on; "" for files that are synced.
 	Boot string `json:"boot,omitempty"`
-	// Sums are the BLAKE3 of all files but the memory's, in hexadecimal; see sums.go. nil in what an earlier version
-	// saved, and in what is kept as blocks, which are named by their content.
+	// Sums are the BLAKE3 of all files but the memory's, in hexadecimal; see sums.go. nil in what
+	// an earlier version saved, and in what is kept as blocks, which are named by their content.
 	Sums map[string]string `json:"sums,omitempty"`
-	// Digest is that of all files; "" for none. Earlier versions noted it some time after the files were written.
+	// Digest is that of all files; "" for none. Earlier versions noted it some time after the files
+	// were written.
 	Digest string `json:"digest,omitempty"`
-	// Check is the BLAKE3 of the manifest's file with zeros in the place of it. It is only ever in the file.
+	// Check is the BLAKE3 of the manifest's file with zeros in the place of it. It is only ever in
+	// the file.
 	Check string `json:"check,omitempty"`
 
-	// Whole is how many bytes all files but the manifest have, whatever form they are kept in. It is known where Size is, and stands in no file.
+	// Whole is how many bytes all files but the manifest have, whatever form they are kept in. It
+	// is known where Size is, and stands in no file.
 	Whole int64 `json:"-"`
 }
 

@@ -13,7 +13,8 @@ import (
 	"lukechampine.com/blake3"
 )
 
-// Seal notes what the files of a checkpoint are to be checked against that an earlier version saved, which did not.
+// Seal notes what the files of a checkpoint are to be checked against that an earlier version
+// saved, which did not.
 func (f Folder) Seal(ctx context.Context, id string) error {
 	m, err := Load(f.Path(id))
 	if err != nil || m.Sums != nil || m.Digest != "" || m.Boot != "" {
@@ -30,8 +31,9 @@ func (f Folder) Seal(ctx context.Context, id string) error {
 	return f.replace(m)
 }
 
-// Compare reads the files of a whole checkpoint, and fails with ErrUnusable where they are not those that were saved. Of
-// one that an earlier version saved and nobody has sealed it tells nothing.
+// Compare reads the files of a whole checkpoint, and fails with ErrUnusable where they are not
+// those that were saved. Of one that an earlier version saved and nobody has sealed it tells
+// nothing.
 func (f Folder) Compare(ctx context.Context, id string) error {
 	m, err := Load(f.Path(id))
 	switch {

@@ -11,7 +11,8 @@ import (
 	"github.com/forevervm/desktop/backend/checkpoint/blocks"
 )
 
-// The next checkpoint of a running machine is written over the one that is dropped, unless a fork has the same file, or a sandbox still reads from it.
+// The next checkpoint of a running machine is written over the one that is dropped, unless a fork
+// has the same file, or a sandbox still reads from it.
 func TestADroppedCheckpointIsWrittenOver(t *testing.T) {
 	machine := t.TempDir()
 	f, fork, scratch := Folder(filepath.Join(machine, "checkpoints")), Folder(filepath.Join(t.TempDir(), "checkpoints")), filepath.Join(machine, "scratch")

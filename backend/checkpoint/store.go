@@ -22,12 +22,14 @@ const (
 	removed = ".removed"
 )
 
-// Folder is where the checkpoints of one machine lie. Several processes may read it; one at a time writes (the holder of the
-// machine's lock, or the daemon for copies and deletions, which touch other names).
+// Folder is where the checkpoints of one machine lie. Several processes may read it; one at a time
+// writes (the holder of the machine's lock, or the daemon for copies and deletions, which touch
+// other names).
 type Folder string
 
-// NewID makes an id for the next checkpoint in the folder: a number that is higher than every one there and than those of
-// the given ids, then 64 random bits. So ids of one machine sort by age, whatever the clock does.
+// NewID makes an id for the next checkpoint in the folder: a number that is higher than every one
+// there and than those of the given ids, then 64 random bits. So ids of one machine sort by age,
+// whatever the clock does.
 func (f Folder) NewID(after ...string) (string, error) {
 	highest := 0
 	entries, err := os.ReadDir(string(f))
@@ -128,7 +130,8 @@ func (f Folder) Begin(id string) (*Pending, error) {
 	return f.BeginIn(id, string(f))
 }
 
-// BeginIn is Begin for who may write only in another folder of the same mount while the checkpoint is made.
+// BeginIn is Begin for who may write only in another folder of the same mount while the checkpoint
+// is made.
 func (f Folder) BeginIn(id, parent string) (*Pending, error) {
 	if !ValidID(id) {
 		return nil, fmt.Errorf("the id %.64q", id)
@@ -143,14 +146,15 @@ func (f Folder) BeginIn(id, parent string) (*Pending, error) {
 	return &Pending{folder: f, id: id, Dir: dir}, nil
 }
 
-// Commit makes the checkpoint durable and visible, with the manifest, whose ID, Format, Size and Boot are set here.
+// Commit makes the checkpoint durable and visible, with the manifest, whose ID, Format, Size and
+// Boot are set here.
 func (p *Pending) Commit(m Manifest) (Manifest, error) {
 	m.Boot = ""
 	return p.commit(m, syncFile, blocks.SyncDir)
 }
 
-// CommitUnsynced is Commit that leaves it to the system when the files get to the disk. Until Keep has put their blocks there, the checkpoint
-// survives everything but the system's own end.
+// CommitUnsynced is Commit that leaves it to the system when the files get to the disk. Until Keep
+// has put their blocks there, the checkpoint survives everything but the system's own end.
 func (p *Pending) CommitUnsynced(m Manifest) (Manifest, error) {
 	if m.Boot = thisBoot(); m.Boot == "" {
 		return p.Commit(m)
@@ -191,7 +195,8 @@ func (p *Pending) commit(m Manifest, sync func(file string) (size int64, err err
 	return m, syncDir(string(p.folder))
 }
 
-// Settle makes the files of a checkpoint durable that was committed unsynced, so that it needs no blocks.
+// Settle makes the files of a checkpoint durable that was committed unsynced, so that it needs no
+// blocks.
 func (f Folder) Settle(id string) error {
 	m, err := Load(f.Path(id))
 	if err != nil || m.Boot == "" {
@@ -225,8 +230,8 @@ func (f Folder) replace(m Manifest) error {
 // Abort removes what was written.
 func (p *Pending) Abort() error { return os.RemoveAll(p.Dir) }
 
-// Delete removes the checkpoint id; a missing one is no error. A crash leaves either all of it or rubbish. The room of its blocks is given
-// back when the store collects.
+// Delete removes the checkpoint id; a missing one is no error. A crash leaves either all of it or
+// rubbish. The room of its blocks is given back when the store collects.
 func (f Folder) Delete(id string) error {
 	if !ValidID(id) {
 		return fmt.Errorf("the id %.64q", id)
@@ -237,7 +242,8 @@ func (f Folder) Delete(id string) error {
 	return f.deleteFolder(id, func(string) {})
 }
 
-// deleteFolder removes the files of a checkpoint; before, leave may take some of them out of the folder that it is given.
+// deleteFolder removes the files of a checkpoint; before, leave may take some of them out of the
+// folder that it is given.
 func (f Folder) deleteFolder(id string, leave func(dir string)) error {
 	gone := f.Path(id) + removed
 	err := os.Rename(f.Path(id), gone)
@@ -256,7 +262,8 @@ func (f Folder) deleteFolder(id string, leave func(dir string)) error {
 	return err
 }
 
-// Sweep removes what was left half written or half deleted. Only the holder of the machine's lock may call it.
+// Sweep removes what was left half written or half deleted. Only the holder of the machine's lock
+// may call it.
 func (f Folder) Sweep() error {
 	entries, err := os.ReadDir(string(f))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -270,9 +277,9 @@ func (f Folder) Sweep() error {
 	return err
 }
 
-// Copy gives the folder `to` a checkpoint of its own with the content of id, and returns its manifest. The
-// files, which never change, are shared where the file system can, and copied where it cannot.
-// Of one that is kept as blocks, only those are shared.
+// Copy gives the folder `to` a checkpoint of its own with the content of id, and returns its
+// manifest. The files, which never change, are shared where the file system can, and copied where
+// it cannot. Of one that is kept as blocks, only those are shared.
 func (f Folder) Copy(ctx context.Context, id string, to Folder, store *blocks.Store) (Manifest, error) {
 	m, err := f.Load(id)
 	if err != nil {

@@ -98,7 +98,8 @@ func TestIDsSortByAge(t *testing.T) {
 	}
 }
 
-// A crash leaves a folder that is not there yet, or not there any more. Both are swept, the whole ones stay.
+// A crash leaves a folder that is not there yet, or not there any more. Both are swept, the whole
+// ones stay.
 func TestCrashes(t *testing.T) {
 	f := Folder(t.TempDir())
 	kept := put(t, f, Manifest{}, "kept")
@@ -262,7 +263,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// What is written may be written by who means harm: a file that stands for another one is not touched, and not kept.
+// What is written may be written by who means harm: a file that stands for another one is not
+// touched, and not kept.
 func TestLinksAreRefused(t *testing.T) {
 	for _, name := range []string{"pages.img", manifestName} {
 		f, scratch := Folder(t.TempDir()), t.TempDir()
@@ -296,7 +298,8 @@ func TestLinksAreRefused(t *testing.T) {
 	}
 }
 
-// What was not synced before the computer stopped is not taken for good: its blocks are, where they were kept.
+// What was not synced before the computer stopped is not taken for good: its blocks are, where they
+// were kept.
 func TestUnsynced(t *testing.T) {
 	root := t.TempDir()
 	f, other := Folder(filepath.Join(root, "checkpoints")), Folder(filepath.Join(root, "other"))

@@ -18,8 +18,9 @@ import (
 	"github.com/forevervm/desktop/backend/checkpoint/blocks"
 )
 
-// sumsName is the file with the checksum of each page of the memory: its CRC-32C, little-endian. The sandbox
-// compares each page that it reads (build/runsc, patch "checked pages"), so a machine never gets a page that has changed.
+// sumsName is the file with the checksum of each page of the memory: its CRC-32C, little-endian.
+// The sandbox compares each page that it reads (build/runsc, patch "checked pages"), so a machine
+// never gets a page that has changed.
 const sumsName = "pages.sum"
 
 const sumSize = 4
@@ -102,9 +103,9 @@ func digests(dir string) (map[string]string, error) {
 	return found, nil
 }
 
-// Check compares what is small of the checkpoint in the folder dir with what was saved: all files but the content
-// of the memory, which the sandbox compares while it reads it. It fails with ErrUnusable where something has changed.
-// Of a checkpoint of an earlier version it tells nothing.
+// Check compares what is small of the checkpoint in the folder dir with what was saved: all files
+// but the content of the memory, which the sandbox compares while it reads it. It fails with
+// ErrUnusable where something has changed. Of a checkpoint of an earlier version it tells nothing.
 func Check(dir string) error {
 	m, err := LoadAt(dir)
 	if err != nil || m.Sums == nil {
@@ -228,7 +229,8 @@ func (c *checker) end() error {
 	return nil
 }
 
-// checkedReader reads a file through a checker, and fails with ErrUnusable in place of giving out its end.
+// checkedReader reads a file through a checker, and fails with ErrUnusable in place of giving out
+// its end.
 type checkedReader struct {
 	io.Reader
 	c *checker
@@ -248,7 +250,8 @@ func (r checkedReader) Read(b []byte) (int, error) {
 	return n, unreadable(err)
 }
 
-// through has what is read from a file in the folder dir checked. To read it all, read until its end is told.
+// through has what is read from a file in the folder dir checked. To read it all, read until its
+// end is told.
 func (m *Manifest) through(dir, name string, r io.Reader) (io.Reader, error) {
 	c, err := m.checker(dir, name)
 	if err != nil || c == nil {
@@ -257,8 +260,8 @@ func (m *Manifest) through(dir, name string, r io.Reader) (io.Reader, error) {
 	return checkedReader{r, c}, nil
 }
 
-// OpenFile opens a file of the checkpoint in the folder dir. Where it has changed since it was saved, reading it
-// fails with ErrUnusable, at its end at the latest.
+// OpenFile opens a file of the checkpoint in the folder dir. Where it has changed since it was
+// saved, reading it fails with ErrUnusable, at its end at the latest.
 func OpenFile(dir, name string) (io.ReadCloser, error) {
 	m, err := LoadAt(dir)
 	if err != nil {
@@ -292,7 +295,8 @@ func (m *Manifest) checkAll(ctx context.Context, dir string) error {
 	return err
 }
 
-// intact says whether b, read from the memory's file at that offset, is what was saved. Only whole pages are.
+// intact says whether b, read from the memory's file at that offset, is what was saved. Only whole
+// pages are.
 func intact(sums []byte, at int64, b []byte) bool {
 	for unit := at / blocks.Unit; len(b) > 0; unit, b = unit+1, b[blocks.Unit:] {
 		if len(b) < blocks.Unit || at%blocks.Unit != 0 || int64(len(sums)) < (unit+1)*sumSize ||

@@ -73,7 +73,8 @@ func cut(path string, n int64) error {
 	return os.Truncate(path, max(0, info.Size()-n))
 }
 
-// Whatever a disk does to a file of a checkpoint is found when it is read, by everybody who reads it.
+// Whatever a disk does to a file of a checkpoint is found when it is read, by everybody who reads
+// it.
 func TestDamage(t *testing.T) {
 	for _, name := range packed() {
 		for what, damage := range damages {
@@ -180,7 +181,8 @@ func TestSumsOfCopies(t *testing.T) {
 	if err := restored(f.Path(m.ID)); err != nil {
 		t.Error(err)
 	}
-	// A fork shares the files, so it finds the damage, and blocks count where a file that is like it is damaged.
+	// A fork shares the files, so it finds the damage, and blocks count where a file that is like
+	// it is damaged.
 	if err := flip(filepath.Join(f.Path(m.ID), pagesName), 5000); err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +199,8 @@ func TestSumsOfCopies(t *testing.T) {
 	}
 }
 
-// What an earlier version saved has no checksums: with its digest it is compared, without, it is sealed.
+// What an earlier version saved has no checksums: with its digest it is compared, without, it is
+// sealed.
 func TestEarlierVersion(t *testing.T) {
 	f := Folder(t.TempDir())
 	m, _ := putAll(t, f)

@@ -7,8 +7,8 @@ import (
 	"github.com/forevervm/desktop/backend/api"
 )
 
-// Hello tells the server that this client's program is there, and that it has called so many tools since it last told of some.
-// After an ErrDropped they may be counted already.
+// Hello tells the server that this client's program is there, and that it has called so many tools
+// since it last told of some. After an ErrDropped they may be counted already.
 func (c *Client) Hello(ctx context.Context, calls int) error {
 	_, err := c.call(ctx, request{method: http.MethodPost, path: "/api/clients", json: api.Hello{Calls: calls}, repeatable: calls == 0}, nil)
 	return err

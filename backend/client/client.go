@@ -1,9 +1,11 @@
-// Package client is the Go SDK of the daemon: its own API under /api, and the ForeverVM wire (Client.Wire).
+// Package client is the Go SDK of the daemon: its own API under /api, and the ForeverVM wire
+// (Client.Wire).
 //
-// A Client may be used from any goroutine. It survives the daemon: a call that could not be sent is sent again once
-// the daemon is back (Options.Locate says where, and may start it), a read that broke off is repeated, following and events
-// go on where they stopped, and Execute never runs a piece of code twice: the daemon knows by its key what is sent again.
-// Everything else that broke off half-way is an error that errors.Is tells as ErrDropped.
+// A Client may be used from any goroutine. It survives the daemon: a call that could not be sent is
+// sent again once the daemon is back (Options.Locate says where, and may start it), a read that
+// broke off is repeated, following and events go on where they stopped, and Execute never runs a
+// piece of code twice: the daemon knows by its key what is sent again. Everything else that broke
+// off half-way is an error that errors.Is tells as ErrDropped.
 package client
 
 import (
@@ -21,7 +23,8 @@ import (
 type Endpoint struct {
 	URL   string // "http://127.0.0.1:PORT", without a slash at the end
 	Token string // id.secret
-	// Process tells one running server from the next at the same address; "" when that is not known.
+	// Process tells one running server from the next at the same address; "" when that is not
+	// known.
 	Process string
 }
 
@@ -30,11 +33,12 @@ type Options struct {
 	// Name and Version are told to the server, which shows people who ran what.
 	Name    string
 	Version string
-	// HTTPClient sends the requests. It must not have a Timeout of its own, as instructions may run for hours: the
-	// context of each call is what limits it.
+	// HTTPClient sends the requests. It must not have a Timeout of its own, as instructions may run
+	// for hours: the context of each call is what limits it.
 	HTTPClient *http.Client
-	// Locate finds the server, starting it if need be. It is called before the first request when New was given
-	// no address, and whenever the server could not be reached; failed is then where it was not. Nil: the address never changes.
+	// Locate finds the server, starting it if need be. It is called before the first request when
+	// New was given no address, and whenever the server could not be reached; failed is then where
+	// it was not. Nil: the address never changes.
 	Locate func(ctx context.Context, failed *Endpoint) (Endpoint, error)
 
 	patience time.Duration // tests have less of it; 0 for patience
@@ -52,7 +56,8 @@ type link struct {
 	patience time.Duration // how long a call that may safely be sent again keeps trying
 	locate   func(ctx context.Context, failed *Endpoint) (Endpoint, error)
 
-	// locating is full while the server is being searched for, so that many failing calls cause one search.
+	// locating is full while the server is being searched for, so that many failing calls cause one
+	// search.
 	locating chan struct{}
 
 	mu       sync.Mutex
@@ -61,7 +66,8 @@ type link struct {
 	wireOnly bool      // the server has no /api
 }
 
-// New returns a client of the server at baseURL; it sends nothing yet. With Options.Locate, baseURL and token may be empty.
+// New returns a client of the server at baseURL; it sends nothing yet. With Options.Locate, baseURL
+// and token may be empty.
 func New(baseURL, token string, opts Options) *Client {
 	l := &link{http: &http.Client{}, patience: cmp.Or(opts.patience, patience), locate: opts.Locate, locating: make(chan struct{}, 1)}
 	if opts.HTTPClient != nil {
@@ -72,7 +78,8 @@ func New(baseURL, token string, opts Options) *Client {
 		transport.OnProxyConnectResponse = Proxied
 		l.http.Transport = transport
 	}
-	// No ForeverVM server redirects. Who does stands in between, and must not be followed with what was asked.
+	// No ForeverVM server redirects. Who does stands in between, and must not be followed with what
+	// was asked.
 	l.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if baseURL != "" {
 		l.endpoint = &Endpoint{URL: strings.TrimRight(baseURL, "/"), Token: token}
@@ -80,7 +87,8 @@ func New(baseURL, token string, opts Options) *Client {
 	return (&Client{link: l}).As(opts.Name, opts.Version)
 }
 
-// As returns a client that shares everything with this one but tells the server another program's name.
+// As returns a client that shares everything with this one but tells the server another program's
+// name.
 func (c *Client) As(name, version string) *Client {
 	if name = headerText(name); name == "" {
 		name = "forevervm Go client"
@@ -105,7 +113,8 @@ func (l *link) current(ctx context.Context) (Endpoint, error) {
 	return l.relocate(ctx, nil)
 }
 
-// relocate searches for the server after it was not at failed. When another call has found it since, that is the answer.
+// relocate searches for the server after it was not at failed. When another call has found it
+// since, that is the answer.
 func (l *link) relocate(ctx context.Context, failed *Endpoint) (Endpoint, error) {
 	select {
 	case l.locating <- struct{}{}:

@@ -338,7 +338,8 @@ func TestEventsGoOnAfterAKill(t *testing.T) {
 	wait("an event", func() string { return machine(t, c) })
 	killDaemon(t, c)
 	wait("an event after the kill", func() string {
-		// It may go out on a connection to the one that was killed; what became of it is unknown then, and it is not sent again by itself.
+		// It may go out on a connection to the one that was killed; what became of it is unknown
+		// then, and it is not sent again by itself.
 		m, _ := c.CreateMachine(ctx, api.NewMachine{})
 		return m.Name
 	})

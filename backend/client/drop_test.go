@@ -20,8 +20,8 @@ import (
 	"github.com/forevervm/desktop/backend/client"
 )
 
-// cutter stands between a client and the real daemon and breaks connections: the answers to what is posted get lost
-// after the daemon gave them, or the requests before it got them.
+// cutter stands between a client and the real daemon and breaks connections: the answers to what is
+// posted get lost after the daemon gave them, or the requests before it got them.
 type cutter struct {
 	url  string
 	cuts atomic.Int32 // how many more posts are cut
@@ -62,7 +62,8 @@ func newCutter(t *testing.T, to client.Endpoint) *cutter {
 	return cut
 }
 
-// through is a client whose every connection goes through the cutter. process says which daemon is found, each time.
+// through is a client whose every connection goes through the cutter. process says which daemon is
+// found, each time.
 func (c *cutter) through(t *testing.T, to client.Endpoint, process func() string) *client.Client {
 	t.Helper()
 	transport := &http.Transport{}
@@ -113,7 +114,8 @@ func TestNothingRunsTwice(t *testing.T) {
 	}
 }
 
-// Two calls of one program with the same code are two instructions, also when both of their answers are lost.
+// Two calls of one program with the same code are two instructions, also when both of their answers
+// are lost.
 func TestCallsWithTheSameCodeAreNotTakenForEachOther(t *testing.T) {
 	direct := daemon(t)
 	at, err := direct.Endpoint(t.Context())
@@ -139,7 +141,8 @@ func TestCallsWithTheSameCodeAreNotTakenForEachOther(t *testing.T) {
 	}
 }
 
-// However much has happened since, and whoever else runs the same code: the newest hundred instructions are no guide.
+// However much has happened since, and whoever else runs the same code: the newest hundred
+// instructions are no guide.
 func TestAnAnswerThatComesLateIsTheRightOne(t *testing.T) {
 	direct := daemon(t)
 	m := machine(t, direct)
@@ -180,7 +183,8 @@ func TestWhatMayNotBeRepeatedIsNot(t *testing.T) {
 	}
 }
 
-// A server that speaks only the public protocol, as the hosted one does: the daemon's own with /api taken away.
+// A server that speaks only the public protocol, as the hosted one does: the daemon's own with /api
+// taken away.
 func TestAServerWithoutOurAPI(t *testing.T) {
 	at, err := daemon(t).Endpoint(t.Context())
 	if err != nil {

@@ -31,7 +31,8 @@ var (
 	ErrUnavailable = errors.New("unavailable")
 	// ErrUnsupported: the server speaks only the ForeverVM wire, not the daemon's own API.
 	ErrUnsupported = errors.New("not supported by this server")
-	// ErrDropped: the connection broke after the request was sent, or what came back is no answer; whether it took effect is unknown.
+	// ErrDropped: the connection broke after the request was sent, or what came back is no answer;
+	// whether it took effect is unknown.
 	ErrDropped = errors.New("connection dropped")
 	// ErrSlow: the server did not answer in time.
 	ErrSlow = errors.New("no answer in time")
@@ -43,7 +44,8 @@ var (
 	ErrProxy = errors.New("proxy failed")
 	// ErrUntrusted: the connection is not safe, so that nothing was sent on it.
 	ErrUntrusted = errors.New("connection not safe")
-	// ErrIntercepted: somebody else answered, such as the sign-in page of a hotel's network, or a proxy.
+	// ErrIntercepted: somebody else answered, such as the sign-in page of a hotel's network, or a
+	// proxy.
 	ErrIntercepted = errors.New("answered by somebody else")
 )
 
@@ -89,7 +91,8 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// fromGateway says that not the server itself has answered but what stands before it, which may have passed the request on.
+// fromGateway says that not the server itself has answered but what stands before it, which may
+// have passed the request on.
 func (e *Error) fromGateway() bool {
 	return e.Code == "" && (e.Status == http.StatusBadGateway || e.Status == http.StatusServiceUnavailable || e.Status == http.StatusGatewayTimeout)
 }
@@ -141,7 +144,8 @@ func isPage(resp *http.Response) bool {
 
 var errPage = fmt.Errorf("%w: a page for people came in place of an answer; the network may want you to sign in first", ErrIntercepted)
 
-// lacksAPI says whether an answer to a request under /api comes from a server that has none: ours always adds a message.
+// lacksAPI says whether an answer to a request under /api comes from a server that has none: ours
+// always adds a message.
 func lacksAPI(resp *http.Response, path string, said *Error) bool {
 	missing := resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusMethodNotAllowed
 	return missing && underAPI(path) && said.mute
@@ -155,7 +159,8 @@ func unsupported(url string) error {
 		"checkpoints, files, history and the rest need the local daemon", ErrUnsupported, url)
 }
 
-// isTLS says whether an error comes from the other side not being who it should be, or from nobody there speaking TLS.
+// isTLS says whether an error comes from the other side not being who it should be, or from nobody
+// there speaking TLS.
 func isTLS(err error) bool {
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError

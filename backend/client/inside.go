@@ -30,14 +30,16 @@ func (c *Client) Variables(ctx context.Context, name string) ([]api.Variable, er
 	return list.Items, err
 }
 
-// ListFiles returns what is in a folder of a machine; paths are relative to the machine's home, "" is the home.
+// ListFiles returns what is in a folder of a machine; paths are relative to the machine's home, ""
+// is the home.
 func (c *Client) ListFiles(ctx context.Context, name, path string) (api.FileList, error) {
 	var list api.FileList
 	_, err := c.call(ctx, request{method: http.MethodGet, path: machinePath(name, "files"), query: at(path), repeatable: true}, &list)
 	return list, err
 }
 
-// Export returns what happened in a machine as a document: "ipynb", "py", "html" or "md". The caller closes it.
+// Export returns what happened in a machine as a document: "ipynb", "py", "html" or "md". The
+// caller closes it.
 func (c *Client) Export(ctx context.Context, name, format string) (io.ReadCloser, error) {
 	resp, err := c.send(ctx, request{method: http.MethodGet, path: machinePath(name, "export"), query: url.Values{"format": {format}}, repeatable: true})
 	if err != nil {
@@ -72,7 +74,8 @@ func at(path string) url.Values {
 	return url.Values{"path": {path}}
 }
 
-// GetFile returns the bytes of a file in a machine, one state of it: where it changes meanwhile, reading ends with an error. The caller closes it.
+// GetFile returns the bytes of a file in a machine, one state of it: where it changes meanwhile,
+// reading ends with an error. The caller closes it.
 func (c *Client) GetFile(ctx context.Context, name, path string) (content io.ReadCloser, size int64, err error) {
 	resp, err := c.send(ctx, request{method: http.MethodGet, path: machinePath(name, "files", "content"), query: at(path), repeatable: true})
 	if err != nil {
@@ -81,8 +84,8 @@ func (c *Client) GetFile(ctx context.Context, name, path string) (content io.Rea
 	return resp.Body, resp.ContentLength, nil
 }
 
-// PutFile writes a file into a machine, replacing what was there, at the end and all at once, and making folders as needed. A content that is an
-// io.Seeker is sent again after a broken connection.
+// PutFile writes a file into a machine, replacing what was there, at the end and all at once, and
+// making folders as needed. A content that is an io.Seeker is sent again after a broken connection.
 func (c *Client) PutFile(ctx context.Context, name, path string, content io.Reader) error {
 	_, err := c.call(ctx, request{method: http.MethodPut, path: machinePath(name, "files", "content"), query: at(path), body: content, repeatable: true}, nil)
 	return err

@@ -44,7 +44,8 @@ func (c *Client) Instructions(ctx context.Context, name string, q InstructionQue
 	return page, err
 }
 
-// Instruction returns an instruction as it is once it has ended, or after wait at the latest (0: at once).
+// Instruction returns an instruction as it is once it has ended, or after wait at the latest (0: at
+// once).
 func (c *Client) Instruction(ctx context.Context, name string, seq int, wait time.Duration) (api.Instruction, error) {
 	var values url.Values
 	if wait > 0 {
@@ -58,7 +59,8 @@ func (c *Client) Instruction(ctx context.Context, name string, seq int, wait tim
 	return in, err
 }
 
-// Wait returns an instruction once it has ended, however long that takes and however often the daemon is replaced meanwhile.
+// Wait returns an instruction once it has ended, however long that takes and however often the
+// daemon is replaced meanwhile.
 func (c *Client) Wait(ctx context.Context, name string, seq int) (api.Instruction, error) {
 	for {
 		in, err := c.Instruction(ctx, name, seq, 30*time.Second)
@@ -73,8 +75,9 @@ func Done(in api.Instruction) bool {
 	return in.Status == "ok" || in.Status == "error" || in.Status == "cancelled"
 }
 
-// Stop stops one instruction: it is interrupted if it runs, and taken out of the queue if it waits. Another that begins
-// meanwhile is left alone, except by a server that speaks only the public protocol, which cannot tell them apart.
+// Stop stops one instruction: it is interrupted if it runs, and taken out of the queue if it waits.
+// Another that begins meanwhile is left alone, except by a server that speaks only the public
+// protocol, which cannot tell them apart.
 func (c *Client) Stop(ctx context.Context, name string, seq int) error {
 	for {
 		in, err := c.Instruction(ctx, name, seq, 0)
@@ -161,9 +164,10 @@ func (c *Client) Search(ctx context.Context, text, machine, cursor string, limit
 	return page, err
 }
 
-// Execute queues an instruction and returns it, queued or further. interrupted says whether e.Interrupt stopped or
-// cancelled anything. The instruction gets a key unless it has one, so that it is sent again after a broken connection
-// without ever running twice; interrupted is not known then, and false.
+// Execute queues an instruction and returns it, queued or further. interrupted says whether
+// e.Interrupt stopped or cancelled anything. The instruction gets a key unless it has one, so that
+// it is sent again after a broken connection without ever running twice; interrupted is not known
+// then, and false.
 func (c *Client) Execute(ctx context.Context, name string, e api.Execute) (in api.Instruction, interrupted bool, err error) {
 	if e.Key == "" {
 		e.Key = rand.Text()

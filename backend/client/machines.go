@@ -66,7 +66,8 @@ func (c *Client) Machines(ctx context.Context, f MachineFilter) (api.List[api.Ma
 	return page, err
 }
 
-// AllMachines goes through every machine that the filter chooses, newest first; after an error it ends.
+// AllMachines goes through every machine that the filter chooses, newest first; after an error it
+// ends.
 func (c *Client) AllMachines(ctx context.Context, f MachineFilter) iter.Seq2[api.Machine, error] {
 	return func(yield func(api.Machine, error) bool) {
 		for {
@@ -115,7 +116,8 @@ func (c *Client) UpdateMachine(ctx context.Context, name string, change api.Mach
 	return m, err
 }
 
-// DeleteMachine moves a machine to the bin, where it stays restorable for the bin_retention of the settings.
+// DeleteMachine moves a machine to the bin, where it stays restorable for the bin_retention of the
+// settings.
 func (c *Client) DeleteMachine(ctx context.Context, name string) error {
 	_, err := c.call(ctx, request{method: http.MethodDelete, path: machinePath(name)}, nil)
 	return err
@@ -171,14 +173,16 @@ func (c *Client) post(ctx context.Context, path string, repeatable bool) (api.Ma
 	return m, err
 }
 
-// Fork makes a new machine from a checkpoint of another, or from its present state; zero fields are taken from the parent.
+// Fork makes a new machine from a checkpoint of another, or from its present state; zero fields are
+// taken from the parent.
 func (c *Client) Fork(ctx context.Context, name string, n api.NewMachine) (api.Machine, error) {
 	var m api.Machine
 	_, err := c.call(ctx, request{method: http.MethodPost, path: machinePath(name, "fork"), json: n}, &m)
 	return m, err
 }
 
-// Rewind returns a machine to one of its checkpoints, or to the end of the branch with that name. What it leaves stays as a branch.
+// Rewind returns a machine to one of its checkpoints, or to the end of the branch with that name.
+// What it leaves stays as a branch.
 func (c *Client) Rewind(ctx context.Context, name string, to api.Rewind) (api.Machine, error) {
 	var m api.Machine
 	_, err := c.call(ctx, request{method: http.MethodPost, path: machinePath(name, "rewind"), json: to}, &m)
@@ -192,7 +196,8 @@ func (c *Client) Branches(ctx context.Context, name string) ([]api.Branch, error
 	return list.Items, err
 }
 
-// Compare tells in what two states of a machine differ: checkpoints, or branches by their names; an empty `to` is the present state.
+// Compare tells in what two states of a machine differ: checkpoints, or branches by their names; an
+// empty `to` is the present state.
 func (c *Client) Compare(ctx context.Context, name, from, to string) (api.Comparison, error) {
 	var found api.Comparison
 	query := url.Values{"from": {from}}

@@ -16,7 +16,8 @@ func (c *Client) Network(ctx context.Context, name string) (api.Network, error) 
 	return out, err
 }
 
-// Connections returns a page of a machine's connections to the outside, newest first; limit 0 means the server's default.
+// Connections returns a page of a machine's connections to the outside, newest first; limit 0 means
+// the server's default.
 func (c *Client) Connections(ctx context.Context, name, cursor string, limit int) (api.List[api.Connection], error) {
 	q := url.Values{}
 	if cursor != "" {

@@ -9,7 +9,8 @@ import (
 	"github.com/forevervm/desktop/backend/api"
 )
 
-// Pack returns a machine as one file, at a checkpoint or with "" as it is. The caller closes it; one that ends with an error is not whole.
+// Pack returns a machine as one file, at a checkpoint or with "" as it is. The caller closes it;
+// one that ends with an error is not whole.
 func (c *Client) Pack(ctx context.Context, name, checkpoint string) (io.ReadCloser, error) {
 	q := url.Values{}
 	if checkpoint != "" {
@@ -25,7 +26,8 @@ func (c *Client) Pack(ctx context.Context, name, checkpoint string) (io.ReadClos
 // LookedAt is how many bytes of a machine's file LookIntoParcel needs.
 const LookedAt = 128 << 10
 
-// LookIntoParcel tells what a machine's file holds of which beginning is the first LookedAt bytes, and what is to be said about it here.
+// LookIntoParcel tells what a machine's file holds of which beginning is the first LookedAt bytes,
+// and what is to be said about it here.
 func (c *Client) LookIntoParcel(ctx context.Context, beginning io.Reader, u Unpacking) (api.Parcel, error) {
 	var seen api.Parcel
 	_, err := c.call(ctx, request{method: http.MethodPost, path: "/api/unpack/look", query: u.query(), body: beginning, repeatable: true}, &seen)
@@ -35,7 +37,8 @@ func (c *Client) LookIntoParcel(ctx context.Context, beginning io.Reader, u Unpa
 // Unpacking says how a machine is made of a file; zero fields mean as the file says.
 type Unpacking struct {
 	Name, Title, Engine string
-	// Trust is the fingerprint of a maker who is not known here, and is to be trusted; Maker is what the person calls them.
+	// Trust is the fingerprint of a maker who is not known here, and is to be trusted; Maker is
+	// what the person calls them.
 	Trust, Maker string
 }
 

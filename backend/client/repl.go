@@ -16,8 +16,8 @@ import (
 	"github.com/forevervm/desktop/backend/wire"
 )
 
-// Repl is a conversation with one machine over a WebSocket, which is opened again when it breaks. One instruction is sent at a time; it is not for
-// use from several goroutines.
+// Repl is a conversation with one machine over a WebSocket, which is opened again when it breaks.
+// One instruction is sent at a time; it is not for use from several goroutines.
 type Repl struct {
 	w       Wire
 	machine string
@@ -28,13 +28,16 @@ type Repl struct {
 	missed  int     // see Missed
 }
 
-// UnknownError says that an instruction was sent on a connection that broke before the server said that it took it. It may run, or not; it is
-// never sent again by itself. errors.Is tells it as ErrDropped.
+// UnknownError says that an instruction was sent on a connection that broke before the server said
+// that it took it. It may run, or not; it is never sent again by itself. errors.Is tells it as
+// ErrDropped.
 type UnknownError struct {
 	Machine string
-	// Seq is the number that it has if it runs and nobody else uses the machine; -1 where that is not known.
+	// Seq is the number that it has if it runs and nobody else uses the machine; -1 where that is
+	// not known.
 	Seq int
-	// Exists says that there is an instruction of that number: it, or one that another program sent meanwhile.
+	// Exists says that there is an instruction of that number: it, or one that another program sent
+	// meanwhile.
 	Exists bool
 	cause  error
 }
@@ -54,7 +57,8 @@ func (e *UnknownError) Error() string {
 // Unwrap gives errors.Is the kind and the cause.
 func (e *UnknownError) Unwrap() []error { return []error{ErrDropped, e.cause} }
 
-// Unknown finds out what can be known of an instruction that got lost on its way to a machine, where next was the number that it would get (-1: not known).
+// Unknown finds out what can be known of an instruction that got lost on its way to a machine,
+// where next was the number that it would get (-1: not known).
 func (w Wire) Unknown(ctx context.Context, machine string, next int, cause error) *UnknownError {
 	lost := &UnknownError{Machine: machine, Seq: next, cause: cause}
 	if next >= 0 && ctx.Err() == nil {
@@ -67,7 +71,8 @@ func (w Wire) Unknown(ctx context.Context, machine string, next int, cause error
 	return lost
 }
 
-// Repl opens a socket to a machine; "" makes a new one. The caller closes it. Closing does not stop what runs.
+// Repl opens a socket to a machine; "" makes a new one. The caller closes it. Closing does not stop
+// what runs.
 func (w Wire) Repl(ctx context.Context, machine string) (*Repl, error) {
 	r := &Repl{w: w, machine: machine, next: -1, seen: -1}
 	if machine == "" {
@@ -161,16 +166,18 @@ func (r *Repl) took(seq int) {
 	r.next, r.seen = max(r.next, seq+1), max(r.seen, seq+1)
 }
 
-// Missed is how many instructions the machine took just before the last one that this conversation knows nothing of: other programs sent them, or
-// they are its own, lost on their way or doubled by something there. Of what came before its first instruction on a machine that was there it is 0.
+// Missed is how many instructions the machine took just before the last one that this conversation
+// knows nothing of: other programs sent them, or they are its own, lost on their way or doubled by
+// something there. Of what came before its first instruction on a machine that was there it is 0.
 func (r *Repl) Missed() int { return r.missed }
 
 // Machine is the name of the machine at the other end.
 func (r *Repl) Machine() string { return r.machine }
 
-// Exec runs code and calls yield with each line that it puts out. It returns the instruction's number and how it ended, also when the
-// connection broke meanwhile: what came since is fetched by that number. Where the connection broke before the number came, the error is an
-// UnknownError, and seq -1. An error of yield ends it and is returned as it is; the instruction goes on.
+// Exec runs code and calls yield with each line that it puts out. It returns the instruction's
+// number and how it ended, also when the connection broke meanwhile: what came since is fetched by
+// that number. Where the connection broke before the number came, the error is an UnknownError, and
+// seq -1. An error of yield ends it and is returned as it is; the instruction goes on.
 func (r *Repl) Exec(ctx context.Context, in wire.Instruction, yield func(wire.Chunk) error) (seq int, result wire.ExecResult, err error) {
 	if r.socket.isBroken() { // nothing was sent yet, so that another socket is as good
 		if err := r.open(ctx); err != nil {
@@ -230,7 +237,8 @@ func (r *Repl) Close() error {
 	return nil
 }
 
-// socket is one connection. It is read all the time, so that its end is noticed before something is sent on it.
+// socket is one connection. It is read all the time, so that its end is noticed before something is
+// sent on it.
 type socket struct {
 	conn     *websocket.Conn
 	machine  string

@@ -17,7 +17,8 @@ import (
 	"time"
 )
 
-// How long a call that may safely be sent again keeps trying to reach a server that answered before.
+// How long a call that may safely be sent again keeps trying to reach a server that answered
+// before.
 const (
 	patience     = 15 * time.Second
 	firstBackoff = 25 * time.Millisecond
@@ -31,9 +32,11 @@ type request struct {
 	query  url.Values
 	json   any       // the body, or
 	body   io.Reader // the body; sent again only if it can seek
-	// repeatable says that sending it twice does no harm, so that it may be sent again after a broken connection.
+	// repeatable says that sending it twice does no harm, so that it may be sent again after a
+	// broken connection.
 	repeatable bool
-	// within is how long the answer may take, its body included, each time that it is sent; 0 for as long as the context allows.
+	// within is how long the answer may take, its body included, each time that it is sent; 0 for
+	// as long as the context allows.
 	within time.Duration
 }
 
@@ -51,10 +54,12 @@ func machinePath(parts ...string) string {
 	return b.String()
 }
 
-// answersLost is how many answers to one request may break off on their way before that is an error.
+// answersLost is how many answers to one request may break off on their way before that is an
+// error.
 const answersLost = 4
 
-// call sends a request and decodes the JSON answer into out (nil: ignored). It returns the answer's headers.
+// call sends a request and decodes the JSON answer into out (nil: ignored). It returns the answer's
+// headers.
 func (c *Client) call(ctx context.Context, r request, out any) (http.Header, error) {
 	for lost := 0; ; lost++ {
 		resp, err := c.send(ctx, r)
@@ -68,7 +73,8 @@ func (c *Client) call(ctx context.Context, r request, out any) (http.Header, err
 		if r.repeatable && errors.Is(err, ErrIntercepted) {
 			return nil, err
 		}
-		// What came is no answer, or only a part of one: the same as a connection that broke before it.
+		// What came is no answer, or only a part of one: the same as a connection that broke before
+		// it.
 		if ctx.Err() != nil || !r.repeatable || r.body != nil || lost == answersLost {
 			return nil, c.dropped(ctx, r, err)
 		}
@@ -94,8 +100,8 @@ func receive(resp *http.Response, out any) error {
 	return nil
 }
 
-// send sends a request until it was answered or may not be sent again. The caller closes the body of the answer,
-// which is a success.
+// send sends a request until it was answered or may not be sent again. The caller closes the body
+// of the answer, which is a success.
 func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	var payload []byte
 	if r.json != nil {
@@ -153,8 +159,8 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	}
 }
 
-// again says whether, and after how long, a request may be sent again that was refused: by a server that takes no more for now, or by what
-// stands before a server that is not there.
+// again says whether, and after how long, a request may be sent again that was refused: by a server
+// that takes no more for now, or by what stands before a server that is not there.
 func (c *Client) again(r request, err error, backoff time.Duration) (wait time.Duration, ok bool) {
 	var said *Error
 	if !errors.As(err, &said) || !said.Is(ErrLimited) && !(r.repeatable && said.fromGateway()) {
@@ -226,8 +232,8 @@ func (c *Client) identify(h http.Header, to Endpoint) {
 	h.Set("X-Forevervm-Client", c.name+"/"+c.version)
 }
 
-// headerText makes a text fit for a header, and such that the server shows it as it is: names come from programs that we
-// do not know, and the history is searched for them.
+// headerText makes a text fit for a header, and such that the server shows it as it is: names come
+// from programs that we do not know, and the history is searched for them.
 func headerText(s string) string {
 	clean := strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
@@ -291,7 +297,8 @@ func (e *droppedError) Unwrap() []error {
 	return kinds
 }
 
-// Proxied is for http.Transport.OnProxyConnectResponse, so that a proxy which refuses, say because it wants a password, is told from a server that does.
+// Proxied is for http.Transport.OnProxyConnectResponse, so that a proxy which refuses, say because
+// it wants a password, is told from a server that does.
 func Proxied(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response) error {
 	if resp.StatusCode == http.StatusOK {
 		return nil

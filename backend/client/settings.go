@@ -14,7 +14,8 @@ func (c *Client) Settings(ctx context.Context) (api.Settings, error) {
 	return out, err
 }
 
-// ChangeSettings sets some by their JSON keys, all or nothing, and returns all; nil returns one to its default.
+// ChangeSettings sets some by their JSON keys, all or nothing, and returns all; nil returns one to
+// its default.
 func (c *Client) ChangeSettings(ctx context.Context, changes map[string]any) (api.Settings, error) {
 	var out api.Settings
 	_, err := c.call(ctx, request{method: http.MethodPatch, path: "/api/settings", json: changes, repeatable: true}, &out)

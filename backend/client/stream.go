@@ -23,9 +23,9 @@ const maxLine = 32 << 20
 // errYield carries an error of the caller's function out of a stream.
 type errYield struct{ error }
 
-// Run queues an instruction and follows it to its end, with one request where nothing breaks. It calls queued once, with
-// the instruction as the server took it, and then yield with each item, as Follow does. The instruction gets a key unless
-// it has one, so that it never runs twice.
+// Run queues an instruction and follows it to its end, with one request where nothing breaks. It
+// calls queued once, with the instruction as the server took it, and then yield with each item, as
+// Follow does. The instruction gets a key unless it has one, so that it never runs twice.
 func (c *Client) Run(ctx context.Context, name string, e api.Execute, queued func(api.Instruction), yield func(api.Item) error) (api.Instruction, error) {
 	if e.Key == "" {
 		e.Key = rand.Text()
@@ -74,9 +74,9 @@ func (c *Client) Run(ctx context.Context, name string, e api.Execute, queued fun
 	}
 }
 
-// Follow calls yield with each item that an instruction puts out, from index `from` on, those there are first and then as
-// they come. Once the instruction has ended it returns it. After a broken connection it goes on with the next
-// item. An error of yield ends it and is returned as it is.
+// Follow calls yield with each item that an instruction puts out, from index `from` on, those there
+// are first and then as they come. Once the instruction has ended it returns it. After a broken
+// connection it goes on with the next item. An error of yield ends it and is returned as it is.
 func (c *Client) Follow(ctx context.Context, name string, seq, from int, yield func(api.Item) error) (api.Instruction, error) {
 	return c.follow(ctx, name, &follower{seq: seq, from: from, yield: yield})
 }
@@ -128,10 +128,10 @@ func (f *follower) line(line []byte) error {
 	return nil
 }
 
-// Events calls yield with everything that happens after the given position ("" for from now on), until ctx ends or
-// yield returns an error, which it then returns. It reconnects by itself and resumes where it was; an event of type
-// "reset" says that what was missed is unknown, so that everything has to be loaded again. With types, only events of these and
-// resets come.
+// Events calls yield with everything that happens after the given position ("" for from now on),
+// until ctx ends or yield returns an error, which it then returns. It reconnects by itself and
+// resumes where it was; an event of type "reset" says that what was missed is unknown, so that
+// everything has to be loaded again. With types, only events of these and resets come.
 func (c *Client) Events(ctx context.Context, after string, yield func(api.Event) error, types ...string) error {
 	for {
 		values := url.Values{"type": types}
@@ -163,7 +163,8 @@ func (c *Client) Events(ctx context.Context, after string, yield func(api.Event)
 	}
 }
 
-// brokeOff returns nil when a stream ended in a way that another attempt may mend, else the error for the caller.
+// brokeOff returns nil when a stream ended in a way that another attempt may mend, else the error
+// for the caller.
 func brokeOff(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -219,7 +220,8 @@ func (c *Client) Status(ctx context.Context) (api.Status, error) {
 	return s, err
 }
 
-// Health returns the version of the server that answers; it needs no token. A server that is not ours has no such answer.
+// Health returns the version of the server that answers; it needs no token. A server that is not
+// ours has no such answer.
 func (c *Client) Health(ctx context.Context) (version string, err error) {
 	var h struct {
 		Status  string `json:"status"`
@@ -240,7 +242,8 @@ func (c *Client) OpenCode(ctx context.Context) (string, error) {
 	return answer.Code, err
 }
 
-// StartEngine starts what an engine needs, where that is installed and does not run, and tells how the engine stands then.
+// StartEngine starts what an engine needs, where that is installed and does not run, and tells how
+// the engine stands then.
 func (c *Client) StartEngine(ctx context.Context, name string) (api.Engine, error) {
 	var e api.Engine
 	_, err := c.call(ctx, request{method: http.MethodPost, path: "/api/engines/" + url.PathEscape(name) + "/start"}, &e)

@@ -17,7 +17,8 @@ import (
 	"github.com/forevervm/desktop/backend/wire"
 )
 
-// What a far server and the way to it do wrong is told apart. What is safe to send again is, and code never is, unless it was certainly not taken.
+// What a far server and the way to it do wrong is told apart. What is safe to send again is, and
+// code never is, unless it was certainly not taken.
 func TestTroubleWithAFarServer(t *testing.T) {
 	page := func(status int) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -137,7 +138,8 @@ func TestBusyServer(t *testing.T) {
 	}
 }
 
-// A server that does not show a certificate which is trusted hears nothing, and neither does one that speaks no TLS.
+// A server that does not show a certificate which is trusted hears nothing, and neither does one
+// that speaks no TLS.
 func TestUntrusted(t *testing.T) {
 	heard := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was sent something") })
 	certified, plain := httptest.NewUnstartedServer(heard), httptest.NewServer(heard)
@@ -159,7 +161,8 @@ func TestUntrusted(t *testing.T) {
 	}
 }
 
-// A server that says nothing is not waited for longer than a call may take; code that it was sent may run.
+// A server that says nothing is not waited for longer than a call may take; code that it was sent
+// may run.
 func TestSlowServer(t *testing.T) {
 	end := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -44,8 +44,8 @@ func (w Wire) List(ctx context.Context, tags map[string]string) ([]wire.Machine,
 	return out.Machines, err
 }
 
-// Exec queues an instruction. It is never sent twice: after ErrDropped nobody knows whether it runs, and Exists says whether any that
-// could be it is there.
+// Exec queues an instruction. It is never sent twice: after ErrDropped nobody knows whether it
+// runs, and Exists says whether any that could be it is there.
 func (w Wire) Exec(ctx context.Context, machine string, e wire.Exec) (wire.ExecResponse, error) {
 	var out wire.ExecResponse
 	_, err := w.c.call(ctx, request{method: http.MethodPost, path: wirePath(machine, "exec"), json: e, within: prompt}, &out)
@@ -76,8 +76,9 @@ func (w Wire) Exists(ctx context.Context, machine string, seq int) (bool, error)
 	return true, resp.Body.Close()
 }
 
-// StreamResult calls yield with each line that an instruction puts out, from its first one on, and returns how it ended. After a
-// broken connection it goes on with the next line. An error of yield ends it and is returned as it is.
+// StreamResult calls yield with each line that an instruction puts out, from its first one on, and
+// returns how it ended. After a broken connection it goes on with the next line. An error of yield
+// ends it and is returned as it is.
 func (w Wire) StreamResult(ctx context.Context, machine string, seq int, yield func(wire.Chunk) error) (wire.ExecResult, error) {
 	return w.StreamResultFrom(ctx, machine, seq, 0, yield)
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/forevervm/desktop/backend/wire"
 )
 
-// What follows lets the calls that the public protocol has an answer to (create, list, run, follow, interrupt) work with
-// a server that speaks nothing else, such as the hosted service. Every other call returns ErrUnsupported there.
+// What follows lets the calls that the public protocol has an answer to (create, list, run, follow,
+// interrupt) work with a server that speaks nothing else, such as the hosted service. Every other
+// call returns ErrUnsupported there.
 
 func (l *link) isWireOnly() bool {
 	l.mu.Lock()
@@ -74,7 +75,8 @@ func (c *Client) wireExecute(ctx context.Context, name string, e api.Execute) (a
 	return api.Instruction{Machine: name, Seq: queued.InstructionSeq, Code: e.Code, Status: "queued", QueuedAt: time.Now().UTC()}, queued.Interrupted, err
 }
 
-// wireInterrupt interrupts by the only means that the protocol has: a new instruction that does nothing.
+// wireInterrupt interrupts by the only means that the protocol has: a new instruction that does
+// nothing.
 func (c *Client) wireInterrupt(ctx context.Context, name string) (api.Machine, error) {
 	queued, _, err := c.wireExecute(ctx, name, api.Execute{Code: "None", Interrupt: true})
 	if err != nil {

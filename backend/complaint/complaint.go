@@ -13,8 +13,8 @@ import (
 	"golang.org/x/text/message"
 )
 
-// Of says what an error of jsonschema complains of, one phrase for each value that is wrong, such as
-// "code is missing; limit must be 1 or more". Other errors say it themselves.
+// Of says what an error of jsonschema complains of, one phrase for each value that is wrong, such
+// as "code is missing; limit must be 1 or more". Other errors say it themselves.
 func Of(err error) string {
 	wrong, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {

@@ -1,5 +1,5 @@
-// Package connect finds the user's daemon, starting it if none runs, and gives a client that keeps finding it: a front end
-// goes on when the daemon was killed or replaced under it.
+// Package connect finds the user's daemon, starting it if none runs, and gives a client that keeps
+// finding it: a front end goes on when the daemon was killed or replaced under it.
 package connect
 
 import (
@@ -42,14 +42,17 @@ type Options struct {
 	Home string // overrides where the files are, as home.Resolve takes it
 	// Name is the front end's, told to the daemon and shown in the history.
 	Name string
-	// Executable is the forevervm program that is started as the daemon; by default the one that runs, or the one beside it.
+	// Executable is the forevervm program that is started as the daemon; by default the one that
+	// runs, or the one beside it.
 	Executable string
-	// Notice is told sentences for the person, such as that an older daemon is being replaced. Nil: nobody is told.
+	// Notice is told sentences for the person, such as that an older daemon is being replaced. Nil:
+	// nobody is told.
 	Notice func(sentence string)
 }
 
-// Daemon returns a client of the user's daemon, which answers: one that runs, or one started for the purpose. With
-// FOREVERVM_BASE_URL set (and no Home given), it is a client of that server instead, unasked whether it answers.
+// Daemon returns a client of the user's daemon, which answers: one that runs, or one started for
+// the purpose. With FOREVERVM_BASE_URL set (and no Home given), it is a client of that server
+// instead, unasked whether it answers.
 func Daemon(ctx context.Context, opts Options) (*client.Client, error) {
 	c, err := Lazy(opts)
 	if err != nil {
@@ -61,7 +64,8 @@ func Daemon(ctx context.Context, opts Options) (*client.Client, error) {
 	return c, nil
 }
 
-// Lazy returns the same client without looking for the daemon: that happens when it is first needed.
+// Lazy returns the same client without looking for the daemon: that happens when it is first
+// needed.
 func Lazy(opts Options) (*client.Client, error) {
 	base := os.Getenv(BaseURLVariable)
 	if base != "" && opts.Home == "" {
@@ -79,7 +83,8 @@ func Lazy(opts Options) (*client.Client, error) {
 	return client.New("", "", client.Options{Name: opts.Name, Version: version.Version, Locate: f.locate, HTTPClient: f.proved()}), nil
 }
 
-// Running returns a client of the daemon if one runs now, else nil: nothing is started, and nothing is looked for later.
+// Running returns a client of the daemon if one runs now, else nil: nothing is started, and nothing
+// is looked for later.
 func Running(ctx context.Context, opts Options) (*client.Client, error) {
 	if os.Getenv(BaseURLVariable) != "" && opts.Home == "" {
 		return Lazy(opts)
@@ -129,9 +134,10 @@ type finder struct {
 	starts starts
 }
 
-// proved is an HTTP client that speaks to this home's daemon alone. Every connection has to show it, not only a daemon's
-// address that was just found: the daemon may be killed, and its port taken by another user, between any two requests.
-// It takes the daemon's socket where there is one: other users cannot use that up, as they can the port.
+// proved is an HTTP client that speaks to this home's daemon alone. Every connection has to show
+// it, not only a daemon's address that was just found: the daemon may be killed, and its port taken
+// by another user, between any two requests. It takes the daemon's socket where there is one: other
+// users cannot use that up, as they can the port.
 func (f *finder) proved() *http.Client {
 	return handshake.Client(f.dirs.ReadToken, localsocket.Prefer(f.dirs.Socket))
 }
@@ -165,8 +171,8 @@ func (f *finder) endpoint(d home.Daemon) (client.Endpoint, error) {
 	return client.Endpoint{URL: d.URL, Token: token, Process: fmt.Sprintf("%d/%s", d.PID, d.StartedAt.Format(time.RFC3339Nano))}, nil
 }
 
-// running returns the daemon that answers, or nil. What the file of a killed one says counts for nothing: a daemon that
-// lives holds the lock.
+// running returns the daemon that answers, or nil. What the file of a killed one says counts for
+// nothing: a daemon that lives holds the lock.
 func (f *finder) running(ctx context.Context) (*home.Daemon, error) {
 	ctx, cancel := context.WithTimeout(ctx, healthWithin)
 	defer cancel()
@@ -188,7 +194,8 @@ func (f *finder) running(ctx context.Context) (*home.Daemon, error) {
 		if err != nil || answering == "" {
 			return nil, nil
 		}
-		// What answered may be the next daemon at the same port, which has written the file before it answered.
+		// What answered may be the next daemon at the same port, which has written the file before
+		// it answered.
 		if now, err := f.dirs.ReadDaemon(); err == nil && now == said {
 			said.Version = answering
 			return &said, nil
@@ -224,7 +231,8 @@ func (f *finder) retire(ctx context.Context, d home.Daemon) error {
 	})
 }
 
-// until looks every so often whether something has come about. late makes the error for when ctx ends before.
+// until looks every so often whether something has come about. late makes the error for when ctx
+// ends before.
 func until(ctx context.Context, ok func() (bool, error), late func() error) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -243,7 +251,8 @@ func until(ctx context.Context, ok func() (bool, error), late func() error) erro
 	}
 }
 
-// older says whether version a comes before b. Builds without a version are never replaced, nor replace.
+// older says whether version a comes before b. Builds without a version are never replaced, nor
+// replace.
 func older(a, b string) bool {
 	a, b = canonical(a), canonical(b)
 	return semver.IsValid(a) && semver.IsValid(b) && semver.Compare(a, b) < 0

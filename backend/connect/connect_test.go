@@ -227,7 +227,8 @@ func TestAServerOfOnesOwnIsUsedDirectly(t *testing.T) {
 	}
 }
 
-// A front end that is killed with its whole session, as an AI app's helper is, does not take the daemon along.
+// A front end that is killed with its whole session, as an AI app's helper is, does not take the
+// daemon along.
 func TestTheDaemonOutlivesItsStarter(t *testing.T) {
 	opts := options(t, connecttest.Home(t))
 	ctx, cancel := context.WithTimeout(t.Context(), connecttest.Patience)

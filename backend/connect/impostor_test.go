@@ -83,7 +83,8 @@ func TestThePortOfAKilledDaemonIsNotTrusted(t *testing.T) {
 	}
 }
 
-// The daemon is killed under a client that knows it, and another user takes its port before anything else happens.
+// The daemon is killed under a client that knows it, and another user takes its port before
+// anything else happens.
 func TestAClientDoesNotTellTheNextOwnerOfThePort(t *testing.T) {
 	opts := options(t, connecttest.Home(t))
 	c := daemon(t, opts)

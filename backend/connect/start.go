@@ -16,8 +16,8 @@ import (
 	"github.com/forevervm/desktop/backend/home"
 )
 
-// start starts a daemon that outlives this program, and returns it once it answers. When another program starts
-// one at the same moment, the daemons' lock lets one live, and that one is returned.
+// start starts a daemon that outlives this program, and returns it once it answers. When another
+// program starts one at the same moment, the daemons' lock lets one live, and that one is returned.
 func (f *finder) start(ctx context.Context) (*home.Daemon, error) {
 	executable, err := f.executable()
 	if err != nil {
@@ -57,7 +57,8 @@ func (f *finder) start(ctx context.Context) (*home.Daemon, error) {
 		}
 		select {
 		case <-ours.ended:
-			// Another daemon may hold the lock and answer any moment; without one nothing will come.
+			// Another daemon may hold the lock and answer any moment; without one nothing will
+			// come.
 			if !f.lockHeld() {
 				return false, fmt.Errorf("the ForeverVM daemon ended right after its start: %s", f.why(complaint.Name()))
 			}
@@ -68,7 +69,8 @@ func (f *finder) start(ctx context.Context) (*home.Daemon, error) {
 		return fmt.Errorf("the ForeverVM daemon was started but does not answer after %s; its log is %s (%s)", startWithin, f.dirs.LogFile(), f.why(complaint.Name()))
 	})
 	if err != nil || found.PID != ours.process.Pid {
-		// Another's daemon answers, or none: ours would wait for the lock, and take over when nobody expects it.
+		// Another's daemon answers, or none: ours would wait for the lock, and take over when
+		// nobody expects it.
 		ours.end()
 	}
 	return found, err
@@ -95,7 +97,8 @@ func (s *starts) wait(now time.Time) time.Duration {
 	return wait
 }
 
-// holdBack waits before a daemon is started whose predecessors ended soon after their start, and tells.
+// holdBack waits before a daemon is started whose predecessors ended soon after their start, and
+// tells.
 func (f *finder) holdBack(ctx context.Context) error {
 	wait := f.starts.wait(time.Now())
 	if wait == 0 {
@@ -152,8 +155,8 @@ func (f *finder) executable() (string, error) {
 	return "", errors.New("the ForeverVM daemon is not running, and the program that would start it (" + beside + ") is missing: install ForeverVM again")
 }
 
-// child is a program that was started. As long as this one lives it takes note of the other's end, which would else stay
-// as a zombie.
+// child is a program that was started. As long as this one lives it takes note of the other's end,
+// which would else stay as a zombie.
 type child struct {
 	process *os.Process
 	ended   chan struct{} // closed when it has

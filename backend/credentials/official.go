@@ -15,7 +15,8 @@ type Official struct {
 	Secret Secret
 }
 
-// FindOfficial returns what the official command line has kept here, or nil where it holds no token.
+// FindOfficial returns what the official command line has kept here, or nil where it holds no
+// token.
 func FindOfficial() (*Official, error) {
 	user, err := os.UserHomeDir()
 	if err != nil {

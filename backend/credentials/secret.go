@@ -10,17 +10,19 @@ import (
 	"strings"
 )
 
-// Secret is a token of the hosted service. However it is printed (fmt, slog, JSON, a test's failure), it shows as Mask says: only Reveal
-// gives it away. The zero value holds none.
+// Secret is a token of the hosted service. However it is printed (fmt, slog, JSON, a test's
+// failure), it shows as Mask says: only Reveal gives it away. The zero value holds none.
 type Secret struct {
-	// A function, as fmt prints the unexported fields of whatever holds a Secret without asking their methods: of a function it prints the address.
+	// A function, as fmt prints the unexported fields of whatever holds a Secret without asking
+	// their methods: of a function it prints the address.
 	reveal func() string
 }
 
 // maxToken is the longest token that is taken: Windows keeps 2,560 bytes.
 const maxToken = 2048
 
-// Parse takes a token as people type or paste it: "id.secret". The error is a sentence for them, without the token.
+// Parse takes a token as people type or paste it: "id.secret". The error is a sentence for them,
+// without the token.
 func Parse(text string) (Secret, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -36,7 +38,8 @@ func Parse(text string) (Secret, error) {
 	return Secret{func() string { return text }}, nil
 }
 
-// Reveal is the token itself. It is for the request that carries it and for the keyring, and for nothing else.
+// Reveal is the token itself. It is for the request that carries it and for the keyring, and for
+// nothing else.
 func (s Secret) Reveal() string {
 	if s.reveal == nil {
 		return ""
@@ -53,7 +56,8 @@ func (s Secret) Equal(text string) bool {
 	return !s.Empty() && subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
-// Mask tells tokens apart without giving them away: "fvm_…" and the last four characters, where there are enough others.
+// Mask tells tokens apart without giving them away: "fvm_…" and the last four characters, where
+// there are enough others.
 func (s Secret) Mask() string {
 	const shown, enough = 4, 20
 	text := s.Reveal()

@@ -10,8 +10,8 @@ import (
 // DefaultServer is the hosted service.
 const DefaultServer = "https://api.forevervm.com"
 
-// Server is an address of a service in the one form that accounts are kept under; "" is the default. A token is sent in clear only to this computer
-// itself. The error is a sentence.
+// Server is an address of a service in the one form that accounts are kept under; "" is the
+// default. A token is sent in clear only to this computer itself. The error is a sentence.
 func Server(address string) (string, error) {
 	address = strings.TrimSpace(address)
 	if address == "" {

@@ -8,7 +8,8 @@ import (
 
 var email = regexp.MustCompile(`^[a-zA-Z0-9._%+-]+@[a-zA-Z0-9.-]+\.[a-zA-Z]{2,}$`)
 
-// CheckSignup checks what an account is asked for with, as the official programs do. The error is a sentence.
+// CheckSignup checks what an account is asked for with, as the official programs do. The error is a
+// sentence.
 func CheckSignup(address, account string) error {
 	if !email.MatchString(address) {
 		return errors.New("are you sure that is a valid e-mail address?")

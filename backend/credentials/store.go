@@ -1,5 +1,5 @@
-// Package credentials keeps the tokens of hosted ForeverVM accounts: in the operating system's keyring, and nowhere else. A file beside the
-// settings only says which accounts there are.
+// Package credentials keeps the tokens of hosted ForeverVM accounts: in the operating system's
+// keyring, and nowhere else. A file beside the settings only says which accounts there are.
 package credentials
 
 import (
@@ -16,7 +16,8 @@ import (
 	"github.com/forevervm/desktop/backend/home"
 )
 
-// TokenVariable carries a token where there is no keyring; ServerVariable says of which service, if it is not the usual one.
+// TokenVariable carries a token where there is no keyring; ServerVariable says of which service, if
+// it is not the usual one.
 const (
 	TokenVariable  = "FOREVERVM_TOKEN"
 	ServerVariable = "FOREVERVM_BASE_URL"
@@ -36,8 +37,8 @@ type Account struct {
 	Name   string `json:"account"` // as the service calls it; "" where that was not asked yet
 }
 
-// Store keeps tokens. Its methods may be called from any goroutine; each may take as long as a person needs to unlock the keyring. There is one writing
-// process for a home: the daemon.
+// Store keeps tokens. Its methods may be called from any goroutine; each may take as long as a
+// person needs to unlock the keyring. There is one writing process for a home: the daemon.
 type Store struct {
 	path    string // of the file that lists the accounts
 	service string // what the keyring's entries are called
@@ -52,7 +53,8 @@ type given struct {
 	err    error // it says something that cannot be used
 }
 
-// Open returns the store of a home. A token in the environment is taken out of it, so that no program that is started later gets it.
+// Open returns the store of a home. A token in the environment is taken out of it, so that no
+// program that is started later gets it.
 func Open(dirs home.Dirs) *Store {
 	s := &Store{path: dirs.AccountsFile(), service: "ForeverVM"}
 	if dirs.Root != "" { // homes beside the usual one share no sign-in with it
@@ -193,7 +195,8 @@ func (s *Store) Use(a Account) error {
 	return s.write(file)
 }
 
-// Forget removes an account's token from the keyring. If it was the one that is used, none is afterwards.
+// Forget removes an account's token from the keyring. If it was the one that is used, none is
+// afterwards.
 func (s *Store) Forget(a Account) error {
 	if err := s.Changeable(); err != nil {
 		return err
@@ -229,7 +232,8 @@ func (a Account) entry() string { return a.Name + " " + a.Server }
 // patience is how long a person may take to unlock the keyring when the system asks them to.
 const patience = 90 * time.Second
 
-// ask does something with the keyring. The libraries know no deadline, so one that never answers is left behind. Its errors are sentences.
+// ask does something with the keyring. The libraries know no deadline, so one that never answers is
+// left behind. Its errors are sentences.
 func ask(do func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- do() }()

@@ -38,7 +38,8 @@ func parse(t *testing.T, text string) credentials.Secret {
 	return secret
 }
 
-// Tokens of several accounts are kept in a real keyring, and in no file. Without a keyring, or with one that is locked, the error says what to do.
+// Tokens of several accounts are kept in a real keyring, and in no file. Without a keyring, or with
+// one that is locked, the error says what to do.
 func TestAccountsInARealKeyring(t *testing.T) {
 	keyring, err := keyringtest.Start()
 	if err != nil {
@@ -178,7 +179,8 @@ func TestTokenInTheEnvironment(t *testing.T) {
 	}
 }
 
-// What the official command line keeps is found as it writes it, and removed only while it is what was found.
+// What the official command line keeps is found as it writes it, and removed only while it is what
+// was found.
 func TestOfficial(t *testing.T) {
 	user := t.TempDir()
 	t.Setenv("HOME", user)

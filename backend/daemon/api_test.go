@@ -44,7 +44,8 @@ func TestTheAPIAnswersAsDescribed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The first ends the daemon; the others need the hosted service, a keyring, or a release. Tests of the command line and of update call them.
+	// The first ends the daemon; the others need the hosted service, a keyring, or a release. Tests
+	// of the command line and of update call them.
 	elsewhere := []string{"shutdown", "hostedLogin", "hostedUse", "hostedLogout", "hostedSignup", "removeOfficial", "lookForUpdate", "installUpdate"}
 	for path, item := range spec.Paths.Map() {
 		for method, operation := range item.Operations() {
@@ -471,7 +472,8 @@ func (c *caller) networkCalls(name string) {
 	c.send("PATCH", path, api.MachineChange{Network: &api.NetworkChange{Mode: &standard, Hosts: &[]string{}}})
 }
 
-// ask is send for what a machine's Python is asked. On a busy computer it has no time to answer, and is asked again.
+// ask is send for what a machine's Python is asked. On a busy computer it has no time to answer,
+// and is asked again.
 func (c *caller) ask(method, path string, body any) answer {
 	c.t.Helper()
 	for deadline := time.Now().Add(patience); ; {

@@ -21,9 +21,11 @@ type CheckpointReport struct {
 	Bytes       int64 `json:"bytes"` // that all packs take
 	// Damage says in one sentence each what is not as it was written.
 	Damage []string `json:"damage"`
-	// Left says in one sentence each what nothing can be told of: the system does not give it back, or a newer program made it.
+	// Left says in one sentence each what nothing can be told of: the system does not give it back,
+	// or a newer program made it.
 	Left []string `json:"left"`
-	// Aside are the files, by their paths, that damaged packs have become which were written anew as far as they are whole.
+	// Aside are the files, by their paths, that damaged packs have become which were written anew
+	// as far as they are whole.
 	Aside []string         `json:"aside"`
 	Lost  []LostCheckpoint `json:"lost"`
 }
@@ -36,8 +38,9 @@ type LostCheckpoint struct {
 	Instead    string `json:"instead,omitempty"` // the nearest checkpoint before it, or else after it, that can be
 }
 
-// CheckCheckpoints looks at the checkpoints under a home, as Config.Home names it, whether a daemon runs or not. With readData it reads every
-// byte of theirs; else it looks only whether everything is there.
+// CheckCheckpoints looks at the checkpoints under a home, as Config.Home names it, whether a daemon
+// runs or not. With readData it reads every byte of theirs; else it looks only whether everything
+// is there.
 func CheckCheckpoints(ctx context.Context, homeDir string, readData bool) (CheckpointReport, error) {
 	dirs, err := home.Resolve(homeDir)
 	if err != nil {
@@ -46,8 +49,9 @@ func CheckCheckpoints(ctx context.Context, homeDir string, readData bool) (Check
 	return inspect(ctx, dirs, readData, func(s *blocks.Store) (blocks.Report, error) { return s.Check(ctx, readData) })
 }
 
-// RepairCheckpoints is CheckCheckpoints that reads every byte, mends what can be mended, and sets aside what cannot. It fails with ErrRuns while a daemon
-// runs, and none begins meanwhile: what machines may be returned to is not to change under it.
+// RepairCheckpoints is CheckCheckpoints that reads every byte, mends what can be mended, and sets
+// aside what cannot. It fails with ErrRuns while a daemon runs, and none begins meanwhile: what
+// machines may be returned to is not to change under it.
 func RepairCheckpoints(ctx context.Context, homeDir string) (CheckpointReport, error) {
 	dirs, err := home.Resolve(homeDir)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package daemon puts the parts together into the one process that owns a user's machines: lock, log, store, engines,
-// domain, HTTP, and the file that tells front ends where it is. It alone names the implementations.
+// Package daemon puts the parts together into the one process that owns a user's machines: lock,
+// log, store, engines, domain, HTTP, and the file that tells front ends where it is. It alone names
+// the implementations.
 package daemon
 
 import (
@@ -35,12 +36,13 @@ import (
 	"github.com/forevervm/desktop/frontend"
 )
 
-// enoughMemory is how much this process may have before Go gives back what it no longer needs more eagerly: someone's
-// gigabyte of output must not stay ours. The machines' memory is not in it. It is no limit to what is in use.
+// enoughMemory is how much this process may have before Go gives back what it no longer needs more
+// eagerly: someone's gigabyte of output must not stay ours. The machines' memory is not in it. It
+// is no limit to what is in use.
 const enoughMemory = 1 << 30
 
-// saveWithin is how long the machines may take to be saved when the daemon ends. What is not saved then is saved by
-// the machines' supervisors, which outlive it.
+// saveWithin is how long the machines may take to be saved when the daemon ends. What is not saved
+// then is saved by the machines' supervisors, which outlive it.
 const saveWithin = 45 * time.Second
 
 // Config says how the daemon is to run; zero fields mean the default.
@@ -54,8 +56,8 @@ type Config struct {
 	Warn func(sentence string)
 }
 
-// Run is the daemon. It returns nil once ctx has ended, or someone has asked it to, and every machine is saved. There is
-// one daemon for a home: while another runs, the error is ErrRuns.
+// Run is the daemon. It returns nil once ctx has ended, or someone has asked it to, and every
+// machine is saved. There is one daemon for a home: while another runs, the error is ErrRuns.
 func Run(ctx context.Context, config Config) (err error) {
 	dirs, err := home.Resolve(config.Home)
 	if err != nil {
@@ -190,8 +192,8 @@ func (d *daemon) serve(ctx context.Context, records *store.Store, machines *host
 		Page: frontend.Dist, Host: address.host, Logger: d.log, Shutdown: d.stop,
 		Settings: policies, Updates: updates, Parcels: parcels,
 	})
-	// Written before the first request is answered (the port is open already): whoever is answered finds this daemon in the
-	// file, not its predecessor at the same port.
+	// Written before the first request is answered (the port is open already): whoever is answered
+	// finds this daemon in the file, not its predecessor at the same port.
 	local, socket := d.listenLocally()
 	self := home.Daemon{
 		URL: address.url, Socket: socket, PID: os.Getpid(), Version: version.Version, StartedAt: time.Now().UTC(),
@@ -240,7 +242,8 @@ func (d *daemon) serve(ctx context.Context, records *store.Store, machines *host
 
 var errStoppedServing = errors.New("the listener is gone")
 
-// apps are the AI apps of this computer, or nil where nothing is known of them, say because this user has no home folder.
+// apps are the AI apps of this computer, or nil where nothing is known of them, say because this
+// user has no home folder.
 func (d *daemon) apps() server.Apps {
 	executable, err := d.executable()
 	if err == nil {
@@ -253,7 +256,8 @@ func (d *daemon) apps() server.Apps {
 	return nil
 }
 
-// mcp is the MCP side, which reaches the machines by the API, as every other client does, but over memory.
+// mcp is the MCP side, which reaches the machines by the API, as every other client does, but over
+// memory.
 func (d *daemon) mcp(inside *inProcess, token string) *mcpserver.Server {
 	transport := &http.Transport{DialContext: inside.Dial}
 	machines := client.New(insideURL, token, client.Options{

@@ -39,7 +39,8 @@ func (d *daemon) engines() (map[string]machine.Engine, *local.Store, error) {
 	}, store, nil
 }
 
-// ofSystem is the engine that belongs to this system. What is wrong with it is what a person should hear of where none works.
+// ofSystem is the engine that belongs to this system. What is wrong with it is what a person should
+// hear of where none works.
 func ofSystem() string {
 	if runtime.GOOS == "linux" {
 		return native.Name
@@ -47,8 +48,9 @@ func ofSystem() string {
 	return docker.Name
 }
 
-// prepare lets the engines get ready, in the background; the function it returns waits for that. Each clears away what its last daemon left, and that of new
-// machines makes ahead of time what the first one would have to wait for.
+// prepare lets the engines get ready, in the background; the function it returns waits for that.
+// Each clears away what its last daemon left, and that of new machines makes ahead of time what the
+// first one would have to wait for.
 func (d *daemon) prepare(ctx context.Context, engines map[string]machine.Engine, store *local.Store, now []machine.EngineStatus) (wait func()) {
 	var all sync.WaitGroup
 	for name, engine := range engines {
@@ -76,10 +78,10 @@ func (d *daemon) prepare(ctx context.Context, engines map[string]machine.Engine,
 	}
 }
 
-// keepPartsAfter is how long after the daemon's start it sees for the first time whether copies of what
-// sandboxes are made of are to be kept, which takes a processor for some seconds; from then on it does so
-// each keepPartsEvery, and each forgetPartsEvery whether some can go. Where an update has replaced the
-// files before, they are kept at the end, for keepPartsWithin at most.
+// keepPartsAfter is how long after the daemon's start it sees for the first time whether copies of
+// what sandboxes are made of are to be kept, which takes a processor for some seconds; from then on
+// it does so each keepPartsEvery, and each forgetPartsEvery whether some can go. Where an update
+// has replaced the files before, they are kept at the end, for keepPartsWithin at most.
 const (
 	keepPartsAfter   = time.Minute
 	keepPartsEvery   = 5 * time.Minute
@@ -87,7 +89,8 @@ const (
 	forgetPartsEvery = 24 * time.Hour
 )
 
-// keepParts sees to it that machines can be brought into memory after an update, too, whose image and runsc are others.
+// keepParts sees to it that machines can be brought into memory after an update, too, whose image
+// and runsc are others.
 func (d *daemon) keepParts(ctx context.Context, store *local.Store) {
 	held := store.HoldParts()
 	defer held.Close()
@@ -121,7 +124,8 @@ func (d *daemon) keptParts(err error) {
 	}
 }
 
-// executable is the forevervm program: this one, or the one in the folder that was given. What it needs lies beside it.
+// executable is the forevervm program: this one, or the one in the folder that was given. What it
+// needs lies beside it.
 func (d *daemon) executable() (string, error) {
 	if d.config.Bin != "" {
 		return filepath.Abs(filepath.Join(d.config.Bin, "forevervm"))

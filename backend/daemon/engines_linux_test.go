@@ -32,7 +32,8 @@ func TestAStartHoldsBackWorkForAllEngines(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// Nothing is installed, so the start fails. Work waits a moment longer, for the first instruction.
+				// Nothing is installed, so the start fails. Work waits a moment longer, for the
+				// first instruction.
 				if _, err := engines[starts].Start(t.Context(), machine.StartSpec{ID: "other", Image: "base"}); !errors.Is(err, machine.ErrUnavailable) {
 					t.Fatal(err)
 				}

@@ -15,7 +15,8 @@ import (
 	"github.com/forevervm/desktop/backend/exchange"
 )
 
-// What a person puts into their folder is there when code looks, and what code leaves for them lands there.
+// What a person puts into their folder is there when code looks, and what code leaves for them
+// lands there.
 func TestThePersonsFolder(t *testing.T) {
 	d := sharedDaemon(t)
 	c := newSpecCaller(t, d)

@@ -19,7 +19,8 @@ import (
 	"github.com/forevervm/desktop/backend/api"
 )
 
-// caller makes requests to a daemon. With spec, every answer of a described call must be as described.
+// caller makes requests to a daemon. With spec, every answer of a described call must be as
+// described.
 type caller struct {
 	t    *testing.T
 	d    *running

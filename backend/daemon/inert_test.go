@@ -15,8 +15,8 @@ import (
 	"github.com/forevervm/desktop/backend/exchange"
 )
 
-// hostile is code that writes two repositories into a folder, one of them bare. git runs a program at
-// each `git status` in either, which leaves a mark.
+// hostile is code that writes two repositories into a folder, one of them bare. git runs a program
+// at each `git status` in either, which leaves a mark.
 func hostile(folder, mark string) string {
 	return fmt.Sprintf(`import os
 for repo in (".git", "data"):
@@ -47,7 +47,8 @@ func gitStatus(t *testing.T, folder string) {
 	}
 }
 
-// What code leaves in the outbox starts no program of the person's, and they are told what it keeps.
+// What code leaves in the outbox starts no program of the person's, and they are told what it
+// keeps.
 func TestResultsAreInert(t *testing.T) {
 	c := newSpecCaller(t, sharedDaemon(t))
 	folder := as[api.Status](c, c.send("GET", "/api/status", nil)).Folder

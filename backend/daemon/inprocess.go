@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// insideURL is the address of requests over inProcess. The server takes this name whatever it listens on.
+// insideURL is the address of requests over inProcess. The server takes this name whatever it
+// listens on.
 const insideURL = "http://localhost"
 
 // inProcess is a listener for programs in this process: each connection is a pipe in memory.

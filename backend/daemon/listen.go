@@ -18,7 +18,8 @@ type address struct {
 	host string // the name in --listen, which a Host header may then have; "" for none
 }
 
-// listen opens the port: the one asked for, else the one of last time, else a free one. Which one it was is kept.
+// listen opens the port: the one asked for, else the one of last time, else a free one. Which one
+// it was is kept.
 func (d *daemon) listen() (net.Listener, address, error) {
 	host, port, err := splitListen(d.config.Listen)
 	if err != nil {
@@ -48,7 +49,8 @@ func (d *daemon) listen() (net.Listener, address, error) {
 	return listener, d.describe(host, listener.Addr()), nil
 }
 
-// open listens on a port; 0 is any. "0.0.0.0" means just that: Go alone would listen on IPv6 as well.
+// open listens on a port; 0 is any. "0.0.0.0" means just that: Go alone would listen on IPv6 as
+// well.
 func open(host string, port int) (net.Listener, error) {
 	network := "tcp"
 	if ip, err := netip.ParseAddr(host); err == nil && ip.Is4() {
@@ -70,7 +72,8 @@ func (d *daemon) keepPort(listener net.Listener, settings home.Settings) error {
 	return nil
 }
 
-// listenLocally opens the socket that only this user has. The daemon does without where there can be none.
+// listenLocally opens the socket that only this user has. The daemon does without where there can
+// be none.
 func (d *daemon) listenLocally() (listener net.Listener, socket string) {
 	socket = localsocket.Address(d.dirs.Run, d.dirs.Instance())
 	if socket == "" {
@@ -108,7 +111,8 @@ func (d *daemon) describe(host string, bound net.Addr) address {
 	return out
 }
 
-// splitListen reads "host:port", "host" or ":port". No host means the loopback address, no port (0) any.
+// splitListen reads "host:port", "host" or ":port". No host means the loopback address, no port (0)
+// any.
 func splitListen(listen string) (host string, port int, err error) {
 	const loopback = "127.0.0.1"
 	if listen == "" {

@@ -19,8 +19,9 @@ const DebugVariable = "FOREVERVM_DEBUG"
 // maxCrash is how large the record of crashes may be before it begins anew, in bytes.
 const maxCrash = 1 << 20
 
-// openLog opens the daemon's log, a file that makes room for a new one when it is full. What Go says when the program
-// crashes goes into a file beside it: a daemon that was started in the background has no other place to say it.
+// openLog opens the daemon's log, a file that makes room for a new one when it is full. What Go
+// says when the program crashes goes into a file beside it: a daemon that was started in the
+// background has no other place to say it.
 func openLog(dirs home.Dirs) (log *slog.Logger, closeLog func(), err error) {
 	folder := filepath.Dir(dirs.LogFile())
 	if err := os.MkdirAll(folder, 0o700); err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/forevervm/desktop/backend/connect/connecttest"
 )
 
-// Other users of the computer read nothing of ours, whatever the umask is: not in files, and not in what
-// they see of processes.
+// Other users of the computer read nothing of ours, whatever the umask is: not in files, and not in
+// what they see of processes.
 func TestOthersSeeNothing(t *testing.T) {
 	folder := connecttest.Home(t)
 	before := unix.Umask(0)

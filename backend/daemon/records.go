@@ -220,9 +220,9 @@ func (d *daemon) keeps(id machine.ID, name string) bool {
 // recovered is how many machines have become what.
 type recovered struct{ added, moved, unusable int }
 
-// recoverMachines brings records that may be old, or empty, in line with the checkpoints that there are. Every machine is
-// then swapped, and nothing waits to run: what waited then may have run since. A checkpoint that is
-// not among what is left stays on record where keeps says so.
+// recoverMachines brings records that may be old, or empty, in line with the checkpoints that there
+// are. Every machine is then swapped, and nothing waits to run: what waited then may have run
+// since. A checkpoint that is not among what is left stays on record where keeps says so.
 func recoverMachines(ctx context.Context, s *store.Store, left map[machine.ID][]checkpoint.Manifest, keeps func(machine.ID, string) bool, engine string) (n recovered, err error) {
 	known, err := readRecords(ctx, s)
 	if err != nil {
@@ -367,7 +367,8 @@ func newest(list []checkpoint.Manifest) *checkpoint.Manifest {
 // runs is not, but for the base: that instruction is not on record either.
 func counts(m, base *checkpoint.Manifest) bool { return m.RunningSeq == nil || m.ID == base.ID }
 
-// found is the record of a checkpoint that only its manifest tells of. Somebody may have made it by hand, so it is kept.
+// found is the record of a checkpoint that only its manifest tells of. Somebody may have made it by
+// hand, so it is kept.
 func found(id machine.ID, m *checkpoint.Manifest) machine.CheckpointRecord {
 	return machine.CheckpointRecord{
 		Checkpoint: machine.Checkpoint{
@@ -378,7 +379,8 @@ func found(id machine.ID, m *checkpoint.Manifest) machine.CheckpointRecord {
 	}
 }
 
-// lost stands for the instructions up to a checkpoint that are not on record. Without it, numbers would be given out twice.
+// lost stands for the instructions up to a checkpoint that are not on record. Without it, numbers
+// would be given out twice.
 func lost(id machine.ID, m *checkpoint.Manifest) machine.InstructionRecord {
 	at := m.CreatedAt
 	return machine.InstructionRecord{

@@ -15,8 +15,8 @@ import (
 	"github.com/forevervm/desktop/backend/store"
 )
 
-// Machines outlive their database: with a copy of it they have their names and history, without one all that they hold.
-// Nothing that waited to run then runs now, and people are told.
+// Machines outlive their database: with a copy of it they have their names and history, without one
+// all that they hold. Nothing that waited to run then runs now, and people are told.
 func TestMachinesOutliveTheDatabase(t *testing.T) {
 	for what, hurt := range map[string]func(path string) error{
 		"missing": os.Remove,
@@ -104,8 +104,8 @@ func TestMachinesOutliveTheDatabase(t *testing.T) {
 	}
 }
 
-// Memory that has changed on the disk comes back from its blocks. Nobody gets another value: what finds the damage ends
-// with an error that says so, and the next one has what was saved.
+// Memory that has changed on the disk comes back from its blocks. Nobody gets another value: what
+// finds the damage ends with an error that says so, and the next one has what was saved.
 func TestMemoryThatChangedOnTheDisk(t *testing.T) {
 	d := start(t, t.TempDir())
 	c := newCaller(t, d)

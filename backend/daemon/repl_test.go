@@ -324,7 +324,8 @@ func TestTooLargeMessagesLeaveTheSocket(t *testing.T) {
 	}
 }
 
-// The wire knows no bin: what is in it is not there, on every way in, and the answer says how it comes back.
+// The wire knows no bin: what is in it is not there, on every way in, and the answer says how it
+// comes back.
 func TestTheWireFindsNothingInTheBin(t *testing.T) {
 	c := newCaller(t, sharedDaemon(t))
 	name := c.machine()
@@ -374,7 +375,8 @@ func TestOpenSocketsAreCheapAndWakeNothing(t *testing.T) {
 	if m := as[api.Machine](c, c.send("POST", "/api/machines/"+name+"/swap", nil)); m.State != "swapped" {
 		t.Fatalf("%+v", m)
 	}
-	// The daemon keeps what left memory meanwhile, which takes some, too: so of several hundreds of sockets the middle one counts.
+	// The daemon keeps what left memory meanwhile, which takes some, too: so of several hundreds of
+	// sockets the middle one counts.
 	const many = 100
 	taken := make([]int64, 5)
 	var last *socket

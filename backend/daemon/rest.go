@@ -10,14 +10,17 @@ import (
 const (
 	// lookForRest is how often it is looked whether the daemon rests.
 	lookForRest = 5 * time.Second
-	// restful is how much a daemon that rests allocates at most in that time: front ends ask it how it goes.
+	// restful is how much a daemon that rests allocates at most in that time: front ends ask it how
+	// it goes.
 	restful = 1 << 20
-	// worthwhile is how much must have been allocated since memory was last given back for a collection to be worth its work.
+	// worthwhile is how much must have been allocated since memory was last given back for a
+	// collection to be worth its work.
 	worthwhile = 8 << 20
 )
 
-// giveBack gives memory that work has left behind back to the system once the daemon rests. Go by itself keeps about twice
-// what was in use at its last collection, and the next one comes with more work, or minutes later.
+// giveBack gives memory that work has left behind back to the system once the daemon rests. Go by
+// itself keeps about twice what was in use at its last collection, and the next one comes with more
+// work, or minutes later.
 func giveBack(ctx context.Context) {
 	ticker := time.NewTicker(lookForRest)
 	defer ticker.Stop()

@@ -24,7 +24,8 @@ type running struct {
 	stop       func() error // ends it and returns what Run returned; may be called again
 }
 
-// programs is the folder of the built programs, which these tests are about as much as about the daemon.
+// programs is the folder of the built programs, which these tests are about as much as about the
+// daemon.
 func programs() (string, error) {
 	dir := os.Getenv("FOREVERVM_BIN")
 	if dir == "" {

@@ -19,8 +19,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine/service"
 )
 
-// settings are the policies that the person may set: in the settings file, or with PATCH /api/settings, which changes the
-// file and holds at once.
+// settings are the policies that the person may set: in the settings file, or with PATCH
+// /api/settings, which changes the file and holds at once.
 type settings struct {
 	dirs      home.Dirs
 	machines  *service.Service
@@ -85,7 +85,8 @@ func (s *settings) approve(host string) error {
 	return err
 }
 
-// ChangeSettings sets some of them, all or nothing; null returns one to its default. The error is one of package machine's.
+// ChangeSettings sets some of them, all or nothing; null returns one to its default. The error is
+// one of package machine's.
 func (s *settings) ChangeSettings(changes map[string]json.RawMessage) (api.Settings, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +121,8 @@ func invalidSetting(err error) error {
 	return &machine.Error{Kind: machine.ErrInvalid, Message: "Nothing was changed: " + err.Error() + ".", Cause: err}
 }
 
-// policies reads the settings file. What is wrong with it is for the person; the defaults hold in its place.
+// policies reads the settings file. What is wrong with it is for the person; the defaults hold in
+// its place.
 func (d *daemon) policies() service.Settings {
 	file, err := d.dirs.ReadSettings()
 	if err != nil {
@@ -193,7 +195,8 @@ func span(low, high time.Duration, field func(*service.Settings) *time.Duration)
 	}
 }
 
-// spanOrNever is a duration up to high. 0 is never, which the domain writes as a negative time: its 0 is the default.
+// spanOrNever is a duration up to high. 0 is never, which the domain writes as a negative time: its
+// 0 is the default.
 func spanOrNever(high time.Duration, field func(*service.Settings) *time.Duration) rule {
 	read := span(0, high, field)
 	return func(value json.RawMessage, into *service.Settings) error {
@@ -211,7 +214,8 @@ const (
 	paceManual = "manual"
 )
 
-// paced is how often automatic checkpoints are made: at most once in a time, or a word, which the domain writes as 0 and a negative time.
+// paced is how often automatic checkpoints are made: at most once in a time, or a word, which the
+// domain writes as 0 and a negative time.
 func paced(value json.RawMessage, into *service.Settings) error {
 	switch string(value) {
 	case `"` + paceEach + `"`:

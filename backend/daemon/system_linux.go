@@ -15,11 +15,12 @@ const (
 	login1Manager = "org.freedesktop.login1.Manager"
 )
 
-// saveBeforeSleep is how long saving may take before the computer sleeps: systemd waits for 5 seconds by default.
+// saveBeforeSleep is how long saving may take before the computer sleeps: systemd waits for 5
+// seconds by default.
 const saveBeforeSleep = 4500 * time.Millisecond
 
-// watchSystem saves the machines before the computer sleeps or shuts down, until ctx ends. Where no login manager
-// tells of that it returns at once.
+// watchSystem saves the machines before the computer sleeps or shuts down, until ctx ends. Where no
+// login manager tells of that it returns at once.
 func watchSystem(ctx context.Context, log *slog.Logger, save func(context.Context) error) {
 	bus, err := dbus.ConnectSystemBus(dbus.WithContext(ctx))
 	if err != nil {

@@ -7,6 +7,6 @@ import (
 	"log/slog"
 )
 
-// watchSystem has nobody to listen to here: logging out and shutting down end the daemon by a signal, which saves
-// the machines as well.
+// watchSystem has nobody to listen to here: logging out and shutting down end the daemon by a
+// signal, which saves the machines as well.
 func watchSystem(context.Context, *slog.Logger, func(context.Context) error) {}

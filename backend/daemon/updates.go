@@ -137,7 +137,8 @@ func (u *updates) Install() (api.Update, error) {
 		defer cancel()
 		_, err := u.updater.Download(ctx)
 		if err == nil {
-			// The installer ends this daemon, and outlives it: so it is given nothing of ours to read from or to write to.
+			// The installer ends this daemon, and outlives it: so it is given nothing of ours to
+			// read from or to write to.
 			err = u.updater.Install(context.WithoutCancel(ctx), u.program, nil, nil)
 		}
 		if err != nil {

@@ -39,8 +39,8 @@ var aiApps = map[string]aiApp{
 	"amp":             {".config/amp", "settings.json", "amp-mcp-client"},
 }
 
-// Every app is connected, reads its settings with the parser of its kind, starts what they say with the official SDK, and runs
-// Python; that it was really there is then known.
+// Every app is connected, reads its settings with the parser of its kind, starts what they say with
+// the official SDK, and runs Python; that it was really there is then known.
 func TestAIAppsRunPython(t *testing.T) {
 	dir := nodeProject(t)
 	user, home := t.TempDir(), newHome(t)

@@ -23,7 +23,8 @@ func fakes(t *testing.T, programs map[string]string) string {
 	return dir
 }
 
-// Where Go or Node is too old, as Debian 12's own are, that is what is said, before anything else is tried.
+// Where Go or Node is too old, as Debian 12's own are, that is what is said, before anything else
+// is tried.
 func TestDepsWantNewGoAndNode(t *testing.T) {
 	module, err := os.ReadFile(filepath.Join(repo(t), "go.mod"))
 	if err != nil {

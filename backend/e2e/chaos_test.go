@@ -27,9 +27,10 @@ type instruction struct {
 	Notice     string
 }
 
-// Rounds of: an instruction, kill -9 of daemon, supervisor, runsc's sandbox or its gofer at a random moment, restart. No acknowledged
-// record is lost, no effect is lost where only the daemon died, every rollback is told, no machine becomes
-// unusable, nothing is left behind. `make soak` runs 100 rounds; FOREVERVM_SEED repeats a run.
+// Rounds of: an instruction, kill -9 of daemon, supervisor, runsc's sandbox or its gofer at a
+// random moment, restart. No acknowledged record is lost, no effect is lost where only the daemon
+// died, every rollback is told, no machine becomes unusable, nothing is left behind. `make soak`
+// runs 100 rounds; FOREVERVM_SEED repeats a run.
 func TestKillNine(t *testing.T) {
 	rounds := 8
 	if s := os.Getenv("FOREVERVM_ROUNDS"); s != "" {
@@ -89,8 +90,8 @@ func TestKillNine(t *testing.T) {
 			d.kill9()
 			d.start()
 		} else if err := until(patience, func() error {
-			// Between its lives a machine has no process, until the instruction brings it back; and it lives on without
-			// a gofer, so that another victim has to be chosen.
+			// Between its lives a machine has no process, until the instruction brings it back; and
+			// it lives on without a gofer, so that another victim has to be chosen.
 			all := processesOf(t, d, m.ID)
 			seen = append(seen, all...)
 			all = slices.DeleteFunc(all, func(p process) bool { return !strings.Contains(p.cmdline, victim) })
@@ -118,7 +119,8 @@ func TestKillNine(t *testing.T) {
 		check := finish(t, d, name, send(t, d, name, "n"))
 		sent := 2
 		if check.Status == "error" && strings.HasPrefix(check.Error, "MachineStopped") {
-			// The death came only now, and this instruction was told of it. The next one finds the machine well.
+			// The death came only now, and this instruction was told of it. The next one finds the
+			// machine well.
 			lastError := check.Error
 			check = finish(t, d, name, send(t, d, name, "n"))
 			sent++
@@ -152,7 +154,8 @@ func TestKillNine(t *testing.T) {
 	}
 	t.Logf("kills: %v", kills)
 
-	// The next daemon has taken up what the last one left. Then there is nothing but what the machines need.
+	// The next daemon has taken up what the last one left. Then there is nothing but what the
+	// machines need.
 	d.stop()
 	d.start()
 	if err := until(time.Minute, func() error {
@@ -198,7 +201,8 @@ func processesOf(t *testing.T, d *daemon, id string) (all []process) {
 	return all
 }
 
-// holds fails unless a folder holds exactly what is named. A checkpoint is a folder, or a file of that name that says which blocks it is made of, or both.
+// holds fails unless a folder holds exactly what is named. A checkpoint is a folder, or a file of
+// that name that says which blocks it is made of, or both.
 func holds(dir string, names map[string]bool) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// Claude Desktop's extension, as Claude Desktop installs and starts it, with the official SDK: it runs Python in the ForeverVM that is installed
-// here, and where none is it says so.
+// Claude Desktop's extension, as Claude Desktop installs and starts it, with the official SDK: it
+// runs Python in the ForeverVM that is installed here, and where none is it says so.
 func TestTheExtensionRunsPython(t *testing.T) {
 	dir, user, folder := nodeProject(t), newHome(t), unpacked(t, program(t, "forevervm.mcpb"))
 	env := append(os.Environ(), "HOME="+user, "XDG_CONFIG_HOME=", "XDG_DATA_HOME=", "FOREVERVM_HOME=", "FOREVERVM_BASE_URL=", "PATH=/usr/bin:/bin:"+nodeFolder(t))
@@ -27,7 +27,8 @@ func TestTheExtensionRunsPython(t *testing.T) {
 	if said := extension("create-python-repl"); !strings.Contains(said, "ForeverVM Desktop is not installed on this computer") || !strings.Contains(said, "Ask the user to install it") {
 		t.Errorf("with nothing installed it said %q", said)
 	}
-	// ForeverVM is started once, as a person does by opening it. The next daemon is the extension's.
+	// ForeverVM is started once, as a person does by opening it. The next daemon is the
+	// extension's.
 	forevervm := func(args ...string) string {
 		t.Helper()
 		return run(t, dir, env, program(t, "forevervm"), args...)
@@ -46,7 +47,8 @@ func TestTheExtensionRunsPython(t *testing.T) {
 	}
 }
 
-// unpacked is the folder into which Claude Desktop would unpack an extension: it gives no file the right to be executed.
+// unpacked is the folder into which Claude Desktop would unpack an extension: it gives no file the
+// right to be executed.
 func unpacked(t *testing.T, bundle string) string {
 	t.Helper()
 	data, err := os.ReadFile(bundle)
@@ -82,7 +84,8 @@ func unpacked(t *testing.T, bundle string) string {
 	return folder
 }
 
-// strict checks that nothing follows the archive but the comment that it declares: Claude Desktop refuses any other.
+// strict checks that nothing follows the archive but the comment that it declares: Claude Desktop
+// refuses any other.
 func strict(t *testing.T, data []byte) {
 	t.Helper()
 	const size = 22 // of the record that ends an archive
@@ -101,7 +104,8 @@ func nodeFolder(t *testing.T) string {
 	return filepath.Dir(node)
 }
 
-// Signed with somebody's certificate, the extension is one that Claude Desktop takes, and openssl finds the signature to be of just this.
+// Signed with somebody's certificate, the extension is one that Claude Desktop takes, and openssl
+// finds the signature to be of just this.
 func TestTheExtensionIsSigned(t *testing.T) {
 	folder := t.TempDir()
 	at := func(name string) string { return filepath.Join(folder, name) }

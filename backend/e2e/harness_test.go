@@ -50,7 +50,8 @@ func program(t testing.TB, name string) string {
 	return path
 }
 
-// cache is a folder that outlives the test run: virtual environments, cargo's target, npm's modules.
+// cache is a folder that outlives the test run: virtual environments, cargo's target, npm's
+// modules.
 func cache(t testing.TB, name string) string {
 	t.Helper()
 	dir := filepath.Join(repo(t), "build", "cache", "e2e", name)
@@ -261,7 +262,8 @@ func until(limit time.Duration, ok func() error) error {
 	}
 }
 
-// nobodyIn fails while a process mentions the folder in its arguments or works in it, or while something is mounted there.
+// nobodyIn fails while a process mentions the folder in its arguments or works in it, or while
+// something is mounted there.
 func nobodyIn(dir string) error {
 	procs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -287,7 +289,8 @@ func nobodyIn(dir string) error {
 	return nil
 }
 
-// run executes a helper program of a test and returns its standard output; its errors are shown whole.
+// run executes a helper program of a test and returns its standard output; its errors are shown
+// whole.
 func run(t testing.TB, dir string, env []string, name string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
@@ -302,7 +305,8 @@ func run(t testing.TB, dir string, env []string, name string, args ...string) st
 	return stdout.String()
 }
 
-// adopt speaks to the daemon that some front end has started over the home, and ends it after the test.
+// adopt speaks to the daemon that some front end has started over the home, and ends it after the
+// test.
 func adopt(t testing.TB, home string) *daemon {
 	t.Helper()
 	d := &daemon{t: t, home: home, log: new(logBuffer), stopped: make(chan struct{})}
@@ -339,7 +343,8 @@ func adopt(t testing.TB, home string) *daemon {
 	return d
 }
 
-// endDaemon ends the daemon that a front end has started, which says in this folder where it is; it does nothing where none runs.
+// endDaemon ends the daemon that a front end has started, which says in this folder where it is; it
+// does nothing where none runs.
 func endDaemon(t *testing.T, folder string, token func() string) {
 	t.Helper()
 	file := filepath.Join(folder, "daemon.json")

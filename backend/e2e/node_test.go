@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// nodeProject installs the Node programs' packages into the cache and returns the folder to run them from.
+// nodeProject installs the Node programs' packages into the cache and returns the folder to run
+// them from.
 func nodeProject(t *testing.T) string {
 	t.Helper()
 	dir := cache(t, "node")
@@ -69,8 +70,8 @@ func TestBrowserWebSocket(t *testing.T) {
 	}
 }
 
-// The main job: an MCP client creates a REPL, analyses a real CSV, gets a plot; the daemon is killed with kill -9;
-// the next call goes on with the same variables, and the history is whole.
+// The main job: an MCP client creates a REPL, analyses a real CSV, gets a plot; the daemon is
+// killed with kill -9; the next call goes on with the same variables, and the history is whole.
 func TestMainJob(t *testing.T) {
 	dir := nodeProject(t)
 	home := newHome(t)
@@ -126,7 +127,8 @@ func TestMainJob(t *testing.T) {
 		t.Errorf("the plot is %v", size)
 	}
 
-	// The client's `forevervm mcp` has started a daemon of its own; it knows everything, and ends when asked.
+	// The client's `forevervm mcp` has started a daemon of its own; it knows everything, and ends
+	// when asked.
 	again := adopt(t, home)
 	var history struct {
 		Items []struct {

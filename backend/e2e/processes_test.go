@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// process is one of the machine's processes, told from a later one with the same number by its start time.
+// process is one of the machine's processes, told from a later one with the same number by its
+// start time.
 type process struct {
 	pid, parent int
 	start       string

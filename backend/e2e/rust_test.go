@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Several processes of the published Rust SDK work at once on one daemon, unchanged, beside others of the Python SDK.
+// Several processes of the published Rust SDK work at once on one daemon, unchanged, beside others
+// of the Python SDK.
 func TestRustSDK(t *testing.T) {
 	d := serve(t, newHome(t))
 	programs, target := pythonPrograms(t, "d", "e"), cache(t, "rust")

@@ -28,7 +28,8 @@ type windows struct {
 	env     []string
 }
 
-// underWine builds the program for Windows and makes a Windows to run it on, which outlives the test run: making one takes half a minute.
+// underWine builds the program for Windows and makes a Windows to run it on, which outlives the
+// test run: making one takes half a minute.
 func underWine(t *testing.T) *windows {
 	t.Helper()
 	prefix := cache(t, "wine")
@@ -43,7 +44,8 @@ func underWine(t *testing.T) *windows {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	// Beside it is what machines in Docker need: links, which lead elsewhere where this checkout was moved.
+	// Beside it is what machines in Docker need: links, which lead elsewhere where this checkout
+	// was moved.
 	for _, part := range []string{"supervisor", "runsc", "image"} {
 		link := filepath.Join(filepath.Dir(w.program), part)
 		if err := os.Remove(link); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -68,8 +70,8 @@ func underWine(t *testing.T) *windows {
 	return w
 }
 
-// must runs a program under this Windows and returns what it says. That goes to a file: a daemon that it starts holds on to where it goes, as one
-// of Windows does not.
+// must runs a program under this Windows and returns what it says. That goes to a file: a daemon
+// that it starts holds on to where it goes, as one of Windows does not.
 func (w *windows) must(name string, args ...string) string {
 	w.t.Helper()
 	return w.fed("", name, args...)
@@ -122,8 +124,9 @@ func (w *windows) endDaemon(data string) {
 	w.must("wineserver", "--wait")
 }
 
-// Windows' build finds the apps where Windows keeps their settings, those installed from the shop included, and what they are told to start
-// starts: the daemon runs, and an MCP client hears why there are no machines yet.
+// Windows' build finds the apps where Windows keeps their settings, those installed from the shop
+// included, and what they are told to start starts: the daemon runs, and an MCP client hears why
+// there are no machines yet.
 func TestWindowsBuildConnectsApps(t *testing.T) {
 	w := underWine(t)
 	nodeProject(t)
@@ -255,7 +258,8 @@ func main() {
 	}
 }
 
-// Claude Desktop's extension for Windows finds the program that ran last, and says so where none did.
+// Claude Desktop's extension for Windows finds the program that ran last, and says so where none
+// did.
 func TestTheExtensionOnWindows(t *testing.T) {
 	w := underWine(t)
 	nodeProject(t)
@@ -277,7 +281,8 @@ func TestTheExtensionOnWindows(t *testing.T) {
 	}
 }
 
-// Windows' build keeps the token of a hosted account in Windows' credential store, from where the next daemon has it, and in no file.
+// Windows' build keeps the token of a hosted account in Windows' credential store, from where the
+// next daemon has it, and in no file.
 func TestWindowsBuildKeepsTheToken(t *testing.T) {
 	w := underWine(t)
 	nodeProject(t) // whose folder programs are started in
@@ -318,7 +323,8 @@ func TestWindowsBuildUsesTheProxy(t *testing.T) {
 		rw.WriteHeader(http.StatusForbidden)
 	}))
 	t.Cleanup(proxy.Close)
-	// Where Windows keeps it: a version, a count of changes, 3 for "directly, or by a proxy", and the proxy and what needs none, each after its length.
+	// Where Windows keeps it: a version, a count of changes, 3 for "directly, or by a proxy", and
+	// the proxy and what needs none, each after its length.
 	address := proxy.Listener.Addr().String()
 	settings := append([]byte{0x46, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, byte(len(address)), 0, 0, 0}, address...)
 	settings = append(settings, make([]byte, 4+4+32)...)
@@ -339,7 +345,8 @@ func TestWindowsBuildUsesTheProxy(t *testing.T) {
 	}
 }
 
-// holdsNot looks for a text in every file of this Windows that may change: the person's and the registry.
+// holdsNot looks for a text in every file of this Windows that may change: the person's and the
+// registry.
 func (w *windows) holdsNot(text string) {
 	w.t.Helper()
 	var wide []byte // as Windows writes it

@@ -44,8 +44,8 @@ var (
 	translated = netip.MustParsePrefix("::ffff:0:0:0/96")
 )
 
-// forbidden says what kind of address this is, where a machine may reach it only if it is named by hand; "" for all others. own are the
-// addresses of this computer and of its networks.
+// forbidden says what kind of address this is, where a machine may reach it only if it is named by
+// hand; "" for all others. own are the addresses of this computer and of its networks.
 func forbidden(addr netip.Addr, own ownAddresses) string {
 	addr = addr.Unmap().WithZone("")
 	if what := forbiddenPlainly(addr, own); what != "" {
@@ -82,7 +82,8 @@ func forbiddenPlainly(addr netip.Addr, own ownAddresses) string {
 	return own.what(addr)
 }
 
-// disguised are the IPv4 addresses that an IPv6 address stands for where it is translated or tunnelled.
+// disguised are the IPv4 addresses that an IPv6 address stands for where it is translated or
+// tunnelled.
 func disguised(addr netip.Addr) []netip.Addr {
 	if !addr.Is6() {
 		return nil
@@ -121,7 +122,8 @@ func (o ownAddresses) what(addr netip.Addr) string {
 	return ""
 }
 
-// The shortest prefixes that are taken for a network's: what claims more, say a tunnel to everywhere, is none.
+// The shortest prefixes that are taken for a network's: what claims more, say a tunnel to
+// everywhere, is none.
 const (
 	shortestIPv4 = 16
 	shortestIPv6 = 48
@@ -164,7 +166,8 @@ type target struct {
 
 func (t target) String() string { return net.JoinHostPort(t.host, strconv.Itoa(t.port)) }
 
-// parseTarget reads a host as programs write it: a name, an address, or an IPv4 address in one of the forms of before.
+// parseTarget reads a host as programs write it: a name, an address, or an IPv4 address in one of
+// the forms of before.
 func parseTarget(host string, port int) (target, bool) {
 	t := target{port: port}
 	if port < 1 || port > 65535 || len(host) > 260 {
@@ -195,7 +198,8 @@ func parseTarget(host string, port int) (target, bool) {
 	return t, validName(labels, host)
 }
 
-// validName says whether this can be a host's name, as names go over the network: other characters are encoded in these.
+// validName says whether this can be a host's name, as names go over the network: other characters
+// are encoded in these.
 func validName(labels []string, host string) bool {
 	if len(host) > 253 {
 		return false
@@ -221,7 +225,8 @@ func isNumber(label string) bool {
 	return label != "" && strings.Trim(label, "0123456789") == ""
 }
 
-// parseOldIPv4 reads one to four numbers, decimal, octal or hexadecimal, the last of which fills the rest (inet_aton).
+// parseOldIPv4 reads one to four numbers, decimal, octal or hexadecimal, the last of which fills
+// the rest (inet_aton).
 func parseOldIPv4(labels []string) (netip.Addr, bool) {
 	if len(labels) > 4 {
 		return netip.Addr{}, false

@@ -13,7 +13,8 @@ import (
 const (
 	relayHTTP  = "http://127.0.0.1:3128"
 	relaySOCKS = "socks5h://127.0.0.1:3128"
-	// authoritiesPath is the bundle of certificate authorities in a machine, which all programs there know.
+	// authoritiesPath is the bundle of certificate authorities in a machine, which all programs
+	// there know.
 	authoritiesPath = "/etc/ssl/certs/ca-certificates.crt"
 	// pipPatience is how many seconds pip waits for an answer: longer than a person has for theirs.
 	pipPatience = "150"
@@ -34,8 +35,8 @@ var bundles = []string{
 // named are the variables in which people say what their programs shall trust.
 var named = []string{"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT"}
 
-// Belongings are what a machine needs in order to use the network: where the relay is, and whom this computer trusts. Without authorities it
-// keeps those of its image.
+// Belongings are what a machine needs in order to use the network: where the relay is, and whom
+// this computer trusts. Without authorities it keeps those of its image.
 func (p *Proxy) Belongings() (env map[string]string, authorities []byte) {
 	const here = "localhost,127.0.0.1,::1"
 	env = map[string]string{}
@@ -67,8 +68,8 @@ func (p *Proxy) authorities() []byte {
 	return p.trusted
 }
 
-// readAuthorities returns the certificates that this computer trusts, each once. They come from its files; where a system has none, from
-// those that people name in the usual variables.
+// readAuthorities returns the certificates that this computer trusts, each once. They come from its
+// files; where a system has none, from those that people name in the usual variables.
 func (p *Proxy) readAuthorities() []byte {
 	var files []string
 	for _, name := range named {

@@ -1,6 +1,7 @@
-// Package egress is the only way from a machine to the outside. Code in a machine speaks HTTP's proxy protocol or SOCKS5 to a relay of ours
-// inside, which carries the bytes here; here names are resolved, the machine's policy is applied, and the very address that was checked is
-// dialled. Whatever comes from a machine is hostile. It knows no engine.
+// Package egress is the only way from a machine to the outside. Code in a machine speaks HTTP's
+// proxy protocol or SOCKS5 to a relay of ours inside, which carries the bytes here; here names are
+// resolved, the machine's policy is applied, and the very address that was checked is dialled.
+// Whatever comes from a machine is hostile. It knows no engine.
 package egress
 
 import (
@@ -34,7 +35,8 @@ const (
 type Config struct {
 	Limits Limits
 	Logger *slog.Logger // nil for none
-	// Packages is the folder in which packages are kept that machines install, for all of them; "" for nowhere.
+	// Packages is the folder in which packages are kept that machines install, for all of them; ""
+	// for nowhere.
 	Packages string
 	// Lookup resolves a name.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
@@ -136,7 +138,8 @@ func (p *Proxy) Carry(ctx context.Context, conn net.Conn, visit machine.Visit) {
 	}
 }
 
-// Upstream names the proxy that this computer itself needs for the world outside, without what it is to be told as a password.
+// Upstream names the proxy that this computer itself needs for the world outside, without what it
+// is to be told as a password.
 func (p *Proxy) Upstream() string {
 	via, err := p.config.ProxyFor(&http.Request{URL: &url.URL{Scheme: "https", Host: "example.com:443"}})
 	if err != nil || via == nil {
@@ -170,7 +173,8 @@ func asRefusal(err error) *refusal {
 	return failed("%s", plainly(err))
 }
 
-// open connects a machine to a target, if it may. The connection that it returns counts, and tells when it is closed.
+// open connects a machine to a target, if it may. The connection that it returns counts, and tells
+// when it is closed.
 func (p *Proxy) open(ctx context.Context, v *guest, host string, port int) (net.Conn, error) {
 	if !p.limits.wait(ctx, v.visit.Machine) { // not on record: there may be any number of these
 		return nil, denied("This machine opens connections faster than it may: %d a second. Try again, more slowly.", p.limits.limits.PerSecond)
@@ -228,7 +232,8 @@ func (p *Proxy) errVolume() *refusal {
 	return denied("This machine has moved %d GiB today, which is as much as it may.", p.limits.limits.PerDay>>30)
 }
 
-// plainly is an error of the network's without the addresses that it is about, which the machine need not know.
+// plainly is an error of the network's without the addresses that it is about, which the machine
+// need not know.
 func plainly(err error) string {
 	var dns *net.DNSError
 	var op *net.OpError
@@ -251,10 +256,12 @@ type route struct {
 	via   *url.URL
 }
 
-// localNames are names of this computer, and of what tells secrets in clouds, whoever resolves them.
+// localNames are names of this computer, and of what tells secrets in clouds, whoever resolves
+// them.
 var localNames = []string{"localhost", "localhost.localdomain", "metadata.google.internal", "metadata.goog", "instance-data.ec2.internal"}
 
-// admit says how a machine may reach a target. A name is not even looked up before it is allowed: who is asked for it would hear from the machine.
+// admit says how a machine may reach a target. A name is not even looked up before it is allowed:
+// who is asked for it would hear from the machine.
 func (p *Proxy) admit(ctx context.Context, v *guest, c *machine.Connection, t target) (route, *refusal) {
 	rules := newRules(v.visit.Policy())
 	if rules.mode == machine.NetworkOff {
@@ -291,8 +298,8 @@ func scheme(port int) string {
 	return "https"
 }
 
-// local says what a target is that is of this computer or around it, as far as that can be told without looking it up; "" for others, and
-// for what is named by hand.
+// local says what a target is that is of this computer or around it, as far as that can be told
+// without looking it up; "" for others, and for what is named by hand.
 func (p *Proxy) local(rules rules, t target, own ownAddresses) string {
 	switch {
 	case t.addr.IsValid() && !rules.listsAddr(t.addr, t.port):

@@ -293,7 +293,8 @@ func (w *world) request(host string) string {
 	return w.raw("GET http://" + host + "/ HTTP/1.1\r\nHost: public.example\r\nX-Forwarded-Host: public.example\r\nConnection: close\r\n\r\n")
 }
 
-// socks asks by name, or by address where it is one; only the part of the answer that matters is returned.
+// socks asks by name, or by address where it is one; only the part of the answer that matters is
+// returned.
 func (w *world) socks(host string) string {
 	said := "\x05\x01\x00\x05\x01\x00"
 	bare := strings.Trim(host, "[]")
@@ -309,7 +310,8 @@ func (w *world) socks(host string) string {
 	return answer[:min(4, len(answer))]
 }
 
-// A name that leads elsewhere when it is asked for again leads where it was checked; and of its addresses only those count that may be reached.
+// A name that leads elsewhere when it is asked for again leads where it was checked; and of its
+// addresses only those count that may be reached.
 func TestRebinding(t *testing.T) {
 	w := newWorld(t, machine.NetworkPublic)
 	w.site("turn.example", "192.31.196.1", 80, httptest.NewServer(hello(t)))
@@ -381,7 +383,8 @@ func TestOddSOCKS(t *testing.T) {
 	}
 }
 
-// A server cannot send a machine where it may not go, nor can a machine's headers say where a request goes.
+// A server cannot send a machine where it may not go, nor can a machine's headers say where a
+// request goes.
 func TestRedirectsAndHeaders(t *testing.T) {
 	w := newWorld(t, machine.NetworkPublic)
 	w.site("away.example", "192.31.196.1", 80, httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -498,7 +501,8 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// Behind a proxy of this computer's, names are that proxy's to resolve; what is local is still refused.
+// Behind a proxy of this computer's, names are that proxy's to resolve; what is local is still
+// refused.
 func TestUpstream(t *testing.T) {
 	w := newWorld(t, machine.NetworkPublic)
 	asked := make(chan string, 10)

@@ -24,7 +24,8 @@ const (
 	maxHeader      = 64 << 10
 )
 
-// httpSide speaks HTTP's proxy protocol: tunnels, and requests for http addresses that are passed on.
+// httpSide speaks HTTP's proxy protocol: tunnels, and requests for http addresses that are passed
+// on.
 type httpSide struct {
 	proxy  *Proxy
 	server *http.Server
@@ -157,8 +158,8 @@ func (e *early) Read(b []byte) (int, error) {
 
 func (e *early) CloseWrite() error { return closeWrite(e.Conn) }
 
-// pass sends a request on, and its answer back. Each goes over a connection of its own: none is kept that another policy, or another
-// machine, could be given.
+// pass sends a request on, and its answer back. Each goes over a connection of its own: none is
+// kept that another policy, or another machine, could be given.
 func (h *httpSide) pass(w http.ResponseWriter, r *http.Request, v *guest) {
 	transport := &http.Transport{
 		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 1 << 20,
@@ -194,7 +195,8 @@ func (r *refusal) status() int {
 	return http.StatusBadGateway
 }
 
-// writeRefusal answers a CONNECT. Programs show the person no more than the first line of such an answer, so the reason is there, too.
+// writeRefusal answers a CONNECT. Programs show the person no more than the first line of such an
+// answer, so the reason is there, too.
 func writeRefusal(w io.Writer, r *refusal) {
 	line := strings.Map(func(c rune) rune {
 		if c < ' ' || c >= 0x7f {

@@ -39,7 +39,8 @@ type ledger struct {
 
 type account struct {
 	open int
-	// next is when the connection after all those that were let through would be due, were they spread evenly.
+	// next is when the connection after all those that were let through would be due, were they
+	// spread evenly.
 	next  time.Time
 	day   time.Time // when moved began to be counted
 	moved int64

@@ -41,10 +41,12 @@ const (
 	idleIndex = 15 * time.Second
 )
 
-// packages is Python's package index as machines see it. It asks the real one, on the machine's behalf and so under its policy, on its record
-// and within its limits; but a wheel that any machine has had is there, and where the real index cannot be reached so are the lists that it gave
-// before, with what is kept of them. Nothing that comes from a machine gets to another: lists are the index's own, over TLS that is verified here,
-// and a wheel is kept only when it has the digest that such a list names. What this cannot do, the machine is sent to do itself.
+// packages is Python's package index as machines see it. It asks the real one, on the machine's
+// behalf and so under its policy, on its record and within its limits; but a wheel that any machine
+// has had is there, and where the real index cannot be reached so are the lists that it gave
+// before, with what is kept of them. Nothing that comes from a machine gets to another: lists are
+// the index's own, over TLS that is verified here, and a wheel is kept only when it has the digest
+// that such a list names. What this cannot do, the machine is sent to do itself.
 type packages struct {
 	proxy *Proxy
 	shelf *shelf
@@ -144,7 +146,8 @@ func (p *packages) list(w http.ResponseWriter, r *http.Request, v *guest, projec
 	_, _ = w.Write(answer)
 }
 
-// fetchListing asks the index for a project's files. The status is 0 where it does not answer as it should.
+// fetchListing asks the index for a project's files. The status is 0 where it does not answer as it
+// should.
 func (p *packages) fetchListing(ctx context.Context, v *guest, project, tag string) (listing, int) {
 	header := http.Header{"Accept": {listingType}}
 	if tag != "" {
@@ -213,8 +216,9 @@ func (p *packages) offer(w http.ResponseWriter, r *http.Request, name string) bo
 	return true
 }
 
-// fetch answers with a file from the outside, and keeps it if it has the digest. It is false where nothing was answered yet. The last bytes are given out
-// only when they are known to be right: who is given others is not told that this was all.
+// fetch answers with a file from the outside, and keeps it if it has the digest. It is false where
+// nothing was answered yet. The last bytes are given out only when they are known to be right: who
+// is given others is not told that this was all.
 func (p *packages) fetch(w http.ResponseWriter, r *http.Request, v *guest, address, digest, as string) bool {
 	answer, err := p.get(r.Context(), v, address, nil)
 	if err != nil {
@@ -274,7 +278,8 @@ func (p *packages) get(ctx context.Context, v *guest, address string, header htt
 	return v.index.Do(r)
 }
 
-// client is for one connection of a machine's, as long as that lasts: what it keeps open no other gets.
+// client is for one connection of a machine's, as long as that lasts: what it keeps open no other
+// gets.
 func (p *packages) client(v *guest) *http.Client {
 	var roots *x509.CertPool // nil: the system's
 	if trusted := p.proxy.authorities(); len(trusted) > 0 {
@@ -303,7 +308,8 @@ func (p *packages) client(v *guest) *http.Client {
 	}
 }
 
-// files are those of a project, as the index lists them (PEP 691). What is not known here stays as it is.
+// files are those of a project, as the index lists them (PEP 691). What is not known here stays as
+// it is.
 type files struct {
 	whole map[string]json.RawMessage
 	each  []json.RawMessage
@@ -359,8 +365,9 @@ func (f files) find(digest, name string) (wheel, bool) {
 	return wheel{}, false
 }
 
-// offered is the list as a machine is given it: wheels are to be had here. Where only says what is kept here, there is nothing else in it. It is
-// put together by hand, as lists have tens of thousands of files.
+// offered is the list as a machine is given it: wheels are to be had here. Where only says what is
+// kept here, there is nothing else in it. It is put together by hand, as lists have tens of
+// thousands of files.
 func (f files) offered(project string, only func(name string) bool) (answer []byte, left int) {
 	out := bytes.NewBufferString(`{"files":[`)
 	for _, file := range f.each {

@@ -32,7 +32,8 @@ func digestOf(content string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// newPypi is a world with an index. Its certificates are of an authority that this computer is told of.
+// newPypi is a world with an index. Its certificates are of an authority that this computer is told
+// of.
 func newPypi(t *testing.T) *pypi {
 	i := &pypi{world: newWorld(t, machine.NetworkPublic), lists: map[string]string{}, files: map[string]string{}}
 	authority := tlstest.NewAuthority(t)
@@ -206,7 +207,8 @@ func TestPackagesAreKeptForTheNextMachine(t *testing.T) {
 	}
 }
 
-// Bytes that the index did not name are not kept, and who asked for them is not told that they were all.
+// Bytes that the index did not name are not kept, and who asked for them is not told that they were
+// all.
 func TestOtherBytesAreNotKept(t *testing.T) {
 	i := newPypi(t)
 	for n, content := range map[string]string{"short": "evil", "long": strings.Repeat("evil", 100_000), "empty": ""} {
@@ -299,7 +301,8 @@ func TestTheShelfHasRoom(t *testing.T) {
 	}
 }
 
-// Whatever the index says, what a machine is given is JSON, and says the same but for where wheels are.
+// Whatever the index says, what a machine is given is JSON, and says the same but for where wheels
+// are.
 func FuzzListing(f *testing.F) {
 	digest := digestOf("x")
 	wheel := `{"filename": "a-1-py3-none-any.whl", "url": "https://files.example/a-1-py3-none-any.whl", "hashes": {"sha256": "` + digest + `"}, "size": 1, "core-metadata": {"sha256": "` + digest + `"}}`

@@ -16,9 +16,10 @@ import (
 	"time"
 )
 
-// shelf is a folder of this computer with packages that machines have installed. Files have the digests of their contents as names, so
-// nothing but what a digest stands for is ever found under it; who is to trust a digest is the caller's affair. Beside them lie the lists of
-// files that the index gave for each project. All of it may be removed at any time.
+// shelf is a folder of this computer with packages that machines have installed. Files have the
+// digests of their contents as names, so nothing but what a digest stands for is ever found under
+// it; who is to trust a digest is the caller's affair. Beside them lie the lists of files that the
+// index gave for each project. All of it may be removed at any time.
 type shelf struct {
 	dir  string
 	room int64 // bytes of everything; what was not used for longest goes

@@ -57,7 +57,8 @@ func replySOCKS(w io.Writer, code byte) error {
 	return err
 }
 
-// readSOCKS reads whom a program wants to be connected to. The code is socksNoMethod where it does not speak as it should.
+// readSOCKS reads whom a program wants to be connected to. The code is socksNoMethod where it does
+// not speak as it should.
 func readSOCKS(v *guest) (host string, port int, code byte) {
 	var b [256]byte
 	read := func(n int) bool {

@@ -1,9 +1,11 @@
 // Package exchange is the person's folder of ForeverVM, and carries files between it and machines.
 //
-// What lies in the folder is copied into a machine's inbox when code there has to do with it, and what a machine puts into its outbox is copied
-// into Results, under the machine's name. Copies, because an open file of a folder that is shared may be lost to a machine that comes back once
-// the person has changed it, because machines in Docker may be on another computer, and because nothing that code does to its
-// copy reaches the person's file. A link in the folder is never followed, and what a machine calls its files never leads out of Results.
+// What lies in the folder is copied into a machine's inbox when code there has to do with it, and
+// what a machine puts into its outbox is copied into Results, under the machine's name. Copies,
+// because an open file of a folder that is shared may be lost to a machine that comes back once the
+// person has changed it, because machines in Docker may be on another computer, and because nothing
+// that code does to its copy reaches the person's file. A link in the folder is never followed, and
+// what a machine calls its files never leads out of Results.
 package exchange
 
 import (
@@ -23,7 +25,8 @@ const (
 	Outbox = "/root/outbox"
 )
 
-// Results is the part of the person's folder that machines' outboxes are brought to. It is in no inbox.
+// Results is the part of the person's folder that machines' outboxes are brought to. It is in no
+// inbox.
 const Results = "Results"
 
 // Bounds of what is carried.
@@ -72,7 +75,8 @@ type brought struct {
 	Here mark   `json:"here"` // as it was left there
 }
 
-// New returns the folder at path, which need not exist yet. What is to be remembered is kept in the folder notes.
+// New returns the folder at path, which need not exist yet. What is to be remembered is kept in the
+// folder notes.
 func New(path, notes string, log *slog.Logger) (*Folder, error) {
 	f := &Folder{path: path, notes: notes, log: log, peers: map[machine.ID]*peer{}}
 	ids, err := openNotes(notes)
@@ -85,7 +89,8 @@ func New(path, notes string, log *slog.Logger) (*Folder, error) {
 	return f, nil
 }
 
-// read is what is remembered of a machine. What cannot be read is forgotten: everything is then brought again.
+// read is what is remembered of a machine. What cannot be read is forgotten: everything is then
+// brought again.
 func (f *Folder) read(id machine.ID) *peer {
 	p := &peer{}
 	if err := readNote(f.notes, id, &p.note); err != nil {

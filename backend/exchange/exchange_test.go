@@ -20,7 +20,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// inside is a machine's files in a folder of this computer: what the runner does with them is tested with the engines.
+// inside is a machine's files in a folder of this computer: what the runner does with them is
+// tested with the engines.
 type inside struct {
 	root string
 	// names are told in place of what is there, as hostile code can.
@@ -152,7 +153,8 @@ func (w *world) collect() string {
 	return notice
 }
 
-// has compares the files under a folder, by name and content, "name=content". The guard of a machine's results is none of them.
+// has compares the files under a folder, by name and content, "name=content". The guard of a
+// machine's results is none of them.
 func (w *world) has(dir string, want ...string) {
 	w.Helper()
 	var got []string
@@ -340,7 +342,8 @@ func TestHostileNamesStayInside(t *testing.T) {
 	w.has(outside)
 }
 
-// Whatever somebody has put where results go, nothing is written through it, and no pipe or device is opened.
+// Whatever somebody has put where results go, nothing is written through it, and no pipe or device
+// is opened.
 func TestResultsGoThroughNothing(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links and pipes are Unix's here")
@@ -397,7 +400,8 @@ func TestResultsGoThroughNothing(t *testing.T) {
 	}
 }
 
-// What is no file in a machine does not come out of it: no link is followed, no device or pipe is read.
+// What is no file in a machine does not come out of it: no link is followed, no device or pipe is
+// read.
 func TestOnlyFilesComeOut(t *testing.T) {
 	w := newWorld(t)
 	w.write(w.in.at(path.Join(exchange.Outbox, "good")), "good")

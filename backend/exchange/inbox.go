@@ -16,7 +16,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// Fill makes a machine's inbox what the folder holds. A file that code has changed or made there stays, until the person changes theirs.
+// Fill makes a machine's inbox what the folder holds. A file that code has changed or made there
+// stays, until the person changes theirs.
 func (f *Folder) Fill(ctx context.Context, id machine.ID, files machine.Files) (notice string, err error) {
 	p := f.peer(id)
 	p.mu.Lock()
@@ -170,15 +171,17 @@ func (s *shelf) look(root *os.Root, dir string, depth int) {
 	}
 }
 
-// passing says whether a name is a system's or a program's own, or one of a file that is still being written.
+// passing says whether a name is a system's or a program's own, or one of a file that is still
+// being written.
 func passing(name string) bool {
 	lower := strings.ToLower(name)
 	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "~$") || lower == "desktop.ini" || lower == "thumbs.db" ||
 		strings.HasSuffix(lower, ".part") || strings.HasSuffix(lower, ".crdownload") || strings.HasSuffix(lower, ".download")
 }
 
-// inside lists the plain files under a folder of a machine; nil where there is no such folder. Names are as the machine tells them.
-// It leaves out what skip returns true for, with all that is in it. skip may be nil.
+// inside lists the plain files under a folder of a machine; nil where there is no such folder.
+// Names are as the machine tells them. It leaves out what skip returns true for, with all that is
+// in it. skip may be nil.
 func inside(ctx context.Context, files machine.Files, folder string, skip func(name string, folder bool) bool) (map[string]mark, error) {
 	if found, err := files.StatFile(ctx, folder); err != nil || found.Kind != machine.FileFolder {
 		if err != nil && !errors.Is(err, machine.ErrInvalid) {

@@ -166,8 +166,8 @@ func TestNamesThatComeOut(t *testing.T) {
 	}
 }
 
-// comesOut returns what the person is told of a file of that name in an outbox. It comes out exactly
-// if they are told nothing.
+// comesOut returns what the person is told of a file of that name in an outbox. It comes out
+// exactly if they are told nothing.
 func comesOut(t *testing.T, name string) string {
 	t.Helper()
 	w := newWorld(t)

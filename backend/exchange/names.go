@@ -14,8 +14,8 @@ import (
 
 // This file is the rule for what may come out of a machine. Results must be inert.
 //
-// Code in a machine is hostile. Its results lie in a folder where the person's own programs look:
-// a shell prompt, a file manager, an editor, an AI app. These act on some files without a click. So a
+// Code in a machine is hostile. Its results lie in a folder where the person's own programs look: a
+// shell prompt, a file manager, an editor, an AI app. These act on some files without a click. So a
 // path comes out only if every part of it passes refuse. The rule is the same on every system,
 // because the folder may lie on a stick or be synchronized to another kind of computer.
 //
@@ -100,8 +100,8 @@ var actors = []actor{
 	{"*.desktop", "file managers show it as something else", nil},
 }
 
-// acts returns the actor for one part of a path, or nil. A folder may be called HEAD: git reads only
-// a file.
+// acts returns the actor for one part of a path, or nil. A folder may be called HEAD: git reads
+// only a file.
 func acts(part string, folder bool) *actor {
 	name := fold(part)
 	i := slices.IndexFunc(actors, func(a actor) bool {

@@ -13,8 +13,8 @@ import (
 
 // Notes are what is remembered of machines: a folder with one file of JSON for each.
 
-// openNotes makes the folder where it is missing, and returns which machines have a note. It removes
-// what a daemon that died left half written.
+// openNotes makes the folder where it is missing, and returns which machines have a note. It
+// removes what a daemon that died left half written.
 func openNotes(folder string) (ids []machine.ID, err error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err

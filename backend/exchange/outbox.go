@@ -18,8 +18,9 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// Collect brings what is new in a machine's outbox to the folder Results of the person's, under the machine's name. What the person has changed
-// there since is left to them: the new one then gets a number. Nothing is ever removed there.
+// Collect brings what is new in a machine's outbox to the folder Results of the person's, under the
+// machine's name. What the person has changed there since is left to them: the new one then gets a
+// number. Nothing is ever removed there.
 func (f *Folder) Collect(ctx context.Context, id machine.ID, name string, files machine.Files) (notice string, err error) {
 	p := f.peer(id)
 	p.mu.Lock()
@@ -151,8 +152,8 @@ func (f *Folder) results(name string) (*os.Root, error) {
 	return folder, nil
 }
 
-// guard is the file `.git` in a machine's results. It does not begin with "gitdir:", so git ends with
-// "invalid gitfile format" and names the file.
+// guard is the file `.git` in a machine's results. It does not begin with "gitdir:", so git ends
+// with "invalid gitfile format" and names the file.
 const guard = `ForeverVM keeps this file here so that git does not take a machine's files for a repository. A
 repository names programs that git runs on your computer. To use git with these files, copy those
 that you know into another folder.
@@ -252,7 +253,8 @@ func (f *Folder) bring(ctx context.Context, to *os.Root, machineName, name, loca
 	return brought{From: from, Name: filepath.ToSlash(local), Here: markOf(info)}, nil
 }
 
-// place is where a file goes: to its own name where there is nothing but what we brought there ourselves, else to a name beside it.
+// place is where a file goes: to its own name where there is nothing but what we brought there
+// ourselves, else to a name beside it.
 func place(to *os.Root, local string, before brought) (string, error) {
 	ext := filepath.Ext(local)
 	stem := strings.TrimSuffix(local, ext)

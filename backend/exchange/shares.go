@@ -127,8 +127,8 @@ func changed(before, now map[string]string) (names []string) {
 	return names
 }
 
-// look returns the files in a folder that programs act on, with a digest of each, and whether it saw
-// the whole folder. It follows no link and opens no pipe.
+// look returns the files in a folder that programs act on, with a digest of each, and whether it
+// saw the whole folder. It follows no link and opens no pipe.
 func look(ctx context.Context, folder string) (found map[string]string, whole bool, err error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -214,8 +214,8 @@ var (
 	gitKeeps = []string{"objects", "refs", "logs", "lfs"}
 )
 
-// isRepository says whether git takes a folder for a repository: a `.git`, a bare one, a submodule's
-// or a worktree's. See "head" in actors.
+// isRepository says whether git takes a folder for a repository: a `.git`, a bare one, a
+// submodule's or a worktree's. See "head" in actors.
 func isRepository(entries []fs.DirEntry) bool {
 	has := func(want string) bool {
 		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return fold(e.Name()) == want })

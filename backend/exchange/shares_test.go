@@ -108,7 +108,8 @@ func TestWhatComesUpInASharedFolderIsTold(t *testing.T) {
 	}
 }
 
-// Only what comes up while the machine may change the folder is told, also when the daemon died meanwhile.
+// Only what comes up while the machine may change the folder is told, also when the daemon died
+// meanwhile.
 func TestASharedFolderIsWatchedWhileAMachineMayChangeIt(t *testing.T) {
 	s := newShare(t)
 	s.told()

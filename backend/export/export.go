@@ -1,7 +1,9 @@
-// Package export writes what happened in a machine as a document: a notebook, a script, a page or a text.
+// Package export writes what happened in a machine as a document: a notebook, a script, a page or a
+// text.
 //
-// What a machine put out is hostile. Documents are made so that reading one runs nothing and reaches nobody: a page holds HTML only in frames
-// that run no script, and loads nothing from anywhere; a script has what did not work, and what was not Python, only as comments.
+// What a machine put out is hostile. Documents are made so that reading one runs nothing and
+// reaches nobody: a page holds HTML only in frames that run no script, and loads nothing from
+// anywhere; a script has what did not work, and what was not Python, only as comments.
 package export
 
 import (
@@ -52,7 +54,8 @@ type document interface {
 	end()
 }
 
-// Write writes what happened in a machine up to now, oldest step first. It holds one step in memory at a time.
+// Write writes what happened in a machine up to now, oldest step first. It holds one step in memory
+// at a time.
 func Write(ctx context.Context, w io.Writer, f Format, m Machine, at time.Time) error {
 	out := bufio.NewWriter(w)
 	var doc document

@@ -10,7 +10,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// markdown writes text that reads well as it is. Pictures stand at the end, where they disturb nobody.
+// markdown writes text that reads well as it is. Pictures stand at the end, where they disturb
+// nobody.
 type markdown struct {
 	out      *bufio.Writer
 	pictures []picture
@@ -57,7 +58,8 @@ func (d *markdown) end() {
 	}
 }
 
-// shown writes something shown as a picture, else as text: HTML of a machine's belongs into no text that others render.
+// shown writes something shown as a picture, else as text: HTML of a machine's belongs into no text
+// that others render.
 func (d *markdown) shown(seq int, forms []machine.Representation) {
 	if d.shownPicture(seq, forms) {
 		return

@@ -10,7 +10,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// notebook writes nbformat 4.5. Jupyter shows what a notebook of others brings along only as far as it is harmless.
+// notebook writes nbformat 4.5. Jupyter shows what a notebook of others brings along only as far as
+// it is harmless.
 type notebook struct {
 	out   *bufio.Writer
 	cells int

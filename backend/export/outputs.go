@@ -27,12 +27,14 @@ const (
 	maxHead     = 512 << 10
 	tailItems   = 20
 	itemsAtOnce = 50
-	// maxText and maxShown are how many bytes of text, and of pictures and the like, a step may have; what comes later is left out.
+	// maxText and maxShown are how many bytes of text, and of pictures and the like, a step may
+	// have; what comes later is left out.
 	maxText  = 2 << 20
 	maxShown = 32 << 20
 )
 
-// outputs reads what an instruction put out: what was cleared is not there, what was shown anew is what it was at last.
+// outputs reads what an instruction put out: what was cleared is not there, what was shown anew is
+// what it was at last.
 func outputs(ctx context.Context, m Machine, in machine.Instruction) ([]block, error) {
 	var c collector
 	for from := 0; from < in.Items; {

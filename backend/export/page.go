@@ -11,8 +11,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// page writes one HTML file. Its policy lets nothing be loaded, no script run, and no frame go anywhere; HTML of a machine's stands in frames
-// without scripts, which have that policy, too.
+// page writes one HTML file. Its policy lets nothing be loaded, no script run, and no frame go
+// anywhere; HTML of a machine's stands in frames without scripts, which have that policy, too.
 type page struct{ out *bufio.Writer }
 
 const policy = `default-src 'none'; img-src data:; font-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'`

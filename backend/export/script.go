@@ -9,7 +9,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// script writes the code alone, in the cells that editors know. What did not work, or is undone, is there as comments.
+// script writes the code alone, in the cells that editors know. What did not work, or is undone, is
+// there as comments.
 type script struct{ out *bufio.Writer }
 
 func (s *script) begin(m machine.Machine, at time.Time) {
@@ -31,7 +32,8 @@ func (s *script) step(st step) {
 
 func (s *script) end() {}
 
-// isMagic tells IPython's own commands, which are no Python. Inside a text of several lines it may be wrong, and comments out too much.
+// isMagic tells IPython's own commands, which are no Python. Inside a text of several lines it may
+// be wrong, and comments out too much.
 func isMagic(l string) bool {
 	l = strings.TrimLeft(l, " \t")
 	return strings.HasPrefix(l, "%") || strings.HasPrefix(l, "!")

@@ -13,7 +13,8 @@ import (
 // escapes are a terminal's, and control characters that no document shows.
 var escapes = regexp.MustCompile(`\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]`)
 
-// plain is text as a terminal would show it in the end: without colours, each line as it was last rewritten.
+// plain is text as a terminal would show it in the end: without colours, each line as it was last
+// rewritten.
 func plain(text []byte) string {
 	lines := strings.Split(escapes.ReplaceAllString(string(text), ""), "\n")
 	for i, line := range lines {
@@ -23,7 +24,8 @@ func plain(text []byte) string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
 }
 
-// visible shows characters that are not seen but change how code reads, such as those that turn its direction around.
+// visible shows characters that are not seen but change how code reads, such as those that turn its
+// direction around.
 func visible(code string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= ' ' && r < 0x7f || r == '\n' || r == '\t' || !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {

@@ -1,8 +1,10 @@
-// Package handshake lets a front end make sure that who answers at an address is the user's daemon, before it is told the
-// token: a port that a killed daemon has left can be taken by anybody on the computer, who would then be told it.
+// Package handshake lets a front end make sure that who answers at an address is the user's daemon,
+// before it is told the token: a port that a killed daemon has left can be taken by anybody on the
+// computer, who would then be told it.
 //
-// Both know the token. The front end makes up a nonce, and the daemon answers with a digest that only who knows the token
-// can make. The address is in the digest: otherwise an impostor could pass the question on to the real daemon elsewhere.
+// Both know the token. The front end makes up a nonce, and the daemon answers with a digest that
+// only who knows the token can make. The address is in the digest: otherwise an impostor could pass
+// the question on to the real daemon elsewhere.
 package handshake
 
 import (
@@ -42,8 +44,8 @@ func ValidNonce(nonce string) bool {
 	return err == nil && len(raw) >= minNonce && len(raw) <= maxNonce
 }
 
-// Of is the proof: the HMAC-SHA256 of "NONCE ADDRESS" under the token, in hexadecimal. The address is the one where the
-// connection came in, such as 127.0.0.1:4711; the nonce is valid.
+// Of is the proof: the HMAC-SHA256 of "NONCE ADDRESS" under the token, in hexadecimal. The address
+// is the one where the connection came in, such as 127.0.0.1:4711; the nonce is valid.
 func Of(token, nonce string, at net.Addr) string {
 	mac := hmac.New(sha256.New, []byte(token))
 	fmt.Fprintf(mac, "%s %s", nonce, canonical(at))
@@ -62,9 +64,10 @@ func canonical(at net.Addr) string {
 	return netip.AddrPortFrom(parsed.Addr().Unmap().WithZone(""), parsed.Port()).String()
 }
 
-// Client makes an HTTP client each of whose connections leads to a daemon that has proved itself; nothing of a request is
-// sent before. One that fails to is a connection that could not be made (a *net.OpError of "dial"). The token is asked for
-// with each connection, which dial makes; nil is for TCP.
+// Client makes an HTTP client each of whose connections leads to a daemon that has proved itself;
+// nothing of a request is sent before. One that fails to is a connection that could not be made (a
+// *net.OpError of "dial"). The token is asked for with each connection, which dial makes; nil is
+// for TCP.
 func Client(token func() (string, error), dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.Proxy = nil // the daemon is on this computer

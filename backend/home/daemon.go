@@ -17,8 +17,9 @@ type Daemon struct {
 	StartedAt time.Time `json:"started_at"`
 }
 
-// ReadDaemon returns what the running daemon says, or an error of os.ErrNotExist where none does. A daemon that was killed
-// leaves its file behind: only the lock shows that it lives, and only a proof that what answers at its URL is it.
+// ReadDaemon returns what the running daemon says, or an error of os.ErrNotExist where none does. A
+// daemon that was killed leaves its file behind: only the lock shows that it lives, and only a
+// proof that what answers at its URL is it.
 func (d Dirs) ReadDaemon() (Daemon, error) {
 	var daemon Daemon
 	data, err := read(d.DaemonFile())
@@ -31,7 +32,8 @@ func (d Dirs) ReadDaemon() (Daemon, error) {
 	return daemon, nil
 }
 
-// Socket returns the socket of the daemon that listens at a TCP address, as far as its file says; "" for none.
+// Socket returns the socket of the daemon that listens at a TCP address, as far as its file says;
+// "" for none.
 func (d Dirs) Socket(address string) string {
 	said, err := d.ReadDaemon()
 	if err != nil || said.URL != "http://"+address {

@@ -1,5 +1,5 @@
-// Package home knows where the program's files live, and keeps the small ones: the local token, the settings, and the
-// file in which a running daemon says where it is.
+// Package home knows where the program's files live, and keeps the small ones: the local token, the
+// settings, and the file in which a running daemon says where it is.
 package home
 
 import (
@@ -26,8 +26,8 @@ type Dirs struct {
 	Root string
 }
 
-// Resolve says where the files live: under override, else under $FOREVERVM_HOME, else in the operating system's usual
-// places. It creates nothing.
+// Resolve says where the files live: under override, else under $FOREVERVM_HOME, else in the
+// operating system's usual places. It creates nothing.
 func Resolve(override string) (Dirs, error) {
 	root := override
 	if root == "" {
@@ -51,8 +51,8 @@ func Resolve(override string) (Dirs, error) {
 	return Dirs{
 		Config: filepath.Join(xdg.ConfigHome, "forevervm"),
 		Data:   data,
-		// Not in XDG_RUNTIME_DIR: a program started by cron, su or a service has another one, or none, and
-		// would then miss the daemon that runs.
+		// Not in XDG_RUNTIME_DIR: a program started by cron, su or a service has another one, or
+		// none, and would then miss the daemon that runs.
 		Run: filepath.Join(data, "run"),
 	}, nil
 }
@@ -74,7 +74,8 @@ func (d Dirs) Instance() string {
 	return hex.EncodeToString(digest[:8])
 }
 
-// LoginEntry is the id under which the window may be started at login: with another home it is another program to start.
+// LoginEntry is the id under which the window may be started at login: with another home it is
+// another program to start.
 func (d Dirs) LoginEntry() string {
 	if d.Root == "" {
 		return Window
@@ -96,8 +97,9 @@ func (d Dirs) Make() error {
 	return nil
 }
 
-// makeDir creates a folder of mode 0700. One that was there keeps its mode where it is the person's own choice (an
-// override's root may be a folder that is used for more), but it is theirs, and nobody else may write to it.
+// makeDir creates a folder of mode 0700. One that was there keeps its mode where it is the person's
+// own choice (an override's root may be a folder that is used for more), but it is theirs, and
+// nobody else may write to it.
 func makeDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("ForeverVM keeps its files in %s, but that folder cannot be made: %w", dir, err)
@@ -109,8 +111,9 @@ func makeDir(dir string) error {
 	return ownAlone(dir, info)
 }
 
-// Remove deletes everything that was ever kept. Other programs' files in the same folders stay: the official command line has its settings in the
-// folder of ours. So does what the person has in theirs.
+// Remove deletes everything that was ever kept. Other programs' files in the same folders stay: the
+// official command line has its settings in the folder of ours. So does what the person has in
+// theirs.
 func (d Dirs) Remove() error {
 	failures := []error{removeAll(d.Data), removeAll(d.Run)}
 	for _, file := range []string{d.TokenFile(), d.TokenFile() + ".lock", d.MakerKeyFile(), d.MakerKeyFile() + ".lock", d.MakersFile(), d.SettingsFile(), d.AccountsFile(), d.WindowFile()} {
@@ -141,7 +144,8 @@ func (d Dirs) ParcelsDir() string { return filepath.Join(d.Data, "parcels") }
 // SettingsFile holds the settings.
 func (d Dirs) SettingsFile() string { return filepath.Join(d.Config, "settings.json") }
 
-// AccountsFile says which accounts of the hosted service are used here. Their tokens are in the keyring.
+// AccountsFile says which accounts of the hosted service are used here. Their tokens are in the
+// keyring.
 func (d Dirs) AccountsFile() string { return filepath.Join(d.Config, "accounts.json") }
 
 // WindowFile holds what the window remembers.
@@ -168,10 +172,12 @@ func (d Dirs) UpdatesDir() string { return filepath.Join(d.Data, "updates") }
 // PackagesDir holds Python packages that machines have installed, for the next one that wants them.
 func (d Dirs) PackagesDir() string { return filepath.Join(d.Data, "packages") }
 
-// ExchangeDir holds what is remembered of the files that went between the person's folder and each machine.
+// ExchangeDir holds what is remembered of the files that went between the person's folder and each
+// machine.
 func (d Dirs) ExchangeDir() string { return filepath.Join(d.Data, "exchange") }
 
-// Folder is the person's own folder of ForeverVM, in their documents: what they put there, machines find in their inbox.
+// Folder is the person's own folder of ForeverVM, in their documents: what they put there, machines
+// find in their inbox.
 func (d Dirs) Folder() string {
 	const name = "ForeverVM"
 	if d.Root != "" {
@@ -183,5 +189,6 @@ func (d Dirs) Folder() string {
 	return filepath.Join(xdg.Home, name)
 }
 
-// AppsDir holds what is kept about the AI apps that are connected: what was put into their files, and backups of those.
+// AppsDir holds what is kept about the AI apps that are connected: what was put into their files,
+// and backups of those.
 func (d Dirs) AppsDir() string { return filepath.Join(d.Data, "apps") }

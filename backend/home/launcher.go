@@ -7,8 +7,9 @@ import (
 	"runtime"
 )
 
-// Launcher is the path by which other programs, such as AI apps, are told to start this one: on Linux a symbolic link that outlives an
-// update which moves the program (PointLauncher), elsewhere the program itself, which an update replaces where it is.
+// Launcher is the path by which other programs, such as AI apps, are told to start this one: on
+// Linux a symbolic link that outlives an update which moves the program (PointLauncher), elsewhere
+// the program itself, which an update replaces where it is.
 func (d Dirs) Launcher(executable string) string {
 	if runtime.GOOS != "linux" {
 		return executable
@@ -21,8 +22,8 @@ func (d Dirs) launcherDir() string { return filepath.Join(d.Data, "bin") }
 // programFile says where the program is, on systems without a link that leads to it.
 func (d Dirs) programFile() string { return filepath.Join(d.launcherDir(), "program.txt") }
 
-// Program is the forevervm program that last ran here (PointLauncher), or "" where none did or it is gone. Claude Desktop's extension, which
-// lies elsewhere, finds it so.
+// Program is the forevervm program that last ran here (PointLauncher), or "" where none did or it
+// is gone. Claude Desktop's extension, which lies elsewhere, finds it so.
 func (d Dirs) Program() string {
 	path := d.Launcher("")
 	if path == "" {

@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// ownAlone fails where another user owns a folder, who could then put anything in it, or may write to it.
+// ownAlone fails where another user owns a folder, who could then put anything in it, or may write
+// to it.
 func ownAlone(dir string, info os.FileInfo) error {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() {
 		return fmt.Errorf("%s, where ForeverVM is to keep its files, belongs to another user, who could read and change them; "+

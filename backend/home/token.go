@@ -34,7 +34,8 @@ func (d Dirs) ReadToken() (string, error) {
 	return token, nil
 }
 
-// EnsureToken returns the local token, making it first where there is none. Processes that do so at once get the same one.
+// EnsureToken returns the local token, making it first where there is none. Processes that do so at
+// once get the same one.
 func (d Dirs) EnsureToken(ctx context.Context) (string, error) {
 	return d.ensure(ctx, "the local token", d.TokenFile(), ErrNoToken, d.ReadToken, newToken)
 }

@@ -11,7 +11,8 @@ import (
 
 // WritePrivate replaces a file all at once with one that only the user may read.
 func WritePrivate(path string, data []byte) error {
-	// Beside it, and not where all programs' temporary files are: a kill leaves what is half written.
+	// Beside it, and not where all programs' temporary files are: a kill leaves what is half
+	// written.
 	return renameio.WriteFile(path, data, 0o600, renameio.IgnoreUmask(), renameio.WithTempDir(filepath.Dir(path)))
 }
 

@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// WritePrivate replaces a file all at once with one that only the user may read. The rights are set while the file is
-// still empty, and are its own: what its folder grants to others is not inherited.
+// WritePrivate replaces a file all at once with one that only the user may read. The rights are set
+// while the file is still empty, and are its own: what its folder grants to others is not
+// inherited.
 func WritePrivate(path string, data []byte) (err error) {
 	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
 	if err != nil {
@@ -38,7 +39,8 @@ func WritePrivate(path string, data []byte) (err error) {
 	return patiently(func() error { return os.Rename(temp.Name(), path) })
 }
 
-// read returns what is in a file that may be replaced meanwhile: for that moment Windows refuses to open it.
+// read returns what is in a file that may be replaced meanwhile: for that moment Windows refuses to
+// open it.
 func read(path string) (data []byte, err error) {
 	err = patiently(func() error {
 		data, err = os.ReadFile(path)
@@ -50,7 +52,8 @@ func read(path string) (data []byte, err error) {
 // remove takes a file away.
 func remove(path string) error { return patiently(func() error { return os.Remove(path) }) }
 
-// removeAll takes a folder away, and all that is in it; links are not followed. One that is not there is none to fail for.
+// removeAll takes a folder away, and all that is in it; links are not followed. One that is not
+// there is none to fail for.
 func removeAll(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, os.ErrNotExist) {
@@ -71,7 +74,8 @@ func removeAll(folder string) error {
 	return remove(folder)
 }
 
-// patiently does what Windows refuses while any program, a virus scanner say, has the file open, if only to read it.
+// patiently does what Windows refuses while any program, a virus scanner say, has the file open, if
+// only to read it.
 func patiently(do func() error) error {
 	for end := time.Now().Add(2 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		err := do()

@@ -36,8 +36,8 @@ func (r *remote) resume(seq int) {
 	r.follow(in, nil)
 }
 
-// follow records what an instruction puts out and how it ends, for as long as the session lasts; the next one goes on. begun is its own record, before
-// which nothing of it can be written.
+// follow records what an instruction puts out and how it ends, for as long as the session lasts;
+// the next one goes on. begun is its own record, before which nothing of it can be written.
 func (r *remote) follow(in machine.InstructionRecord, begun *writing) {
 	var err error
 	missing := 0
@@ -82,7 +82,8 @@ func (r *remote) unrecorded(seq int, err error) {
 // errRecords is an error of our own disk, not of the service.
 var errRecords = errors.New("the record cannot be written")
 
-// stream records output as it comes, from where the record ends, and returns how the instruction ended. Lines that come together are written together.
+// stream records output as it comes, from where the record ends, and returns how the instruction
+// ended. Lines that come together are written together.
 func (r *remote) stream(in *machine.InstructionRecord, begun *writing) (result wire.ExecResult, err error) {
 	ctx, cancel := context.WithCancel(r.s.ctx)
 	defer cancel()
@@ -187,7 +188,8 @@ func (r *remote) finish(in machine.InstructionRecord, result wire.ExecResult) er
 	if result.Error != nil {
 		in.Status, in.Error, in.ErrorName, in.Value = machine.StatusError, *result.Error, errorName(*result.Error), nil
 	}
-	// Who waits for it is told at once. Should we be killed before it is written, it stays unfinished on record, and the next daemon asks the service again.
+	// Who waits for it is told at once. Should we be killed before it is written, it stays
+	// unfinished on record, and the next daemon asks the service again.
 	r.s.settling.RLock()
 	defer r.s.settling.RUnlock()
 	shown := r.Name()

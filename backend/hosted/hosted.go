@@ -1,8 +1,10 @@
-// Package hosted puts the machines of a hosted ForeverVM account beside those of this computer. It wraps the domain's service: a machine's name
-// decides who is asked, the domain knows nothing of it, and nothing that the service does or fails to do holds up a machine here.
+// Package hosted puts the machines of a hosted ForeverVM account beside those of this computer. It
+// wraps the domain's service: a machine's name decides who is asked, the domain knows nothing of
+// it, and nothing that the service does or fails to do holds up a machine here.
 //
-// A hosted machine is the service's. What is kept of it here, in a database for each account, is a record of the instructions that went through this
-// computer, under the numbers that the service gave them; those that ran elsewhere are missing from it.
+// A hosted machine is the service's. What is kept of it here, in a database for each account, is a
+// record of the instructions that went through this computer, under the numbers that the service
+// gave them; those that ran elsewhere are missing from it.
 package hosted
 
 import (
@@ -40,7 +42,8 @@ type Config struct {
 	// Open opens the records of one account.
 	Open   func(ctx context.Context, path string) (Records, error)
 	Folder string // where they lie; Machines make and own it
-	// Token is the token of this computer itself, with which nobody may sign in: it would be its own service.
+	// Token is the token of this computer itself, with which nobody may sign in: it would be its
+	// own service.
 	Token string
 	// Preferred says whether new machines are made by the service where nobody names an engine.
 	Preferred func() bool
@@ -48,8 +51,8 @@ type Config struct {
 	Logger    *slog.Logger
 }
 
-// Machines are those of this computer and of the account that is signed in. It implements server.Machines and server.Hosted. All methods may be
-// called from any goroutine.
+// Machines are those of this computer and of the account that is signed in. It implements
+// server.Machines and server.Hosted. All methods may be called from any goroutine.
 type Machines struct {
 	*service.Service
 	config Config
@@ -144,7 +147,8 @@ func (m *Machines) current() *session {
 	return m.session
 }
 
-// keyringPatience is how long a question waits for the keyring to say who was signed in: it answers at once, or asks somebody for a password first.
+// keyringPatience is how long a question waits for the keyring to say who was signed in: it answers
+// at once, or asks somebody for a password first.
 const keyringPatience = 3 * time.Second
 
 // signedIn is the session, or nil; soon after the start it waits until that is known.
@@ -302,7 +306,8 @@ func (m *Machines) SignIn(ctx context.Context, in api.HostedLogin) (api.Hosted, 
 	return m.Hosted(), nil
 }
 
-// UseAccount signs in with an account whose token is kept, also where that failed before, say because the keyring was locked.
+// UseAccount signs in with an account whose token is kept, also where that failed before, say
+// because the keyring was locked.
 func (m *Machines) UseAccount(_ context.Context, in api.HostedAccount) (api.Hosted, error) {
 	if err := m.config.Credentials.Changeable(); err != nil {
 		return api.Hosted{}, conflict(err)
@@ -322,7 +327,8 @@ func (m *Machines) UseAccount(_ context.Context, in api.HostedAccount) (api.Host
 	return m.Hosted(), nil
 }
 
-// SignOut removes the token of the account that is used, and its machines from the list. They go on at the service.
+// SignOut removes the token of the account that is used, and its machines from the list. They go on
+// at the service.
 func (m *Machines) SignOut(context.Context) (api.Hosted, error) {
 	if err := m.config.Credentials.Changeable(); err != nil {
 		return api.Hosted{}, conflict(err)
@@ -371,7 +377,8 @@ func (m *Machines) SignUp(ctx context.Context, in api.HostedSignup) error {
 	return nil
 }
 
-// RemoveOfficial removes the official command line's file with the token, once that token is in the keyring.
+// RemoveOfficial removes the official command line's file with the token, once that token is in the
+// keyring.
 func (m *Machines) RemoveOfficial(context.Context) error {
 	found, err := credentials.FindOfficial()
 	if err != nil {

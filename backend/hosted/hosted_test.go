@@ -27,7 +27,8 @@ import (
 	"github.com/forevervm/desktop/backend/wire"
 )
 
-// The service is a daemon of our own in another process, and so is the computer that is signed in with it: both as people run them.
+// The service is a daemon of our own in another process, and so is the computer that is signed in
+// with it: both as people run them.
 var (
 	service  *connecttest.Daemon
 	computer *connecttest.Daemon
@@ -68,7 +69,8 @@ func start(t *testing.T) *client.Client {
 	return c
 }
 
-// A tour through what a person does with an account. What the tour needs to start is dear, so its stations share it.
+// A tour through what a person does with an account. What the tour needs to start is dear, so its
+// stations share it.
 func TestHostedMachines(t *testing.T) {
 	c, ctx, tour := start(t), t.Context(), t
 	t.Run("an AI app is offered what some machine can do", func(t *testing.T) {
@@ -548,8 +550,10 @@ func text(said *mcp.CallToolResult) string {
 	return all.String()
 }
 
-// nowhere looks for the token of the hosted service in every file of the computer's home, its database and log among them, and of the person's, and in
-// arguments and environments of every process; and sees that no core dump can hold it. The service itself, which keeps its own token in a file, is another home.
+// nowhere looks for the token of the hosted service in every file of the computer's home, its
+// database and log among them, and of the person's, and in arguments and environments of every
+// process; and sees that no core dump can hold it. The service itself, which keeps its own token in
+// a file, is another home.
 func nowhere(t *testing.T, token string) {
 	t.Helper()
 	limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", computer.PID))

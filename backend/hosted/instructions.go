@@ -168,7 +168,8 @@ func (o *outputReader) Size() int64 { return o.size }
 // stopper is who sends what only stops something.
 var stopper = machine.Client{Name: "ForeverVM"}
 
-// Interrupt stops what runs, and cancels what waits: the service cannot do the one without the other. It does so with an instruction that does nothing.
+// Interrupt stops what runs, and cancels what waits: the service cannot do the one without the
+// other. It does so with an instruction that does nothing.
 func (r *remote) Interrupt(ctx context.Context) error {
 	r.mu.Lock()
 	busy := len(r.open) > 0 || r.pending
@@ -182,11 +183,12 @@ func (r *remote) Interrupt(ctx context.Context) error {
 	return err
 }
 
-// turnWithin is how long an instruction that is to be stopped may take to become the one that runs, as far as is known here: that the one before it is
-// over may still be on its way.
+// turnWithin is how long an instruction that is to be stopped may take to become the one that runs,
+// as far as is known here: that the one before it is over may still be on its way.
 const turnWithin = 10 * time.Second
 
-// InterruptInstruction stops an instruction if it is the one that runs; one that is over needs nothing. One that waits cannot be stopped alone.
+// InterruptInstruction stops an instruction if it is the one that runs; one that is over needs
+// nothing. One that waits cannot be stopped alone.
 func (r *remote) InterruptInstruction(ctx context.Context, seq int) error {
 	turn, cancel := context.WithTimeout(ctx, turnWithin)
 	defer cancel()
@@ -206,7 +208,8 @@ func (r *remote) InterruptInstruction(ctx context.Context, seq int) error {
 	}
 }
 
-// searchRest begins the cursors of the part of a search that is about hosted machines, which comes after the other.
+// searchRest begins the cursors of the part of a search that is about hosted machines, which comes
+// after the other.
 const searchRest = "hosted:"
 
 // Search looks in what ran here, and then in what went to the service from here.

@@ -73,8 +73,9 @@ func (l local) Fork(ctx context.Context, checkpoint string, opts machine.CreateO
 // maxTitle bounds a title, in bytes.
 const maxTitle = 200
 
-// Create makes a machine here, or at the service where that is asked for, or preferred; with the engine "auto" also where none works here. Without a word nothing
-// is sent away only because nothing works here.
+// Create makes a machine here, or at the service where that is asked for, or preferred; with the
+// engine "auto" also where none works here. Without a word nothing is sent away only because
+// nothing works here.
 func (m *Machines) Create(ctx context.Context, opts machine.CreateOptions) (machine.Machine, error) {
 	s := m.current()
 	if opts.Engine == Name || m.config.Preferred() {
@@ -132,7 +133,8 @@ func (m *Machines) Create(ctx context.Context, opts machine.CreateOptions) (mach
 	return r.Machine(), nil
 }
 
-// List returns a page of both kinds. It waits for nobody: of the service it tells what was last heard, and has it asked again.
+// List returns a page of both kinds. It waits for nobody: of the service it tells what was last
+// heard, and has it asked again.
 func (m *Machines) List(ctx context.Context, f machine.Filter) (machine.Page[machine.Machine], error) {
 	s := m.current()
 	if s == nil || f.Deleted {

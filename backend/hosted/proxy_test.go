@@ -21,8 +21,9 @@ import (
 	"time"
 )
 
-// proxy stands between the computer and the service and spoils connections, inside TLS, where nothing but the programs themselves notices. But for
-// sending a call twice, it knows nothing of HTTP, as a bad network does not.
+// proxy stands between the computer and the service and spoils connections, inside TLS, where
+// nothing but the programs themselves notices. But for sending a call twice, it knows nothing of
+// HTTP, as a bad network does not.
 type proxy struct {
 	url     string
 	target  string

@@ -36,7 +36,8 @@ func newRemote(s *session, rec machine.MachineRecord) *remote {
 	return &remote{s: s, name: rec.Name, rec: rec, send: make(chan struct{}, 1), changed: make(chan struct{})}
 }
 
-// Name is what the machine is called here: its name at the service, unless a machine of this computer has it.
+// Name is what the machine is called here: its name at the service, unless a machine of this
+// computer has it.
 func (r *remote) Name() string {
 	if _, err := r.s.m.Service.Find(r.s.ctx, r.name); err == nil {
 		return r.name + suffix
@@ -127,7 +128,8 @@ func (r *remote) unlisted() {
 	}
 }
 
-// signedOut refuses what somebody began who has signed out since: nothing more is sent with their token.
+// signedOut refuses what somebody began who has signed out since: nothing more is sent with their
+// token.
 func (r *remote) signedOut() error {
 	if r.s.ctx.Err() == nil {
 		return nil
@@ -146,7 +148,8 @@ func (r *remote) Execute(ctx context.Context, opts machine.ExecuteOptions) (mach
 	if err := r.signedOut(); err != nil {
 		return machine.Instruction{}, false, err
 	}
-	// From here on a sender who leaves changes nothing: what the service took must get into the records.
+	// From here on a sender who leaves changes nothing: what the service took must get into the
+	// records.
 	ctx = context.WithoutCancel(ctx)
 	if opts.Key != "" {
 		switch seq, err := r.s.records.Keyed(ctx, r.rec.ID, opts.Key); {
@@ -205,10 +208,12 @@ func (r *remote) Execute(ctx context.Context, opts machine.ExecuteOptions) (mach
 	return in.Instruction, taken.Interrupted, nil
 }
 
-// noLimit is the time that an instruction gets which may take as long as it likes: the service has no word for that.
+// noLimit is the time that an instruction gets which may take as long as it likes: the service has
+// no word for that.
 const noLimit = 24 * time.Hour
 
-// record puts an instruction that the service has on record, and follows it; send is held. The service is asked for what comes of it meanwhile.
+// record puts an instruction that the service has on record, and follows it; send is held. The
+// service is asked for what comes of it meanwhile.
 func (r *remote) record(ctx context.Context, in machine.InstructionRecord) error {
 	r.mu.Lock()
 	rec := r.rec
@@ -217,7 +222,8 @@ func (r *remote) record(ctx context.Context, in machine.InstructionRecord) error
 	begun := &writing{done: make(chan struct{})}
 	r.s.spawn(func() { r.follow(in, begun) })
 	defer close(begun.done)
-	// Without waiting for the disk: a power cut may take the record, which then counts as sent from elsewhere. What it did is the service's.
+	// Without waiting for the disk: a power cut may take the record, which then counts as sent from
+	// elsewhere. What it did is the service's.
 	begun.err = r.s.records.Write(ctx, func(w machine.Writer) error {
 		if changed {
 			if err := w.PutMachine(rec); err != nil {
@@ -259,7 +265,8 @@ func (w *writing) wait() error {
 	return w.err
 }
 
-// adopt puts an instruction on record that was sent from elsewhere, if the service has one of that number: somebody asks for it here.
+// adopt puts an instruction on record that was sent from elsewhere, if the service has one of that
+// number: somebody asks for it here.
 func (r *remote) adopt(ctx context.Context, seq int) error {
 	select {
 	case r.send <- struct{}{}:

@@ -12,14 +12,16 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// note says that an instruction with a key is on its way to the service, or got lost there. Front ends send an instruction again under its
-// key when the daemon was killed; the service knows no keys, so the note keeps it from running twice.
+// note says that an instruction with a key is on its way to the service, or got lost there. Front
+// ends send an instruction again under its key when the daemon was killed; the service knows no
+// keys, so the note keeps it from running twice.
 type note string
 
 // keepNotes is how long one may be sent again.
 const keepNotes = 24 * time.Hour
 
-// noteSending makes the note. That there is one already is the error that it is not known whether the instruction runs.
+// noteSending makes the note. That there is one already is the error that it is not known whether
+// the instruction runs.
 func (s *session) noteSending(name, key string) (note, error) {
 	if key == "" {
 		return "", nil

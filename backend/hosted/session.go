@@ -42,7 +42,8 @@ type session struct {
 	cancel context.CancelFunc
 	group  sync.WaitGroup
 	nudge  chan struct{} // has the list refreshed
-	// settling is held for reading while something is written that somebody was told already; see settled.
+	// settling is held for reading while something is written that somebody was told already; see
+	// settled.
 	settling sync.RWMutex
 
 	mu       sync.Mutex // guards what follows
@@ -122,7 +123,8 @@ func (s *session) settled() {
 	defer s.settling.Unlock()
 }
 
-// spawn starts a goroutine that close waits for; it must end soon after s.ctx does. In a session that has ended, nothing starts.
+// spawn starts a goroutine that close waits for; it must end soon after s.ctx does. In a session
+// that has ended, nothing starts.
 func (s *session) spawn(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,7 +233,8 @@ func (s *session) merge(list []wire.Machine) error {
 	return nil
 }
 
-// known is the machine of that name, which is put on record if it is new. Its title, and who made it, are only known here.
+// known is the machine of that name, which is put on record if it is new. Its title, and who made
+// it, are only known here.
 func (s *session) known(ctx context.Context, w wire.Machine, title string, by machine.Client) (*remote, error) {
 	s.mu.Lock()
 	r := s.machines[w.Name]

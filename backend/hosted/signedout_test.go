@@ -8,7 +8,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// A machine that was found before somebody signed out sends nothing afterwards: the token is theirs no longer.
+// A machine that was found before somebody signed out sends nothing afterwards: the token is theirs
+// no longer.
 func TestNothingIsSentAfterSigningOut(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()

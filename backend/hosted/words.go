@@ -11,7 +11,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// explain makes a sentence for the person, of one of the domain's kinds, of what went wrong with the service.
+// explain makes a sentence for the person, of one of the domain's kinds, of what went wrong with
+// the service.
 func explain(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err

@@ -13,7 +13,8 @@ import (
 	"github.com/forevervm/desktop/backend/client"
 )
 
-// Whatever is wrong with the service, or on the way to it, is said in words of its own, which say that machines here go on.
+// Whatever is wrong with the service, or on the way to it, is said in words of its own, which say
+// that machines here go on.
 func TestEveryTroubleHasItsWords(t *testing.T) {
 	answer := func(status int, header, value string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {

@@ -8,8 +8,9 @@ import (
 	"sync"
 )
 
-// What a piece costs are several changes between threads, however large it is: where much comes, it goes in large ones. Of connections that are quiet there may be
-// thousands, each of which holds a small one.
+// What a piece costs are several changes between threads, however large it is: where much comes, it
+// goes in large ones. Of connections that are quiet there may be thousands, each of which holds a
+// small one.
 const (
 	small = 16 << 10
 	large = 256 << 10
@@ -17,7 +18,8 @@ const (
 
 var largePieces = sync.Pool{New: func() any { b := make([]byte, large); return &b }}
 
-// Copy writes to one what the other reads, until that ends or either fails. It reads and writes and nothing else, so that whoever counts bytes there sees them all.
+// Copy writes to one what the other reads, until that ends or either fails. It reads and writes and
+// nothing else, so that whoever counts bytes there sees them all.
 func Copy(to io.Writer, from io.Reader) error {
 	piece := make([]byte, small)
 	var borrowed *[]byte
@@ -53,8 +55,9 @@ func Copy(to io.Writer, from io.Reader) error {
 	}
 }
 
-// Join carries bytes both ways between two streams until both directions have ended, and closes both. A stream's Close ends its one
-// direction alone: the other is read on until the far end has closed it, too.
+// Join carries bytes both ways between two streams until both directions have ended, and closes
+// both. A stream's Close ends its one direction alone: the other is read on until the far end has
+// closed it, too.
 func Join(a, b net.Conn) {
 	var wg sync.WaitGroup
 	oneWay := func(to, from net.Conn) {

@@ -8,7 +8,8 @@ import (
 // TailSize is how many bytes a Tail keeps at most.
 const TailSize = 4 << 10
 
-// Tail keeps the last bytes that were written to it, for when a program fails. Any goroutine may use it; the zero value is empty.
+// Tail keeps the last bytes that were written to it, for when a program fails. Any goroutine may
+// use it; the zero value is empty.
 type Tail struct {
 	mu   sync.Mutex
 	text []byte

@@ -1,5 +1,6 @@
-// Package localsocket is a way to the daemon that only its own user has: a Unix socket, or on Windows
-// a named pipe. Other users of the computer can neither connect to it nor use it up, as they can a port.
+// Package localsocket is a way to the daemon that only its own user has: a Unix socket, or on
+// Windows a named pipe. Other users of the computer can neither connect to it nor use it up, as
+// they can a port.
 package localsocket
 
 import (

@@ -14,7 +14,8 @@ import (
 // longest is the most bytes that a socket's path may have: macOS takes 104, with a NUL at the end.
 const longest = 103
 
-// Address names the socket of a home whose run-time folder is dir; "" where the path is too long for one.
+// Address names the socket of a home whose run-time folder is dir; "" where the path is too long
+// for one.
 func Address(dir, _ string) string {
 	if path := filepath.Join(dir, "daemon.sock"); len(path) <= longest {
 		return path
@@ -22,8 +23,8 @@ func Address(dir, _ string) string {
 	return ""
 }
 
-// Listen opens the socket at an address, in the place of one that an ended daemon has left. The caller
-// makes sure that no other daemon uses it.
+// Listen opens the socket at an address, in the place of one that an ended daemon has left. The
+// caller makes sure that no other daemon uses it.
 func Listen(address string) (net.Listener, error) {
 	if err := os.Remove(address); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err

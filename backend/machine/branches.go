@@ -2,7 +2,8 @@ package machine
 
 import "time"
 
-// Branch is a line of work that a rewind left. Its state lies in a checkpoint, which is kept with it.
+// Branch is a line of work that a rewind left. Its state lies in a checkpoint, which is kept with
+// it.
 type Branch struct {
 	Name       string // unique in its machine, be it in small or in capital letters
 	Named      bool   // by somebody; else the name tells when it was left, and only the last 20 are kept

@@ -2,17 +2,20 @@ package machine
 
 import "time"
 
-// Comparison is in what two states of a machine differ. What it tells of variables and files comes from inside, and may be made up.
+// Comparison is in what two states of a machine differ. What it tells of variables and files comes
+// from inside, and may be made up.
 type Comparison struct {
 	A, B Point
 
 	Variables []VariableChange // by name
-	// Unsure are variables that look the same in both, and could not be compared to the end: too large, or of a kind that cannot be.
+	// Unsure are variables that look the same in both, and could not be compared to the end: too
+	// large, or of a kind that cannot be.
 	Unsure []string
 	Files  []FileChange // by path, under the working folder, without those whose names begin with a dot
 	// Partial says that there are more variables, files or folders than were looked at.
 	Partial bool
-	// OnlyA and OnlyB are the instructions whose effect is in one of the states alone, at most 500 each, the last ones.
+	// OnlyA and OnlyB are the instructions whose effect is in one of the states alone, at most 500
+	// each, the last ones.
 	OnlyA, OnlyB []Step
 }
 
@@ -42,7 +45,8 @@ type VariableChange struct {
 	Before, After *Variable // nil where it is not there
 }
 
-// FileChange is a file or folder that is not the same in both states. Of what is in a folder that was added or removed, all is told.
+// FileChange is a file or folder that is not the same in both states. Of what is in a folder that
+// was added or removed, all is told.
 type FileChange struct {
 	Path          string // relative to the working folder
 	Change        ChangeKind
@@ -57,7 +61,8 @@ type Step struct {
 	Title string // one line of its code
 }
 
-// Differs says whether what is known of a variable in two states cannot be of the same value. A machine that has no time to look into tables tells less of them.
+// Differs says whether what is known of a variable in two states cannot be of the same value. A
+// machine that has no time to look into tables tells less of them.
 func (v Variable) Differs(other Variable) bool {
 	return v.Type != other.Type || v.Kind != other.Kind ||
 		v.Shape != "" && other.Shape != "" && v.Shape != other.Shape ||

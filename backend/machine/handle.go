@@ -5,13 +5,13 @@ import (
 	"io"
 )
 
-// Handle is one machine, found by its name once, and all that can be asked of it. A machine that is renamed keeps its
-// handles. One that is purged answers ErrNotFound, also to who is half through its history. All methods may be called
-// from any goroutine.
+// Handle is one machine, found by its name once, and all that can be asked of it. A machine that is
+// renamed keeps its handles. One that is purged answers ErrNotFound, also to who is half through
+// its history. All methods may be called from any goroutine.
 //
-// Errors: errors.Is tells ErrNotFound, ErrNameTaken, ErrInvalid, ErrConflict (not possible in this state) and
-// ErrUnavailable (not possible here; the message says why and what to do) from internal ones. Each carries a sentence
-// for a person.
+// Errors: errors.Is tells ErrNotFound, ErrNameTaken, ErrInvalid, ErrConflict (not possible in this
+// state) and ErrUnavailable (not possible here; the message says why and what to do) from internal
+// ones. Each carries a sentence for a person.
 type Handle interface {
 	// Name is what the machine is called now.
 	Name() string
@@ -27,8 +27,9 @@ type Handle interface {
 	Swap(ctx context.Context) error    // out of memory
 	Wake(ctx context.Context) error    // into memory
 
-	// Execute queues an instruction and returns it (StatusQueued or further). With opts.Interrupt what runs is
-	// interrupted and what waits is cancelled first; interrupted says whether there was anything.
+	// Execute queues an instruction and returns it (StatusQueued or further). With opts.Interrupt
+	// what runs is interrupted and what waits is cancelled first; interrupted says whether there
+	// was anything.
 	Execute(ctx context.Context, opts ExecuteOptions) (in Instruction, interrupted bool, err error)
 	Interrupt(ctx context.Context) error                     // the running instruction
 	InterruptInstruction(ctx context.Context, seq int) error // this one, if it is the running one
@@ -40,10 +41,12 @@ type Handle interface {
 	Instructions(ctx context.Context, q InstructionQuery) (Page[Instruction], error)
 	// Items returns the stored output items with index >= from, at most limit.
 	Items(ctx context.Context, seq, from, limit int) ([]Item, error)
-	// Follow calls yield with each item from index `from` on, stored ones first and then as they come, until the
-	// instruction is done; then it returns the finished instruction. A yield error ends it.
+	// Follow calls yield with each item from index `from` on, stored ones first and then as they
+	// come, until the instruction is done; then it returns the finished instruction. A yield error
+	// ends it.
 	Follow(ctx context.Context, seq, from int, yield func(Item) error) (Instruction, error)
-	// Output returns all that is kept of an instruction's output as text, the overflow file included.
+	// Output returns all that is kept of an instruction's output as text, the overflow file
+	// included.
 	Output(ctx context.Context, seq int) (OutputReader, error)
 	// Plots returns a page of what the machine's instructions have drawn, newest first.
 	Plots(ctx context.Context, q PlotQuery) (Page[Plot], error)
@@ -53,19 +56,20 @@ type Handle interface {
 	// KeepCheckpoint has a checkpoint kept until it is deleted, under a label.
 	KeepCheckpoint(ctx context.Context, id, label string) (Checkpoint, error)
 	DeleteCheckpoint(ctx context.Context, id string) error
-	// Rewind returns the machine to a checkpoint, or to where the branch with that name ends. What is left stays as a
-	// branch called keepAs; "" makes a name up.
+	// Rewind returns the machine to a checkpoint, or to where the branch with that name ends. What
+	// is left stays as a branch called keepAs; "" makes a name up.
 	Rewind(ctx context.Context, to, keepAs string) (Machine, error)
 	Branches(ctx context.Context) ([]Branch, error) // the last left first
 	RenameBranch(ctx context.Context, branch, to string) error
 	DeleteBranch(ctx context.Context, branch string) error
-	// Compare tells in what two states differ: checkpoints, or branches by their names; "" is the present state.
+	// Compare tells in what two states differ: checkpoints, or branches by their names; "" is the
+	// present state.
 	Compare(ctx context.Context, a, b string) (Comparison, error)
-	// Fork makes a new machine from a checkpoint; "" forks the present state. Options' zero fields are taken from the
-	// parent.
+	// Fork makes a new machine from a checkpoint; "" forks the present state. Options' zero fields
+	// are taken from the parent.
 	Fork(ctx context.Context, checkpoint string, opts CreateOptions) (Machine, error)
-	// Pack copies a checkpoint, or with "" the present state, to be written to a file. The copy lasts until it is
-	// closed or ctx ends.
+	// Pack copies a checkpoint, or with "" the present state, to be written to a file. The copy
+	// lasts until it is closed or ctx ends.
 	Pack(ctx context.Context, checkpoint string) (Packed, error)
 
 	Complete(ctx context.Context, code string, cursor int) (Completions, error)

@@ -8,8 +8,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine/naming"
 )
 
-// HostRule is one entry of a list of hosts: a name, a name with a wildcard, an address, or a range of addresses; each for all
-// ports or for one.
+// HostRule is one entry of a list of hosts: a name, a name with a wildcard, an address, or a range
+// of addresses; each for all ports or for one.
 type HostRule struct {
 	name   string       // in lower case, for names
 	suffix string       // ".example.com", for "*.example.com"; "" for any name, with wildcard
@@ -20,7 +20,8 @@ type HostRule struct {
 
 const maxHostName = 253
 
-// ParseHostRule reads "example.com", "*.example.com", "*", "192.168.1.5", "10.0.0.0/8" or "[fd00::1]", each perhaps followed by ":443".
+// ParseHostRule reads "example.com", "*.example.com", "*", "192.168.1.5", "10.0.0.0/8" or
+// "[fd00::1]", each perhaps followed by ":443".
 func ParseHostRule(text string) (HostRule, error) {
 	wrong := func() (HostRule, error) {
 		return HostRule{}, Invalid("%q is not a host. Write a name such as example.com, *.example.com for the names below one, or an address such as 192.168.1.5 or 10.0.0.0/8; with :443 behind it for one port alone.", naming.Clip(text, 80))
@@ -85,7 +86,8 @@ func validHostName(name string) bool {
 	return true
 }
 
-// MatchesName says whether the rule is for a name, given in lower case and without a dot at its end, and a port.
+// MatchesName says whether the rule is for a name, given in lower case and without a dot at its
+// end, and a port.
 func (r HostRule) MatchesName(name string, port int) bool {
 	switch {
 	case r.port != 0 && r.port != port, r.prefix.IsValid():
@@ -97,7 +99,8 @@ func (r HostRule) MatchesName(name string, port int) bool {
 	}
 }
 
-// NamesExactly says whether the rule is for this one name, with no wildcard: only then somebody has thought of what it leads to.
+// NamesExactly says whether the rule is for this one name, with no wildcard: only then somebody has
+// thought of what it leads to.
 func (r HostRule) NamesExactly(name string, port int) bool {
 	return !r.wild && r.MatchesName(name, port)
 }

@@ -1,9 +1,10 @@
 // Package machine is the domain: machines, their instructions, the queue, states and events.
 //
-// It knows no engine, no HTTP and no SQL: what it needs of the world stands in ports.go. A machine is one
-// stateful Python process in a sandbox; an instruction is one piece of code run on it. Instructions of one machine run
-// one at a time, first in first out. A machine that is not in memory is swapped: its state lies in a checkpoint, and
-// the next instruction wakes it without its client noticing.
+// It knows no engine, no HTTP and no SQL: what it needs of the world stands in ports.go. A machine
+// is one stateful Python process in a sandbox; an instruction is one piece of code run on it.
+// Instructions of one machine run one at a time, first in first out. A machine that is not in
+// memory is swapped: its state lies in a checkpoint, and the next instruction wakes it without its
+// client noticing.
 package machine
 
 import (
@@ -15,15 +16,17 @@ import (
 	"github.com/forevervm/desktop/backend/machine/naming"
 )
 
-// ID names a machine for ever. It is 16 hexadecimal digits, never shown to people, never reused; folders and
-// rows are keyed by it, so that a rename touches nothing else.
+// ID names a machine for ever. It is 16 hexadecimal digits, never shown to people, never reused;
+// folders and rows are keyed by it, so that a rename touches nothing else.
 type ID string
 
-// State is where a machine is in its life. The legal changes between states stand in transitions.go.
+// State is where a machine is in its life. The legal changes between states stand in
+// transitions.go.
 type State string
 
 const (
-	// Swapped: not in memory, state in the last checkpoint (or the template, where there is none yet).
+	// Swapped: not in memory, state in the last checkpoint (or the template, where there is none
+	// yet).
 	Swapped State = "swapped"
 	// Waking: being restored into memory.
 	Waking State = "waking"
@@ -49,8 +52,8 @@ type Machine struct {
 	Name string // unique among all machines, the bin included; friendly, like brave-otter-42
 	// Title is what a person or a model calls it; empty when nobody did.
 	Title string
-	// DerivedTitle is what its first code says that it is for, for people who see it without a title; at most 60 characters that can all be seen. Empty
-	// while no code has said anything.
+	// DerivedTitle is what its first code says that it is for, for people who see it without a
+	// title; at most 60 characters that can all be seen. Empty while no code has said anything.
 	DerivedTitle string
 
 	Tags     map[string]string
@@ -59,7 +62,8 @@ type Machine struct {
 	MemoryMB int    // limit of what its programs may use beyond the template, MiB
 
 	State State
-	// Notice is a sentence for the person: why the state was rolled back, why it could not wake. Empty when all is well.
+	// Notice is a sentence for the person: why the state was rolled back, why it could not wake.
+	// Empty when all is well.
 	Notice string
 	// Waits says that the machine is to come into memory and waits for room, as Notice tells.
 	Waits bool
@@ -69,25 +73,30 @@ type Machine struct {
 	ExpiresAt    *time.Time // moves to the bin then; nil for never
 	DeletedAt    *time.Time // when it was moved to the bin; nil when it is not there
 
-	// Client is the program that sent the last instruction, or made the machine while there is none; empty where that is not known.
+	// Client is the program that sent the last instruction, or made the machine while there is
+	// none; empty where that is not known.
 	Client Client
 
 	// Network is what the machine may reach, as far as the settings do not say.
 	Network NetworkPolicy
 
-	// Shared is the folder of this computer that the machine sees at SharedPath; nil for none. Unshared says in a sentence why it does not see it; empty
-	// where it does, and until it first comes into memory. CameUp tells the person of files that came up or changed there while code could change it,
-	// and that programs act on by themselves.
+	// Shared is the folder of this computer that the machine sees at SharedPath; nil for none.
+	// Unshared says in a sentence why it does not see it; empty where it does, and until it first
+	// comes into memory. CameUp tells the person of files that came up or changed there while code
+	// could change it, and that programs act on by themselves.
 	Shared   *SharedFolder
 	Unshared string
 	CameUp   string
 
-	// Parent is the machine this one was forked from and the last instruction it shares with it; nil for none.
+	// Parent is the machine this one was forked from and the last instruction it shares with it;
+	// nil for none.
 	Parent *Parent
 
-	// Branch is what somebody called the line of work that the machine is on; empty where nobody did.
+	// Branch is what somebody called the line of work that the machine is on; empty where nobody
+	// did.
 	Branch string
-	// Undo is the checkpoint that the last rewind left, so that going back to it undoes that; empty for none.
+	// Undo is the checkpoint that the last rewind left, so that going back to it undoes that; empty
+	// for none.
 	Undo string
 
 	NextSeq    int    // the sequence number that the next instruction gets
@@ -111,7 +120,8 @@ type Stats struct {
 	CPUSeconds  float64 // since it came into memory
 }
 
-// UsedBy takes note of an instruction that was sent to the machine, and says whether that has changed what is on record of it.
+// UsedBy takes note of an instruction that was sent to the machine, and says whether that has
+// changed what is on record of it.
 func (m *Machine) UsedBy(in Instruction) bool {
 	client, title := m.Client, m.DerivedTitle
 	m.Client = in.Client
@@ -163,7 +173,8 @@ type Instruction struct {
 	EndedAt   *time.Time
 	Runtime   time.Duration
 
-	// ErrorName is the exception's class ("ZeroDivisionError"), or "Timeout", "Cancelled", "MachineStopped".
+	// ErrorName is the exception's class ("ZeroDivisionError"), or "Timeout", "Cancelled",
+	// "MachineStopped".
 	ErrorName string
 	// Value is repr() of the last expression; nil when there is none or it failed.
 	Value *string
@@ -174,8 +185,8 @@ type Instruction struct {
 	// Data are the value's rich representations, without text/plain; bounded by the runner.
 	Data []Representation
 
-	// RolledBack says that the effect of this instruction was lost when the machine fell back to an earlier
-	// checkpoint. The record stands.
+	// RolledBack says that the effect of this instruction was lost when the machine fell back to an
+	// earlier checkpoint. The record stands.
 	RolledBack bool
 	// Notice is a sentence shown with the result, such as "the machine was returned to …".
 	Notice string
@@ -196,7 +207,8 @@ const (
 	ItemClear   ItemKind = "clear"   // what came before is replaced
 )
 
-// Item is one thing that an instruction put out, in order. The result is not an item: it ends the instruction.
+// Item is one thing that an instruction put out, in order. The result is not an item: it ends the
+// instruction.
 type Item struct {
 	Index  int // counts from 0 within the instruction, no gaps but those of dropped output
 	Kind   ItemKind
@@ -225,7 +237,8 @@ func (it *Item) Bytes() int {
 type Representation struct {
 	MIME string
 	Data []byte // as is: PNG bytes, UTF-8 for text
-	// Omitted is the size of the data where it is left out: in events, for what is not text of at most 256 KiB.
+	// Omitted is the size of the data where it is left out: in events, for what is not text of at
+	// most 256 KiB.
 	Omitted int
 }
 
@@ -252,12 +265,13 @@ type Checkpoint struct {
 	Kind      CheckpointKind
 	Label     string
 	CreatedAt time.Time
-	// Parent is the checkpoint that its state came from; of those between that are gone, nothing is told. Empty for the template, and where that
-	// was not kept.
+	// Parent is the checkpoint that its state came from; of those between that are gone, nothing is
+	// told. Empty for the template, and where that was not kept.
 	Parent string
 	// Branch is the name of the branch that ends here; empty for none.
 	Branch string
-	// LastSeq is the highest instruction whose effect (or beginning, if it was running) is in it; -1 for none.
+	// LastSeq is the highest instruction whose effect (or beginning, if it was running) is in it;
+	// -1 for none.
 	LastSeq int
 	// RunningSeq is the instruction that was running in it and goes on after waking; nil for none.
 	RunningSeq *int

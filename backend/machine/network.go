@@ -9,8 +9,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine/naming"
 )
 
-// NetworkMode says which hosts a machine may reach. Whatever it is, addresses of this computer and of the networks that it is in
-// are reached only where they are named by hand.
+// NetworkMode says which hosts a machine may reach. Whatever it is, addresses of this computer and
+// of the networks that it is in are reached only where they are named by hand.
 type NetworkMode string
 
 const (
@@ -21,10 +21,12 @@ const (
 	NetworkList    NetworkMode = "list"   // those listed
 )
 
-// NetworkPolicy says what a machine may reach. It is a value: its lists are not changed once it is in use.
+// NetworkPolicy says what a machine may reach. It is a value: its lists are not changed once it is
+// in use.
 type NetworkPolicy struct {
 	Mode NetworkMode
-	// Hosts are named by hand, as ParseHostRule takes them: reachable in every mode but off, and be they private.
+	// Hosts are named by hand, as ParseHostRule takes them: reachable in every mode but off, and be
+	// they private.
 	Hosts []string
 	// Approved are the names that a person has approved of when asked: public ones alone.
 	Approved []string
@@ -74,7 +76,8 @@ func (c *NetworkChange) On(p NetworkPolicy) NetworkPolicy {
 // CheckNetworkPolicy says in a sentence what is wrong with a policy.
 func CheckNetworkPolicy(p NetworkPolicy) error { return p.Check() }
 
-// Over is what holds for a machine whose own policy is p, where the settings say standard. What was approved of for all machines is added.
+// Over is what holds for a machine whose own policy is p, where the settings say standard. What was
+// approved of for all machines is added.
 func (p NetworkPolicy) Over(standard NetworkPolicy) NetworkPolicy {
 	if p.Mode == NetworkDefault {
 		p.Mode = standard.Mode
@@ -86,17 +89,19 @@ func (p NetworkPolicy) Over(standard NetworkPolicy) NetworkPolicy {
 
 // Network carries what machines send to the outside and get from there.
 type Network interface {
-	// Carry serves one connection that code in a machine has opened to its proxy, until it is over or ctx ends, and closes it. What
-	// comes on it is hostile.
+	// Carry serves one connection that code in a machine has opened to its proxy, until it is over
+	// or ctx ends, and closes it. What comes on it is hostile.
 	Carry(ctx context.Context, conn net.Conn, visit Visit)
-	// Belongings are what a machine needs to have to use the network: environment variables, and certificate authorities in PEM.
+	// Belongings are what a machine needs to have to use the network: environment variables, and
+	// certificate authorities in PEM.
 	Belongings() (env map[string]string, authorities []byte)
-	// Upstream names the proxy that this computer itself needs; "" for none. It resolves names by itself, so where there is one, addresses
-	// that names lead to are not checked.
+	// Upstream names the proxy that this computer itself needs; "" for none. It resolves names by
+	// itself, so where there is one, addresses that names lead to are not checked.
 	Upstream() string
 }
 
-// Visit is what a Network must know of the machine whose connection it carries. All may be called from any goroutine.
+// Visit is what a Network must know of the machine whose connection it carries. All may be called
+// from any goroutine.
 type Visit struct {
 	Machine ID
 	// Policy is what holds now.
@@ -130,7 +135,8 @@ const (
 	DefaultConnectionLimit = 100
 	// MaxConnectionLimit is how many it has at most.
 	MaxConnectionLimit = 1000
-	// KeptConnections is how many connections of a machine that are over are kept on record. The oldest go.
+	// KeptConnections is how many connections of a machine that are over are kept on record. The
+	// oldest go.
 	KeptConnections = 5000
 )
 

@@ -37,7 +37,8 @@ type ExecuteOptions struct {
 	Interrupt bool          // stop what runs and cancel what waits first
 	Formats   []string      // "svg" in addition to PNG
 	Client    Client
-	// Key is what the sender calls the instruction; "" for nothing. Sent again with the same key it does not run again.
+	// Key is what the sender calls the instruction; "" for nothing. Sent again with the same key it
+	// does not run again.
 	Key string
 }
 
@@ -90,14 +91,16 @@ type PlotQuery struct {
 	Limit  int        // default 50, at most 200
 }
 
-// Plot is something drawn: a picture, or a figure as data. Its representations are told without their data.
+// Plot is something drawn: a picture, or a figure as data. Its representations are told without
+// their data.
 type Plot struct {
 	PlotPlace
 	At              time.Time
 	Representations []Representation
 }
 
-// SearchQuery is a full-text search over code and output; words as people type them, all must match.
+// SearchQuery is a full-text search over code and output; words as people type them, all must
+// match.
 type SearchQuery struct {
 	Text    string
 	Machine string // name; "" for all

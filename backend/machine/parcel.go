@@ -8,7 +8,8 @@ import (
 // Told is an instruction of a history that is told, with all that is kept of its output.
 type Told struct {
 	Instruction
-	// Items calls yield with each item, in order. It is called once, before the next instruction is told.
+	// Items calls yield with each item, in order. It is called once, before the next instruction is
+	// told.
 	Items func(yield func(Item) error) error
 }
 
@@ -22,7 +23,8 @@ type Foreign struct {
 	State    SavedState // the history has every instruction up to its last, from 0 on
 }
 
-// Parcel is a machine that came from elsewhere, as who reads its file tells it. What it tells may be made up by who means harm: Unpack checks all of it.
+// Parcel is a machine that came from elsewhere, as who reads its file tells it. What it tells may
+// be made up by who means harm: Unpack checks all of it.
 type Parcel interface {
 	About() Foreign
 	// NextFile reads the next of the state's files.

@@ -14,13 +14,15 @@ import (
 type Engine interface {
 	// Name is "native" or "docker".
 	Name() string
-	// Start brings a machine into memory from a checkpoint, or from the template where Spec.Checkpoint is empty.
-	// It waits for a predecessor's supervisor that is still saving the machine (its daemon died) to let go of it.
-	// The error is a sentence for a person; errors.Is tells ErrCheckpointUnusable from the rest.
+	// Start brings a machine into memory from a checkpoint, or from the template where
+	// Spec.Checkpoint is empty. It waits for a predecessor's supervisor that is still saving the
+	// machine (its daemon died) to let go of it. The error is a sentence for a person; errors.Is
+	// tells ErrCheckpointUnusable from the rest.
 	Start(ctx context.Context, spec StartSpec) (Sandbox, error)
-	// Reclaim tells, after a restart of the daemon, which checkpoint a machine's supervisor left behind by itself in a life
-	// (its daemon had died); it waits until that supervisor has ended. Nil when there is none newer than those of that life that
-	// are known, which are on record and are never touched. What else that life left is removed.
+	// Reclaim tells, after a restart of the daemon, which checkpoint a machine's supervisor left
+	// behind by itself in a life (its daemon had died); it waits until that supervisor has ended.
+	// Nil when there is none newer than those of that life that are known, which are on record and
+	// are never touched. What else that life left is removed.
 	Reclaim(ctx context.Context, id ID, life string, known []string) (*CheckpointInfo, error)
 	// Purge removes everything of a machine, once nothing of it runs: what the engine itself keeps
 	// of it, and its checkpoints.
@@ -28,10 +30,12 @@ type Engine interface {
 	// MayShow says in a sentence why a machine, as it was saved in that checkpoint ("" for the
 	// template of the image), cannot see a folder of this computer.
 	MayShow(ctx context.Context, id ID, image, checkpoint string) error
-	// CheckCompatible says why a state with these needs cannot be brought into memory here, in the image of
-	// that name, and what to do: an ErrCheckpointUnusable. Nil where nothing is known against it.
+	// CheckCompatible says why a state with these needs cannot be brought into memory here, in the
+	// image of that name, and what to do: an ErrCheckpointUnusable. Nil where nothing is known
+	// against it.
 	CheckCompatible(ctx context.Context, image string, needs Needs) error
-	// Check says in one sentence each what is wrong with this engine here, and what to do; empty when it works.
+	// Check says in one sentence each what is wrong with this engine here, and what to do; empty
+	// when it works.
 	Check(ctx context.Context) []Problem
 	// Close ends what the engine itself keeps running (never machines).
 	Close() error
@@ -40,17 +44,22 @@ type Engine interface {
 // Checkpoints keeps the saved states of all machines of a place. The engines of that place share
 // them: what one has saved, another starts.
 type Checkpoints interface {
-	// Copy gives machine `to` its own copy of a checkpoint of machine `from`, crash-safe, and returns it.
+	// Copy gives machine `to` its own copy of a checkpoint of machine `from`, crash-safe, and
+	// returns it.
 	Copy(ctx context.Context, from ID, checkpoint string, to ID) (CheckpointInfo, error)
-	// Persist makes a checkpoint that Sandbox.Checkpoint returned survive a power cut: soon where somebody awaits it, else with little written.
+	// Persist makes a checkpoint that Sandbox.Checkpoint returned survive a power cut: soon where
+	// somebody awaits it, else with little written.
 	Persist(ctx context.Context, id ID, checkpoint string, awaited bool) error
-	// Seal keeps a checkpoint that is kept as it was written in a second form, too, which counts where its files change on the disk. It reads all of them. What is
-	// sealed already, or shrunk, stays as it is.
+	// Seal keeps a checkpoint that is kept as it was written in a second form, too, which counts
+	// where its files change on the disk. It reads all of them. What is sealed already, or shrunk,
+	// stays as it is.
 	Seal(ctx context.Context, id ID, checkpoint string) error
-	// Compact keeps a checkpoint in the form that takes least room, and returns how many bytes it takes then, beyond what others have in common
-	// with it. It can be used as before, only that starting from it takes longer. What is shrunk already stays as it is.
+	// Compact keeps a checkpoint in the form that takes least room, and returns how many bytes it
+	// takes then, beyond what others have in common with it. It can be used as before, only that
+	// starting from it takes longer. What is shrunk already stays as it is.
 	Compact(ctx context.Context, id ID, checkpoint string) (size int64, err error)
-	// Collect gives back the room that shrunk checkpoints took which were deleted, and their machines. It may be called at any time, and be cut off.
+	// Collect gives back the room that shrunk checkpoints took which were deleted, and their
+	// machines. It may be called at any time, and be cut off.
 	Collect(ctx context.Context) error
 	// Used tells how many bytes all shrunk checkpoints take. They have most of it in common.
 	Used() (int64, error)
@@ -60,19 +69,23 @@ type Checkpoints interface {
 	Export(ctx context.Context, id ID, checkpoint string) (OpenState, error)
 	// Import gives a machine that has no checkpoint one that came from elsewhere, and may be from
 	// who means harm: it is of nobody's life, and survives a power cut when it is returned. next is
-	// called for each of the state's files, in order; what it reads has to have the size that was said.
+	// called for each of the state's files, in order; what it reads has to have the size that was
+	// said.
 	Import(ctx context.Context, id ID, state SavedState, next func(StateFile) (io.Reader, error)) (CheckpointInfo, error)
 }
 
-// Notifier is an Engine that tells of itself while it works: what it had to do without, and what it is busy with before machines can run.
+// Notifier is an Engine that tells of itself while it works: what it had to do without, and what it
+// is busy with before machines can run.
 type Notifier interface {
-	// Notify has listen called with the engine's news, at once and whenever there are some, never by two at a time. It must return quickly.
+	// Notify has listen called with the engine's news, at once and whenever there are some, never
+	// by two at a time. It must return quickly.
 	Notify(listen func(EngineNews))
 }
 
 // Starter is an Engine that can start what it needs where that is installed and does not run.
 type Starter interface {
-	// StartUp returns when that runs, or at once where there is nothing to start. The error is a sentence for a person.
+	// StartUp returns when that runs, or at once where there is nothing to start. The error is a
+	// sentence for a person.
 	StartUp(ctx context.Context) error
 }
 
@@ -143,19 +156,23 @@ type StartSpec struct {
 	Checkpoint string // "" for the template
 	// Life names this stay in memory; every checkpoint made in it carries the name, for Reclaim.
 	Life string
-	// Clone says that the checkpoint belongs to another life (template, fork): reseed what Python thinks is random.
+	// Clone says that the checkpoint belongs to another life (template, fork): reseed what Python
+	// thinks is random.
 	Clone bool
-	// Acked is what the domain holds of instructions that the restored runner may still speak of; of what is not said here it sends all again.
+	// Acked is what the domain holds of instructions that the restored runner may still speak of;
+	// of what is not said here it sends all again.
 	Acked []Ack
-	// Env is what the machine's environment gets, and Authorities are the certificate authorities, in PEM, that its programs trust; empty for
-	// those of its image.
+	// Env is what the machine's environment gets, and Authorities are the certificate authorities,
+	// in PEM, that its programs trust; empty for those of its image.
 	Env         map[string]string
 	Authorities []byte
-	// Shared is a folder of this computer that is to be seen at SharedPath, and is never part of a checkpoint; nil for none. Where it cannot be, the machine
-	// comes into memory all the same, with an empty folder there, and Ready says why.
+	// Shared is a folder of this computer that is to be seen at SharedPath, and is never part of a
+	// checkpoint; nil for none. Where it cannot be, the machine comes into memory all the same,
+	// with an empty folder there, and Ready says why.
 	Shared *SharedFolder
-	// Connect takes each connection that code in the machine opens to the proxy on its loopback; it returns when that is over. The connection is
-	// its own, and untrusted. Nil where the machine has no network.
+	// Connect takes each connection that code in the machine opens to the proxy on its loopback; it
+	// returns when that is over. The connection is its own, and untrusted. Nil where the machine
+	// has no network.
 	Connect func(net.Conn)
 }
 
@@ -169,23 +186,26 @@ type Ack struct {
 type Sandbox interface {
 	// Ready is what the runner said when it was ready.
 	Ready() Ready
-	// Frames delivers what the runner puts out, in order; closed when the sandbox has ended. Must be read
-	// without long pauses: an unread frame holds up the machine's output, never its control messages.
+	// Frames delivers what the runner puts out, in order; closed when the sandbox has ended. Must
+	// be read without long pauses: an unread frame holds up the machine's output, never its control
+	// messages.
 	Frames() <-chan Frame
 	// Ended is closed with the sandbox; Cause then says why.
 	Ended() <-chan struct{}
 	Cause() Cause
 
 	Execute(ctx context.Context, seq int, code string, formats []string) error
-	// Interrupt asks the running instruction to stop; repeated calls ask harder. The result frame tells.
+	// Interrupt asks the running instruction to stop; repeated calls ask harder. The result frame
+	// tells.
 	Interrupt(ctx context.Context, seq int) error
 	Cancel(ctx context.Context, seq int) error
 	// Ack tells that everything of an instruction up to and including index is stored for good.
 	Ack(seq, index int)
 
-	// Checkpoint saves the state and keeps running. It survives the death of this process and can be
-	// used at once; Checkpoints.Persist makes it durable.
-	// goesOn, which may be nil, is called when the state has been taken and the machine goes on, where there is more to do until it can be used.
+	// Checkpoint saves the state and keeps running. It survives the death of this process and can
+	// be used at once; Checkpoints.Persist makes it durable. goesOn, which may be nil, is called
+	// when the state has been taken and the machine goes on, where there is more to do until it can
+	// be used.
 	Checkpoint(ctx context.Context, goesOn func()) (CheckpointInfo, error)
 	// Stop saves the state, ends the sandbox and returns the checkpoint, durable.
 	Stop(ctx context.Context) (CheckpointInfo, error)
@@ -202,7 +222,8 @@ type Sandbox interface {
 	Files
 }
 
-// Files are a machine's files. Relative paths are under its home. What they tell comes from inside, and may be made up.
+// Files are a machine's files. Relative paths are under its home. What they tell comes from inside,
+// and may be made up.
 type Files interface {
 	ReadFile(ctx context.Context, path string, offset int64, length int) (FileChunk, error)
 	WriteFile(ctx context.Context, piece FilePiece) error
@@ -216,34 +237,40 @@ type Files interface {
 	Disk(ctx context.Context) (Disk, error)
 }
 
-// Disconnecter is a Sandbox that can be let go of as if this process had died: its supervisor saves the machine by itself, and
-// Reclaim finds that. The service does so with what it could not save in time when it ends.
+// Disconnecter is a Sandbox that can be let go of as if this process had died: its supervisor saves
+// the machine by itself, and Reclaim finds that. The service does so with what it could not save in
+// time when it ends.
 type Disconnecter interface {
 	Disconnect()
 }
 
-// Exchange carries files between the person's folder and machines: what lies there into their inboxes, and what they put into their outboxes
-// back there. Its methods may be called from any goroutine.
+// Exchange carries files between the person's folder and machines: what lies there into their
+// inboxes, and what they put into their outboxes back there. Its methods may be called from any
+// goroutine.
 type Exchange interface {
-	// Concerns says whether code that runs in a machine may look into its inbox, or has something to do with its outbox. It is quick.
+	// Concerns says whether code that runs in a machine may look into its inbox, or has something
+	// to do with its outbox. It is quick.
 	Concerns(id ID, code string) bool
-	// Fill makes a machine's inbox what the person's folder holds. notice is a sentence for the person where something could not be brought.
+	// Fill makes a machine's inbox what the person's folder holds. notice is a sentence for the
+	// person where something could not be brought.
 	Fill(ctx context.Context, id ID, files Files) (notice string, err error)
-	// Collect brings what is new in the outbox of a machine with that name to the person's folder; notice as with Fill.
+	// Collect brings what is new in the outbox of a machine with that name to the person's folder;
+	// notice as with Fill.
 	Collect(ctx context.Context, id ID, name string, files Files) (notice string, err error)
-	// Forget drops what is known of a machine that is no more. What it has brought stays the person's.
+	// Forget drops what is known of a machine that is no more. What it has brought stays the
+	// person's.
 	Forget(id ID)
 }
 
-// ShareWatch looks at folders that code in machines may change for files that programs on this computer
-// act on by themselves, like a repository's settings. Its methods are called by one goroutine at a time
-// for one machine.
+// ShareWatch looks at folders that code in machines may change for files that programs on this
+// computer act on by themselves, like a repository's settings. Its methods are called by one
+// goroutine at a time for one machine.
 type ShareWatch interface {
 	// Look returns sentences for the person, "" for nothing to tell. news is about what came up or
-	// changed in the folder since the last Look for that machine, all about everything since its first.
-	// The first Look for a folder tells nothing. last says that the machine cannot change the folder
-	// from now on: the next Look passes over what has changed by then. An error is none of the
-	// folder's absence.
+	// changed in the folder since the last Look for that machine, all about everything since its
+	// first. The first Look for a folder tells nothing. last says that the machine cannot change
+	// the folder from now on: the next Look passes over what has changed by then. An error is none
+	// of the folder's absence.
 	Look(ctx context.Context, id ID, folder string, last bool) (news, all string, err error)
 	// Forget drops what is known of a machine's folder: the next Look is the first.
 	Forget(id ID)
@@ -364,7 +391,8 @@ type TableSort struct {
 	Descending bool
 }
 
-// TableFilter leaves the rows whose value in a column, -1 for the index, passes a test: contains, eq, ne, lt, le, gt or ge.
+// TableFilter leaves the rows whose value in a column, -1 for the index, passes a test: contains,
+// eq, ne, lt, le, gt or ge.
 type TableFilter struct {
 	Column int
 	Test   string
@@ -399,7 +427,8 @@ type FileChunk struct {
 	Version int64
 }
 
-// FilePiece is a part of a file that is sent into a machine. The file lies unseen beside its place until the last piece brings it there, whole.
+// FilePiece is a part of a file that is sent into a machine. The file lies unseen beside its place
+// until the last piece brings it there, whole.
 type FilePiece struct {
 	Path   string
 	Part   string // names this sending: 32 hexadecimal digits

@@ -9,22 +9,27 @@ import (
 	"github.com/forevervm/desktop/backend/machine/naming"
 )
 
-// MachineRecord is a machine as the store keeps it: what people see (Machine, whose State, RunningSeq, Queued and
-// Memory are live and not stored) and what the service needs to bring it back.
+// MachineRecord is a machine as the store keeps it: what people see (Machine, whose State,
+// RunningSeq, Queued and Memory are live and not stored) and what the service needs to bring it
+// back.
 type MachineRecord struct {
 	Machine
 
 	// Aliases are names from before renames; they keep working.
 	Aliases []string
-	// Live says that the machine is, or may be, in memory. Found set when the daemon starts, its last daemon died.
+	// Live says that the machine is, or may be, in memory. Found set when the daemon starts, its
+	// last daemon died.
 	Live bool
 	// Life names the last stay in memory; other than any before, and written down before it begins.
 	Life string
-	// Touched says that something other than an instruction changed the machine since Base: a file was put into it.
+	// Touched says that something other than an instruction changed the machine since Base: a file
+	// was put into it.
 	Touched bool
-	// Base is the checkpoint that the machine's present state is, or was brought into memory from; "" is the template.
+	// Base is the checkpoint that the machine's present state is, or was brought into memory from;
+	// "" is the template.
 	Base string
-	// Fallback is the last checkpoint in which no instruction ran: what the machine returns to when its sandbox dies.
+	// Fallback is the last checkpoint in which no instruction ran: what the machine returns to when
+	// its sandbox dies.
 	Fallback string
 	// NextNotice is told with the result of the next instruction.
 	NextNotice string
@@ -34,13 +39,16 @@ type MachineRecord struct {
 type InstructionRecord struct {
 	Instruction
 	Progress
-	// Key is what its sender called it, unique on its machine; "" for nothing. Copies of the machine do not have it.
+	// Key is what its sender called it, unique on its machine; "" for nothing. Copies of the
+	// machine do not have it.
 	Key string
 	// Ran is the running time up to ResumedAt, counted over all stays in memory.
 	Ran time.Duration
-	// ResumedAt is when it began to run, or last went on after its machine woke; nil when it is not in memory.
+	// ResumedAt is when it began to run, or last went on after its machine woke; nil when it is not
+	// in memory.
 	ResumedAt *time.Time
-	// Again says that it was given back to the queue, because the first sandbox died before it had begun. There is no third time.
+	// Again says that it was given back to the queue, because the first sandbox died before it had
+	// begun. There is no third time.
 	Again bool
 }
 
@@ -59,7 +67,8 @@ type StoredItem struct {
 	Frame int
 }
 
-// Mark is how much of the running instruction's output belongs to a checkpoint's past, for forks of it.
+// Mark is how much of the running instruction's output belongs to a checkpoint's past, for forks of
+// it.
 type Mark struct {
 	Seq           int
 	Progress      Progress
@@ -71,15 +80,18 @@ type Mark struct {
 // CheckpointRecord is a checkpoint with what the service needs to return to it.
 type CheckpointRecord struct {
 	Checkpoint
-	// Clone says that the checkpoint was copied from another machine: Python's random state must be made new.
+	// Clone says that the checkpoint was copied from another machine: Python's random state must be
+	// made new.
 	Clone bool
 	// Shrunk says that it was kept in the form that takes least room; see Checkpoints.Compact.
 	Shrunk bool
 	// Whole is how many bytes it has when it is not shrunk; 0 where that is not known.
 	Whole int64
-	// Mark is set when an instruction was not over for us; it may have ended in the checkpoint already.
+	// Mark is set when an instruction was not over for us; it may have ended in the checkpoint
+	// already.
 	Mark *Mark
-	// Lost are the instructions up to LastSeq whose effect is not in it, because of earlier rewinds.
+	// Lost are the instructions up to LastSeq whose effect is not in it, because of earlier
+	// rewinds.
 	Lost []Span
 	// Named says that somebody chose the name of the branch that ends here.
 	Named bool
@@ -87,8 +99,8 @@ type CheckpointRecord struct {
 	LeftAt time.Time
 }
 
-// LostFrom is the first instruction whose effect is not in the checkpoint: its beginning may be, but going on there is only
-// what still runs for us.
+// LostFrom is the first instruction whose effect is not in the checkpoint: its beginning may be,
+// but going on there is only what still runs for us.
 func (c *CheckpointRecord) LostFrom(run *InstructionRecord) int {
 	if r := c.RunningSeq; r != nil && (run == nil || run.Seq != *r) {
 		return *r
@@ -96,13 +108,14 @@ func (c *CheckpointRecord) LostFrom(run *InstructionRecord) int {
 	return c.LastSeq + 1
 }
 
-// HasFinished says whether an instruction that is not over for us is over in the checkpoint: waking from there, the runner
-// tells its end again.
+// HasFinished says whether an instruction that is not over for us is over in the checkpoint: waking
+// from there, the runner tells its end again.
 func (c *CheckpointRecord) HasFinished(run *InstructionRecord) bool {
 	return run != nil && c.RunningSeq == nil && c.LastSeq >= run.Seq
 }
 
-// ComesFrom says whether the checkpoint called id is an ancestor of this one. all are the machine's checkpoints.
+// ComesFrom says whether the checkpoint called id is an ancestor of this one. all are the machine's
+// checkpoints.
 func (c *CheckpointRecord) ComesFrom(id string, all []CheckpointRecord) bool {
 	parents := make(map[string]string, len(all))
 	for i := range all {
@@ -118,8 +131,8 @@ func (c *CheckpointRecord) ComesFrom(id string, all []CheckpointRecord) bool {
 	return at == id
 }
 
-// IsPastOf says whether this checkpoint lies in the past of another: what has taken effect here has there, and of what came before
-// nothing else has.
+// IsPastOf says whether this checkpoint lies in the past of another: what has taken effect here has
+// there, and of what came before nothing else has.
 func (c *CheckpointRecord) IsPastOf(later *CheckpointRecord) bool {
 	var lost []Span
 	for _, span := range later.Lost {
@@ -133,7 +146,8 @@ func (c *CheckpointRecord) IsPastOf(later *CheckpointRecord) bool {
 // Span is a closed range of sequence numbers.
 type Span struct{ From, To int }
 
-// Garbage is something of an engine's that is to be deleted: written down first, so that a crash forgets nothing.
+// Garbage is something of an engine's that is to be deleted: written down first, so that a crash
+// forgets nothing.
 type Garbage struct {
 	Engine     string
 	Machine    ID
@@ -154,7 +168,8 @@ func (c *CheckpointRecord) SetBranch(name string, named bool, at time.Time) {
 // ClearBranch ends the branch that ended in a checkpoint.
 func (c *CheckpointRecord) ClearBranch() { c.SetBranch("", false, time.Time{}) }
 
-// AsBranch is the branch that ends in a checkpoint, in a machine whose present state lacks the effects of the instructions in lost.
+// AsBranch is the branch that ends in a checkpoint, in a machine whose present state lacks the
+// effects of the instructions in lost.
 func (c *CheckpointRecord) AsBranch(lost []Span) Branch {
 	after := append(slices.Clone(c.Lost), Span{c.LostFrom(nil), math.MaxInt})
 	return Branch{Name: c.Branch, Named: c.Named, Checkpoint: c.ID, LastSeq: c.LastSeq, Steps: len(Without(lost, after)), LeftAt: c.LeftAt}
@@ -172,7 +187,8 @@ func Without(spans, others []Span) (seqs []int) {
 	return seqs
 }
 
-// Effects are the numbers of the instructions whose effect is in a checkpoint, and of some that never ran.
+// Effects are the numbers of the instructions whose effect is in a checkpoint, and of some that
+// never ran.
 func (c *CheckpointRecord) Effects() []Span {
 	var spans []Span
 	from, end := 0, c.LostFrom(nil)
@@ -201,7 +217,8 @@ func (in *InstructionRecord) End(status InstructionStatus, errName, sentence str
 	}
 }
 
-// AsOf is what the record of an instruction was when a checkpoint was made in it; see Writer.CopyHistory.
+// AsOf is what the record of an instruction was when a checkpoint was made in it; see
+// Writer.CopyHistory.
 func (in *InstructionRecord) AsOf(id ID, m *Mark) *InstructionRecord {
 	return &InstructionRecord{
 		Instruction: Instruction{
@@ -213,13 +230,14 @@ func (in *InstructionRecord) AsOf(id ID, m *Mark) *InstructionRecord {
 	}
 }
 
-// IsWithin says whether the checkpoint was made in the middle of an instruction that is not over for us, so that it can go on from there.
+// IsWithin says whether the checkpoint was made in the middle of an instruction that is not over
+// for us, so that it can go on from there.
 func (c *CheckpointRecord) IsWithin(run *InstructionRecord) bool {
 	return c.RunningSeq != nil && *c.RunningSeq == run.Seq && c.Mark != nil && c.Mark.Seq == run.Seq
 }
 
-// WentOn notes the end of an instruction that was over before, and says whether that is news: it may be one that is on record and was not
-// acknowledged yet.
+// WentOn notes the end of an instruction that was over before, and says whether that is news: it
+// may be one that is on record and was not acknowledged yet.
 func (in *InstructionRecord) WentOn(f *Frame) bool {
 	if !in.Status.Done() || !in.RolledBack && f.Index <= in.LastFrame {
 		return false
@@ -232,7 +250,8 @@ func (in *InstructionRecord) WentOn(f *Frame) bool {
 	return true
 }
 
-// Passing says whether a checkpoint is kept for a while only: one that was made by itself and ends no branch.
+// Passing says whether a checkpoint is kept for a while only: one that was made by itself and ends
+// no branch.
 func (c *CheckpointRecord) Passing() bool { return c.Kind == CheckpointAuto && c.Branch == "" }
 
 // Pause stops the clock of a running instruction.

@@ -1,10 +1,11 @@
 package machine
 
-// SharedPath is where code in a machine finds the folder that is shared with it. It is there, and empty, where none is.
+// SharedPath is where code in a machine finds the folder that is shared with it. It is there, and
+// empty, where none is.
 const SharedPath = "/mnt/shared"
 
-// SharedFolder is a folder of this computer that a machine sees. It is the machine's and not its states': a rewind leaves it as it is, and forks, parcels
-// and what is compared have none.
+// SharedFolder is a folder of this computer that a machine sees. It is the machine's and not its
+// states': a rewind leaves it as it is, and forks, parcels and what is compared have none.
 type SharedFolder struct {
 	Path     string `json:"path"` // absolute, and without a link in it
 	Writable bool   `json:"writable,omitempty"`

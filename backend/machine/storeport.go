@@ -2,29 +2,35 @@ package machine
 
 import "context"
 
-// Store keeps the records. What Write has returned from survives the death of the process; what WriteSync has
-// returned from survives a power cut too. Writes fail with ErrDiskFull when there is no room, and then change nothing.
-// All methods may be called from any goroutine.
+// Store keeps the records. What Write has returned from survives the death of the process; what
+// WriteSync has returned from survives a power cut too. Writes fail with ErrDiskFull when there is
+// no room, and then change nothing. All methods may be called from any goroutine.
 type Store interface {
-	// Machines returns every machine, those in the bin included, with NextSeq and LastActiveAt filled in.
+	// Machines returns every machine, those in the bin included, with NextSeq and LastActiveAt
+	// filled in.
 	Machines(ctx context.Context) ([]MachineRecord, error)
-	// Unfinished returns all instructions that are queued or running, in order within each machine, without code.
+	// Unfinished returns all instructions that are queued or running, in order within each machine,
+	// without code.
 	Unfinished(ctx context.Context) ([]InstructionRecord, error)
 
 	// Instruction returns one, or ErrNotFound.
 	Instruction(ctx context.Context, id ID, seq int) (InstructionRecord, error)
-	// Keyed returns the sequence number of the instruction that was sent with a key, or ErrNotFound.
+	// Keyed returns the sequence number of the instruction that was sent with a key, or
+	// ErrNotFound.
 	Keyed(ctx context.Context, id ID, key string) (int, error)
-	// Instructions returns a page; it may be shorter than asked for when the instructions are large. Next is the
-	// sequence number to go on from.
+	// Instructions returns a page; it may be shorter than asked for when the instructions are
+	// large. Next is the sequence number to go on from.
 	Instructions(ctx context.Context, id ID, q InstructionQuery) (Page[Instruction], error)
-	// Items returns stored items with index >= from, in order, at most limit and at most a few MiB but always one.
+	// Items returns stored items with index >= from, in order, at most limit and at most a few MiB
+	// but always one.
 	Items(ctx context.Context, id ID, seq, from, limit int) (ItemPage, error)
 
-	// Plots returns a page of what a machine's instructions have drawn, newest first, without the data and what was cleared or replaced.
+	// Plots returns a page of what a machine's instructions have drawn, newest first, without the
+	// data and what was cleared or replaced.
 	Plots(ctx context.Context, id ID, q PlotQuery) (Page[Plot], error)
 
-	// Overflows returns progress of instructions after a number that have an overflow file, in order, some at a time.
+	// Overflows returns progress of instructions after a number that have an overflow file, in
+	// order, some at a time.
 	Overflows(ctx context.Context, id ID, after int) ([]InstructionRecord, error)
 
 	// Checkpoint returns one, or ErrNotFound.
@@ -35,8 +41,8 @@ type Store interface {
 	// RolledBack returns which instructions up to and including last have lost their effect.
 	RolledBack(ctx context.Context, id ID, last int) ([]Span, error)
 
-	// Search looks in code, output and results; id "" means all machines outside the bin. MachineName of the hits is
-	// the present one.
+	// Search looks in code, output and results; id "" means all machines outside the bin.
+	// MachineName of the hits is the present one.
 	Search(ctx context.Context, q SearchQuery, id ID) (Page[SearchHit], error)
 
 	// Connections returns those of a machine that are over, newest first; q.Limit is set.
@@ -45,14 +51,17 @@ type Store interface {
 	// Clients returns all programs that were ever seen, the last seen first.
 	Clients(ctx context.Context) ([]ClientUse, error)
 
-	// Usage is how many bytes the records, the checkpoints that are not shrunk and the overflow files take; cheap.
+	// Usage is how many bytes the records, the checkpoints that are not shrunk and the overflow
+	// files take; cheap.
 	Usage(ctx context.Context) (int64, error)
 
 	Write(ctx context.Context, change func(Writer) error) error
 	WriteSync(ctx context.Context, change func(Writer) error) error
-	// Sync makes what Write has returned from survive a power cut, too. It takes as long as the disk does.
+	// Sync makes what Write has returned from survive a power cut, too. It takes as long as the
+	// disk does.
 	Sync() error
-	// Scrub sees to it that nothing of what was removed is left in the files. It fails when somebody is just reading them.
+	// Scrub sees to it that nothing of what was removed is left in the files. It fails when
+	// somebody is just reading them.
 	Scrub(ctx context.Context) error
 }
 
@@ -68,7 +77,8 @@ type Writer interface {
 	PutInstruction(in InstructionRecord) error
 	// Index makes a finished instruction findable.
 	Index(in Instruction, output string) error
-	// MarkLost sets which instructions have lost their effect: those in spans that ever started, and no others.
+	// MarkLost sets which instructions have lost their effect: those in spans that ever started,
+	// and no others.
 	MarkLost(id ID, spans []Span) error
 
 	AddItems(id ID, seq int, items []StoredItem) error
@@ -88,7 +98,8 @@ type Writer interface {
 	// PutClient notes when a program was last seen, and adds to its calls.
 	PutClient(c ClientUse) error
 
-	// CopyHistory copies instructions up to and including last, with their items and index, from one machine to
-	// another. When running is set, that instruction is copied as it was then, running.
+	// CopyHistory copies instructions up to and including last, with their items and index, from
+	// one machine to another. When running is set, that instruction is copied as it was then,
+	// running.
 	CopyHistory(from, to ID, last int, running *Mark) error
 }

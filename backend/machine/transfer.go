@@ -14,7 +14,8 @@ const PieceBytes = 1 << 20
 // partDigits is how long the name is of a file that is not whole yet, in hexadecimal digits.
 const partDigits = 32
 
-// Download is a file of a machine that is being read: one state of it. Where it changes meanwhile, reading fails. Not for use by several at once.
+// Download is a file of a machine that is being read: one state of it. Where it changes meanwhile,
+// reading fails. Not for use by several at once.
 type Download struct {
 	Size int64 // when it was opened
 
@@ -73,7 +74,8 @@ func (d *Download) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Send writes a whole file, which is seen when it is whole, into a machine that is in memory. The piece says where and how.
+// Send writes a whole file, which is seen when it is whole, into a machine that is in memory. The
+// piece says where and how.
 func Send(ctx context.Context, to Files, whole FilePiece, content io.Reader) (size int64, err error) {
 	return SendPieces(ctx, whole, content, func(p FilePiece) error { return to.WriteFile(ctx, p) })
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// transitions are the legal changes of state. A machine in memory falls back to Swapped from every state, because
-// its sandbox may die at any moment.
+// transitions are the legal changes of state. A machine in memory falls back to Swapped from every
+// state, because its sandbox may die at any moment.
 var transitions = map[State][]State{
 	Swapped:  {Waking, Deleted},
 	Waking:   {Idle, Running, Swapped},
@@ -16,7 +16,8 @@ var transitions = map[State][]State{
 	Deleted:  {Swapped},
 }
 
-// To returns next when a machine may go there from s, and an error that says so when it may not. Staying is legal.
+// To returns next when a machine may go there from s, and an error that says so when it may not.
+// Staying is legal.
 func (s State) To(next State) (State, error) {
 	if s == next || slices.Contains(transitions[s], next) {
 		return next, nil

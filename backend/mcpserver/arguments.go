@@ -13,8 +13,9 @@ import (
 	"github.com/forevervm/desktop/backend/complaint"
 )
 
-// checked calls a tool only with arguments that are as its schema says. What is wrong is told in words that a model can
-// act on; the library's own check (server.WithInputSchemaValidation) shows Go values.
+// checked calls a tool only with arguments that are as its schema says. What is wrong is told in
+// words that a model can act on; the library's own check (server.WithInputSchemaValidation) shows
+// Go values.
 func checked(tool mcp.Tool, next server.ToolHandlerFunc) server.ToolHandlerFunc {
 	schema := sync.OnceValues(func() (*jsonschema.Schema, error) { return compile(tool) })
 	return func(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {

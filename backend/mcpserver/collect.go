@@ -6,8 +6,8 @@ import (
 	"github.com/forevervm/desktop/backend/api"
 )
 
-// collected is what one instruction put out, as far as a reply needs it: the text as on a screen, with the plain
-// forms of tables and the like in their places, and its pictures in order.
+// collected is what one instruction put out, as far as a reply needs it: the text as on a screen,
+// with the plain forms of tables and the like in their places, and its pictures in order.
 type collected struct {
 	screen   *screen
 	pictures []shown
@@ -42,8 +42,8 @@ func (c *collected) add(item api.Item) string {
 	return text
 }
 
-// textOf is what an item adds to the text of its instruction, in which read-output counts its offsets: what was printed,
-// or the plain form of what was displayed and is no picture.
+// textOf is what an item adds to the text of its instruction, in which read-output counts its
+// offsets: what was printed, or the plain form of what was displayed and is no picture.
 func textOf(item api.Item) string {
 	if item.Kind == "output" {
 		return item.Text

@@ -84,7 +84,8 @@ func TestOfficialClient(t *testing.T) {
 	}
 }
 
-// python is the interpreter of an environment with the official Python SDK, which outlives the test run.
+// python is the interpreter of an environment with the official Python SDK, which outlives the test
+// run.
 func python(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs(filepath.Join("..", "..", "build", "cache", "mcp-python"))
@@ -100,7 +101,8 @@ func python(t *testing.T) string {
 	return interpreter
 }
 
-// The official Python SDK's client cancels a call as each revision of the protocol and each transport has it.
+// The official Python SDK's client cancels a call as each revision of the protocol and each
+// transport has it.
 func TestOfficialClientCancels(t *testing.T) {
 	interpreter := python(t)
 	home := connecttest.Home(t)
@@ -148,7 +150,8 @@ func TestInspector(t *testing.T) {
 		"sse":         append([]string{"--server-url", d.URL + "/sse", "--transport", "sse"}, authorized...),
 	} {
 		t.Run(name, func(t *testing.T) {
-			// --strict fails on schemas that some client cannot take, and warns of those that some may not.
+			// --strict fails on schemas that some client cannot take, and warns of those that some
+			// may not.
 			said := output(t, dir, "sh", append([]string{"-c", `node "$@" 2>&1`, "-", cli, "--cli", "--method", "tools/list", "--strict"}, target...)...)
 			var list struct{ Tools []any }
 			if err := json.Unmarshal([]byte(said), &list); err != nil || len(list.Tools) != 17 {

@@ -7,8 +7,9 @@ import (
 	"github.com/forevervm/desktop/backend/client"
 )
 
-// heard tells the daemon which programs are there, and how many tools they have called, so that people see that it works. No program
-// waits for it: what is counted while the daemon is being told, or cannot be, is told of the next time.
+// heard tells the daemon which programs are there, and how many tools they have called, so that
+// people see that it works. No program waits for it: what is counted while the daemon is being
+// told, or cannot be, is told of the next time.
 type heard struct {
 	tell func(by program, calls int) (noted bool)
 
@@ -73,8 +74,8 @@ func (h *heard) end() {
 	h.telling.Wait()
 }
 
-// tell tells the daemon of a program, and says whether that need not be done again: a server that cannot be told is no concern of the
-// program's, and one that broke off may have noted it.
+// tell tells the daemon of a program, and says whether that need not be done again: a server that
+// cannot be told is no concern of the program's, and one that broke off may have noted it.
 func (s *Server) tell(by program, calls int) (noted bool) {
 	err := s.machines(by.name, by.version).Hello(s.closing, calls)
 	if err != nil && s.closing.Err() == nil && !errors.Is(err, client.ErrUnsupported) {

@@ -14,8 +14,9 @@ import (
 	"github.com/forevervm/desktop/backend/connect/connecttest"
 )
 
-// An AI that makes many REPLs and uses all of them at once takes no more memory than there is to give, and another program's machine answers as before.
-// What there is to give is what the machines may take together: how much the computer has free depends on what else runs on it.
+// An AI that makes many REPLs and uses all of them at once takes no more memory than there is to
+// give, and another program's machine answers as before. What there is to give is what the machines
+// may take together: how much the computer has free depends on what else runs on it.
 func TestAHostileAppDoesNotTakeTheComputer(t *testing.T) {
 	const room = 1000 // MiB: a few machines
 	home := connecttest.Home(t)

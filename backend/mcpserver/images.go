@@ -30,8 +30,8 @@ type picture struct {
 // base64Len is how long data gets in a reply.
 func base64Len(data []byte) int { return base64.StdEncoding.EncodedLen(len(data)) }
 
-// fit returns the picture in at most budget bytes of base64, drawn smaller if it must be. The data come from a machine
-// and are hostile: what cannot be decoded within bounds is an error.
+// fit returns the picture in at most budget bytes of base64, drawn smaller if it must be. The data
+// come from a machine and are hostile: what cannot be decoded within bounds is an error.
 func (p picture) fit(budget int) (picture, error) {
 	config, _, err := image.DecodeConfig(bytes.NewReader(p.data))
 	if err != nil {

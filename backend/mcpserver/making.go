@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// How many REPLs may be made within a minute, forks included: by one program, and by all together, as
-// a program chooses its own name. A person's work needs a few, and to try alternatives side by side
-// some 20 at once; a model that needs more has lost its way.
+// How many REPLs may be made within a minute, forks included: by one program, and by all together,
+// as a program chooses its own name. A person's work needs a few, and to try alternatives side by
+// side some 20 at once; a model that needs more has lost its way.
 const (
 	madePerMinute    = 30
 	allMadePerMinute = 120

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A program may make some REPLs at once, and is told what to do where it makes too many. Others are not kept from it.
+// A program may make some REPLs at once, and is told what to do where it makes too many. Others are
+// not kept from it.
 func TestAProgramMakesSoManyREPLsAMinute(t *testing.T) {
 	var m making
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)

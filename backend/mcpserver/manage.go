@@ -13,7 +13,8 @@ import (
 	"github.com/forevervm/desktop/backend/client"
 )
 
-// defaultMemoryMB is what a machine gets when nobody says otherwise. Over MCP it can only be made less.
+// defaultMemoryMB is what a machine gets when nobody says otherwise. Over MCP it can only be made
+// less.
 const defaultMemoryMB = 2048
 
 // repl is what a model is told of a machine.
@@ -75,7 +76,8 @@ func (s *Server) create(ctx context.Context, call mcp.CallToolRequest) (*mcp.Cal
 	return bareName(made), nil
 }
 
-// made names a new REPL. The text of such a reply is the bare name, as the official MCP server has it.
+// made names a new REPL. The text of such a reply is the bare name, as the official MCP server has
+// it.
 type made struct {
 	ReplID string `json:"replId" jsonschema_description:"The new REPL's name"`
 }
@@ -202,7 +204,8 @@ func (s *Server) rewind(ctx context.Context, call mcp.CallToolRequest) (*mcp.Cal
 	return mcp.NewToolResultText(reply), nil
 }
 
-// branchOf names the branch that ends in a checkpoint, for the middle of a sentence; empty where none does.
+// branchOf names the branch that ends in a checkpoint, for the middle of a sentence; empty where
+// none does.
 func (s *Server) branchOf(ctx context.Context, name, checkpoint string) string {
 	all, err := s.of(ctx).Checkpoints(ctx, name)
 	if err != nil {

@@ -90,7 +90,8 @@ func (s *Server) carryOn(ctx context.Context, r mcp.GetPromptRequest) (*mcp.GetP
 		return nil, err
 	}
 	var variables strings.Builder
-	// Without the list the transcript alone has to do: asking for it wakes the machine, which may not be possible now.
+	// Without the list the transcript alone has to do: asking for it wakes the machine, which may
+	// not be possible now.
 	if list, err := m.Variables(ctx, name); err == nil {
 		for _, v := range list[:min(len(list), 100)] {
 			fmt.Fprintf(&variables, "- %s: %s %s %s\n", v.Name, v.Type, v.Shape, v.Preview)

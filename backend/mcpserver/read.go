@@ -84,7 +84,8 @@ func (s *Server) chosen(ctx context.Context, m Machines, repl string, call mcp.C
 	return page.Items[0], nil
 }
 
-// picturesOf returns an instruction's pictures, in the order in which replies and resources number them.
+// picturesOf returns an instruction's pictures, in the order in which replies and resources number
+// them.
 func picturesOf(ctx context.Context, m Machines, in api.Instruction) ([]shown, error) {
 	got, err := collectAll(ctx, m, in, 0)
 	return got.pictures, err
@@ -120,7 +121,8 @@ func eachItem(ctx context.Context, m Machines, repl string, seq int, yield func(
 	}
 }
 
-// outputFrom returns a piece of an instruction's text, ending at the end of a line where there is one.
+// outputFrom returns a piece of an instruction's text, ending at the end of a line where there is
+// one.
 func outputFrom(ctx context.Context, m Machines, repl string, seq int, offset int64, limit int) (text string, more bool, err error) {
 	var piece []byte
 	err = eachItem(ctx, m, repl, seq, func(item api.Item) bool {
@@ -136,8 +138,8 @@ func outputFrom(ctx context.Context, m Machines, repl string, seq int, offset in
 	return string(piece[:pieceEnd(piece[:limit])]), true, nil
 }
 
-// pictured remembers of the latest instructions that a reply brought all their pictures: further pieces of their output
-// then come without.
+// pictured remembers of the latest instructions that a reply brought all their pictures: further
+// pieces of their output then come without.
 type pictured struct {
 	mu   sync.Mutex
 	keys []instructionKey // oldest first

@@ -16,7 +16,8 @@ import (
 	"github.com/forevervm/desktop/backend/client"
 )
 
-// smallestPicture is the room (bytes of base64) below which a picture is left out rather than shrunk.
+// smallestPicture is the room (bytes of base64) below which a picture is left out rather than
+// shrunk.
 const smallestPicture = 12 << 10
 
 // reply answers for an instruction as it is, with what was collected of it.
@@ -64,8 +65,8 @@ func (s *Server) describe(ctx context.Context, m Machines, repl string, in api.I
 	return o
 }
 
-// waits says why a REPL does not run what it is to run; empty where nothing keeps it. Other notices of a
-// machine on the disk tell of the past.
+// waits says why a REPL does not run what it is to run; empty where nothing keeps it. Other notices
+// of a machine on the disk tell of the past.
 func (s *Server) waits(ctx context.Context, m Machines, repl string) string {
 	now, err := m.Machine(ctx, repl)
 	if err != nil || !now.Waits {
@@ -111,7 +112,8 @@ func (s *Server) assemble(ctx context.Context, m Machines, o outcome, pictures [
 	}
 }
 
-// textSize is how many bytes of the reply a value takes: as structured content, and again as text, where what was escaped is escaped again.
+// textSize is how many bytes of the reply a value takes: as structured content, and again as text,
+// where what was escaped is escaped again.
 func textSize(v any) int {
 	once, err := json.Marshal(v)
 	if err != nil {
@@ -135,7 +137,8 @@ func fitting[T any](s *Server, items []T) []T {
 	return items
 }
 
-// pictures fetches pictures and makes them fit into room, shared evenly; those that cannot are missing.
+// pictures fetches pictures and makes them fit into room, shared evenly; those that cannot are
+// missing.
 func (s *Server) pictures(ctx context.Context, m Machines, all []shown, room int) (content []mcp.Content, missing int) {
 	var fetched []picture
 	for i, p := range all {
@@ -184,7 +187,8 @@ func failure(err error, repl string) *mcp.CallToolResult {
 	return mcp.NewToolResultError(message)
 }
 
-// pieceEnd is where a piece of a text that is too long should end: after its last line, else at the boundary of a character.
+// pieceEnd is where a piece of a text that is too long should end: after its last line, else at the
+// boundary of a character.
 func pieceEnd(data []byte) int {
 	if i := bytes.LastIndexByte(data, '\n'); i >= 0 {
 		return i + 1

@@ -15,8 +15,8 @@ import (
 	"github.com/forevervm/desktop/backend/client"
 )
 
-// scripted is a daemon with one instruction, for what a real one does too seldom: pages that end early, lists that do
-// not fit, time that is up at the worst moment.
+// scripted is a daemon with one instruction, for what a real one does too seldom: pages that end
+// early, lists that do not fit, time that is up at the worst moment.
 type scripted struct {
 	unused
 	in          api.Instruction
@@ -124,8 +124,8 @@ func read(t *testing.T, s *Server, offset int64) outcome {
 	return o
 }
 
-// Piece after piece, read-output gives everything that was printed and displayed as text, once and in order; so does the
-// resource. Offsets count on from the first reply.
+// Piece after piece, read-output gives everything that was printed and displayed as text, once and
+// in order; so does the resource. Offsets count on from the first reply.
 func TestReadOutputHoldsWhatWasDisplayed(t *testing.T) {
 	long := strings.Repeat("a line of some length\n", 2000)
 	d := &scripted{page: 2, in: api.Instruction{Machine: "m", Seq: 3, Status: "running"}, items: items(
@@ -161,7 +161,8 @@ func TestReadOutputHoldsWhatWasDisplayed(t *testing.T) {
 	}
 }
 
-// Only that a machine waits for memory is a reason why its code waits: its other notices tell of the past.
+// Only that a machine waits for memory is a reason why its code waits: its other notices tell of
+// the past.
 func TestWhyCodeWaits(t *testing.T) {
 	for waits, want := range map[bool]string{true: "At least 512 MB are left free.", false: ""} {
 		s := &scripted{machines: []api.Machine{{
@@ -173,8 +174,8 @@ func TestWhyCodeWaits(t *testing.T) {
 	}
 }
 
-// Pictures come with the last piece of an instruction's output, and are not sent again with further pieces of one that had
-// ended when it was first answered.
+// Pictures come with the last piece of an instruction's output, and are not sent again with further
+// pieces of one that had ended when it was first answered.
 func TestPicturesComeOnce(t *testing.T) {
 	drawn := func(status string) *scripted {
 		return &scripted{page: 100, in: api.Instruction{Machine: "m", Seq: 3, Status: status}, items: items(
@@ -202,7 +203,8 @@ func TestPicturesComeOnce(t *testing.T) {
 		offset = o.NextOffset
 	}
 
-	// From the beginning on they come again, with the last piece; and so they do if nobody has had them.
+	// From the beginning on they come again, with the last piece; and so they do if nobody has had
+	// them.
 	for what, s := range map[string]*Server{"again": s, "the first time": drawn("ok").server(t, Options{})} {
 		for offset := int64(0); ; {
 			o := read(t, s, offset)

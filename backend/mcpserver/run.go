@@ -17,7 +17,8 @@ const (
 	maxPictures = 24       // in one reply
 )
 
-// outcome is what an instruction's reply says: the text item's JSON and the structured content are both this.
+// outcome is what an instruction's reply says: the text item's JSON and the structured content are
+// both this.
 type outcome struct {
 	Output     string  `json:"output" jsonschema_description:"What the code printed (stdout and stderr, in order), and the text forms of tables and other things that it displayed"`
 	Result     *string `json:"result" jsonschema_description:"repr() of the last expression; null when there is none, when the code failed, or while it still runs"`
@@ -29,7 +30,8 @@ type outcome struct {
 	Note       string  `json:"note,omitempty" jsonschema_description:"What else to know, such as where the rest is"`
 }
 
-// run executes code and answers with all there is when it ends, or with what there is when the time is up.
+// run executes code and answers with all there is when it ends, or with what there is when the time
+// is up.
 func (s *Server) run(ctx context.Context, call mcp.CallToolRequest, repl, code string, limit time.Duration) (*mcp.CallToolResult, error) {
 	m := s.of(ctx)
 	waiting, cancel := context.WithTimeout(ctx, s.opts.AnswerWithin)
@@ -73,8 +75,8 @@ func (s *Server) run(ctx context.Context, call mcp.CallToolRequest, repl, code s
 	return failure(err, repl), nil
 }
 
-// outlasting is a context that ends with ctx, but not before known is closed, for a moment: while it is not known what
-// runs, nobody could stop it.
+// outlasting is a context that ends with ctx, but not before known is closed, for a moment: while
+// it is not known what runs, nobody could stop it.
 func outlasting(ctx context.Context, known <-chan struct{}) (context.Context, context.CancelFunc) {
 	lasting, end := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {

@@ -1,9 +1,10 @@
-// Package mcpserver offers machines to AI apps over the Model Context Protocol: tools, resources and prompts. The same
-// server speaks standard input and output (forevervm mcp), streamable HTTP and SSE (the daemon).
+// Package mcpserver offers machines to AI apps over the Model Context Protocol: tools, resources
+// and prompts. The same server speaks standard input and output (forevervm mcp), streamable HTTP
+// and SSE (the daemon).
 //
-// What it promises its clients: a call answers before the apps lose patience, and a reply stays below the size
-// that they refuse; what did not fit can be asked for. What it promises the person: nothing here changes a policy,
-// raises a limit or deletes for good.
+// What it promises its clients: a call answers before the apps lose patience, and a reply stays
+// below the size that they refuse; what did not fit can be asked for. What it promises the person:
+// nothing here changes a policy, raises a limit or deletes for good.
 package mcpserver
 
 import (
@@ -22,7 +23,8 @@ import (
 	"github.com/forevervm/desktop/backend/client"
 )
 
-// Machines is what the tools need of the daemon; *client.Client is it. Errors are told apart by the client package's kinds.
+// Machines is what the tools need of the daemon; *client.Client is it. Errors are told apart by the
+// client package's kinds.
 type Machines interface {
 	CreateMachine(ctx context.Context, n api.NewMachine) (api.Machine, error)
 	Machine(ctx context.Context, name string) (api.Machine, error)
@@ -59,7 +61,8 @@ type Machines interface {
 // Options are what may be said of a server; zero fields mean the default.
 type Options struct {
 	Version string
-	// AnswerWithin is how long a call waits for its instruction: 45 seconds, as apps give up after a minute.
+	// AnswerWithin is how long a call waits for its instruction: 45 seconds, as apps give up after
+	// a minute.
 	AnswerWithin time.Duration
 	// InstructionLimit is an instruction's own limit when the call does not say: 30 minutes.
 	InstructionLimit time.Duration
@@ -86,8 +89,8 @@ type Server struct {
 	early   early
 }
 
-// New returns a server. machines gives each call what it works on, told which program calls; it is asked only when
-// something is needed, so that a client is answered before the daemon is there.
+// New returns a server. machines gives each call what it works on, told which program calls; it is
+// asked only when something is needed, so that a client is answered before the daemon is there.
 func New(machines func(clientName, clientVersion string) Machines, opts Options) *Server {
 	if opts.AnswerWithin == 0 {
 		opts.AnswerWithin = 45 * time.Second
@@ -115,7 +118,8 @@ func New(machines func(clientName, clientVersion string) Machines, opts Options)
 	hooks.AddAfterInitialize(func(_ context.Context, _ any, request *mcp.InitializeRequest, _ *mcp.InitializeResult) {
 		s.heard.of(programOf(request.Params.ClientInfo), 0)
 	})
-	// Since 2026-07-28 the protocol has no initialize: clients discover the server, or list its tools at once, and say each time who they are.
+	// Since 2026-07-28 the protocol has no initialize: clients discover the server, or list its
+	// tools at once, and say each time who they are.
 	helloAgain := func(ctx context.Context) {
 		if request := server.RequestProtocolInfoFromContext(ctx); request != nil && request.ClientInfo != nil {
 			s.heard.of(programOf(*request.ClientInfo), 0)
@@ -166,14 +170,16 @@ func New(machines func(clientName, clientVersion string) Machines, opts Options)
 		server.WithMessageEndpoint("/message"),
 		server.WithUseFullURLForMessageEndpoint(false),
 		server.WithKeepAlive(true),
-		// The library lets every origin read the stream, unless it is told of one; whom to allow is the daemon's matter.
+		// The library lets every origin read the stream, unless it is told of one; whom to allow is
+		// the daemon's matter.
 		server.WithSSECORS(server.WithCORSAllowedOrigins("https://nobody.invalid")),
 		server.WithSSEDisableLocalhostProtection(true),
 	)
 	return s
 }
 
-// ServeStdio serves one client on in and out until in ends or ctx does. Whatever the client's calls were waiting for is then interrupted.
+// ServeStdio serves one client on in and out until in ends or ctx does. Whatever the client's calls
+// were waiting for is then interrupted.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	stdio := server.NewStdioServer(s.mcp)
 	stdio.SetErrorLogger(log.New(slogWriter{s.opts.Logger}, "", 0))
@@ -189,7 +195,8 @@ func (w slogWriter) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Handler serves /mcp (streamable HTTP), and /sse with /message (SSE). Authentication is the caller's.
+// Handler serves /mcp (streamable HTTP), and /sse with /message (SSE). Authentication is the
+// caller's.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", withoutCancelling(s.streamable))
@@ -198,10 +205,12 @@ func (s *Server) Handler() http.Handler {
 	return unanswered(mux)
 }
 
-// lastHello is how long a hello may still take at the end: some programs only look whether the server answers, and leave.
+// lastHello is how long a hello may still take at the end: some programs only look whether the
+// server answers, and leave.
 const lastHello = time.Second
 
-// Close ends what still waits, without interrupting it: the machines go on, or are saved by the daemon.
+// Close ends what still waits, without interrupting it: the machines go on, or are saved by the
+// daemon.
 func (s *Server) Close() {
 	defer time.AfterFunc(lastHello, s.close).Stop()
 	s.heard.end()

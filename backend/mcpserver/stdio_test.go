@@ -79,7 +79,8 @@ func TestInitializeWaitsForNothing(t *testing.T) {
 	}
 }
 
-// Who has connected is known before anything was run, also of programs that only look whether the server answers, and leave or end it at once.
+// Who has connected is known before anything was run, also of programs that only look whether the
+// server answers, and leave or end it at once.
 func TestTheDaemonHearsWhoConnects(t *testing.T) {
 	known := daemon(t)
 	for how, leave := range map[string]func(*app) error{
@@ -131,7 +132,8 @@ func TestTheDaemonHearsWhoConnectsWithoutInitialize(t *testing.T) {
 	}
 }
 
-// Every call of a tool counts, and no other request: those that fail as well, and those on which a program leaves at once.
+// Every call of a tool counts, and no other request: those that fail as well, and those on which a
+// program leaves at once.
 func TestCallsAreCounted(t *testing.T) {
 	known := daemon(t)
 	a := start(t)
@@ -153,7 +155,8 @@ func TestCallsAreCounted(t *testing.T) {
 	}
 }
 
-// The daemon is killed between two calls, and in the middle of one: work goes on, and nothing runs twice.
+// The daemon is killed between two calls, and in the middle of one: work goes on, and nothing runs
+// twice.
 func TestWorkGoesOnWhenTheDaemonIsKilled(t *testing.T) {
 	a := start(t)
 	a.initialize()
@@ -260,7 +263,8 @@ func TestABrokenConnectionInterruptsNothing(t *testing.T) {
 	}
 }
 
-// A server that speaks only the public protocol serves the tools that it has calls for. The others are not offered, and who calls one is told why.
+// A server that speaks only the public protocol serves the tools that it has calls for. The others
+// are not offered, and who calls one is told why.
 func TestAServerWithOnlyTheWire(t *testing.T) {
 	at, err := daemon(t).Endpoint(t.Context())
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 // maxLine bounds the line that is being written: what a program never ends with a newline.
 const maxLine = 16 << 10
 
-// screen turns what a program wrote to a terminal into the text that a person would have seen: no colours, no
-// control characters, and of a line that was rewritten (a progress bar) the last state. It keeps the head and the tail
-// of long output. The zero value is not ready; use newScreen.
+// screen turns what a program wrote to a terminal into the text that a person would have seen: no
+// colours, no control characters, and of a line that was rewritten (a progress bar) the last state.
+// It keeps the head and the tail of long output. The zero value is not ready; use newScreen.
 type screen struct {
 	limit int // bytes kept, half of them the head
 	head  strings.Builder

@@ -54,7 +54,8 @@ func TestScreenKeepsHeadAndTail(t *testing.T) {
 	}
 }
 
-// However a text comes in pieces, and whatever it is: the same is shown, as valid text, within bounds.
+// However a text comes in pieces, and whatever it is: the same is shown, as valid text, within
+// bounds.
 func TestScreenDoesNotDependOnThePieces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pieces := rapid.SliceOf(rapid.OneOf(

@@ -16,7 +16,8 @@ import (
 type hints struct {
 	title                                      string
 	readOnly, destructive, repeatable, outside bool
-	// here says that it does what only machines of this computer can: the hosted service has no call for it.
+	// here says that it does what only machines of this computer can: the hosted service has no
+	// call for it.
 	here bool
 }
 

@@ -1,4 +1,5 @@
-// Package opener opens files and addresses as a double click does: in whatever program the person has for them.
+// Package opener opens files and addresses as a double click does: in whatever program the person
+// has for them.
 package opener
 
 import (
@@ -10,13 +11,16 @@ import (
 	"time"
 )
 
-// ErrNoDisplay says that nothing can be shown from here, as this program belongs to no desktop session.
+// ErrNoDisplay says that nothing can be shown from here, as this program belongs to no desktop
+// session.
 var ErrNoDisplay = errors.New("there is no display to open anything on")
 
-// failsWithin is how soon a program that cannot open something says so. One that still runs then shows it: some stay as long as it is shown.
+// failsWithin is how soon a program that cannot open something says so. One that still runs then
+// shows it: some stay as long as it is shown.
 const failsWithin = 5 * time.Second
 
-// Open opens a file, by its path, or an address. Other users can read it among this computer's programs, except on Windows.
+// Open opens a file, by its path, or an address. Other users can read it among this computer's
+// programs, except on Windows.
 func Open(ctx context.Context, what string) error {
 	program, before := "xdg-open", []string(nil)
 	switch {

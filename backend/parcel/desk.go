@@ -13,7 +13,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// Desk is where machines are made files of, and files taken in. All methods may be called from any goroutine.
+// Desk is where machines are made files of, and files taken in. All methods may be called from any
+// goroutine.
 type Desk struct {
 	Makers   *Makers
 	dir      string
@@ -24,8 +25,9 @@ type Desk struct {
 // leaveFree is how many bytes of the disk a file that is being taken in must leave to others.
 const leaveFree = 1 << 30
 
-// Open returns the desk of an installation, and removes what a daemon that was killed has left there. freeDisk tells how many bytes are free where the
-// data lies; program is the version of ForeverVM, which files tell.
+// Open returns the desk of an installation, and removes what a daemon that was killed has left
+// there. freeDisk tells how many bytes are free where the data lies; program is the version of
+// ForeverVM, which files tell.
 func Open(dirs home.Dirs, program string, freeDisk func() (int64, error)) (*Desk, error) {
 	d := &Desk{Makers: &Makers{dirs: dirs}, dir: dirs.ParcelsDir(), program: program, freeDisk: freeDisk}
 	err := os.RemoveAll(d.dir)
@@ -53,11 +55,12 @@ type Trust struct {
 	Name        string // what the person calls them
 }
 
-// ErrUnknownMaker says that a file's maker is not known here, and that nobody has said to open it all the same.
+// ErrUnknownMaker says that a file's maker is not known here, and that nobody has said to open it
+// all the same.
 var ErrUnknownMaker = errors.New("unknown maker")
 
-// Receive takes in a file whose maker is known, or trusted now. check looks at its head before the rest is read, and may refuse it. The caller closes what is
-// returned.
+// Receive takes in a file whose maker is known, or trusted now. check looks at its head before the
+// rest is read, and may refuse it. The caller closes what is returned.
 func (d *Desk) Receive(ctx context.Context, r io.Reader, trust Trust, check func(machine.Foreign) error) (*Parcel, error) {
 	if err := checkMakerName(trust.Name); err != nil {
 		return nil, err
@@ -90,7 +93,8 @@ func diskFull(cause error) error {
 	return &machine.Error{Kind: machine.ErrDiskFull, Message: "The disk has not enough room for the file. " + machine.FreeSpace, Cause: cause}
 }
 
-// Remember has the maker of a file that was opened be known from now on, where a person has trusted them.
+// Remember has the maker of a file that was opened be known from now on, where a person has trusted
+// them.
 func (d *Desk) Remember(p *Parcel, trust Trust) error {
 	standing, _, err := d.Makers.Standing(p.Head.Maker)
 	if err != nil || standing != Unknown {

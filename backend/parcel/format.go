@@ -1,7 +1,8 @@
-// Package parcel is a machine as one file: what it is, its state and its history, signed by who made it. FORMAT.md is normative.
+// Package parcel is a machine as one file: what it is, its state and its history, signed by who
+// made it. FORMAT.md is normative.
 //
-// A file is taken in as a whole and compared with its signature before anything in it is looked at but its head; and who reads it believes none of it all the
-// same, as its maker may mean harm.
+// A file is taken in as a whole and compared with its signature before anything in it is looked at
+// but its head; and who reads it believes none of it all the same, as its maker may mean harm.
 package parcel
 
 import (
@@ -144,7 +145,8 @@ func (h *Head) write(to *tally, key ed25519.PrivateKey) error {
 	return to.sign(signedHead, key)
 }
 
-// ReadHead reads the beginning of a file, MaxHead bytes of it at most. Its signature is good. The error is a sentence.
+// ReadHead reads the beginning of a file, MaxHead bytes of it at most. Its signature is good. The
+// error is a sentence.
 func ReadHead(r io.Reader) (Head, error) {
 	h, _, err := readHead(r)
 	return h, err
@@ -201,7 +203,8 @@ func damaged(what string) error {
 	}
 }
 
-// notRead is the error of a file that could not be read to its end: it is damaged where there is no more of it.
+// notRead is the error of a file that could not be read to its end: it is damaged where there is no
+// more of it.
 func notRead(err error, what string) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return damaged(what)

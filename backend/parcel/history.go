@@ -20,7 +20,8 @@ const (
 	maxEntry     = 64 << 20 // bytes of content
 )
 
-// told is the head of an instruction; its content are code, value, error, error with colours, and the forms, one after another.
+// told is the head of an instruction; its content are code, value, error, error with colours, and
+// the forms, one after another.
 type told struct {
 	Seq           int      `json:"seq"`
 	Client        string   `json:"client"`
@@ -149,7 +150,8 @@ type entries struct {
 	content []byte
 }
 
-// peek reads the next entry unless one waits to be taken, and returns its kind; 0 where there is none.
+// peek reads the next entry unless one waits to be taken, and returns its kind; 0 where there is
+// none.
 func (e *entries) peek() (byte, error) {
 	if e.kind != 0 {
 		return e.kind, nil

@@ -36,7 +36,8 @@ type Maker struct {
 	AcceptedAt time.Time         `json:"accepted_at"`
 }
 
-// Fingerprint names a key in 32 letters and digits, for people to compare: 160 bits, which nobody makes another key for.
+// Fingerprint names a key in 32 letters and digits, for people to compare: 160 bits, which nobody
+// makes another key for.
 func Fingerprint(key ed25519.PublicKey) string {
 	sum := sha256.Sum256(key)
 	text := strings.ToLower(base32.StdEncoding.EncodeToString(sum[:20]))
@@ -47,10 +48,12 @@ func Fingerprint(key ed25519.PublicKey) string {
 	return strings.Join(groups, "-")
 }
 
-// Makers are this computer's own key, and whose files were accepted. All methods may be called from any goroutine.
+// Makers are this computer's own key, and whose files were accepted. All methods may be called from
+// any goroutine.
 //
-// The key is a file beside the local token, and not in the keyring: who can read the person's files can do with their machines what they like anyway, and a
-// keyring that is locked, or missing as on a server, would keep people from saving their own machines.
+// The key is a file beside the local token, and not in the keyring: who can read the person's files
+// can do with their machines what they like anyway, and a keyring that is locked, or missing as on
+// a server, would keep people from saving their own machines.
 type Makers struct {
 	dirs home.Dirs
 	mu   sync.Mutex // held while the file of accepted ones is changed
@@ -65,7 +68,8 @@ func (m *Makers) key(ctx context.Context) (ed25519.PrivateKey, error) {
 	return ed25519.NewKeyFromSeed(seed), nil
 }
 
-// Standing says what is known of a maker, and what the person calls them; "" where that is not known.
+// Standing says what is known of a maker, and what the person calls them; "" where that is not
+// known.
 func (m *Makers) Standing(key ed25519.PublicKey) (Standing, string, error) {
 	seed, err := m.dirs.ReadMakerSeed()
 	if err != nil && !errors.Is(err, home.ErrNoMakerKey) {

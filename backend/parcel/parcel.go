@@ -21,7 +21,8 @@ type Source interface {
 	History(ctx context.Context, yield func(machine.Told) error) error
 }
 
-// Write writes a machine as a file, signed with a key. It holds a piece of it in memory at a time. Without an error, it is whole.
+// Write writes a machine as a file, signed with a key. It holds a piece of it in memory at a time.
+// Without an error, it is whole.
 func Write(ctx context.Context, w io.Writer, about machine.Foreign, from Source, key ed25519.PrivateKey, program string, at time.Time) error {
 	out := bufio.NewWriterSize(w, 256<<10)
 	t := newTally(out)
@@ -90,8 +91,9 @@ type Parcel struct {
 	streams *streams
 }
 
-// receive takes in a file: it copies it into dir, and compares it with its signature. accept has a look at its head before the rest is read, and may refuse;
-// room says, now and then, whether there is room for more.
+// receive takes in a file: it copies it into dir, and compares it with its signature. accept has a
+// look at its head before the rest is read, and may refuse; room says, now and then, whether there
+// is room for more.
 func receive(ctx context.Context, r io.Reader, dir string, accept func(Head) error, room func() error) (_ *Parcel, err error) {
 	r = reader{ctx, r}
 	head, raw, err := readHead(r)
@@ -119,7 +121,8 @@ func receive(ctx context.Context, r io.Reader, dir string, accept func(Head) err
 	return p, err
 }
 
-// copySigned copies a file whose beginning was read already, and compares it with the signature that it ends with. body is how many bytes are between the two.
+// copySigned copies a file whose beginning was read already, and compares it with the signature
+// that it ends with. body is how many bytes are between the two.
 func copySigned(to io.Writer, from io.Reader, beginning []byte, maker ed25519.PublicKey, room func() error) (body int64, err error) {
 	const roomEvery = 64 << 20 // bytes
 	t := newTally(to)

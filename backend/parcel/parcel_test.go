@@ -221,7 +221,8 @@ func TestLargeFiles(t *testing.T) {
 	s.compare(t, got)
 }
 
-// A changed byte anywhere, a missing one and one too many are all refused before anything is unpacked.
+// A changed byte anywhere, a missing one and one too many are all refused before anything is
+// unpacked.
 func TestWhatIsChangedIsRefused(t *testing.T) {
 	content := newSample().file(t, testKey(1))
 	dir := t.TempDir()
@@ -341,8 +342,8 @@ func TestHostileMakers(t *testing.T) {
 	}
 }
 
-// A head may say more than there is to say: what a machine may reach and which folder is shared is for
-// the person here to decide.
+// A head may say more than there is to say: what a machine may reach and which folder is shared is
+// for the person here to decide.
 func TestAHeadSaysNoMoreThanItMay(t *testing.T) {
 	key := testKey(3)
 	plain, err := json.Marshal((&Head{About: newSample().about}).document())
@@ -505,7 +506,8 @@ func TestMakers(t *testing.T) {
 	}
 }
 
-// What a daemon that was killed has left is removed by the next; and a file does not take the last of the disk.
+// What a daemon that was killed has left is removed by the next; and a file does not take the last
+// of the disk.
 func TestRoom(t *testing.T) {
 	_, dirs := newDesk(t)
 	left := filepath.Join(dirs.ParcelsDir(), "left.fvm")

@@ -11,8 +11,9 @@ import (
 	"github.com/forevervm/desktop/backend/sandbox/protocol"
 )
 
-// acksRest is how long acknowledgements are gathered, unless they are for acksMany frames before. They are in no hurry, since the runner may keep
-// megabytes, and each wakes it, as a rule in the middle of the next short instruction. A frame of output is 64 KiB at most.
+// acksRest is how long acknowledgements are gathered, unless they are for acksMany frames before.
+// They are in no hurry, since the runner may keep megabytes, and each wakes it, as a rule in the
+// middle of the next short instruction. A frame of output is 64 KiB at most.
 const (
 	acksRest = 25 * time.Millisecond
 	acksMany = 16
@@ -21,8 +22,8 @@ const (
 // acksPause is how long acknowledgements wait that the runner did not take.
 const acksPause = 50 * time.Millisecond
 
-// acks passes acknowledgements on to the runner. They are as many as frames, so of those that wait for a runner that is
-// slow to read, only the last of each instruction is kept.
+// acks passes acknowledgements on to the runner. They are as many as frames, so of those that wait
+// for a runner that is slow to read, only the last of each instruction is kept.
 type acks struct {
 	mu         sync.Mutex
 	pending    map[int]int // index by seq
@@ -59,7 +60,8 @@ func notify(c chan struct{}) {
 	}
 }
 
-// pass sends them until ctx or the runner ends. Without them the runner stops reading output, so what is refused is tried again.
+// pass sends them until ctx or the runner ends. Without them the runner stops reading output, so
+// what is refused is tried again.
 func (a *acks) pass(ctx context.Context, to *runner) {
 	for {
 		select {

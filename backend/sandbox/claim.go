@@ -16,8 +16,9 @@ import (
 	"github.com/forevervm/desktop/backend/sandbox/protocol"
 )
 
-// restoreName is the folder of a spare that its sandbox is restored from: the checkpoint's files are linked into it, so that the private root, which
-// cannot be changed any more, shows them read-only.
+// restoreName is the folder of a spare that its sandbox is restored from: the checkpoint's files
+// are linked into it, so that the private root, which cannot be changed any more, shows them
+// read-only.
 const restoreName = "restore"
 
 // home is the folder that the outer supervisor holds.
@@ -29,7 +30,8 @@ type home struct {
 	memory *os.File // the control group's limit; nil where there is none
 }
 
-// settle takes the folder that a supervisor begins in, and removes what a killed predecessor left there.
+// settle takes the folder that a supervisor begins in, and removes what a killed predecessor left
+// there.
 func settle(cfg Config) (*home, error) {
 	h := &home{folder: cfg.Folder(), spare: cfg.Spare != ""}
 	if err := h.enter(); err != nil {
@@ -61,7 +63,8 @@ func (h *home) enter() (err error) {
 	return nil
 }
 
-// leave removes what is not to outlive the supervisor: all of a spare's folder, as nothing else would.
+// leave removes what is not to outlive the supervisor: all of a spare's folder, as nothing else
+// would.
 func (h *home) leave() {
 	err := tidy(h.folder)
 	if h.spare {
@@ -99,7 +102,8 @@ func (h *home) move(machine string) error {
 	return err
 }
 
-// noteGroup writes the control group's name into the lock's file, so that what a killed supervisor leaves can be found.
+// noteGroup writes the control group's name into the lock's file, so that what a killed supervisor
+// leaves can be found.
 func (h *home) noteGroup(name string) error {
 	if err := h.lock.Truncate(0); err != nil {
 		return err
@@ -118,8 +122,8 @@ func groupOf(lock *os.File) string {
 	return ""
 }
 
-// serve hands the inner supervisor its machine, at once or when it is claimed. The function that it returns ends that; the home is the
-// caller's again then.
+// serve hands the inner supervisor its machine, at once or when it is claimed. The function that it
+// returns ends that; the home is the caller's again then.
 func (h *home) serve(cfg Config, socket *os.File) (end func()) {
 	if cfg.Spare == "" {
 		how := byte(restoring)
@@ -226,7 +230,8 @@ const (
 	restoringTemplate
 )
 
-// hand gives the inner supervisor the machine's folder, and the lock, to be held until the last of both is gone.
+// hand gives the inner supervisor the machine's folder, and the lock, to be held until the last of
+// both is gone.
 func (h *home) hand(socket *os.File, how byte) error {
 	fd, err := unix.Open(h.folder, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -244,14 +249,16 @@ func socketPair() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "claim"), os.NewFile(uintptr(fds[1]), "claim"), nil
 }
 
-// place is the machine's folder as the inner supervisor has it, whose root does not show it: only this process can get at it, and not
-// those of the sandbox, which runsc runs in a user name space below, from where the kernel lets nobody look into this process's descriptors.
+// place is the machine's folder as the inner supervisor has it, whose root does not show it: only
+// this process can get at it, and not those of the sandbox, which runsc runs in a user name space
+// below, from where the kernel lets nobody look into this process's descriptors.
 type place struct {
 	folder   string // a path that is good in this process
 	restored string // from the checkpoint in that folder of the private root; empty where it is started afresh
 }
 
-// awaitPlace waits for the outer supervisor to hand over a machine. That may move our folder from now on: it must be where it is needed.
+// awaitPlace waits for the outer supervisor to hand over a machine. That may move our folder from
+// now on: it must be where it is needed.
 func awaitPlace() (place, error) {
 	_, _ = unix.Write(claimFD, []byte{0}) // nobody listens where there is no claim to wait for
 	how, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(2*4))
@@ -275,5 +282,6 @@ func awaitPlace() (place, error) {
 	return place{folder: fmt.Sprintf("/proc/self/fd/%d", fds[1]), restored: from}, nil
 }
 
-// release removes the links to the checkpoint once the sandbox has its files open: they would keep it on the disk when it is deleted, and the sandbox has ended.
+// release removes the links to the checkpoint once the sandbox has its files open: they would keep
+// it on the disk when it is deleted, and the sandbox has ended.
 func (p place) release() error { return os.RemoveAll(filepath.Join(p.folder, restoreName)) }

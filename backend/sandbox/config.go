@@ -1,11 +1,12 @@
-// Package sandbox is the supervisor: it keeps one machine in a gVisor sandbox and speaks for it on its stdin and
-// stdout, as PROTOCOL.md beside it lays down. Linux only.
+// Package sandbox is the supervisor: it keeps one machine in a gVisor sandbox and speaks for it on
+// its stdin and stdout, as PROTOCOL.md beside it lays down. Linux only.
 //
-// It is two processes. The outer one (outer.go) takes the machine's lock, makes the limits that the system offers and
-// starts the inner one in name spaces of its own: user, mount, PID, network, IPC, UTS. The inner one (inner.go) is
-// process 1 in there, so whatever dies, nothing is left behind; its root (root.go) holds runsc, the image and what
-// this machine writes, and nothing else of the computer, so an escape from gVisor finds nothing. It drives runsc
-// (runsc.go), talks to the runner (runner.go) and to the daemon (link.go), saves (save.go) and watches (watch.go).
+// It is two processes. The outer one (outer.go) takes the machine's lock, makes the limits that the
+// system offers and starts the inner one in name spaces of its own: user, mount, PID, network, IPC,
+// UTS. The inner one (inner.go) is process 1 in there, so whatever dies, nothing is left behind;
+// its root (root.go) holds runsc, the image and what this machine writes, and nothing else of the
+// computer, so an escape from gVisor finds nothing. It drives runsc (runsc.go), talks to the runner
+// (runner.go) and to the daemon (link.go), saves (save.go) and watches (watch.go).
 package sandbox
 
 import (
@@ -16,17 +17,20 @@ import (
 	"strconv"
 )
 
-// ExitNoProc is a supervisor's exit status where a /proc may not be mounted for a PID name space of one's own, as in containers that hide parts of
-// theirs. Only process 1 of a container can do without.
+// ExitNoProc is a supervisor's exit status where a /proc may not be mounted for a PID name space of
+// one's own, as in containers that hide parts of theirs. Only process 1 of a container can do
+// without.
 const ExitNoProc = 3
 
-// ExitForbidden is a supervisor's exit status where the system forbids it a user name space, or mounts in one.
+// ExitForbidden is a supervisor's exit status where the system forbids it a user name space, or
+// mounts in one.
 const ExitForbidden = 4
 
 // errForbidden is wrapped by what makes a supervisor end with ExitForbidden.
 var errForbidden = errors.New("the system forbids what building the sandbox takes")
 
-// Config is what a supervisor is told on its command line. Nothing in it is secret: command lines can be read by others.
+// Config is what a supervisor is told on its command line. Nothing in it is secret: command lines
+// can be read by others.
 type Config struct {
 	Runsc         string // the program
 	Image         string // the sandbox image, an EROFS file
@@ -43,9 +47,10 @@ type Config struct {
 	PidsMax       int64  // limit of processes and threads outside, where the system offers one; 0 for none
 }
 
-// Claim is what a spare is told, as one line of JSON, when a machine wants it. A spare is a supervisor whose
-// sandbox was made ahead: that saves a third of the time in which a machine comes into memory. It lives in a folder of its own until then, moves
-// into the machine's, and from there on is as any other. One that nobody claims ends with the daemon.
+// Claim is what a spare is told, as one line of JSON, when a machine wants it. A spare is a
+// supervisor whose sandbox was made ahead: that saves a third of the time in which a machine comes
+// into memory. It lives in a folder of its own until then, moves into the machine's, and from there
+// on is as any other. One that nobody claims ends with the daemon.
 type Claim struct {
 	Machine   string `json:"machine"`    // the machine's own folder
 	Restore   string `json:"restore"`    // folder of the checkpoint to restore: the spare's template, or one on the disk of its own folder

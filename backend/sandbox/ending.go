@@ -58,7 +58,8 @@ func (s *supervisor) saveAndEnd(why string) ending {
 	return ending{cause: protocol.CauseStopped, detail: why + " The machine was saved.", checkpoint: &m}
 }
 
-// stopWithin is stop in bounded time, whatever the disk does: what hangs in it ends with this process.
+// stopWithin is stop in bounded time, whatever the disk does: what hangs in it ends with this
+// process.
 func (s *supervisor) stopWithin(patience time.Duration) (checkpoint.Manifest, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -102,8 +103,8 @@ func (s *supervisor) whyEnded() ending {
 	}
 }
 
-// damagedPages is how the panic log begins of a sandbox that ended because a page of its memory is not what was saved (build/runsc, patch "checked pages"). No
-// program inside can write there.
+// damagedPages is how the panic log begins of a sandbox that ended because a page of its memory is
+// not what was saved (build/runsc, patch "checked pages"). No program inside can write there.
 const damagedPages = "forevervm: saved pages are damaged"
 
 // damaged says whether that is why it ended.
@@ -118,7 +119,8 @@ func (s *supervisor) damaged() bool {
 	return err == nil && string(begin) == damagedPages
 }
 
-// logEnd writes down, for who looks into it, what a person is not told because the machine has had a hand in it.
+// logEnd writes down, for who looks into it, what a person is not told because the machine has had
+// a hand in it.
 func (s *supervisor) logEnd() {
 	if s.violated != nil {
 		fmt.Fprintln(os.Stderr, "supervisor:", s.violated)
@@ -139,7 +141,8 @@ func (s *supervisor) logSaid() {
 	}
 }
 
-// farewell tells the daemon why it ended, as the last frame, and closes the link when the daemon has everything.
+// farewell tells the daemon why it ended, as the last frame, and closes the link when the daemon
+// has everything.
 func (s *supervisor) farewell(e ending) {
 	told := protocol.Ended{Type: protocol.TypeEnded, Cause: e.cause, Detail: e.detail, OwnLimit: e.ownLimit}
 	if e.checkpoint != nil {
@@ -157,7 +160,8 @@ func (s *supervisor) farewell(e ending) {
 		}
 	case <-time.After(farewellPatience):
 	}
-	// It waits for the end of standard input, which does not come where whoever holds it has crashed.
+	// It waits for the end of standard input, which does not come where whoever holds it has
+	// crashed.
 	closed := make(chan struct{})
 	s.background(func() {
 		defer close(closed)

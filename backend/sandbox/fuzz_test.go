@@ -11,7 +11,8 @@ import (
 	"github.com/forevervm/desktop/backend/sandbox/protocol"
 )
 
-// FuzzDeath reads whatever a runner says of its end: it is a violation, or a sentence without a word of the machine's.
+// FuzzDeath reads whatever a runner says of its end: it is a violation, or a sentence without a
+// word of the machine's.
 func FuzzDeath(f *testing.F) {
 	for _, header := range []string{
 		`{"type":"died","exit_code":3,"signal":null,"reason":"evil"}`, `{"type":"died","signal":11}`, `{"type":"died","signal":64}`,

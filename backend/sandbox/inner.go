@@ -73,7 +73,8 @@ type ending struct {
 // Inner is the inner supervisor, alone in its name spaces. It returns the exit status.
 func Inner(stage string, cfg Config) int {
 	signal.Ignore(unix.SIGPIPE, unix.SIGHUP, unix.SIGINT)
-	// Where we share a container's PID name space, the sandbox must become our child when runsc has started it.
+	// Where we share a container's PID name space, the sandbox must become our child when runsc has
+	// started it.
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	for fd := claimFD; fd <= memoryFD; fd++ {
 		unix.CloseOnExec(fd) // ours, not runsc's
@@ -110,7 +111,8 @@ func Inner(stage string, cfg Config) int {
 	return exitOK
 }
 
-// run keeps the sandbox until it ends, for whatever reason. The error is for where there is no daemon to be told.
+// run keeps the sandbox until it ends, for whatever reason. The error is for where there is no
+// daemon to be told.
 func (s *supervisor) run(stdin, stdout *os.File) error {
 	defer s.runsc.kill()
 	terminate := make(chan os.Signal, 1)
@@ -166,8 +168,9 @@ func (s *supervisor) run(stdin, stdout *os.File) error {
 	return nil
 }
 
-// passFrames gives the daemon the runner's frames. One that does not take them is as good as gone: the machine is saved, and what
-// the daemon has not acknowledged the runner says again when it wakes.
+// passFrames gives the daemon the runner's frames. One that does not take them is as good as gone:
+// the machine is saved, and what the daemon has not acknowledged the runner says again when it
+// wakes.
 func (s *supervisor) passFrames() {
 	defer close(s.flushed)
 	if s.box.writeTo(s.link.frames) != nil {
@@ -175,8 +178,8 @@ func (s *supervisor) passFrames() {
 	}
 }
 
-// background runs f beside the rest. Nothing waits for it at the end: what still runs then may hang in a disk, and ends with this
-// process.
+// background runs f beside the rest. Nothing waits for it at the end: what still runs then may hang
+// in a disk, and ends with this process.
 func (s *supervisor) background(f func()) { go f() }
 
 // launch brings the sandbox into memory and starts listening to it.

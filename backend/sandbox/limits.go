@@ -32,8 +32,9 @@ func enterLimits(cfg Config) *cgroup.Group {
 	return g
 }
 
-// limitProcesses bounds the sandbox's processes and threads where no control group does. Since Linux 5.14 this counts
-// per user name space, so machines don't take each other's; it doesn't bind the computer's root.
+// limitProcesses bounds the sandbox's processes and threads where no control group does. Since
+// Linux 5.14 this counts per user name space, so machines don't take each other's; it doesn't bind
+// the computer's root.
 func limitProcesses(cfg Config) {
 	if cfg.PidsMax > 0 {
 		n := uint64(cfg.PidsMax)
@@ -57,7 +58,8 @@ func limitMemory(file *os.File, bytes int64) {
 	}
 }
 
-// killedForMemory says whether the system has ended a process of the sandbox because it reached the hard limit.
+// killedForMemory says whether the system has ended a process of the sandbox because it reached the
+// hard limit.
 func killedForMemory() bool {
 	var b [4096]byte
 	n, err := unix.Pread(oomFD, b[:], 0)

@@ -105,7 +105,8 @@ type told struct {
 
 func (t *told) Error() string { return t.message }
 
-// serveControl answers the control stream until it ends. What goes to the runner goes in order; the rest does not wait for it.
+// serveControl answers the control stream until it ends. What goes to the runner goes in order; the
+// rest does not wait for it.
 func (s *supervisor) serveControl(ctx context.Context) {
 	for {
 		f, err := protocol.Read(s.link.control)
@@ -182,7 +183,8 @@ func (s *supervisor) serve(ctx context.Context, q protocol.Request) protocol.Rep
 	}
 }
 
-// changeLimit sets the memory limit inside, and the hard one outside so that it is never the lower one.
+// changeLimit sets the memory limit inside, and the hard one outside so that it is never the lower
+// one.
 func (s *supervisor) changeLimit(ctx context.Context, q protocol.Request) protocol.Reply {
 	old, limit := s.memoryLimit(), int64(0)
 	if q.LimitBytes != nil {

@@ -4,7 +4,8 @@ package sandbox
 
 import "fmt"
 
-// Main is the supervisor program. args are those after the program's name: a stage (`run` or `probe`; the others are its own), then flags.
+// Main is the supervisor program. args are those after the program's name: a stage (`run` or
+// `probe`; the others are its own), then flags.
 func Main(args []string) int {
 	if len(args) == 0 {
 		return failed(fmt.Errorf("usage: supervisor run -runsc=… -image=… -machine=…"))

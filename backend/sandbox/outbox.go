@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	// maxOutbox bounds the runner's frames that wait for the daemon to read them, in bytes. An honest runner keeps at most
-	// 4 MiB and one frame unacknowledged, so only a forging one is ever held up by it.
+	// maxOutbox bounds the runner's frames that wait for the daemon to read them, in bytes. An
+	// honest runner keeps at most 4 MiB and one frame unacknowledged, so only a forging one is ever
+	// held up by it.
 	maxOutbox = 32 << 20
 	// maxLoose bounds how far frames that may be lost can get ahead of the daemon.
 	maxLoose = 1 << 20
@@ -50,9 +51,9 @@ func (o *outbox) push(frame []byte, loose bool) {
 	o.changed.Broadcast()
 }
 
-// hold keeps frames from the daemon while a checkpoint is made after which the sandbox ends: what Python does after
-// that moment it will do again when it wakes, so nobody may hear of it. Where several are to be made, one after another, all
-// have to release it, when they have failed.
+// hold keeps frames from the daemon while a checkpoint is made after which the sandbox ends: what
+// Python does after that moment it will do again when it wakes, so nobody may hear of it. Where
+// several are to be made, one after another, all have to release it, when they have failed.
 func (o *outbox) hold() (release func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -99,7 +100,8 @@ func (o *outbox) writeTo(w io.Writer) error {
 			o.mu.Unlock()
 			return nil
 		}
-		// The bytes count until they are written: a slow daemon holds the runner up, not our memory.
+		// The bytes count until they are written: a slow daemon holds the runner up, not our
+		// memory.
 		frame := o.queue[0]
 		o.queue = o.queue[1:]
 		o.mu.Unlock()

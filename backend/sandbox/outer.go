@@ -26,19 +26,22 @@ const (
 
 const lockName = "lock"
 
-// Descriptors that the inner supervisor is given: what it is to bring into memory comes over the first; the control group's count of
-// kills and limit of memory (it sees none of the group's files) are the others, /dev/null where there is no group.
+// Descriptors that the inner supervisor is given: what it is to bring into memory comes over the
+// first; the control group's count of kills and limit of memory (it sees none of the group's files)
+// are the others, /dev/null where there is no group.
 const (
 	claimFD  = 3
 	oomFD    = 4
 	memoryFD = 5
 )
 
-// Run is the outer supervisor: it starts the inner one and waits for its end, and returns the exit status. While it lives, it
-// holds the lock on the machine's folder, and gives it up when nothing of the sandbox is left. Where both are killed, the lock may be free
-// a moment before the kernel has ended the sandbox; that writes no checkpoints, which only the inner supervisor does.
+// Run is the outer supervisor: it starts the inner one and waits for its end, and returns the exit
+// status. While it lives, it holds the lock on the machine's folder, and gives it up when nothing
+// of the sandbox is left. Where both are killed, the lock may be free a moment before the kernel
+// has ended the sandbox; that writes no checkpoints, which only the inner supervisor does.
 func Run(cfg Config) int {
-	// The kernel kills the inner supervisor when the thread that started it ends: it must be the one that waits.
+	// The kernel kills the inner supervisor when the thread that started it ends: it must be the
+	// one that waits.
 	runtime.LockOSThread()
 	home, err := settle(cfg)
 	if err != nil {
@@ -85,8 +88,8 @@ func failed(err error) int {
 	return ExitFailed
 }
 
-// Lock takes the lock on a machine's folder, making it if need be, and fails with ErrLocked when another supervisor has it. Close
-// the file to let go.
+// Lock takes the lock on a machine's folder, making it if need be, and fails with ErrLocked when
+// another supervisor has it. Close the file to let go.
 func Lock(machine string) (*os.File, error) {
 	if err := os.MkdirAll(machine, 0o700); err != nil {
 		return nil, err
@@ -108,7 +111,8 @@ func Lock(machine string) (*os.File, error) {
 // ErrLocked says that another supervisor still holds the machine.
 var ErrLocked = errors.New("another supervisor holds this machine")
 
-// Probe is the stage that tries whether a supervisor can work here: it makes the name spaces and what the private root needs, and ends.
+// Probe is the stage that tries whether a supervisor can work here: it makes the name spaces and
+// what the private root needs, and ends.
 func Probe() int {
 	var exit *exec.ExitError
 	switch err := inNamespaces(innerStageProbe, nil, true).Run(); {

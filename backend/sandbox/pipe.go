@@ -23,8 +23,8 @@ var (
 	errEnded      = &told{protocol.KindConflict, "The machine has ended."}
 )
 
-// requests is the pipe to the runner's descriptor 0. It can be held still, so that a checkpoint has to the byte what the
-// runner was sent.
+// requests is the pipe to the runner's descriptor 0. It can be held still, so that a checkpoint has
+// to the byte what the runner was sent.
 type requests struct {
 	w, r    *os.File // r stays open here to see how much is unread
 	turn    chan struct{}
@@ -43,12 +43,14 @@ func newRequests() (*requests, error) {
 	return &requests{w: w, r: r, turn: make(chan struct{}, 1), ended: make(chan struct{})}, nil
 }
 
-// send writes one frame whole; frames don't mix. A frame that has begun is finished even when ctx ends.
+// send writes one frame whole; frames don't mix. A frame that has begun is finished even when ctx
+// ends.
 func (q *requests) send(ctx context.Context, frame []byte) error {
 	return q.sendNoting(ctx, frame, func() {})
 }
 
-// sendNoting is send, and calls note when the frame begins: who holds the pipe still finds both the frame and the note, or neither.
+// sendNoting is send, and calls note when the frame begins: who holds the pipe still finds both the
+// frame and the note, or neither.
 func (q *requests) sendNoting(ctx context.Context, frame []byte, note func()) error {
 	if q.waiting.Add(1) > maxWaiting {
 		q.waiting.Add(-1)
@@ -104,11 +106,12 @@ func (q *requests) hold() (release func()) {
 	return q.gate.Unlock
 }
 
-// unsent returns, while held, what is left of a frame that is partly in the pipe. (What is in the pipe and unread, gVisor
-// takes into the checkpoint by itself.)
+// unsent returns, while held, what is left of a frame that is partly in the pipe. (What is in the
+// pipe and unread, gVisor takes into the checkpoint by itself.)
 func (q *requests) unsent() []byte { return append([]byte(nil), q.rest...) }
 
-// settle waits, while held, until the runner has read everything, but not longer than patience, and says whether it has.
+// settle waits, while held, until the runner has read everything, but not longer than patience, and
+// says whether it has.
 func (q *requests) settle(patience time.Duration) bool {
 	for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Microsecond) {
 		if q.unread() == 0 {

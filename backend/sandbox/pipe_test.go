@@ -171,7 +171,8 @@ func TestOutbox(t *testing.T) {
 	})
 }
 
-// What is said after the checkpoint that a machine is stopped with is not heard; when stopping fails, it is.
+// What is said after the checkpoint that a machine is stopped with is not heard; when stopping
+// fails, it is.
 func TestOutboxHeld(t *testing.T) {
 	for _, stopped := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

@@ -16,9 +16,10 @@ import (
 // errNoProc says that a fresh /proc may not be mounted here.
 var errNoProc = errors.New("/proc cannot be mounted here")
 
-// buildRoot gives this process, which must be alone in its mount name space, a root that holds runsc, the image, the
-// scratch folder, the checkpoint, /proc and three devices, and nothing else of the computer. The paths in it are
-// the same everywhere (gVisor compares them at a restore). It says why the folder that is to be shared is not: nothing else depends on it.
+// buildRoot gives this process, which must be alone in its mount name space, a root that holds
+// runsc, the image, the scratch folder, the checkpoint, /proc and three devices, and nothing else
+// of the computer. The paths in it are the same everywhere (gVisor compares them at a restore). It
+// says why the folder that is to be shared is not: nothing else depends on it.
 func buildRoot(cfg Config, ownPIDs bool) (unshared string, err error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return "", fmt.Errorf("%w: make the mounts private: %w", errForbidden, err)
@@ -27,8 +28,9 @@ func buildRoot(cfg Config, ownPIDs bool) (unshared string, err error) {
 	if shared != nil {
 		defer unix.Close(shared.fd)
 	}
-	// Opened first, since the new root is mounted over our folder, the one place that is sure to exist.
-	// Neither the image nor what the machine writes can be noexec: gVisor maps its programs' code from there.
+	// Opened first, since the new root is mounted over our folder, the one place that is sure to
+	// exist. Neither the image nor what the machine writes can be noexec: gVisor maps its programs'
+	// code from there.
 	binds := []bind{
 		{source: cfg.Runsc, target: runscPath, flags: unix.MS_RDONLY},
 		{source: cfg.Image, target: imagePath, flags: unix.MS_RDONLY},

@@ -34,8 +34,8 @@ const (
 	dyingPatience = 5 * time.Second
 )
 
-// runner is the connection to the runner. What it says is hostile: every frame is bounded, and one that breaks the
-// protocol ends the sandbox.
+// runner is the connection to the runner. What it says is hostile: every frame is bounded, and one
+// that breaks the protocol ends the sandbox.
 type runner struct {
 	in  *requests
 	out *os.File // where its frames come from
@@ -82,14 +82,16 @@ func newRunner(box *outbox) (r *runner, stdin, stdout *os.File, err error) {
 	return r, in.r, stdout, nil
 }
 
-// restored tells which is the highest instruction that the runner was given before it was saved. Call it before resume.
+// restored tells which is the highest instruction that the runner was given before it was saved.
+// Call it before resume.
 func (r *runner) restored(lastSeq int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lastSeq = lastSeq
 }
 
-// resume sends the rest of the request that was under way when the runner was saved, then the resume, and returns its ready.
+// resume sends the rest of the request that was under way when the runner was saved, then the
+// resume, and returns its ready.
 func (r *runner) resume(ctx context.Context, rest []byte, resume protocol.Resume) (protocol.Ready, error) {
 	ctx, cancel := context.WithTimeout(ctx, readyPatience)
 	defer cancel()
@@ -111,7 +113,8 @@ func (r *runner) resume(ctx context.Context, rest []byte, resume protocol.Resume
 	}
 }
 
-// listen reads frames until the sandbox's end of the pipe is closed (nil) or the protocol is violated.
+// listen reads frames until the sandbox's end of the pipe is closed (nil) or the protocol is
+// violated.
 func (r *runner) listen() error {
 	reader := bufio.NewReaderSize(r.out, protocol.ResyncBuffer)
 	frame, err := protocol.Resync(reader, r.sync)
@@ -196,7 +199,8 @@ func (r *runner) forget(seq int) {
 	r.given = slices.DeleteFunc(r.given, func(s int) bool { return s == seq })
 }
 
-// become takes the one ready frame. Of instructions that the runner was never given it is not believed.
+// become takes the one ready frame. Of instructions that the runner was never given it is not
+// believed.
 func (r *runner) become(f protocol.Frame) error {
 	ready, err := protocol.ParseReady(f)
 	if err != nil {
@@ -293,8 +297,9 @@ func changesFiles(question string) bool {
 	return false
 }
 
-// hold keeps answers about what was changed from the daemon while a checkpoint is made after which the sandbox ends: it may not hold that change,
-// so nobody may rely on it. Each stop has to release it when it has failed.
+// hold keeps answers about what was changed from the daemon while a checkpoint is made after which
+// the sandbox ends: it may not hold that change, so nobody may rely on it. Each stop has to release
+// it when it has failed.
 func (r *runner) hold() (release func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -359,8 +364,8 @@ func encodeRequest(q protocol.Request, payload []byte) ([]byte, error) {
 	}{q.Type, q.ID, q.LimitBytes}, nil)
 }
 
-// state returns the highest instruction that the runner was given, and the one that runs: one that was given and is not over
-// counts, whether it has begun or not.
+// state returns the highest instruction that the runner was given, and the one that runs: one that
+// was given and is not over counts, whether it has begun or not.
 func (r *runner) state() (lastSeq int, running *int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -83,7 +83,8 @@ func (f *forger) end() error {
 	}
 }
 
-// follow lets the daemon have what the runner said next: what that tells of the state is known then.
+// follow lets the daemon have what the runner said next: what that tells of the state is known
+// then.
 func (f *forger) follow() {
 	f.t.Helper()
 	if f.passed == nil {
@@ -191,7 +192,8 @@ func TestAnswersAreTheMachinesWords(t *testing.T) {
 	}
 }
 
-// Nobody hears of a change that the machine may wake without: one that was made while it was saved to be ended.
+// Nobody hears of a change that the machine may wake without: one that was made while it was saved
+// to be ended.
 func TestChangesOfAMachineThatIsStopped(t *testing.T) {
 	f := newForger(t)
 	f.resume(`"last_seq":-1`)
@@ -270,7 +272,8 @@ func TestCheckpointKnowsWhatItHasNot(t *testing.T) {
 	expect(-1)
 }
 
-// Acknowledgements that the runner did not take are tried again: without them it would stop reading output for good.
+// Acknowledgements that the runner did not take are tried again: without them it would stop reading
+// output for good.
 func TestAcksAreTriedAgain(t *testing.T) {
 	f := newForger(t)
 	a := newAcks()
@@ -298,7 +301,8 @@ func TestAcksAreTriedAgain(t *testing.T) {
 	<-passed
 }
 
-// A daemon that takes no frames any more is as good as gone: the link is closed, so that the machine is saved.
+// A daemon that takes no frames any more is as good as gone: the link is closed, so that the
+// machine is saved.
 func TestUnreadFramesCloseTheLink(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer theirs.Close()

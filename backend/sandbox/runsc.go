@@ -27,20 +27,24 @@ const containerID = "machine"
 // panicLogPath is where a sandbox that fails says why.
 const panicLogPath = runPath + "/panic.log"
 
-// runscFlags are the same for every command. Beyond what is said here, runsc's defaults hold, which are the tight ones: no
-// host sockets or FIFOs, no device pass-through, seccomp filters on the sandbox and the gofer.
+// runscFlags are the same for every command. Beyond what is said here, runsc's defaults hold, which
+// are the tight ones: no host sockets or FIFOs, no device pass-through, seccomp filters on the
+// sandbox and the gofer.
 var runscFlags = []string{
 	"--root=" + runPath + "/state",
 	"--log=" + runPath + "/runsc.log",
 	"--panic-log=" + panicLogPath,
-	// Limits are made from outside, where the system lets us: inside, there is no cgroup file system to see.
+	// Limits are made from outside, where the system lets us: inside, there is no cgroup file
+	// system to see.
 	"--ignore-cgroups",
 	"--network=none",
 	"--platform=systrap",
-	// What the machine writes lands in one file there, not in memory. The spec says it too, since the root comes from an image.
+	// What the machine writes lands in one file there, not in memory. The spec says it too, since
+	// the root comes from an image.
 	"--overlay2=root:dir=" + scratchPath + ",size=" + diskSize,
-	// Without directfs the sandbox would run as a second user, nobody, and an ordinary user may map only one into a name space. What
-	// directfs opens to it is the reserved folders: the root comes from the image.
+	// Without directfs the sandbox would run as a second user, nobody, and an ordinary user may map
+	// only one into a name space. What directfs opens to it is the reserved folders: the root comes
+	// from the image.
 	"--directfs=true",
 	"--host-settings=ignore",
 	// Of in-flight control calls at the end none is worth waiting for.
@@ -53,7 +57,8 @@ type runsc struct {
 	features string // of the processor that the sandbox goes by; empty where that is not known
 }
 
-// stdio are the sandbox's ends of its pipes; those of more become the first program's descriptors from 3 on.
+// stdio are the sandbox's ends of its pipes; those of more become the first program's descriptors
+// from 3 on.
 type stdio struct {
 	in, out, err *os.File
 	more         []*os.File
@@ -74,7 +79,8 @@ func (r *runsc) start(ctx context.Context, pipes stdio) error {
 	return r.bring(ctx, spec, pipes, "run", "--detach")
 }
 
-// restore brings the checkpoint in the folder from into the sandbox that was created before, or into a new one. It does not end with ctx.
+// restore brings the checkpoint in the folder from into the sandbox that was created before, or
+// into a new one. It does not end with ctx.
 func (r *runsc) restore(ctx context.Context, pipes stdio, from string) error {
 	if r.pid > 0 {
 		var status unix.WaitStatus
@@ -99,7 +105,8 @@ func (r *runsc) bring(ctx context.Context, spec *specs.Spec, pipes stdio, comman
 	pidFile := filepath.Join(runPath, "pid")
 	cmd := r.command(ctx, append(command, "--bundle="+bundlePath, "--pid-file="+pidFile, containerID)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = pipes.in, pipes.out, pipes.err
-	// By this our build of runsc knows that it is given more (build/runsc, patch "passed descriptors").
+	// By this our build of runsc knows that it is given more (build/runsc, patch "passed
+	// descriptors").
 	cmd.ExtraFiles, cmd.Env = pipes.more, []string{"RUNSC_PASSED=" + strconv.Itoa(len(pipes.more))}
 	if err := r.finish(cmd, cmd.Run()); err != nil {
 		return err
@@ -111,8 +118,8 @@ func (r *runsc) bring(ctx context.Context, spec *specs.Spec, pipes stdio, comman
 	return err
 }
 
-// checkpoint saves the sandbox into dir. The sandbox always goes on: told to stop it, runsc would end it even when the
-// saving fails, as on a full disk.
+// checkpoint saves the sandbox into dir. The sandbox always goes on: told to stop it, runsc would
+// end it even when the saving fails, as on a full disk.
 func (r *runsc) checkpoint(ctx context.Context, dir string) error {
 	cmd := r.command(ctx, "checkpoint", "--image-path="+dir, "--compression=none", "--leave-running", containerID)
 	return r.finish(cmd, cmd.Run())

@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	// checkpointsName is the folder of finished checkpoints in the machine's. Forks share files with those that they were made from, so nothing
-	// in the private root leads there: they are written in the scratch folder and moved when they are whole.
+	// checkpointsName is the folder of finished checkpoints in the machine's. Forks share files
+	// with those that they were made from, so nothing in the private root leads there: they are
+	// written in the scratch folder and moved when they are whole.
 	checkpointsName = "checkpoints"
 	// settlePatience is how long a save waits for the runner to read what it was sent.
 	settlePatience = 50 * time.Millisecond
@@ -29,7 +30,8 @@ const (
 
 var errNotSaved = &told{protocol.KindConflict, "The machine has ended; it cannot be saved."}
 
-// save makes a checkpoint, durable when it returns, or with unsynced when somebody has kept it. The sandbox goes on.
+// save makes a checkpoint, durable when it returns, or with unsynced when somebody has kept it. The
+// sandbox goes on.
 func (s *supervisor) save(ctx context.Context, unsynced bool) (checkpoint.Manifest, error) {
 	select {
 	case s.saving <- struct{}{}:
@@ -90,7 +92,8 @@ func (s *supervisor) forgetSpare() {
 	s.spare.Reset(checkpoint.SpareAge)
 }
 
-// discard removes a checkpoint that the daemon has carried away: it has no other way to files of a container.
+// discard removes a checkpoint that the daemon has carried away: it has no other way to files of a
+// container.
 func (s *supervisor) discard(id string) protocol.Reply {
 	if !checkpoint.ValidID(id) {
 		return failure(&told{protocol.KindInvalid, "This is no checkpoint's id."})
@@ -101,7 +104,8 @@ func (s *supervisor) discard(id string) protocol.Reply {
 	return protocol.Reply{OK: true}
 }
 
-// alive fails when Python has ended: what was saved meanwhile may have it dead, and would end as soon as it woke.
+// alive fails when Python has ended: what was saved meanwhile may have it dead, and would end as
+// soon as it woke.
 func (s *supervisor) alive() error {
 	select {
 	case <-s.sandboxEnded:
@@ -114,8 +118,8 @@ func (s *supervisor) alive() error {
 	return nil
 }
 
-// freeze has runsc write the sandbox into dir. Requests wait meanwhile; one that is partly in the pipe is completed from dir after
-// a restore.
+// freeze has runsc write the sandbox into dir. Requests wait meanwhile; one that is partly in the
+// pipe is completed from dir after a restore.
 func (s *supervisor) freeze(ctx context.Context, dir string) (m checkpoint.Manifest, err error) {
 	release, open := s.runner.in.hold(), s.way.to.hold()
 	settled := s.runner.in.settle(settlePatience)
@@ -123,7 +127,8 @@ func (s *supervisor) freeze(ctx context.Context, dir string) (m checkpoint.Manif
 		open()
 		release()
 		if !settled {
-			// gVisor has taken what was in the pipe into a buffer of its own, and wakes its reader only when more comes.
+			// gVisor has taken what was in the pipe into a buffer of its own, and wakes its reader
+			// only when more comes.
 			_ = s.runner.tell(ctx, protocol.Request{Type: typeNudge}, nil)
 		}
 	}()
@@ -160,11 +165,12 @@ func writeNew(path string, b []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// noRoom says whether a save that failed did so for want of room, which runsc does not always say: before it, and when it had failed, so many
-// bytes were free, and it had to write up to need.
+// noRoom says whether a save that failed did so for want of room, which runsc does not always say:
+// before it, and when it had failed, so many bytes were free, and it had to write up to need.
 func noRoom(before, after, need int64) bool { return after < scarce || before < need }
 
-// roomIn is how many bytes are free on the disk of dir; where that cannot be told, as many as anybody needs.
+// roomIn is how many bytes are free on the disk of dir; where that cannot be told, as many as
+// anybody needs.
 func roomIn(dir string) int64 {
 	var st unix.Statfs_t
 	if unix.Statfs(dir, &st) != nil {
@@ -186,8 +192,8 @@ func describeSave(err error) error {
 	return &told{protocol.KindUnavailable, fmt.Sprintf("The machine could not be saved: %v.", err)}
 }
 
-// stop saves the sandbox and keeps what it says from then on from the daemon: it is to be ended, and will say it again when it
-// wakes. When saving fails, it goes on as if nothing had been.
+// stop saves the sandbox and keeps what it says from then on from the daemon: it is to be ended,
+// and will say it again when it wakes. When saving fails, it goes on as if nothing had been.
 func (s *supervisor) stop(ctx context.Context) (checkpoint.Manifest, error) {
 	releaseFrames, releaseAnswers := s.box.hold(), s.runner.hold()
 	m, err := s.save(ctx, false)

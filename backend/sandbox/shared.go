@@ -14,7 +14,8 @@ import (
 	"github.com/forevervm/desktop/backend/sandbox/protocol"
 )
 
-// openShared opens the folder that the machine is to see. It is nil where there is none, and where it cannot be had, which the text then says.
+// openShared opens the folder that the machine is to see. It is nil where there is none, and where
+// it cannot be had, which the text then says.
 func openShared(cfg Config) (*bind, string) {
 	if cfg.Shared == "" {
 		return nil, ""
@@ -35,7 +36,8 @@ func openShared(cfg Config) (*bind, string) {
 	return b, ""
 }
 
-// openFolder opens a folder by a path that leads through folders alone: a link that somebody has put into it since the folder was chosen leads nowhere.
+// openFolder opens a folder by a path that leads through folders alone: a link that somebody has
+// put into it since the folder was chosen leads nowhere.
 func openFolder(path string) (int, error) {
 	const flags = unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	fd, err := unix.Open("/", flags, 0)
@@ -51,8 +53,8 @@ func openFolder(path string) (int, error) {
 	return fd, err
 }
 
-// show mounts the folder in the private root, and says whether it is there as it should be. Folders with other disks mounted in them cannot be shown by
-// a user who may not take these away.
+// show mounts the folder in the private root, and says whether it is there as it should be. Folders
+// with other disks mounted in them cannot be shown by a user who may not take these away.
 func (b *bind) show(root string) bool {
 	// The sandbox's file server has fewer rights than we have, and would not start.
 	err := unix.Faccessat(b.fd, ".", unix.R_OK|unix.X_OK, 0)

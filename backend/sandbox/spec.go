@@ -9,9 +9,10 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// SpecDigest names the base spec below. At a restore gVisor compares arguments, resource limits, mounts, user and annotations
-// with the checkpoint's, so there is one spec for every machine, and checkpoints made with another one are refused, templates remade. What
-// differs between machines is set by the runner after the restore.
+// SpecDigest names the base spec below. At a restore gVisor compares arguments, resource limits,
+// mounts, user and annotations with the checkpoint's, so there is one spec for every machine, and
+// checkpoints made with another one are refused, templates remade. What differs between machines is
+// set by the runner after the restore.
 var SpecDigest = sync.OnceValue(func() string {
 	spec := baseSpec()
 	spec.Process.Env, spec.Hostname = nil, "" // these may differ
@@ -38,21 +39,24 @@ const (
 
 const (
 	hostname = "machine"
-	// diskSize bounds what a machine can write. The file is sparse; a full disk of the computer is ENOSPC inside, too.
+	// diskSize bounds what a machine can write. The file is sparse; a full disk of the computer is
+	// ENOSPC inside, too.
 	diskSize = "5g"
 	// shmSize bounds /dev/shm, which is memory.
 	shmSize = "256m"
-	// start is the first program. It bounds the processes and threads inside, so that a fork bomb gets EAGAIN and the machine lives; the runner, which needs
-	// no equal at a restore, raises that (runner/forevervm_runner/__main__.py). Code that means harm can lift the limit (it is root); the limits outside then
-	// end the sandbox.
+	// start is the first program. It bounds the processes and threads inside, so that a fork bomb
+	// gets EAGAIN and the machine lives; the runner, which needs no equal at a restore, raises that
+	// (runner/forevervm_runner/__main__.py). Code that means harm can lift the limit (it is root);
+	// the limits outside then end the sandbox.
 	start = "echo 300 > /sys/fs/cgroup/pids/pids.max; exec /usr/bin/python3 -m forevervm_runner"
 )
 
 // sharedName is the reserved mount point of the folder that a person shares.
 const sharedName = "shared"
 
-// reserved are mount points whose sources are empty and read-only, but for the folder that a person shares: that is mounted over its source (shared.go). The
-// others are for later features. All are the same to gVisor whether or not something is shared, as they must be at a restore.
+// reserved are mount points whose sources are empty and read-only, but for the folder that a person
+// shares: that is mounted over its source (shared.go). The others are for later features. All are
+// the same to gVisor whether or not something is shared, as they must be at a restore.
 var reserved = []struct{ name, destination, mode string }{
 	{"work", "/mnt/work", "rw"},
 	{"inbox", "/mnt/inbox", "ro"},
@@ -61,23 +65,26 @@ var reserved = []struct{ name, destination, mode string }{
 	{"egress", "/run/egress", "rw"},
 }
 
-// capabilities are what root inside has, over what gVisor emulates only: enough for files of several users and for
-// package managers, nothing that reaches into mounts, networks, or the clock.
+// capabilities are what root inside has, over what gVisor emulates only: enough for files of
+// several users and for package managers, nothing that reaches into mounts, networks, or the clock.
 var capabilities = []string{
 	"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_SETGID", "CAP_SETUID",
 }
 
-// baseSpec is the one spec of every machine. Nothing of the computer is in it: not its environment, name or processor count.
+// baseSpec is the one spec of every machine. Nothing of the computer is in it: not its environment,
+// name or processor count.
 func baseSpec() *specs.Spec {
 	mounts := []specs.Mount{
 		{Destination: "/proc", Type: "proc", Source: "proc"},
 		{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"ro"}},
-		// Only with this mount does gVisor count processes. This and /dev are memory without a bound of their own, hence read-only; what is
-		// mounted or lies in them, controllers and devices, can be written to all the same.
+		// Only with this mount does gVisor count processes. This and /dev are memory without a
+		// bound of their own, hence read-only; what is mounted or lies in them, controllers and
+		// devices, can be written to all the same.
 		{Destination: "/sys/fs/cgroup", Type: "cgroup", Source: "cgroup", Options: []string{"ro"}},
 		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"ro"}},
 		{Destination: "/dev/shm", Type: "tmpfs", Source: "tmpfs", Options: []string{"mode=1777", "size=" + shmSize}},
-		// gVisor puts an unbounded tmpfs over an empty /tmp. With something in it, /tmp is left on the disk.
+		// gVisor puts an unbounded tmpfs over an empty /tmp. With something in it, /tmp is left on
+		// the disk.
 		{Destination: "/tmp/.machine", Type: "tmpfs", Source: "tmpfs", Options: []string{"ro", "size=4k"}},
 	}
 	for _, r := range reserved {
@@ -133,7 +140,8 @@ func environment() []string {
 		"TERM=dumb",
 		"PYTHONPATH=/opt/forevervm",
 		"PYTHONUNBUFFERED=1",
-		// The count of processors is the template's, not the computer's: more threads would only compete.
+		// The count of processors is the template's, not the computer's: more threads would only
+		// compete.
 		"OPENBLAS_NUM_THREADS=2",
 		"OMP_NUM_THREADS=2",
 		"MKL_NUM_THREADS=2",

@@ -20,8 +20,9 @@ type usage struct {
 	cpu    float64 // seconds
 }
 
-// measure adds up the processes in our PID name space. Python's memory is one file in memory that several processes map:
-// it is counted once, as a file, and of the processes only what is theirs alone. Pages are those that the sandbox was restored from.
+// measure adds up the processes in our PID name space. Python's memory is one file in memory that
+// several processes map: it is counted once, as a file, and of the processes only what is theirs
+// alone. Pages are those that the sandbox was restored from.
 func measure(sandboxPID int, pages pagesFile) usage {
 	var u usage
 	entries, err := os.ReadDir("/proc")
@@ -77,9 +78,10 @@ func pagesIn(checkpoint string) pagesFile {
 	return pagesFile{fileKey{st.Dev, st.Ino}, st.Size}
 }
 
-// memoryFiles adds up the files in memory that the process in this folder of /proc has open, and the bytes of the
-// checkpoint's pages that it has not read yet. It reads a page when that is used. The offset of its descriptor says how
-// many bytes it has read (build/runsc, patch "checked pages").
+// memoryFiles adds up the files in memory that the process in this folder of /proc has open, and
+// the bytes of the checkpoint's pages that it has not read yet. It reads a page when that is used.
+// The offset of its descriptor says how many bytes it has read (build/runsc, patch "checked
+// pages").
 func memoryFiles(process string, pages pagesFile) (held, unread int64) {
 	fds := filepath.Join(process, "fd")
 	entries, err := os.ReadDir(fds)

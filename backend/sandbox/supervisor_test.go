@@ -103,7 +103,8 @@ func tryConnect(t *testing.T, cmd *exec.Cmd, start protocol.Start) (*link.Sandbo
 	})
 }
 
-// unlocked waits until nothing of an earlier supervisor holds the machine, as the engine does: its children die a moment after it.
+// unlocked waits until nothing of an earlier supervisor holds the machine, as the engine does: its
+// children die a moment after it.
 func unlocked(t *testing.T, cfg sandbox.Config) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
@@ -143,8 +144,8 @@ func value(t *testing.T, s *link.Sandbox, seq int, code string) string {
 	}
 }
 
-// In a container parts of /proc are hidden, and the kernel then refuses a fresh one. As process 1 of it, the supervisor does
-// with the container's own.
+// In a container parts of /proc are hidden, and the kernel then refuses a fresh one. As process 1
+// of it, the supervisor does with the container's own.
 func TestAsProcessOneOfAContainer(t *testing.T) {
 	cfg := config(t)
 	script := `mount -t proc proc /proc && mount -t tmpfs none /proc/irq && mount -t tmpfs none /proc/tty && exec "$0" "$@"`
@@ -171,8 +172,8 @@ func TestAsProcessOneOfAContainer(t *testing.T) {
 	}
 }
 
-// unshared is a shell script's command as root of a user name space, with mounts of its own. It is unshare's work, as this
-// test program may not do it on every system (build/allow-namespaces.sh).
+// unshared is a shell script's command as root of a user name space, with mounts of its own. It is
+// unshare's work, as this test program may not do it on every system (build/allow-namespaces.sh).
 func unshared(more []string, script string, args ...string) *exec.Cmd {
 	all := append([]string{"--user", "--map-root-user", "--mount"}, more...)
 	return exec.Command("unshare", append(append(all, "/bin/sh", "-c", script), args...)...)
@@ -228,7 +229,8 @@ func TestHardLimitFollows(t *testing.T) {
 	limit(4096)
 }
 
-// Where memory is short while a machine wakes, that is said, and not that what was saved is of no use.
+// Where memory is short while a machine wakes, that is said, and not that what was saved is of no
+// use.
 func TestTooLittleMemoryToWake(t *testing.T) {
 	cfg := config(t)
 	cfg.MemoryMax = 4 << 30
@@ -267,7 +269,8 @@ func TestTooLittleMemoryToWake(t *testing.T) {
 	}
 }
 
-// In a container that hides parts of /proc, natively no machine can start: it is known before one is tried.
+// In a container that hides parts of /proc, natively no machine can start: it is known before one
+// is tried.
 func TestProbeTellsOfHiddenProc(t *testing.T) {
 	out, err := unshared(nil, `mount -t tmpfs none /proc/irq && exec "$0" probe`, built(t, "supervisor")).CombinedOutput()
 	var exit *exec.ExitError
@@ -276,7 +279,8 @@ func TestProbeTellsOfHiddenProc(t *testing.T) {
 	}
 }
 
-// Who starts a supervisor learns from its exit status that the system forbids what the sandbox needs.
+// Who starts a supervisor learns from its exit status that the system forbids what the sandbox
+// needs.
 func TestProbeTellsOfForbiddenNamespaces(t *testing.T) {
 	out, err := unshared(nil, `echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" probe`, built(t, "supervisor")).CombinedOutput()
 	var exit *exec.ExitError
@@ -298,7 +302,8 @@ func groupFile(t *testing.T, cfg sandbox.Config, names ...string) (content strin
 	return content
 }
 
-// A machine gives way to what else runs on the computer, and leaves something to it however much it has to do.
+// A machine gives way to what else runs on the computer, and leaves something to it however much it
+// has to do.
 func TestLeavesProcessorsToOthers(t *testing.T) {
 	cfg := config(t)
 	cmd := exec.Command(built(t, "supervisor"), append([]string{"run"}, cfg.Args()...)...)
@@ -423,7 +428,8 @@ func TestNoDaemon(t *testing.T) {
 	}
 }
 
-// Wherever code writes to memory instead of the disk, it comes to a limit, also when the machine has slept.
+// Wherever code writes to memory instead of the disk, it comes to a limit, also when the machine
+// has slept.
 func TestFilesInMemoryAreBounded(t *testing.T) {
 	const fill = `
 import os, errno
@@ -467,8 +473,9 @@ n, os.openpty()[0] > 0, multiprocessing.Lock() is not None, bounded`
 	}
 }
 
-// Forks share the files of checkpoints with the machine that they were made from, so nothing in a sandbox's root leads to finished ones but
-// the one that it was restored from, and that is read-only.
+// Forks share the files of checkpoints with the machine that they were made from, so nothing in a
+// sandbox's root leads to finished ones but the one that it was restored from, and that is
+// read-only.
 func TestFinishedCheckpointsAreOutOfReach(t *testing.T) {
 	cfg := config(t)
 	start := func() (*link.Sandbox, string) {
@@ -516,7 +523,8 @@ func TestFinishedCheckpointsAreOutOfReach(t *testing.T) {
 	}
 }
 
-// A supervisor that was killed leaves its control group, and the next one, whatever its own is called, removes it.
+// A supervisor that was killed leaves its control group, and the next one, whatever its own is
+// called, removes it.
 func TestSpareRemovesWhatAKilledSupervisorLeft(t *testing.T) {
 	cfg := config(t)
 	cmd := exec.Command(built(t, "supervisor"), append([]string{"run"}, cfg.Args()...)...)

@@ -12,8 +12,8 @@ import (
 	"github.com/forevervm/desktop/backend/sandbox/cgroup"
 )
 
-// Tidy removes what a supervisor that was killed left behind in a machine's folder, or a spare's, and among the control groups. It
-// fails with ErrLocked when a supervisor lives.
+// Tidy removes what a supervisor that was killed left behind in a machine's folder, or a spare's,
+// and among the control groups. It fails with ErrLocked when a supervisor lives.
 func Tidy(machineDir string) error {
 	if _, err := os.Stat(machineDir); errors.Is(err, fs.ErrNotExist) {
 		return nil

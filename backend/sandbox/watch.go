@@ -18,16 +18,19 @@ const (
 	// watchRunning and watchIdle are how often memory is looked at.
 	watchRunning = 200 * time.Millisecond
 	watchIdle    = time.Second
-	// allowance is how much memory a sandbox may take beyond the machine's own limit and the template: gVisor's own
-	// needs, and what is used later than it was asked for, or never asked for, such as what is written to /dev/shm.
+	// allowance is how much memory a sandbox may take beyond the machine's own limit and the
+	// template: gVisor's own needs, and what is used later than it was asked for, or never asked
+	// for, such as what is written to /dev/shm.
 	allowance = 512 << 20
 	// floor is how much memory the computer must have available, in bytes.
 	floor = 192 << 20
-	// rescuePatience bounds the checkpoint made when memory runs short; after it the sandbox is killed.
+	// rescuePatience bounds the checkpoint made when memory runs short; after it the sandbox is
+	// killed.
 	rescuePatience = 20 * time.Second
 )
 
-// watch stops the machine, saved, before it takes more memory than it may or the computer runs out of it.
+// watch stops the machine, saved, before it takes more memory than it may or the computer runs out
+// of it.
 func (s *supervisor) watch(ctx context.Context) {
 	for w := (watchdog{}); ; {
 		interval := watchIdle
@@ -54,8 +57,9 @@ type watchdog struct {
 	short int // how often in a row the computer had too little memory
 }
 
-// look is called again and again with what the machine uses and may use at most (0 for any), and what the computer has and has available (-1
-// where that cannot be told), in bytes. It says why the machine must go, empty when it may stay, and whether that is for its own limit.
+// look is called again and again with what the machine uses and may use at most (0 for any), and
+// what the computer has and has available (-1 where that cannot be told), in bytes. It says why the
+// machine must go, empty when it may stay, and whether that is for its own limit.
 func (w *watchdog) look(used, most, total, available int64) (why string, ownLimit bool) {
 	if most > 0 && used > most {
 		return fmt.Sprintf("The machine took %d MiB of memory, more than the %d MiB that it may.", used>>20, most>>20), true
@@ -64,7 +68,8 @@ func (w *watchdog) look(used, most, total, available int64) (why string, ownLimi
 		w.short = 0
 		return "", false
 	}
-	// Every machine sees the shortage at once. The larger one is, the sooner it goes, and the others stay.
+	// Every machine sees the shortage at once. The larger one is, the sooner it goes, and the
+	// others stay.
 	if w.short++; float64(w.short) > 10*(1-float64(used)/float64(max(total, 1))) {
 		return "The computer was running out of memory.", false
 	}

@@ -31,9 +31,10 @@ const (
 	lingering = 2 * time.Minute
 )
 
-// wayOut is the machine's one way to the outside: two more pipes, over which the relay inside sends the connections that
-// code opens to it, multiplexed by yamux. Each is passed on to the daemon, which alone decides and dials. Its bytes have nothing in
-// common with the runner's frames, so they delay none of them.
+// wayOut is the machine's one way to the outside: two more pipes, over which the relay inside sends
+// the connections that code opens to it, multiplexed by yamux. Each is passed on to the daemon,
+// which alone decides and dials. Its bytes have nothing in common with the runner's frames, so they
+// delay none of them.
 type wayOut struct {
 	to    *gated
 	from  *os.File
@@ -77,8 +78,8 @@ func (o *wayOut) close() {
 	o.from.Close()
 }
 
-// serve passes connections on until the relay inside is gone or breaks the rules, which costs the machine its network until it is
-// brought into memory again.
+// serve passes connections on until the relay inside is gone or breaks the rules, which costs the
+// machine its network until it is brought into memory again.
 func (o *wayOut) serve(ctx context.Context, open func() (net.Conn, error)) {
 	defer o.close()
 	if _, err := io.WriteString(o.to, o.nonce); err != nil {
@@ -108,7 +109,8 @@ func (o *wayOut) serve(ctx context.Context, open func() (net.Conn, error)) {
 			return
 		}
 		go func() {
-			// Only when the inside has let go of it, too, is it over: else closed ones without number could be kept half open.
+			// Only when the inside has let go of it, too, is it over: else closed ones without
+			// number could be kept half open.
 			defer func() { <-places }()
 			defer inside.Close()
 			if outside, err := open(); err == nil {
@@ -136,8 +138,8 @@ func skipTo(r io.Reader, word string) error {
 	}
 }
 
-// streamsOnly lets frames of yamux's streams pass and fails at any other: the relay sends none, and for every ping the library keeps a goroutine until it can
-// be answered.
+// streamsOnly lets frames of yamux's streams pass and fails at any other: the relay sends none, and
+// for every ping the library keeps a goroutine until it can be answered.
 type streamsOnly struct {
 	io.ReadCloser
 	head [12]byte // of the frame that comes

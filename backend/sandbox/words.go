@@ -11,8 +11,8 @@ import (
 	"github.com/forevervm/desktop/backend/sandbox/protocol"
 )
 
-// parseDeath makes a sentence of what the runner says of Python's end. Only numbers are taken from it: people and programs read the sentence as
-// ours, so a machine has no word in it.
+// parseDeath makes a sentence of what the runner says of Python's end. Only numbers are taken from
+// it: people and programs read the sentence as ours, so a machine has no word in it.
 func parseDeath(f protocol.Frame) (string, error) {
 	var d struct {
 		ExitCode *int `json:"exit_code"`

@@ -10,7 +10,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// Apps is what the server needs of the AI apps on this computer; *aiapps.Manager is it. Its errors are *aiapps.Error.
+// Apps is what the server needs of the AI apps on this computer; *aiapps.Manager is it. Its errors
+// are *aiapps.Error.
 type Apps interface {
 	Status(ids ...string) ([]aiapps.AppStatus, error)
 	Connect(id string, options aiapps.Options) (aiapps.Report, error)
@@ -29,7 +30,8 @@ func (s *Server) apps() (Apps, error) {
 	return s.config.Apps, nil
 }
 
-// hello is what the bridge of an AI app says when the app has connected and when it has called tools, under the app's name.
+// hello is what the bridge of an AI app says when the app has connected and when it has called
+// tools, under the app's name.
 func (s *Server) hello(w http.ResponseWriter, r *http.Request) error {
 	var body api.Hello
 	if err := readJSON(w, r, &body); err != nil {

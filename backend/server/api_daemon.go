@@ -11,7 +11,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// health needs no token. Asked with a nonce it shows that it knows the token, so that a caller dares to send it.
+// health needs no token. Asked with a nonce it shows that it knows the token, so that a caller
+// dares to send it.
 func (s *Server) health(w http.ResponseWriter, r *http.Request) error {
 	answer := api.Health{Status: "ok", Version: s.config.Version}
 	if query := r.URL.Query(); query.Has(handshake.Parameter) {
@@ -46,7 +47,8 @@ func (s *Server) shutdown(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// pingEvery keeps the connection of an event stream alive and shows both sides that the other is there.
+// pingEvery keeps the connection of an event stream alive and shows both sides that the other is
+// there.
 const pingEvery = 15 * time.Second
 
 // events sends what happens until the client goes.

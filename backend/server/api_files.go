@@ -58,7 +58,8 @@ func (s *Server) makeFolder(w http.ResponseWriter, r *http.Request, m machine.Ha
 	return noContent(w)
 }
 
-// readFile sends a file. One that changes meanwhile breaks the answer off, so that nobody takes a mixture for the whole.
+// readFile sends a file. One that changes meanwhile breaks the answer off, so that nobody takes a
+// mixture for the whole.
 func (s *Server) readFile(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
 	name := filePath(r)
 	content, err := m.OpenFile(r.Context(), name)

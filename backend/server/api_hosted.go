@@ -7,7 +7,8 @@ import (
 	"github.com/forevervm/desktop/backend/api"
 )
 
-// Hosted is being signed in at the hosted service; *hosted.Machines is it. Errors are those of package machine, as for Machines.
+// Hosted is being signed in at the hosted service; *hosted.Machines is it. Errors are those of
+// package machine, as for Machines.
 type Hosted interface {
 	Hosted() api.Hosted
 	// SignIn keeps the token in the keyring, once the service has accepted it.
@@ -16,7 +17,8 @@ type Hosted interface {
 	UseAccount(ctx context.Context, in api.HostedAccount) (api.Hosted, error)
 	SignOut(ctx context.Context) (api.Hosted, error)
 	SignUp(ctx context.Context, in api.HostedSignup) error
-	// RemoveOfficial removes the file in which the official command line keeps the token that is used.
+	// RemoveOfficial removes the file in which the official command line keeps the token that is
+	// used.
 	RemoveOfficial(ctx context.Context) error
 }
 

@@ -261,7 +261,8 @@ func (s *Server) streamInstruction(w http.ResponseWriter, r *http.Request, m mac
 	return stream(r.Context(), out, m, seq, from)
 }
 
-// stream sends an instruction's items from an index on as they come, and then the finished instruction.
+// stream sends an instruction's items from an index on as they come, and then the finished
+// instruction.
 func stream(ctx context.Context, out *lines, m machine.Handle, seq, from int) error {
 	in, err := m.Follow(ctx, seq, from, func(item machine.Item) error {
 		converted := itemJSON(m.Name(), seq, item)
@@ -285,7 +286,8 @@ func sendMessage(out *lines, message api.StreamMessage) error {
 	return out.flush()
 }
 
-// getData answers with the bytes of one representation. A machine made them: they are for saving, never for showing.
+// getData answers with the bytes of one representation. A machine made them: they are for saving,
+// never for showing.
 func (s *Server) getData(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
 	seq, err := pathInt(r, "seq")
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/forevervm/desktop/backend/api"
 )
 
-// newOpenCode makes a code with which a browser can open the page: the token itself must not stand in an address.
+// newOpenCode makes a code with which a browser can open the page: the token itself must not stand
+// in an address.
 func (s *Server) newOpenCode(w http.ResponseWriter, _ *http.Request) error {
 	return writeJSON(w, http.StatusOK, api.OpenCode{Code: s.codes.issue()})
 }
@@ -43,8 +44,8 @@ type openCode struct {
 	dies time.Time
 }
 
-// issue makes a code of 128 bits, which nobody guesses in a minute: attempts are not counted, for whoever made wrong
-// ones would lock the person out.
+// issue makes a code of 128 bits, which nobody guesses in a minute: attempts are not counted, for
+// whoever made wrong ones would lock the person out.
 func (c *openCodes) issue() string {
 	var secret [16]byte
 	_, _ = rand.Read(secret[:]) // never fails

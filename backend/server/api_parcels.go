@@ -12,7 +12,8 @@ import (
 	"github.com/forevervm/desktop/backend/parcel"
 )
 
-// pack answers with a machine as a file. One that cannot be finished breaks the answer off, and has no signature at its end.
+// pack answers with a machine as a file. One that cannot be finished breaks the answer off, and has
+// no signature at its end.
 func (s *Server) pack(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
 	packed, err := m.Pack(r.Context(), r.URL.Query().Get("checkpoint"))
 	if err != nil {

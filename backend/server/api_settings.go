@@ -10,7 +10,8 @@ import (
 // Settings are what the person may set; the daemon keeps them.
 type Settings interface {
 	Settings() api.Settings
-	// ChangeSettings sets some by their keys, all or nothing, and returns all; null returns one to its default.
+	// ChangeSettings sets some by their keys, all or nothing, and returns all; null returns one to
+	// its default.
 	ChangeSettings(changes map[string]json.RawMessage) (api.Settings, error)
 }
 

@@ -9,7 +9,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// What is shared is chosen at this computer, by whom its files belong to: a token that was given to somebody elsewhere is not enough.
+// What is shared is chosen at this computer, by whom its files belong to: a token that was given to
+// somebody elsewhere is not enough.
 var errNotHere = &failure{
 	http.StatusForbidden, "NotHere",
 	"Folders of this computer are shared at this computer alone: in ForeverVM's window there, or with `forevervm machine share`.",

@@ -7,12 +7,14 @@ import (
 	"github.com/forevervm/desktop/backend/api"
 )
 
-// Updates are what is known of newer releases; the daemon looks for them. Errors are sentences for the person.
+// Updates are what is known of newer releases; the daemon looks for them. Errors are sentences for
+// the person.
 type Updates interface {
 	Update() api.Update
 	// Look asks what is newer.
 	Look(ctx context.Context) (api.Update, error)
-	// Install begins to download and install what is newer, and returns; Update tells how far it is.
+	// Install begins to download and install what is newer, and returns; Update tells how far it
+	// is.
 	Install() (api.Update, error)
 }
 

@@ -19,8 +19,8 @@ var wailsOrigins = map[string]bool{
 	"http://wails.localhost":  true,
 }
 
-// authorize checks the token: a bearer, or for the route of a WebSocket, whose headers a browser does not let a page
-// set, a parameter. Elsewhere addresses are logged, kept and passed on.
+// authorize checks the token: a bearer, or for the route of a WebSocket, whose headers a browser
+// does not let a page set, a parameter. Elsewhere addresses are logged, kept and passed on.
 func (s *Server) authorize(r *http.Request, socket bool) error {
 	token := ""
 	if scheme, rest, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
@@ -41,8 +41,9 @@ func sameSecret(a, b string) bool {
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
-// checkHost keeps out pages that reach this port under a name of their own (DNS rebinding). Allowed are the loopback
-// names, the address that the connection came in at, and the name that was asked to be listened on; each with or without a port.
+// checkHost keeps out pages that reach this port under a name of their own (DNS rebinding). Allowed
+// are the loopback names, the address that the connection came in at, and the name that was asked
+// to be listened on; each with or without a port.
 func (s *Server) checkHost(r *http.Request) error {
 	name := hostname(r.Host)
 	switch {
@@ -84,8 +85,9 @@ func localIP(r *http.Request) string {
 	return parsed.Addr().Unmap().WithZone("").String()
 }
 
-// checkOrigin lets browsers in from the daemon's own page and from the desktop window alone. The window's page lives
-// at another origin and gets CORS headers. Done says that the request was a preflight and is answered.
+// checkOrigin lets browsers in from the daemon's own page and from the desktop window alone. The
+// window's page lives at another origin and gets CORS headers. Done says that the request was a
+// preflight and is answered.
 func (s *Server) checkOrigin(w http.ResponseWriter, r *http.Request) (done bool, err error) {
 	w.Header().Add("Vary", "Origin")
 	origins := r.Header.Values("Origin")
@@ -96,8 +98,8 @@ func (s *Server) checkOrigin(w http.ResponseWriter, r *http.Request) (done bool,
 	if len(origins) > 1 {
 		return false, errOrigin
 	}
-	// A browser names the page's own host in Origin and the address it talks to in Host. They are the same only
-	// for a page that this daemon served.
+	// A browser names the page's own host in Origin and the address it talks to in Host. They are
+	// the same only for a page that this daemon served.
 	if strings.EqualFold(origin, "http://"+r.Host) {
 		return false, nil
 	}

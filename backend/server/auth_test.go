@@ -163,7 +163,8 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// The address that a connection came in at is always a right one: that is how --listen with another address works.
+// The address that a connection came in at is always a right one: that is how --listen with another
+// address works.
 func TestHostOfAnotherAddress(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.2:0")
 	if err != nil {

@@ -14,8 +14,8 @@ const (
 	headerInterrupted = "X-Forevervm-Interrupted"
 )
 
-// clientOf says which program sent a request: by our own header, by those of the SDKs, else by its user agent. It is
-// what the program says of itself, so it is shown and never trusted.
+// clientOf says which program sent a request: by our own header, by those of the SDKs, else by its
+// user agent. It is what the program says of itself, so it is shown and never trusted.
 func clientOf(r *http.Request) machine.Client {
 	if own := r.Header.Get(headerClient); own != "" {
 		name, version, _ := cutLast(own, "/")

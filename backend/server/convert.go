@@ -10,7 +10,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// maxInline is the most bytes of a textual representation that come along with its instruction or item.
+// maxInline is the most bytes of a textual representation that come along with its instruction or
+// item.
 const maxInline = 256 << 10
 
 func machineJSON(m machine.Machine) api.Machine {
@@ -60,7 +61,8 @@ func itemJSON(name string, seq int, item machine.Item) api.Item {
 	}
 }
 
-// representations lists forms of something rich. Text comes along where it is short, all of it can be fetched.
+// representations lists forms of something rich. Text comes along where it is short, all of it can
+// be fetched.
 func representations(name string, seq int, place string, forms []machine.Representation) []api.Representation {
 	var out []api.Representation
 	for n, form := range forms {

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// corkable hands out the connection below a WebSocket so that small messages can be sent together: the library sends
-// each by itself, and a line of output is a message of its own.
+// corkable hands out the connection below a WebSocket so that small messages can be sent together:
+// the library sends each by itself, and a line of output is a message of its own.
 type corkable struct {
 	http.ResponseWriter
 	conn *cork
@@ -38,8 +38,8 @@ type cork struct {
 // corkSize is how much is gathered at most.
 const corkSize = 64 << 10
 
-// together sends what write writes in as few pieces as possible. Several may gather at once; what others write
-// meanwhile, such as the answer to a ping, goes out with the first that is done.
+// together sends what write writes in as few pieces as possible. Several may gather at once; what
+// others write meanwhile, such as the answer to a ping, goes out with the first that is done.
 func (c *cork) together(write func() error) error {
 	c.mu.Lock()
 	c.holders++

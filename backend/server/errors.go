@@ -91,7 +91,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	_ = writeJSON(w, answer.status, body)
 }
 
-// explain says what to answer to an error; id names it in the log, where it is one that people cannot act on.
+// explain says what to answer to an error; id names it in the log, where it is one that people
+// cannot act on.
 func (s *Server) explain(r *http.Request, err error) (answer *failure, id string) {
 	var tooLarge *http.MaxBytesError
 	switch {
@@ -145,7 +146,8 @@ func (s *Server) missing(r *http.Request) string {
 	return "NotFound"
 }
 
-// sentence is what a person is told: the domain's words, without what was wrapped around them on the way.
+// sentence is what a person is told: the domain's words, without what was wrapped around them on
+// the way.
 func sentence(err error) string {
 	var domain *machine.Error
 	if errors.As(err, &domain) {

@@ -10,16 +10,17 @@ import (
 )
 
 const (
-	// mostGuests is how many connections may be open at once that have not shown the token. Programs
-	// that open hundreds at once are let in: each shows its token as soon as its request is read.
+	// mostGuests is how many connections may be open at once that have not shown the token.
+	// Programs that open hundreds at once are let in: each shows its token as soon as its request
+	// is read.
 	mostGuests = 1000
 	// guestIdle is how long one of them may be open while it asks for nothing.
 	guestIdle = 5 * time.Second
 )
 
-// guests are the TCP connections that have not shown the token. Where there are too many, the oldest is
-// closed for the newest: to refuse the newest would lock the person out. Connections over a socket that
-// only this user can open are no guests.
+// guests are the TCP connections that have not shown the token. Where there are too many, the
+// oldest is closed for the newest: to refuse the newest would lock the person out. Connections over
+// a socket that only this user can open are no guests.
 type guests struct {
 	mu  sync.Mutex
 	all []*guest // oldest first

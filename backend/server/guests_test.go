@@ -123,7 +123,8 @@ func TestStrangersDoNotLockThePersonOut(t *testing.T) {
 	}
 }
 
-// A connection that has not shown the token may not rest for long, neither before, in nor after a request.
+// A connection that has not shown the token may not rest for long, neither before, in nor after a
+// request.
 func TestAStrangerMayNotRest(t *testing.T) {
 	address := serve(t, closed{}, listen(t))
 	for name, said := range map[string]string{

@@ -238,7 +238,8 @@ func TestACodeWorksOnce(t *testing.T) {
 	}
 }
 
-// However a request is framed, no second one hides in it: code that the token does not stand beside never runs.
+// However a request is framed, no second one hides in it: code that the token does not stand beside
+// never runs.
 func TestSmuggling(t *testing.T) {
 	domain := &counted{}
 	address := serve(t, domain, listen(t))

@@ -32,8 +32,8 @@ func newPage(files fs.FS) *page {
 	return &page{files: files, serveF: http.FileServerFS(files), policy: policy + "; frame-ancestors 'none'"}
 }
 
-// serve sends a file of the page; any other address that a browser opens shows the page itself, which then
-// looks at the address.
+// serve sends a file of the page; any other address that a browser opens shows the page itself,
+// which then looks at the address.
 func (p *page) serve(w http.ResponseWriter, r *http.Request) error {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return noSuchCall(w, r)
@@ -45,7 +45,8 @@ func (p *page) serve(w http.ResponseWriter, r *http.Request) error {
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	if info, err := fs.Stat(p.files, name); name != "" && name != "index.html" && err == nil && !info.IsDir() {
-		// The build puts a digest into the names of these; the others may change with the next version.
+		// The build puts a digest into the names of these; the others may change with the next
+		// version.
 		if strings.HasPrefix(name, "assets/") {
 			header.Set("Cache-Control", "public, max-age=31536000, immutable")
 		} else {
@@ -69,7 +70,8 @@ func (p *page) serve(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// opensPage says whether a request comes from someone who opens an address, not from a program that wants a file.
+// opensPage says whether a request comes from someone who opens an address, not from a program that
+// wants a file.
 func opensPage(r *http.Request, name string) bool {
 	if name == "" || name == "index.html" {
 		return true

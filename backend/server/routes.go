@@ -15,7 +15,8 @@ type route struct {
 	socket  bool                                                                 // a WebSocket, whose address may hold the token
 }
 
-// routes are all calls. What is under /api, /health and /open stands in api/openapi.yaml; a test compares them.
+// routes are all calls. What is under /api, /health and /open stands in api/openapi.yaml; a test
+// compares them.
 func (s *Server) routes() []route {
 	routes := []route{
 		// The ForeverVM wire.

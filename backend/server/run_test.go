@@ -10,7 +10,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// printing is a domain with one machine, in which an instruction prints a line. It counts how often the machine is looked for.
+// printing is a domain with one machine, in which an instruction prints a line. It counts how often
+// the machine is looked for.
 type printing struct {
 	closed
 	machine.Handle

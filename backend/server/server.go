@@ -1,5 +1,6 @@
-// Package server is the daemon's HTTP side: the ForeverVM wire that the public SDKs speak (/v1), our own API (/api,
-// described by api/openapi.yaml), the MCP endpoints and the page. It knows machines only through Machines.
+// Package server is the daemon's HTTP side: the ForeverVM wire that the public SDKs speak (/v1),
+// our own API (/api, described by api/openapi.yaml), the MCP endpoints and the page. It knows
+// machines only through Machines.
 package server
 
 import (
@@ -70,14 +71,15 @@ func New(config Config) *Server {
 // How long requests that are under way may take to end once Serve is told to stop.
 const goodbye = 2 * time.Second
 
-// What someone without the token may send: that much of a body, and all of the request within that time.
+// What someone without the token may send: that much of a body, and all of the request within that
+// time.
 const (
 	strangerBody   = 1 << 10
 	strangerWithin = 10 * time.Second
 )
 
-// Serve answers requests on the listeners until ctx ends; waiting calls and open sockets then end too, and it returns
-// once all have. The listeners are closed.
+// Serve answers requests on the listeners until ctx ends; waiting calls and open sockets then end
+// too, and it returns once all have. The listeners are closed.
 func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -141,8 +143,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(out, withoutDoubleSlash(r))
 }
 
-// withoutDoubleSlash mends the paths of clients that add "/v1/…" to a base URL which ends in a slash; the mux
-// would redirect them, and not every client follows with its body.
+// withoutDoubleSlash mends the paths of clients that add "/v1/…" to a base URL which ends in a
+// slash; the mux would redirect them, and not every client follows with its body.
 func withoutDoubleSlash(r *http.Request) *http.Request {
 	if !strings.HasPrefix(r.URL.Path, "//") {
 		return r
@@ -201,9 +203,9 @@ const (
 	drainWithin = 30 * time.Second
 )
 
-// drain reads what is left of the body. Programs that send all of it before they read the answer would
-// otherwise be told of a reset connection, and not why they were refused. Those that wait to be asked
-// for the body (Expect: 100-continue) are not asked.
+// drain reads what is left of the body. Programs that send all of it before they read the answer
+// would otherwise be told of a reset connection, and not why they were refused. Those that wait to
+// be asked for the body (Expect: 100-continue) are not asked.
 func drain(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Expect") != "" {
 		return
@@ -214,7 +216,8 @@ func drain(w http.ResponseWriter, r *http.Request) {
 	_ = control.SetReadDeadline(time.Time{})
 }
 
-// finish logs a request, never its query, which may hold a token, and turns a panic of its handler into an answer.
+// finish logs a request, never its query, which may hold a token, and turns a panic of its handler
+// into an answer.
 func (s *Server) finish(w *response, r *http.Request, started time.Time) {
 	problem := recover()
 	if problem != nil && problem != http.ErrAbortHandler { //nolint:errorlint // panicked with this very value

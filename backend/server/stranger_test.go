@@ -21,7 +21,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// What someone without the token sends is read only as far as a code is long: what the kernel takes besides does not count.
+// What someone without the token sends is read only as far as a code is long: what the kernel takes
+// besides does not count.
 func TestAStrangersBodyIsShort(t *testing.T) {
 	server := httptest.NewUnstartedServer(New(Config{Machines: closed{}, Token: testToken}))
 	taken := &counting{Listener: server.Listener}

@@ -17,8 +17,8 @@ type incoming struct {
 
 var errMessageTooLarge = invalid("This message is larger than %d MiB, so it was not run. Put the code, or its data, into a file of the machine's and run that.", wire.MaxMessage>>20)
 
-// next waits for a message. One that is too large, or makes no sense, leaves the socket usable: other instructions are relayed
-// on it. Only the end of the socket is an error.
+// next waits for a message. One that is too large, or makes no sense, leaves the socket usable:
+// other instructions are relayed on it. Only the end of the socket is an error.
 func (p *repl) next(ctx context.Context) (incoming, error) {
 	_, reader, err := p.conn.Reader(ctx)
 	if err != nil {

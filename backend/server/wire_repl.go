@@ -15,15 +15,16 @@ import (
 	"github.com/forevervm/desktop/backend/wire"
 )
 
-// The Rust SDK gets ready for exec_received only after it has sent its exec: an answer within a millisecond is lost on it, and on
-// a busy computer, where it may be stopped in between, one within a few. It then hangs for ever, so ten are well spent.
+// The Rust SDK gets ready for exec_received only after it has sent its exec: an answer within a
+// millisecond is lost on it, and on a busy computer, where it may be stopped in between, one within
+// a few. It then hangs for ever, so ten are well spent.
 const rustHold = 10 * time.Millisecond
 
 // rejected is the number that stands for an instruction that was not taken: it has none of its own.
 const rejected = -1
 
-// wireRepl serves one WebSocket. An open socket is no use of its machine and costs one waiting goroutine. It
-// sends no pings: the Rust SDK breaks at them.
+// wireRepl serves one WebSocket. An open socket is no use of its machine and costs one waiting
+// goroutine. It sends no pings: the Rust SDK breaks at them.
 func (s *Server) wireRepl(w http.ResponseWriter, r *http.Request) error {
 	if !wantsSocket(r) {
 		w.Header().Set("Upgrade", "websocket")
@@ -125,7 +126,8 @@ func (p *repl) serve(ctx context.Context) {
 	}
 }
 
-// execute finds the machine each time: a socket stays open for days, in which somebody may sign in anew.
+// execute finds the machine each time: a socket stays open for days, in which somebody may sign in
+// anew.
 func (p *repl) execute(ctx context.Context, message wire.ExecMessage) (machine.Handle, machine.Instruction, error) {
 	opts, err := executeOptions(message.Instruction, p.client)
 	if err != nil {
@@ -142,8 +144,9 @@ func (p *repl) execute(ctx context.Context, message wire.ExecMessage) (machine.H
 	return m, in, err
 }
 
-// relay sends an instruction's output and result. When it cannot be followed to its end, say because its machine
-// was removed, the client gets a result all the same: the SDKs would wait for ever.
+// relay sends an instruction's output and result. When it cannot be followed to its end, say
+// because its machine was removed, the client gets a result all the same: the SDKs would wait for
+// ever.
 func (p *repl) relay(ctx context.Context, m machine.Handle, seq int) {
 	defer func() {
 		if problem := recover(); problem != nil { // one socket's trouble must not end the daemon
@@ -162,7 +165,8 @@ func (p *repl) relay(ctx context.Context, m machine.Handle, seq int) {
 	_ = p.send(ctx, wire.Result{InstructionID: seq, Result: p.failed(err)})
 }
 
-// reject answers an exec that was not taken as if it had failed: after an error message the SDKs would hang.
+// reject answers an exec that was not taken as if it had failed: after an error message the SDKs
+// would hang.
 func (p *repl) reject(ctx context.Context, request int64, err error) error {
 	if err := p.send(ctx, wire.ExecReceived{Seq: rejected, RequestID: request}); err != nil {
 		return err
@@ -194,6 +198,7 @@ func (p *repl) send(ctx context.Context, m wire.FromServer) error {
 	if err != nil {
 		return err
 	}
-	// Without the context, whose watching costs as much as the rest: serve closes the connection when it ends, and with it a write.
+	// Without the context, whose watching costs as much as the rest: serve closes the connection
+	// when it ends, and with it a write.
 	return p.conn.Write(context.Background(), websocket.MessageText, data)
 }

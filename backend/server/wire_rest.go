@@ -69,7 +69,8 @@ func inBin(name string) error {
 	return &failure{http.StatusNotFound, "MachineNotFound", "The machine " + name + " is in the bin. To use it again, restore it: `forevervm machine restore " + name + "`, or in the window."}
 }
 
-// unlessInBin is the error of a call, or that its machine is in the bin, where this is why it failed.
+// unlessInBin is the error of a call, or that its machine is in the bin, where this is why it
+// failed.
 func unlessInBin(m machine.Handle, err error) error {
 	if errors.Is(err, machine.ErrConflict) && m.Machine().State == machine.Deleted {
 		return inBin(m.Name())

@@ -16,7 +16,8 @@ type relayTo struct {
 	together func(func() error) error
 }
 
-// relay sends an instruction's output line by line, what is stored first and then what comes, and its result.
+// relay sends an instruction's output line by line, what is stored first and then what comes, and
+// its result.
 func relay(ctx context.Context, m machine.Handle, seq int, to relayTo) error {
 	var lines wire.Lines
 	var figure []machine.Representation
@@ -51,7 +52,8 @@ func relay(ctx context.Context, m machine.Handle, seq int, to relayTo) error {
 	})
 }
 
-// execResult is a finished instruction as the wire tells it. A figure that it showed stands in for a picture of its value.
+// execResult is a finished instruction as the wire tells it. A figure that it showed stands in for
+// a picture of its value.
 func execResult(in machine.Instruction, figure []machine.Representation) wire.ExecResult {
 	result := wire.ExecResult{RuntimeMS: in.Runtime.Milliseconds(), Notice: in.Notice}
 	if in.Status != machine.StatusOK {

@@ -1,8 +1,9 @@
 // Package shareable says which folders of this computer may be shared with machines.
 //
-// What runs in a machine is written by a model and may mean harm, so a folder is refused with which it could get at more than what the person has in mind:
-// ForeverVM's own files (its token opens every machine), other programs' settings and keys, the system, and everything above these. The rest is the
-// person's to decide.
+// What runs in a machine is written by a model and may mean harm, so a folder is refused with which
+// it could get at more than what the person has in mind: ForeverVM's own files (its token opens
+// every machine), other programs' settings and keys, the system, and everything above these. The
+// rest is the person's to decide.
 package shareable
 
 import (
@@ -25,7 +26,8 @@ type Rules struct {
 	Programs string   // the folder of its programs: whoever changes these runs outside of the sandbox
 }
 
-// Check returns what a folder is called without links, or an error that says why it may not be shared.
+// Check returns what a folder is called without links, or an error that says why it may not be
+// shared.
 func (r Rules) Check(path string, writable bool) (string, error) {
 	if !filepath.IsAbs(path) {
 		return "", refuse(nil, "A folder is shared by its whole path, from the top of the disk. %q is not one.", path)
@@ -81,7 +83,8 @@ type ancestor struct {
 	info os.FileInfo
 }
 
-// above is the folder and all that it is in, up to the top. They are told by what they are, as one folder has many names where upper and lower case are the same.
+// above is the folder and all that it is in, up to the top. They are told by what they are, as one
+// folder has many names where upper and lower case are the same.
 func above(path string) (all []ancestor) {
 	for {
 		if info, err := os.Stat(path); err == nil {
@@ -112,7 +115,8 @@ func covers(info os.FileInfo, path string) bool {
 	return slices.ContainsFunc(above(path), func(a ancestor) bool { return os.SameFile(a.info, info) })
 }
 
-// private says whether a folder is in the person's home, and whether it is one there in which programs keep what is theirs.
+// private says whether a folder is in the person's home, and whether it is one there in which
+// programs keep what is theirs.
 func (r Rules) private(up []ancestor) (inside, private bool) {
 	home, err := os.Stat(r.Home)
 	if err != nil {
@@ -144,7 +148,8 @@ func system(path string, up []ancestor) bool {
 }
 
 var (
-	// top are folders that may not be shared themselves; what is in them may, unless it is the system's.
+	// top are folders that may not be shared themselves; what is in them may, unless it is the
+	// system's.
 	top = map[string][]string{
 		"linux":  {"/", "/home", "/media", "/mnt", "/opt", "/srv", "/tmp", "/var/tmp"},
 		"darwin": {"/", "/Users", "/Volumes", "/private", "/private/tmp", "/opt"},

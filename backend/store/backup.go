@@ -37,7 +37,8 @@ type Backup struct {
 	Made time.Time
 }
 
-// Backups are the copies of the database at path, newest first. They lie in the folder backups beside it.
+// Backups are the copies of the database at path, newest first. They lie in the folder backups
+// beside it.
 func Backups(path string) ([]Backup, error) {
 	dir := filepath.Join(filepath.Dir(path), backupsFolder)
 	entries, err := os.ReadDir(dir)
@@ -235,10 +236,10 @@ func Missing(path string) (bool, error) {
 	return err == nil && info.Size() == 0, err
 }
 
-// Recover puts another database in the place of one at path that is missing or damaged: the newest copy that is whole,
-// or an empty one. Before it counts, amend brings it in line with what else is there. It returns the copy, if there was
-// one, and where what was at path lies now. A crash leaves either what was there, and Recover is to be called again, or
-// all of it.
+// Recover puts another database in the place of one at path that is missing or damaged: the newest
+// copy that is whole, or an empty one. Before it counts, amend brings it in line with what else is
+// there. It returns the copy, if there was one, and where what was at path lies now. A crash leaves
+// either what was there, and Recover is to be called again, or all of it.
 func Recover(ctx context.Context, path string, amend func(*Store) error) (from *Backup, aside string, err error) {
 	next := path + ".recovering"
 	if err := removeAll(next); err != nil {
@@ -290,7 +291,8 @@ func removeAll(path string) error {
 	return errors.Join(errs...)
 }
 
-// setAside gives the files of a database another name, the database last: as long as it is there, the work is not done.
+// setAside gives the files of a database another name, the database last: as long as it is there,
+// the work is not done.
 func setAside(path string) (string, error) {
 	aside := path + ".damaged-" + time.Now().UTC().Format(backupTime)
 	names, to := parts(path), parts(aside)

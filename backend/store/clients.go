@@ -6,7 +6,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// PutClient notes when a program was last seen, unless a later time is on record, and adds to its calls.
+// PutClient notes when a program was last seen, unless a later time is on record, and adds to its
+// calls.
 func (w writer) PutClient(c machine.ClientUse) error {
 	return w.s.exec(`INSERT INTO clients (name, version, seen_at, calls) VALUES (?, ?, ?, ?)
 		ON CONFLICT (name) DO UPDATE SET version = iif(excluded.seen_at >= seen_at, excluded.version, version),
@@ -14,7 +15,8 @@ func (w writer) PutClient(c machine.ClientUse) error {
 		c.Client.Name, c.Client.Version, nano(c.SeenAt), c.Calls)
 }
 
-// Clients returns all programs that have said hello or sent an instruction that is still there, the last seen first.
+// Clients returns all programs that have said hello or sent an instruction that is still there, the
+// last seen first.
 func (s *Store) Clients(ctx context.Context) ([]machine.ClientUse, error) {
 	var all []machine.ClientUse
 	// SQLite takes a bare column, such as version, from the row that max() is of.

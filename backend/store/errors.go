@@ -41,7 +41,8 @@ func code(err error) int {
 	return 0
 }
 
-// isFull recognises a disk that is full: SQLite reports a failed write of its log as an error of input and output.
+// isFull recognises a disk that is full: SQLite reports a failed write of its log as an error of
+// input and output.
 func isFull(err error) bool {
 	switch code(err) {
 	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_FSYNC:

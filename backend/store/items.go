@@ -16,7 +16,8 @@ const (
 func (s *Store) Items(ctx context.Context, id machine.ID, seq, from, limit int) (machine.ItemPage, error) {
 	var page machine.ItemPage
 	bytes := 0
-	// One statement sees one state of the database: the instruction is joined to its items, and comes alone when there are none.
+	// One statement sees one state of the database: the instruction is joined to its items, and
+	// comes alone when there are none.
 	err := s.each(ctx, "SELECT "+instructionHead+instructionBare+`, idx, kind, at, stream, flags, display_id, i.forms, i.data
 		FROM instructions n LEFT JOIN items i ON i.instruction = n.id AND idx >= ?
 		WHERE machine = ? AND seq = ? ORDER BY idx`+limited, []any{from, id, seq, limit},

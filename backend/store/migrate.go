@@ -12,8 +12,8 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrate sets the connection up and brings the schema to the newest version, each step wholly or not at all. The version is SQLite's user_version:
-// how many of the files have been applied.
+// migrate sets the connection up and brings the schema to the newest version, each step wholly or
+// not at all. The version is SQLite's user_version: how many of the files have been applied.
 func migrate(ctx context.Context, conn *sql.Conn) error {
 	files, err := fs.Glob(migrations, "migrations/*.sql")
 	if err != nil {
@@ -26,7 +26,8 @@ func migrate(ctx context.Context, conn *sql.Conn) error {
 	if version > len(files) {
 		return fmt.Errorf("version %d of at most %d: %w", version, len(files), errNewer)
 	}
-	// Only now may the file be touched. The order matters: auto_vacuum is fixed once there is a table.
+	// Only now may the file be touched. The order matters: auto_vacuum is fixed once there is a
+	// table.
 	for _, pragma := range []string{"auto_vacuum = INCREMENTAL", "journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON", "secure_delete = ON"} {
 		if _, err := conn.ExecContext(ctx, "PRAGMA "+pragma); err != nil {
 			return err

@@ -10,7 +10,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// TestHistoryOfTheFirstReleaseOpens migrates a database as the first release left it, and finds everything.
+// TestHistoryOfTheFirstReleaseOpens migrates a database as the first release left it, and finds
+// everything.
 func TestHistoryOfTheFirstReleaseOpens(t *testing.T) {
 	script, err := os.ReadFile(filepath.Join("testdata", "v1.sql"))
 	ok(t, err)

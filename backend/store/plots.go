@@ -14,8 +14,8 @@ const resultPlace = math.MaxInt32
 // isPlot tells a picture, or a figure that is drawn from its data, from what else is shown.
 const isPlot = `(f.forms LIKE '%"image/%' OR f.forms LIKE '%"application/vnd.plotly.%')`
 
-// Plots returns a page of what a machine's instructions have drawn, newest first, the data left out. What was cleared, or drawn again
-// in its place, is not among it.
+// Plots returns a page of what a machine's instructions have drawn, newest first, the data left
+// out. What was cleared, or drawn again in its place, is not among it.
 func (s *Store) Plots(ctx context.Context, id machine.ID, q machine.PlotQuery) (machine.Page[machine.Plot], error) {
 	seq, place := math.MaxInt32, resultPlace
 	if q.Before != nil {

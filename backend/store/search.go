@@ -33,7 +33,8 @@ func (w writer) Index(in machine.Instruction, output string) error {
 		in.Machine, in.Seq, plainText(in.Code, searchableCode), plainText(output, searchableOutput), plainText(result, searchableResult))
 }
 
-// plainText is text without terminal colours and other control characters, none of which belong into a snippet.
+// plainText is text without terminal colours and other control characters, none of which belong
+// into a snippet.
 func plainText(text string, limit int) string {
 	text = strings.ToValidUTF8(text[:min(len(text), limit)], "")
 	if strings.IndexFunc(text, notShown) < 0 {
@@ -102,8 +103,8 @@ func (s *Store) Search(ctx context.Context, q machine.SearchQuery, id machine.ID
 	return page, err
 }
 
-// matchExpression turns words as people type them into a query: all must occur, each as the beginning of a word. A
-// word with punctuation, such as df.groupby, is looked for as it stands.
+// matchExpression turns words as people type them into a query: all must occur, each as the
+// beginning of a word. A word with punctuation, such as df.groupby, is looked for as it stands.
 func matchExpression(text string) string {
 	var terms []string
 	for _, word := range strings.Fields(strings.ToValidUTF8(text, " ")) {

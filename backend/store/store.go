@@ -1,13 +1,16 @@
 // Package store keeps the records of machines in SQLite.
 //
-// The database is in WAL mode. Write commits with synchronous=NORMAL: the operating system has the record when it returns,
-// so killing this process loses nothing, at the price of no disk flush. A power cut may take the last of such writes, which are
-// output of what still runs, and never damages the file. WriteSync flushes everything up to itself, which on an SSD takes 0.1 ms to
-// a few: it is for instructions as they are accepted, handed to their machine, and over, so that a power cut neither forgets an
-// acknowledged one, nor runs one twice, nor takes back a result that somebody was told; and for changes after which something else
-// is deleted, such as a new checkpoint replacing an old one.
+// The database is in WAL mode. Write commits with synchronous=NORMAL: the operating system has the
+// record when it returns, so killing this process loses nothing, at the price of no disk flush. A
+// power cut may take the last of such writes, which are output of what still runs, and never
+// damages the file. WriteSync flushes everything up to itself, which on an SSD takes 0.1 ms to a
+// few: it is for instructions as they are accepted, handed to their machine, and over, so that a
+// power cut neither forgets an acknowledged one, nor runs one twice, nor takes back a result that
+// somebody was told; and for changes after which something else is deleted, such as a new
+// checkpoint replacing an old one.
 //
-// There is one writing connection, so writers never meet; readers have their own and never wait for it.
+// There is one writing connection, so writers never meet; readers have their own and never wait for
+// it.
 package store
 
 import (
@@ -45,8 +48,8 @@ const (
 	busyTimeout   = 10 * time.Second
 )
 
-// Open opens the database, making it or bringing it up to date if need be. The errors are sentences for a person: a file
-// that is damaged, or of a newer version, is left alone.
+// Open opens the database, making it or bringing it up to date if need be. The errors are sentences
+// for a person: a file that is damaged, or of a newer version, is left alone.
 func Open(ctx context.Context, path string) (*Store, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of the database: %w", err)
@@ -81,7 +84,8 @@ func open(ctx context.Context, path string) (s *Store, err error) {
 	if err := migrate(ctx, s.conn); err != nil {
 		return s, err
 	}
-	// SQLite makes its log with the first transaction, and keeps that file for as long as a connection is open.
+	// SQLite makes its log with the first transaction, and keeps that file for as long as a
+	// connection is open.
 	if _, err := s.conn.ExecContext(ctx, "BEGIN IMMEDIATE; COMMIT"); err != nil {
 		return s, err
 	}
@@ -145,8 +149,8 @@ func (s *Store) WriteSync(ctx context.Context, change func(machine.Writer) error
 	return errors.Join(err, explain(s.exec("PRAGMA synchronous = NORMAL")))
 }
 
-// Sync returns when everything that Write has returned from has reached the disk. In the WAL mode that is when its log has: what has left it for the
-// database was flushed before.
+// Sync returns when everything that Write has returned from has reached the disk. In the WAL mode
+// that is when its log has: what has left it for the database was flushed before.
 func (s *Store) Sync() error {
 	if err := s.wal.Sync(); err != nil {
 		return explain(fmt.Errorf("flush the log: %w", err))
@@ -189,8 +193,8 @@ func (s *Store) exec(query string, args ...any) error {
 // writer is the machine.Writer of one transaction.
 type writer struct{ s *Store }
 
-// Scrub leaves nothing of what was removed in the files: removed rows were overwritten when they were removed, and what
-// is left of them in the log goes now. Pages that are free are given back.
+// Scrub leaves nothing of what was removed in the files: removed rows were overwritten when they
+// were removed, and what is left of them in the log goes now. Pages that are free are given back.
 func (s *Store) Scrub(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,7 +217,8 @@ func (s *Store) Scrub(ctx context.Context) error {
 	return nil
 }
 
-// Usage is how many bytes the records, the checkpoints that are not shrunk and the overflow files take.
+// Usage is how many bytes the records, the checkpoints that are not shrunk and the overflow files
+// take.
 func (s *Store) Usage(ctx context.Context) (int64, error) {
 	var n int64
 	err := s.row(ctx, `SELECT (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM pragma_page_size)
@@ -222,8 +227,8 @@ func (s *Store) Usage(ctx context.Context) (int64, error) {
 	return n, explain(err)
 }
 
-// limited ends a query that gives so many rows at most. SQLite plans a query anew for each other value of a parameter that is all of a limit, which takes
-// longer than most queries do.
+// limited ends a query that gives so many rows at most. SQLite plans a query anew for each other
+// value of a parameter that is all of a limit, which takes longer than most queries do.
 const limited = " LIMIT ? + 0"
 
 // statements are prepared once each.

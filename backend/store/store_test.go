@@ -287,7 +287,8 @@ func TestPagesAreBoundedBySize(t *testing.T) {
 	}
 }
 
-// TestFullDiskIsToldAndChangesNothing uses SQLite's own limit of its size, which fails as a full disk does.
+// TestFullDiskIsToldAndChangesNothing uses SQLite's own limit of its size, which fails as a full
+// disk does.
 func TestFullDiskIsToldAndChangesNothing(t *testing.T) {
 	s := openNew(t)
 	write(t, s, func(w machine.Writer) error { return w.PutMachine(record("a", "one")) })

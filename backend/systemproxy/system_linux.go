@@ -7,8 +7,9 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// system asks the desktop, GNOME or KDE, by the portal that stands for all of them (org.freedesktop.portal.ProxyResolver), which also reads automatic
-// configurations. Where none runs, as on a server, there is no proxy: none is started for this.
+// system asks the desktop, GNOME or KDE, by the portal that stands for all of them
+// (org.freedesktop.portal.ProxyResolver), which also reads automatic configurations. Where none
+// runs, as on a server, there is no proxy: none is started for this.
 func system(ctx context.Context, address string) *url.URL {
 	conn, err := dbus.SessionBusPrivateNoAutoStartup(dbus.WithContext(ctx))
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/forevervm/desktop/backend/credentials/keyringtest"
 )
 
-// portal answers as xdg-desktop-portal does, which cannot run beside the tests of the window: those are to have no portal.
+// portal answers as xdg-desktop-portal does, which cannot run beside the tests of the window: those
+// are to have no portal.
 type portal struct{}
 
 // Lookup tells the proxies for an address, best first.

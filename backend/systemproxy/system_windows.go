@@ -13,7 +13,8 @@ import (
 // reading is held while the settings are read, which the library keeps in a variable.
 var reading sync.Mutex
 
-// system reads Windows' settings, and asks Windows where they are automatic, which may take it longer than anybody waits.
+// system reads Windows' settings, and asks Windows where they are automatic, which may take it
+// longer than anybody waits.
 func system(ctx context.Context, address string) *url.URL {
 	answer := make(chan *url.URL, 1)
 	go func() { answer <- windows(address) }()

@@ -1,5 +1,6 @@
-// Package systemproxy tells by which proxy this computer reaches others: the one that environment variables name (HTTPS_PROXY and its like), as everywhere,
-// else the one that the person, or their company, has set for the whole system. Where the system keeps that is a file's matter for each.
+// Package systemproxy tells by which proxy this computer reaches others: the one that environment
+// variables name (HTTPS_PROXY and its like), as everywhere, else the one that the person, or their
+// company, has set for the whole system. Where the system keeps that is a file's matter for each.
 package systemproxy
 
 import (
@@ -26,7 +27,8 @@ const (
 	most = 1000
 )
 
-// For returns the proxy that leads to a request's address; nil for none. It is for http.Transport.Proxy, and may be called from any goroutine.
+// For returns the proxy that leads to a request's address; nil for none. It is for
+// http.Transport.Proxy, and may be called from any goroutine.
 func For(r *http.Request) (*url.URL, error) {
 	e := httpproxy.FromEnvironment()
 	if e.HTTPProxy != "" || e.HTTPSProxy != "" {
@@ -86,7 +88,8 @@ func (a *answers) proxyFor(ctx context.Context, address string) *url.URL {
 	return proxy
 }
 
-// parse makes a proxy of what a system says, such as "http://proxy:3128" or "socks5://proxy:1080"; nil of what we cannot use, or of "direct://".
+// parse makes a proxy of what a system says, such as "http://proxy:3128" or "socks5://proxy:1080";
+// nil of what we cannot use, or of "direct://".
 func parse(said string) *url.URL {
 	if said != "" && !strings.Contains(said, "://") {
 		said = "http://" + said
@@ -105,8 +108,9 @@ func parse(said string) *url.URL {
 	return proxy
 }
 
-// byRules is the proxy that a system's plain settings name for an address: one for each scheme. Of except, each is a name, a domain (.example.com), a network
-// (10.0.0.0/8, or 10.0/8), a pattern with stars, or <local>, which is all names without a dot: they need none.
+// byRules is the proxy that a system's plain settings name for an address: one for each scheme. Of
+// except, each is a name, a domain (.example.com), a network (10.0.0.0/8, or 10.0/8), a pattern
+// with stars, or <local>, which is all names without a dot: they need none.
 func byRules(forHTTP, forHTTPS string, except []string, address string) *url.URL {
 	at, err := url.Parse(address)
 	if err != nil {

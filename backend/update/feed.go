@@ -35,7 +35,8 @@ type feed struct {
 	stalls  time.Duration
 }
 
-// newFeed reads an address. What comes from it is signed, but nobody else need know what this computer runs: so it is HTTPS, except on this computer.
+// newFeed reads an address. What comes from it is signed, but nobody else need know what this
+// computer runs: so it is HTTPS, except on this computer.
 func newFeed(address string) (*feed, error) {
 	parsed, err := url.Parse(address)
 	if err != nil || !discreet(parsed) {
@@ -108,8 +109,9 @@ func (f *feed) get(ctx context.Context, name string, from int64) (*http.Response
 	return response, nil
 }
 
-// download brings a file into a folder and returns its path. What an earlier try left is gone on with. The file is whole and the one that was
-// signed, or not there. told is called with the bytes that are here.
+// download brings a file into a folder and returns its path. What an earlier try left is gone on
+// with. The file is whole and the one that was signed, or not there. told is called with the bytes
+// that are here.
 func (f *feed) download(ctx context.Context, folder string, file File, told func(int64)) (string, error) {
 	whole := filepath.Join(folder, file.Name)
 	if digest, size, err := digestOf(whole); err == nil && size == file.Size && digest == file.SHA256 {

@@ -15,10 +15,12 @@ import (
 	"time"
 )
 
-// packageFile lies beside the programs of a package and says which kind it is of. A build from a checkout has none.
+// packageFile lies beside the programs of a package and says which kind it is of. A build from a
+// checkout has none.
 const packageFile = "package"
 
-// packageOf says how the program in a folder was installed: "deb", "msi" and so on, or "" for a build of one's own.
+// packageOf says how the program in a folder was installed: "deb", "msi" and so on, or "" for a
+// build of one's own.
 func packageOf(folder string) string {
 	data, err := os.ReadFile(filepath.Join(folder, packageFile))
 	if err != nil {
@@ -50,12 +52,14 @@ var installers = map[string]installer{
 // asRoot are the ways to do something as this computer's administrator, with the person's consent.
 var asRoot = []string{"pkexec", "sudo"}
 
-// Staged is a folder with a release that was downloaded: the manifest, its signatures, and the package. It may be anybody's.
+// Staged is a folder with a release that was downloaded: the manifest, its signatures, and the
+// package. It may be anybody's.
 type Staged string
 
-// Apply installs what is staged for the program in folder bin, which is of version running. Everything is checked once more, and what was checked is what
-// is executed: the package is copied, while its digest is taken, into a folder that only this user can change, and installed from there. As
-// root it trusts nothing of the person who asked for it but the signature.
+// Apply installs what is staged for the program in folder bin, which is of version running.
+// Everything is checked once more, and what was checked is what is executed: the package is copied,
+// while its digest is taken, into a folder that only this user can change, and installed from
+// there. As root it trusts nothing of the person who asked for it but the signature.
 func (s Staged) Apply(ctx context.Context, bin, running string, keys Keys, say io.Writer) error {
 	m, file, err := s.open(bin, running, keys, time.Now())
 	if err != nil {
@@ -88,7 +92,8 @@ func (s Staged) Apply(ctx context.Context, bin, running string, keys Keys, say i
 		return cmd
 	}
 	if runtime.GOOS == "windows" {
-		// It replaces this program, which must have ended by then. The copy goes with the next installation.
+		// It replaces this program, which must have ended by then. The copy goes with the next
+		// installation.
 		return run(command).Start()
 	}
 	if how.before != nil {
@@ -106,7 +111,8 @@ func (s Staged) Apply(ctx context.Context, bin, running string, keys Keys, say i
 // copies begin the names of the folders that packages are installed from.
 const copies = "forevervm-update-"
 
-// removeOldCopies removes those that an interrupted installation, and Windows', have left: a package is large.
+// removeOldCopies removes those that an interrupted installation, and Windows', have left: a
+// package is large.
 func removeOldCopies(now time.Time) {
 	left, _ := filepath.Glob(filepath.Join(os.TempDir(), copies+"*"))
 	for _, folder := range left {
@@ -141,7 +147,8 @@ func (s Staged) open(bin, running string, keys Keys, now time.Time) (Manifest, F
 	return m, file, nil
 }
 
-// small reads one of the small files. More than one of them may have makes it worthless, as its signature then fits nothing.
+// small reads one of the small files. More than one of them may have makes it worthless, as its
+// signature then fits nothing.
 func (s Staged) small(name string) ([]byte, error) {
 	file, err := os.Open(filepath.Join(string(s), name))
 	if err != nil {
@@ -162,7 +169,8 @@ func noPackage(m Manifest, kind string) error {
 	return fmt.Errorf("version %s has no %s for %s on %s; install it by hand", m.Version, kind, runtime.GOOS, runtime.GOARCH)
 }
 
-// copyChecked copies a file that somebody may change meanwhile. What is then at the other place is what was signed.
+// copyChecked copies a file that somebody may change meanwhile. What is then at the other place is
+// what was signed.
 func copyChecked(from, to string, file File) (err error) {
 	in, err := os.Open(from)
 	if err != nil {

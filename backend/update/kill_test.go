@@ -15,7 +15,8 @@ import (
 	"testing"
 )
 
-// childVariable makes the test's program a child that looks, downloads and installs, with what follows: folder, bin, feed, key.
+// childVariable makes the test's program a child that looks, downloads and installs, with what
+// follows: folder, bin, feed, key.
 const childVariable = "UPDATE_CHILD"
 
 func init() {
@@ -51,8 +52,8 @@ func updateAsChild(folder, bin, feed, key string) error {
 	return u.Staged().Apply(context.Background(), bin, "1.0.0", keys, io.Discard)
 }
 
-// Whenever an update is killed, or the disk is full, the program that is installed starts, nothing but what was signed stands under its name, and the next
-// update goes through.
+// Whenever an update is killed, or the disk is full, the program that is installed starts, nothing
+// but what was signed stands under its name, and the next update goes through.
 func TestAnUpdateIsInterruptedAtEachSystemCall(t *testing.T) {
 	const (
 		before, after = "#!/bin/sh\necho 1.0.0\n", "#!/bin/sh\necho 1.1.0\n"

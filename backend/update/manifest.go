@@ -1,5 +1,6 @@
-// Package update brings newer releases: it looks at a signed manifest, downloads what that names, and hands it to the system's installer when the
-// person says so. Nothing is believed but for a signature by one of the keys that were built into this program.
+// Package update brings newer releases: it looks at a signed manifest, downloads what that names,
+// and hands it to the system's installer when the person says so. Nothing is believed but for a
+// signature by one of the keys that were built into this program.
 package update
 
 import (
@@ -73,7 +74,8 @@ func ParseKeys(text string) (keys Keys, err error) {
 	return keys, nil
 }
 
-// Signed says whether one of the keys has signed a document. Signatures are minisign's, one after the other where several keys signed.
+// Signed says whether one of the keys has signed a document. Signatures are minisign's, one after
+// the other where several keys signed.
 func (keys Keys) Signed(document, signatures []byte) bool {
 	const lines = 4 // of one signature
 	rest := bytes.FieldsFunc(signatures, func(r rune) bool { return r == '\n' || r == '\r' })
@@ -89,8 +91,8 @@ func (keys Keys) Signed(document, signatures []byte) bool {
 	return false
 }
 
-// open returns the manifest that a document holds, if it is signed, has not expired, and is of no older version than the one that runs. The error
-// is one of those above.
+// open returns the manifest that a document holds, if it is signed, has not expired, and is of no
+// older version than the one that runs. The error is one of those above.
 func (keys Keys) open(document, signatures []byte, running string, now time.Time) (Manifest, error) {
 	if !keys.Signed(document, signatures) {
 		return Manifest{}, ErrForged

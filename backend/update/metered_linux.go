@@ -12,8 +12,8 @@ const (
 	networkManagerPath = "/org/freedesktop/NetworkManager"
 )
 
-// metered asks NetworkManager whether the way to the internet is paid for by what goes over it, as a telephone's mostly is. Where none runs, as on a
-// server, it is not.
+// metered asks NetworkManager whether the way to the internet is paid for by what goes over it, as
+// a telephone's mostly is. Where none runs, as on a server, it is not.
 func metered(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

@@ -12,7 +12,8 @@ import (
 	"github.com/forevervm/desktop/backend/credentials/keyringtest"
 )
 
-// What NetworkManager says of the connection is heeded, also where it only guesses; a stand-in says it here.
+// What NetworkManager says of the connection is heeded, also where it only guesses; a stand-in says
+// it here.
 func TestAConnectionThatIsPaidForByVolume(t *testing.T) {
 	const variable = "DBUS_SYSTEM_BUS_ADDRESS"
 	t.Setenv(variable, "unix:path="+filepath.Join(t.TempDir(), "none"))

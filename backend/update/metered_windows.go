@@ -9,7 +9,8 @@ import (
 	"github.com/go-ole/go-ole"
 )
 
-// metered asks Windows whether the way to the internet is paid for by what goes over it. Where it does not say, it is not.
+// metered asks Windows whether the way to the internet is paid for by what goes over it. Where it
+// does not say, it is not.
 func metered(context.Context) bool {
 	cost, err := connectionCost()
 	// NLM_CONNECTION_COST: fixed up to a volume, by volume, beyond or near that volume, roaming.

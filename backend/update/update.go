@@ -17,8 +17,9 @@ import (
 	"github.com/forevervm/desktop/backend/version"
 )
 
-// What a release's build sets (-ldflags "-X github.com/forevervm/desktop/backend/update.Feed=…"): where releases are announced, and the public keys that may
-// sign for them, parted by commas. A build without them looks nowhere.
+// What a release's build sets (-ldflags "-X github.com/forevervm/desktop/backend/update.Feed=…"):
+// where releases are announced, and the public keys that may sign for them, parted by commas. A
+// build without them looks nowhere.
 var (
 	Feed       = ""
 	SigningKey = ""
@@ -42,7 +43,8 @@ type Config struct {
 	Metered func(context.Context) bool
 }
 
-// Updater knows what is newer and brings it here. Its methods may be called by several goroutines; one thing is done at a time.
+// Updater knows what is newer and brings it here. Its methods may be called by several goroutines;
+// one thing is done at a time.
 type Updater struct {
 	config Config
 	feed   *feed
@@ -73,7 +75,8 @@ type Release struct { // in the order of api.Release, which it is converted to
 	Version string
 }
 
-// New returns the updater of this computer. The error is ErrOff, or says what is wrong with the configuration.
+// New returns the updater of this computer. The error is ErrOff, or says what is wrong with the
+// configuration.
 func New(config Config) (*Updater, error) {
 	if config.Feed == "" {
 		config.Feed = Feed
@@ -137,8 +140,9 @@ func (u *Updater) Newer() *Release {
 	return &Release{Version: u.known.Version, Notes: u.known.Notes, Size: u.known.Size, Bytes: u.bytes, Ready: u.known.Ready}
 }
 
-// Look asks the feed what is newer; nil where nothing is. Where that cannot be told the error is ErrUnreachable, where the answer is not to be believed
-// one of the manifest's errors; what was known stays.
+// Look asks the feed what is newer; nil where nothing is. Where that cannot be told the error is
+// ErrUnreachable, where the answer is not to be believed one of the manifest's errors; what was
+// known stays.
 func (u *Updater) Look(ctx context.Context) (*Release, error) {
 	u.work.Lock()
 	defer u.work.Unlock()
@@ -197,7 +201,8 @@ func (u *Updater) note(change func(*known)) error {
 	return home.WritePrivate(u.knownFile(), data)
 }
 
-// Download brings the newest release here, after looking once more what that is. An interrupted download is gone on with. Nothing is executed.
+// Download brings the newest release here, after looking once more what that is. An interrupted
+// download is gone on with. Nothing is executed.
 func (u *Updater) Download(ctx context.Context) (*Release, error) {
 	u.work.Lock()
 	defer u.work.Unlock()
@@ -234,8 +239,9 @@ func (u *Updater) clean(file File) {
 	}
 }
 
-// Install installs what was downloaded, on the person's word. Where this takes the administrator's rights, the system asks the person, and the installed
-// program does it then (`forevervm update apply`).
+// Install installs what was downloaded, on the person's word. Where this takes the administrator's
+// rights, the system asks the person, and the installed program does it then (`forevervm update
+// apply`).
 func (u *Updater) Install(ctx context.Context, program string, in io.Reader, say io.Writer) error {
 	u.work.Lock()
 	defer u.work.Unlock()
@@ -258,7 +264,8 @@ func (u *Updater) Install(ctx context.Context, program string, in io.Reader, say
 	return nil
 }
 
-// notInstalled says what came of asking for the administrator's rights; heard is whether the person has read what the installer said.
+// notInstalled says what came of asking for the administrator's rights; heard is whether the person
+// has read what the installer said.
 func notInstalled(running, way string, heard bool, err error) error {
 	var exit *exec.ExitError
 	if way == "pkexec" && errors.As(err, &exit) && (exit.ExitCode() == 126 || exit.ExitCode() == 127) { // as its manual has it
@@ -276,8 +283,10 @@ const (
 	tryEvery  = time.Hour // while the feed cannot be reached
 )
 
-// Watch looks once a day, until ctx ends, while wanted says so and nobody pays for the connection by what goes over it. A computer that is offline is no
-// news: told is only called when the service has answered, if only with an announcement that is not to be believed; nil stands for nothing newer.
+// Watch looks once a day, until ctx ends, while wanted says so and nobody pays for the connection
+// by what goes over it. A computer that is offline is no news: told is only called when the service
+// has answered, if only with an announcement that is not to be believed; nil stands for nothing
+// newer.
 func (u *Updater) Watch(ctx context.Context, wanted func() bool, told func(*Release, error)) {
 	const wakes = 10 * time.Minute // a computer that slept has no fewer days
 	timer := time.NewTimer(time.Minute)
@@ -298,7 +307,8 @@ func (u *Updater) Watch(ctx context.Context, wanted func() bool, told func(*Rele
 	}
 }
 
-// due says whether it is time to look. A time further off than any look sets comes from a clock that was wrong then.
+// due says whether it is time to look. A time further off than any look sets comes from a clock
+// that was wrong then.
 func (u *Updater) due() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

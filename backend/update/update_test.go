@@ -70,7 +70,8 @@ func write(t *testing.T, path string, data []byte) {
 	}
 }
 
-// announce puts a release into the feed: its package holds the text. change may make the manifest another before it is signed.
+// announce puts a release into the feed: its package holds the text. change may make the manifest
+// another before it is signed.
 func (r *releases) announce(version, text string, change func(*Manifest)) {
 	r.t.Helper()
 	sum := sha256.Sum256([]byte(text))
@@ -99,8 +100,9 @@ func (r *releases) updater() *Updater {
 	return u
 }
 
-// installs puts a stand-in for the system's installer on the path, which keeps what it was given, and returns where. The test is skipped where
-// programs are no scripts, or the administrator would have to be asked.
+// installs puts a stand-in for the system's installer on the path, which keeps what it was given,
+// and returns where. The test is skipped where programs are no scripts, or the administrator would
+// have to be asked.
 func (r *releases) installs(status string) string {
 	r.t.Helper()
 	if runtime.GOOS != "linux" {
@@ -236,8 +238,8 @@ func TestKeysRotate(t *testing.T) {
 	}
 }
 
-// A download is cut off again and again, then the program dies, then the feed knows of no ranges: what was signed arrives, and nothing else ever stands
-// under its name.
+// A download is cut off again and again, then the program dies, then the feed knows of no ranges:
+// what was signed arrives, and nothing else ever stands under its name.
 func TestAnInterruptedDownloadGoesOn(t *testing.T) {
 	r := newReleases(t)
 	text := strings.Repeat("0123456789", 50_000)
@@ -402,8 +404,9 @@ type pretend func(*http.Request) (*http.Response, error)
 
 func (p pretend) RoundTrip(request *http.Request) (*http.Response, error) { return p(request) }
 
-// Once a day it is looked, however often the program starts; not where that is off, or paid for by what goes over the connection, and then as soon as
-// that is no longer so. Who is offline hears nothing, and is not a day behind for it.
+// Once a day it is looked, however often the program starts; not where that is off, or paid for by
+// what goes over the connection, and then as soon as that is no longer so. Who is offline hears
+// nothing, and is not a day behind for it.
 func TestOnceADayItIsLooked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		folder := t.TempDir()
@@ -496,7 +499,8 @@ func TestOnceADayItIsLooked(t *testing.T) {
 	})
 }
 
-// A feed that says nothing, or stops in the middle, keeps nobody waiting for ever; what came of a package stays.
+// A feed that says nothing, or stops in the middle, keeps nobody waiting for ever; what came of a
+// package stays.
 func TestASlowFeed(t *testing.T) {
 	r := newReleases(t)
 	r.announce("1.1.0", strings.Repeat("x", 1000), nil)

@@ -9,8 +9,8 @@ import (
 // Room left in a message for everything but the parts that Fit measures.
 const overhead = 64 << 10
 
-// Fit makes a result small enough for one message: a text too long loses its middle, and the rich forms are kept,
-// the picture first, as far as they fit.
+// Fit makes a result small enough for one message: a text too long loses its middle, and the rich
+// forms are kept, the picture first, as far as they fit.
 func (r *ExecResult) Fit() {
 	room := MaxMessage - overhead
 	r.Notice = cutMiddle(r.Notice, overhead/2)
@@ -72,8 +72,8 @@ func escapedRune(c rune) int {
 	return 1
 }
 
-// cutMiddle returns the text, or its beginning and its end with a line between them that says what is missing, so that
-// it takes no more than room once escaped.
+// cutMiddle returns the text, or its beginning and its end with a line between them that says what
+// is missing, so that it takes no more than room once escaped.
 func cutMiddle(text string, room int) string {
 	if len(text)*6 <= room || escaped(text) <= room {
 		return text

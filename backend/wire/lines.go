@@ -8,9 +8,9 @@ import (
 // MaxChunk is the most bytes of one output chunk; a longer line comes in several.
 const MaxChunk = 64 << 10
 
-// Lines makes chunks of an instruction's output: one for each line, without its newline. A carriage return starts its
-// line anew, so that of a progress bar only the last state is sent. The zero value is ready; it holds at most one
-// unfinished line of each stream.
+// Lines makes chunks of an instruction's output: one for each line, without its newline. A carriage
+// return starts its line anew, so that of a progress bar only the last state is sent. The zero
+// value is ready; it holds at most one unfinished line of each stream.
 type Lines struct {
 	next    int // seq of the next chunk
 	streams []*line
@@ -20,8 +20,8 @@ type Lines struct {
 type line struct {
 	stream string
 	text   []byte
-	// returned says that a carriage return came last. What it does depends on the next byte: a newline
-	// ends the line, anything else starts it anew, and at the end the line stands.
+	// returned says that a carriage return came last. What it does depends on the next byte: a
+	// newline ends the line, anything else starts it anew, and at the end the line stands.
 	returned bool
 	open     bool // something was written since the last chunk; an empty line counts
 }
@@ -113,7 +113,8 @@ func (l *Lines) flush(current *line, n int, emit func(Chunk) error) error {
 	return emit(chunk)
 }
 
-// wholeRunes is how much of text can be cut off without cutting a character; all of it where the end is not UTF-8.
+// wholeRunes is how much of text can be cut off without cutting a character; all of it where the
+// end is not UTF-8.
 func wholeRunes(text []byte) int {
 	for back := 1; back < utf8.UTFMax && back < len(text); back++ {
 		start := len(text) - back

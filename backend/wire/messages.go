@@ -50,8 +50,8 @@ type Result struct {
 	Result        ExecResult `json:"result"`
 }
 
-// SocketError says that something is wrong with the socket itself. After one the Rust SDK hangs: an accepted
-// exec is answered by a Result instead.
+// SocketError says that something is wrong with the socket itself. After one the Rust SDK hangs: an
+// accepted exec is answered by a Result instead.
 type SocketError struct {
 	Code string  `json:"code"`
 	ID   *string `json:"id"`

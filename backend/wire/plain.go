@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Lines come by the hundred thousand, and nearly all are plain: text that JSON writes as it is. Their messages are written and read
-// without JSON's machinery, which takes several times as long.
+// Lines come by the hundred thousand, and nearly all are plain: text that JSON writes as it is.
+// Their messages are written and read without JSON's machinery, which takes several times as long.
 
 const (
 	plainID     = `{"type":"output","instruction_id":`
@@ -30,7 +30,8 @@ func encodePlain(o Output) []byte {
 	return append(to, plainEnd...)
 }
 
-// decodePlain is Decode for what encodePlain writes. Anything else, wrong or only written in another way, it leaves to JSON.
+// decodePlain is Decode for what encodePlain writes. Anything else, wrong or only written in
+// another way, it leaves to JSON.
 func decodePlain(message []byte) (out Output, ok bool) {
 	rest, ok := bytes.CutPrefix(message, []byte(plainID))
 	if !ok {
@@ -48,7 +49,8 @@ func decodePlain(message []byte) (out Output, ok bool) {
 	return out, true
 }
 
-// plainReader takes a message apart at what stands between its values. Once it has met something else, it is not ok and stays so.
+// plainReader takes a message apart at what stands between its values. Once it has met something
+// else, it is not ok and stays so.
 type plainReader struct {
 	rest []byte
 	ok   bool

@@ -7,8 +7,8 @@ const (
 	maxDigits    = 20
 )
 
-// RequestIDScanner finds the request_id of a message that is too large to be kept: the message is written to it, in as many
-// pieces as it comes in. Its memory is bounded. The zero value is ready.
+// RequestIDScanner finds the request_id of a message that is too large to be kept: the message is
+// written to it, in as many pieces as it comes in. Its memory is bounded. The zero value is ready.
 type RequestIDScanner struct {
 	depth    int
 	inString bool

@@ -8,13 +8,13 @@ type ExecResult struct {
 	Error     *string // nil for success
 	Value     *string // repr() of the last expression; nil when there is none
 	Data      *Data   // nil when the value is plain
-	// Notice tells that something happened to the machine's state, such as a return to an earlier checkpoint. It is this
-	// project's addition, a key that the SDKs ignore; absent when empty.
+	// Notice tells that something happened to the machine's state, such as a return to an earlier
+	// checkpoint. It is this project's addition, a key that the SDKs ignore; absent when empty.
 	Notice string
 }
 
-// Data are the rich forms of a value. The Rust SDK compares the whole to nothing for a plain value, so an empty one is
-// left out rather than sent.
+// Data are the rich forms of a value. The Rust SDK compares the whole to nothing for a plain value,
+// so an empty one is left out rather than sent.
 type Data struct {
 	PNG      []byte          `json:"png,omitempty"` // base64 on the wire
 	SVG      string          `json:"svg,omitempty"`
@@ -44,7 +44,8 @@ type valueJSON struct {
 	Notice    string  `json:"notice,omitempty"`
 }
 
-// MarshalJSON keeps the keys apart: JavaScript tells success by an absent error, failure by an absent value; a value of null is sent.
+// MarshalJSON keeps the keys apart: JavaScript tells success by an absent error, failure by an
+// absent value; a value of null is sent.
 func (r ExecResult) MarshalJSON() ([]byte, error) {
 	if r.Error != nil {
 		return marshal(errorJSON{RuntimeMS: r.RuntimeMS, Error: *r.Error, Notice: r.Notice})

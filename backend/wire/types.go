@@ -1,6 +1,6 @@
-// Package wire holds the types of the public ForeverVM protocol, as the JavaScript, Python and Rust SDKs speak it: a leaf,
-// used by the server that answers them and by the client that speaks to a hosted server. The SDKs are strict about
-// which keys are there; the rules stand with the types.
+// Package wire holds the types of the public ForeverVM protocol, as the JavaScript, Python and Rust
+// SDKs speak it: a leaf, used by the server that answers them and by the client that speaks to a
+// hosted server. The SDKs are strict about which keys are there; the rules stand with the types.
 package wire
 
 import (
@@ -59,7 +59,8 @@ type Machine struct {
 	Pending   bool // an instruction runs or waits
 }
 
-// machineJSON is Machine's shape: Rust requires has_pending_instruction, the others read has_pending_instructions.
+// machineJSON is Machine's shape: Rust requires has_pending_instruction, the others read
+// has_pending_instructions.
 type machineJSON struct {
 	Name        string            `json:"name"`
 	CreatedAt   time.Time         `json:"created_at"`
@@ -118,7 +119,8 @@ type ExecResponse struct {
 	Machine        string `json:"machine"`
 }
 
-// ExecResultResponse answers GET /v1/machine/{name}/exec/{seq}/result. Both numbers are the instruction's.
+// ExecResultResponse answers GET /v1/machine/{name}/exec/{seq}/result. Both numbers are the
+// instruction's.
 type ExecResultResponse struct {
 	InstructionID  int        `json:"instruction_id"`
 	InstructionSeq int        `json:"instruction_seq"`
@@ -131,7 +133,8 @@ type Signup struct {
 	AccountName string `json:"account_name"`
 }
 
-// Error is the body of an answer that is not 200. Message is this project's addition; a hosted server sends none.
+// Error is the body of an answer that is not 200. Message is this project's addition; a hosted
+// server sends none.
 type Error struct {
 	Code    string  `json:"code"`
 	ID      *string `json:"id"`

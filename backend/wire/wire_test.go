@@ -220,7 +220,8 @@ func FuzzEncodeOutput(f *testing.F) {
 	})
 }
 
-// And it is read by hand: what it says must be what encoding/json reads, and what that refuses must be refused.
+// And it is read by hand: what it says must be what encoding/json reads, and what that refuses must
+// be refused.
 func FuzzDecodeOutput(f *testing.F) {
 	for _, message := range []string{
 		`{"type":"output","instruction_id":3,"chunk":{"stream":"stdout","data":"plain","seq":12}}`,

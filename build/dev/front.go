@@ -17,11 +17,12 @@ import (
 	"github.com/forevervm/desktop/backend/home"
 )
 
-// newFront is the one address for the browser: calls go to the daemon of a home, everything else to vite.
+// newFront is the one address for the browser: calls go to the daemon of a home, everything else to
+// vite.
 //
 // Both get the browser's own Host and Origin, so the checks of each decide. They let this page in:
-// the Host is a loopback name, and the Origin is that Host. The daemon proves itself to the front on
-// each connection; the front, which also knows the token, proves itself to the page.
+// the Host is a loopback name, and the Origin is that Host. The daemon proves itself to the front
+// on each connection; the front, which also knows the token, proves itself to the page.
 func newFront(dirs home.Dirs, vite *url.URL) http.Handler {
 	calls := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {

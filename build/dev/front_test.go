@@ -17,7 +17,8 @@ import (
 	"github.com/forevervm/desktop/backend/server"
 )
 
-// started is the front of a daemon, which has no machines, and of a vite, which says what it is asked.
+// started is the front of a daemon, which has no machines, and of a vite, which says what it is
+// asked.
 func started(t *testing.T) (front *httptest.Server, daemon *httptest.Server, dirs home.Dirs) {
 	t.Helper()
 	dirs, err := home.Resolve(t.TempDir())
@@ -50,7 +51,8 @@ func serving(t *testing.T, handler http.Handler) *httptest.Server {
 	return s
 }
 
-// ask returns the status and the body of a GET with a Host and an Origin; empty ones are left as they are.
+// ask returns the status and the body of a GET with a Host and an Origin; empty ones are left as
+// they are.
 func ask(t *testing.T, address, host, origin string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)

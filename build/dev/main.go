@@ -1,6 +1,6 @@
-// Command dev runs ForeverVM from source, for people who work on it. One address shows the page with
-// hot reload. The daemon behind it has a home of its own; a change to its sources builds and restarts
-// it. `make dev` starts this program in the root of the repository.
+// Command dev runs ForeverVM from source, for people who work on it. One address shows the page
+// with hot reload. The daemon behind it has a home of its own; a change to its sources builds and
+// restarts it. `make dev` starts this program in the root of the repository.
 package main
 
 import (

@@ -56,7 +56,8 @@ func follow(ctx context.Context, watcher *fsnotify.Watcher, changes chan<- struc
 	}
 }
 
-// watchAll watches a folder and those in it. For a file, or for what has gone again, it does nothing.
+// watchAll watches a folder and those in it. For a file, or for what has gone again, it does
+// nothing.
 func watchAll(watcher *fsnotify.Watcher, folder string) error {
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() {
@@ -73,8 +74,8 @@ func watchAll(watcher *fsnotify.Watcher, folder string) error {
 	})
 }
 
-// isSource says whether programs are compiled from a file or have it in them. A folder, which has no
-// extension, is one: files may have come with it.
+// isSource says whether programs are compiled from a file or have it in them. A folder, which has
+// no extension, is one: files may have come with it.
 func isSource(path string) bool {
 	return slices.Contains([]string{"", ".go", ".json", ".py", ".sql", ".yaml"}, filepath.Ext(path)) && !strings.HasSuffix(path, "_test.go")
 }

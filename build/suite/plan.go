@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// stage is a number of steps that run side by side. Where one fails, later stages still run: one run
-// tells of everything.
+// stage is a number of steps that run side by side. Where one fails, later stages still run: one
+// run tells of everything.
 type stage []step
 
 // plan makes the suites. Tests say by build tags where they belong:
@@ -168,7 +168,8 @@ func asRoot() []string {
 // longest are the packages whose real tests take minutes, the slowest first.
 var longest = []string{"./backend/engine/native", "./backend/mcpserver", "./backend/e2e", "./backend/machine/service"}
 
-// slowestFirst has them begin at once: the others then run beside them, and none is left for the end.
+// slowestFirst has them begin at once: the others then run beside them, and none is left for the
+// end.
 func slowestFirst(packages []string) []string {
 	packages = slices.Clone(packages)
 	slices.SortStableFunc(packages, func(a, b string) int { return cmp.Compare(place(a), place(b)) })

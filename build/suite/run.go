@@ -25,7 +25,8 @@ type step struct {
 	report report
 }
 
-// report is how a test runner is told where to write what became of each test, and how that is read.
+// report is how a test runner is told where to write what became of each test, and how that is
+// read.
 type report struct {
 	variable string // a format of the path, as an environment variable
 	read     func(path string) ([]outcome, error)

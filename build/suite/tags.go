@@ -113,7 +113,8 @@ func read(path, tag string) (needs bool, names []string, err error) {
 	return needs, names, scanner.Err()
 }
 
-// depends tells whether a file is compiled with the tag and not without it; for "!tag", the reverse.
+// depends tells whether a file is compiled with the tag and not without it; for "!tag", the
+// reverse.
 func depends(expr constraint.Expr, tag string) bool {
 	name, negated := strings.CutPrefix(tag, "!")
 	with := func(set bool) bool {

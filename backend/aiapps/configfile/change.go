@@ -34,8 +34,8 @@ func Between(before, after []byte) Change {
 
 func startsInside(text []byte, at int) bool { return at < len(text) && !utf8.RuneStart(text[at]) }
 
-// Undo takes the change back in a text that may have changed elsewhere since; ok is false where what was inserted is not to be
-// found, or more than once. What comes out must be checked.
+// Undo takes the change back in a text that may have changed elsewhere since; ok is false where
+// what was inserted is not to be found, or more than once. What comes out must be checked.
 func (c Change) Undo(now []byte) (before []byte, ok bool) {
 	at := c.Offset
 	inserted := []byte(c.Inserted)

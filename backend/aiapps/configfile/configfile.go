@@ -1,8 +1,9 @@
-// Package configfile changes one entry in a list of MCP servers that another program keeps in a file of JSON, YAML or TOML,
-// and leaves every other byte of the file as it is: comments, order, indentation, line endings, byte order mark, final newline.
+// Package configfile changes one entry in a list of MCP servers that another program keeps in a
+// file of JSON, YAML or TOML, and leaves every other byte of the file as it is: comments, order,
+// indentation, line endings, byte order mark, final newline.
 //
-// It finds places with the formats' own parsers, and puts text in or takes it out there. Whatever comes of that is parsed
-// again: where anything but the entry would differ, the file is left alone.
+// It finds places with the formats' own parsers, and puts text in or takes it out there. Whatever
+// comes of that is parsed again: where anything but the entry would differ, the file is left alone.
 package configfile
 
 import (
@@ -64,10 +65,12 @@ func (e *BrokenError) Error() string {
 // Is makes it an ErrBroken.
 func (e *BrokenError) Is(target error) bool { return target == ErrBroken }
 
-// ErrNoWay says that a file is well, but is written in a way that cannot be changed without touching other entries.
+// ErrNoWay says that a file is well, but is written in a way that cannot be changed without
+// touching other entries.
 var ErrNoWay = errors.New("the list of servers is written in a way that ForeverVM cannot change without touching the rest of the file")
 
-// ErrShared is an ErrNoWay: what would change is written with YAML's anchors or aliases, and may stand for something elsewhere.
+// ErrShared is an ErrNoWay: what would change is written with YAML's anchors or aliases, and may
+// stand for something elsewhere.
 var ErrShared error = shared{}
 
 type shared struct{}
@@ -78,7 +81,8 @@ func (shared) Error() string {
 
 func (shared) Is(target error) bool { return target == ErrNoWay }
 
-// Servers returns what is listed, in the file's order; a name that is there twice comes once, as apps see it.
+// Servers returns what is listed, in the file's order; a name that is there twice comes once, as
+// apps see it.
 func (l List) Servers(data []byte) ([]Server, error) {
 	doc, err := l.parse(data)
 	if err != nil {
@@ -138,7 +142,8 @@ func (l List) Remove(data []byte, name string) ([]byte, error) {
 	}
 }
 
-// SameBut says whether two files agree in all but the entry of this name; a missing list is as good as an empty one.
+// SameBut says whether two files agree in all but the entry of this name; a missing list is as good
+// as an empty one.
 func (l List) SameBut(a, b []byte, name string) bool {
 	one, err := l.parse(a)
 	if err != nil {
@@ -148,7 +153,8 @@ func (l List) SameBut(a, b []byte, name string) bool {
 	return err == nil && l.rest(one.root(), name) == l.rest(other.root(), name)
 }
 
-// document is a parsed file. The methods that change it return candidates, the best first, to be parsed and checked.
+// document is a parsed file. The methods that change it return candidates, the best first, to be
+// parsed and checked.
 type document interface {
 	root() any // an Object, or nil where the file holds nothing
 	insert(name string, entry Object) [][]byte
@@ -264,8 +270,8 @@ func (l List) servers(root any) ([]Server, error) {
 // rest is all of a document but the entry of this name, as text.
 func (l List) rest(root any, name string) string { return canonical(l.without(root, l.Keys, name)) }
 
-// without drops the entry, and the lists and maps on the way that are empty or null then. Only the last of several equal keys
-// is looked into, as apps do.
+// without drops the entry, and the lists and maps on the way that are empty or null then. Only the
+// last of several equal keys is looked into, as apps do.
 func (l List) without(value any, keys []string, name string) any {
 	if len(keys) == 0 {
 		switch list := value.(type) {

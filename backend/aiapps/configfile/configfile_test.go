@@ -66,7 +66,8 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// Taken out without knowing how it came in, an entry leaves all comments but its own, and a list that is still one.
+// Taken out without knowing how it came in, an entry leaves all comments but its own, and a list
+// that is still one.
 func TestRemove(t *testing.T) {
 	for name, c := range map[string]struct {
 		list         configfile.List
@@ -127,7 +128,8 @@ func TestSameBut(t *testing.T) {
 	}
 }
 
-// Where YAML's anchors and aliases make one place of a file stand for others, the list is read, and not changed where that could reach them.
+// Where YAML's anchors and aliases make one place of a file stand for others, the list is read, and
+// not changed where that could reach them.
 func TestShared(t *testing.T) {
 	for text, may := range map[string]struct{ set, remove bool }{
 		"x: &x {a: {}}\nextensions: *x\n":                            {},

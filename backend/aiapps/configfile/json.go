@@ -11,7 +11,8 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// maxDepth is how deep brackets may be nested; beyond it parsers, which call themselves, would need too much stack.
+// maxDepth is how deep brackets may be nested; beyond it parsers, which call themselves, would need
+// too much stack.
 const maxDepth = 1000
 
 type jsonDocument struct {
@@ -158,7 +159,8 @@ func (d *jsonDocument) root() any {
 	return d.tree
 }
 
-// find returns the value of a key in an object, the last where there are several, and its place; -1 for none.
+// find returns the value of a key in an object, the last where there are several, and its place; -1
+// for none.
 func find(object *hujson.Object, key string) (int, *hujson.Value) {
 	for i := len(object.Members) - 1; i >= 0; i-- {
 		if literal(object.Members[i].Name) == key {
@@ -168,7 +170,8 @@ func find(object *hujson.Object, key string) (int, *hujson.Value) {
 	return -1, nil
 }
 
-// parent returns the object that holds the entry, or the one nearest to it that there is, and the keys that lead on from it.
+// parent returns the object that holds the entry, or the one nearest to it that there is, and the
+// keys that lead on from it.
 func (d *jsonDocument) parent() (*hujson.Value, []string) {
 	value := &d.value
 	for i, key := range d.list.Keys {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Object is a map that keeps its order. Its values are strings, bools, ints, nil, []any, Objects, and for what has no such form
-// (floats, dates) Raw.
+// Object is a map that keeps its order. Its values are strings, bools, ints, nil, []any, Objects,
+// and for what has no such form (floats, dates) Raw.
 type Object []Member
 
 // Member is one key of an Object.

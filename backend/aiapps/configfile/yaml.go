@@ -162,7 +162,8 @@ func (d *yamlDocument) holder() (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// shares says whether the list, or the entry of this name in it, stands for something elsewhere, or something elsewhere for it.
+// shares says whether the list, or the entry of this name in it, stands for something elsewhere, or
+// something elsewhere for it.
 func (d *yamlDocument) shares(name string) bool {
 	_, list := d.holder()
 	if list == nil {
@@ -240,7 +241,8 @@ func (d *yamlDocument) inList(name string, entry Object) any {
 	return Object{{name, entry}}
 }
 
-// asLine puts lines at the start of a line, or after the last one where that has no end; then they have none either.
+// asLine puts lines at the start of a line, or after the last one where that has no end; then they
+// have none either.
 func (d *yamlDocument) asLine(at int, text string) splice {
 	if at == len(d.data) && at > d.mark && !d.endsLine() {
 		newline := lineBreak(d.data)
@@ -387,7 +389,8 @@ func quoteIfNeeded(text string) string {
 	return quote(text)
 }
 
-// place returns the nodes of an entry (in an array the item is both), and its number in the list's value.
+// place returns the nodes of an entry (in an array the item is both), and its number in the list's
+// value.
 func (d *yamlDocument) place(name string) (list, key, value *yaml.Node, at int) {
 	_, list = d.holder()
 	if list == nil {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A disk that is full, and one that cannot be written to: a small file system of memory, in a mount namespace of the test's own.
+// A disk that is full, and one that cannot be written to: a small file system of memory, in a mount
+// namespace of the test's own.
 func TestDiskFullAndReadOnly(t *testing.T) {
 	for want, script := range map[string]string{
 		"disk full":      `mount -t tmpfs -o size=16k none "$0" && printf old >"$0/config.json" && ! head -c 64k /dev/zero 2>/dev/null >"$0/filler" && "$@"; cat "$0/config.json"; ls -A "$0"`,

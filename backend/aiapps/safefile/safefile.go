@@ -1,5 +1,6 @@
-// Package safefile reads and replaces files that belong to other programs. A file is replaced all at once or not at all, keeps its
-// mode, is left alone where it changed since it was read, and a symbolic link stays one.
+// Package safefile reads and replaces files that belong to other programs. A file is replaced all
+// at once or not at all, keeps its mode, is left alone where it changed since it was read, and a
+// symbolic link stays one.
 package safefile
 
 import (
@@ -39,7 +40,8 @@ type File struct {
 	info   fs.FileInfo
 }
 
-// Read reads a file. One that does not exist is no error; one that this user must not replace is an ErrRefused.
+// Read reads a file. One that does not exist is no error; one that this user must not replace is an
+// ErrRefused.
 func Read(path string) (File, error) {
 	f := File{Path: path, Target: path}
 	info, err := os.Lstat(path)
@@ -76,7 +78,8 @@ func Read(path string) (File, error) {
 	return f, err
 }
 
-// findFolder finds where a file that does not exist would be: the folder may be behind a symbolic link, or not exist either.
+// findFolder finds where a file that does not exist would be: the folder may be behind a symbolic
+// link, or not exist either.
 func (f *File) findFolder() error {
 	folder, rest := filepath.Dir(f.Path), filepath.Base(f.Path)
 	for {
@@ -102,7 +105,8 @@ func (f *File) findFolder() error {
 	}
 }
 
-// Writable fails with an ErrRefused where the person has said that the file shall not be written to.
+// Writable fails with an ErrRefused where the person has said that the file shall not be written
+// to.
 func (f File) Writable() error {
 	if f.Exists && f.info.Mode().Perm()&0o200 == 0 {
 		return refuse("%s is read-only. Allow yourself to write to it (chmod u+w), or leave it as it is", f.Target)
@@ -110,9 +114,9 @@ func (f File) Writable() error {
 	return nil
 }
 
-// Replace writes data in place of the file, making it and its folders where there were none; made are the folders, outermost first. The
-// error is ErrChanged where the file is no longer as it was read. Whenever the program or the computer dies, the file is either
-// as it was or as it is to be.
+// Replace writes data in place of the file, making it and its folders where there were none; made
+// are the folders, outermost first. The error is ErrChanged where the file is no longer as it was
+// read. Whenever the program or the computer dies, the file is either as it was or as it is to be.
 func (f File) Replace(data []byte) (made []string, err error) {
 	if err := f.Writable(); err != nil {
 		return nil, err
@@ -155,8 +159,10 @@ func (f File) Replace(data []byte) (made []string, err error) {
 	return made, syncFolder(folder)
 }
 
-// takePlace puts a new file, which holds data, in the place of the one that was read. Another program may have written since that was last looked at: what comes out in
-// exchange is looked at too, and goes back where it is not what was read. Where the system cannot exchange files, an instant remains in which such a write is lost.
+// takePlace puts a new file, which holds data, in the place of the one that was read. Another
+// program may have written since that was last looked at: what comes out in exchange is looked at
+// too, and goes back where it is not what was read. Where the system cannot exchange files, an
+// instant remains in which such a write is lost.
 func (f File) takePlace(fresh string, data []byte) error {
 	if !f.Exists {
 		switch err := renameNew(fresh, f.Target); {
@@ -245,7 +251,8 @@ const tempMark = ".forevervm-"
 
 func (f File) tempPattern() string { return "." + filepath.Base(f.Target) + tempMark + "*.tmp" }
 
-// sweep deletes what a write that was killed has left. Whoever replaces this file holds the lock, so none of it is in use.
+// sweep deletes what a write that was killed has left. Whoever replaces this file holds the lock,
+// so none of it is in use.
 func (f File) sweep() {
 	entries, _ := os.ReadDir(filepath.Dir(f.Target))
 	for _, entry := range entries {

@@ -22,7 +22,8 @@ import (
 	"github.com/forevervm/desktop/backend/aiapps/safefile"
 )
 
-// replaceVariable makes the test's program a child that replaces the file of that path, and says how that went.
+// replaceVariable makes the test's program a child that replaces the file of that path, and says
+// how that went.
 const replaceVariable = "SAFEFILE_REPLACE"
 
 const newText = "the new text, which is longer than the old"
@@ -113,8 +114,8 @@ func names(t *testing.T, folder string) (list []string) {
 	return list
 }
 
-// The child is killed at each of its system calls on files, one after another: the file is whole, the old or the new, and what is
-// left beside it goes with the next write.
+// The child is killed at each of its system calls on files, one after another: the file is whole,
+// the old or the new, and what is left beside it goes with the next write.
 func TestAKillAtEverySystemCall(t *testing.T) {
 	const calls = "%file,%desc"
 	folder := t.TempDir()
@@ -230,7 +231,8 @@ func TestAConcurrentEditIsNotLost(t *testing.T) {
 	}
 }
 
-// What is written in the instant after the last look, before the new file takes its place, is not lost either. The child waits there, as its call is held up.
+// What is written in the instant after the last look, before the new file takes its place, is not
+// lost either. The child waits there, as its call is held up.
 func TestAnEditInTheLastInstantIsNotLost(t *testing.T) {
 	for try := 1; ; try++ {
 		folder := t.TempDir()

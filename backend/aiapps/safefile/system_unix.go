@@ -14,7 +14,8 @@ func own(info fs.FileInfo) bool {
 	return !ok || int(stat.Uid) == os.Geteuid()
 }
 
-// likeOriginal gives a new file the mode of the one that it replaces, and its group where that is allowed.
+// likeOriginal gives a new file the mode of the one that it replaces, and its group where that is
+// allowed.
 func likeOriginal(file *os.File, original fs.FileInfo) error {
 	if stat, ok := original.Sys().(*syscall.Stat_t); ok {
 		_ = file.Chown(-1, int(stat.Gid))

@@ -99,7 +99,8 @@ func (w *world) restored(s *Store, name string) error {
 	return s.Verify(context.Background(), r)
 }
 
-// like has the files of another that was put, some of which have changed since, and lost their ends, unless they are said to be sound.
+// like has the files of another that was put, some of which have changed since, and lost their
+// ends, unless they are said to be sound.
 func (w *world) like(name string) (like Like, err error) {
 	sound := w.checks%2 == 0
 	if sound {
@@ -131,7 +132,8 @@ func (w *world) like(name string) (like Like, err error) {
 	return like, nil
 }
 
-// same says how what is restored with the help of others differs from what was put; nil where it does not.
+// same says how what is restored with the help of others differs from what was put; nil where it
+// does not.
 func (w *world) same(s *Store, name string, r Recipe, like Like) error {
 	dir, err := os.MkdirTemp(w.root, "restored")
 	if err != nil {
@@ -221,7 +223,8 @@ func TestWhatIsInCommonIsKeptOnce(t *testing.T) {
 	first, err := w.put(w.s, map[string][]byte{"pages.img": pages(image...), "input.bin": nil}, "")
 	ok(err)
 	_, one := w.packs()
-	// Each of twenty differs in a few pages from the one before; one page comes in between, which moves all behind it.
+	// Each of twenty differs in a few pages from the one before; one page comes in between, which
+	// moves all behind it.
 	near := first
 	for i := range 20 {
 		for j := range 5 {
@@ -273,7 +276,8 @@ func TestWhatIsInCommonIsKeptOnce(t *testing.T) {
 	}
 }
 
-// A bit that has flipped anywhere is found and named. What is restored all the same is what was put.
+// A bit that has flipped anywhere is found and named. What is restored all the same is what was
+// put.
 func TestFlippedBits(t *testing.T) {
 	w := newWorld(t, t.TempDir())
 	w.small = 3 * Unit
@@ -317,7 +321,8 @@ func TestFlippedBits(t *testing.T) {
 	}
 }
 
-// What is damaged is set aside by a repair, what is whole stays, and what is put again afterwards is whole.
+// What is damaged is set aside by a repair, what is whole stays, and what is put again afterwards
+// is whole.
 func TestRepair(t *testing.T) {
 	for how, damage := range map[string]func(b []byte) []byte{
 		"a block":            func(b []byte) []byte { b[len(packMagic)+headerSize+100] ^= 1; return b },

@@ -6,7 +6,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// chain is a stored list with those that it is based on. A list takes 32 bytes a page of its file, so of those in between only the names are kept.
+// chain is a stored list with those that it is based on. A list takes 32 bytes a page of its file,
+// so of those in between only the names are kept.
 type chain struct {
 	ids  []ID // the list's, its base's, and so on
 	list list // the first

@@ -23,15 +23,18 @@ type Report struct {
 	Bytes   int64 `json:"bytes"` // of all packs
 	// Damage says in one sentence each what is not as it was written.
 	Damage []string `json:"damage"`
-	// Left says in one sentence each what cannot be told anything of: the system does not give it back, or a newer program made it.
+	// Left says in one sentence each what cannot be told anything of: the system does not give it
+	// back, or a newer program made it.
 	Left []string `json:"left"`
-	// Aside are the files, by their paths, that damaged packs have become. What was whole of them is in others. They may go.
+	// Aside are the files, by their paths, that damaged packs have become. What was whole of them
+	// is in others. They may go.
 	Aside []string `json:"aside"`
 	// Lost are the recipes that cannot be restored because of that, by their paths, and why.
 	Lost map[string]string `json:"lost"`
 }
 
-// Check finds out whether everything is there that the recipes need; with readData it reads every byte. It changes nothing.
+// Check finds out whether everything is there that the recipes need; with readData it reads every
+// byte. It changes nothing.
 func (s *Store) Check(ctx context.Context, readData bool) (Report, error) {
 	r := Report{Lost: map[string]string{}}
 	if _, err := os.Stat(s.dir); errors.Is(err, fs.ErrNotExist) {
@@ -201,10 +204,11 @@ func (s *Store) checkPatched(pages patchedPages, id ID, damagedBlocks map[ID]err
 // lostSuffix is the end of the names that recipes get which cannot be restored.
 const lostSuffix = ".lost"
 
-// Repair reads every byte, writes packs anew that are damaged, with whatever of them is whole, and sets them and those recipes aside, under other names,
-// that cannot be restored any more. It returns what it found. Nobody else uses the store meanwhile. What is put afterwards
-// and has something in common with what was lost is stored anew. What the system does not let it read, and what a newer program made, it leaves as it
-// is, and sets no recipe aside then.
+// Repair reads every byte, writes packs anew that are damaged, with whatever of them is whole, and
+// sets them and those recipes aside, under other names, that cannot be restored any more. It
+// returns what it found. Nobody else uses the store meanwhile. What is put afterwards and has
+// something in common with what was lost is stored anew. What the system does not let it read, and
+// what a newer program made, it leaves as it is, and sets no recipe aside then.
 func (s *Store) Repair(ctx context.Context) (Report, error) {
 	r := Report{Lost: map[string]string{}}
 	if _, err := os.Stat(s.dir); errors.Is(err, fs.ErrNotExist) {
@@ -256,7 +260,8 @@ func (s *Store) Repair(ctx context.Context) (Report, error) {
 	return r, nil
 }
 
-// salvage writes a pack anew, as far as it is whole, and its index with it; the old one gets another name, which it returns.
+// salvage writes a pack anew, as far as it is whole, and its index with it; the old one gets
+// another name, which it returns.
 func (s *Store) salvage(ctx context.Context, name string) (aside string, err error) {
 	path := filepath.Join(s.dir, name+packSuffix)
 	f, err := s.disk.Open(path)

@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// batch is how many bytes of packs are rewritten before the old ones are deleted: as much as a collection takes on top, at most.
+	// batch is how many bytes of packs are rewritten before the old ones are deleted: as much as a
+	// collection takes on top, at most.
 	batch = 64 << 20
 	// files is how many packs are deleted in one go, at most: others wait for that.
 	files = 32
@@ -26,11 +27,13 @@ const (
 	many  = 64
 )
 
-// Collect gives back the room of blocks that no recipe needs, and of what was left half written; it returns how many bytes that is. Others
-// go on using the store meanwhile, except for the moments in which packs are deleted. Where it is cut off, what it has done stays done. While another
+// Collect gives back the room of blocks that no recipe needs, and of what was left half written; it
+// returns how many bytes that is. Others go on using the store meanwhile, except for the moments in
+// which packs are deleted. Where it is cut off, what it has done stays done. While another
 // collects, it does nothing.
 //
-// It fails with ErrDamaged where a recipe cannot be read, as what that needs cannot be told then; Repair helps.
+// It fails with ErrDamaged where a recipe cannot be read, as what that needs cannot be told then;
+// Repair helps.
 func (s *Store) Collect(ctx context.Context) (freed int64, err error) {
 	if _, err := os.Stat(s.dir); errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -167,8 +170,9 @@ func (c *collection) need(ids list) {
 	})
 }
 
-// markList marks what a list names, and what the pages are made of that it tells as patches. Where its base is among those that are marked anyway, that is only what it does
-// not copy from there, as what it has patches for is among what the base names.
+// markList marks what a list names, and what the pages are made of that it tells as patches. Where
+// its base is among those that are marked anyway, that is only what it does not copy from there, as
+// what it has patches for is among what the base names.
 func (c *collection) markList(id ID, units int, direct map[ID]int) error {
 	at, ok := c.s.find(id)
 	if !ok {
@@ -205,9 +209,11 @@ func (c *collection) markList(id ID, units int, direct map[ID]int) error {
 	return nil
 }
 
-// choose finds the packs that hold what nobody needs, or are too many small ones; first those that give room without taking any.
+// choose finds the packs that hold what nobody needs, or are too many small ones; first those that
+// give room without taking any.
 //
-// All that is not needed goes, however little of a pack it is: who deletes a machine wants it to be gone.
+// All that is not needed goes, however little of a pack it is: who deletes a machine wants it to be
+// gone.
 func (c *collection) choose() {
 	c.chosen = true
 	c.s.mu.Lock()
@@ -313,7 +319,8 @@ func (c *collection) copy(p *pack, w *packer) error {
 	return nil
 }
 
-// drop deletes the victims, unless somebody has come to need something of them meanwhile. Nobody else uses the store.
+// drop deletes the victims, unless somebody has come to need something of them meanwhile. Nobody
+// else uses the store.
 func (c *collection) drop() (freed int64, err error) {
 	if err := c.mark(); err != nil {
 		return 0, err
@@ -334,7 +341,8 @@ func (c *collection) drop() (freed int64, err error) {
 	return freed, c.s.disk.SyncDir(c.s.dir)
 }
 
-// neededStill says whether something of a pack is needed that was not copied: somebody has put it again since.
+// neededStill says whether something of a pack is needed that was not copied: somebody has put it
+// again since.
 func (c *collection) neededStill(p *pack) bool {
 	for _, i := range c.needed(p) {
 		if _, moved := c.moved[p.entries[i].id]; !moved {

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// However many use the store, one after another without a gap, who wants it for himself gets it, and nobody else waits for long.
+// However many use the store, one after another without a gap, who wants it for himself gets it,
+// and nobody else waits for long.
 func TestCollectingGetsItsTurn(t *testing.T) {
 	w := newWorld(t, t.TempDir())
 	name, err := w.put(w.s, map[string][]byte{"f": pages(1, 2, 3)}, "")
@@ -55,7 +56,8 @@ func TestCollectingGetsItsTurn(t *testing.T) {
 	}
 }
 
-// What others need of several packs outlives the collection of all of them, whichever of them the index tells of.
+// What others need of several packs outlives the collection of all of them, whichever of them the
+// index tells of.
 func TestTwinsSurviveCollections(t *testing.T) {
 	w := newWorld(t, t.TempDir())
 	var names []string
@@ -102,7 +104,8 @@ func TestTwinsSurviveCollections(t *testing.T) {
 	}
 }
 
-// BenchmarkCollect gives back a third of 100,000 blocks, and says for how long others have to wait for the lock meanwhile.
+// BenchmarkCollect gives back a third of 100,000 blocks, and says for how long others have to wait
+// for the lock meanwhile.
 func BenchmarkCollect(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
@@ -151,7 +154,8 @@ func BenchmarkCollect(b *testing.B) {
 	}
 }
 
-// A page becomes what it was before, after it was something else: what it is made of stays, whoever else needed that.
+// A page becomes what it was before, after it was something else: what it is made of stays, whoever
+// else needed that.
 func TestAPageComesBack(t *testing.T) {
 	rest := make([]int, 30)
 	for i := range rest {

@@ -18,8 +18,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever happens, in whatever order, what was acknowledged is restored byte for byte: puts and collections that are cut off at any write or
-// rename, power cuts that lose what was not synced, deletions, and others that have the store open.
+// Whatever happens, in whatever order, what was acknowledged is restored byte for byte: puts and
+// collections that are cut off at any write or rename, power cuts that lose what was not synced,
+// deletions, and others that have the store open.
 //
 // `make soak` does it two thousand times.
 func TestNothingIsLost(t *testing.T) {

@@ -5,7 +5,8 @@ import (
 	"os"
 )
 
-// disk is what changes files, and opens those that packs are found in. A test puts one in its place that dies in the middle.
+// disk is what changes files, and opens those that packs are found in. A test puts one in its place
+// that dies in the middle.
 type disk interface {
 	// Open opens a pack to read its index.
 	Open(path string) (input, error)

@@ -12,7 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata for a version that has none yet")
 
-// A store of every version that was released can be read for ever. testdata holds, for each, its packs and a recipe whose base it needs.
+// A store of every version that was released can be read for ever. testdata holds, for each, its
+// packs and a recipe whose base it needs.
 func TestEveryVersionIsReadable(t *testing.T) {
 	t.Run("1", func(t *testing.T) {
 		readable(t, "testdata/v1", map[string][]byte{"pages.img": pages(1, 2, 0, 0, 4, 1, 6), "checkpoint.img": []byte("the state"), "input.bin": nil})

@@ -8,10 +8,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A file that is small is no list of blocks: its list is a frame, which holds its bytes, compressed with those of another, its base, as a dictionary. The kernel's
-// state is such a file: a counter that has grown moves all behind it by a byte, so every page of it differs, and little of it is new.
+// A file that is small is no list of blocks: its list is a frame, which holds its bytes, compressed
+// with those of another, its base, as a dictionary. The kernel's state is such a file: a counter
+// that has grown moves all behind it by a byte, so every page of it differs, and little of it is
+// new.
 
-// mostFrame is how large a file is, in bytes, that becomes a frame, at most: who reads one has it in memory, and its base, too.
+// mostFrame is how large a file is, in bytes, that becomes a frame, at most: who reads one has it
+// in memory, and its base, too.
 const mostFrame = 4 << 20
 
 // frameWindow is how far back a frame refers: its own bytes and those of its base.

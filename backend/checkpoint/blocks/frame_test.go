@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// kernelState is what a kernel's state is like: every page of it differs from the one that was n steps before, as something at its beginning has grown, and little is new.
+// kernelState is what a kernel's state is like: every page of it differs from the one that was n
+// steps before, as something at its beginning has grown, and little is new.
 func kernelState(n int) []byte {
 	b := bytes.Repeat([]byte("one more,"), n)
 	for i := range 50 {

@@ -16,11 +16,13 @@ func newBits(n int) bits { return make(bits, (n+63)/64) }
 func (b bits) has(i int) bool { return i/64 < len(b) && b[i/64]>>(i%64)&1 == 1 }
 func (b bits) set(i int)      { b[i/64] |= 1 << (i % 64) }
 
-// aFew is how many blocks are looked up in one go, which keeps others from the index for less than a millisecond.
+// aFew is how many blocks are looked up in one go, which keeps others from the index for less than
+// a millisecond.
 const aFew = 1 << 12
 
-// index tells where blocks lie. It is a hash table of places alone, with open addressing: the names are in the packs' entries already, and there
-// may be millions. Where several packs have a block, one counts.
+// index tells where blocks lie. It is a hash table of places alone, with open addressing: the names
+// are in the packs' entries already, and there may be millions. Where several packs have a block,
+// one counts.
 type index struct {
 	seed  maphash.Seed // names are chosen by who makes the blocks, who must not be able to make them lie close together
 	packs []*pack      // by number; nil for one that is gone

@@ -5,19 +5,23 @@ import (
 	"fmt"
 )
 
-// list names the blocks of a file, in order; zero stands for one of zeros alone, which is not stored.
+// list names the blocks of a file, in order; zero stands for one of zeros alone, which is not
+// stored.
 type list []ID
 
 var zero ID
 
-// A list is stored as a block of its own, as steps that make it; most of them by copying from another list, its base. See FORMAT.md.
+// A list is stored as a block of its own, as steps that make it; most of them by copying from
+// another list, its base. See FORMAT.md.
 const (
-	// listVersion is the latest one. A list is written as of the first that has what is in it, which older programs read: plain steps, patches, or a frame.
+	// listVersion is the latest one. A list is written as of the first that has what is in it,
+	// which older programs read: plain steps, patches, or a frame.
 	listVersion  = 3
 	plainVersion = 1
 	patchVersion = 2
 	frameVersion = 3
-	// maxDepth is how many lists have to be read for one, at most, beside the one at the end of the chain.
+	// maxDepth is how many lists have to be read for one, at most, beside the one at the end of the
+	// chain.
 	maxDepth = 16
 
 	stepIDs   = 0 // these blocks
@@ -43,7 +47,8 @@ func appendListHead(b []byte, version byte, depth int, baseID ID, units int) []b
 	return binary.AppendUvarint(b, uint64(units))
 }
 
-// encodeList writes l as steps from base, which is nil for none. Pages that have a patch are written as that, where they come first.
+// encodeList writes l as steps from base, which is nil for none. Pages that have a patch are
+// written as that, where they come first.
 func encodeList(l list, depth int, baseID ID, base list, patches map[ID]patch) []byte {
 	b := appendListHead(nil, plainVersion, depth, baseID, len(l))
 	step := func(kind, n int) { b = binary.AppendUvarint(b, uint64(n)<<2|uint64(kind)) }
@@ -126,7 +131,8 @@ func encodeList(l list, depth int, baseID ID, base list, patches map[ID]patch) [
 	return b
 }
 
-// parseListHead reads the beginning of a stored list of exactly so many units, and returns the steps.
+// parseListHead reads the beginning of a stored list of exactly so many units, and returns the
+// steps.
 func parseListHead(b []byte, units int) (h listHead, steps []byte, err error) {
 	if len(b) > 0 && b[0] > listVersion {
 		return h, nil, fmt.Errorf("a list of blocks: %w", ErrVersion)
@@ -153,7 +159,8 @@ func parseListHead(b []byte, units int) (h listHead, steps []byte, err error) {
 // maxUnits bounds a file: one of 64 GiB, whose list takes half a GiB of memory.
 const maxUnits = 1 << 24
 
-// parseSteps makes the list of h from its steps and its base, and gives each page that it tells as a patch to patched, whose bytes are part of b.
+// parseSteps makes the list of h from its steps and its base, and gives each page that it tells as
+// a patch to patched, whose bytes are part of b.
 func parseSteps(h listHead, b []byte, base list, patched func(id, base ID, patch []byte)) (list, error) {
 	l := make(list, 0, min(h.units, len(b)/len(ID{})+len(base)+1<<10)) // whatever is claimed
 	for len(b) > 0 {
@@ -207,7 +214,8 @@ func parseSteps(h listHead, b []byte, base list, patched func(id, base ID, patch
 // listCutOff is the error of a list that ends too soon.
 func listCutOff() error { return damaged("a list of blocks is cut off") }
 
-// literals gives the blocks that the steps of a list name themselves to each, but for zeros and those of its base.
+// literals gives the blocks that the steps of a list name themselves to each, but for zeros and
+// those of its base.
 func literals(h listHead, b []byte, each func(ID)) error {
 	if h.frame {
 		return nil

@@ -13,13 +13,14 @@ import (
 
 const (
 	lockName = "lock"
-	// turnName is a lock that whoever wants the other one passes through. Who wants that one for himself keeps it meanwhile, so that those who come
-	// after him wait, and the others get done.
+	// turnName is a lock that whoever wants the other one passes through. Who wants that one for
+	// himself keeps it meanwhile, so that those who come after him wait, and the others get done.
 	turnName = "turn"
 	// lockPoll is how often a lock that another holds is tried.
 	lockPoll = 2 * time.Millisecond
-	// shortTurn is for how long others are kept waiting, at first, by one who wants the lock for himself, and longTurn at most, where it
-	// takes many turns. In between they go on for restBetween times as long.
+	// shortTurn is for how long others are kept waiting, at first, by one who wants the lock for
+	// himself, and longTurn at most, where it takes many turns. In between they go on for
+	// restBetween times as long.
 	shortTurn   = 20 * time.Millisecond
 	longTurn    = time.Second
 	restBetween = 5

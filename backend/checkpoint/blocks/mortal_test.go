@@ -10,8 +10,9 @@ import (
 
 var errDied = errors.New("the process was killed")
 
-// mortal is a disk on which the process dies at the change number left (in its middle, where it is a write), and that forgets, when the power
-// is cut, whatever was not synced. It is used by one goroutine.
+// mortal is a disk on which the process dies at the change number left (in its middle, where it is
+// a write), and that forgets, when the power is cut, whatever was not synced. It is used by one
+// goroutine.
 type mortal struct {
 	left      int // how many changes are made before it dies; -1 for all
 	graveyard string
@@ -109,7 +110,8 @@ func (m *mortal) SyncDir(dir string) error {
 	return nil
 }
 
-// powerCut loses what is not durable, or some of it. Names of one folder are lost from the latest on.
+// powerCut loses what is not durable, or some of it. Names of one folder are lost from the latest
+// on.
 func (m *mortal) powerCut() {
 	for _, undo := range m.names {
 		keep := m.random.IntN(len(undo) + 1)

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// What a newer program made is whole as far as this one can tell: it says so, and a repair leaves everything as it is that could belong to it.
+// What a newer program made is whole as far as this one can tell: it says so, and a repair leaves
+// everything as it is that could belong to it.
 func TestWhatIsNewerStays(t *testing.T) {
 	newer := func(b []byte, mark string) []byte {
 		at := bytes.LastIndex(b, []byte(mark)) + len(mark)

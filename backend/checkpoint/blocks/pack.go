@@ -22,7 +22,8 @@ const (
 	headerSize = len(ID{}) + 1 + 2*4 // before a block's bytes
 	footerSize = 4 + len(ID{}) + len(indexMagic)
 
-	// packSize is how large a pack gets, in bytes, before another is begun: what is rewritten for the sake of one block of it that is to go.
+	// packSize is how large a pack gets, in bytes, before another is begun: what is rewritten for
+	// the sake of one block of it that is to go.
 	packSize = 16 << 20
 	// maxPack bounds what is taken for a pack.
 	maxPack = 1 << 30
@@ -115,8 +116,9 @@ func openPack(d disk, dir, name string) (*pack, error) {
 	return p, nil
 }
 
-// newer says whether a pack with these first and last bytes is of a later version: its beginning says so, and its end does not gainsay it, as it would
-// where a bit has flipped in the one of a pack of ours.
+// newer says whether a pack with these first and last bytes is of a later version: its beginning
+// says so, and its end does not gainsay it, as it would where a bit has flipped in the one of a
+// pack of ours.
 func newer(head, footer []byte) bool {
 	at := len(packMark)
 	if string(head[:at]) != packMark || head[at] <= Version {
@@ -126,7 +128,8 @@ func newer(head, footer []byte) bool {
 	return string(end[:len(indexMark)]) != indexMark || end[len(indexMark)] == head[at]
 }
 
-// readAt reads a part of the pack's file. What lies behind its end is gone; what the system does not give back is not.
+// readAt reads a part of the pack's file. What lies behind its end is gone; what the system does
+// not give back is not.
 func (p *pack) readAt(f io.ReaderAt, b []byte, offset int64) error {
 	switch _, err := f.ReadAt(b, offset); {
 	case errors.Is(err, io.EOF):
@@ -317,8 +320,9 @@ func (w *packer) abort() {
 	}
 }
 
-// scan reads a pack's blocks one by one without its index, as far as they are whole, and gives each to found, whose bytes are as stored and
-// only good for the call. Where the system does not give them back, it fails.
+// scan reads a pack's blocks one by one without its index, as far as they are whole, and gives each
+// to found, whose bytes are as stored and only good for the call. Where the system does not give
+// them back, it fails.
 func scan(r io.Reader, d *zstd.Decoder, found func(e entry, stored []byte) error) error {
 	magic := make([]byte, len(packMagic))
 	if _, err := io.ReadFull(r, magic); cutOff(err) || err == nil && string(magic[:len(packMark)]) != packMark {

@@ -5,24 +5,28 @@ import (
 	"errors"
 )
 
-// patch is how a page differs from the one at a place of the list that it is based on. A program changes a few bytes of most pages that it changes: a counter of
-// references here, a time there.
+// patch is how a page differs from the one at a place of the list that it is based on. A program
+// changes a few bytes of most pages that it changes: a counter of references here, a time there.
 type patch struct {
 	from  int    // in the base
 	bytes []byte // steps, each: how many bytes stay, how many follow, these
 }
 
 const (
-	// largestPatch is how many bytes a patch has at most, else the page is stored: a quarter of it, as compressing brings a page to a third.
+	// largestPatch is how many bytes a patch has at most, else the page is stored: a quarter of it,
+	// as compressing brings a page to a third.
 	largestPatch = Unit / 4
-	// mostPatches and mostPatchBytes bound what one list tells as patches: who reads it has all of them in memory, and of the lists behind it, too.
+	// mostPatches and mostPatchBytes bound what one list tells as patches: who reads it has all of
+	// them in memory, and of the lists behind it, too.
 	mostPatches    = 4096
 	mostPatchBytes = 1 << 20
-	// patchGap is how many bytes that are equal are told as different, as a step of its own takes about as many.
+	// patchGap is how many bytes that are equal are told as different, as a step of its own takes
+	// about as many.
 	patchGap = 4
 )
 
-// diff tells how to make page of base, which is of the same length; nil where that takes more than largestPatch.
+// diff tells how to make page of base, which is of the same length; nil where that takes more than
+// largestPatch.
 func diff(base, page []byte) []byte {
 	b := make([]byte, 0, largestPatch)
 	for done, i := 0, 0; ; {
@@ -104,7 +108,8 @@ type patched struct {
 // patchedPages are those that a list and the ones behind it tell as patches.
 type patchedPages map[ID]patched
 
-// roots gives the blocks that those pages of l are made of in the end which are no blocks themselves.
+// roots gives the blocks that those pages of l are made of in the end which are no blocks
+// themselves.
 func (m patchedPages) roots(l list, isBlock func(ID) bool) (roots list) {
 	seen := map[ID]bool{}
 	for _, id := range l {
@@ -126,7 +131,8 @@ func (m patchedPages) roots(l list, isBlock func(ID) bool) (roots list) {
 	return roots
 }
 
-// page makes a page that is no block of its own, or is zeros, and not to be changed; block gives the bytes of one that is, or nothing where there is none.
+// page makes a page that is no block of its own, or is zeros, and not to be changed; block gives
+// the bytes of one that is, or nothing where there is none.
 func (m patchedPages) page(id ID, block func(ID) ([]byte, error)) ([]byte, error) {
 	if id == zero {
 		return zeros, nil

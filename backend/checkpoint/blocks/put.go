@@ -15,11 +15,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Put keeps the files of those names in the folder dir, and writes what they are made of to the file recipe. near, which may be "" or gone, is
-// the recipe of files that have much in common with them. On an error nothing is kept. The files must not change meanwhile.
-// Where through is not nil, each file is read through what it returns, to its end.
+// Put keeps the files of those names in the folder dir, and writes what they are made of to the
+// file recipe. near, which may be "" or gone, is the recipe of files that have much in common with
+// them. On an error nothing is kept. The files must not change meanwhile. Where through is not nil,
+// each file is read through what it returns, to its end.
 //
-// It works on one processor, stands back for who is in a rush, and takes some MiB of memory, and 70 bytes for each block.
+// It works on one processor, stands back for who is in a rush, and takes some MiB of memory, and 70
+// bytes for each block.
 func (s *Store) Put(ctx context.Context, dir string, names []string, near, recipe string, meta json.RawMessage, through func(name string, r io.Reader) (io.Reader, error)) (Recipe, error) {
 	release, err := s.share(ctx)
 	if err != nil {
@@ -164,7 +166,8 @@ func atEnd(in io.Reader) error {
 	}
 }
 
-// nearby reads the list of the file of that name nearby; the zero value is none, or one that is damaged, on which nothing is to depend.
+// nearby reads the list of the file of that name nearby; the zero value is none, or one that is
+// damaged, on which nothing is to depend.
 func (w *putting) nearby(name string) chain {
 	for i := range w.near.Files {
 		if n := &w.near.Files[i]; n.Name == name && n.Size > 0 {
@@ -176,7 +179,8 @@ func (w *putting) nearby(name string) chain {
 	return chain{}
 }
 
-// basis is the list that the list of a file is told as steps from, and how far the two have been followed; the zero value is none.
+// basis is the list that the list of a file is told as steps from, and how far the two have been
+// followed; the zero value is none.
 type basis struct {
 	last  chain // of the file of that name nearby
 	id    ID    // the base
@@ -191,7 +195,8 @@ type basis struct {
 	relied  bool // on pages that are no blocks: the file's list cannot do without the base
 }
 
-// base finds the list that a file's is based on: that of the file of that name nearby, or the end of its chain where that is long.
+// base finds the list that a file's is based on: that of the file of that name nearby, or the end
+// of its chain where that is long.
 func (w *putting) base(name string) basis {
 	c := w.nearby(name)
 	if len(c.ids) == 0 || c.frame != nil {
@@ -204,7 +209,8 @@ func (w *putting) base(name string) basis {
 	return b
 }
 
-// follow goes on by one block of the file, and returns where in the base that is which it has taken the place of, or how long the base is.
+// follow goes on by one block of the file, and returns where in the base that is which it has taken
+// the place of, or how long the base is.
 func (b *basis) follow(id ID) int {
 	at := b.at
 	b.at++
@@ -224,8 +230,9 @@ func (b *basis) follow(id ID) int {
 	return min(at, len(b.list))
 }
 
-// told says whether a page that is no block needs not be kept: it has a patch already, or the base has it at near, and what it is made of is there. One that only lists behind
-// the base have becomes a block, as collecting follows a list's own names and its base's, and no others.
+// told says whether a page that is no block needs not be kept: it has a patch already, or the base
+// has it at near, and what it is made of is there. One that only lists behind the base have becomes
+// a block, as collecting follows a list's own names and its base's, and no others.
 func (w *putting) told(b *basis, near int, id ID) bool {
 	if _, ok := b.patches[id]; ok {
 		return true
@@ -248,7 +255,8 @@ func (w *putting) told(b *basis, near int, id ID) bool {
 	return false
 }
 
-// patch keeps a page as what is different in it from the one of the base at near, if that is another, and little.
+// patch keeps a page as what is different in it from the one of the base at near, if that is
+// another, and little.
 func (w *putting) patch(b *basis, near int, id ID, page []byte) bool {
 	if _, behind := b.pages[id]; behind {
 		return false // the older patch would count, and what it is made of is none of the base's

@@ -51,7 +51,8 @@ func (id *ID) UnmarshalText(b []byte) error {
 	return err
 }
 
-// ReadRecipe reads a recipe's file. What is damaged is ErrDamaged, what a newer program wrote ErrVersion.
+// ReadRecipe reads a recipe's file. What is damaged is ErrDamaged, what a newer program wrote
+// ErrVersion.
 func ReadRecipe(path string) (Recipe, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -134,7 +135,8 @@ func (s *Store) write(r Recipe, path string) (err error) {
 	return s.disk.SyncDir(filepath.Dir(path))
 }
 
-// Link writes a recipe of the same files as the one at from to the file at to, with meta of its own.
+// Link writes a recipe of the same files as the one at from to the file at to, with meta of its
+// own.
 func (s *Store) Link(ctx context.Context, from, to string, meta json.RawMessage) (Recipe, error) {
 	release, err := s.share(ctx)
 	if err != nil {

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// A pack that somebody has found just before the one who made it tells of it is known once: otherwise its blocks would be none of its own, and it
-// could never be written anew without those that nobody needs.
+// A pack that somebody has found just before the one who made it tells of it is known once:
+// otherwise its blocks would be none of its own, and it could never be written anew without those
+// that nobody needs.
 func TestPackIsKnownOnce(t *testing.T) {
 	w := newWorld(t, t.TempDir())
 	first, err := w.put(w.s, map[string][]byte{"pages.img": pages(1, 2, 3)}, "")
@@ -74,8 +75,8 @@ func (f illFile) ReadAt(b []byte, offset int64) (int, error) {
 	return f.input.ReadAt(b, offset)
 }
 
-// A pack that the disk does not give back concerns those that need it, and nobody else; a repair leaves it for the day on which it does. That we have
-// too many files open is no fault of a pack's.
+// A pack that the disk does not give back concerns those that need it, and nobody else; a repair
+// leaves it for the day on which it does. That we have too many files open is no fault of a pack's.
 func TestUnreadablePack(t *testing.T) {
 	w := newWorld(t, t.TempDir())
 	first, err := w.put(w.s, map[string][]byte{"pages.img": pages(1, 2, 3)}, "")

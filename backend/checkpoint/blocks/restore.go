@@ -23,14 +23,16 @@ var decoders = sync.Pool{New: func() any { return newDecoder() }}
 type Like struct {
 	Dir    string
 	Recipe Recipe
-	// Sound says whether b, read from the file of that name at an offset, is as it was put. Where it says no, or is nil, b is
-	// compared with the names of its blocks, which takes longer.
+	// Sound says whether b, read from the file of that name at an offset, is as it was put. Where
+	// it says no, or is nil, b is compared with the names of its blocks, which takes longer.
 	Sound func(name string, at int64, b []byte) bool
 }
 
-// Restore writes the files of a recipe into the folder dir, byte for byte as they were put, or fails with ErrDamaged. They are not synced: who
-// lost them restores them again. It works on all processors. What they have in common with those that are there is copied from them, which takes half
-// of the time where that is most of it, and a quarter where they are sound; where these have changed, blocks count.
+// Restore writes the files of a recipe into the folder dir, byte for byte as they were put, or
+// fails with ErrDamaged. They are not synced: who lost them restores them again. It works on all
+// processors. What they have in common with those that are there is copied from them, which takes
+// half of the time where that is most of it, and a quarter where they are sound; where these have
+// changed, blocks count.
 func (s *Store) Restore(ctx context.Context, r Recipe, dir string, like Like) error {
 	release, err := s.share(ctx)
 	if err != nil {
@@ -90,9 +92,10 @@ func (s *Store) restoreFile(ctx context.Context, f *File, path string, like Like
 	return work.all(ctx, runtime.GOMAXPROCS(0), func(context.Context) {})
 }
 
-// Verify reads everything that the files of a recipe are made of, and fails with ErrDamaged where they could not be restored. What it has read is not
-// read again as long as the index stays in memory, so that one after another of files that have most in common costs little. It works on one processor, and
-// stands back for who is in a rush.
+// Verify reads everything that the files of a recipe are made of, and fails with ErrDamaged where
+// they could not be restored. What it has read is not read again as long as the index stays in
+// memory, so that one after another of files that have most in common costs little. It works on one
+// processor, and stands back for who is in a rush.
 func (s *Store) Verify(ctx context.Context, r Recipe) error {
 	release, err := s.share(ctx)
 	if err != nil {
@@ -141,7 +144,8 @@ func (s *Store) verify(ctx context.Context, l list, pages patchedPages, size int
 	return nil
 }
 
-// each tells where the blocks of a list lie, all but those of zeros, with mu held for some at a time.
+// each tells where the blocks of a list lie, all but those of zeros, with mu held for some at a
+// time.
 func (s *Store) each(l list, tell func(id *ID, at place)) {
 	for some := range slices.Chunk(l, aFew) {
 		s.mu.Lock()
@@ -165,7 +169,8 @@ type twin struct {
 	sound func(at int64, b []byte) bool
 }
 
-// twin opens the file of that name among those that are there. It may be gone meanwhile, or its list damaged: then there is none.
+// twin opens the file of that name among those that are there. It may be gone meanwhile, or its
+// list damaged: then there is none.
 func (s *Store) twin(like Like, name string) *twin {
 	i := slices.IndexFunc(like.Recipe.Files, func(f File) bool { return f.Name == name && f.Size > 0 })
 	if i < 0 {
@@ -197,7 +202,8 @@ func (t *twin) close() {
 	}
 }
 
-// append adds to b the first units of l that lie one after another in the file, and are there as they were, and says how many these are.
+// append adds to b the first units of l that lie one after another in the file, and are there as
+// they were, and says how many these are.
 func (t *twin) append(b []byte, l list) (longer []byte, n int) {
 	if t == nil {
 		return b, 0
@@ -240,7 +246,8 @@ type restoring struct {
 	failed atomic.Pointer[error]
 }
 
-// all writes the file, on so many processors; on one, it is the caller's own goroutine that does. It calls wait before each MiB.
+// all writes the file, on so many processors; on one, it is the caller's own goroutine that does.
+// It calls wait before each MiB.
 func (r *restoring) all(ctx context.Context, processors int, wait func(context.Context)) error {
 	work := func() {
 		w := restorer{restoring: r, decoder: decoders.Get().(*zstd.Decoder), packs: map[string]input{}, ready: make([]byte, 0, piece*Unit+len(atOnce{}))}
@@ -379,7 +386,8 @@ func (w *restorer) block(id ID) ([]byte, error) {
 	return w.raw, err
 }
 
-// run adds n blocks of a pack, from first on, to what is ready, which begins at that offset in the file.
+// run adds n blocks of a pack, from first on, to what is ready, which begins at that offset in the
+// file.
 func (w *restorer) run(first place, n int, offset int64) (err error) {
 	w.ready, err = w.read(w.ready, first, n, func(e *entry, at int) error {
 		if int(e.raw) != Unit && offset+int64(at)+int64(e.raw) != w.size {
@@ -390,7 +398,8 @@ func (w *restorer) run(first place, n int, offset int64) (err error) {
 	return err
 }
 
-// read adds n blocks of a pack to b, from first on. Where fits is not nil, it is asked about each of them and where in b it comes.
+// read adds n blocks of a pack to b, from first on. Where fits is not nil, it is asked about each
+// of them and where in b it comes.
 func (w *restorer) read(b []byte, first place, n int, fits func(e *entry, at int) error) ([]byte, error) {
 	file, err := w.open(first.pack)
 	if err != nil {

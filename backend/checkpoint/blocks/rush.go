@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// standBack is how long Put and Verify wait for somebody who is in a rush, before they go on with the next MiB all the same: 94 MiB then take a quarter of
-// a minute, however many others there are.
+// standBack is how long Put and Verify wait for somebody who is in a rush, before they go on with
+// the next MiB all the same: 94 MiB then take a quarter of a minute, however many others there are.
 const standBack = 150 * time.Millisecond
 
 // rush counts those who are waited for.
@@ -17,8 +17,9 @@ type rush struct {
 	over chan struct{} // closed when nobody is any more; nil while nobody is
 }
 
-// Rush says that a person, or a machine that stands still, waits for this computer: until done is called, once, Put and Verify stand back for a while.
-// That a thread is nice is not enough, where the system shares the processors among groups of processes first.
+// Rush says that a person, or a machine that stands still, waits for this computer: until done is
+// called, once, Put and Verify stand back for a while. That a thread is nice is not enough, where
+// the system shares the processors among groups of processes first.
 func (s *Store) Rush() (done func()) {
 	r := &s.rush
 	r.mu.Lock()

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// What nobody waits for stands back while somebody is in a rush, and is done all the same when that never ends.
+// What nobody waits for stands back while somebody is in a rush, and is done all the same when that
+// never ends.
 func TestPutStandsBack(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "file"), make([]byte, 3*segment), 0o600); err != nil {

@@ -1,14 +1,16 @@
 // Package blocks keeps files by content: what many of them have in common lies on the disk once.
 //
-// A file is cut into blocks of a page each, every block is named by its BLAKE3, and what is new of them is compressed and appended to a
-// pack. What a group of files is made of is a recipe, a small file that lies wherever its owner wants it; deleting it is all that it takes to
-// delete the files. Collect then gives back the room of the blocks that no recipe needs. ../FORMAT.md is normative.
+// A file is cut into blocks of a page each, every block is named by its BLAKE3, and what is new of
+// them is compressed and appended to a pack. What a group of files is made of is a recipe, a small
+// file that lies wherever its owner wants it; deleting it is all that it takes to delete the files.
+// Collect then gives back the room of the blocks that no recipe needs. ../FORMAT.md is normative.
 //
-// Nothing is visible before it is durable: packs and recipes are written under another name, synced and renamed, a recipe after all packs
-// that it needs. So whatever is cut off leaves a store that is as before, and rubbish that the next Collect sweeps.
+// Nothing is visible before it is durable: packs and recipes are written under another name, synced
+// and renamed, a recipe after all packs that it needs. So whatever is cut off leaves a store that
+// is as before, and rubbish that the next Collect sweeps.
 //
-// Several processes may use a store at once. Whoever puts, restores or copies holds its lock shared, for that long; only the moment
-// in which packs are deleted takes it for itself.
+// Several processes may use a store at once. Whoever puts, restores or copies holds its lock
+// shared, for that long; only the moment in which packs are deleted takes it for itself.
 package blocks
 
 import (
@@ -29,8 +31,8 @@ import (
 	"lukechampine.com/blake3/guts"
 )
 
-// Unit is how many bytes a block has, but for the last one of a file: a page, which is what a program changes of its memory at
-// least. FORMAT.md says why no larger one.
+// Unit is how many bytes a block has, but for the last one of a file: a page, which is what a
+// program changes of its memory at least. FORMAT.md says why no larger one.
 const Unit = 4096
 
 // ID names a block: its BLAKE3.
@@ -39,8 +41,8 @@ type ID [32]byte
 // atOnce is what the hash looks at in one go: of what lies behind a page it takes no notice.
 type atOnce = [guts.MaxSIMD * guts.ChunkSize]byte
 
-// idOf hashes a page by itself: Sum256 starts goroutines for anything above a kilobyte, which take longer than the page, and take it to a processor that
-// the caller may have left to others.
+// idOf hashes a page by itself: Sum256 starts goroutines for anything above a kilobyte, which take
+// longer than the page, and take it to a processor that the caller may have left to others.
 func idOf(b []byte) ID {
 	switch {
 	case len(b) != Unit:
@@ -65,12 +67,13 @@ func (id ID) String() string { return hex.EncodeToString(id[:8]) }
 var (
 	// ErrDamaged marks what cannot be given back as it was put: bytes have changed, or are gone.
 	ErrDamaged = errors.New("damaged")
-	// ErrVersion marks what a newer program has written. It is whole as far as can be told, and stays as it is.
+	// ErrVersion marks what a newer program has written. It is whole as far as can be told, and
+	// stays as it is.
 	ErrVersion = errors.New("made by a newer ForeverVM")
 )
 
-// unreadable is the error of a file that the system does not give back, which may pass. Who wants it takes it for damaged; who repairs leaves
-// it alone.
+// unreadable is the error of a file that the system does not give back, which may pass. Who wants
+// it takes it for damaged; who repairs leaves it alone.
 type unreadable struct {
 	what string
 	err  error
@@ -80,8 +83,8 @@ func (u *unreadable) Error() string   { return fmt.Sprintf("%s cannot be read: %
 func (u *unreadable) Unwrap() error   { return u.err }
 func (u *unreadable) Is(e error) bool { return e == ErrDamaged }
 
-// refused makes of why a file could not be opened or read what it means for the file: that we are short of something ourselves, or that it is not
-// there, is no fault of it.
+// refused makes of why a file could not be opened or read what it means for the file: that we are
+// short of something ourselves, or that it is not there, is no fault of it.
 func refused(what string, err error) error {
 	for _, ours := range []error{fs.ErrNotExist, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
 		if errors.Is(err, ours) {
@@ -91,7 +94,8 @@ func refused(what string, err error) error {
 	return &unreadable{what, err}
 }
 
-// stays says whether an error is of a file that is to stay as it is: another day, or another program, may read it.
+// stays says whether an error is of a file that is to stay as it is: another day, or another
+// program, may read it.
 func stays(err error) bool {
 	var u *unreadable
 	return errors.Is(err, ErrVersion) || errors.As(err, &u)
@@ -113,11 +117,12 @@ type Store struct {
 	used   int              // by how many it is in use
 }
 
-// keepIndex is how long the index stays in memory after its last use: it takes some 70 bytes a block.
+// keepIndex is how long the index stays in memory after its last use: it takes some 70 bytes a
+// block.
 const keepIndex = time.Minute
 
-// Open returns the store in the folder dir, which is made when something is put. recipes tells where every recipe lies that refers to
-// it, as what none of them needs is collected.
+// Open returns the store in the folder dir, which is made when something is put. recipes tells
+// where every recipe lies that refers to it, as what none of them needs is collected.
 func Open(dir string, recipes func() ([]string, error)) *Store {
 	return &Store{dir: dir, recipes: recipes, disk: osDisk{}, small: mostFrame}
 }
@@ -126,7 +131,8 @@ const (
 	packSuffix = ".pack"
 	// asideSuffix is the end of the names of packs that were damaged, and have been written anew.
 	asideSuffix = packSuffix + ".damaged"
-	// unfinished is the end of names of what is being written; it is rubbish unless its writer, who holds the lock, is alive.
+	// unfinished is the end of names of what is being written; it is rubbish unless its writer, who
+	// holds the lock, is alive.
 	unfinished = ".partial"
 )
 
@@ -213,7 +219,8 @@ func (s *Store) findAll(ids []ID) []place {
 	return all
 }
 
-// Used is how many bytes the store takes, without packs that were set aside because they are damaged.
+// Used is how many bytes the store takes, without packs that were set aside because they are
+// damaged.
 func (s *Store) Used() (int64, error) {
 	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// second is the environment variable that makes this test a process beside the test that started it: it puts, restores and deletes in the
-// folder that it names, until its standard input ends.
+// second is the environment variable that makes this test a process beside the test that started
+// it: it puts, restores and deletes in the folder that it names, until its standard input ends.
 const second = "BLOCKS_TEST_FOLDER"
 
 func TestMain(m *testing.M) {
@@ -48,7 +48,8 @@ func beside(root string) error {
 	}
 }
 
-// putAndLook puts something that has much in common with what others put, at the same time, restores it, and deletes it.
+// putAndLook puts something that has much in common with what others put, at the same time,
+// restores it, and deletes it.
 func putAndLook(w *world, s *Store, name string) error {
 	numbers := make([]int, 20)
 	for i := range numbers {

@@ -1,5 +1,6 @@
-// Command extension is the server in Claude Desktop's extension (build/mcpb). It hands over to the ForeverVM that is installed on this computer, so that
-// the extension need not be updated with it. Where none is, it is an MCP server itself, whose every tool says so and what to do.
+// Command extension is the server in Claude Desktop's extension (build/mcpb). It hands over to the
+// ForeverVM that is installed on this computer, so that the extension need not be updated with it.
+// Where none is, it is an MCP server itself, whose every tool says so and what to do.
 package main
 
 import (
@@ -29,7 +30,8 @@ func main() {
 	}
 }
 
-// installed is the program that was installed here and started once, or one that a shell would find; "" for none.
+// installed is the program that was installed here and started once, or one that a shell would
+// find; "" for none.
 func installed() (string, error) {
 	dirs, err := home.Resolve("")
 	if err != nil {

@@ -69,7 +69,8 @@ func (a *app) signupCommand() *cobra.Command {
 	return cmd
 }
 
-// answer is what was given already, or what the person types. At a terminal they are asked again until it fits.
+// answer is what was given already, or what the person types. At a terminal they are asked again
+// until it fits.
 func (a *app) answer(lines *bufio.Reader, given, question string, check func(string) error) (string, error) {
 	for text := strings.TrimSpace(given); ; {
 		if text == "" {

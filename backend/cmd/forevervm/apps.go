@@ -195,7 +195,8 @@ func writeApps(w io.Writer, apps []api.App) {
 // change is one of the manager's methods.
 type change func(*aiapps.Manager, string, aiapps.Options) (aiapps.Report, error)
 
-// onApps makes a command that changes the settings of apps: those that are named, else, where everything says so, all for which fit holds.
+// onApps makes a command that changes the settings of apps: those that are named, else, where
+// everything says so, all for which fit holds.
 func (a *app) onApps(use, short, long string, allByDefault bool, fit func(aiapps.State) bool, do change) *cobra.Command {
 	var options aiapps.Options
 	var all bool
@@ -246,7 +247,8 @@ func addRestart(flags *pflag.FlagSet, options *aiapps.Options) {
 	flags.BoolVar(&options.Restart, "restart", false, "quit Claude Desktop for the change where it runs, and start it again (at a terminal you are asked)")
 }
 
-// mayRestart says whether apps may be quit for a change and started again: as the options say, else as the person does, where one can be asked.
+// mayRestart says whether apps may be quit for a change and started again: as the options say, else
+// as the person does, where one can be asked.
 func (a *app) mayRestart(desk *aiapps.Manager, ids []string, options aiapps.Options, fit func(aiapps.State) bool) bool {
 	if options.Restart || options.DryRun || a.json || len(ids) == 0 || !a.atTerminal() {
 		return options.Restart

@@ -2,9 +2,9 @@ package main
 
 import "strings"
 
-// complete says whether Python code can be run as it is: brackets and strings are closed, the last line does not go on,
-// and a block (what follows a colon) is ended by an empty line, as at Python's own prompt. It errs on the
-// side of running: the machine then says what is wrong.
+// complete says whether Python code can be run as it is: brackets and strings are closed, the last
+// line does not go on, and a block (what follows a colon) is ended by an empty line, as at Python's
+// own prompt. It errs on the side of running: the machine then says what is wrong.
 func complete(code string) bool {
 	lines := strings.Split(code, "\n")
 	last := lines[len(lines)-1]
@@ -82,7 +82,8 @@ func (s *scanned) line(line string) (ending byte) {
 	return ending
 }
 
-// shortString is the length of the string that text begins with, up to the end of the line if it is not closed.
+// shortString is the length of the string that text begins with, up to the end of the line if it is
+// not closed.
 func shortString(text string) int {
 	for i := 1; i < len(text); i++ {
 		switch text[i] {

@@ -349,7 +349,8 @@ func (p *progress) end() {
 	}
 }
 
-// watchedFile is a file whose reading is shown. One that is read again from its beginning, after a broken connection, counts anew.
+// watchedFile is a file whose reading is shown. One that is read again from its beginning, after a
+// broken connection, counts anew.
 type watchedFile struct {
 	*os.File
 	progress *progress

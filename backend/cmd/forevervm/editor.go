@@ -15,11 +15,13 @@ import (
 // errCleared says that the person pressed Ctrl-C at the prompt: what was typed is to be forgotten.
 var errCleared = errors.New("cleared")
 
-// completer returns what could stand at a cursor (in bytes) in a line: the matches, and where in the line they begin.
+// completer returns what could stand at a cursor (in bytes) in a line: the matches, and where in
+// the line they begin.
 type completer func(line string, cursor int) (matches []string, start int, err error)
 
-// editor reads lines from a person at a terminal, with history and completion. It is golang.org/x/term's line editor: it
-// redraws no more than it must, so that slow connections and programs that watch the terminal get along with it.
+// editor reads lines from a person at a terminal, with history and completion. It is
+// golang.org/x/term's line editor: it redraws no more than it must, so that slow connections and
+// programs that watch the terminal get along with it.
 type editor struct {
 	in       *os.File
 	out      io.Writer
@@ -40,8 +42,8 @@ type typed struct {
 	err    error
 }
 
-// newEditor returns an editor and starts what reads for it. That goroutine ends with the process: a read from a terminal
-// cannot be broken off.
+// newEditor returns an editor and starts what reads for it. That goroutine ends with the process: a
+// read from a terminal cannot be broken off.
 func newEditor(in *os.File, out io.Writer, history *history, complete completer) *editor {
 	e := &editor{in: in, out: out, history: history, complete: complete, requested: make(chan string), lines: make(chan typed)}
 	go func() {
@@ -94,7 +96,8 @@ func (e *editor) read(prompt string) typed {
 	case errors.Is(err, term.ErrPasteIndicator):
 		return typed{line: line, pasted: true}
 	}
-	// The terminal's editor takes Ctrl-C for the end, and keeps what it had: the next line needs a new one.
+	// The terminal's editor takes Ctrl-C for the end, and keeps what it had: the next line needs a
+	// new one.
 	e.terminal = nil
 	fmt.Fprint(e.out, "\r\n")
 	if errors.Is(err, io.EOF) && e.cleared.Swap(false) {
@@ -117,7 +120,8 @@ func (w watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// key completes at Tab. It inserts what all matches share; where that is nothing more than there was, it shows them.
+// key completes at Tab. It inserts what all matches share; where that is nothing more than there
+// was, it shows them.
 func (e *editor) key(line string, cursor int, key rune) (string, int, bool) {
 	if key != '\t' {
 		return "", 0, false

@@ -85,7 +85,8 @@ type execution struct {
 	unsaved  int
 }
 
-// run executes code, shows what it puts out and how it ended. Ctrl-C interrupts it; a second one stops waiting for it.
+// run executes code, shows what it puts out and how it ended. Ctrl-C interrupts it; a second one
+// stops waiting for it.
 func (x *execution) run(ctx context.Context, name string, e api.Execute) (api.Instruction, error) {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
@@ -110,7 +111,8 @@ func (x *execution) run(ctx context.Context, name string, e api.Execute) (api.In
 	return in, x.end(ctx, name, in)
 }
 
-// showProgress tells at a terminal what the machine has to wait for, such as its image being loaded, until the function that it returns is called.
+// showProgress tells at a terminal what the machine has to wait for, such as its image being
+// loaded, until the function that it returns is called.
 func (x *execution) showProgress(ctx context.Context) (stop func()) {
 	if x.quiet || !isTerminal(x.app.err) {
 		return func() {}
@@ -153,7 +155,8 @@ func (x *execution) stream(to io.Writer) *terminal {
 	return newTerminal(to)
 }
 
-// interruptWith makes Ctrl-C interrupt the instruction, until the function that it returns is called.
+// interruptWith makes Ctrl-C interrupt the instruction, until the function that it returns is
+// called.
 func (x *execution) interruptWith(ctx context.Context, name string, seq int, leave func()) (stop func()) {
 	var interrupting sync.WaitGroup
 	var presses int

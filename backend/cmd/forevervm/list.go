@@ -65,8 +65,9 @@ func all(ctx context.Context, c *client.Client, filter client.MachineFilter) ([]
 	return machines, nil
 }
 
-// watch shows the list, and again after every change of a machine, until it is interrupted. At a terminal the list is
-// redrawn; elsewhere each machine that changed is one more line, and the last one of a machine says "deleted".
+// watch shows the list, and again after every change of a machine, until it is interrupted. At a
+// terminal the list is redrawn; elsewhere each machine that changed is one more line, and the last
+// one of a machine says "deleted".
 func (a *app) watch(ctx context.Context, c *client.Client, filter client.MachineFilter) error {
 	redraw := isTerminal(a.out) && !a.json
 	shown := map[string]api.Machine{} // by ID, as it was last
@@ -122,8 +123,8 @@ func (a *app) watch(ctx context.Context, c *client.Client, filter client.Machine
 		}
 		return nil
 	}
-	// A position that no daemon knows is answered by "reset", once the stream is open: no change can fall between the first
-	// look and the stream.
+	// A position that no daemon knows is answered by "reset", once the stream is open: no change
+	// can fall between the first look and the stream.
 	err := c.Events(ctx, "none", func(e api.Event) error {
 		switch e.Type {
 		case "machine", "purged", "reset":

@@ -1,7 +1,8 @@
-// Command forevervm is the command line of ForeverVM Desktop: it runs the daemon, bridges AI apps to it over MCP, and
-// makes, uses and looks after machines.
+// Command forevervm is the command line of ForeverVM Desktop: it runs the daemon, bridges AI apps
+// to it over MCP, and makes, uses and looks after machines.
 //
-// Its exit status is 0 when all went well, 1 when the code that was run raised an error, and 2 for everything else.
+// Its exit status is 0 when all went well, 1 when the code that was run raised an error, and 2 for
+// everything else.
 package main
 
 import (

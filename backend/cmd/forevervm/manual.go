@@ -73,7 +73,8 @@ func writeManual(root *cobra.Command, folder string) error {
 	return nil
 }
 
-// compress replaces a man page with its compressed form, in which packages have them; that holds neither name nor time.
+// compress replaces a man page with its compressed form, in which packages have them; that holds
+// neither name nor time.
 func compress(page string) error {
 	text, err := os.ReadFile(page)
 	if err != nil {

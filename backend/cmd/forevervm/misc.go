@@ -95,7 +95,8 @@ func (a *app) searchCommand() *cobra.Command {
 	return cmd
 }
 
-// snippet is a piece of text on one line; what matched, which stands between U+0001 and U+0002, gets the given marks.
+// snippet is a piece of text on one line; what matched, which stands between U+0001 and U+0002,
+// gets the given marks.
 func snippet(text, before, after string) string {
 	var line strings.Builder
 	for _, r := range text {

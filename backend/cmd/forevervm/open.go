@@ -81,9 +81,10 @@ const hintLife = time.Minute
 var hint = template.Must(template.New("hint").Parse(
 	`<!doctype html><meta charset="utf-8"><title>ForeverVM</title><script>location.replace({{.}})</script>` + "\n"))
 
-// leadTo writes a page that only the user may read and that leads a browser to an address, and returns its path. The
-// address itself is not for an argument: every user of the computer can read those, and would race for the code in it.
-// Nobody knows when the browser has read the page; pages of former calls whose codes have died are removed.
+// leadTo writes a page that only the user may read and that leads a browser to an address, and
+// returns its path. The address itself is not for an argument: every user of the computer can read
+// those, and would race for the code in it. Nobody knows when the browser has read the page; pages
+// of former calls whose codes have died are removed.
 func leadTo(folder, address string) (path string, err error) {
 	former, err := fs.Glob(os.DirFS(folder), "open-*.html")
 	if err != nil {

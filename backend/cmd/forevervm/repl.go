@@ -66,7 +66,8 @@ type talk struct {
 	timeout float64
 }
 
-// say runs one piece of code and shows it. That the code raised an error is no error of the conversation.
+// say runs one piece of code and shows it. That the code raised an error is no error of the
+// conversation.
 func (t *talk) say(ctx context.Context, code string) (ok bool, err error) {
 	x := &execution{app: t.app, client: t.client, plots: ".", quiet: t.app.json}
 	in, err := x.run(ctx, t.machine, api.Execute{Code: code, TimeoutSeconds: t.timeout})
@@ -147,13 +148,15 @@ func (t *talk) prompt(ctx context.Context) error {
 			code += "\n"
 		}
 		code += line
-		// What is pasted may have empty lines inside of a block: it runs when the person presses Enter after it.
+		// What is pasted may have empty lines inside of a block: it runs when the person presses
+		// Enter after it.
 		if pasted || !complete(code) {
 			continue
 		}
 		if strings.TrimSpace(code) != "" {
 			if _, err := t.say(ctx, code); err != nil {
-				// Whoever pressed Ctrl-C twice wants the prompt back; everything else may be over next time.
+				// Whoever pressed Ctrl-C twice wants the prompt back; everything else may be over
+				// next time.
 				t.app.complain(err)
 			}
 		}
@@ -161,7 +164,8 @@ func (t *talk) prompt(ctx context.Context) error {
 	}
 }
 
-// complete asks the machine what could stand at the cursor (in bytes) of a line that follows other lines.
+// complete asks the machine what could stand at the cursor (in bytes) of a line that follows other
+// lines.
 func (t *talk) complete(ctx context.Context, before, line string, cursor int) (matches []string, start int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, completeWithin)
 	defer cancel()

@@ -26,7 +26,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(connecttest.Main(m)) }
 
-// The scripts drive the real program, each over a home of its own, whose daemon the first command starts.
+// The scripts drive the real program, each over a home of its own, whose daemon the first command
+// starts.
 func TestScripts(t *testing.T) {
 	bin := filepath.Dir(connecttest.Program(t, "forevervm"))
 	testscript.Run(t, testscript.Params{
@@ -59,7 +60,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// status runs a program and checks its exit status: status 2 forevervm exec …; its output is there for stdout and stderr.
+// status runs a program and checks its exit status: status 2 forevervm exec …; its output is there
+// for stdout and stderr.
 func status(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: status N PROGRAM ARGUMENT…")
@@ -84,7 +86,8 @@ func keep(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
 }
 
-// onlyJSON runs the program with --json and checks that it succeeds and prints JSON documents alone: json forevervm ….
+// onlyJSON runs the program with --json and checks that it succeeds and prints JSON documents
+// alone: json forevervm ….
 func onlyJSON(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: json PROGRAM ARGUMENT…")
@@ -153,8 +156,9 @@ func keyring(t *testing.T) func(*testscript.TestScript, bool, []string) {
 	}
 }
 
-// service starts what stands in for the hosted service, a daemon over another home: service. Its address is in $SERVICE, its token in $SERVICE_TOKEN and in
-// the file token. What it does not do, giving accounts, does another at $SIGNUP: it knows the person who asks for the account "taken".
+// service starts what stands in for the hosted service, a daemon over another home: service. Its
+// address is in $SERVICE, its token in $SERVICE_TOKEN and in the file token. What it does not do,
+// giving accounts, does another at $SIGNUP: it knows the person who asks for the account "taken".
 func service(t *testing.T) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, _ bool, _ []string) {
 		d := connecttest.Start(t, connecttest.Home(t))

@@ -53,8 +53,9 @@ func (a *app) stopCommand() *cobra.Command {
 // program is what this one is called.
 const program = "forevervm"
 
-// endOthers ends the programs of a name that lie beside this one, but for itself, and waits until they have. Where a program can be asked to, as not on
-// Windows, a daemon saves its machines before; elsewhere what drives a machine saves it when its daemon is gone.
+// endOthers ends the programs of a name that lie beside this one, but for itself, and waits until
+// they have. Where a program can be asked to, as not on Windows, a daemon saves its machines
+// before; elsewhere what drives a machine saves it when its daemon is gone.
 func endOthers(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

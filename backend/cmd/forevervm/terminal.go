@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// terminal passes on what a machine printed to a person's terminal, which it must not be able to command: of control
-// sequences only colours and the erasing of a line go through, of control characters those that lay out text.
+// terminal passes on what a machine printed to a person's terminal, which it must not be able to
+// command: of control sequences only colours and the erasing of a line go through, of control
+// characters those that lay out text.
 type terminal struct {
 	to       io.Writer
 	sequence []byte // a control sequence that has begun

@@ -35,7 +35,8 @@ func (a *app) uninstallCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			// Whatever fails before, the daemon must not go on running a program that is about to go.
+			// Whatever fails before, the daemon must not go on running a program that is about to
+			// go.
 			undone := errors.Join(a.disconnectAll(), autostart.Entry{ID: dirs.LoginEntry()}.Set(false))
 			if _, err := connect.Stop(cmd.Context(), a.connection()); err != nil {
 				return errors.Join(undone, err)

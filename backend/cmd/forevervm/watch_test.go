@@ -14,7 +14,8 @@ import (
 	"github.com/forevervm/desktop/backend/connect/connecttest"
 )
 
-// What was there is shown first, then every change, also after the daemon was replaced; Ctrl-C ends it well.
+// What was there is shown first, then every change, also after the daemon was replaced; Ctrl-C ends
+// it well.
 func TestWatching(t *testing.T) {
 	c, err := connect.Daemon(t.Context(), connect.Options{Name: "test"})
 	if err != nil {

@@ -1,6 +1,7 @@
 //go:build linux
 
-// Command supervisor keeps one machine in its sandbox. It is started by an engine, never by people: package sandbox says how.
+// Command supervisor keeps one machine in its sandbox. It is started by an engine, never by people:
+// package sandbox says how.
 package main
 
 import (

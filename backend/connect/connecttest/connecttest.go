@@ -1,4 +1,5 @@
-// Package connecttest runs real daemons for tests: the built programs, over a home folder of their own.
+// Package connecttest runs real daemons for tests: the built programs, over a home folder of their
+// own.
 package connecttest
 
 import (
@@ -24,10 +25,12 @@ import (
 	"github.com/forevervm/desktop/backend/home/hometest"
 )
 
-// Patience bounds every wait of a test: long enough for a loaded machine, never reached when all is well.
+// Patience bounds every wait of a test: long enough for a loaded machine, never reached when all is
+// well.
 const Patience = 2 * time.Minute
 
-// Program is the path of a built program, from $FOREVERVM_BIN or else build/bin. Without it the test fails.
+// Program is the path of a built program, from $FOREVERVM_BIN or else build/bin. Without it the
+// test fails.
 func Program(t testing.TB, name string) string {
 	t.Helper()
 	path, err := program(name)
@@ -40,7 +43,8 @@ func Program(t testing.TB, name string) string {
 // began is where the tests of a package start: in its folder.
 var began, _ = os.Getwd()
 
-// checkout is the nearest folder above dir that has the module's go.mod; dir itself where there is none.
+// checkout is the nearest folder above dir that has the module's go.mod; dir itself where there is
+// none.
 func checkout(dir string) string {
 	for up := dir; ; up = filepath.Dir(up) {
 		if _, err := os.Stat(filepath.Join(up, "go.mod")); err == nil {
@@ -67,8 +71,9 @@ func program(name string) (string, error) {
 	return path, nil
 }
 
-// Main runs a package's tests with a home of their own in the environment, where connect.Daemon finds the one daemon that
-// they share, or starts it. Afterwards the daemon is ended, and nothing may be left of it. It returns the exit status.
+// Main runs a package's tests with a home of their own in the environment, where connect.Daemon
+// finds the one daemon that they share, or starts it. Afterwards the daemon is ended, and nothing
+// may be left of it. It returns the exit status.
 func Main(m *testing.M) int {
 	status, err := withHome(m.Run)
 	if err == nil {
@@ -106,7 +111,8 @@ func withHome(run func() int) (status int, err error) {
 	return run(), nil
 }
 
-// Home makes a home folder. At the end of the test the daemon over it, whoever started it, is ended, and the folder removed.
+// Home makes a home folder. At the end of the test the daemon over it, whoever started it, is
+// ended, and the folder removed.
 func Home(t testing.TB) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "forevervm-test-")
@@ -133,8 +139,8 @@ func remove(folder string) error {
 	return errors.Join(err, os.RemoveAll(folder))
 }
 
-// End ends the daemon over a home folder, if one runs, and waits until no process is left of it. One that is only just starting cannot be asked to end before
-// it says where it is.
+// End ends the daemon over a home folder, if one runs, and waits until no process is left of it.
+// One that is only just starting cannot be asked to end before it says where it is.
 func End(folder string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
@@ -223,7 +229,8 @@ type Daemon struct {
 	log   *lockedBuffer
 }
 
-// Start starts a daemon over a home folder (see Home) and waits until it is ready. It is ended with the test.
+// Start starts a daemon over a home folder (see Home) and waits until it is ready. It is ended with
+// the test.
 func Start(t testing.TB, folder string, args ...string) *Daemon {
 	t.Helper()
 	d := &Daemon{Home: folder, t: t, ended: make(chan struct{}), log: &lockedBuffer{}}

@@ -243,7 +243,8 @@ func many(n int, f func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// idleMemory is the resident memory (MB) of a fresh daemon that has 100 swapped machines and nothing to do.
+// idleMemory is the resident memory (MB) of a fresh daemon that has 100 swapped machines and
+// nothing to do.
 func idleMemory(bin string) (float64, error) {
 	d, err := start(bin)
 	if err != nil {
@@ -285,7 +286,8 @@ func idleMemory(bin string) (float64, error) {
 	return 0, fmt.Errorf("no VmRSS")
 }
 
-// rests waits until the daemon has nothing more to do: in a second it takes the processor for 20 ms at most.
+// rests waits until the daemon has nothing more to do: in a second it takes the processor for 20 ms
+// at most.
 func (d *daemon) rests() error {
 	used := func() (ticks int, err error) {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", d.cmd.Process.Pid))

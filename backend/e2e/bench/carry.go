@@ -21,7 +21,8 @@ import (
 // load is how much is carried each way, in bytes.
 const load = 1 << 30
 
-// loads has the two ends in a machine: what it measures itself, once over its own loopback and once by the proxy, in bytes a second.
+// loads has the two ends in a machine: what it measures itself, once over its own loopback and once
+// by the proxy, in bytes a second.
 const loads = `
 import multiprocessing, socket, time
 LOAD, PIECE = 1 << 30, 1 << 18
@@ -186,7 +187,8 @@ func (d *daemon) number(name, code string) (float64, error) {
 	return n, nil
 }
 
-// peak is the most memory (MB) that the daemon, and any one of its supervisors' processes, had resident.
+// peak is the most memory (MB) that the daemon, and any one of its supervisors' processes, had
+// resident.
 type peak struct{ daemon, supervisor float64 }
 
 func (p peak) String() string {
@@ -209,7 +211,8 @@ func (d *daemon) peaks(do func() error) (peak, error) {
 	return p, nil
 }
 
-// supervisors are the processes of the program of that name, outer and inner, that descend from the daemon.
+// supervisors are the processes of the program of that name, outer and inner, that descend from the
+// daemon.
 func (d *daemon) supervisors() (pids []int) {
 	family := []int{d.cmd.Process.Pid}
 	for i := 0; i < len(family); i++ {

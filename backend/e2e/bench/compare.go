@@ -18,7 +18,8 @@ import (
 	"github.com/forevervm/desktop/backend/wire"
 )
 
-// step is one thing that both sides do. The first one opens the session. Repeat: the median of so many counts.
+// step is one thing that both sides do. The first one opens the session. Repeat: the median of so
+// many counts.
 type step struct {
 	Name   string `json:"name"`
 	Code   string `json:"code"`
@@ -34,7 +35,8 @@ var steps = []step{
 	{"a plot", plot, 5},
 }
 
-// compare takes turns: ForeverVM through its public WebSocket with its Go SDK, Jupyter through its own client.
+// compare takes turns: ForeverVM through its public WebSocket with its Go SDK, Jupyter through its
+// own client.
 func compare(out *tabwriter.Writer, d *daemon, root string, rounds int) error {
 	ours, theirs := map[string][]float64{}, map[string][]float64{}
 	for range rounds {
@@ -97,7 +99,8 @@ func runCode(ctx context.Context, repl *client.Repl, code string) error {
 	return err
 }
 
-// jupyterRound runs jupyter.py in the unpacked image, as an ordinary program on this machine's kernel.
+// jupyterRound runs jupyter.py in the unpacked image, as an ordinary program on this machine's
+// kernel.
 func jupyterRound(root string, record map[string][]float64) error {
 	const script = `mount --rbind /dev "$1/dev" && mount --rbind /proc "$1/proc" && mount -t tmpfs none "$1/tmp" && mount -t tmpfs none "$1/root" &&
 		exec chroot "$1" /usr/bin/env -i PATH=/usr/bin:/bin HOME=/root LANG=C.UTF-8 PYTHONPATH=/opt/bench JUPYTER_PATH=/opt/bench/share/jupyter \

@@ -20,8 +20,9 @@ const (
 	plain   = "forevervm-bench/plain"
 )
 
-// inDocker measures machines in Docker, against the same Python and libraries in a plain container of the same Docker, which forgets
-// everything at its end. It takes the Docker that FOREVERVM_TEST_DOCKER names or, as root, starts one; where there is none, it says so.
+// inDocker measures machines in Docker, against the same Python and libraries in a plain container
+// of the same Docker, which forgets everything at its end. It takes the Docker that
+// FOREVERVM_TEST_DOCKER names or, as root, starts one; where there is none, it says so.
 func inDocker(out *tabwriter.Writer, bin, root string, rounds, instructions int) error {
 	docker, err := dockertest.Start()
 	if err != nil {

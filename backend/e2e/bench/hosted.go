@@ -12,8 +12,9 @@ import (
 	"github.com/forevervm/desktop/backend/client"
 )
 
-// throughDaemon measures what it costs to reach a machine of the hosted service through this computer's daemon, in the two ways in which the SDKs
-// run code. Another daemon is the service, so the network takes no time. Both ways take turns, on a machine each.
+// throughDaemon measures what it costs to reach a machine of the hosted service through this
+// computer's daemon, in the two ways in which the SDKs run code. Another daemon is the service, so
+// the network takes no time. Both ways take turns, on a machine each.
 func throughDaemon(out *tabwriter.Writer, bin string) error {
 	service, err := start(bin)
 	if err != nil {

@@ -1,8 +1,10 @@
 //go:build linux
 
-// Command bench measures the built programs: against Jupyter with the same Python and libraries, alone, in a long session whose every state is brought back, with large transfers, as the way to a hosted
-// machine, and in Docker against `docker run`. It prints medians and ratios as a table. `make bench` runs it; it needs Linux, user namespaces and about twenty minutes, and for the last part a Docker
-// (FOREVERVM_TEST_DOCKER) or root, who can start one.
+// Command bench measures the built programs: against Jupyter with the same Python and libraries,
+// alone, in a long session whose every state is brought back, with large transfers, as the way to a
+// hosted machine, and in Docker against `docker run`. It prints medians and ratios as a table.
+// `make bench` runs it; it needs Linux, user namespaces and about twenty minutes, and for the last
+// part a Docker (FOREVERVM_TEST_DOCKER) or root, who can start one.
 package main
 
 import (
@@ -90,8 +92,8 @@ func native(bin string, measure func(*daemon) error) error {
 	return measure(d)
 }
 
-// jupyter unpacks the sandbox image once per digest, so that Jupyter runs on the very same Python and libraries, and
-// adds Jupyter itself beside it.
+// jupyter unpacks the sandbox image once per digest, so that Jupyter runs on the very same Python
+// and libraries, and adds Jupyter itself beside it.
 func jupyter(bin, cache string) (string, error) {
 	b, err := os.ReadFile(filepath.Join(bin, "image", "base.json"))
 	if err != nil {

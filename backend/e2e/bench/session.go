@@ -18,7 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// opening is the first instruction of a session: the libraries, some state, and a number that stands for all of it but generators of random numbers, which forks have of their own.
+// opening is the first instruction of a session: the libraries, some state, and a number that
+// stands for all of it but generators of random numbers, which forks have of their own.
 const opening = `
 import io, os, random, zlib
 import numpy as np, pandas as pd, matplotlib.pyplot as plt
@@ -47,7 +48,8 @@ var sessionWork = []string{
 	`x = x * 31 % 1009`,
 }
 
-// typical is how large the image is, in MB, that the aims are for. What takes time is in proportion to it, within a factor of two.
+// typical is how large the image is, in MB, that the aims are for. What takes time is in proportion
+// to it, within a factor of two.
 const typical = 150
 
 // point is what a session's state was after one of its instructions.
@@ -59,8 +61,9 @@ type point struct {
 	fingerprint string
 }
 
-// session has one machine do so many instructions, each of which leaves a checkpoint by itself; then every one of these is brought back in a machine of its own, and has to be the
-// state that it was. It measures what that costs, against keeping each as a whole image.
+// session has one machine do so many instructions, each of which leaves a checkpoint by itself;
+// then every one of these is brought back in a machine of its own, and has to be the state that it
+// was. It measures what that costs, against keeping each as a whole image.
 func session(out *tabwriter.Writer, d *daemon, where string, instructions int) error {
 	if err := d.call("PATCH", "/api/settings", map[string]string{"checkpoint_after_idle": "100ms"}, nil); err != nil {
 		return err
@@ -261,7 +264,8 @@ func (d *daemon) returnsTo(name string, p point) (float64, error) {
 	return took, d.call("DELETE", "/api/machines/"+fork.Name+"?purge=true", nil, nil)
 }
 
-// delays are the times of an instruction that comes while the one before is being saved, and of one that comes at once.
+// delays are the times of an instruction that comes while the one before is being saved, and of one
+// that comes at once.
 func (d *daemon) delays(name string) (all [2][]float64, err error) {
 	for range 10 {
 		for i, pause := range []time.Duration{110 * time.Millisecond, 0} {
@@ -282,8 +286,9 @@ func (d *daemon) delays(name string) (all [2][]float64, err error) {
 	return all, nil
 }
 
-// writtenEach is how many MB the computer writes for a trivial instruction, while a machine does so many in turn, each of which is saved. What the last one leaves in
-// memory, as a whole image, the system writes within half a minute, once.
+// writtenEach is how many MB the computer writes for a trivial instruction, while a machine does so
+// many in turn, each of which is saved. What the last one leaves in memory, as a whole image, the
+// system writes within half a minute, once.
 func (d *daemon) writtenEach(name string, n int) (float64, error) {
 	if err := d.rests(); err != nil {
 		return 0, err
@@ -306,7 +311,8 @@ func (d *daemon) writtenEach(name string, n int) (float64, error) {
 	return float64(after-before) / 1e3 / float64(n), err
 }
 
-// forks makes so many forks of a machine, and says what they take on the disk, in MB, and how long a list of 100 takes, in seconds.
+// forks makes so many forks of a machine, and says what they take on the disk, in MB, and how long
+// a list of 100 takes, in seconds.
 func (d *daemon) forks(name string, n int) (mb, listing float64, err error) {
 	if err := d.rests(); err != nil { // what the machine itself takes is there
 		return 0, 0, err

@@ -83,8 +83,9 @@ func Undialled(t *testing.T) *World {
 // Host is the name of the test's own server.
 const Host = "server.example"
 
-// Internet is a world that reaches the real internet and, under Host, a server of the test's own: HTTPS at port 443, PostgreSQL's protocol at 5432.
-// Its certificates are of an authority that only this computer is told of.
+// Internet is a world that reaches the real internet and, under Host, a server of the test's own:
+// HTTPS at port 443, PostgreSQL's protocol at 5432. Its certificates are of an authority that only
+// this computer is told of.
 func Internet(t *testing.T) *World {
 	authority := tlstest.NewAuthority(t)
 	ports := serve(t, authority)

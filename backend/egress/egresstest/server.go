@@ -32,8 +32,8 @@ func serve(t *testing.T, authority *tlstest.Authority) map[uint16]string {
 	return map[uint16]string{443: web.Listener.Addr().String(), 5432: servePostgres(t, config)}
 }
 
-// pages are /hello, which greets; /echo, a WebSocket; /simple, an index with the package forevervm-probe; and /repo.git, a repository with the file
-// hello.
+// pages are /hello, which greets; /echo, a WebSocket; /simple, an index with the package
+// forevervm-probe; and /repo.git, a repository with the file hello.
 func pages(t *testing.T) http.Handler {
 	const wheel = "forevervm_probe-1-py3-none-any.whl"
 	probe := wheelOf(t)

@@ -9,7 +9,8 @@ import (
 	"github.com/forevervm/desktop/backend/iox"
 )
 
-// attached is a container's standard input and output as one connection. Standard error is kept apart.
+// attached is a container's standard input and output as one connection. Standard error is kept
+// apart.
 type attached struct {
 	conn   types.HijackedResponse
 	stdout *io.PipeReader

@@ -14,7 +14,8 @@ import (
 	"github.com/forevervm/desktop/backend/sandbox"
 )
 
-// relaxation is a setting of containers that is given up where a Docker cannot hold it. What has none here is the floor: without it no machine runs.
+// relaxation is a setting of containers that is given up where a Docker cannot hold it. What has
+// none here is the floor: without it no machine runs.
 type relaxation struct {
 	told string // what that means, a sentence
 	give func(*container.HostConfig)
@@ -74,7 +75,8 @@ func doubtful(info system.Info) []*relaxation {
 	return nil
 }
 
-// relaxed tells what is given up in this Docker. Once for each, containers are tried, from the strictest settings down to the first that will do.
+// relaxed tells what is given up in this Docker. Once for each, containers are tried, from the
+// strictest settings down to the first that will do.
 func (e *Engine) relaxed(ctx context.Context, d *daemon, image string) ([]*relaxation, error) {
 	d.trying.Lock()
 	defer d.trying.Unlock()

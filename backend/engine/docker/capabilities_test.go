@@ -14,7 +14,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// What keeps containers from building the sandbox is given up where that may be, from the strictest settings down, once, and told.
+// What keeps containers from building the sandbox is given up where that may be, from the strictest
+// settings down, once, and told.
 func TestRelaxedByTrial(t *testing.T) {
 	e := newEngine(t, t.TempDir())
 	usual, err := json.Marshal(seccomp.DefaultProfile())
@@ -53,7 +54,8 @@ func TestOtherDefaults(t *testing.T) {
 	live(t, newEngine(t, t.TempDir()))
 }
 
-// A Docker without a control group for processors cannot bound them: machines run, and that is told.
+// A Docker without a control group for processors cannot bound them: machines run, and that is
+// told.
 func TestWithoutControlGroup(t *testing.T) {
 	if !dockerd.Own() {
 		t.Fatal("this test starts Docker anew: it needs one of its own, which only root can start")

@@ -26,7 +26,8 @@ const (
 	partsLabel   = "dev.forevervm.parts"   // digests of the sandbox image and of runsc, with a space between
 )
 
-// stopSeconds is how long Docker may take to stop a container: its supervisor saves the machine when it is asked to end.
+// stopSeconds is how long Docker may take to stop a container: its supervisor saves the machine
+// when it is asked to end.
 const stopSeconds = 60
 
 // spec is one container.
@@ -42,7 +43,8 @@ type spec struct {
 	relaxed  []*relaxation
 }
 
-// configs are what Docker is told. Nothing that runs in the container has a privilege, and what it can see and do is in README.md.
+// configs are what Docker is told. Nothing that runs in the container has a privilege, and what it
+// can see and do is in README.md.
 func (s spec) configs() (*container.Config, *container.HostConfig) {
 	pids, stop := int64(sandbox.PidsMax), stopSeconds
 	config := &container.Config{
@@ -105,7 +107,8 @@ func limited(r container.Resources, memory int64) container.Resources {
 	return r
 }
 
-// containerName is what `docker ps` shows. It says whose the container is and for which of its lives, as labels do; but it can be changed.
+// containerName is what `docker ps` shows. It says whose the container is and for which of its
+// lives, as labels do; but it can be changed.
 func (s stay) containerName() string {
 	if local.ValidID(s.id) != nil {
 		return fmt.Sprintf("forevervm-%s%s", s.id, random())
@@ -113,7 +116,8 @@ func (s stay) containerName() string {
 	return fmt.Sprintf("forevervm-%s-%s-%s", nameWithin(s.name), s.id, lifeTag(s.start.Life))
 }
 
-// whose tells the machine of a container, and its life's tag. One that was claimed has that in its name alone.
+// whose tells the machine of a container, and its life's tag. One that was claimed has that in its
+// name alone.
 func whose(c container.Summary) (id machine.ID, life string) {
 	id, life = machine.ID(c.Labels[machineLabel]), lifeTag(c.Labels[lifeLabel])
 	if id != spareID {

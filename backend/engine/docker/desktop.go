@@ -13,7 +13,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// desktop is a Docker that a person has installed as an application, which runs only when it is started.
+// desktop is a Docker that a person has installed as an application, which runs only when it is
+// started.
 type desktop struct {
 	name  string
 	start []string // the command that starts it, and returns
@@ -60,7 +61,8 @@ func installedDesktops(ctx context.Context) (all []desktop) {
 	return all
 }
 
-// StartUp starts the Docker that is installed as an application, where there is one and no other answers, and waits until it does.
+// StartUp starts the Docker that is installed as an application, where there is one and no other
+// answers, and waits until it does.
 func (e *Engine) StartUp(ctx context.Context) error {
 	_, problem := e.probe(ctx)
 	if problem == nil || problem.start == nil {

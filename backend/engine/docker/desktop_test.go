@@ -14,8 +14,10 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// Docker Desktop that is installed and stopped is started on request: also where it is the chosen one, as it makes itself, and has left its socket behind. Its systemd
-// unit cannot be had for a test: in its place, a command of that name brings a real Docker to the place where Docker Desktop listens.
+// Docker Desktop that is installed and stopped is started on request: also where it is the chosen
+// one, as it makes itself, and has left its socket behind. Its systemd unit cannot be had for a
+// test: in its place, a command of that name brings a real Docker to the place where Docker Desktop
+// listens.
 func TestDesktopIsStarted(t *testing.T) {
 	if _, err := os.Stat("/var/run/docker.sock"); err == nil {
 		t.Skip("here a Docker runs already, and nothing is to be started")

@@ -92,7 +92,8 @@ func newEngine(t testing.TB, data string) *Engine {
 	return newEngineOn(t, cfg)
 }
 
-// newEngineOn makes an engine that is closed after the test, with a store of its own, as another daemon has it.
+// newEngineOn makes an engine that is closed after the test, with a store of its own, as another
+// daemon has it.
 func newEngineOn(t testing.TB, cfg Config) *Engine {
 	t.Helper()
 	cfg.Store = local.NewStore(cfg.Store.Config())
@@ -111,7 +112,8 @@ var shared struct {
 	data string
 }
 
-// shareTemplate gives a data folder the template of new machines, which is made by the first test that needs it, and the digests of what it is made of.
+// shareTemplate gives a data folder the template of new machines, which is made by the first test
+// that needs it, and the digests of what it is made of.
 func shareTemplate(t testing.TB, cfg Config) {
 	t.Helper()
 	shared.once.Do(func() {

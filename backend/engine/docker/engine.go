@@ -42,7 +42,8 @@ type Engine struct {
 	full    atomic.Int64 // when Docker's disk was found full, in nanoseconds; 0 when something has been written to it since
 	spares  spares
 	news    news
-	// volumes is held, for reading, by who has a volume that no container has yet: others' would be removed.
+	// volumes is held, for reading, by who has a volume that no container has yet: others' would be
+	// removed.
 	volumes sync.RWMutex
 
 	templating sync.Mutex                      // of templates
@@ -122,7 +123,8 @@ func (e *Engine) start(ctx context.Context, d *daemon, spec machine.StartSpec, p
 	if err := e.settle(ctx, d, spec.ID); err != nil {
 		return nil, err
 	}
-	// A machine whose folder is gone is a machine that is gone: what is left of it in Docker is not taken over.
+	// A machine whose folder is gone is a machine that is gone: what is left of it in Docker is not
+	// taken over.
 	if err := os.MkdirAll(e.store.Machine(spec.ID), 0o700); err != nil {
 		return nil, local.Describe(err)
 	}
@@ -158,7 +160,8 @@ func (e *Engine) start(ctx context.Context, d *daemon, spec machine.StartSpec, p
 	return e.launch(ctx, d, s)
 }
 
-// unshared says why Docker is not given a folder to mount; empty where it is. Docker would follow a link.
+// unshared says why Docker is not given a folder to mount; empty where it is. Docker would follow a
+// link.
 func (e *Engine) unshared(d *daemon, p local.Parts, f machine.SharedFolder) machine.Unshared {
 	switch {
 	case d.away():
@@ -227,7 +230,8 @@ func (e *Engine) template(ctx context.Context, d *daemon, p local.Parts) (string
 	})
 }
 
-// Prepare makes what the first machine would have to wait for: the image in Docker, the template, and a container.
+// Prepare makes what the first machine would have to wait for: the image in Docker, the template,
+// and a container.
 func (e *Engine) Prepare(ctx context.Context) error {
 	p, err := e.store.Parts("base")
 	if err != nil {
@@ -257,8 +261,8 @@ const usualMemory = 2048 << 20
 // templateID stands for the machine of a container that makes a template. It is no machine's id.
 const templateID machine.ID = "template-"
 
-// Reclaim tells which checkpoint a life of the machine left that is not known; nil for none. It waits until its container has ended, and takes
-// over what is in it.
+// Reclaim tells which checkpoint a life of the machine left that is not known; nil for none. It
+// waits until its container has ended, and takes over what is in it.
 func (e *Engine) Reclaim(ctx context.Context, id machine.ID, life string, known []string) (*machine.CheckpointInfo, error) {
 	if err := local.ValidID(id); err != nil {
 		return nil, err
@@ -286,8 +290,8 @@ func (e *Engine) CheckCompatible(ctx context.Context, image string, needs machin
 	return e.store.CheckCompatible(ctx, image, needs)
 }
 
-// Purge removes everything of a machine that is not in memory. What is left of it in a Docker that cannot be reached is removed
-// when it can be (Reap): by then no machine owns it.
+// Purge removes everything of a machine that is not in memory. What is left of it in a Docker that
+// cannot be reached is removed when it can be (Reap): by then no machine owns it.
 func (e *Engine) Purge(ctx context.Context, id machine.ID) error {
 	if err := local.ValidID(id); err != nil {
 		return err
@@ -306,7 +310,8 @@ func (e *Engine) Purge(ctx context.Context, id machine.ID) error {
 	return err
 }
 
-// Close waits for the machines that are still ending, and removes what was made ahead. It does not end machines.
+// Close waits for the machines that are still ending, and removes what was made ahead. It does not
+// end machines.
 func (e *Engine) Close() error {
 	e.spares.close()
 	e.running.Wait()
@@ -326,7 +331,8 @@ func (e *Engine) Close() error {
 	return d.api.Close()
 }
 
-// most is how many bytes a checkpoint can have: all that the machine may write, and hold in memory (memory, 0 for no limit).
+// most is how many bytes a checkpoint can have: all that the machine may write, and hold in memory
+// (memory, 0 for no limit).
 func most(memory int64) int64 {
 	const disk, unlimited = 20 << 30, 256 << 30
 	if memory == 0 {
@@ -335,13 +341,15 @@ func most(memory int64) int64 {
 	return sandbox.HardLimit(memory) + disk
 }
 
-// What a container can hold that was not carried out one by one: that much, and so many checkpoints.
+// What a container can hold that was not carried out one by one: that much, and so many
+// checkpoints.
 const (
 	several         = 4
 	mostCheckpoints = 16
 )
 
-// content is what a container was given to make checkpoints of, and for which life. What comes out of it must be of that.
+// content is what a container was given to make checkpoints of, and for which life. What comes out
+// of it must be of that.
 type content struct {
 	image, runtime string // digests
 	life           string // its tag

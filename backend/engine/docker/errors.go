@@ -144,10 +144,12 @@ func (e *Engine) Check(ctx context.Context) []machine.Problem {
 // minFree is how much room Docker's disk must have for machines to be of use, in bytes.
 const minFree = 2 << 30
 
-// fullFor is how long Docker's disk is called full after it was, where nothing has been written to it since.
+// fullFor is how long Docker's disk is called full after it was, where nothing has been written to
+// it since.
 const fullFor = 10 * time.Minute
 
-// checkRoom says when Docker's disk is full: as the disk itself tells where it is this computer's, else as Docker said last.
+// checkRoom says when Docker's disk is full: as the disk itself tells where it is this computer's,
+// else as Docker said last.
 func (e *Engine) checkRoom(d *daemon) []machine.Problem {
 	const do = "Free some room there: `docker system df` shows what takes it, `docker system prune` removes what is not in use."
 	free := int64(-1)

@@ -40,7 +40,8 @@ type daemon struct {
 	doubtful []*relaxation // given up if containers are refused otherwise; empty once that has been tried
 }
 
-// away says whether Docker is, or may be, on another computer than we: it has not the folders of this one.
+// away says whether Docker is, or may be, on another computer than we: it has not the folders of
+// this one.
 func (d *daemon) away() bool {
 	return !strings.HasPrefix(d.host, "unix://") && !strings.HasPrefix(d.host, "npipe://")
 }
@@ -131,7 +132,8 @@ func (c candidate) dial(ctx context.Context) (*daemon, error) {
 	options := []client.Opt{client.WithHost(c.host), client.WithAPIVersionNegotiation()}
 	patience, remote := findPatience, strings.HasPrefix(c.host, "ssh://")
 	if remote {
-		// As Docker's own command does it. Nobody is there to be asked for a password, or whether a computer is to be trusted.
+		// As Docker's own command does it. Nobody is there to be asked for a password, or whether a
+		// computer is to be trusted.
 		over, err := connhelper.GetConnectionHelperWithSSHOpts(c.host, []string{"-oBatchMode=yes", "-oConnectTimeout=10"})
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errSSH, err)
@@ -185,7 +187,8 @@ var (
 	errWindowsContainers = errors.New("it runs Windows containers")
 )
 
-// candidates are the places where Docker may listen, the likeliest first. What the person has chosen is the only one.
+// candidates are the places where Docker may listen, the likeliest first. What the person has
+// chosen is the only one.
 func (e *Engine) candidates() []candidate {
 	if e.cfg.Host != "" {
 		return []candidate{{host: e.cfg.Host, what: "Docker at " + e.cfg.Host, chosen: true}}

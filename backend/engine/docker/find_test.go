@@ -27,7 +27,8 @@ func noDocker(t *testing.T) (home string) {
 	return home
 }
 
-// Which Docker it is to be: DOCKER_HOST before the context in use before the sockets of what is installed.
+// Which Docker it is to be: DOCKER_HOST before the context in use before the sockets of what is
+// installed.
 func TestCandidates(t *testing.T) {
 	home := noDocker(t)
 	e := New(Config{})
@@ -74,7 +75,8 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// choose makes a context of Docker's the one in use, in that folder of settings. It returns where the context's certificates would be.
+// choose makes a context of Docker's the one in use, in that folder of settings. It returns where
+// the context's certificates would be.
 func choose(t *testing.T, config, name, host string) (certificates string) {
 	t.Helper()
 	sum := sha256.Sum256([]byte(name))
@@ -150,7 +152,8 @@ func TestWhatIsWrong(t *testing.T) {
 	expect("installed, not running", notInstalled(t.Context()).Problem, "does not run", "Start")
 }
 
-// pretend answers as a Docker would that cannot be had for a test: one with that version of the API, for that system's containers.
+// pretend answers as a Docker would that cannot be had for a test: one with that version of the
+// API, for that system's containers.
 func pretend(t *testing.T, version, system string) (host string) {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "docker.sock")

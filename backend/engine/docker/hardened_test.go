@@ -16,7 +16,8 @@ import (
 	"github.com/forevervm/desktop/backend/sandbox"
 )
 
-// TestHardened is the table in README.md: what a container can see and do, as the kernel tells of a running one.
+// TestHardened is the table in README.md: what a container can see and do, as the kernel tells of a
+// running one.
 func TestHardened(t *testing.T) {
 	e := newEngine(t, t.TempDir())
 	own := start(t, e, newID(t, e), "")

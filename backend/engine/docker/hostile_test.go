@@ -18,7 +18,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// hostileEngine is an engine whose containers hold a supervisor that means harm (testdata/hostile), and next to nothing else.
+// hostileEngine is an engine whose containers hold a supervisor that means harm (testdata/hostile),
+// and next to nothing else.
 func hostileEngine(t *testing.T) *Engine {
 	t.Helper()
 	return hostileEngineIn(t, dockerd)
@@ -64,7 +65,8 @@ func inContainer(t *testing.T, m *running) (ids []string) {
 	}
 }
 
-// Whatever a container leaves behind, nothing of it lands elsewhere, and its machine goes on from the checkpoint before.
+// Whatever a container leaves behind, nothing of it lands elsewhere, and its machine goes on from
+// the checkpoint before.
 func TestHostileLeftovers(t *testing.T) {
 	e := hostileEngine(t)
 	for _, name := range []string{"link", "link-inside", "pipe", "endless", "many", "lives"} {
@@ -109,7 +111,8 @@ func TestHostileLeftovers(t *testing.T) {
 	}
 }
 
-// What replaces a checkpoint lets it be deleted: an older one that a container calls its newest is not believed.
+// What replaces a checkpoint lets it be deleted: an older one that a container calls its newest is
+// not believed.
 func TestOlderCheckpointIsNotTakenForNew(t *testing.T) {
 	e := hostileEngine(t)
 	id := newID(t, e)
@@ -133,7 +136,8 @@ func TestOlderCheckpointIsNotTakenForNew(t *testing.T) {
 	}
 }
 
-// A daemon that died while a checkpoint was carried out has left half of it, which does not keep the next from carrying it out.
+// A daemon that died while a checkpoint was carried out has left half of it, which does not keep
+// the next from carrying it out.
 func TestCarryingOutWasCutOff(t *testing.T) {
 	e := hostileEngine(t)
 	id := newID(t, e)
@@ -155,7 +159,8 @@ func TestCarryingOutWasCutOff(t *testing.T) {
 	}
 }
 
-// A checkpoint that cannot be taken over does not stay in the container, where one more would come every few minutes.
+// A checkpoint that cannot be taken over does not stay in the container, where one more would come
+// every few minutes.
 func TestNothingPilesUp(t *testing.T) {
 	e := hostileEngine(t)
 	id := newID(t, e)

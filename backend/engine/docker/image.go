@@ -45,8 +45,9 @@ const owner = 1000
 
 const repository = "forevervm/sandbox"
 
-// imageRef names the image that is made of these parts. Docker's own digest of it would take reading a gigabyte. Every home has a name of its own for
-// it, so that it can tell which it needs no more; the name without the home's is a prefix of all.
+// imageRef names the image that is made of these parts. Docker's own digest of it would take
+// reading a gigabyte. Every home has a name of its own for it, so that it can tell which it needs
+// no more; the name without the home's is a prefix of all.
 func imageRef(p local.Parts, supervisorDigest, home string) string {
 	return repository + ":" + imageTag(p, supervisorDigest) + homeSuffix(home)
 }
@@ -60,7 +61,8 @@ func imageTag(p local.Parts, supervisorDigest string) string {
 
 func homeSuffix(home string) string { return "-" + home[:min(len(home), 8)] }
 
-// imageOf makes the container image: one layer with the sandbox's root file system, one with the programs. Equal parts make an equal image.
+// imageOf makes the container image: one layer with the sandbox's root file system, one with the
+// programs. Equal parts make an equal image.
 func imageOf(p local.Parts, supervisor string) (v1.Image, error) {
 	arch, err := architecture(supervisor)
 	if err != nil {
@@ -114,7 +116,8 @@ type entry struct {
 	owner        int
 }
 
-// layer is a v1.Layer that is put together while it is read. It is not compressed: what is in it hardly gets smaller, and Docker mostly is on this computer.
+// layer is a v1.Layer that is put together while it is read. It is not compressed: what is in it
+// hardly gets smaller, and Docker mostly is on this computer.
 type layer struct {
 	entries []entry
 	measure func() (measured, error)
@@ -240,7 +243,8 @@ func (e *Engine) ensureImage(ctx context.Context, d *daemon, p local.Parts) (str
 	return ref, nil
 }
 
-// borrow names an image ref that another home has loaded, if there is one. prefix is what every home's name of it begins with.
+// borrow names an image ref that another home has loaded, if there is one. prefix is what every
+// home's name of it begins with.
 func borrow(ctx context.Context, api *client.Client, prefix, ref string) (bool, error) {
 	list, err := api.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("reference", prefix+"*"))})
 	if err != nil || len(list) == 0 {
@@ -249,7 +253,8 @@ func borrow(ctx context.Context, api *client.Client, prefix, ref string) (bool, 
 	return true, api.ImageTag(ctx, list[0].ID, ref)
 }
 
-// removeOldImages removes those of this home's earlier versions, each a gigabyte, unless a container has it, or a machine had it since this program started. Who calls it is loading.
+// removeOldImages removes those of this home's earlier versions, each a gigabyte, unless a
+// container has it, or a machine had it since this program started. Who calls it is loading.
 func (e *Engine) removeOldImages(ctx context.Context, api *client.Client, supervisor, home string) {
 	current := maps.Clone(e.inUse)
 	for _, p := range e.store.AllParts() {

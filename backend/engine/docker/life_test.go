@@ -55,7 +55,8 @@ func TestOtherEngine(t *testing.T) {
 	}
 }
 
-// After an update a machine comes into memory by a copy of the runsc that saved it; its image and the installed one are both in Docker then.
+// After an update a machine comes into memory by a copy of the runsc that saved it; its image and
+// the installed one are both in Docker then.
 func TestAMachineOutlivesItsSandbox(t *testing.T) {
 	data := t.TempDir()
 	d := newEngine(t, data)
@@ -79,7 +80,8 @@ func TestAMachineOutlivesItsSandbox(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The image stays the installed one. As if it were kept already: to compress a gigabyte takes a processor for ten seconds.
+	// The image stays the installed one. As if it were kept already: to compress a gigabyte takes a
+	// processor for ten seconds.
 	image, err := d.store.Digest(filepath.Join(before.Images, "base.erofs"))
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +177,8 @@ func TestForkToOtherEngine(t *testing.T) {
 	}
 }
 
-// What a daemon that died left is taken over by the next: a machine that its container saved meanwhile, and rubbish. Another home's is left alone.
+// What a daemon that died left is taken over by the next: a machine that its container saved
+// meanwhile, and rubbish. Another home's is left alone.
 func TestReap(t *testing.T) {
 	data, other := t.TempDir(), t.TempDir()
 	first, stranger := newEngine(t, data), newEngine(t, other)
@@ -240,7 +243,8 @@ func TestReap(t *testing.T) {
 	}
 }
 
-// Somebody kills the container, or removes it: the machine ends with a word, and goes on from its last checkpoint.
+// Somebody kills the container, or removes it: the machine ends with a word, and goes on from its
+// last checkpoint.
 func TestContainerIsTakenAway(t *testing.T) {
 	e := newEngine(t, t.TempDir())
 	api := dockerd.Client(t)
@@ -328,7 +332,8 @@ func TestDockerEnds(t *testing.T) {
 	}
 }
 
-// Docker hangs: whoever wants something of it is told so after a while, and everything goes on when it answers again.
+// Docker hangs: whoever wants something of it is told so after a while, and everything goes on when
+// it answers again.
 func TestDockerHangs(t *testing.T) {
 	if !dockerd.Own() {
 		t.Fatal("this test stops Docker: it needs one of its own, which only root can start")
@@ -421,7 +426,8 @@ func TestPruned(t *testing.T) {
 	}
 }
 
-// What a container gives out is taken for hostile: a checkpoint of another life, or of other parts, is not taken over.
+// What a container gives out is taken for hostile: a checkpoint of another life, or of other parts,
+// is not taken over.
 func TestForeignCheckpointIsRefused(t *testing.T) {
 	e := newEngine(t, t.TempDir())
 	m := start(t, e, newID(t, e), "")
@@ -437,7 +443,8 @@ func TestForeignCheckpointIsRefused(t *testing.T) {
 	box.stay.start.Life = m.life
 }
 
-// Where containers may not make name spaces, as with Docker's default profile, that is what a person is told.
+// Where containers may not make name spaces, as with Docker's default profile, that is what a
+// person is told.
 func TestNameSpacesAreForbidden(t *testing.T) {
 	e := newEngine(t, t.TempDir())
 	usual, err := json.Marshal(seccomp.DefaultProfile())
@@ -455,7 +462,8 @@ func TestNameSpacesAreForbidden(t *testing.T) {
 	}
 }
 
-// A checkpoint that lost a file is told as that; a template that did is made anew, and nobody is told.
+// A checkpoint that lost a file is told as that; a template that did is made anew, and nobody is
+// told.
 func TestDamaged(t *testing.T) {
 	e := newEngine(t, t.TempDir())
 	m := start(t, e, newID(t, e), "")
@@ -479,7 +487,8 @@ func TestDamaged(t *testing.T) {
 	start(t, newEngineOn(t, e.cfg), newID(t, e), "").expect("6*7", "42")
 }
 
-// The container's volume is full: the machine gets errors for its files, is told that it cannot be saved, goes on, and can be once there is room.
+// The container's volume is full: the machine gets errors for its files, is told that it cannot be
+// saved, goes on, and can be once there is room.
 func TestVolumeIsFull(t *testing.T) {
 	e := newEngine(t, t.TempDir())
 	noSpares(e)
@@ -505,7 +514,8 @@ func TestVolumeIsFull(t *testing.T) {
 	start(t, e, m.id, info.ID).expect("x, __import__('os').path.exists('/root/big')", "('kept', False)")
 }
 
-// Docker's disk is full: that is told, to who starts a machine and to who asks what is wrong, until there is room again.
+// Docker's disk is full: that is told, to who starts a machine and to who asks what is wrong, until
+// there is room again.
 func TestDiskFull(t *testing.T) {
 	d, err := dockertest.Start()
 	if err != nil {
@@ -571,7 +581,8 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// The image is the same wherever it is made of the same parts, and there is nothing in it but these.
+// The image is the same wherever it is made of the same parts, and there is nothing in it but
+// these.
 func TestImage(t *testing.T) {
 	e := newEngine(t, t.TempDir())
 	p, err := e.store.Parts("base")

@@ -31,7 +31,8 @@ func newID(t testing.TB, e machine.Engine) machine.ID {
 	return id
 }
 
-// running is a machine in memory, for tests that need little of it; package enginetest has those that need more.
+// running is a machine in memory, for tests that need little of it; package enginetest has those
+// that need more.
 type running struct {
 	t    testing.TB
 	id   machine.ID

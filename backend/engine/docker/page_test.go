@@ -12,8 +12,8 @@ import (
 	"github.com/forevervm/desktop/backend/engine/docker/dockertest"
 )
 
-// What a person sees of Docker in the window, from a Docker Desktop that does not run to a machine in it, is tested in a browser. It is here because
-// only root can start a Docker.
+// What a person sees of Docker in the window, from a Docker Desktop that does not run to a machine
+// in it, is tested in a browser. It is here because only root can start a Docker.
 func TestThePage(t *testing.T) {
 	d, err := dockertest.Start()
 	if err != nil {

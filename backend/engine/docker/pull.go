@@ -26,8 +26,9 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// Published is the image of these parts as it lies in registries and archives: an OCI image with compressed layers, whose content is that of the image
-// that is loaded into Docker. tag is its name in a registry's repository.
+// Published is the image of these parts as it lies in registries and archives: an OCI image with
+// compressed layers, whose content is that of the image that is loaded into Docker. tag is its name
+// in a registry's repository.
 func Published(p local.Parts, supervisor, supervisorDigest string) (published v1.Image, tag string, err error) {
 	made, err := imageOf(p, supervisor)
 	if err != nil {
@@ -67,8 +68,8 @@ func Published(p local.Parts, supervisor, supervisorDigest string) (published v1
 // pullPauses are how long is waited before each further try.
 var pullPauses = []time.Duration{time.Second, 3 * time.Second, 10 * time.Second}
 
-// pull has Docker fetch the image from the registry that was configured, and names it ref. What comes must be made of our own parts to the byte: a
-// registry is not trusted.
+// pull has Docker fetch the image from the registry that was configured, and names it ref. What
+// comes must be made of our own parts to the byte: a registry is not trusted.
 func (e *Engine) pull(ctx context.Context, d *daemon, p local.Parts, supervisorDigest, ref string) error {
 	from := e.cfg.Registry + ":" + imageTag(p, supervisorDigest)
 	made, err := imageOf(p, e.cfg.Supervisor)
@@ -150,7 +151,8 @@ func (e *Engine) pullOnce(ctx context.Context, api *client.Client, from string) 
 	}
 }
 
-// registryAuth is who this user is for the registry, as Docker's own command knows it from `docker login`; empty where it does not.
+// registryAuth is who this user is for the registry, as Docker's own command knows it from `docker
+// login`; empty where it does not.
 func registryAuth(from string) (string, error) {
 	ref, err := name.ParseReference(from)
 	if err != nil {

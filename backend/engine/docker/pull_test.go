@@ -21,8 +21,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// The image is pulled from the registry that is configured: again, where that fails; and not at all, where what it has is another. Then, and where it has
-// none, the image is loaded from here.
+// The image is pulled from the registry that is configured: again, where that fails; and not at
+// all, where what it has is another. Then, and where it has none, the image is loaded from here.
 func TestPulled(t *testing.T) {
 	defer func(usual []time.Duration) { pullPauses = usual }(pullPauses)
 	pullPauses = []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond}

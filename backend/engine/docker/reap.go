@@ -31,7 +31,8 @@ func (e *Engine) claim(ctx context.Context, id machine.ID) (release func(), err 
 	}
 }
 
-// tryClaim is claim, unless somebody is busy with the machine: then it returns a channel that is closed when he is not any more.
+// tryClaim is claim, unless somebody is busy with the machine: then it returns a channel that is
+// closed when he is not any more.
 func (e *Engine) tryClaim(id machine.ID) (release func(), busy <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -70,7 +71,8 @@ func (e *Engine) settle(ctx context.Context, d *daemon, id machine.ID) error {
 	return nil
 }
 
-// takeOver waits for the end of a container that an earlier daemon started: without it, its supervisor saves the machine and ends. Then it is removed.
+// takeOver waits for the end of a container that an earlier daemon started: without it, its
+// supervisor saves the machine and ends. Then it is removed.
 func (e *Engine) takeOver(ctx context.Context, d *daemon, id machine.ID, c container.Summary) error {
 	dir := e.store.Machine(id)
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) || c.State == "created" {
@@ -82,7 +84,8 @@ func (e *Engine) takeOver(ctx context.Context, d *daemon, id machine.ID, c conta
 		}
 		return err
 	}
-	// What it was given may not be what is here now, and what it saved may be wanted by a version that has that.
+	// What it was given may not be what is here now, and what it saved may be wanted by a version
+	// that has that.
 	image, runtime, _ := strings.Cut(c.Labels[partsLabel], " ")
 	_, life := whose(c)
 	if err := e.carryOut(ctx, d, c.ID, local.Checkpoints(dir), "", 0, content{image: image, runtime: runtime, life: life}); err != nil {
@@ -143,7 +146,8 @@ func (e *Engine) removeLeft(ctx context.Context, d *daemon, id machine.ID) error
 	return err
 }
 
-// removeContainer removes a container, whatever its state, and its volume (empty for none). What is gone already is no error.
+// removeContainer removes a container, whatever its state, and its volume (empty for none). What is
+// gone already is no error.
 func (e *Engine) removeContainer(ctx context.Context, d *daemon, id, volume string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), apiPatience)
 	defer cancel()
@@ -171,7 +175,8 @@ func (e *Engine) removeContainer(ctx context.Context, d *daemon, id, volume stri
 	return nil
 }
 
-// Reap takes over, or removes, what daemons before this one left in Docker. What belongs to another home is left alone.
+// Reap takes over, or removes, what daemons before this one left in Docker. What belongs to another
+// home is left alone.
 func (e *Engine) Reap(ctx context.Context) error {
 	if _, err := os.Stat(e.homeFile()); errors.Is(err, os.ErrNotExist) {
 		return nil // this home never had anything in Docker

@@ -56,7 +56,8 @@ func remoteEngine(t *testing.T) *Engine {
 	return newEngineOn(t, cfg)
 }
 
-// Docker on another computer, over TLS with certificates on both sides: as DOCKER_HOST says, and as a context does.
+// Docker on another computer, over TLS with certificates on both sides: as DOCKER_HOST says, and as
+// a context does.
 func TestOverTLS(t *testing.T) {
 	if !dockerd.Own() {
 		t.Fatal("this test starts Docker anew: it needs one of its own, which only root can start")
@@ -176,7 +177,8 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// startSSH starts a server of ssh that lets this user in, and has the command ssh know both sides' keys.
+// startSSH starts a server of ssh that lets this user in, and has the command ssh know both sides'
+// keys.
 func startSSH(t *testing.T, dir, port string) {
 	t.Helper()
 	for _, key := range []string{"host", "user"} {

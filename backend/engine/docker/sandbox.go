@@ -60,7 +60,8 @@ type Sandbox struct {
 	last    string // id of the newest checkpoint that was told of; empty for none; guarded by telling
 }
 
-// restorePath is where in the container the checkpoint lies that the stay begins with; empty for none.
+// restorePath is where in the container the checkpoint lies that the stay begins with; empty for
+// none.
 func (s stay) restorePath() string {
 	switch {
 	case s.restore != "":
@@ -71,7 +72,8 @@ func (s stay) restorePath() string {
 	return ""
 }
 
-// launch brings a machine into memory: in the container that was made ahead where there is one, else in one of its own. On an error nothing is left of it.
+// launch brings a machine into memory: in the container that was made ahead where there is one,
+// else in one of its own. On an error nothing is left of it.
 func (e *Engine) launch(ctx context.Context, d *daemon, s stay) (*Sandbox, error) {
 	image, err := e.ensureImage(ctx, d, s.parts)
 	if err != nil {
@@ -96,7 +98,8 @@ func (e *Engine) launch(ctx context.Context, d *daemon, s stay) (*Sandbox, error
 	return b, nil
 }
 
-// launchSpare is launch in the container that was made ahead. It returns nothing where there is none that is of use.
+// launchSpare is launch in the container that was made ahead. It returns nothing where there is
+// none that is of use.
 func (e *Engine) launchSpare(ctx context.Context, k kind, s stay) (*Sandbox, error) {
 	b := e.spares.take(ctx, k)
 	if b == nil {
@@ -117,12 +120,14 @@ func (e *Engine) launchSpare(ctx context.Context, k kind, s stay) (*Sandbox, err
 		return nil, err
 	}
 	e.spares.failed()
-	// It may be to blame for anything: whether the checkpoint is of use, a container of its own tells.
+	// It may be to blame for anything: whether the checkpoint is of use, a container of its own
+	// tells.
 	e.cfg.Log.Warn("a container that was made ahead is of no use", "machine", s.id, "error", err)
 	return nil, nil
 }
 
-// launchOwn is launch in a container of its own. The folder that is shared with the machine is to keep nobody from it.
+// launchOwn is launch in a container of its own. The folder that is shared with the machine is to
+// keep nobody from it.
 func (e *Engine) launchOwn(ctx context.Context, d *daemon, image string, s stay) (*Sandbox, error) {
 	b, err := e.launchWith(ctx, d, image, s)
 	if err == nil || s.shared == nil || ctx.Err() != nil {
@@ -226,7 +231,8 @@ func (b *Sandbox) attach(ctx context.Context) error {
 	return nil
 }
 
-// connect shakes hands with the supervisor. From here on the link's end takes care of the container.
+// connect shakes hands with the supervisor. From here on the link's end takes care of the
+// container.
 func (b *Sandbox) connect(ctx context.Context) error {
 	b.e.running.Add(1)
 	var err error
@@ -246,7 +252,8 @@ func (b *Sandbox) connect(ctx context.Context) error {
 	return err
 }
 
-// refused says that the container may not do what building the sandbox takes, where its supervisor ended because of that.
+// refused says that the container may not do what building the sandbox takes, where its supervisor
+// ended because of that.
 func (b *Sandbox) refused(err error) error {
 	if b.status != sandbox.ExitForbidden {
 		return err
@@ -268,8 +275,8 @@ func (b *Sandbox) kill() {
 	}
 }
 
-// seeOff waits for the container's end, takes over what it saved, and removes it. What cannot be done, as Docker is gone, is done when the machine is wanted
-// next, or when the engine starts.
+// seeOff waits for the container's end, takes over what it saved, and removes it. What cannot be
+// done, as Docker is gone, is done when the machine is wanted next, or when the engine starts.
 func (b *Sandbox) seeOff() {
 	status, err := b.e.awaitEnd(context.Background(), b.d, b.container)
 	if err == nil {
@@ -305,8 +312,8 @@ func (b *Sandbox) carryOut(ctx context.Context, id string) error {
 	return b.e.carryOut(ctx, b.d, b.container, b.stay.folder, id, b.stay.memory, contentOf(b.stay.parts, b.stay.start.Life))
 }
 
-// taken tells of a checkpoint that the container says it made in this stay, and that is here, what is known of it here. An older one
-// is not taken for new: what a new one replaces is deleted.
+// taken tells of a checkpoint that the container says it made in this stay, and that is here, what
+// is known of it here. An older one is not taken for new: what a new one replaces is deleted.
 func (b *Sandbox) taken(id string) (machine.CheckpointInfo, error) {
 	m, err := b.stay.folder.Load(id)
 	if err == nil && m.Life != b.stay.start.Life {
@@ -324,8 +331,9 @@ func (b *Sandbox) taken(id string) (machine.CheckpointInfo, error) {
 	return link.Info(m), nil
 }
 
-// Checkpoint saves the state, durable on our side when it returns, and keeps running. goesOn is called before it is carried out of the container, which takes
-// several times as long as the machine stands still.
+// Checkpoint saves the state, durable on our side when it returns, and keeps running. goesOn is
+// called before it is carried out of the container, which takes several times as long as the
+// machine stands still.
 func (b *Sandbox) Checkpoint(ctx context.Context, goesOn func()) (machine.CheckpointInfo, error) {
 	select { // one after another, so that each is newer than the one before
 	case b.saving <- struct{}{}:
@@ -376,7 +384,8 @@ func (b *Sandbox) Stop(ctx context.Context) (machine.CheckpointInfo, error) {
 	return info, nil
 }
 
-// Cause says why it ended. A checkpoint is told of only when it is here: the supervisor's word is not enough.
+// Cause says why it ended. A checkpoint is told of only when it is here: the supervisor's word is
+// not enough.
 func (b *Sandbox) Cause() machine.Cause {
 	cause := b.Sandbox.Cause()
 	if cause.Checkpoint == nil {
@@ -395,7 +404,8 @@ func (b *Sandbox) Cause() machine.Cause {
 	return cause
 }
 
-// SetMemoryLimit changes what programs inside may use, and the container's limit so that it is never the lower one.
+// SetMemoryLimit changes what programs inside may use, and the container's limit so that it is
+// never the lower one.
 func (b *Sandbox) SetMemoryLimit(ctx context.Context, memoryMB int) error {
 	limit := int64(memoryMB) << 20
 	b.carrying.Lock()
@@ -420,7 +430,8 @@ func (b *Sandbox) SetMemoryLimit(ctx context.Context, memoryMB int) error {
 	return nil
 }
 
-// awaitEnd waits until a container has ended, and tells its status. One whose supervisor takes longer than it ever should is killed.
+// awaitEnd waits until a container has ended, and tells its status. One whose supervisor takes
+// longer than it ever should is killed.
 func (e *Engine) awaitEnd(ctx context.Context, d *daemon, id string) (status int64, err error) {
 	bounded, cancel := context.WithTimeout(ctx, e.patient)
 	defer cancel()
@@ -437,7 +448,8 @@ func (e *Engine) awaitEnd(ctx context.Context, d *daemon, id string) (status int
 	return e.awaitExit(last, d, id)
 }
 
-// awaitExit waits until a container has ended, and tells its status. One that is gone has ended, too.
+// awaitExit waits until a container has ended, and tells its status. One that is gone has ended,
+// too.
 func (e *Engine) awaitExit(ctx context.Context, d *daemon, id string) (status int64, err error) {
 	for deadline := time.Now().Add(lostPatience); ; {
 		answers, errs := d.api.ContainerWait(ctx, id, container.WaitConditionNotRunning)
@@ -463,7 +475,8 @@ func (e *Engine) awaitExit(ctx context.Context, d *daemon, id string) (status in
 }
 
 const (
-	// endPatience bounds how long a container may take to end: its supervisor saves within two minutes.
+	// endPatience bounds how long a container may take to end: its supervisor saves within two
+	// minutes.
 	endPatience = 3 * time.Minute
 	// lostPatience bounds how long Docker may be away before a container is left to later.
 	lostPatience = 2 * time.Second

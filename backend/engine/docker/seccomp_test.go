@@ -17,14 +17,16 @@ import (
 
 var update = flag.Bool("update", false, "write seccomp.json")
 
-// beyondDefault are the calls that a container may make beyond Docker's default profile: those that make name spaces and mounts, all of
-// which the kernel allows within a user name space of one's own only, since the container has no capability.
+// beyondDefault are the calls that a container may make beyond Docker's default profile: those that
+// make name spaces and mounts, all of which the kernel allows within a user name space of one's own
+// only, since the container has no capability.
 var beyondDefault = []string{"clone", "clone3", "unshare", "setns", "mount", "umount2", "pivot_root", "chroot", "sethostname", "ptrace"}
 
 // ours is Docker's default profile, plus what it lacks.
 func ours() *seccomp.Seccomp {
 	p := seccomp.DefaultProfile()
-	// This rule answers clone3 so that programs fall back to clone, whose arguments a filter can look into.
+	// This rule answers clone3 so that programs fall back to clone, whose arguments a filter can
+	// look into.
 	p.Syscalls = slices.DeleteFunc(p.Syscalls, func(s *seccomp.Syscall) bool {
 		return s.Action == specs.ActErrno && reflect.DeepEqual(s.Names, []string{"clone3"})
 	})
@@ -53,7 +55,8 @@ func TestSeccompIsGenerated(t *testing.T) {
 	}
 }
 
-// What a container may do for all the libraries' changes: exactly these calls more than by Docker's default.
+// What a container may do for all the libraries' changes: exactly these calls more than by Docker's
+// default.
 func TestSeccompDiffersFromDefault(t *testing.T) {
 	var p seccomp.Seccomp
 	if err := json.Unmarshal([]byte(seccompProfile), &p); err != nil {
@@ -75,7 +78,8 @@ func TestSeccompDiffersFromDefault(t *testing.T) {
 		}
 	}
 	slices.Sort(more)
-	// Docker's default allows ptrace where the kernel is new enough, and clone without the flags that make name spaces.
+	// Docker's default allows ptrace where the kernel is new enough, and clone without the flags
+	// that make name spaces.
 	want := slices.DeleteFunc(slices.Clone(beyondDefault), func(s string) bool { return s == "ptrace" })
 	slices.Sort(want)
 	if !slices.Equal(more, want) || len(fewer) > 0 {
@@ -88,7 +92,8 @@ func TestSeccompDiffersFromDefault(t *testing.T) {
 	}
 }
 
-// allowedCalls are those that a process without any capability may make whatever their arguments, on a new kernel of this architecture.
+// allowedCalls are those that a process without any capability may make whatever their arguments,
+// on a new kernel of this architecture.
 func allowedCalls(p *seccomp.Seccomp) map[string]bool {
 	allowed := map[string]bool{}
 	for _, s := range p.Syscalls {

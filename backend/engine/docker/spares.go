@@ -23,8 +23,8 @@ const spareID machine.ID = "spare-"
 // sparePath is where a spare waits in its container. It moves up when it is claimed.
 const sparePath = machinePath + "/spare"
 
-// spares keeps one container that was made ahead, in which a sandbox waits for the next machine that comes into memory: making both is
-// most of what that takes. It holds nothing of anybody's.
+// spares keeps one container that was made ahead, in which a sandbox waits for the next machine
+// that comes into memory: making both is most of what that takes. It holds nothing of anybody's.
 type spares struct {
 	e     *Engine
 	ahead local.Ahead
@@ -54,7 +54,8 @@ type making struct {
 	awaited bool // somebody waits for it already
 }
 
-// take returns a spare of that kind, waiting for one that is just being made; nil where there is none.
+// take returns a spare of that kind, waiting for one that is just being made; nil where there is
+// none.
 func (s *spares) take(ctx context.Context, k kind) *Sandbox {
 	for {
 		s.mu.Lock()
@@ -82,7 +83,8 @@ func (s *spares) take(ctx context.Context, k kind) *Sandbox {
 	}
 }
 
-// refill has a spare made in the background, unless there is one, and puts off its end. memory is what the next machine is likely to have.
+// refill has a spare made in the background, unless there is one, and puts off its end. memory is
+// what the next machine is likely to have.
 func (s *spares) refill(k kind, p local.Parts, memory int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +141,8 @@ func (e *Engine) makeSpare(ctx context.Context, k kind, p local.Parts, memory in
 	return &spare{b, k}, nil
 }
 
-// claim makes a spare the machine's whose stay it is. Its name in Docker says whose it is from then on, as its labels cannot be changed.
+// claim makes a spare the machine's whose stay it is. Its name in Docker says whose it is from then
+// on, as its labels cannot be changed.
 func (b *Sandbox) claim(ctx context.Context, s stay) error {
 	made := b.stay
 	if s.restore == "" && s.template != made.template {

@@ -25,7 +25,8 @@ var (
 	_ machine.Starter  = (*Engine)(nil)
 )
 
-// Notify has listen called with the engine's news, now and whenever there are some. It must be quick.
+// Notify has listen called with the engine's news, now and whenever there are some. It must be
+// quick.
 func (e *Engine) Notify(listen func(machine.EngineNews)) {
 	e.news.mu.Lock()
 	defer e.news.mu.Unlock()

@@ -24,7 +24,8 @@ import (
 // carriedPath is where a checkpoint lies that was carried into a volume that is mounted at mount.
 func carriedPath(mount, id string) string { return path.Join(mount, id) }
 
-// carryIn copies the checkpoint in the folder dir, named by its id, into the volume of a container that does not use it yet.
+// carryIn copies the checkpoint in the folder dir, named by its id, into the volume of a container
+// that does not use it yet.
 func (e *Engine) carryIn(ctx context.Context, d *daemon, container, dir string) error {
 	ctx, cancel := context.WithTimeout(ctx, carryPatience)
 	defer cancel()
@@ -44,9 +45,10 @@ func (e *Engine) carryIn(ctx context.Context, d *daemon, container, dir string) 
 
 var copyOptions = container.CopyToContainerOptions{}
 
-// carryOut takes over the checkpoint id that a container has made, or all where id is empty, unless they are there already. Running or not, the container
-// is not asked: what it holds may be anything. In taking over all, what is no saved state of its machine ends that and is no error: it never will be one,
-// and must not stand in the way of what is.
+// carryOut takes over the checkpoint id that a container has made, or all where id is empty, unless
+// they are there already. Running or not, the container is not asked: what it holds may be
+// anything. In taking over all, what is no saved state of its machine ends that and is no error: it
+// never will be one, and must not stand in the way of what is.
 func (e *Engine) carryOut(ctx context.Context, d *daemon, container string, to checkpoint.Folder, id string, memory int64, of content) error {
 	ctx, cancel := context.WithTimeout(ctx, carryPatience)
 	defer cancel()

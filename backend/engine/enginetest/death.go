@@ -38,8 +38,9 @@ var steps = []step{
 	}},
 }
 
-// deathTests kill each process of a machine at each step. The end is told, nothing is left, and the machine wakes from a whole checkpoint:
-// the one from before, or the one under way if that was just in time.
+// deathTests kill each process of a machine at each step. The end is told, nothing is left, and the
+// machine wakes from a whole checkpoint: the one from before, or the one under way if that was just
+// in time.
 var deathTests = func() []test {
 	var tests []test
 	for _, step := range steps {
@@ -90,7 +91,8 @@ func die(t *testing.T, s Subject, step step, part string) {
 	back.stop()
 }
 
-// livesWithoutGofer kills the gofer, which serves nothing but the reserved folders: the machine works on, is saved whole, and has all when it wakes.
+// livesWithoutGofer kills the gofer, which serves nothing but the reserved folders: the machine
+// works on, is saved whole, and has all when it wakes.
 func livesWithoutGofer(t *testing.T, s Subject) {
 	m := s.fresh(t)
 	m.value("import os, subprocess; x = 'kept'")

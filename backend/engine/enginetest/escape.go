@@ -100,7 +100,8 @@ func listenUDP(t *testing.T, address string) (port string, came *atomic.Int32) {
 	return port, came
 }
 
-// listenUnix opens a socket without a file, which only a network name space keeps from others, and tells how often somebody came.
+// listenUnix opens a socket without a file, which only a network name space keeps from others, and
+// tells how often somebody came.
 func listenUnix(t *testing.T, name string) (came *atomic.Int32) {
 	t.Helper()
 	came = new(atomic.Int32)
@@ -299,7 +300,8 @@ var escapeTests = []test{
 		`, "[]")
 	}},
 	{"WhatTheProcessesSee", func(t *testing.T, s Subject) {
-		// The defence behind gVisor: its processes have no file, mount or network of the computer's within reach.
+		// The defence behind gVisor: its processes have no file, mount or network of the computer's
+		// within reach.
 		m := s.fresh(t)
 		pids := s.Processes(t, m.id)
 		if pids == nil {
@@ -350,7 +352,8 @@ func pythonList(list []string) string {
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
-// policies are those under which nothing of this computer's, or of the networks that it is in, is reached: wildcards and agreement name nothing by hand.
+// policies are those under which nothing of this computer's, or of the networks that it is in, is
+// reached: wildcards and agreement name nothing by hand.
 var policies = []machine.NetworkPolicy{
 	{Mode: machine.NetworkPublic},
 	{Mode: machine.NetworkAsk, Approved: []string{"127.0.0.1", "localhost", "169.254.169.254", "10.0.0.0/8"}},
@@ -395,8 +398,8 @@ const tryEverything = `
 	    return reached
 `
 
-// testNoWayAround tries whether a machine reaches anything of this computer's, or of the networks that it is in, past or by what
-// answers its connections, which is nobody where o is nil.
+// testNoWayAround tries whether a machine reaches anything of this computer's, or of the networks
+// that it is in, past or by what answers its connections, which is nobody where o is nil.
 func testNoWayAround(t *testing.T, s Subject, o Outside) {
 	var targets, datagrams []string
 	var came, packets []*atomic.Int32

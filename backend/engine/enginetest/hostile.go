@@ -8,13 +8,14 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// survives runs code that a machine must outlive: whatever becomes of the instruction, the next ones work as before.
+// survives runs code that a machine must outlive: whatever becomes of the instruction, the next
+// ones work as before.
 func survives(name, code string) test {
 	return outlives(name, code, func(machine.Cause) bool { return false })
 }
 
-// survivesUnlessTooLarge is survives for code that may also take so much memory, before it can be interrupted, that the machine is saved and
-// stopped: then nothing is lost either.
+// survivesUnlessTooLarge is survives for code that may also take so much memory, before it can be
+// interrupted, that the machine is saved and stopped: then nothing is lost either.
 func survivesUnlessTooLarge(name, code string) test {
 	return outlives(name, code, func(c machine.Cause) bool { return c.Kind == machine.EndedMemory && c.OwnLimit && c.Checkpoint != nil })
 }
@@ -40,7 +41,8 @@ func outlives(name, code string, mayEnd func(machine.Cause) bool) test {
 	}}
 }
 
-// interruptUntilDone gives an instruction two seconds and then interrupts it, harder and harder. It says whether the sandbox ended meanwhile, and why.
+// interruptUntilDone gives an instruction two seconds and then interrupts it, harder and harder. It
+// says whether the sandbox ended meanwhile, and why.
 func (s *session) interruptUntilDone(seq int) (machine.Cause, bool) {
 	s.t.Helper()
 	deadline := time.Now().Add(patience)
@@ -69,7 +71,8 @@ func (s *session) interruptUntilDone(seq int) (machine.Cause, bool) {
 	}
 }
 
-// dies runs code that ends Python: the cause says so, the daemon does not hang, and the last checkpoint works.
+// dies runs code that ends Python: the cause says so, the daemon does not hang, and the last
+// checkpoint works.
 func dies(name, code string, words ...string) test {
 	return test{name, func(t *testing.T, s Subject) {
 		m := s.fresh(t)
@@ -93,7 +96,8 @@ func dies(name, code string, words ...string) test {
 	}}
 }
 
-// holds runs code that may end Python or not: either way the engine knows, and the machine can be used again.
+// holds runs code that may end Python or not: either way the engine knows, and the machine can be
+// used again.
 func holds(name, code string) test {
 	return test{name, func(t *testing.T, s Subject) {
 		m := s.fresh(t)
@@ -253,7 +257,8 @@ var hostileTests = []test{
 		back := s.start(t, machine.StartSpec{ID: m.id, Checkpoint: info.ID, Acked: m.acks()})
 		back.expect("x", "'kept'")
 	}},
-	// Whoever says in the runner's name that Python is dead ends the machine at most: it does not live on as one that cannot be saved.
+	// Whoever says in the runner's name that Python is dead ends the machine at most: it does not
+	// live on as one that cannot be saved.
 	{"ForgedDeath", func(t *testing.T, s Subject) {
 		m := s.fresh(t)
 		m.value("x = 'kept'")
@@ -276,7 +281,8 @@ var hostileTests = []test{
 		m.value("x = 'kept'")
 		info := m.checkpoint()
 		m.run("import shutil, os\nfor d in os.listdir('/'):\n\tshutil.rmtree('/' + d, ignore_errors=True)")
-		// What is in memory goes on, and is saved and woken; what needs the files fails with a clear word.
+		// What is in memory goes on, and is saved and woken; what needs the files fails with a
+		// clear word.
 		m.expect("x, sum(range(10))", "('kept', 45)")
 		emptied := m.stop()
 		m = s.start(t, machine.StartSpec{ID: m.id, Checkpoint: emptied.ID, Acked: m.acks()})

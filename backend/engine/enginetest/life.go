@@ -127,7 +127,8 @@ var lifeTests = []test{
 		}
 	}},
 	{"OddDisplaysAndErrors", func(t *testing.T, s Subject) {
-		// What the runner sends of them is within what we accept: otherwise the machine would be ended.
+		// What the runner sends of them is within what we accept: otherwise the machine would be
+		// ended.
 		m := s.fresh(t)
 		m.value("x = 'kept'; S = type('S', (str,), {})")
 		for _, code := range []string{
@@ -224,7 +225,8 @@ var lifeTests = []test{
 	{"Questions", func(t *testing.T, s Subject) {
 		m := s.fresh(t)
 		m.value("import numpy as np; table = np.zeros((3, 4)); greeting = 'hello'")
-		// Where the computer has no time for an answer within its bound, the machine says so: one asks again.
+		// Where the computer has no time for an answer within its bound, the machine says so: one
+		// asks again.
 		patiently := func(ask func() error) {
 			t.Helper()
 			for deadline := time.Now().Add(patience); ; {
@@ -298,7 +300,8 @@ var lifeTests = []test{
 		if grown := after.UsedBytes - before.UsedBytes; grown < 190<<20 || grown > 320<<20 {
 			t.Errorf("200 MiB more show as %d MiB of the limit", grown>>20)
 		}
-		// A machine's own clock of its work goes on while it waits for a processor that others have.
+		// A machine's own clock of its work goes on while it waits for a processor that others
+		// have.
 		for worked := 1; ; worked++ {
 			m.value("t = __import__('time').process_time\nend = t() + 1\nwhile t() < end: pass")
 			spent := m.stats().CPUSeconds - after.CPUSeconds

@@ -87,7 +87,8 @@ var limitTests = []test{
 		fork.expect(look, want)
 	}},
 	{"UsedByAll", func(t *testing.T, s Subject) {
-		// Threads' heaps and children are the machine's memory, too; so is what is still in the checkpoint after waking.
+		// Threads' heaps and children are the machine's memory, too; so is what is still in the
+		// checkpoint after waking.
 		m := s.start(t, machine.StartSpec{ID: s.newID(t), MemoryMB: 512})
 		m.value("x = 'kept'")
 		m.expect(`
@@ -142,7 +143,8 @@ var limitTests = []test{
 		back.expect("len(bytearray(100 << 20)) >> 20", "100")
 	}},
 	{"ManyProcesses", func(t *testing.T, s Subject) {
-		// Nothing is asked for that could be refused: the machine is saved and stopped before the computer swaps.
+		// Nothing is asked for that could be refused: the machine is saved and stopped before the
+		// computer swaps.
 		m := s.start(t, machine.StartSpec{ID: s.newID(t), MemoryMB: 256})
 		m.value("x = 'kept'")
 		m.execute(`
@@ -196,7 +198,8 @@ var limitTests = []test{
 		back := s.start(t, machine.StartSpec{ID: m.id, Checkpoint: info.ID, Acked: m.acks()})
 		back.expect("x", "'kept'")
 	}}, // What the kernel keeps for a machine counts as its memory, too.
-	// What no request of a program's own memory is asked for: the machine is saved, or falls back, and others work on.
+	// What no request of a program's own memory is asked for: the machine is saved, or falls back,
+	// and others work on.
 	bomb("InMemoryFiles", `
 		import os
 		fds = []
@@ -233,7 +236,8 @@ var limitTests = []test{
 	`),
 }
 
-// bomb runs code that takes memory until it is refused more, or the machine is ended for it, while another machine works.
+// bomb runs code that takes memory until it is refused more, or the machine is ended for it, while
+// another machine works.
 func bomb(name, code string) test {
 	return test{name, func(t *testing.T, s Subject) {
 		other := s.fresh(t)

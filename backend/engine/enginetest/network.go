@@ -18,8 +18,8 @@ import (
 
 var networkTests = []test{{"WayOut", testWayOut}, {"WayOutIsBounded", testWayOutIsBounded}, {"Libraries", testLibraries}, {"Git", testGit}}
 
-// outside answers the connections of a machine: what is asked of it for the host "echo" comes back, "zeros" sends for ever, and
-// "silent" never reads.
+// outside answers the connections of a machine: what is asked of it for the host "echo" comes back,
+// "zeros" sends for ever, and "silent" never reads.
 type outside struct {
 	asked   atomic.Int64
 	open    atomic.Int64
@@ -99,7 +99,8 @@ const reachOut = `
 	    return urllib.request.urlopen("http://some.where/x", timeout=60).read()
 `
 
-// The way out carries bytes both ways, is new after waking and in a fork, and what the machine trusts and finds in its environment comes along.
+// The way out carries bytes both ways, is new after waking and in a fork, and what the machine
+// trusts and finds in its environment comes along.
 func testWayOut(t *testing.T, s Subject) {
 	o := newOutside(t)
 	authorities := []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
@@ -183,7 +184,8 @@ func testWayOut(t *testing.T, s Subject) {
 	}
 }
 
-// Code that opens what it can, or speaks nonsense where only the relay should speak, costs the outside little and ends nobody but itself.
+// Code that opens what it can, or speaks nonsense where only the relay should speak, costs the
+// outside little and ends nobody but itself.
 func testWayOutIsBounded(t *testing.T, s Subject) {
 	o := newOutside(t)
 	m := s.start(t, machine.StartSpec{ID: s.newID(t), Env: outsideEnv, Connect: o.connect})
@@ -263,8 +265,9 @@ const useLibraries = `
 	    }, {answer, await by_psycopg()}, msgpack.unpackb(msgpack.packb({"a": [1]})), "_cmsgpack" in msgpack.Packer.__module__
 `
 
-// Packages of the real index, compiled ones among them, are installed, used, and there after waking and in a fork; libraries reach a server whose
-// authority is this computer's alone, with the code that people write; what one machine has installed, another installs without a network.
+// Packages of the real index, compiled ones among them, are installed, used, and there after waking
+// and in a fork; libraries reach a server whose authority is this computer's alone, with the code
+// that people write; what one machine has installed, another installs without a network.
 func testLibraries(t *testing.T, s Subject) {
 	o := s.Internet(t)
 	spec := withInternet(s.newID(t), o)
@@ -308,7 +311,8 @@ func testLibraries(t *testing.T, s Subject) {
 	}
 }
 
-// Git is not in the image, but to be had: Debian's packages are installed through the proxy, too. It takes longer than the other tests have.
+// Git is not in the image, but to be had: Debian's packages are installed through the proxy, too.
+// It takes longer than the other tests have.
 func testGit(t *testing.T, s Subject) {
 	if os.Getenv("FOREVERVM_LONG") == "" {
 		t.Skip("set FOREVERVM_LONG to run it, as `make soak` does")

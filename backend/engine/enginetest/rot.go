@@ -10,7 +10,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// rotTests change what lies on the disk. No machine ever gets another value than it had: it gets that, or an error.
+// rotTests change what lies on the disk. No machine ever gets another value than it had: it gets
+// that, or an error.
 var rotTests = []test{
 	{"Memory", rotInMemory},
 	{"MemoryWithBlocks", rotInMemoryWithBlocks},
@@ -22,7 +23,8 @@ var rotTests = []test{
 
 const (
 	pattern = "SILENTROT!"
-	// precious makes data most of which no wake reads before somebody uses it: what is used in a machine's first second is read at once.
+	// precious makes data most of which no wake reads before somebody uses it: what is used in a
+	// machine's first second is read at once.
 	precious = `
 		import hashlib, time
 		time.sleep(1.5)
@@ -62,8 +64,8 @@ func rot(t *testing.T, path string) {
 	}
 }
 
-// use starts a machine whose data is damaged, and uses the data. It says whether that gives what was saved; else the machine
-// does not start, or ends.
+// use starts a machine whose data is damaged, and uses the data. It says whether that gives what
+// was saved; else the machine does not start, or ends.
 func use(t *testing.T, s Subject, spec machine.StartSpec) bool {
 	t.Helper()
 	m, err := s.tryStart(t, spec)
@@ -157,7 +159,8 @@ func rotInMemoryReadAhead(t *testing.T, s Subject) {
 	back.stop()
 }
 
-// rotInUnreadMemory saves a machine again that has not read what is damaged: it must not come into the next checkpoint as if it were whole.
+// rotInUnreadMemory saves a machine again that has not read what is damaged: it must not come into
+// the next checkpoint as if it were whole.
 func rotInUnreadMemory(t *testing.T, s Subject) {
 	m := s.fresh(t)
 	m.value(precious)

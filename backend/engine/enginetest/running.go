@@ -29,13 +29,14 @@ func wantTicks() string {
 	return b.String()
 }
 
-// heard puts together what several lives of a machine said of one instruction, as a domain does that stored what it
-// acknowledged: by index, each once.
+// heard puts together what several lives of a machine said of one instruction, as a domain does
+// that stored what it acknowledged: by index, each once.
 type heard struct {
 	frames []machine.Frame
 }
 
-// add takes the frames that are new, and fails the test when one is missing or differs from what was said before.
+// add takes the frames that are new, and fails the test when one is missing or differs from what
+// was said before.
 func (h *heard) add(t *testing.T, frames []machine.Frame) {
 	t.Helper()
 	for _, f := range frames {
@@ -67,7 +68,8 @@ func (h *heard) text() string {
 	return b.String()
 }
 
-// interruptedLife runs ticking through several lives, each ended by `end`, which returns the checkpoint to go on from.
+// interruptedLife runs ticking through several lives, each ended by `end`, which returns the
+// checkpoint to go on from.
 func interruptedLife(t *testing.T, s Subject, lives int, mute bool, end func(*session) string) {
 	t.Helper()
 	start := s.start

@@ -113,7 +113,8 @@ func (s Subject) again(t *testing.T, m *session, f folder, writable bool, meanwh
 	return s.sharedFrom(t, machine.StartSpec{ID: m.id, Checkpoint: info.ID, Acked: m.acks()}, f, writable)
 }
 
-// works is code that says which of some calls, counted from 0, do not fail as the use of a file does that may not be used.
+// works is code that says which of some calls, counted from 0, do not fail as the use of a file
+// does that may not be used.
 const works = `
 	def works(*calls):
 		done = []
@@ -429,7 +430,8 @@ var sharedTests = []test{
 			f.write(name, strings.Repeat(marker+"\n", 1000))
 		}
 		m := s.shared(t, f, true)
-		// What code reads is its own: only that the files are in use is not to put them into a checkpoint.
+		// What code reads is its own: only that the files are in use is not to put them into a
+		// checkpoint.
 		m.value(`
 			import mmap, os
 			fds = [os.open('/mnt/shared/' + name, os.O_RDWR) for name in ('open', 'dead', 'read')]
@@ -458,7 +460,8 @@ var sharedTests = []test{
 	}},
 }
 
-// before is a Python list of bytes that are each one less, so that what they stand for is nowhere but where code makes it.
+// before is a Python list of bytes that are each one less, so that what they stand for is nowhere
+// but where code makes it.
 func before(b []byte) string {
 	var list []string
 	for _, c := range b {

@@ -1,7 +1,9 @@
-// Package enginetest is the one conformance suite that every engine passes, run against the real sandbox.
+// Package enginetest is the one conformance suite that every engine passes, run against the real
+// sandbox.
 //
-// An engine's own test calls Run with a Subject; what only some engines can do (being hurt from outside) is optional
-// there, and a test that needs it fails where an engine of this computer should have it but does not.
+// An engine's own test calls Run with a Subject; what only some engines can do (being hurt from
+// outside) is optional there, and a test that needs it fails where an engine of this computer
+// should have it but does not.
 package enginetest
 
 import (
@@ -25,20 +27,23 @@ type Subject struct {
 	Checkpoints machine.Checkpoints
 	// Disconnect does to a sandbox what the daemon's death does.
 	Disconnect func(machine.Sandbox)
-	// Processes tells the process ids of a machine in memory by their part, such as "supervisor" or "sandbox"; nil for
-	// engines whose processes are not ours.
+	// Processes tells the process ids of a machine in memory by their part, such as "supervisor" or
+	// "sandbox"; nil for engines whose processes are not ours.
 	Processes func(t testing.TB, id machine.ID) map[string]int
-	// Undialled makes what answers a machine's connections as the product does, and fails the test when it dials.
+	// Undialled makes what answers a machine's connections as the product does, and fails the test
+	// when it dials.
 	Undialled func(t *testing.T) Outside
-	// Internet makes the same that reaches the real internet and, as server.example, a server of the test's own, whose authority
-	// the machine is told of: HTTPS at port 443 and PostgreSQL at 5432.
+	// Internet makes the same that reaches the real internet and, as server.example, a server of
+	// the test's own, whose authority the machine is told of: HTTPS at port 443 and PostgreSQL at
+	// 5432.
 	Internet func(t *testing.T) Outside
-	// Neighbour listens at a private address in another network, one that this computer reaches; nil where the test cannot have one.
+	// Neighbour listens at a private address in another network, one that this computer reaches;
+	// nil where the test cannot have one.
 	Neighbour func(t *testing.T) net.Listener
 	// Folder is where a machine's checkpoints lie.
 	Folder func(id machine.ID) string
-	// Leftovers tells what is left of machines that are not in memory, one line each: processes, mounts, folders, control
-	// groups. It waits a moment for what is just vanishing.
+	// Leftovers tells what is left of machines that are not in memory, one line each: processes,
+	// mounts, folders, control groups. It waits a moment for what is just vanishing.
 	Leftovers func(t testing.TB) []string
 }
 
@@ -104,7 +109,8 @@ func (s Subject) fresh(t *testing.T) *session {
 	return s.start(t, machine.StartSpec{ID: s.newID(t)})
 }
 
-// start brings a machine into memory; zero fields of the spec get defaults. It is killed after the test.
+// start brings a machine into memory; zero fields of the spec get defaults. It is killed after the
+// test.
 func (s Subject) start(t *testing.T, spec machine.StartSpec) *session {
 	t.Helper()
 	session, err := s.tryStart(t, spec)

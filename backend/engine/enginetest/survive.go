@@ -82,7 +82,8 @@ const present = `
 	wrong
 `
 
-// draw prints random things of every kind, one a line. The random part of a TLS greeting begins at its byte 11.
+// draw prints random things of every kind, one a line. The random part of a TLS greeting begins at
+// its byte 11.
 const draw = `
 	a, b = ssl.MemoryBIO(), ssl.MemoryBIO()
 	tls = ssl.create_default_context().wrap_bio(a, b, server_hostname="example.org")
@@ -249,7 +250,8 @@ var checkpointTests = []test{
 		if change := after.UsedBytes - before.UsedBytes; change < -little || change > little {
 			t.Errorf("asleep, the machine's memory changed by %d MiB", change>>20)
 		}
-		// What was not read is in the next checkpoints, and they are not written over what it is still read from.
+		// What was not read is in the next checkpoints, and they are not written over what it is
+		// still read from.
 		two := woken.checkpoint()
 		if _, err := s.Checkpoints.Compact(m.ctx(), m.id, one.ID); err != nil {
 			t.Fatal(err)
@@ -277,8 +279,8 @@ var checkpointTests = []test{
 		}
 	}},
 	{"FewImageFilesAreSaved", func(t *testing.T, s Subject) {
-		// gVisor keeps files of the image that nobody has open, and each checkpoint has them: with 64,
-		// the kernel's state of a new machine is 570 KB; with 1,000 it is 800.
+		// gVisor keeps files of the image that nobody has open, and each checkpoint has them: with
+		// 64, the kernel's state of a new machine is 570 KB; with 1,000 it is 800.
 		m := s.fresh(t)
 		m.value("x = 1")
 		state, err := os.Stat(filepath.Join(s.files(m.id, m.checkpoint().ID), "checkpoint.img"))
@@ -350,7 +352,8 @@ var checkpointTests = []test{
 		m.value("x = 'kept for later'")
 		later := m.checkpoint()
 		m.end()
-		// Back to the old one, and then daemon and supervisor die: the newer checkpoint is another branch's, and stays.
+		// Back to the old one, and then daemon and supervisor die: the newer checkpoint is another
+		// branch's, and stays.
 		back := s.start(t, machine.StartSpec{ID: m.id, Checkpoint: old.ID, Acked: m.acks()})
 		back.end()
 		// They may die so early that the supervisor never heard of its life.

@@ -20,7 +20,8 @@ func OpenBlocks(data string) *blocks.Store {
 	return blocks.Open(filepath.Join(data, "blocks"), func() ([]string, error) { return recipes(data) })
 }
 
-// recipes tells where all recipes lie. What cannot be read is an error: what it refers to would be taken for garbage.
+// recipes tells where all recipes lie. What cannot be read is an error: what it refers to would be
+// taken for garbage.
 func recipes(data string) (all []string, err error) {
 	folders, err := folders(data)
 	if err != nil {
@@ -64,11 +65,12 @@ func (s *Store) guard(id machine.ID) *guard {
 	return g.(*guard)
 }
 
-// restoringName is the folder in a machine's for the files of a checkpoint of which there are only blocks.
+// restoringName is the folder in a machine's for the files of a checkpoint of which there are only
+// blocks.
 const restoringName = "restoring"
 
-// Open finds a machine's checkpoint, makes sure that these parts can restore it, and returns the folder of its files, whose name is the
-// checkpoint's. It is good until done is called.
+// Open finds a machine's checkpoint, makes sure that these parts can restore it, and returns the
+// folder of its files, whose name is the checkpoint's. It is good until done is called.
 func (s *Store) Open(ctx context.Context, id machine.ID, name string, p Parts) (dir string, done func(), err error) {
 	m, err := Checkpoints(s.Machine(id)).Load(name)
 	if err != nil {
@@ -81,7 +83,8 @@ func (s *Store) Open(ctx context.Context, id machine.ID, name string, p Parts) (
 	return dir, done, err
 }
 
-// open is Open without regard to what can restore the checkpoint. With all, its memory is compared, too: who reads it later does not.
+// open is Open without regard to what can restore the checkpoint. With all, its memory is compared,
+// too: who reads it later does not.
 func (s *Store) open(ctx context.Context, id machine.ID, name string, all bool) (dir string, m checkpoint.Manifest, done func(), err error) {
 	g := s.guard(id)
 	g.using.RLock()
@@ -116,8 +119,9 @@ func (s *Store) open(ctx context.Context, id machine.ID, name string, all bool) 
 	}, nil
 }
 
-// like is the path of a whole checkpoint that one of a machine, of which there are only blocks, has most in common with: the machine's own, that of the
-// machine which it was forked from, or the template.
+// like is the path of a whole checkpoint that one of a machine, of which there are only blocks, has
+// most in common with: the machine's own, that of the machine which it was forked from, or the
+// template.
 func (s *Store) like(id machine.ID, m checkpoint.Manifest) string {
 	like := Checkpoints(s.Machine(id)).Like()
 	if parent, ok := s.parents.LoadAndDelete(id); ok && like == "" {
@@ -129,8 +133,8 @@ func (s *Store) like(id machine.ID, m checkpoint.Manifest) string {
 	return like
 }
 
-// ready says whether the files of a checkpoint can be started from. Those that have changed are of no use, and its blocks
-// count, where it is kept as such, too.
+// ready says whether the files of a checkpoint can be started from. Those that have changed are of
+// no use, and its blocks count, where it is kept as such, too.
 func (s *Store) ready(ctx context.Context, folder checkpoint.Folder, name string, all bool) (bool, error) {
 	if !folder.Whole(name) {
 		return false, nil
@@ -169,8 +173,8 @@ func (s *Store) warn(copied bool) {
 	s.cfg.Warn("The saved state of a machine has changed on the disk, which may be failing. " + what + " Copy what matters to another disk.")
 }
 
-// Damaged is what an engine does about a machine whose memory, read from its checkpoint of that name, was found damaged. It
-// says what helps.
+// Damaged is what an engine does about a machine whose memory, read from its checkpoint of that
+// name, was found damaged. It says what helps.
 func (s *Store) Damaged(id machine.ID, name string) (helps string) {
 	if s.SetAside(context.Background(), id, name) {
 		return "It has another copy, which counts from now on."
@@ -178,7 +182,8 @@ func (s *Store) Damaged(id machine.ID, name string) (helps string) {
 	return "Return the machine to an earlier checkpoint if this comes again."
 }
 
-// DamagedTemplate is Damaged for a machine that was never saved, and so was read from the template in the folder found.
+// DamagedTemplate is Damaged for a machine that was never saved, and so was read from the template
+// in the folder found.
 func (s *Store) DamagedTemplate(p Parts, found string) (helps string) {
 	if err := s.DiscardTemplate(context.Background(), p, found); err != nil {
 		s.cfg.Log.Error("a damaged template stays", "error", err)
@@ -186,8 +191,9 @@ func (s *Store) DamagedTemplate(p Parts, found string) (helps string) {
 	return "What new machines begin with is made again."
 }
 
-// SetAside looks at all of a checkpoint whose machine found its memory damaged. Where its files have changed and its
-// blocks have not, the files go, so that blocks count from then on, and it says so.
+// SetAside looks at all of a checkpoint whose machine found its memory damaged. Where its files
+// have changed and its blocks have not, the files go, so that blocks count from then on, and it
+// says so.
 func (s *Store) SetAside(ctx context.Context, id machine.ID, name string) bool {
 	if ValidID(id) != nil || !checkpoint.ValidID(name) {
 		return false
@@ -241,8 +247,9 @@ func (s *Store) Seal(ctx context.Context, id machine.ID, name string) error {
 	return nil
 }
 
-// keepOwn keeps a checkpoint as blocks, too, before the machine runs on and it becomes them anyway: what comes back from blocks meanwhile takes from its
-// files what the two have in common. One that a fork was made with is not its own, and has its like elsewhere.
+// keepOwn keeps a checkpoint as blocks, too, before the machine runs on and it becomes them anyway:
+// what comes back from blocks meanwhile takes from its files what the two have in common. One that
+// a fork was made with is not its own, and has its like elsewhere.
 func (s *Store) keepOwn(ctx context.Context, folder checkpoint.Folder, name string) error {
 	m, err := folder.Load(name)
 	if err != nil || m.Life == "" {
@@ -252,8 +259,8 @@ func (s *Store) keepOwn(ctx context.Context, folder checkpoint.Folder, name stri
 	return err
 }
 
-// Whole are the checkpoints under a data folder whose files are there as they were written, and with readData those of them that have changed since they
-// were saved, and why.
+// Whole are the checkpoints under a data folder whose files are there as they were written, and
+// with readData those of them that have changed since they were saved, and why.
 func Whole(ctx context.Context, data string, readData bool) (n int, lost map[string]error, err error) {
 	lost = map[string]error{}
 	folders, err := folders(data)
@@ -289,10 +296,12 @@ func damaged(err error) error {
 	return Unusable("The saved state of this machine is missing or damaged. An earlier checkpoint may still work.", err)
 }
 
-// Rush says that a machine starts, or stands still: what nobody waits for stands back until done is called.
+// Rush says that a machine starts, or stands still: what nobody waits for stands back until done is
+// called.
 func (s *Store) Rush() (done func()) { return s.blocks.Rush() }
 
-// firstResult is how long after a machine's start what nobody waits for stands back: it was started for an instruction.
+// firstResult is how long after a machine's start what nobody waits for stands back: it was started
+// for an instruction.
 const firstResult = 200 * time.Millisecond
 
 // Starting is Rush for the start of a machine.
@@ -384,8 +393,8 @@ func explain(ctx context.Context, err error) error {
 	return Describe(err)
 }
 
-// keepTemplate keeps the template that a checkpoint's machine may have begun as, so that what all machines have in common is kept once, and
-// returns its path; "" where there is none any more.
+// keepTemplate keeps the template that a checkpoint's machine may have begun as, so that what all
+// machines have in common is kept once, and returns its path; "" where there is none any more.
 func (s *Store) keepTemplate(ctx context.Context, m checkpoint.Manifest) string {
 	found := templateIn(s.templateOf(templateKey(m.Spec, m.Image, m.Runtime)))
 	if found == "" {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// What our runsc can do, and one of an earlier version may not that a machine still needs. The build
-// names it as build tags (build/runsc/build.sh). So it can be read where runsc cannot run, on Windows
-// and macOS. `go version -m build/bin/runsc` shows it.
+// What our runsc can do, and one of an earlier version may not that a machine still needs. The
+// build names it as build tags (build/runsc/build.sh). So it can be read where runsc cannot run, on
+// Windows and macOS. `go version -m build/bin/runsc` shows it.
 const (
 	// lostFiles: a machine comes back whatever has become of a shared file that it had open.
 	lostFiles = "forevervm.lost_files"

@@ -22,8 +22,10 @@ import (
 	"github.com/forevervm/desktop/backend/sandbox"
 )
 
-// A state can be brought into memory with the very image and runsc alone that it was saved with, and the next version of the program has others. So a copy of those stays that
-// machines of this folder need, compressed to a third, and is unpacked when one of them is wanted and its version is not installed any more.
+// A state can be brought into memory with the very image and runsc alone that it was saved with,
+// and the next version of the program has others. So a copy of those stays that machines of this
+// folder need, compressed to a third, and is unpacked when one of them is wanted and its version is
+// not installed any more.
 
 const (
 	keptFolder = "parts"
@@ -36,8 +38,9 @@ func (s *Store) kept(digest, name string) string {
 	return filepath.Join(s.cfg.Data, keptFolder, digest, name)
 }
 
-// PartsFor are those that can restore a checkpoint: the installed ones, or the copies that were kept of what has saved it. Where there are none, it is the installed ones, which
-// Fits then refuses.
+// PartsFor are those that can restore a checkpoint: the installed ones, or the copies that were
+// kept of what has saved it. Where there are none, it is the installed ones, which Fits then
+// refuses.
 func (s *Store) PartsFor(ctx context.Context, image string, id machine.ID, name string) (Parts, error) {
 	p, err := s.Parts(image)
 	if err != nil || name == "" {
@@ -154,8 +157,8 @@ func (h *HeldParts) Replaced() bool {
 	})
 }
 
-// Keep keeps copies of those that machines of this folder need. It takes a processor for some seconds
-// where there are none yet, and gives way to others; else it costs next to nothing.
+// Keep keeps copies of those that machines of this folder need. It takes a processor for some
+// seconds where there are none yet, and gives way to others; else it costs next to nothing.
 func (h *HeldParts) Keep(ctx context.Context) error {
 	missing := slices.DeleteFunc(slices.Clone(h.all), func(one heldPart) bool {
 		_, err := os.Stat(h.store.kept(one.digest, filepath.Base(one.path)) + packed)
@@ -181,7 +184,8 @@ func (h *HeldParts) Keep(ctx context.Context) error {
 	})
 }
 
-// ForgetParts removes the copies that no machine needs any more. Where a checkpoint cannot be read, nobody knows what it needs, and all stay.
+// ForgetParts removes the copies that no machine needs any more. Where a checkpoint cannot be read,
+// nobody knows what it needs, and all stay.
 func (s *Store) ForgetParts() error {
 	root := filepath.Join(s.cfg.Data, keptFolder)
 	entries, err := os.ReadDir(root)
@@ -256,7 +260,8 @@ func (s *Store) keepPart(ctx context.Context, part heldPart) error {
 	})
 }
 
-// replace writes a file that is there whole or not at all, and has the digest, unless that is empty.
+// replace writes a file that is there whole or not at all, and has the digest, unless that is
+// empty.
 func replace(path string, mode fs.FileMode, digest string, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+half)
 	if err != nil {

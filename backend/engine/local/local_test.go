@@ -70,7 +70,8 @@ func TestDigestsAreRemembered(t *testing.T) {
 	}
 }
 
-// A template is of the very image (the runner is in it), runsc and spec that it was made with: another one is made when any changes.
+// A template is of the very image (the runner is in it), runsc and spec that it was made with:
+// another one is made when any changes.
 func TestTemplateOfOtherParts(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"runsc", "base.erofs"} {
@@ -114,7 +115,8 @@ func TestTemplateOfOtherParts(t *testing.T) {
 	}
 }
 
-// A checkpoint whose blocks cannot be kept is as good as its files: they are brought to the disk instead.
+// A checkpoint whose blocks cannot be kept is as good as its files: they are brought to the disk
+// instead.
 func TestKeepWithoutBlocks(t *testing.T) {
 	data := t.TempDir()
 	s := NewStore(Config{Data: data, Images: data, Log: slog.New(slog.DiscardHandler)})
@@ -181,8 +183,9 @@ func flip(t *testing.T, path string) {
 	}
 }
 
-// Once nobody waits, what a machine left memory with is kept as blocks, too, so that older states of it come back with what they have in common with its files. A
-// fork's, which is another's, is not looked through for that.
+// Once nobody waits, what a machine left memory with is kept as blocks, too, so that older states
+// of it come back with what they have in common with its files. A fork's, which is another's, is
+// not looked through for that.
 func TestWhatLeftMemoryIsKeptAsBlocks(t *testing.T) {
 	data := t.TempDir()
 	s := NewStore(Config{Data: data, Images: data, Log: slog.New(slog.DiscardHandler)})
@@ -215,8 +218,9 @@ func TestWhatLeftMemoryIsKeptAsBlocks(t *testing.T) {
 	}
 }
 
-// A bit of a whole checkpoint that has flipped is not brought into memory in silence by a runsc that does not look: the blocks count where there are
-// any, else it says so. A check finds it at any time.
+// A bit of a whole checkpoint that has flipped is not brought into memory in silence by a runsc
+// that does not look: the blocks count where there are any, else it says so. A check finds it at
+// any time.
 func TestWhatTheDiskChangedIsNotRestored(t *testing.T) {
 	data := t.TempDir()
 	s := NewStore(Config{Data: data, Images: data, Log: slog.New(slog.DiscardHandler)})

@@ -82,7 +82,8 @@ func templateKey(spec, image, runtime string) string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// digests tells the SHA-256 of large files, and remembers them in a file: reading an image takes a second.
+// digests tells the SHA-256 of large files, and remembers them in a file: reading an image takes a
+// second.
 type digests struct {
 	file string
 	log  *slog.Logger
@@ -91,7 +92,8 @@ type digests struct {
 	known map[string]remembered // by path; nil until read
 }
 
-// remembered is a digest, and what a file looked like then: any change of the file changes one of them.
+// remembered is a digest, and what a file looked like then: any change of the file changes one of
+// them.
 type remembered struct {
 	Size, ModifiedNS, ChangedNS int64
 	Inode                       uint64

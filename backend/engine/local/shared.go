@@ -8,7 +8,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// MayShow says why a machine cannot be shown a folder: its state is of an earlier version, which it keeps.
+// MayShow says why a machine cannot be shown a folder: its state is of an earlier version, which it
+// keeps.
 func (s *Store) MayShow(ctx context.Context, id machine.ID, image, checkpoint string) error {
 	p, err := s.PartsFor(ctx, image, id, checkpoint)
 	if err != nil {

@@ -100,7 +100,8 @@ func features(list string) []string {
 	return strings.Split(list, ",")
 }
 
-// processor tells the features of this computer's processor, as gVisor calls them; nil where it compares none, or cannot be asked.
+// processor tells the features of this computer's processor, as gVisor calls them; nil where it
+// compares none, or cannot be asked.
 func processor(ctx context.Context, runsc string) ([]string, error) {
 	if runtime.GOARCH != "amd64" || runtime.GOOS != "linux" {
 		return nil, nil
@@ -161,7 +162,8 @@ func (s *Store) Import(ctx context.Context, id machine.ID, st machine.SavedState
 	return link.Info(m), nil
 }
 
-// notTaken makes a sentence of why a file from elsewhere could not be written. What its reader has to say is one already.
+// notTaken makes a sentence of why a file from elsewhere could not be written. What its reader has
+// to say is one already.
 func notTaken(ctx context.Context, err error) error {
 	var said *machine.Error
 	switch {

@@ -1,5 +1,6 @@
-// Package local is what the engines of this computer share: where the machines' checkpoints lie, what a sandbox is made of, and
-// the template of new machines. As they share it, a machine that one of them saved is brought into memory by the other.
+// Package local is what the engines of this computer share: where the machines' checkpoints lie,
+// what a sandbox is made of, and the template of new machines. As they share it, a machine that one
+// of them saved is brought into memory by the other.
 //
 // Under the data folder (mode 0700) lie
 //
@@ -11,8 +12,9 @@
 //	parts/DIGEST/NAME.zst         image or runsc that machines need, see kept.go; without .zst where it is not the installed one
 //	blocks/                       what checkpoints are made of, but some of those that were synced, see package checkpoint/blocks
 //
-// KEY names image, runsc and base spec. A template is only ever restored by machines that were never saved; a machine's own
-// checkpoints hold everything, so templates of earlier images and runscs are removed when a new one is made.
+// KEY names image, runsc and base spec. A template is only ever restored by machines that were
+// never saved; a machine's own checkpoints hold everything, so templates of earlier images and
+// runscs are removed when a new one is made.
 package local
 
 import (
@@ -38,7 +40,8 @@ type Config struct {
 	Images string // folder of NAME.erofs
 	Data   string // made if need be
 	Log    *slog.Logger
-	// Warn tells people, in a sentence, that saved state has changed on the disk; nil where nobody listens.
+	// Warn tells people, in a sentence, that saved state has changed on the disk; nil where nobody
+	// listens.
 	Warn func(sentence string)
 }
 
@@ -71,7 +74,8 @@ func NewStore(cfg Config) *Store {
 // Config is what the store was made with.
 func (s *Store) Config() Config { return s.cfg }
 
-// Machine is the folder of a machine, which must have been found valid. What else than the checkpoints lies there is the engine's.
+// Machine is the folder of a machine, which must have been found valid. What else than the
+// checkpoints lies there is the engine's.
 func (s *Store) Machine(id machine.ID) string {
 	return filepath.Join(s.cfg.Data, "machines", string(id))
 }
@@ -142,7 +146,8 @@ func (s *Store) Delete(_ context.Context, id machine.ID, name string) error {
 	return nil
 }
 
-// Purge removes a machine's folder. settle is called before, where there is one: it sees to it that nobody uses the folder.
+// Purge removes a machine's folder. settle is called before, where there is one: it sees to it that
+// nobody uses the folder.
 func (s *Store) Purge(id machine.ID, settle func() error) error {
 	if err := ValidID(id); err != nil {
 		return err
@@ -162,7 +167,8 @@ func (s *Store) Purge(id machine.ID, settle func() error) error {
 	if err := settle(); err != nil {
 		return err
 	}
-	// Out of the way in one step, so that a crash leaves no half machine; and for good, as the blocks of its checkpoints go next.
+	// Out of the way in one step, so that a crash leaves no half machine; and for good, as the
+	// blocks of its checkpoints go next.
 	err := os.Rename(dir, gone)
 	if err == nil {
 		err = blocks.SyncDir(filepath.Dir(dir))

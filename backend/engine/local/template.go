@@ -13,14 +13,16 @@ import (
 )
 
 const (
-	// templatePatience bounds the making of a template: starting the interpreter, importing, saving.
+	// templatePatience bounds the making of a template: starting the interpreter, importing,
+	// saving.
 	templatePatience = 3 * time.Minute
 	// lockPoll is how often a lock that another process holds is tried.
 	lockPoll = 20 * time.Millisecond
 )
 
-// Template returns the folder of the template checkpoint for these parts. Where there is none, make makes it, in the checkpoints of the folder
-// that it is given, and one at a time does so. It goes on when this caller gives up, since others wait for it as well.
+// Template returns the folder of the template checkpoint for these parts. Where there is none, make
+// makes it, in the checkpoints of the folder that it is given, and one at a time does so. It goes
+// on when this caller gives up, since others wait for it as well.
 func (s *Store) Template(ctx context.Context, p Parts, make func(ctx context.Context, dir string) error) (string, error) {
 	dir := s.templateDir(p)
 	if found := templateIn(dir); found != "" {
@@ -51,7 +53,8 @@ func (s *Store) Template(ctx context.Context, p Parts, make func(ctx context.Con
 	return found, nil
 }
 
-// DiscardTemplate removes a template that cannot be restored, unless another has taken its place meanwhile.
+// DiscardTemplate removes a template that cannot be restored, unless another has taken its place
+// meanwhile.
 func (s *Store) DiscardTemplate(ctx context.Context, p Parts, found string) error {
 	unlock, err := s.lockTemplates(ctx)
 	if err != nil {
@@ -100,7 +103,8 @@ func (s *Store) removeTemplates(p Parts) error {
 	return err
 }
 
-// lockTemplates keeps others, in this process and in other daemons with this data folder, from making the same template.
+// lockTemplates keeps others, in this process and in other daemons with this data folder, from
+// making the same template.
 func (s *Store) lockTemplates(ctx context.Context) (unlock func(), err error) {
 	waited := func(err error) error {
 		return &machine.Error{Kind: machine.ErrConflict, Message: "The template for new machines is just being made. Try again in a moment.", Cause: err}

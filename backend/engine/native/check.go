@@ -57,7 +57,8 @@ func freeBytes(dir string) int64 {
 	return int64(st.Bavail) * st.Bsize
 }
 
-// tryNamespaces starts the supervisor, which then only says that it lives, the way it starts its sandbox.
+// tryNamespaces starts the supervisor, which then only says that it lives, the way it starts its
+// sandbox.
 func tryNamespaces(ctx context.Context, supervisor string) error {
 	cmd := exec.CommandContext(ctx, supervisor, "probe")
 	cmd.Env = []string{}

@@ -130,7 +130,8 @@ func (e *Engine) launchNew(ctx context.Context, p local.Parts, cfg sandbox.Confi
 	}
 }
 
-// launch brings a machine into memory: in the sandbox that was made ahead where there is one, else in one of its own.
+// launch brings a machine into memory: in the sandbox that was made ahead where there is one, else
+// in one of its own.
 func (e *Engine) launch(ctx context.Context, cfg sandbox.Config, opts link.Options) (*link.Sandbox, error) {
 	if err := os.MkdirAll(cfg.Machine, 0o700); err != nil {
 		return nil, local.Describe(err)
@@ -158,7 +159,8 @@ func (e *Engine) launch(ctx context.Context, cfg sandbox.Config, opts link.Optio
 	return e.alone(ctx, cfg, opts)
 }
 
-// alone brings a machine into memory in a sandbox that is made for it. The folder that is shared with it is to keep nobody from it.
+// alone brings a machine into memory in a sandbox that is made for it. The folder that is shared
+// with it is to keep nobody from it.
 func (e *Engine) alone(ctx context.Context, cfg sandbox.Config, opts link.Options) (*link.Sandbox, error) {
 	p, err := e.spawn(cfg)
 	if err != nil {
@@ -205,7 +207,8 @@ func tailOf(machineDir string) string {
 	return string(b[max(0, len(b)-2000):])
 }
 
-// waitUnlocked waits until no supervisor holds the machine's folder: one whose daemon has died saves it first.
+// waitUnlocked waits until no supervisor holds the machine's folder: one whose daemon has died
+// saves it first.
 func waitUnlocked(ctx context.Context, dir string) error {
 	for {
 		lock, err := sandbox.Lock(dir)
@@ -223,7 +226,8 @@ func waitUnlocked(ctx context.Context, dir string) error {
 	}
 }
 
-// Close ends what was made ahead and waits for the supervisors that are still ending. It does not end machines.
+// Close ends what was made ahead and waits for the supervisors that are still ending. It does not
+// end machines.
 func (e *Engine) Close() error {
 	e.spares.close()
 	e.running.Wait()

@@ -13,8 +13,9 @@ import (
 	"github.com/forevervm/desktop/backend/sandbox"
 )
 
-// Reclaim tells which checkpoint a life of the machine left that is not known; nil for none. It waits until its supervisor has
-// ended. What that made in between was superseded before anybody heard of it, and is removed.
+// Reclaim tells which checkpoint a life of the machine left that is not known; nil for none. It
+// waits until its supervisor has ended. What that made in between was superseded before anybody
+// heard of it, and is removed.
 func (e *Engine) Reclaim(ctx context.Context, id machine.ID, life string, known []string) (*machine.CheckpointInfo, error) {
 	if err := local.ValidID(id); err != nil {
 		return nil, err
@@ -29,7 +30,8 @@ func (e *Engine) Reclaim(ctx context.Context, id machine.ID, life string, known 
 	return e.store.Reclaim(ctx, id, life, known)
 }
 
-// tidy waits until a machine's supervisor has ended and removes what it left; one that has begun meanwhile does that itself.
+// tidy waits until a machine's supervisor has ended and removes what it left; one that has begun
+// meanwhile does that itself.
 func tidy(ctx context.Context, dir string) error {
 	if err := waitUnlocked(ctx, dir); err != nil {
 		return err

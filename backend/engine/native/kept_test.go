@@ -16,7 +16,8 @@ import (
 	"github.com/forevervm/desktop/backend/sandbox/link"
 )
 
-// An update brings another runsc. Machines that were saved before come into memory all the same, by a copy of the one that saved them, which goes when no machine needs it any more.
+// An update brings another runsc. Machines that were saved before come into memory all the same, by
+// a copy of the one that saved them, which goes when no machine needs it any more.
 func TestAMachineOutlivesItsSandbox(t *testing.T) {
 	data, now := t.TempDir(), newEngine(t, t.TempDir())
 	if err := hometest.Lend(data); err != nil { // the image's digest; the template is another's

@@ -1,5 +1,6 @@
-// Package native is the engine of Linux computers without Docker: every machine is a child process of the daemon's, in
-// a gVisor sandbox. It needs neither root nor Docker, only that users may make user name spaces.
+// Package native is the engine of Linux computers without Docker: every machine is a child process
+// of the daemon's, in a gVisor sandbox. It needs neither root nor Docker, only that users may make
+// user name spaces.
 //
 // In the data folder and a machine's own (see package local) it keeps
 //
@@ -23,7 +24,7 @@ type Config struct {
 	Supervisor string       // the program
 	Store      *local.Store // where machines lie, and what sandboxes are made of
 	Log        *slog.Logger
-	// MemoryMax is how many bytes of memory all machines may take together, where the system can hold
-	// them to that; 0 for no such limit.
+	// MemoryMax is how many bytes of memory all machines may take together, where the system can
+	// hold them to that; 0 for no such limit.
 	MemoryMax int64
 }

@@ -49,7 +49,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// ownNetwork is set in a test program that is alone in a network, to the address that its loopback device is to have beside 127.0.0.1.
+// ownNetwork is set in a test program that is alone in a network, to the address that its loopback
+// device is to have beside 127.0.0.1.
 const ownNetwork = "FOREVERVM_TEST_OWN_NETWORK"
 
 // haveAddress brings the loopback device up with another address.
@@ -77,7 +78,8 @@ func haveAddress(address string) error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFADDR, alias)
 }
 
-// neighbour listens at a private address in another network, which a cable connects to this one. It needs a network of this test's own.
+// neighbour listens at a private address in another network, which a cable connects to this one. It
+// needs a network of this test's own.
 func neighbour(t *testing.T) net.Listener {
 	t.Helper()
 	const here, there = "10.77.0.1", "10.77.0.2"
@@ -119,8 +121,8 @@ func neighbour(t *testing.T) net.Listener {
 	return l
 }
 
-// In clouds the computer's own secrets are to be had at this address. The test of the network is run once more on a computer that has it, and
-// another one beside it.
+// In clouds the computer's own secrets are to be had at this address. The test of the network is
+// run once more on a computer that has it, and another one beside it.
 func TestMetadataAddress(t *testing.T) {
 	const address = "169.254.169.254"
 	program, err := os.Executable()
@@ -184,7 +186,8 @@ func newEngine(t testing.TB, data string) *Engine {
 	return e
 }
 
-// lentEngine is newEngine with the template that an earlier test has made, for tests of something else.
+// lentEngine is newEngine with the template that an earlier test has made, for tests of something
+// else.
 func lentEngine(t testing.TB, data string) *Engine {
 	t.Helper()
 	if err := hometest.Lend(data); err != nil {
@@ -272,7 +275,8 @@ func lockHolders(t testing.TB, path string) (pids []int) {
 	return pids
 }
 
-// remembering is an engine that remembers which machines it has started, so that what is left of a purged one is found too.
+// remembering is an engine that remembers which machines it has started, so that what is left of a
+// purged one is found too.
 type remembering struct {
 	*Engine
 	mu     sync.Mutex

@@ -14,11 +14,13 @@ import (
 	"github.com/forevervm/desktop/backend/sandbox"
 )
 
-// refillAfter is how long after a start has begun the next sandbox is made: at once, it would take processors from that start, and after its end
-// those of the next one that follows (measured on two processors, single starts and twenty one after another).
+// refillAfter is how long after a start has begun the next sandbox is made: at once, it would take
+// processors from that start, and after its end those of the next one that follows (measured on two
+// processors, single starts and twenty one after another).
 const refillAfter = 50 * time.Millisecond
 
-// scarce is how little memory, in bytes, the computer has left for other than what waits: machines are swapped out for it.
+// scarce is how little memory, in bytes, the computer has left for other than what waits: machines
+// are swapped out for it.
 const scarce = 512 << 20
 
 // spares keeps one sandbox that was made ahead, for the next machine that comes into memory.
@@ -40,8 +42,8 @@ type spare struct {
 	claim *os.File // where it is told for whom it is
 }
 
-// take returns a spare that brings into memory what cfg says; nil where there is none. A sandbox gets to see a shared folder when it is made, so a spare
-// is of no use for that.
+// take returns a spare that brings into memory what cfg says; nil where there is none. A sandbox
+// gets to see a shared folder when it is made, so a spare is of no use for that.
 func (s *spares) take(cfg sandbox.Config) *spare {
 	if cfg.Shared != "" {
 		return nil

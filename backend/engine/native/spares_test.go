@@ -95,8 +95,9 @@ func spareFolders(e *Engine) []string {
 	return folders
 }
 
-// The second machine comes into the sandbox that was made meanwhile, and is as any other: it keeps its state, its folder holds nothing that does not
-// belong there, and its own memory limit is the group's.
+// The second machine comes into the sandbox that was made meanwhile, and is as any other: it keeps
+// its state, its folder holds nothing that does not belong there, and its own memory limit is the
+// group's.
 func TestSandboxMadeAheadBecomesTheMachine(t *testing.T) {
 	e := lentEngine(t, t.TempDir())
 	startNew(t, e, "first")
@@ -141,7 +142,8 @@ func TestSandboxMadeAheadBecomesTheMachine(t *testing.T) {
 	}
 }
 
-// A sandbox that waits ends with the engine and with the daemon, however that ends, and leaves nothing.
+// A sandbox that waits ends with the engine and with the daemon, however that ends, and leaves
+// nothing.
 func TestSandboxMadeAheadLeavesNothing(t *testing.T) {
 	ends := map[string]func(e *Engine, s *spare){
 		"closed":               func(e *Engine, _ *spare) { _ = e.Close() },

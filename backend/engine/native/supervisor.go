@@ -24,7 +24,8 @@ type supervisor struct {
 	err   error // how it ended; valid once ended is closed
 }
 
-// spawn starts a supervisor, which logs into the folder that it begins in. A spare reads its claim from claim.
+// spawn starts a supervisor, which logs into the folder that it begins in. A spare reads its claim
+// from claim.
 func (e *Engine) spawn(cfg sandbox.Config, claim ...*os.File) (*supervisor, error) {
 	if e.cfg.MemoryMax > 0 {
 		cgroup.LimitAll(e.cfg.MemoryMax)
@@ -50,7 +51,8 @@ func (e *Engine) spawn(cfg sandbox.Config, claim ...*os.File) (*supervisor, erro
 	cmd.Dir = "/"
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirIn, theirOut, stderr
 	cmd.ExtraFiles = claim
-	// It must outlive us: it saves the machine when its stdin, which is our end of the link, is closed.
+	// It must outlive us: it saves the machine when its stdin, which is our end of the link, is
+	// closed.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	p := &supervisor{cmd: cmd, pipes: protocol.Stdio(stdout, stdin), ended: make(chan struct{})}
 	if err := cmd.Start(); err != nil {

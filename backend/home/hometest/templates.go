@@ -1,5 +1,5 @@
-// Package hometest lets tests share what engines make once, and what takes seconds each time: the templates of new machines, and the digests of the programs
-// and images that they are of.
+// Package hometest lets tests share what engines make once, and what takes seconds each time: the
+// templates of new machines, and the digests of the programs and images that they are of.
 package hometest
 
 import (
@@ -18,8 +18,8 @@ const (
 	digests   = "digests.json"
 )
 
-// Lend gives a data folder the templates and digests that tests before this one have left in the folder of the built programs' cache, if any. What the engine
-// finds of no use it replaces.
+// Lend gives a data folder the templates and digests that tests before this one have left in the
+// folder of the built programs' cache, if any. What the engine finds of no use it replaces.
 func Lend(data string) error {
 	bin, err := built()
 	if err != nil {
@@ -28,7 +28,8 @@ func Lend(data string) error {
 	return errors.Join(copyAll(kept(bin, templates), filepath.Join(data, templates)), copyAll(kept(bin, digests), filepath.Join(data, digests)))
 }
 
-// Take keeps the templates and digests of a data folder, which nobody uses any more, for tests to come.
+// Take keeps the templates and digests of a data folder, which nobody uses any more, for tests to
+// come.
 func Take(data string) error {
 	bin, err := built()
 	if err != nil {
@@ -52,7 +53,8 @@ func Take(data string) error {
 	return takeDigests(bin, filepath.Join(data, digests))
 }
 
-// takeDigests keeps the digests of what was built, and not those of what tests made: they would pile up.
+// takeDigests keeps the digests of what was built, and not those of what tests made: they would
+// pile up.
 func takeDigests(bin, from string) error {
 	content, err := os.ReadFile(from)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -147,7 +149,8 @@ func built() (string, error) {
 // kept is where something lies between tests: beside the programs that made it.
 func kept(bin, name string) string { return filepath.Join(bin, "..", "cache", "test-"+name) }
 
-// copyAll gives a file, or all files in a folder, another name; where that is not possible, it copies. Without the file or folder it does nothing.
+// copyAll gives a file, or all files in a folder, another name; where that is not possible, it
+// copies. Without the file or folder it does nothing.
 func copyAll(from, to string) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {

@@ -1,5 +1,5 @@
-// Package admission lets machines into memory one way only: each asks for room first, and waits where there is too little. It
-// knows no machine, only what each needs and whose it is.
+// Package admission lets machines into memory one way only: each asks for room first, and waits
+// where there is too little. It knows no machine, only what each needs and whose it is.
 package admission
 
 import (
@@ -12,14 +12,16 @@ import (
 )
 
 const (
-	// LowWater is how many bytes stay free in any case. One machine comes in as long as they do, or a full computer could run
-	// nothing; and below it idle machines are moved to the disk even where nobody waits.
+	// LowWater is how many bytes stay free in any case. One machine comes in as long as they do, or
+	// a full computer could run nothing; and below it idle machines are moved to the disk even
+	// where nobody waits.
 	LowWater = 512 << 20
-	// lookForRoom is how often those who wait look for room: other programs do not say when they free some.
+	// lookForRoom is how often those who wait look for room: other programs do not say when they
+	// free some.
 	lookForRoom = time.Second
-	// turn is how long machines that need less may pass one that waits, and how long they then may not, by turns. Without it,
-	// small machines could keep out a large one for ever; and without an end to it, a large one the small, while hours of work
-	// keep it out.
+	// turn is how long machines that need less may pass one that waits, and how long they then may
+	// not, by turns. Without it, small machines could keep out a large one for ever; and without an
+	// end to it, a large one the small, while hours of work keep it out.
 	turn = time.Minute
 )
 
@@ -30,7 +32,8 @@ var (
 	ErrClosed = errors.New("nobody is let in any more")
 )
 
-// Room is what there is to decide by whether a machine may come into memory. All but Others are bytes.
+// Room is what there is to decide by whether a machine may come into memory. All but Others are
+// bytes.
 type Room struct {
 	Free     int64 // of the computer's memory
 	Floor    int64 // has to stay free
@@ -40,7 +43,8 @@ type Room struct {
 	Others   int   // machines in memory, or coming in
 }
 
-// Lacks is how many bytes too few there are for a machine that takes need. It may come in where that is 0 or less.
+// Lacks is how many bytes too few there are for a machine that takes need. It may come in where
+// that is 0 or less.
 func (r Room) Lacks(need int64) int64 {
 	floor := r.Floor
 	if r.Others == 0 {
@@ -82,16 +86,18 @@ type Queue struct {
 	waiting  []*waiter  // first come first
 }
 
-// NewQueue makes a queue. look tells how much room there is and how many machines each client has in memory; limited is false
-// where there is no telling, and so no limit. short is called, with a lock held, where somebody waits: it has room made in the
-// background. Nobody waits any more once closed is.
+// NewQueue makes a queue. look tells how much room there is and how many machines each client has
+// in memory; limited is false where there is no telling, and so no limit. short is called, with a
+// lock held, where somebody waits: it has room made in the background. Nobody waits any more once
+// closed is.
 func NewQueue(look func() (r Room, clients map[string]int, limited bool), short func(), closed <-chan struct{}) *Queue {
 	return &Queue{look: look, short: short, closed: closed}
 }
 
-// Enter waits until there is room for a machine, while it is wanted. It waits for patience at most: 0 is not at all, a negative
-// one for ever. Call leave when the machine is in memory, or its start has failed. leave is nil where nobody wants the machine
-// any more. Errors: ErrNoRoom, ErrClosed, ctx's.
+// Enter waits until there is room for a machine, while it is wanted. It waits for patience at most:
+// 0 is not at all, a negative one for ever. Call leave when the machine is in memory, or its start
+// has failed. leave is nil where nobody wants the machine any more. Errors: ErrNoRoom, ErrClosed,
+// ctx's.
 func (q *Queue) Enter(ctx context.Context, e Entrant, patience time.Duration) (leave func(), err error) {
 	w := &waiter{Entrant: e, pass: make(chan struct{}), since: time.Now()}
 	q.mu.Lock()
@@ -146,8 +152,9 @@ func (q *Queue) leave(w *waiter) {
 	q.Admit()
 }
 
-// Admit lets in whom there is room for. Machines of the clients that have fewest in memory go first, so that one that uses
-// hundreds does not keep out the others. Where there is too little, room is made. Call it when there may be more room.
+// Admit lets in whom there is room for. Machines of the clients that have fewest in memory go
+// first, so that one that uses hundreds does not keep out the others. Where there is too little,
+// room is made. Call it when there may be more room.
 func (q *Queue) Admit() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -201,8 +208,8 @@ func (q *Queue) seek(w *waiter) {
 	}
 }
 
-// Lacking is how many bytes too few there are for the one that others may not pass, else for the one that needs least; 0 or
-// less for none.
+// Lacking is how many bytes too few there are for the one that others may not pass, else for the
+// one that needs least; 0 or less for none.
 func (q *Queue) Lacking() int64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()

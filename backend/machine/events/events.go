@@ -1,4 +1,5 @@
-// Package events passes what happens on to those who watch, and keeps the latest for those who come back.
+// Package events passes what happens on to those who watch, and keeps the latest for those who come
+// back.
 package events
 
 import (
@@ -20,12 +21,14 @@ const (
 	maxBehindBytes = 8 << 20
 	// maxReady is how many events lie ready for a subscriber to take at once.
 	maxReady = 8
-	// maxEventText is the longest form of something rich that an event brings along; of others it tells the size.
+	// maxEventText is the longest form of something rich that an event brings along; of others it
+	// tells the size.
 	maxEventText = 256 << 10
 )
 
-// Hub passes events to subscribers and keeps the latest for those who come back. Its memory is bounded: by the ring, and
-// by dropping subscribers that do not keep up. Both are weighed, not only counted.
+// Hub passes events to subscribers and keeps the latest for those who come back. Its memory is
+// bounded: by the ring, and by dropping subscribers that do not keep up. Both are weighed, not only
+// counted.
 type Hub struct {
 	epoch string         // other in every run of the daemon, so that old positions are known to be old
 	group sync.WaitGroup // the goroutines of the subscribers
@@ -99,8 +102,8 @@ func (h *Hub) drop(s *subscriber) {
 	}
 }
 
-// Subscribe delivers the events after a position, until ctx ends or the subscriber does not keep up. Where the position
-// is not known, the first is an EventReset.
+// Subscribe delivers the events after a position, until ctx ends or the subscriber does not keep
+// up. Where the position is not known, the first is an EventReset.
 func (h *Hub) Subscribe(ctx context.Context, after string) <-chan machine.Event {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -171,7 +174,8 @@ func (h *Hub) next(s *subscriber) (machine.Event, bool) {
 	return ev, true
 }
 
-// since returns the events after a position, and whether the position is known. It is called with mu held.
+// since returns the events after a position, and whether the position is known. It is called with
+// mu held.
 func (h *Hub) since(after string) ([]machine.Event, bool) {
 	if after == "" {
 		return nil, true

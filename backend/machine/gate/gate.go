@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Gate lets a number of callers do something at once. More would only take the processors from each other. Urgent ones go
-// first, so that a thousand new machines do not hold up one that somebody uses.
+// Gate lets a number of callers do something at once. More would only take the processors from each
+// other. Urgent ones go first, so that a thousand new machines do not hold up one that somebody
+// uses.
 type Gate struct {
 	size int
 

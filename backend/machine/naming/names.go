@@ -1,4 +1,5 @@
-// Package naming makes up names and titles of machines, and makes text fit to be shown. It knows no machine.
+// Package naming makes up names and titles of machines, and makes text fit to be shown. It knows no
+// machine.
 package naming
 
 import (

@@ -35,8 +35,8 @@ func Join(a, b string) string {
 	return a + " " + b
 }
 
-// Unturned is text without the characters that turn the direction of what follows them, beyond its end:
-// U+202A to U+202E and U+2066 to U+2069. Languages from right to left need none of them.
+// Unturned is text without the characters that turn the direction of what follows them, beyond its
+// end: U+202A to U+202E and U+2066 to U+2069. Languages from right to left need none of them.
 func Unturned(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {

@@ -24,8 +24,9 @@ var (
 	docstring = regexp.MustCompile(`^[rRuU]?("""|''')`)
 )
 
-// Title is what code says that it is for, as one short line that can be shown: its first comment, or the docstring that it begins with, else its
-// first line that does something. "" where it says nothing. The code may be anything.
+// Title is what code says that it is for, as one short line that can be shown: its first comment,
+// or the docstring that it begins with, else its first line that does something. "" where it says
+// nothing. The code may be anything.
 func Title(code string) string {
 	does := ""    // the first line that does something
 	until := ""   // what ends the docstring, string or import that the line is in; "" where it is in none
@@ -90,7 +91,8 @@ func opens(line string) string {
 	return ""
 }
 
-// shortLine is text made fit for one short line: nothing that cannot be seen, or that reverses what follows. "" where it says nothing.
+// shortLine is text made fit for one short line: nothing that cannot be seen, or that reverses what
+// follows. "" where it says nothing.
 func shortLine(text string) string {
 	text = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		switch {

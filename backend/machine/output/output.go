@@ -1,5 +1,5 @@
-// Package output decides what is kept of an instruction's output and where: head and tail in the store, the middle in a
-// file of its own.
+// Package output decides what is kept of an instruction's output and where: head and tail in the
+// store, the middle in a file of its own.
 package output
 
 import (
@@ -10,9 +10,10 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// Limits bound what is kept of one instruction's output. The first Head bytes and the last Tail bytes of text
-// stay as items in the store, what is between goes to a file of at most File bytes, and what does not fit there is
-// dropped and counted. Displays (figures, tables) count apart, as Displays bytes for head and tail each.
+// Limits bound what is kept of one instruction's output. The first Head bytes and the last Tail
+// bytes of text stay as items in the store, what is between goes to a file of at most File bytes,
+// and what does not fit there is dropped and counted. Displays (figures, tables) count apart, as
+// Displays bytes for head and tail each.
 type Limits struct {
 	Head, Tail int64
 	Displays   int64
@@ -76,8 +77,8 @@ func (o *Layout) push(it *machine.Item) {
 	o.tailSum = o.tailSum.Plus(s)
 }
 
-// Place decides where new items go. It advances in's counters, and returns how many items at the front of the tail
-// have to leave the store (they may be among the new ones).
+// Place decides where new items go. It advances in's counters, and returns how many items at the
+// front of the tail have to leave the store (they may be among the new ones).
 func (o *Layout) Place(in *machine.InstructionRecord, items []machine.StoredItem) (evict []tailEntry) {
 	for i := range items {
 		it := &items[i].Item
@@ -104,8 +105,9 @@ func (o *Layout) Place(in *machine.InstructionRecord, items []machine.StoredItem
 	return evict
 }
 
-// Merge turns frames' items into items with indexes of their own. Adjacent output of one stream becomes one item, up to a
-// length, and no item ends in the middle of a character: its beginning is carried over in the record to the next.
+// Merge turns frames' items into items with indexes of their own. Adjacent output of one stream
+// becomes one item, up to a length, and no item ends in the middle of a character: its beginning is
+// carried over in the record to the next.
 func Merge(in *machine.InstructionRecord, items []machine.StoredItem, longest int, now time.Time) []machine.StoredItem {
 	var out []machine.StoredItem
 	for _, it := range items {
@@ -173,8 +175,8 @@ func SameCarry(p, o *machine.Progress) bool {
 	return bytes.Equal(p.CarryOut, o.CarryOut) && bytes.Equal(p.CarryErr, o.CarryErr)
 }
 
-// completeUTF8 is the length of text without an unfinished character at its end; bytes that no continuation could make
-// valid count as finished.
+// completeUTF8 is the length of text without an unfinished character at its end; bytes that no
+// continuation could make valid count as finished.
 func completeUTF8(text []byte) int {
 	for back := 1; back <= min(3, len(text)); back++ {
 		i := len(text) - back

@@ -22,8 +22,9 @@ import (
 //	H bytes            header: overflowHeader as JSON
 //	P bytes            text of an output, or the representations one after another
 //
-// How much of the file counts is written in the store, in the same write that removes the items from there. What a
-// crash left beyond that is overwritten by the next append, so the file needs no recovery of its own.
+// How much of the file counts is written in the store, in the same write that removes the items
+// from there. What a crash left beyond that is overwritten by the next append, so the file needs no
+// recovery of its own.
 
 const (
 	maxOverflowHeader  = 1 << 20
@@ -96,8 +97,8 @@ func WriteFile(path string, offset int64, records []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// ReadFile calls yield with the items of index >= from that lie in the first length bytes, in order, until yield
-// says no. Items before from are skipped without being read.
+// ReadFile calls yield with the items of index >= from that lie in the first length bytes, in
+// order, until yield says no. Items before from are skipped without being read.
 func ReadFile(path string, length int64, from int, yield func(it machine.Item, offset int64) bool) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -186,7 +187,8 @@ func CopyFile(from, to string, length int64, end int) (int64, error) {
 	return cut, errors.Join(err, out.Close())
 }
 
-// LengthBefore is how many of the first length bytes of an overflow file hold what lies before item end.
+// LengthBefore is how many of the first length bytes of an overflow file hold what lies before item
+// end.
 func LengthBefore(path string, length int64, end int) (int64, error) {
 	before := length
 	err := ReadFile(path, length, end, func(_ machine.Item, offset int64) bool { before = offset; return false })

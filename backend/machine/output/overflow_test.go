@@ -87,7 +87,8 @@ func TestForkGetsOverflowUpToItsMark(t *testing.T) {
 	}
 }
 
-// TestDamagedOverflowFileIsAnError gives any bytes to the reader: it may fail, but not crash or grow.
+// TestDamagedOverflowFileIsAnError gives any bytes to the reader: it may fail, but not crash or
+// grow.
 func TestDamagedOverflowFileIsAnError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m", "0.out")
 	length := fill(t, path)

@@ -11,23 +11,27 @@ import (
 	"github.com/forevervm/desktop/backend/machine/admission"
 )
 
-// Machines come into memory one way only: each asks for room first, and waits where there is too little.
+// Machines come into memory one way only: each asks for room first, and waits where there is too
+// little.
 
 const (
-	// minFreeShare is how much of the computer's memory stays free for other programs, in percent. Below that computers begin to swap.
+	// minFreeShare is how much of the computer's memory stays free for other programs, in percent.
+	// Below that computers begin to swap.
 	minFreeShare = 15
 	// newcomer is what a machine takes at least, in bytes: one from the template takes 93 MB.
 	newcomer = 100 << 20
-	// undisturbed is how long a machine is left in memory after its last work while another waits: its next instruction may be on its way.
+	// undisturbed is how long a machine is left in memory after its last work while another waits:
+	// its next instruction may be on its way.
 	undisturbed = 2 * time.Second
-	// roomPatience bounds how long a caller waits who is not told of the wait otherwise. Instructions wait as long as it takes.
+	// roomPatience bounds how long a caller waits who is not told of the wait otherwise.
+	// Instructions wait as long as it takes.
 	roomPatience = 30 * time.Second
 	// roomBriefly is how long one waits who keeps others from the machine meanwhile.
 	roomBriefly = 5 * time.Second
 )
 
-// floor is how many bytes of a computer's memory, which has total, have to stay free where there are
-// other machines in memory. 0 is for a total that is not known.
+// floor is how many bytes of a computer's memory, which has total, have to stay free where there
+// are other machines in memory. 0 is for a total that is not known.
 func (s Settings) floor(total int64) int64 {
 	switch {
 	case s.MinFreeMemory > 0:
@@ -44,7 +48,8 @@ func (s *Service) floor() int64 { return s.set.Load().floor(s.totalMemory) }
 // low is how many bytes have to stay free even where nobody wants to come in.
 func (s *Service) low() int64 { return cmp.Or(s.set.Load().MinFreeMemory, admission.LowWater) }
 
-// room looks how much there is, and how many machines each client has in memory; ok is false where there is no telling, and so no limit.
+// room looks how much there is, and how many machines each client has in memory; ok is false where
+// there is no telling, and so no limit.
 func (s *Service) room() (r admission.Room, clients map[string]int, ok bool) {
 	r = admission.Room{Free: -1, Floor: s.floor(), Most: s.set.Load().MaxInMemory}
 	if s.freeMemory != nil {
@@ -98,7 +103,8 @@ func (s *Service) enterMemory(ctx context.Context, w admission.Entrant, patience
 	return leave, err
 }
 
-// makeRoom moves idle machines to the disk, least recently used first, until somebody who waits can come in.
+// makeRoom moves idle machines to the disk, least recently used first, until somebody who waits can
+// come in.
 func (s *Service) makeRoom() {
 	if !s.makingRoom.CompareAndSwap(false, true) {
 		return

@@ -14,7 +14,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine/service"
 )
 
-// computer is one whose memory is taken by other programs and by machines: 80 MiB each, of the 100 that are kept for them.
+// computer is one whose memory is taken by other programs and by machines: 80 MiB each, of the 100
+// that are kept for them.
 type computer struct {
 	w     *world
 	total int64
@@ -24,7 +25,8 @@ type computer struct {
 	least  int64 // that was ever free
 }
 
-// small opens the service on a computer of 10 GiB, of which 1.5 GiB are to stay free, with room for so many machines.
+// small opens the service on a computer of 10 GiB, of which 1.5 GiB are to stay free, with room for
+// so many machines.
 func (w *world) small(machines int) *computer {
 	w.t.Helper()
 	w.close()
@@ -251,8 +253,8 @@ func TestEachClientGetsItsTurn(t *testing.T) {
 	})
 }
 
-// Small machines that keep coming do not keep out a large one, nor does a large one that finds no room
-// the small.
+// Small machines that keep coming do not keep out a large one, nor does a large one that finds no
+// room the small.
 func TestALargeMachineGetsItsTurn(t *testing.T) {
 	inTime(t, func(w *world) {
 		c := w.small(4)

@@ -10,7 +10,8 @@ import (
 	"github.com/forevervm/desktop/backend/store"
 )
 
-// BenchmarkRoundTrip is what domain and store add to an instruction: queued, run, stored, waited for.
+// BenchmarkRoundTrip is what domain and store add to an instruction: queued, run, stored, waited
+// for.
 func BenchmarkRoundTrip(b *testing.B) {
 	ctx := context.Background()
 	st, err := store.Open(ctx, filepath.Join(b.TempDir(), "history.db"))

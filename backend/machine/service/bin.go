@@ -9,7 +9,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine/life"
 )
 
-// Delete moves a machine to the bin, saved, so that it can be restored as it is. What runs and what waits ends.
+// Delete moves a machine to the bin, saved, so that it can be restored as it is. What runs and what
+// waits ends.
 func (e *entry) Delete(ctx context.Context) error {
 	if e.s.isClosing() {
 		return machine.Closing()
@@ -82,8 +83,8 @@ func (e *entry) bin(ctx context.Context) error {
 	return nil
 }
 
-// leave takes the machine out of memory: saved, unless it is at rest and its present state is saved already. On a full disk what its
-// threads did since the last save has to go. op is held.
+// leave takes the machine out of memory: saved, unless it is at rest and its present state is saved
+// already. On a full disk what its threads did since the last save has to go. op is held.
 func (e *entry) leave(ctx context.Context) error {
 	if left, err := e.leaveUnsaved(ctx, owned.saved); left {
 		return err
@@ -97,8 +98,8 @@ func (e *entry) leave(ctx context.Context) error {
 	return err
 }
 
-// leaveUnsaved takes the machine out of memory as it was saved last, if it is at rest and saved says so, and says whether it did. op
-// is held.
+// leaveUnsaved takes the machine out of memory as it was saved last, if it is at rest and saved
+// says so, and says whether it did. op is held.
 func (e *entry) leaveUnsaved(ctx context.Context, saved func(owned, context.Context) bool) (bool, error) {
 	o := e.lock()
 	x := o.sess
@@ -216,7 +217,8 @@ func (e *entry) purge(ctx context.Context) error {
 	return nil
 }
 
-// forsake ends the sandbox and waits for that; what it still says is not stored, as there may be no room for it.
+// forsake ends the sandbox and waits for that; what it still says is not stored, as there may be no
+// room for it.
 func (x *session) forsake(ctx context.Context) error {
 	o := x.e.lock()
 	x.forsaken = true
@@ -237,7 +239,8 @@ const (
 	scrubAgain = 50 * time.Millisecond
 )
 
-// scrub leaves nothing of what was purged in the store's files. While somebody reads them all the time, the keeper tries again.
+// scrub leaves nothing of what was purged in the store's files. While somebody reads them all the
+// time, the keeper tries again.
 func (s *Service) scrub() {
 	if !s.unscrubbed.Swap(false) {
 		return

@@ -34,7 +34,8 @@ func (e *entry) Branches(ctx context.Context) ([]machine.Branch, error) {
 	return branches, nil
 }
 
-// RenameBranch gives a branch a name that is kept until it is deleted; the line that the machine is on can be renamed, too, where it has a name.
+// RenameBranch gives a branch a name that is kept until it is deleted; the line that the machine is
+// on can be renamed, too, where it has a name.
 func (e *entry) RenameBranch(ctx context.Context, branch, to string) error {
 	to, err := checkBranchName(to)
 	if err == nil && to == "" {
@@ -66,8 +67,8 @@ func (e *entry) RenameBranch(ctx context.Context, branch, to string) error {
 	})
 }
 
-// DeleteBranch deletes a branch: the checkpoint where it ends, and those before that were made by themselves and belong to nothing else. Those that
-// are kept by hand stay.
+// DeleteBranch deletes a branch: the checkpoint where it ends, and those before that were made by
+// themselves and belong to nothing else. Those that are kept by hand stay.
 func (e *entry) DeleteBranch(ctx context.Context, branch string) error {
 	return e.onBranch(ctx, func(o owned, all points.Points) error {
 		if points.Called(o.rec.Branch, branch) {

@@ -46,7 +46,8 @@ func (w *world) rolledBack(name string, want ...bool) {
 	}
 }
 
-// What a rewind leaves stays as a branch, which is gone back to by its name; the history says at each time what is in effect.
+// What a rewind leaves stays as a branch, which is gone back to by its name; the history says at
+// each time what is in effect.
 func TestWhatARewindLeavesIsABranch(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.saved("m")
@@ -147,7 +148,8 @@ func TestCheckpointsWithoutParentsAreGoneBackTo(t *testing.T) {
 	})
 }
 
-// A branch that somebody named stays; of the others the last ones do. However many there are, there is a way back.
+// A branch that somebody named stays; of the others the last ones do. However many there are, there
+// is a way back.
 func TestBranchesAreBounded(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.saved("m")
@@ -268,7 +270,8 @@ func TestABranchIsDeletedWithWhatOnlyItHas(t *testing.T) {
 	})
 }
 
-// A fork is a machine of its own: it has neither the branches nor the way back of the one that it comes from.
+// A fork is a machine of its own: it has neither the branches nor the way back of the one that it
+// comes from.
 func TestAForkHasNoBranches(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.saved("m")

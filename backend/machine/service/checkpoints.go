@@ -12,8 +12,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine/output"
 )
 
-// record writes down a checkpoint that an engine made of the machine's present state, makes it the base, and drops
-// automatic ones that it takes the place of.
+// record writes down a checkpoint that an engine made of the machine's present state, makes it the
+// base, and drops automatic ones that it takes the place of.
 //
 // It is written so that a power cut cannot undo it, because what it replaces is deleted next.
 func (o owned) record(ctx context.Context, info machine.CheckpointInfo, kind machine.CheckpointKind, label string, mark *machine.Mark, change func(*machine.MachineRecord), more ...func(machine.Writer) error) (machine.CheckpointRecord, error) {
@@ -200,8 +200,8 @@ func (e *entry) mayKeep(ctx context.Context) error {
 	return machine.Conflict("%s has %d checkpoints, and more are not kept. Delete those that are not needed.", e.Name(), kept)
 }
 
-// keepSwapped keeps the automatic checkpoint that a swapped machine's state lies in, from now on. Where there is none, it
-// returns the stay in memory, if there is one.
+// keepSwapped keeps the automatic checkpoint that a swapped machine's state lies in, from now on.
+// Where there is none, it returns the stay in memory, if there is one.
 func (e *entry) keepSwapped(ctx context.Context, label string) (*session, *machine.CheckpointRecord, error) {
 	o := e.lock()
 	defer o.unlock()
@@ -233,7 +233,8 @@ func (e *entry) Checkpoints(ctx context.Context) ([]machine.Checkpoint, error) {
 	return known(e, all, nil)
 }
 
-// KeepCheckpoint has a checkpoint kept under a label until it is deleted, as if it had been asked for. One that is kept already gets the label.
+// KeepCheckpoint has a checkpoint kept under a label until it is deleted, as if it had been asked
+// for. One that is kept already gets the label.
 func (e *entry) KeepCheckpoint(ctx context.Context, id, label string) (machine.Checkpoint, error) {
 	if err := checkText("A checkpoint's label", label, maxLabel); err != nil {
 		return machine.Checkpoint{}, err
@@ -260,7 +261,8 @@ func (e *entry) KeepCheckpoint(ctx context.Context, id, label string) (machine.C
 	return rec.Checkpoint, err
 }
 
-// DeleteCheckpoint deletes one. The one that a machine's present state lies in is only no longer kept: the next replaces it.
+// DeleteCheckpoint deletes one. The one that a machine's present state lies in is only no longer
+// kept: the next replaces it.
 func (e *entry) DeleteCheckpoint(ctx context.Context, id string) error {
 	if err := e.lockOp(ctx); err != nil {
 		return err

@@ -83,8 +83,8 @@ func (s *Service) checkMemory(mb int) error {
 	return nil
 }
 
-// mostForeign is the highest memory limit, in MiB, that a machine from elsewhere may bring along: half
-// of the computer's memory, or the default. A person may raise it later.
+// mostForeign is the highest memory limit, in MiB, that a machine from elsewhere may bring along:
+// half of the computer's memory, or the default. A person may raise it later.
 func (s *Service) mostForeign() int { return max(machine.DefaultMemoryMB, int(s.totalMemory>>21)) }
 
 func checkExpiry(at *time.Time, now time.Time) error {

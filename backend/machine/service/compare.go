@@ -11,8 +11,9 @@ import (
 // maxSteps is how many instructions of each side a comparison tells.
 const maxSteps = 500
 
-// Compare tells in what two states of a machine differ: checkpoints, by their IDs or the names of branches that end there; "" is the present one. Both are
-// brought into memory, one after the other and without a network, looked at, and ended; nothing is left of that.
+// Compare tells in what two states of a machine differ: checkpoints, by their IDs or the names of
+// branches that end there; "" is the present one. Both are brought into memory, one after the other
+// and without a network, looked at, and ended; nothing is left of that.
 func (e *entry) Compare(ctx context.Context, a, b string) (machine.Comparison, error) {
 	if e.s.isClosing() || !e.s.enter() {
 		return machine.Comparison{}, machine.Closing()

@@ -166,7 +166,8 @@ func TestAComparisonThatIsNotFinishedLeavesNothing(t *testing.T) {
 	}
 }
 
-// What is looked at counts as memory that is taken: idle machines give way, and where there is none left, nothing is brought into it.
+// What is looked at counts as memory that is taken: idle machines give way, and where there is none
+// left, nothing is brought into it.
 func TestAComparisonKeepsToTheMemory(t *testing.T) {
 	inTimeWith(t, service.Settings{MaxInMemory: 150 << 20}, func(w *world) {
 		w.saved("m")

@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// headlessAsk is how long a connection waits for a person where no window is open that could show the question; attendedAsk where one is.
+	// headlessAsk is how long a connection waits for a person where no window is open that could
+	// show the question; attendedAsk where one is.
 	headlessAsk = 30 * time.Second
 	attendedAsk = 2 * time.Minute
 )
@@ -70,7 +71,8 @@ func (e *entry) askAbout(ctx context.Context, c machine.Connection) (refusal str
 	return e.traffic.Ask(ctx, c, patience)
 }
 
-// Answer answers the question about a connection that waits, and about all others of its machine to the same host.
+// Answer answers the question about a connection that waits, and about all others of its machine to
+// the same host.
 func (e *entry) Answer(ctx context.Context, connection int64, answer machine.Answer) error {
 	c, asking := e.traffic.Asking(connection)
 	if !asking {
@@ -124,7 +126,8 @@ func (e *entry) Network(_ context.Context) (machine.NetworkState, error) {
 	return known(e, state, nil)
 }
 
-// Connections returns a machine's connections, newest first: those that are not over, and of the others those on record.
+// Connections returns a machine's connections, newest first: those that are not over, and of the
+// others those on record.
 func (e *entry) Connections(ctx context.Context, q machine.ConnectionQuery) ([]machine.Connection, error) {
 	if q.Limit < 0 || q.Before < 0 {
 		return nil, machine.Invalid("The limit and the place in the list must be positive.")

@@ -15,7 +15,8 @@ const (
 	maxKept = 50
 )
 
-// deleting does something that frees space, on a full disk with the help of the reserve. The keeper makes it anew.
+// deleting does something that frees space, on a full disk with the help of the reserve. The keeper
+// makes it anew.
 func (s *Service) deleting(do func() error) error {
 	err := do()
 	if errors.Is(err, machine.ErrDiskFull) && s.reserve.Release() {
@@ -39,7 +40,8 @@ func (s *Service) free() int64 {
 	return -1
 }
 
-// roomForMore refuses what is new while the disk is nearly full, so that what exists can go on and be saved.
+// roomForMore refuses what is new while the disk is nearly full, so that what exists can go on and
+// be saved.
 func (s *Service) roomForMore() error {
 	free := s.free()
 	if free < 0 || free >= s.set.Load().MinFreeDisk {

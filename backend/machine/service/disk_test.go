@@ -15,8 +15,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine/service"
 )
 
-// On a disk without a byte left, deleting works: the room for it was held back. Here the disk is full for as long as the
-// reserve is there.
+// On a disk without a byte left, deleting works: the room for it was held back. Here the disk is
+// full for as long as the reserve is there.
 func TestDeletingWorksOnAFullDisk(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.close()
@@ -72,7 +72,8 @@ func TestDeletingWorksOnAFullDisk(t *testing.T) {
 	})
 }
 
-// A machine that prints can be removed while there is no room for what it prints, and none but what its own files take.
+// A machine that prints can be removed while there is no room for what it prints, and none but what
+// its own files take.
 func TestPurgeOfAPrintingMachineOnAFullDisk(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.close()
@@ -167,7 +168,8 @@ func TestAResultSaysThatNothingIsSaved(t *testing.T) {
 	})
 }
 
-// What a save takes is told by the last one as it was written, not by what is left of it when it is shrunk.
+// What a save takes is told by the last one as it was written, not by what is left of it when it is
+// shrunk.
 func TestASaveThatWouldFillTheDiskIsRefused(t *testing.T) {
 	inTimeWith(t, service.Settings{IdleSwap: time.Hour}, func(w *world) {
 		free := w.withDisk(100 << 30)

@@ -10,7 +10,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// What somebody is told survives a power cut: how an instruction ended, and that a file was put into the machine.
+// What somebody is told survives a power cut: how an instruction ended, and that a file was put
+// into the machine.
 func TestWhatIsToldIsFlushed(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.close()

@@ -25,7 +25,8 @@ func (a *ailing) Check(context.Context) []machine.Problem {
 	return nil
 }
 
-// New machines are made by the engine of this computer, by another while that does not work, and always by the one that is named.
+// New machines are made by the engine of this computer, by another while that does not work, and
+// always by the one that is named.
 func TestTheEngineOfNewMachines(t *testing.T) {
 	records, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "history.db"))
 	if err != nil {

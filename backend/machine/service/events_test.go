@@ -108,7 +108,8 @@ func TestExpiryIsOnTime(t *testing.T) {
 	})
 }
 
-// The first machine comes into memory before it is used, and those that are only new wait for their first instruction.
+// The first machine comes into memory before it is used, and those that are only new wait for their
+// first instruction.
 func TestNewMachinesStayOnTheDiskUntilTheyAreUsed(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.create("first")

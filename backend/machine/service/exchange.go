@@ -21,8 +21,8 @@ func (e *entry) refresh(ctx context.Context, path string) error {
 	})
 }
 
-// fill brings the inbox up to date before an instruction that may look there, whose time does not count meanwhile. What
-// is returned is called without it.
+// fill brings the inbox up to date before an instruction that may look there, whose time does not
+// count meanwhile. What is returned is called without it.
 func (x *session) fill(o owned, seq int, code string) func() {
 	exchange := o.s.exchange
 	if exchange == nil || !exchange.Concerns(o.id, code) {

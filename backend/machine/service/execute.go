@@ -64,8 +64,9 @@ func (o owned) repeated(ctx context.Context, opts machine.ExecuteOptions) (*mach
 	return &in.Instruction, err
 }
 
-// Execute queues an instruction. When it returns, the record is on the disk, safe from a power cut, and the number given. One that was sent before
-// with the same key is returned as it is by now, and nothing is interrupted for it.
+// Execute queues an instruction. When it returns, the record is on the disk, safe from a power cut,
+// and the number given. One that was sent before with the same key is returned as it is by now, and
+// nothing is interrupted for it.
 func (e *entry) Execute(ctx context.Context, opts machine.ExecuteOptions) (machine.Instruction, bool, error) {
 	if err := checkExecute(opts); err != nil {
 		return machine.Instruction{}, false, err
@@ -231,7 +232,8 @@ func (e *entry) Interrupt(_ context.Context) error {
 	return e.interruptIf(func(int) bool { return true })
 }
 
-// InterruptInstruction stops one instruction if it is the one that runs: never another that has begun meanwhile.
+// InterruptInstruction stops one instruction if it is the one that runs: never another that has
+// begun meanwhile.
 func (e *entry) InterruptInstruction(_ context.Context, seq int) error {
 	return e.interruptIf(func(running int) bool { return running == seq })
 }

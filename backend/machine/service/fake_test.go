@@ -10,9 +10,10 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// script is an engine and its checkpoints; its machines do what their code says, for what the real one cannot be made to do at will: failing
-// starts, full disks, deaths at chosen moments, and time that is not real. It keeps the rules of backend/runner/PROTOCOL.md:
-// frames are numbered, kept until acknowledged, and sent again after a restore. Its machines are lists of instructions:
+// script is an engine and its checkpoints; its machines do what their code says, for what the real
+// one cannot be made to do at will: failing starts, full disks, deaths at chosen moments, and time
+// that is not real. It keeps the rules of backend/runner/PROTOCOL.md: frames are numbered, kept
+// until acknowledged, and sent again after a restore. Its machines are lists of instructions:
 //
 //	print TEXT    output, then the value None
 //	flood N       N lines; slow N the same, a millisecond apart

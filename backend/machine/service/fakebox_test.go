@@ -294,8 +294,8 @@ func (b *box) Checkpoint(ctx context.Context, goesOn func()) (machine.Checkpoint
 	return b.save(ctx, goesOn, nil)
 }
 
-// save makes a checkpoint. ends, where it is not nil, says why the machine ends with it: what it says after its checkpoint nobody
-// hears then, as the supervisor keeps it back.
+// save makes a checkpoint. ends, where it is not nil, says why the machine ends with it: what it
+// says after its checkpoint nobody hears then, as the supervisor keeps it back.
 func (b *box) save(ctx context.Context, goesOn func(), ends func(*machine.CheckpointInfo) machine.Cause) (machine.CheckpointInfo, error) {
 	b.s.mu.Lock()
 	takes, carry := max(b.s.saveTakes, b.s.slowToSave[b.id]), b.s.carryTakes

@@ -15,11 +15,13 @@ const (
 	maxPath   = 4096 // bytes
 	fileTries = 5    // a machine that leaves memory in the middle of a transfer is woken for it so often
 
-	// tidyPatience is how long it may take to remove what broke off. What is left then goes with the next file that comes into that folder.
+	// tidyPatience is how long it may take to remove what broke off. What is left then goes with
+	// the next file that comes into that folder.
 	tidyPatience = 10 * time.Second
 )
 
-// touching is inBox for what changes the machine's files. They are part of its state and saved like it.
+// touching is inBox for what changes the machine's files. They are part of its state and saved like
+// it.
 func (e *entry) touching(ctx context.Context, do func(machine.Sandbox) error) error {
 	for {
 		err := e.inBox(ctx, func(b machine.Sandbox) error { return e.touch(ctx, b, do) })
@@ -29,11 +31,12 @@ func (e *entry) touching(ctx context.Context, do func(machine.Sandbox) error) er
 	}
 }
 
-// errLeaving says that nothing was begun, because the machine is leaving memory: it is to be woken again.
+// errLeaving says that nothing was begun, because the machine is leaving memory: it is to be woken
+// again.
 var errLeaving = errors.New("the machine is leaving memory")
 
-// touch does what changes the machine's state, and notes that. Noted first: who moves the machine to the disk must know of it, or may drop a machine that
-// it takes for one that was never used.
+// touch does what changes the machine's state, and notes that. Noted first: who moves the machine
+// to the disk must know of it, or may drop a machine that it takes for one that was never used.
 func (e *entry) touch(ctx context.Context, b machine.Sandbox, do func(machine.Sandbox) error) error {
 	o := e.lock()
 	x := o.sess
@@ -91,8 +94,9 @@ func (e *entry) OpenFile(ctx context.Context, path string) (*machine.Download, e
 	})
 }
 
-// PutFile writes a file into a machine, replacing what was there, all at once at the end; of one that breaks off nothing is seen. The machine
-// may leave memory meanwhile, but not go back to an earlier state.
+// PutFile writes a file into a machine, replacing what was there, all at once at the end; of one
+// that breaks off nothing is seen. The machine may leave memory meanwhile, but not go back to an
+// earlier state.
 func (e *entry) PutFile(ctx context.Context, where string, content io.Reader) (size int64, err error) {
 	if err := checkPath(where); err != nil {
 		return 0, err

@@ -11,8 +11,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine/points"
 )
 
-// Fork makes a new machine from a checkpoint of another, with the history up to there. An instruction that was running
-// goes on in the fork under its number.
+// Fork makes a new machine from a checkpoint of another, with the history up to there. An
+// instruction that was running goes on in the fork under its number.
 func (e *entry) Fork(ctx context.Context, checkpoint string, opts machine.CreateOptions) (machine.Machine, error) {
 	if e.s.isClosing() {
 		return machine.Machine{}, machine.Closing()
@@ -49,7 +49,8 @@ func (e *entry) fork(ctx context.Context, checkpoint string, opts machine.Create
 	if rec.NextSeq > 0 {
 		rec.DerivedTitle = parent.DerivedTitle // its history has that code, too
 	}
-	// Written down as garbage first: should we die before the fork is recorded, nothing of it stays behind.
+	// Written down as garbage first: should we die before the fork is recorded, nothing of it stays
+	// behind.
 	trash := machine.Garbage{Engine: rec.Engine, Machine: rec.ID}
 	s.making.Store(rec.ID, true)
 	defer s.making.Delete(rec.ID)
@@ -98,8 +99,8 @@ func inherit(opts machine.CreateOptions, parent machine.Machine) machine.CreateO
 	return opts
 }
 
-// forkSource is the checkpoint to fork from, made now where the present state is meant. One without an ID is the
-// template. op is held.
+// forkSource is the checkpoint to fork from, made now where the present state is meant. One without
+// an ID is the template. op is held.
 func (e *entry) forkSource(ctx context.Context, checkpoint string) (machine.CheckpointRecord, error) {
 	o := e.lock()
 	x := o.sess
@@ -119,7 +120,8 @@ func (e *entry) forkSource(ctx context.Context, checkpoint string) (machine.Chec
 	return e.checkpoint(ctx, x, machine.CheckpointAuto, "", true)
 }
 
-// presentFor is how long a checkpoint of an idle machine passes for its present state; threads may go on in it.
+// presentFor is how long a checkpoint of an idle machine passes for its present state; threads may
+// go on in it.
 const presentFor = 5 * time.Second
 
 // saved says whether Base is the present state.
@@ -134,7 +136,8 @@ func (o owned) saved(ctx context.Context) bool {
 	return err == nil && time.Since(c.CreatedAt) < presentFor
 }
 
-// copyInto copies checkpoint, what the fork falls back to, overflow files and history, and records the new machine.
+// copyInto copies checkpoint, what the fork falls back to, overflow files and history, and records
+// the new machine.
 func (e *entry) copyInto(ctx context.Context, rec *machine.MachineRecord, run **machine.InstructionRecord, source machine.CheckpointRecord, trash machine.Garbage) error {
 	s, parent := e.s, e.id
 	var copied []machine.CheckpointRecord // the fallback first, where it is another

@@ -9,7 +9,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// A fork that is being made is written down as garbage, for the case that it is never finished, and is none.
+// A fork that is being made is written down as garbage, for the case that it is never finished, and
+// is none.
 func TestAForkThatIsBeingMadeIsNotTakenForGarbage(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.used("m")
@@ -39,7 +40,8 @@ func TestAForkThatIsBeingMadeIsNotTakenForGarbage(t *testing.T) {
 	})
 }
 
-// A fork that cannot be made, or is cut off by the end of the daemon, leaves no machine and no files.
+// A fork that cannot be made, or is cut off by the end of the daemon, leaves no machine and no
+// files.
 func TestAForkThatIsNotFinishedLeavesNothing(t *testing.T) {
 	for what, cut := range map[string]func(w *world){
 		"it fails": func(w *world) {

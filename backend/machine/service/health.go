@@ -13,7 +13,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine/reserve"
 )
 
-// health is what is known of the computer and of our own use of it. It is measured now and then, so that asking is cheap.
+// health is what is known of the computer and of our own use of it. It is measured now and then, so
+// that asking is cheap.
 type health struct {
 	mu        sync.Mutex // guards what follows
 	diskFree  int64      // -1 when not known
@@ -36,7 +37,8 @@ func (h *health) failed(err error) {
 	}
 }
 
-// collected notes whether the room of checkpoints that are gone could be given back, and says whether that is news.
+// collected notes whether the room of checkpoints that are gone could be given back, and says
+// whether that is news.
 func (h *health) collected(ok bool) (news bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -51,7 +53,8 @@ func (h *health) diskLow() bool {
 	return h.low
 }
 
-// unsaved is what a caller must know while nothing is saved for want of room; "" where there is enough.
+// unsaved is what a caller must know while nothing is saved for want of room; "" where there is
+// enough.
 func (h *health) unsaved() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -145,7 +148,8 @@ func (s *Service) measure() {
 	}
 }
 
-// StartEngine starts what an engine needs, where that is installed and does not run, looks whether the engine works now, and tells.
+// StartEngine starts what an engine needs, where that is installed and does not run, looks whether
+// the engine works now, and tells.
 func (s *Service) StartEngine(ctx context.Context, name string) (machine.EngineStatus, error) {
 	engine, err := s.namedEngine(name)
 	if err != nil {

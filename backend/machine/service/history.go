@@ -65,7 +65,8 @@ const (
 	maxPlots     = 200
 )
 
-// Plots returns a page of what a machine's instructions have drawn. What lies in an overflow file is not among it.
+// Plots returns a page of what a machine's instructions have drawn. What lies in an overflow file
+// is not among it.
 func (e *entry) Plots(ctx context.Context, q machine.PlotQuery) (machine.Page[machine.Plot], error) {
 	if q.Limit <= 0 {
 		q.Limit = defaultPlots
@@ -78,7 +79,8 @@ func (e *entry) Plots(ctx context.Context, q machine.PlotQuery) (machine.Page[ma
 // maxItems bounds a page of items by number; the store bounds it by size.
 const maxItems = 1000
 
-// Items returns what is kept of an instruction's output from an index on: beginning, overflow file and end as one.
+// Items returns what is kept of an instruction's output from an index on: beginning, overflow file
+// and end as one.
 func (e *entry) Items(ctx context.Context, seq, from, limit int) ([]machine.Item, error) {
 	if limit <= 0 || limit > maxItems {
 		limit = maxItems
@@ -206,8 +208,8 @@ func (o owned) recentFrom(seq, next int) []machine.Item {
 	return o.recent[at:]
 }
 
-// itemsSoFar is how many items the running instruction has, or the one that finished last, and whether it is done. Only the store knows of others:
-// of these there may be any number.
+// itemsSoFar is how many items the running instruction has, or the one that finished last, and
+// whether it is done. Only the store knows of others: of these there may be any number.
 func (o owned) itemsSoFar(seq int) (items int, done bool) {
 	switch {
 	case o.run != nil && o.run.Seq == seq:

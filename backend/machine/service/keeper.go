@@ -8,19 +8,22 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// How often the keeper looks: while somebody watches machines in memory, while there are some, and else.
+// How often the keeper looks: while somebody watches machines in memory, while there are some, and
+// else.
 const (
 	lookWatched  = 2 * time.Second
 	lookInMemory = 15 * time.Second
 	lookIdle     = time.Minute
 	checkEvery   = 5 * time.Minute // engines
-	// lookSoon is how long after something has happened the keeper looks, and lookApart how long after it has at the soonest, however much is going on:
-	// it asks every machine in memory, which takes a twentieth of the processors where they are started one after another.
+	// lookSoon is how long after something has happened the keeper looks, and lookApart how long
+	// after it has at the soonest, however much is going on: it asks every machine in memory, which
+	// takes a twentieth of the processors where they are started one after another.
 	lookSoon  = 100 * time.Millisecond
 	lookApart = time.Second
 )
 
-// keep looks after everything that time or scarcity brings: live figures, memory pressure, expiry, the bin, too many checkpoints.
+// keep looks after everything that time or scarcity brings: live figures, memory pressure, expiry,
+// the bin, too many checkpoints.
 func (s *Service) keep() {
 	checked := time.Now() // by New
 	var thinned time.Time
@@ -66,7 +69,8 @@ func (s *Service) keep() {
 	}
 }
 
-// poll brings the live figures of every machine in memory up to date, and returns how many there are.
+// poll brings the live figures of every machine in memory up to date, and returns how many there
+// are.
 func (s *Service) poll() int {
 	ctx, cancel := context.WithTimeout(s.ctx, lookWatched)
 	defer cancel()
@@ -114,7 +118,8 @@ func (e *entry) pollStats(ctx context.Context) {
 	}
 }
 
-// weighEvery is how often the disk of a machine is looked at while something runs there, which asks its runner.
+// weighEvery is how often the disk of a machine is looked at while something runs there, which asks
+// its runner.
 const weighEvery = 15 * time.Second
 
 // weigh tells how full the machine's disk is, where that may have changed; nil for no news.
@@ -136,8 +141,8 @@ func (e *entry) weigh(ctx context.Context, x *session) *machine.Disk {
 	return &disk
 }
 
-// expire moves machines to the bin whose time is over, and empties the bin of what has lain there long enough.
-// It returns when the next one is due; zero for never.
+// expire moves machines to the bin whose time is over, and empties the bin of what has lain there
+// long enough. It returns when the next one is due; zero for never.
 func (s *Service) expire() (next time.Time) {
 	now := time.Now()
 	retention := s.set.Load().BinRetention

@@ -14,7 +14,8 @@ func TestSentTwiceWithOneKeyItRunsOnce(t *testing.T) {
 		opts := machine.ExecuteOptions{Code: "one", Key: "k"}
 		first := w.execWith("a", opts)
 		w.execWith("a", machine.ExecuteOptions{Code: "wait"})
-		// While other code runs, from a daemon that has ended, and with the wish to interrupt: it is the same one.
+		// While other code runs, from a daemon that has ended, and with the wish to interrupt: it
+		// is the same one.
 		if again := w.execWith("a", opts); again.Seq != first.Seq {
 			t.Errorf("it is instruction %d again", again.Seq)
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// A machine that was rewound stays rewound, even when daemon and supervisor die before the supervisor has heard of its new
-// life; and what is on record is never deleted.
+// A machine that was rewound stays rewound, even when daemon and supervisor die before the
+// supervisor has heard of its new life; and what is on record is never deleted.
 func TestRewindIsNotUndoneByADoubleDeath(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.create("m")
@@ -116,7 +116,8 @@ func TestAnEngineThatCannotTellLosesNothing(t *testing.T) {
 	})
 }
 
-// An instruction that had not begun when its sandbox died is handed over once more, and not for ever.
+// An instruction that had not begun when its sandbox died is handed over once more, and not for
+// ever.
 func TestAnInstructionThatHadNotBegunIsHandedOverAgainOnce(t *testing.T) {
 	inTime(t, func(w *world) {
 		m := w.saved("m")
@@ -157,7 +158,8 @@ func TestAnInstructionForAnEndingSandboxTellsWhyItEnds(t *testing.T) {
 	})
 }
 
-// What a sandbox had saved right before it died, and nobody had heard of, is found; in the middle of an instruction it is removed.
+// What a sandbox had saved right before it died, and nobody had heard of, is found; in the middle
+// of an instruction it is removed.
 func TestWhatWasSavedRightBeforeADeathIsFound(t *testing.T) {
 	inTime(t, func(w *world) {
 		m := w.saved("m")

@@ -13,12 +13,13 @@ import (
 const (
 	// lookTakes is how long a state may be looked at that is in memory.
 	lookTakes = 20 * time.Second
-	// leastLook is what a state is expected to take in memory, in bytes, where its size is not known.
+	// leastLook is what a state is expected to take in memory, in bytes, where its size is not
+	// known.
 	leastLook = 128 << 20
 )
 
-// lookCopy is a copy of a state that is brought into memory to be looked at. It is written down as garbage from the beginning: no machine, and
-// nothing that stays, whenever we die.
+// lookCopy is a copy of a state that is brought into memory to be looked at. It is written down as
+// garbage from the beginning: no machine, and nothing that stays, whenever we die.
 type lookCopy struct {
 	e      *entry
 	source machine.CheckpointRecord // of the machine

@@ -12,7 +12,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine/naming"
 )
 
-// Create makes a machine. The only one begins to come into memory, so that it is ready when it is used; others stay on the disk until then.
+// Create makes a machine. The only one begins to come into memory, so that it is ready when it is
+// used; others stay on the disk until then.
 func (s *Service) Create(ctx context.Context, opts machine.CreateOptions) (machine.Machine, error) {
 	if s.isClosing() {
 		return machine.Machine{}, machine.Closing()
@@ -72,7 +73,8 @@ func (s *Service) forget(e *entry) {
 	maps.DeleteFunc(s.names, func(_ string, id machine.ID) bool { return id == e.id })
 }
 
-// autoEngine stands for the engine that a machine gets where none is named: a fork its parent's, others the default.
+// autoEngine stands for the engine that a machine gets where none is named: a fork its parent's,
+// others the default.
 const autoEngine = "auto"
 
 // newRecord checks the options and fills in the defaults.
@@ -142,8 +144,8 @@ func (s *Service) unusedName() string {
 	}
 }
 
-// List returns a page of machines, newest first. The cursor is the place of the last one, so pages stay right when machines
-// come and go in between.
+// List returns a page of machines, newest first. The cursor is the place of the last one, so pages
+// stay right when machines come and go in between.
 func (s *Service) List(_ context.Context, f machine.Filter) (machine.Page[machine.Machine], error) {
 	var all []machine.Machine
 	for _, e := range s.entries() {
@@ -198,8 +200,8 @@ func (o owned) with(c machine.Change) (machine.MachineRecord, error) {
 	return next, err
 }
 
-// tryLimit gives the sandbox the memory limit of a change that can be made as a whole. It may take the sandbox long, so naming
-// is not held.
+// tryLimit gives the sandbox the memory limit of a change that can be made as a whole. It may take
+// the sandbox long, so naming is not held.
 func (e *entry) tryLimit(ctx context.Context, c machine.Change) error {
 	e.s.naming.Lock()
 	o := e.lock()

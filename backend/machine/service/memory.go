@@ -12,8 +12,9 @@ import (
 // inARow is how long a stay in memory lasts at least that ends a row of those that were cut short.
 const inARow = time.Minute
 
-// tooLargeAgain says whether what runs was stopped for taking more memory than it may, soon after it had come back from being stopped
-// for that. Once it is worth another try, as much is freed by a save; then whoever waits for it had better know.
+// tooLargeAgain says whether what runs was stopped for taking more memory than it may, soon after
+// it had come back from being stopped for that. Once it is worth another try, as much is freed by a
+// save; then whoever waits for it had better know.
 func (o owned) tooLargeAgain(x *session, cause machine.Cause) bool {
 	if cause.Kind != machine.EndedMemory || !cause.OwnLimit || o.run == nil {
 		return false
@@ -24,7 +25,8 @@ func (o owned) tooLargeAgain(x *session, cause machine.Cause) bool {
 	return o.tooLarge != nil && *o.tooLarge == o.run.Seq
 }
 
-// tellOfMemory says in the record why a machine was put away that was stopped for its memory, if it was.
+// tellOfMemory says in the record why a machine was put away that was stopped for its memory, if it
+// was.
 func (o owned) tellOfMemory(m *machine.MachineRecord, cause machine.Cause) {
 	if cause.Kind != machine.EndedMemory {
 		return
@@ -46,8 +48,8 @@ func (o owned) tellOfMemory(m *machine.MachineRecord, cause machine.Cause) {
 	}
 }
 
-// comeBackFor plans how a machine that was stopped for its memory goes on with its work: not at once, which would only end
-// the same way.
+// comeBackFor plans how a machine that was stopped for its memory goes on with its work: not at
+// once, which would only end the same way.
 func (o owned) comeBackFor(cause machine.Cause) {
 	o.log().Warn("the machine was stopped for its memory", "because", cause.Detail, "own limit", cause.OwnLimit)
 	o.short, o.tooLarge = !cause.OwnLimit, nil

@@ -10,7 +10,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// What was stopped because the computer ran short comes back when there is room, not before, and says what was.
+// What was stopped because the computer ran short comes back when there is room, not before, and
+// says what was.
 func TestWhatTheComputerHasNoMemoryForComesBackWhenItHas(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.close()
@@ -41,7 +42,8 @@ func TestWhatTheComputerHasNoMemoryForComesBackWhenItHas(t *testing.T) {
 	})
 }
 
-// What takes more than it may gets another try, and then an end: whoever waits for it is told, and nothing goes round for ever.
+// What takes more than it may gets another try, and then an end: whoever waits for it is told, and
+// nothing goes round for ever.
 func TestWhatTakesMoreMemoryThanItMayIsEndedTheSecondTime(t *testing.T) {
 	inTime(t, func(w *world) {
 		m := w.saved("m")

@@ -8,9 +8,10 @@ import (
 	"github.com/forevervm/desktop/backend/machine/output"
 )
 
-// goOnFromMiddle returns the machine to base, which was made in the middle of the running instruction, which goes on from there, and says
-// whether that is possible. It does so once for each such checkpoint: code that brings its sandbox down would do that for ever. What the instruction put
-// out after the checkpoint comes again, so it is taken out of the record.
+// goOnFromMiddle returns the machine to base, which was made in the middle of the running
+// instruction, which goes on from there, and says whether that is possible. It does so once for
+// each such checkpoint: code that brings its sandbox down would do that for ever. What the
+// instruction put out after the checkpoint comes again, so it is taken out of the record.
 func (o owned) goOnFromMiddle(ctx context.Context, base machine.CheckpointRecord, why end) (bool, error) {
 	var err error
 	run := *o.run
@@ -47,7 +48,8 @@ func (o owned) goOnFromMiddle(ctx context.Context, base machine.CheckpointRecord
 	return true, nil
 }
 
-// mayComeBackAgain notes that the running instruction has got on since it was last returned to its middle.
+// mayComeBackAgain notes that the running instruction has got on since it was last returned to its
+// middle.
 func (o owned) mayComeBackAgain(c machine.CheckpointRecord) {
 	if o.run == nil || !o.run.Again || !c.IsWithin(o.run) {
 		return

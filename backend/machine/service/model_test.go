@@ -20,10 +20,11 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// TestWhateverHappensRecordAndEffectAgree does random things to a machine and then compares what its memory holds with what
-// the records say: the effects are those of the instructions that ended well, or of which is told that they got to their end after they had been
-// broken off, and that are not marked as rolled back, no more, no fewer, each once, in order. Every acknowledged instruction has its record, and
-// everyone who waits gets an answer.
+// TestWhateverHappensRecordAndEffectAgree does random things to a machine and then compares what
+// its memory holds with what the records say: the effects are those of the instructions that ended
+// well, or of which is told that they got to their end after they had been broken off, and that are
+// not marked as rolled back, no more, no fewer, each once, in order. Every acknowledged instruction
+// has its record, and everyone who waits gets an answer.
 //
 // It takes a second a time with the race detector; `make soak` does it a thousand times.
 func TestWhateverHappensRecordAndEffectAgree(t *testing.T) {

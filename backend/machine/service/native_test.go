@@ -114,7 +114,8 @@ func (r *real) closeRest() {
 	r.dead = nil
 }
 
-// die lets go of everything as the death of the daemon does: the supervisors save their machines by themselves.
+// die lets go of everything as the death of the daemon does: the supervisors save their machines by
+// themselves.
 func (r *real) die() {
 	r.t.Helper()
 	gone, cancel := context.WithCancel(context.Background())
@@ -382,8 +383,9 @@ func BenchmarkRealRoundTrip(b *testing.B) {
 	}
 }
 
-// In the middle of an instruction that does not let itself be interrupted at once the machine goes to the bin, or is returned to there. It gets
-// to its end when the machine is back, and the history does not say otherwise.
+// In the middle of an instruction that does not let itself be interrupted at once the machine goes
+// to the bin, or is returned to there. It gets to its end when the machine is back, and the history
+// does not say otherwise.
 func TestRealInstructionThatGetsToItsEndAfterItWasBrokenOff(t *testing.T) {
 	const code = "import time\nx = 'begun'\ntry:\n    time.sleep(100)\nexcept KeyboardInterrupt:\n    x = 'got to its end'"
 	for _, c := range []struct {
@@ -402,7 +404,8 @@ func TestRealInstructionThatGetsToItsEndAfterItWasBrokenOff(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			// It is interrupted again after a fifth of the grace: on a busy computer that fell into its except clause.
+			// It is interrupted again after a fifth of the grace: on a busy computer that fell into
+			// its except clause.
 			r := openReal(t, service.Settings{InterruptGrace: time.Minute})
 			r.create("m")
 			in := r.exec("m", code)
@@ -429,7 +432,8 @@ func (r *real) holds(name, variable, want string) bool {
 	return err == nil && slices.ContainsFunc(all, func(v machine.Variable) bool { return v.Name == variable && v.Preview == want })
 }
 
-// What cannot be seen is told, too: the inside of an array, the body of a function, a file of the same size.
+// What cannot be seen is told, too: the inside of an array, the body of a function, a file of the
+// same size.
 func TestRealStatesAreCompared(t *testing.T) {
 	r := openReal(t, service.Settings{})
 	r.create("m")

@@ -134,7 +134,8 @@ func TestCharactersAreNotCut(t *testing.T) {
 	})
 }
 
-// The beginning of a character that was acknowledged is not lost with the daemon that waits for its rest.
+// The beginning of a character that was acknowledged is not lost with the daemon that waits for its
+// rest.
 func TestCharactersAreNotCutByADeath(t *testing.T) {
 	inTime(t, func(w *world) {
 		m := w.create("m")
@@ -319,7 +320,8 @@ func (s startless) WriteSync(ctx context.Context, change func(machine.Writer) er
 	})
 }
 
-// What waited could not begin, and was canceled. The machine is saved and leaves memory as any other.
+// What waited could not begin, and was canceled. The machine is saved and leaves memory as any
+// other.
 func TestAMachineRestsAfterABeginningThatFailed(t *testing.T) {
 	inTime(t, func(w *world) {
 		var refuses atomic.Bool

@@ -6,18 +6,23 @@ import (
 	"github.com/forevervm/desktop/backend/machine/life"
 )
 
-// When a machine is saved without being asked to be. An idle one is saved a moment after its last work, see Settings.CheckpointAfterIdle. A busy one is
-// saved between two instructions, or in the middle of one, as soon as it is due.
+// When a machine is saved without being asked to be. An idle one is saved a moment after its last
+// work, see Settings.CheckpointAfterIdle. A busy one is saved between two instructions, or in the
+// middle of one, as soon as it is due.
 
 const (
-	// mostUnsaved is how long finished work may be unsaved. A save stops the machine for about 100 ms, so this costs 2 % of the time at most.
+	// mostUnsaved is how long finished work may be unsaved. A save stops the machine for about 100
+	// ms, so this costs 2 % of the time at most.
 	mostUnsaved = 5 * time.Second
-	// mostUnsavedWithin is how long the running instruction may be unsaved. It is longer, as its checkpoint helps only after an outage: code that
-	// ends its own Python returns to a state in which nothing ran.
+	// mostUnsavedWithin is how long the running instruction may be unsaved. It is longer, as its
+	// checkpoint helps only after an outage: code that ends its own Python returns to a state in
+	// which nothing ran.
 	mostUnsavedWithin = time.Minute
-	// stillShare has a machine stand still for a tenth of the time at most. The rest of a save goes on beside its work, and gives way to it.
+	// stillShare has a machine stand still for a tenth of the time at most. The rest of a save goes
+	// on beside its work, and gives way to it.
 	stillShare = 10
-	// burstApart is how far apart those checkpoints are that stay of work that never pauses. Others of them are replaced by the next one.
+	// burstApart is how far apart those checkpoints are that stay of work that never pauses. Others
+	// of them are replaced by the next one.
 	burstApart = time.Minute
 )
 

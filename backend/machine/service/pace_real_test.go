@@ -13,7 +13,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine/service"
 )
 
-// Instructions that follow each other without a pause are saved in between: code that ends its own Python costs the last seconds.
+// Instructions that follow each other without a pause are saved in between: code that ends its own
+// Python costs the last seconds.
 func TestRealBurstIsSavedWhileItGoesOn(t *testing.T) {
 	r := openReal(t, service.Settings{})
 	r.create("m")
@@ -59,7 +60,8 @@ func TestRealBurstIsSavedWhileItGoesOn(t *testing.T) {
 	}
 }
 
-// A long instruction whose supervisor is killed goes on from its middle, and its output is on record once.
+// A long instruction whose supervisor is killed goes on from its middle, and its output is on
+// record once.
 func TestRealLongInstructionGoesOnFromItsMiddle(t *testing.T) {
 	r := openReal(t, service.Settings{MostUnsavedWithin: 2 * time.Second})
 	m := r.create("m")

@@ -16,7 +16,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine/service"
 )
 
-// Where one instruction follows on another, the machine is saved between them now and then, and each waits no longer than it stands still for that.
+// Where one instruction follows on another, the machine is saved between them now and then, and
+// each waits no longer than it stands still for that.
 func TestABurstIsSavedInBetween(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.used("m")
@@ -73,7 +74,8 @@ func TestCheckpointsAreMadeAsOftenAsAsked(t *testing.T) {
 	}
 }
 
-// Many machines that fall idle together are saved one after another, and those go first that somebody starts meanwhile.
+// Many machines that fall idle together are saved one after another, and those go first that
+// somebody starts meanwhile.
 func TestSavesThatNobodyAskedForLeaveRoomForStarts(t *testing.T) {
 	inTime(t, func(w *world) {
 		for i := range 20 {
@@ -98,7 +100,8 @@ func TestSavesThatNobodyAskedForLeaveRoomForStarts(t *testing.T) {
 	})
 }
 
-// sendFor sends one instruction as soon as the one before is answered, for a while, and returns the last one.
+// sendFor sends one instruction as soon as the one before is answered, for a while, and returns the
+// last one.
 func (w *world) sendFor(d time.Duration, code string) (last machine.Instruction) {
 	for start := time.Now(); time.Since(start) < d; {
 		last = w.run("m", code)
@@ -106,7 +109,8 @@ func (w *world) sendFor(d time.Duration, code string) (last machine.Instruction)
 	return last
 }
 
-// A client that sends each instruction as soon as the one before is answered leaves no moment to save the machine in, and loses a few seconds all the same.
+// A client that sends each instruction as soon as the one before is answered leaves no moment to
+// save the machine in, and loses a few seconds all the same.
 func TestACrashAfterABurstCostsSeconds(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.create("m")
@@ -129,8 +133,8 @@ func TestACrashAfterABurstCostsSeconds(t *testing.T) {
 	})
 }
 
-// What is saved in the middle of an instruction is not lost to an outage, but to code that ends its Python: where instructions take long, there is a save
-// at their ends, too.
+// What is saved in the middle of an instruction is not lost to an outage, but to code that ends its
+// Python: where instructions take long, there is a save at their ends, too.
 func TestACrashAmongLongerInstructionsCostsTheLast(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.create("m")
@@ -295,7 +299,8 @@ func TestAMiddleWhoseOutputIsDamagedIsGivenUp(t *testing.T) {
 	}
 }
 
-// Code that brings its sandbox down is not brought back again and again, unless it gets on meanwhile.
+// Code that brings its sandbox down is not brought back again and again, unless it gets on
+// meanwhile.
 func TestWhatComesToNothingTwiceIsOver(t *testing.T) {
 	inTime(t, func(w *world) {
 		m := w.saved("m")

@@ -17,8 +17,9 @@ type packed struct {
 	close func()
 }
 
-// Pack holds a machine still as it was at a checkpoint, or with "" as it is, until what it returns is closed or ctx ends. The machine goes on meanwhile. What
-// runs cannot be taken along: a file is no place to go on from by itself.
+// Pack holds a machine still as it was at a checkpoint, or with "" as it is, until what it returns
+// is closed or ctx ends. The machine goes on meanwhile. What runs cannot be taken along: a file is
+// no place to go on from by itself.
 func (e *entry) Pack(ctx context.Context, checkpoint string) (machine.Packed, error) {
 	if e.s.isClosing() {
 		return nil, machine.Closing()
@@ -69,8 +70,8 @@ type heldState struct {
 	release func()
 }
 
-// hold copies a checkpoint for a machine that there is not, which is garbage from the first: should we die, nothing of it stays. It is released when
-// caller ends at the latest. op is held.
+// hold copies a checkpoint for a machine that there is not, which is garbage from the first: should
+// we die, nothing of it stays. It is released when caller ends at the latest. op is held.
 func (e *entry) hold(ctx, caller context.Context, checkpoint string) (heldState, error) {
 	s := e.s
 	if err := e.takeUp(ctx); err != nil {

@@ -274,8 +274,8 @@ func TestPackingIsLetGoOf(t *testing.T) {
 	})
 }
 
-// No machine may have more memory than the computer, and none that comes from elsewhere brings along
-// more than half of it.
+// No machine may have more memory than the computer, and none that comes from elsewhere brings
+// along more than half of it.
 func TestMemoryLimitsFitTheComputer(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.small(3) // of 10 GiB

@@ -7,9 +7,11 @@ import (
 	"github.com/forevervm/desktop/backend/machine/naming"
 )
 
-// hearOfPast looks through frames for the ends of instructions that were over for us and went on all the same, because the machine came back
-// from a checkpoint made in their middle: they were broken off when it went to the bin, or it was returned to there. Their clients have been
-// answered, so that an end comes changes no status; but what people read is made true, and the next result says it, too.
+// hearOfPast looks through frames for the ends of instructions that were over for us and went on
+// all the same, because the machine came back from a checkpoint made in their middle: they were
+// broken off when it went to the bin, or it was returned to there. Their clients have been
+// answered, so that an end comes changes no status; but what people read is made true, and the next
+// result says it, too.
 func (x *session) hearOfPast(o owned, batch []machine.Frame) error {
 	for i := range batch {
 		f := &batch[i]

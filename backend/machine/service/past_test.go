@@ -8,7 +8,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// toldOfPast checks that the record of instruction 1, and the next result, say that it went on and how that ended.
+// toldOfPast checks that the record of instruction 1, and the next result, say that it went on and
+// how that ended.
 func (w *world) toldOfPast(how string) {
 	w.t.Helper()
 	next := w.run("m", "list")
@@ -78,7 +79,8 @@ func TestAnEndThatTheLastDaemonDidNotHearIsTold(t *testing.T) {
 	})
 }
 
-// What is interrupted in its middle has done a part: the record says so, and nobody else is bothered.
+// What is interrupted in its middle has done a part: the record says so, and nobody else is
+// bothered.
 func TestAnInstructionThatIsStoppedAfterTheBin(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.used("m")

@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// commitEvery bounds how often a chatty machine writes to the store; the first frame after a pause goes at once.
+	// commitEvery bounds how often a chatty machine writes to the store; the first frame after a
+	// pause goes at once.
 	commitEvery = 20 * time.Millisecond
 	batchFrames = 512
 	batchBytes  = 1 << 20
@@ -53,8 +54,8 @@ func (x *session) pump() {
 	}
 }
 
-// abandon lets go of a sandbox when the service ends without having saved it. What it still says was never acknowledged and
-// comes again.
+// abandon lets go of a sandbox when the service ends without having saved it. What it still says
+// was never acknowledged and comes again.
 func (x *session) abandon() {
 	if d, ok := x.box.(machine.Disconnecter); ok {
 		d.Disconnect()
@@ -63,8 +64,8 @@ func (x *session) abandon() {
 	}
 }
 
-// collect adds to a frame those that belong into the same write: what is there already and, soon after the last write, what
-// comes shortly. A result waits for nothing.
+// collect adds to a frame those that belong into the same write: what is there already and, soon
+// after the last write, what comes shortly. A result waits for nothing.
 func (x *session) collect(f machine.Frame, frames <-chan machine.Frame) []machine.Frame {
 	batch := []machine.Frame{f}
 	bytes := f.Bytes()

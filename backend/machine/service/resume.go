@@ -8,7 +8,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine/life"
 )
 
-// resume takes up, in the background, every machine that was in memory when the last daemon ended, or has work waiting.
+// resume takes up, in the background, every machine that was in memory when the last daemon ended,
+// or has work waiting.
 func (s *Service) resume() {
 	for _, e := range s.entries() {
 		o := e.lock()
@@ -36,8 +37,9 @@ func (s *Service) resume() {
 	}
 }
 
-// takeUp finds out what the supervisor of a machine left behind whose daemon had died. With an error nothing is known, so nothing has
-// changed: it is asked again before the machine is used. op is held.
+// takeUp finds out what the supervisor of a machine left behind whose daemon had died. With an
+// error nothing is known, so nothing has changed: it is asked again before the machine is used. op
+// is held.
 func (e *entry) takeUp(ctx context.Context) error {
 	o := e.lock()
 	due := o.rec.Live && o.sess == nil && !o.life.Gone
@@ -95,8 +97,8 @@ func (e *entry) known(ctx context.Context) ([]string, error) {
 	return known, nil
 }
 
-// reclaimed takes over the checkpoint that a supervisor made by itself. As a rule it was its last act and nothing is lost;
-// where the supervisor died later than that, what ran since is.
+// reclaimed takes over the checkpoint that a supervisor made by itself. As a rule it was its last
+// act and nothing is lost; where the supervisor died later than that, what ran since is.
 func (o owned) reclaimed(ctx context.Context, info machine.CheckpointInfo) error {
 	kept, err := o.describe(ctx, info, machine.CheckpointAuto, "", o.mark())
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 const (
 	// thinEvery is how often automatic checkpoints are thinned out.
 	thinEvery = 10 * time.Minute
-	// mostShrunk is what shrunk checkpoints may take by default, in bytes, where a tenth of the room is more.
+	// mostShrunk is what shrunk checkpoints may take by default, in bytes, where a tenth of the
+	// room is more.
 	mostShrunk = 10 << 30
 )
 
@@ -21,8 +22,9 @@ func (o owned) returns(id string) bool {
 	return points.Points{Machine: o.rec, Pinned: o.rewindTo}.Returns(id)
 }
 
-// thin forgets automatic checkpoints that are too many for their age, and the oldest of all where they take too much room. For room it does so
-// only where that helps: where what was forgotten for it before has been given back, or all would go for nothing in the end.
+// thin forgets automatic checkpoints that are too many for their age, and the oldest of all where
+// they take too much room. For room it does so only where that helps: where what was forgotten for
+// it before has been given back, or all would go for nothing in the end.
 func (s *Service) thin() {
 	set := s.set.Load()
 	keep := points.Keep{All: set.KeepAll, Hourly: set.KeepHourly, Daily: set.KeepDaily}
@@ -88,7 +90,8 @@ func (s *Service) overBudget() int64 {
 	return used - budget
 }
 
-// forgetCheckpoints forgets checkpoints, unless the machine has come to need them, and returns how many.
+// forgetCheckpoints forgets checkpoints, unless the machine has come to need them, and returns how
+// many.
 func (e *entry) forgetCheckpoints(ctx context.Context, old []machine.CheckpointRecord) int {
 	o := e.lock()
 	defer o.unlock()

@@ -14,7 +14,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine/service"
 )
 
-// Every instruction's state can be returned to, for a day; then there is one an hour, then one a day. What was kept by hand stays.
+// Every instruction's state can be returned to, for a day; then there is one an hour, then one a
+// day. What was kept by hand stays.
 func TestCheckpointsAreThinnedOutWithAge(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.used("m")
@@ -72,7 +73,8 @@ func TestOnlyTheLatestCheckpointIsKeptIfAsked(t *testing.T) {
 	})
 }
 
-// Where older checkpoints take more than they may, the oldest automatic ones of all machines go; what was kept by hand stays.
+// Where older checkpoints take more than they may, the oldest automatic ones of all machines go;
+// what was kept by hand stays.
 func TestCheckpointsKeepToTheirBudget(t *testing.T) {
 	inTimeWith(t, service.Settings{CheckpointBudget: 3}, func(w *world) {
 		var kept []machine.Checkpoint
@@ -102,7 +104,8 @@ func TestCheckpointsKeepToTheirBudget(t *testing.T) {
 	})
 }
 
-// Where the room of what is forgotten cannot be given back, forgetting more of it helps nobody: the history stays, and people are told.
+// Where the room of what is forgotten cannot be given back, forgetting more of it helps nobody: the
+// history stays, and people are told.
 func TestHistoryIsNotForgottenForNothing(t *testing.T) {
 	inTimeWith(t, service.Settings{CheckpointBudget: 2}, func(w *world) {
 		w.engine.set(func() { w.engine.collectErr = errors.New("a list is damaged") })

@@ -10,8 +10,9 @@ import (
 	"github.com/forevervm/desktop/backend/machine/life"
 )
 
-// Rewind returns a machine to one of its checkpoints, or to the end of one of its branches by the branch's name. What it leaves stays as a branch, under
-// the name keepAs, or one that is made up; so a rewind is undone by another one. Numbers go on. What runs ends, and what waits is cancelled:
+// Rewind returns a machine to one of its checkpoints, or to the end of one of its branches by the
+// branch's name. What it leaves stays as a branch, under the name keepAs, or one that is made up;
+// so a rewind is undone by another one. Numbers go on. What runs ends, and what waits is cancelled:
 // it was meant for another state.
 func (e *entry) Rewind(ctx context.Context, to, keepAs string) (machine.Machine, error) {
 	keepAs, err := checkBranchName(keepAs)
@@ -41,7 +42,8 @@ func (e *entry) rewind(ctx context.Context, to, keepAs string) (machine.Machine,
 	if err := e.savePresent(ctx, target); err != nil {
 		return machine.Machine{}, err
 	}
-	// From here on the machine is ours: the sandbox ends, what it had still to say is stored, and then the records change.
+	// From here on the machine is ours: the sandbox ends, what it had still to say is stored, and
+	// then the records change.
 	o := e.lock()
 	x := o.sess
 	if x != nil {
@@ -60,8 +62,8 @@ func (e *entry) rewind(ctx context.Context, to, keepAs string) (machine.Machine,
 	return e.Machine(), err
 }
 
-// mayRewind returns the checkpoint to rewind to. It stays until the rewind is over, though saving the present state would replace an
-// automatic one.
+// mayRewind returns the checkpoint to rewind to. It stays until the rewind is over, though saving
+// the present state would replace an automatic one.
 func (e *entry) mayRewind(ctx context.Context, to, keepAs string) (machine.CheckpointRecord, error) {
 	o := e.lock()
 	defer o.unlock()
@@ -82,8 +84,9 @@ func (e *entry) mayRewind(ctx context.Context, to, keepAs string) (machine.Check
 	return target, err
 }
 
-// savePresent saves the state that a rewind leaves, unless the target has it, or comes from it, or nothing has ever happened, or it cannot be had: a
-// machine that does not wake must be rewindable. What is not in memory is saved. op is held.
+// savePresent saves the state that a rewind leaves, unless the target has it, or comes from it, or
+// nothing has ever happened, or it cannot be had: a machine that does not wake must be rewindable.
+// What is not in memory is saved. op is held.
 func (e *entry) savePresent(ctx context.Context, target machine.CheckpointRecord) error {
 	o := e.lock()
 	x, base := o.sess, o.rec.Base

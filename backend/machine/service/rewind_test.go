@@ -125,7 +125,8 @@ func TestAForkOfTheMiddleFallsBackToWhatWasBefore(t *testing.T) {
 	})
 }
 
-// However often a machine is rewound, and however much is kept by hand, it can be, and the latest rewinds can be undone.
+// However often a machine is rewound, and however much is kept by hand, it can be, and the latest
+// rewinds can be undone.
 func TestRewindingHasNoEnd(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.used("m")

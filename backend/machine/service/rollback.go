@@ -67,7 +67,8 @@ func (e *entry) cleanUp(ctx context.Context, x *session) error {
 	return nil
 }
 
-// ending is what the records know of a machine whose sandbox has ended, and the checkpoint that it was brought into memory from.
+// ending is what the records know of a machine whose sandbox has ended, and the checkpoint that it
+// was brought into memory from.
 func (o owned) ending(ctx context.Context) (life.End, machine.CheckpointRecord, error) {
 	base, err := o.checkpointOrTemplate(ctx, o.rec.Base)
 	if err != nil || o.run == nil {
@@ -76,7 +77,8 @@ func (o owned) ending(ctx context.Context) (life.End, machine.CheckpointRecord, 
 	return life.End{Run: true, Begun: o.run.LastFrame >= 0, Again: o.run.Again, Interrupt: o.life.Interrupt, Middle: base.IsWithin(o.run)}, base, nil
 }
 
-// goBack returns the machine to an earlier state, in the records; the next start does it in fact. left is one that is not on record yet; nil for none.
+// goBack returns the machine to an earlier state, in the records; the next start does it in fact.
+// left is one that is not on record yet; nil for none.
 func (o owned) goBack(ctx context.Context, to life.Outcome, base machine.CheckpointRecord, why end, left *machine.CheckpointInfo) error {
 	if to == life.ToMiddle {
 		if middle, err := o.goOnFromMiddle(ctx, base, why); middle || err != nil {
@@ -86,8 +88,9 @@ func (o owned) goBack(ctx context.Context, to life.Outcome, base machine.Checkpo
 	return o.fallBack(ctx, base, why, to == life.TryAgain, left)
 }
 
-// leftBehind returns what a sandbox that died had saved just before without anybody hearing of it; nil for nothing. What it saved in
-// the middle of an instruction is of no use and is deleted. op is held.
+// leftBehind returns what a sandbox that died had saved just before without anybody hearing of it;
+// nil for nothing. What it saved in the middle of an instruction is of no use and is deleted. op is
+// held.
 func (e *entry) leftBehind(ctx context.Context) (*machine.CheckpointInfo, error) {
 	engine, err := e.s.engineOf(e.engine)
 	if err != nil {
@@ -127,7 +130,8 @@ func because(c machine.Cause) string {
 	return "its sandbox ended unexpectedly"
 }
 
-// fallBack returns the machine to its last quiet checkpoint. The running instruction ends with an error, or waits to be handed over again.
+// fallBack returns the machine to its last quiet checkpoint. The running instruction ends with an
+// error, or waits to be handed over again.
 func (o owned) fallBack(ctx context.Context, base machine.CheckpointRecord, why end, again bool, left *machine.CheckpointInfo) error {
 	var kept machine.CheckpointRecord
 	var err error
@@ -224,8 +228,8 @@ func (b *setback) explain(why end) {
 	}
 }
 
-// retry gives what ran and had not begun back to the queue, once, instead of ending it. With everything else it is set
-// back, so nothing of it happens twice.
+// retry gives what ran and had not begun back to the queue, once, instead of ending it. With
+// everything else it is set back, so nothing of it happens twice.
 func (b *setback) retry(why end) {
 	if len(b.ended) == 0 { // it is over in the checkpoint
 		return
@@ -290,7 +294,8 @@ func brokenOff(why end, timeout time.Duration, to string) string {
 	return why.name + ": " + returned + " The instruction is not run again automatically."
 }
 
-// effectsAfter returns the instructions after last that ran, or run, and whose effect is not lost already.
+// effectsAfter returns the instructions after last that ran, or run, and whose effect is not lost
+// already.
 func (o owned) effectsAfter(ctx context.Context, last int) ([]int, error) {
 	var gone []int
 	for after := last; ; {

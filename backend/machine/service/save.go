@@ -14,14 +14,16 @@ import (
 const saveTimeout = 10 * time.Minute
 
 const (
-	// calm is how long no machine must have come into memory before one is saved that nobody asked to save; calmPatience for how long at most
-	// that is waited for, and turnPatience for how long once more when its turn has come, so that saves and starts alternate where these never end.
+	// calm is how long no machine must have come into memory before one is saved that nobody asked
+	// to save; calmPatience for how long at most that is waited for, and turnPatience for how long
+	// once more when its turn has come, so that saves and starts alternate where these never end.
 	calm         = 250 * time.Millisecond
 	calmPatience = 5 * time.Second
 	turnPatience = time.Second
 )
 
-// yield lets those go first who wait for a machine, and waits for its turn among the saves that nobody asked for; leave ends that.
+// yield lets those go first who wait for a machine, and waits for its turn among the saves that
+// nobody asked for; leave ends that.
 func (s *Service) yield(ctx context.Context) (leave func(), err error) {
 	if err := s.calmDown(ctx, calmPatience); err != nil {
 		return nil, err
@@ -51,7 +53,8 @@ func (s *Service) calmDown(ctx context.Context, patience time.Duration) error {
 	}
 }
 
-// unasked saves a machine that nobody asked to save: it lets others go first, holds op, and notes a failure.
+// unasked saves a machine that nobody asked to save: it lets others go first, holds op, and notes a
+// failure.
 func (e *entry) unasked(x *session, save func(ctx context.Context) error) {
 	ctx, cancel := context.WithTimeout(e.s.ctx, saveTimeout)
 	defer cancel()
@@ -87,8 +90,10 @@ func (e *entry) autoSave(x *session) {
 	})
 }
 
-// dueSave holds a machine that is due to be saved while there is work for it, and returns what saves it; nil where it is not due, or something else happens
-// to it. It waits for nobody: the work is held up for as long as the machine stands still, and no longer. Who calls it tells life of Held.
+// dueSave holds a machine that is due to be saved while there is work for it, and returns what
+// saves it; nil where it is not due, or something else happens to it. It waits for nobody: the work
+// is held up for as long as the machine stands still, and no longer. Who calls it tells life of
+// Held.
 func (o owned) dueSave(x *session) func() {
 	at := x.due(o)
 	if at.IsZero() || time.Now().Before(at) || !x.alive(o) || o.life.Holding || o.life.Stale != life.None || o.life.State != machine.Idle && o.life.State != machine.Running || o.s.health.diskLow() {
@@ -177,10 +182,11 @@ func (o owned) mark() *machine.Mark {
 	return &machine.Mark{Seq: r.Seq, Progress: r.Progress, Items: r.Items, OutputBytes: r.OutputBytes, OutputDropped: r.OutputDropped}
 }
 
-// checkpoint saves a machine that stays in memory. While it stands still no output is acknowledged and no instruction begins, so that
-// the checkpoint holds everything after the mark and a fork of it loses and doubles nothing; then it goes on, and the checkpoint is kept and
-// recorded beside that, at once where somebody awaits it. op is held, and ctx is the service's: what is made when nobody waits for it any more would be neither
-// recorded nor deleted.
+// checkpoint saves a machine that stays in memory. While it stands still no output is acknowledged
+// and no instruction begins, so that the checkpoint holds everything after the mark and a fork of
+// it loses and doubles nothing; then it goes on, and the checkpoint is kept and recorded beside
+// that, at once where somebody awaits it. op is held, and ctx is the service's: what is made when
+// nobody waits for it any more would be neither recorded nor deleted.
 func (e *entry) checkpoint(ctx context.Context, x *session, kind machine.CheckpointKind, label string, awaited bool) (machine.CheckpointRecord, error) {
 	if err := e.roomToSave(ctx); err != nil {
 		e.s.health.failed(err)
@@ -202,7 +208,8 @@ type held struct {
 	due     bool         // the save did not wait for the machine to be idle
 }
 
-// hold begins a checkpoint: what the machine says from now on is not acknowledged, and nothing begins on it.
+// hold begins a checkpoint: what the machine says from now on is not acknowledged, and nothing
+// begins on it.
 func (x *session) hold(o owned) held {
 	x.held = map[int]int{}
 	x.freeze(o)
@@ -234,7 +241,8 @@ func (x *session) ended(o owned, begun held, well bool) {
 	}
 }
 
-// space decides whether a checkpoint that was made while work went on stays in the list. Where it is one of many, the next replaces it.
+// space decides whether a checkpoint that was made while work went on stays in the list. Where it
+// is one of many, the next replaces it.
 func (o owned) space(begun held, c machine.CheckpointRecord) {
 	switch {
 	case c.RunningSeq != nil: // of those in the middle of an instruction only the latest stays
@@ -294,8 +302,9 @@ func (e *entry) checkpointHeld(ctx context.Context, x *session, begun held, kind
 	return rec, nil
 }
 
-// shedAfter is how long after its making a checkpoint of a machine that is in memory is kept ready for the next to be made from it. Most are
-// replaced before, so that their files never get to the disk; only what is new in them does.
+// shedAfter is how long after its making a checkpoint of a machine that is in memory is kept ready
+// for the next to be made from it. Most are replaced before, so that their files never get to the
+// disk; only what is new in them does.
 const shedAfter = 15 * time.Second
 
 // drop deletes a checkpoint that could not be recorded.

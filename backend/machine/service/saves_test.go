@@ -132,7 +132,8 @@ func TestASlowSaveCostsNoWork(t *testing.T) {
 	})
 }
 
-// What a person paused is over when its sandbox dies. So what waits behind it does not wait for the person.
+// What a person paused is over when its sandbox dies. So what waits behind it does not wait for the
+// person.
 func TestADeathWhileItFallsAsleepLeavesNothingWaiting(t *testing.T) {
 	inTime(t, func(w *world) {
 		m := w.used("m")
@@ -152,7 +153,8 @@ func TestADeathWhileItFallsAsleepLeavesNothingWaiting(t *testing.T) {
 	})
 }
 
-// An instruction that gets to a machine which stands still to be saved waits there, however long that takes.
+// An instruction that gets to a machine which stands still to be saved waits there, however long
+// that takes.
 func TestASlowSaveEndsNoMachineForAnInstruction(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.used("m")
@@ -168,7 +170,8 @@ func TestASlowSaveEndsNoMachineForAnInstruction(t *testing.T) {
 	})
 }
 
-// A machine whose turn to be saved does not come for very long is saved, and leaves memory, all the same.
+// A machine whose turn to be saved does not come for very long is saved, and leaves memory, all the
+// same.
 func TestAPlannedSaveThatDoesNotGetItsTurnIsTriedAgain(t *testing.T) {
 	inTimeWith(t, service.Settings{IdleSwap: time.Hour}, func(w *world) {
 		w.used("m")
@@ -218,7 +221,8 @@ func TestNothingBeginsWhileACheckpointIsMade(t *testing.T) {
 	})
 }
 
-// A checkpoint that is made just when an instruction was begun for us, but not given to the sandbox, can be forked.
+// A checkpoint that is made just when an instruction was begun for us, but not given to the
+// sandbox, can be forked.
 func TestForkOfAnInstructionThatIsOnItsWay(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.used("m")
@@ -239,7 +243,8 @@ func TestForkOfAnInstructionThatIsOnItsWay(t *testing.T) {
 	})
 }
 
-// One that lies in the sandbox's own queue is in the checkpoint, and is neither forgotten nor run behind our back.
+// One that lies in the sandbox's own queue is in the checkpoint, and is neither forgotten nor run
+// behind our back.
 func TestCheckpointOfAnInstructionThatHasNotBegun(t *testing.T) {
 	inTime(t, func(w *world) {
 		m := w.used("m")

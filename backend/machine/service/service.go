@@ -1,5 +1,6 @@
-// Package service owns every machine: it brings machines into memory, gives them instructions, saves them and keeps their
-// history. What it needs of the world stands in the ports of package machine.
+// Package service owns every machine: it brings machines into memory, gives them instructions,
+// saves them and keeps their history. What it needs of the world stands in the ports of package
+// machine.
 package service
 
 import (
@@ -72,8 +73,8 @@ func (s Settings) withDefaults() Settings {
 // Settings returns the policies that hold.
 func (s *Service) Settings() Settings { return *s.set.Load() }
 
-// SetSettings changes the policies; zero fields mean the default. They hold at once: what is planned for machines that are
-// idle now is planned anew.
+// SetSettings changes the policies; zero fields mean the default. They hold at once: what is
+// planned for machines that are idle now is planned anew.
 func (s *Service) SetSettings(settings Settings) {
 	settings = settings.withDefaults()
 	s.set.Store(&settings)
@@ -91,39 +92,45 @@ func (s *Service) SetSettings(settings Settings) {
 	s.poke()
 }
 
-// Config is what a Service is made of. Time comes from package time; tests inject theirs with testing/synctest.
+// Config is what a Service is made of. Time comes from package time; tests inject theirs with
+// testing/synctest.
 type Config struct {
 	Engines map[string]machine.Engine // by name; the service does not close them
-	// DefaultEngine is that of new machines while it works, or while none does. Otherwise it is another that works.
+	// DefaultEngine is that of new machines while it works, or while none does. Otherwise it is
+	// another that works.
 	DefaultEngine string
 	Checkpoints   machine.Checkpoints // of the machines of all engines
 	Store         machine.Store       // the service does not close it
 	Settings      Settings
 	OutputDir     string       // where overflow files lie; the service makes and owns it
 	Logger        *slog.Logger // nil for none
-	// FreeMemory tells how many bytes the computer could still give without swapping; nil where that is not known.
+	// FreeMemory tells how many bytes the computer could still give without swapping; nil where
+	// that is not known.
 	FreeMemory func() (int64, error)
 	// TotalMemory is how many bytes the computer has; 0 where that is not known.
 	TotalMemory int64
 	// FreeDisk tells how many bytes are free where the data lies; nil where that is not known.
 	FreeDisk func() (int64, error)
-	// Warnings are more of what the status tells people, as sentences; nil for none. It asks no one and reads no disk.
+	// Warnings are more of what the status tells people, as sentences; nil for none. It asks no one
+	// and reads no disk.
 	Warnings func() []string
-	// Network carries the machines' connections; nil for none: machines have no network then. The service does not close it.
+	// Network carries the machines' connections; nil for none: machines have no network then. The
+	// service does not close it.
 	Network machine.Network
-	// Approve keeps a host that a person has approved of for all machines in the settings; nil where that cannot be kept.
+	// Approve keeps a host that a person has approved of for all machines in the settings; nil
+	// where that cannot be kept.
 	Approve func(host string) error
 	// Exchange carries files between the person's folder and machines; nil for none.
 	Exchange machine.Exchange
-	// Shareable says in a sentence why a folder may not be shared with machines, be it to be written to, and else what it is called without links; nil
-	// where none may be.
+	// Shareable says in a sentence why a folder may not be shared with machines, be it to be
+	// written to, and else what it is called without links; nil where none may be.
 	Shareable func(path string, writable bool) (string, error)
 	// ShareWatch watches shared folders that code may change; nil for none.
 	ShareWatch machine.ShareWatch
 }
 
-// Service is the domain: it owns every machine. It implements server.Machines, where its methods are described.
-// All methods may be called from any goroutine.
+// Service is the domain: it owns every machine. It implements server.Machines, where its methods
+// are described. All methods may be called from any goroutine.
 type Service struct {
 	engines       map[string]machine.Engine
 	defaultEngine string
@@ -176,8 +183,8 @@ type Service struct {
 	names    map[string]machine.ID // present and old names
 }
 
-// New brings the service up on what the store holds. It returns at once; machines whose last daemon died, or which have
-// work waiting, are taken up in the background.
+// New brings the service up on what the store holds. It returns at once; machines whose last daemon
+// died, or which have work waiting, are taken up in the background.
 func New(ctx context.Context, cfg Config) (*Service, error) {
 	if _, ok := cfg.Engines[cfg.DefaultEngine]; !ok {
 		return nil, fmt.Errorf("the default engine %q is not among the engines", cfg.DefaultEngine)
@@ -254,8 +261,8 @@ func (s *Service) load(ctx context.Context) error {
 	return nil
 }
 
-// Close saves every machine in memory, several at a time, and ends. What is not saved when ctx ends is left to the
-// supervisors, which save their machines themselves once this process is gone.
+// Close saves every machine in memory, several at a time, and ends. What is not saved when ctx ends
+// is left to the supervisors, which save their machines themselves once this process is gone.
 func (s *Service) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closing = true
@@ -278,14 +285,16 @@ func (s *Service) Close(ctx context.Context) error {
 	return err
 }
 
-// CheckpointAll saves every machine in memory that has changed, and leaves them there: for when the computer goes to sleep.
+// CheckpointAll saves every machine in memory that has changed, and leaves them there: for when the
+// computer goes to sleep.
 func (s *Service) CheckpointAll(ctx context.Context) error {
 	return s.eachInMemory(ctx, func(ctx context.Context, e *entry) error {
 		return e.saveIfChanged(ctx)
 	})
 }
 
-// spawn starts a goroutine that Close waits for; it must end soon after s.ctx does. Once the service has ended, nothing starts.
+// spawn starts a goroutine that Close waits for; it must end soon after s.ctx does. Once the
+// service has ended, nothing starts.
 func (s *Service) spawn(f func()) {
 	if s.enter() {
 		go func() {
@@ -305,7 +314,8 @@ func (s *Service) enter() bool {
 	return true
 }
 
-// alarm is something to happen later. Close waits for it, so whoever sets one stops it; a nil one is stopped.
+// alarm is something to happen later. Close waits for it, so whoever sets one stops it; a nil one
+// is stopped.
 type alarm struct {
 	timer *time.Timer
 	s     *Service
@@ -380,10 +390,12 @@ func (s *Service) namedEngine(name string) (machine.Engine, error) {
 	return engine, nil
 }
 
-// savesAtOnce bounds how many machines are saved at the same time where somebody waits for all: more would only compete for the disk.
+// savesAtOnce bounds how many machines are saved at the same time where somebody waits for all:
+// more would only compete for the disk.
 const savesAtOnce = 4
 
-// eachInMemory does something with every machine in memory, a few at a time, and returns the first error.
+// eachInMemory does something with every machine in memory, a few at a time, and returns the first
+// error.
 func (s *Service) eachInMemory(ctx context.Context, do func(context.Context, *entry) error) error {
 	slots := make(chan struct{}, savesAtOnce)
 	var wg sync.WaitGroup
@@ -414,7 +426,8 @@ func (s *Service) eachInMemory(ctx context.Context, do func(context.Context, *en
 	return first
 }
 
-// Announce tells subscribers of something that happened to a machine that is not this service's own. It never blocks.
+// Announce tells subscribers of something that happened to a machine that is not this service's
+// own. It never blocks.
 func (s *Service) Announce(ev machine.Event) { s.hub.Publish(ev) }
 
 // Find returns the machine of a present or old name, in the bin or not.

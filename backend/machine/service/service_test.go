@@ -58,7 +58,8 @@ func at(t tb, s *service.Service, name string) machine.Handle {
 	return m
 }
 
-// inTime runs a test in a bubble of its own time, in which there is a moment, two seconds, between an instruction and its save.
+// inTime runs a test in a bubble of its own time, in which there is a moment, two seconds, between
+// an instruction and its save.
 func inTime(t *testing.T, f func(w *world)) {
 	inTimeWith(t, service.Settings{}, f)
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine/life"
 )
 
-// session is one stay of a machine in memory. Its fields belong to who owns the machine, where nothing else is said.
+// session is one stay of a machine in memory. Its fields belong to who owns the machine, where
+// nothing else is said.
 type session struct {
 	e       *entry
 	box     machine.Sandbox
@@ -149,8 +150,8 @@ func (x *session) quiet(o owned) {
 // handTimeout is how long a supervisor may take to accept an order before it counts as broken.
 const handTimeout = 30 * time.Second
 
-// order gives the sandbox one. A machine that stands still to be saved takes it when that is over, so until then it is given again: a repeat
-// does nothing.
+// order gives the sandbox one. A machine that stands still to be saved takes it when that is over,
+// so until then it is given again: a repeat does nothing.
 func (x *session) order(give func(context.Context) error) error {
 	for {
 		stood := x.watchStill()
@@ -206,7 +207,8 @@ func (x *session) kill(why *end) {
 	x.box.Kill()
 }
 
-// watchTimeout stops the running instruction when its time is up, counting only its own running time.
+// watchTimeout stops the running instruction when its time is up, counting only its own running
+// time.
 func (x *session) watchTimeout(o owned) {
 	x.limit.stop()
 	x.limit = nil
@@ -224,7 +226,8 @@ func (x *session) watchTimeout(o owned) {
 	})
 }
 
-// freeze notes that a save begins: the machine stands still, and so does the time of what runs in it.
+// freeze notes that a save begins: the machine stands still, and so does the time of what runs in
+// it.
 func (x *session) freeze(o owned) {
 	x.saving, x.frozen = true, time.Now()
 	x.savedAt = x.frozen
@@ -248,7 +251,8 @@ func (x *session) thaw(o owned) {
 	}
 }
 
-// watchStill begins to watch whether the machine stands still to be saved; stood says whether it has since, or does.
+// watchStill begins to watch whether the machine stands still to be saved; stood says whether it
+// has since, or does.
 func (x *session) watchStill() (stood func() bool) {
 	o := x.e.lock()
 	defer o.unlock()
@@ -267,7 +271,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// stopRun interrupts the running instruction, harder each time, and ends the sandbox when the grace is over.
+// stopRun interrupts the running instruction, harder each time, and ends the sandbox when the grace
+// is over.
 func (x *session) stopRun(o owned, why life.Stop) {
 	if x.filling != nil {
 		x.filling()
@@ -281,8 +286,9 @@ func (x *session) stopRun(o owned, why life.Stop) {
 	o.s.spawn(func() { x.insist(seq, over, why2) })
 }
 
-// insist repeats an interrupt until the instruction is over, and ends the sandbox when it will not be. The grace counts from the
-// first interrupt that got there, and not while the machine stands still to be saved.
+// insist repeats an interrupt until the instruction is over, and ends the sandbox when it will not
+// be. The grace counts from the first interrupt that got there, and not while the machine stands
+// still to be saved.
 func (x *session) insist(seq int, over <-chan struct{}, why *end) {
 	grace, patience := x.e.s.set.Load().InterruptGrace, handTimeout
 	again := time.NewTicker(max(grace/5, time.Millisecond))

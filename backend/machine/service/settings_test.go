@@ -39,7 +39,8 @@ func TestSettingsHoldAtOnce(t *testing.T) {
 	})
 }
 
-// A sandbox that takes long to accept a limit holds up no other machine. In real time, as what waits for a lock stops the other.
+// A sandbox that takes long to accept a limit holds up no other machine. In real time, as what
+// waits for a lock stops the other.
 func TestALimitThatTakesLongHoldsUpNobody(t *testing.T) {
 	w := &world{t: t, ctx: t.Context(), dir: t.TempDir(), engine: newScript()}
 	w.open()

@@ -9,8 +9,9 @@ import (
 	"github.com/forevervm/desktop/backend/machine/naming"
 )
 
-// Share has a machine see a folder of this computer, in place of the one that it saw before, or none where folder is nil. One that is in memory is saved for it and
-// comes back, also in the middle of an instruction. It is for a person to ask for, never for what runs on their behalf.
+// Share has a machine see a folder of this computer, in place of the one that it saw before, or
+// none where folder is nil. One that is in memory is saved for it and comes back, also in the
+// middle of an instruction. It is for a person to ask for, never for what runs on their behalf.
 func (e *entry) Share(ctx context.Context, folder *machine.SharedFolder) (machine.Machine, error) {
 	return under(ctx, e, func(ctx context.Context) (machine.Machine, error) { return e.share(ctx, folder) })
 }
@@ -32,7 +33,8 @@ func (e *entry) share(ctx context.Context, folder *machine.SharedFolder) (machin
 	} else if was.Shared == nil {
 		return e.Machine(), nil
 	}
-	// What it sees can be changed only while it is not in memory. First, so that what is on record is what it sees.
+	// What it sees can be changed only while it is not in memory. First, so that what is on record
+	// is what it sees.
 	inMemory := e.inMemory()
 	if err := e.stop(ctx, nil); err != nil {
 		e.s.health.failed(err)
@@ -79,8 +81,9 @@ func (s *Service) mayShare(ctx context.Context, m machine.Machine, base string, 
 	return &folder, nil
 }
 
-// mayShareBeside refuses a folder in one that another machine may change: code there could put something else in its place, just when it is mounted. The
-// very same folder may be shared with many, as none can replace it.
+// mayShareBeside refuses a folder in one that another machine may change: code there could put
+// something else in its place, just when it is mounted. The very same folder may be shared with
+// many, as none can replace it.
 func (s *Service) mayShareBeside(id machine.ID, folder machine.SharedFolder) error {
 	for _, e := range s.entries() {
 		other := e.Machine()
@@ -101,7 +104,8 @@ func isBelow(path, folder string) bool {
 	return err == nil && rel != "." && filepath.IsLocal(rel)
 }
 
-// tellUnshared notes whether a machine that came into memory sees its folder, and has whoever works with it told when that is not so any more.
+// tellUnshared notes whether a machine that came into memory sees its folder, and has whoever works
+// with it told when that is not so any more.
 func (o owned) tellUnshared(ctx context.Context, now machine.Unshared) {
 	was := o.unshared
 	o.unshared = now
@@ -113,13 +117,13 @@ func (o owned) tellUnshared(ctx context.Context, now machine.Unshared) {
 	}
 }
 
-// lookAfter is how long after an instruction a shared folder that code may change is looked at. Those
-// that end meanwhile cause no other look. A look that takes long is followed by a longer pause, so
-// that looks take a twentieth of a processor at most.
+// lookAfter is how long after an instruction a shared folder that code may change is looked at.
+// Those that end meanwhile cause no other look. A look that takes long is followed by a longer
+// pause, so that looks take a twentieth of a processor at most.
 const lookAfter = time.Second
 
-// watchShared looks at the folder that code in the machine may change, and tells the person what came
-// up there. last says that the machine's sandbox has ended.
+// watchShared looks at the folder that code in the machine may change, and tells the person what
+// came up there. last says that the machine's sandbox has ended.
 func (e *entry) watchShared(ctx context.Context, last bool) {
 	o := e.lock()
 	folder, gone := o.rec.Shared, o.life.Gone

@@ -22,7 +22,8 @@ func (s *script) MayShow(_ context.Context, id machine.ID, image, checkpoint str
 	return s.showErr
 }
 
-// chosen is a rule for folders: those called like /private are refused, and links are called by what they lead to.
+// chosen is a rule for folders: those called like /private are refused, and links are called by
+// what they lead to.
 func chosen(path string, writable bool) (string, error) {
 	if strings.HasPrefix(path, "/private") || writable && strings.HasPrefix(path, "/tools") {
 		return "", &machine.Error{Kind: machine.ErrInvalid, Message: path + " is not to be shared."}
@@ -213,7 +214,8 @@ func TestWhatComesUpInASharedFolderIsTold(t *testing.T) {
 		early, err := w.at("m").Checkpoint(w.ctx, "early")
 		w.ok(err)
 		w.share("m", folder, true)
-		// An instruction leaves something: the header tells it soon, and the next result does, once.
+		// An instruction leaves something: the header tells it soon, and the next result does,
+		// once.
 		w.write("[core]", folder, ".git", "config")
 		w.run("m", "print one")
 		w.pass(2 * time.Second)

@@ -9,8 +9,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// shrinkLater keeps the machine's checkpoints in the form that takes least room, but for those that it wakes from next while it is not in memory, when
-// nobody waits for a machine.
+// shrinkLater keeps the machine's checkpoints in the form that takes least room, but for those that
+// it wakes from next while it is not in memory, when nobody waits for a machine.
 func (o owned) shrinkLater() {
 	if o.shrinking {
 		return
@@ -19,8 +19,8 @@ func (o owned) shrinkLater() {
 	o.s.spawn(o.shrinkAll)
 }
 
-// shrinkAll shrinks one after another, oldest first: each has most in common with the one before. What fails is tried again when the machine
-// has been saved next.
+// shrinkAll shrinks one after another, oldest first: each has most in common with the one before.
+// What fails is tried again when the machine has been saved next.
 func (e *entry) shrinkAll() {
 	failed := map[string]bool{}
 	for {
@@ -81,7 +81,8 @@ func (e *entry) shrinkNext(ctx context.Context, but map[string]bool) (string, er
 	return id, nil
 }
 
-// toShrink is the oldest checkpoint that is still to be shrunk; "" when there is none, and then nobody is shrinking any more.
+// toShrink is the oldest checkpoint that is still to be shrunk; "" when there is none, and then
+// nobody is shrinking any more.
 func (e *entry) toShrink(ctx context.Context, but map[string]bool) (oldest string, err error) {
 	o := e.lock()
 	defer o.unlock()
@@ -101,7 +102,8 @@ func (e *entry) toShrink(ctx context.Context, but map[string]bool) (oldest strin
 	return oldest, err
 }
 
-// readies says whether a checkpoint is to be ready to be started from: the machine may come back from it next, or a fork begin with it.
+// readies says whether a checkpoint is to be ready to be started from: the machine may come back
+// from it next, or a fork begin with it.
 func (o owned) readies(c *machine.CheckpointRecord) bool {
 	if o.sess.alive(o) && c.ID != o.rewindTo && time.Since(c.CreatedAt) >= shedAfter {
 		return false
@@ -109,7 +111,8 @@ func (o owned) readies(c *machine.CheckpointRecord) bool {
 	return o.returns(c.ID)
 }
 
-// seal has the checkpoints sealed that a machine comes back from which is not in memory: it may lie there for years.
+// seal has the checkpoints sealed that a machine comes back from which is not in memory: it may lie
+// there for years.
 func (e *entry) seal(ctx context.Context) {
 	if _, err := e.s.engineOf(e.engine); err != nil {
 		return
@@ -130,8 +133,8 @@ func (e *entry) seal(ctx context.Context) {
 	}
 }
 
-// collect gives back the room of shrunk checkpoints that are gone, when nobody waits for a machine. What cannot be done now is tried again when
-// checkpoints are thinned out.
+// collect gives back the room of shrunk checkpoints that are gone, when nobody waits for a machine.
+// What cannot be done now is tried again when checkpoints are thinned out.
 func (s *Service) collect() {
 	if !s.uncollected.Swap(false) {
 		return

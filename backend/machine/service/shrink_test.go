@@ -9,7 +9,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// What a machine wakes from stays as it is; what is older is shrunk, once, and can be returned to; what is deleted is collected.
+// What a machine wakes from stays as it is; what is older is shrunk, once, and can be returned to;
+// what is deleted is collected.
 func TestOlderCheckpointsAreShrunk(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.used("m")
@@ -86,7 +87,8 @@ func TestWhatIsAwaitedIsKeptSoon(t *testing.T) {
 	})
 }
 
-// The machine goes on as soon as it has been saved; that the checkpoint is kept takes its own time, and until then it does not count.
+// The machine goes on as soon as it has been saved; that the checkpoint is kept takes its own time,
+// and until then it does not count.
 func TestKeepingDelaysNobody(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.saved("m")

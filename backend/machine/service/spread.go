@@ -7,8 +7,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine/output"
 )
 
-// spread decides which of the new items are stored as rows and moves what has to leave to the overflow file. It advances
-// in's counters. span, when not nil, are the stored rows to remove.
+// spread decides which of the new items are stored as rows and moves what has to leave to the
+// overflow file. It advances in's counters. span, when not nil, are the stored rows to remove.
 func (o owned) spread(in *machine.InstructionRecord, out *output.Layout, items []machine.StoredItem) (keep []machine.StoredItem, span *machine.Span, err error) {
 	if len(items) == 0 {
 		return nil, nil, nil
@@ -47,7 +47,8 @@ func (o owned) spread(in *machine.InstructionRecord, out *output.Layout, items [
 	return keep, span, nil
 }
 
-// spill appends items to the overflow file; those that do not fit, or cannot be written, are dropped and counted.
+// spill appends items to the overflow file; those that do not fit, or cannot be written, are
+// dropped and counted.
 func (s *Service) spill(in *machine.InstructionRecord, items []machine.Item) {
 	var records []byte
 	fit := 0
@@ -97,7 +98,8 @@ type lateOutput struct {
 	budget lateBudget
 }
 
-// storeLate appends what came while nothing ran to the instruction that ran last. Such output may be lost.
+// storeLate appends what came while nothing ran to the instruction that ran last. Such output may
+// be lost.
 func (t *take) storeLate() {
 	if t.result != nil {
 		defer func() { t.x.late = lateBudget{seq: t.run.Seq} }()

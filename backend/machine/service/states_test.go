@@ -376,7 +376,8 @@ func TestDeletedCheckpointOfThePresentStateStaysUntilReplaced(t *testing.T) {
 	})
 }
 
-// Who reads a machine page by page is told when it was purged in between, and does not take what there was for all.
+// Who reads a machine page by page is told when it was purged in between, and does not take what
+// there was for all.
 func TestAPurgedMachineIsNotAnEmptyOne(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.create("m")

@@ -9,7 +9,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine/life"
 )
 
-// Swap saves a machine and frees its memory. An instruction that runs is paused: it goes on when the machine is woken.
+// Swap saves a machine and frees its memory. An instruction that runs is paused: it goes on when
+// the machine is woken.
 func (e *entry) Swap(ctx context.Context) error {
 	_, err := under(ctx, e, func(ctx context.Context) (struct{}, error) { return struct{}{}, e.swap(ctx) })
 	return err
@@ -40,7 +41,8 @@ func (e *entry) autoSwap(x *session) {
 	})
 }
 
-// stopFor is stop for those who do not hold op. evenRunning saves a machine in the middle of an instruction too.
+// stopFor is stop for those who do not hold op. evenRunning saves a machine in the middle of an
+// instruction too.
 func (e *entry) stopFor(ctx context.Context, evenRunning bool) error {
 	if err := e.lockOp(ctx); err != nil {
 		return err
@@ -53,8 +55,8 @@ func (e *entry) stopFor(ctx context.Context, evenRunning bool) error {
 	return e.stop(ctx, due)
 }
 
-// stop saves the machine and frees its memory. When it cannot be saved it stays in memory, if it lives. due, which may be
-// nil, says whether it is still wanted. op is held.
+// stop saves the machine and frees its memory. When it cannot be saved it stays in memory, if it
+// lives. due, which may be nil, says whether it is still wanted. op is held.
 func (e *entry) stop(ctx context.Context, due func(owned) bool) error {
 	o := e.lock()
 	x := o.sess

@@ -19,8 +19,8 @@ const (
 	remembered = 1 << 20
 )
 
-// absorb stores a batch of frames, acknowledges them, tells about them and, at a result, goes on with the queue. On an
-// error nothing has happened, and the same batch may be tried again.
+// absorb stores a batch of frames, acknowledges them, tells about them and, at a result, goes on
+// with the queue. On an error nothing has happened, and the same batch may be tried again.
 func (x *session) absorb(batch []machine.Frame) error {
 	e := x.e
 	o := e.lock()
@@ -56,8 +56,9 @@ type take struct {
 	late       *lateOutput
 }
 
-// read sorts the frames. Those of instructions that are over, and those that are stored already, come again after a
-// restart: they are acknowledged and otherwise ignored. Frames of the future are forged and ignored.
+// read sorts the frames. Those of instructions that are over, and those that are stored already,
+// come again after a restart: they are acknowledged and otherwise ignored. Frames of the future are
+// forged and ignored.
 func (t *take) read(batch []machine.Frame) {
 	if t.o.run != nil {
 		run := *t.o.run
@@ -291,7 +292,8 @@ func (o owned) remember(in *machine.Instruction) {
 	}
 }
 
-// searchText is the beginning of an instruction's output, for searching: of what is stored, and of what is fresh.
+// searchText is the beginning of an instruction's output, for searching: of what is stored, and of
+// what is fresh.
 func (e *entry) searchText(in *machine.InstructionRecord, fresh []machine.StoredItem) string {
 	var text []byte
 	add := func(it *machine.Item) bool {

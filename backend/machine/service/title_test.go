@@ -11,7 +11,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// titled makes a machine of which nobody has said what it is for, sends it code, and returns the title that it has by itself.
+// titled makes a machine of which nobody has said what it is for, sends it code, and returns the
+// title that it has by itself.
 func (w *world) titled(code string) string {
 	w.t.Helper()
 	m, err := w.Create(w.ctx, machine.CreateOptions{})
@@ -93,7 +94,8 @@ func TestATitleTurnsNothing(t *testing.T) {
 	})
 }
 
-// What a person calls a machine stands beside what its first code says; that stays, also for the next daemon and in copies.
+// What a person calls a machine stands beside what its first code says; that stays, also for the
+// next daemon and in copies.
 func TestAMachineKeepsTheTitleOfItsFirstCode(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.create("m")

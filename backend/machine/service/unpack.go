@@ -23,8 +23,8 @@ const (
 	maxHistorySize = 16 << 30 // bytes of all that it says
 )
 
-// MayUnpack says why a machine from elsewhere could not be made here with these options: what does not match, and what to do. Nil where nothing is known
-// against it.
+// MayUnpack says why a machine from elsewhere could not be made here with these options: what does
+// not match, and what to do. Nil where nothing is known against it.
 func (s *Service) MayUnpack(ctx context.Context, about machine.Foreign, opts machine.CreateOptions) error {
 	_, err := s.unpackable(ctx, about, opts)
 	return err
@@ -80,7 +80,8 @@ func (s *Service) unpackable(ctx context.Context, about machine.Foreign, opts ma
 	return rec, nil
 }
 
-// roomFor is how many bytes may come from elsewhere, so that enough stays for the machines that there are.
+// roomFor is how many bytes may come from elsewhere, so that enough stays for the machines that
+// there are.
 func (s *Service) roomFor() int64 {
 	free := s.free()
 	if free < 0 {
@@ -100,8 +101,9 @@ func plausible(n machine.Needs) bool {
 	return len(n.Features) <= maxFeatures
 }
 
-// Unpack makes a machine of one that came from elsewhere, under a new ID, and under its name where that is free. It has no network until a person allows it,
-// whatever it had. Until it is whole it is not there.
+// Unpack makes a machine of one that came from elsewhere, under a new ID, and under its name where
+// that is free. It has no network until a person allows it, whatever it had. Until it is whole it
+// is not there.
 func (s *Service) Unpack(ctx context.Context, p machine.Parcel, opts machine.CreateOptions) (machine.Machine, error) {
 	if !s.enter() {
 		return machine.Machine{}, machine.Closing()
@@ -114,7 +116,8 @@ func (s *Service) Unpack(ctx context.Context, p machine.Parcel, opts machine.Cre
 	if err != nil {
 		return machine.Machine{}, err
 	}
-	// Written down as garbage first: should we die before the machine is recorded, nothing of it stays behind.
+	// Written down as garbage first: should we die before the machine is recorded, nothing of it
+	// stays behind.
 	trash := machine.Garbage{Engine: rec.Engine, Machine: rec.ID}
 	s.making.Store(rec.ID, true)
 	defer s.making.Delete(rec.ID)
@@ -136,7 +139,8 @@ func (s *Service) Unpack(ctx context.Context, p machine.Parcel, opts machine.Cre
 	return o.snapshot(), nil
 }
 
-// takeParcel takes over state and history, and records the machine. named says that its name was asked for.
+// takeParcel takes over state and history, and records the machine. named says that its name was
+// asked for.
 func (s *Service) takeParcel(ctx context.Context, p machine.Parcel, rec *machine.MachineRecord, named bool, trash machine.Garbage) error {
 	about := p.About()
 	info, err := s.checkpoints.Import(ctx, rec.ID, about.State, p.NextFile)
@@ -246,7 +250,8 @@ func (a *arriving) fits(size int) error {
 	return nil
 }
 
-// items spreads an instruction's output over rows and overflow file as if it came from a sandbox, and returns the beginning of its text.
+// items spreads an instruction's output over rows and overflow file as if it came from a sandbox,
+// and returns the beginning of its text.
 func (a *arriving) items(in *machine.InstructionRecord, each func(func(machine.Item) error) error) (text string, err error) {
 	out := output.Layout{Limits: a.s.set.Load().Output}
 	var tail []machine.StoredItem // those that may still have to leave

@@ -11,7 +11,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine/output"
 )
 
-// inBox brings the machine into memory if need be and does something with its sandbox, which counts as use.
+// inBox brings the machine into memory if need be and does something with its sandbox, which counts
+// as use.
 func (e *entry) inBox(ctx context.Context, do func(machine.Sandbox) error) error {
 	if e.s.isClosing() {
 		return machine.Closing()
@@ -58,7 +59,8 @@ func (e *entry) wake(ctx context.Context) (*session, error) {
 			return nil, err
 		}
 		if x != nil && !swapped {
-			// It may have ended, and be about to be cleared away: alive, there is nothing to wait for.
+			// It may have ended, and be about to be cleared away: alive, there is nothing to wait
+			// for.
 			select {
 			case <-x.usableOrCleared():
 			case <-ctx.Done():
@@ -68,8 +70,8 @@ func (e *entry) wake(ctx context.Context) (*session, error) {
 	}
 }
 
-// startSwapped brings the machine into memory if it is swapped, and says whether it was. It waits for room, without op, while the machine is wanted; see
-// enterMemory.
+// startSwapped brings the machine into memory if it is swapped, and says whether it was. It waits
+// for room, without op, while the machine is wanted; see enterMemory.
 func (e *entry) startSwapped(ctx context.Context, patience time.Duration, wanted func() bool) (bool, error) {
 	leave, err := e.enterMemory(ctx, patience, wanted)
 	if leave == nil {
@@ -96,7 +98,8 @@ func (e *entry) startSwapped(ctx context.Context, patience time.Duration, wanted
 	})
 }
 
-// rouse brings the machine into memory for the work that waits, and ends that work with an error when it cannot.
+// rouse brings the machine into memory for the work that waits, and ends that work with an error
+// when it cannot.
 func (e *entry) rouse() {
 	_, err := e.startSwapped(e.s.ctx, -1, e.hasWork) // once: what is swapped again right after stays so
 	o := e.lock()
@@ -123,8 +126,9 @@ func (e *entry) warm() {
 	o.on(life.Asked{})
 }
 
-// giveUp ends what waits for a machine that cannot be brought into memory, so that nobody waits for ever. An instruction
-// that was saved in its middle is not lost as long as its checkpoint can be used: it stays, and is tried again.
+// giveUp ends what waits for a machine that cannot be brought into memory, so that nobody waits for
+// ever. An instruction that was saved in its middle is not lost as long as its checkpoint can be
+// used: it stays, and is tried again.
 func (o owned) giveUp(cause error) {
 	sentence := personal(cause)
 	if o.rec.Live { // what became of it is not known yet, so nothing of it is ended
@@ -191,7 +195,8 @@ func personal(err error) string {
 	return "This machine could not be brought into memory: " + err.Error()
 }
 
-// startNow is start where there soon is room; else it fails. Who holds op keeps the machine from being deleted meanwhile.
+// startNow is start where there soon is room; else it fails. Who holds op keeps the machine from
+// being deleted meanwhile.
 func (e *entry) startNow(ctx context.Context) error {
 	leave, err := e.enterMemory(ctx, roomBriefly, e.cold)
 	if err != nil {
@@ -258,8 +263,9 @@ func (e *entry) start(ctx context.Context) (err error) {
 	return nil
 }
 
-// startTimeout bounds how long a machine may take to come into memory, as it keeps others from doing so. The first of all makes the
-// template, and an earlier run of the program may have to save it first.
+// startTimeout bounds how long a machine may take to come into memory, as it keeps others from
+// doing so. The first of all makes the template, and an earlier run of the program may have to save
+// it first.
 const startTimeout = 5 * time.Minute
 
 func (e *entry) startBox(ctx context.Context, engine machine.Engine, spec machine.StartSpec) (machine.Sandbox, error) {

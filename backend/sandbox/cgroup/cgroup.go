@@ -1,8 +1,9 @@
 //go:build linux
 
-// Package cgroup holds a machine's processes within limits from outside, where the system lets us: cgroup v2 where a
-// parent of ours is delegated to the user (systemd does that), cgroup v1 for root. Everything is tried and nothing is needed: a system
-// that offers nothing leaves the machine to the limits inside and to the watchdog.
+// Package cgroup holds a machine's processes within limits from outside, where the system lets us:
+// cgroup v2 where a parent of ours is delegated to the user (systemd does that), cgroup v1 for
+// root. Everything is tried and nothing is needed: a system that offers nothing leaves the machine
+// to the limits inside and to the watchdog.
 package cgroup
 
 import (
@@ -66,8 +67,9 @@ func Enter(name string, limits Limits) *Group {
 // allName is the group that holds the groups of all machines.
 const allName = "forevervm"
 
-// LimitAll holds the machines together to so many bytes of memory: those that enter a group from now on, and those that did after an earlier call. Where
-// the system offers no group for that, nothing happens.
+// LimitAll holds the machines together to so many bytes of memory: those that enter a group from
+// now on, and those that did after an earlier call. Where the system offers no group for that,
+// nothing happens.
 func LimitAll(bytes int64) {
 	for _, h := range outermost() {
 		if !slices.Contains(h.controllers, "memory") {
@@ -88,7 +90,8 @@ func LimitAll(bytes int64) {
 	}
 }
 
-// Sweep removes the empty groups that killed supervisors left, and that of all machines where there are none.
+// Sweep removes the empty groups that killed supervisors left, and that of all machines where there
+// are none.
 func Sweep() {
 	for _, h := range outermost() {
 		all := filepath.Join(h.parent, allName)
@@ -107,11 +110,12 @@ func Sweep() {
 // Holds says whether the limit of a controller ("memory", "pids", "cpu") is in force.
 func (g *Group) Holds(controller string) bool { return g.hard[controller] }
 
-// OOMKills opens the file that tells how many processes of the group the system ended because the group's memory limit was reached;
-// ParseOOMKills reads it. Nil where there is no limit.
+// OOMKills opens the file that tells how many processes of the group the system ended because the
+// group's memory limit was reached; ParseOOMKills reads it. Nil where there is no limit.
 func (g *Group) OOMKills() *os.File { return openOOMKills(g.folders...) }
 
-// ContainerOOMKills is OOMKills of the container that the caller is in, whose group it may only read.
+// ContainerOOMKills is OOMKills of the container that the caller is in, whose group it may only
+// read.
 func ContainerOOMKills() *os.File { return openOOMKills("/sys/fs/cgroup", "/sys/fs/cgroup/memory") }
 
 func openOOMKills(folders ...string) *os.File {
@@ -125,7 +129,8 @@ func openOOMKills(folders ...string) *os.File {
 	return nil
 }
 
-// MemoryMax opens the file that the group's memory limit can be changed by, writing a number of bytes. Nil where there is no limit.
+// MemoryMax opens the file that the group's memory limit can be changed by, writing a number of
+// bytes. Nil where there is no limit.
 func (g *Group) MemoryMax() *os.File {
 	for _, dir := range g.folders {
 		for _, name := range []string{"memory.max", "memory.limit_in_bytes"} {
@@ -148,7 +153,8 @@ func ParseOOMKills(content []byte) int {
 	return 0
 }
 
-// Leave moves the calling process back to where it came from and removes the group, whose other processes must be ending.
+// Leave moves the calling process back to where it came from and removes the group, whose other
+// processes must be ending.
 func (g *Group) Leave() error {
 	var errs []error
 	deadline := time.Now().Add(removePatience)
@@ -165,7 +171,8 @@ func (g *Group) Leave() error {
 // removePatience bounds how long the last processes of a group may take to be gone.
 const removePatience = 5 * time.Second
 
-// Remove removes the groups of that name that a killed supervisor left. It waits for processes that are just dying; groups with living ones stay.
+// Remove removes the groups of that name that a killed supervisor left. It waits for processes that
+// are just dying; groups with living ones stay.
 func Remove(name string) {
 	var parents []string
 	for _, h := range hierarchies() {
@@ -255,7 +262,8 @@ func (h hierarchy) settings(l Limits) []setting {
 			all = append(all, setting{controller, file, fmt.Sprintf(format, value)})
 		}
 	}
-	// What was not used may be used later, as much as is given at once: a machine that wakes needs all processors for a moment.
+	// What was not used may be used later, as much as is given at once: a machine that wakes needs
+	// all processors for a moment.
 	quota := int64(l.Processors * cpuPeriod)
 	add("pids", "pids.max", "%d", l.PidsMax)
 	if h.unified {
@@ -273,7 +281,8 @@ func (h hierarchy) settings(l Limits) []setting {
 	return all
 }
 
-// hierarchies are the trees of control groups, with the group of all machines as the parent where it is there.
+// hierarchies are the trees of control groups, with the group of all machines as the parent where
+// it is there.
 func hierarchies() []hierarchy {
 	list := outermost()
 	for i, h := range list {
@@ -316,8 +325,8 @@ func outermost() []hierarchy {
 	return list
 }
 
-// unified describes cgroup v2. A group with processes cannot hand controllers to its children there, so ours goes beside the one that we
-// are in, where systemd has handed them out already.
+// unified describes cgroup v2. A group with processes cannot hand controllers to its children
+// there, so ours goes beside the one that we are in, where systemd has handed them out already.
 func unified(path string) []hierarchy {
 	root := "/sys/fs/cgroup"
 	own := filepath.Join(root, path)

@@ -21,7 +21,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// enterAndTell enters a group, prints which limits hold and which groups it is in, waits for its stdin to end, and leaves.
+// enterAndTell enters a group, prints which limits hold and which groups it is in, waits for its
+// stdin to end, and leaves.
 func enterAndTell(name string) {
 	g := Enter(name, Limits{MemoryMax: 64 << 20, PidsMax: 50, Weight: 50, Processors: 1.5})
 	fmt.Println(g.Holds("memory"), g.Holds("pids"), g.Holds("cpu"))
@@ -119,7 +120,8 @@ func TestRemoveAfterAKill(t *testing.T) {
 	Remove(name) // of nothing is nothing
 }
 
-// All machines are held to a limit together, and what killed supervisors left is swept: what is empty, and nothing else.
+// All machines are held to a limit together, and what killed supervisors left is swept: what is
+// empty, and nothing else.
 func TestAllAreLimitedTogetherAndSwept(t *testing.T) {
 	lives, killed := Name(t.TempDir()), Name(t.TempDir())
 	LimitAll(8 << 30)

@@ -22,7 +22,8 @@ const (
 	trustPatience = 10 * time.Second
 )
 
-// takeConnections takes the streams that the supervisor opens: each is one connection of the machine's to the outside.
+// takeConnections takes the streams that the supervisor opens: each is one connection of the
+// machine's to the outside.
 func (s *Sandbox) takeConnections() {
 	places := make(chan struct{}, maxConnections)
 	for {
@@ -44,7 +45,8 @@ func (s *Sandbox) takeConnections() {
 			if err == nil && f.Type == protocol.TypeConnect && s.opts.Connect != nil {
 				s.opts.Connect(connection{stream})
 			}
-			// Over only when the other end has closed it, too: else closed ones without number could be kept half open.
+			// Over only when the other end has closed it, too: else closed ones without number
+			// could be kept half open.
 			stream.Close()
 			_, _ = io.Copy(io.Discard, stream)
 		}()
@@ -59,8 +61,8 @@ var _ net.Conn = connection{}
 // CloseWrite says that nothing more follows.
 func (c connection) CloseWrite() error { return c.Stream.Close() }
 
-// trust gives the machine the authorities that it is to trust, unless it has them. One that cannot take them, say because its disk is full,
-// goes on with those that it has.
+// trust gives the machine the authorities that it is to trust, unless it has them. One that cannot
+// take them, say because its disk is full, goes on with those that it has.
 func (s *Sandbox) trust(ctx context.Context, has string) error {
 	if len(s.opts.Authorities) == 0 {
 		return nil

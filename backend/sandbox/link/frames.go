@@ -77,8 +77,9 @@ const (
 	maxVersion  = 64
 )
 
-// plain makes one line of at most n bytes of what may be a machine's words: whatever is neither a visible character nor a space, and so could
-// move the cursor, turn the direction of writing, or hide, becomes a space.
+// plain makes one line of at most n bytes of what may be a machine's words: whatever is neither a
+// visible character nor a space, and so could move the cursor, turn the direction of writing, or
+// hide, becomes a space.
 func plain(s string, n int) string {
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) {

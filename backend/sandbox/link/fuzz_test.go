@@ -10,7 +10,8 @@ import (
 	"github.com/forevervm/desktop/backend/sandbox/protocol"
 )
 
-// FuzzFrames reads whatever a supervisor says on the stream of frames as the domain would be given it.
+// FuzzFrames reads whatever a supervisor says on the stream of frames as the domain would be given
+// it.
 func FuzzFrames(f *testing.F) {
 	for _, s := range []struct{ typ, header, payload string }{
 		{"started", `{"seq":3,"index":0,"at":1750000000.25}`, ""},

@@ -36,7 +36,8 @@ func (s *Sandbox) Complete(ctx context.Context, code string, cursor int) (machin
 	if len(answer.Matches) == 0 {
 		return c, nil
 	}
-	// The domain knows one range for all matches: the first one's. The few with another range are left out.
+	// The domain knows one range for all matches: the first one's. The few with another range are
+	// left out.
 	c.Start, c.End = answer.Matches[0].Start, answer.Matches[0].End
 	if c.Start < 0 || c.End < c.Start || c.End > utf8.RuneCountInString(code) {
 		return machine.Completions{}, nonsense(nil)
@@ -195,7 +196,8 @@ type tablePage struct {
 	Cells [][]*string `json:"cells"`
 }
 
-// domain checks the page against what was asked for: no more of it than that, and every row as long as there are columns.
+// domain checks the page against what was asked for: no more of it than that, and every row as long
+// as there are columns.
 func (p *tablePage) domain(q machine.TableQuery) (machine.Table, error) {
 	if p.Problem != "" {
 		return machine.Table{}, &machine.Error{Kind: machine.ErrInvalid, Message: clip(p.Problem, maxProblem)}

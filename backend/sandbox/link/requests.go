@@ -171,19 +171,20 @@ func (s *Sandbox) Cancel(ctx context.Context, seq int) error {
 	return err
 }
 
-// Ack tells that everything of an instruction up to index is stored for good. When it does not get through, the frames come again.
+// Ack tells that everything of an instruction up to index is stored for good. When it does not get
+// through, the frames come again.
 func (s *Sandbox) Ack(seq, index int) {
 	_ = s.send(protocol.Request{Type: protocol.TypeAck, Seq: seq, Index: index}, nil)
 }
 
-// Checkpoint saves the state and keeps running. The state is durable when it returns, unless Start said that it need not be. The machine goes on then: there is
-// no need to call anybody before.
+// Checkpoint saves the state and keeps running. The state is durable when it returns, unless Start
+// said that it need not be. The machine goes on then: there is no need to call anybody before.
 func (s *Sandbox) Checkpoint(ctx context.Context, _ func()) (machine.CheckpointInfo, error) {
 	return s.save(ctx, protocol.TypeCheckpoint)
 }
 
-// Stop saves the state, durable when it returns, and ends the sandbox. It returns when nothing of that is left. With an error the
-// sandbox goes on.
+// Stop saves the state, durable when it returns, and ends the sandbox. It returns when nothing of
+// that is left. With an error the sandbox goes on.
 func (s *Sandbox) Stop(ctx context.Context) (machine.CheckpointInfo, error) {
 	info, err := s.save(ctx, protocol.TypeStop)
 	if err != nil {

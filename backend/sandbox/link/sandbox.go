@@ -1,5 +1,6 @@
-// Package link is the daemon's end of the link to a supervisor, the same for every engine whose machines have one: it
-// speaks what PROTOCOL.md beside the supervisor lays down over any pair of pipes and gives back a machine.Sandbox.
+// Package link is the daemon's end of the link to a supervisor, the same for every engine whose
+// machines have one: it speaks what PROTOCOL.md beside the supervisor lays down over any pair of
+// pipes and gives back a machine.Sandbox.
 package link
 
 import (
@@ -23,18 +24,24 @@ import (
 // Options are what Connect needs beside the connection.
 type Options struct {
 	Start protocol.Start
-	// Authorities are the certificate authorities, in PEM, that the machine is to trust; empty for those of its image.
+	// Authorities are the certificate authorities, in PEM, that the machine is to trust; empty for
+	// those of its image.
 	Authorities []byte
-	// Connect takes each connection of the machine's to the outside and returns when it is over; nil refuses them.
+	// Connect takes each connection of the machine's to the outside and returns when it is over;
+	// nil refuses them.
 	Connect func(net.Conn)
-	// Rush, where there is one, is called when the machine is to be saved, for which it stands still, and what it returns when it has been.
+	// Rush, where there is one, is called when the machine is to be saved, for which it stands
+	// still, and what it returns when it has been.
 	Rush func() (done func())
-	// Unshared says why the folder that is shared with the machine was not given to its supervisor; empty where it was.
+	// Unshared says why the folder that is shared with the machine was not given to its supervisor;
+	// empty where it was.
 	Unshared machine.Unshared
-	// Damaged, where there is one, is called when the machine, once it was in memory, has ended because its saved state is
-	// damaged, before anybody hears of that. It says what helps, as a sentence.
+	// Damaged, where there is one, is called when the machine, once it was in memory, has ended
+	// because its saved state is damaged, before anybody hears of that. It says what helps, as a
+	// sentence.
 	Damaged func() (helps string)
-	// Kill ends the supervisor and its sandbox at once. It is called at most once, by Kill or when the link breaks.
+	// Kill ends the supervisor and its sandbox at once. It is called at most once, by Kill or when
+	// the link breaks.
 	Kill func()
 	// Wait returns when nothing of the supervisor is left. It is called once.
 	Wait func()
@@ -66,8 +73,8 @@ type Sandbox struct {
 
 var _ machine.Sandbox = (*Sandbox)(nil)
 
-// Connect opens the link to a supervisor that has just been started and returns when its machine is in memory. On an error everything is
-// ended and opts.Wait has returned.
+// Connect opens the link to a supervisor that has just been started and returns when its machine is
+// in memory. On an error everything is ended and opts.Wait has returned.
 func Connect(ctx context.Context, conn io.ReadWriteCloser, opts Options) (*Sandbox, error) {
 	session, err := yamux.Client(conn, protocol.Mux())
 	if err != nil {
@@ -136,7 +143,8 @@ func (s *Sandbox) start(ctx context.Context) error {
 	return nil
 }
 
-// unshared is what a supervisor says of the shared folder, which may be one in a container that means harm.
+// unshared is what a supervisor says of the shared folder, which may be one in a container that
+// means harm.
 func (s *Sandbox) unshared(said string) machine.Unshared {
 	switch {
 	case s.opts.Unshared != "":
@@ -149,8 +157,8 @@ func (s *Sandbox) unshared(said string) machine.Unshared {
 	return machine.UnsharedRefused
 }
 
-// abandon ends what could not be started, and explains err by the cause of the end where that tells more: where the start was not refused in a
-// sentence and nobody has given up waiting for it.
+// abandon ends what could not be started, and explains err by the cause of the end where that tells
+// more: where the start was not refused in a sentence and nobody has given up waiting for it.
 func (s *Sandbox) abandon(err error) error {
 	givenUp := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 	if givenUp {
@@ -205,7 +213,8 @@ func (s *Sandbox) deafen() { s.deafOnce.Do(func() { close(s.waiting.deaf) }) }
 
 func (s *Sandbox) kill() { s.killOnce.Do(s.opts.Kill) }
 
-// Disconnect lets go of the supervisor, as the daemon's death would: it saves the machine and ends. Ended tells when.
+// Disconnect lets go of the supervisor, as the daemon's death would: it saves the machine and ends.
+// Ended tells when.
 func (s *Sandbox) Disconnect() {
 	s.deafen()
 	s.session.Close()

@@ -62,7 +62,8 @@ func (h *hostile) write(w io.Writer, header, payload string) {
 	if err == nil {
 		_, err = w.Write(b)
 	}
-	// The daemon ends the session as soon as it has read the last frame, perhaps before this end has noticed that it is written.
+	// The daemon ends the session as soon as it has read the last frame, perhaps before this end
+	// has noticed that it is written.
 	if err != nil && !errors.Is(err, yamux.ErrSessionShutdown) {
 		h.t.Errorf("write %s: %v", header, err)
 	}

@@ -3,8 +3,8 @@ package link
 import "github.com/forevervm/desktop/backend/machine"
 
 const (
-	// maxWaiting bounds the frames that wait for the domain to take them, in bytes. An honest runner keeps at most 4 MiB and one
-	// frame unacknowledged; one that forges frames is held up.
+	// maxWaiting bounds the frames that wait for the domain to take them, in bytes. An honest
+	// runner keeps at most 4 MiB and one frame unacknowledged; one that forges frames is held up.
 	maxWaiting = 16 << 20
 	// share is the part of maxWaiting that even the smallest frame takes.
 	share = 256 << 10
@@ -12,7 +12,8 @@ const (
 	maxFrames = maxWaiting / share
 )
 
-// waiting are the frames that the domain has not taken yet, in order. One goroutine adds, one delivers.
+// waiting are the frames that the domain has not taken yet, in order. One goroutine adds, one
+// delivers.
 type waiting struct {
 	queue chan weighed
 	room  chan struct{} // one element for each share that is taken

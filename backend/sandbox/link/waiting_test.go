@@ -7,7 +7,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// However many frames a machine forges, only so many bytes of them wait, and all come in order when somebody reads.
+// However many frames a machine forges, only so many bytes of them wait, and all come in order when
+// somebody reads.
 func TestWaitingIsBounded(t *testing.T) {
 	for name, c := range map[string]struct{ size, most int }{
 		"small frames": {100, maxFrames + 1},

@@ -1,6 +1,7 @@
-// Package protocol is the framing and the messages between runner, supervisor and daemon, as backend/runner/PROTOCOL.md
-// and backend/sandbox/PROTOCOL.md lay down. Whatever is read here was written by hostile code: every length is
-// bounded before memory is taken for it, and nothing is believed that has not been checked.
+// Package protocol is the framing and the messages between runner, supervisor and daemon, as
+// backend/runner/PROTOCOL.md and backend/sandbox/PROTOCOL.md lay down. Whatever is read here was
+// written by hostile code: every length is bounded before memory is taken for it, and nothing is
+// believed that has not been checked.
 package protocol
 
 import (
@@ -22,7 +23,8 @@ const (
 	maxDepth = 16
 )
 
-// ErrViolation marks input that breaks the protocol. The side that sent it is not to be trusted further.
+// ErrViolation marks input that breaks the protocol. The side that sent it is not to be trusted
+// further.
 var ErrViolation = errors.New("protocol violated")
 
 func violation(format string, args ...any) error {
@@ -47,8 +49,9 @@ func (f Frame) Decode(v any) error {
 // Size is how many bytes the frame takes on the wire.
 func (f Frame) Size() int { return PrefixSize + len(f.Header) + len(f.Payload) }
 
-// Read reads one frame. It returns io.EOF where the stream ends between two frames, io.ErrUnexpectedEOF where it
-// ends within one, and an error that is ErrViolation for anything that is not a frame.
+// Read reads one frame. It returns io.EOF where the stream ends between two frames,
+// io.ErrUnexpectedEOF where it ends within one, and an error that is ErrViolation for anything that
+// is not a frame.
 func Read(r io.Reader) (Frame, error) {
 	var prefix [PrefixSize]byte
 	if _, err := io.ReadFull(r, prefix[:]); err != nil {
@@ -84,8 +87,9 @@ func parsePrefix(b []byte) (header, payload int, err error) {
 	return int(h), int(p), nil
 }
 
-// readBounded reads exactly n bytes. Memory for all of them is taken when a part has really arrived: a claimed length alone costs little,
-// and what comes costs no more than its length and that part.
+// readBounded reads exactly n bytes. Memory for all of them is taken when a part has really
+// arrived: a claimed length alone costs little, and what comes costs no more than its length and
+// that part.
 func readBounded(r io.Reader, n int) ([]byte, error) {
 	var b []byte
 	for _, size := range []int{64 << 10, 1 << 20, n} {
@@ -111,7 +115,8 @@ func midFrame(err error) error {
 	return err
 }
 
-// headerType checks that a header is one JSON object in UTF-8 with a string "type", and returns that.
+// headerType checks that a header is one JSON object in UTF-8 with a string "type", and returns
+// that.
 func headerType(header []byte) (string, error) {
 	if !utf8.Valid(header) {
 		return "", violation("a header that is not UTF-8")

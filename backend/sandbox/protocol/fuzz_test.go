@@ -35,8 +35,8 @@ func seeds(f *testing.F) {
 	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff\xff"))
 }
 
-// FuzzRead reads whatever comes as frames and looks at each: nothing may panic, everything accepted is within bounds,
-// and what is passed on reads the same again.
+// FuzzRead reads whatever comes as frames and looks at each: nothing may panic, everything accepted
+// is within bounds, and what is passed on reads the same again.
 func FuzzRead(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, stream []byte) {
@@ -91,7 +91,8 @@ func look(t *testing.T, frame Frame) {
 	_ = frame.Decode(&ended)
 }
 
-// FuzzResync puts whatever comes before a ready frame: it is found, or nothing is, and what is found is a frame of that stream.
+// FuzzResync puts whatever comes before a ready frame: it is found, or nothing is, and what is
+// found is a frame of that stream.
 func FuzzResync(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, before []byte) {

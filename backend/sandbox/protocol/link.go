@@ -2,8 +2,8 @@ package protocol
 
 import "encoding/json"
 
-// Version is the version of the link between daemon and supervisor. Both ends come from one release; a mismatch
-// means a half-finished update and is told as such.
+// Version is the version of the link between daemon and supervisor. Both ends come from one
+// release; a mismatch means a half-finished update and is told as such.
 const Version = 1
 
 // Types of messages on the link. Those not named here have the runner's names and are passed on.
@@ -44,8 +44,8 @@ const (
 // MaxFileChunk bounds how much of a file one request moves, in bytes.
 const MaxFileChunk = 4 << 20
 
-// Request is any request of the link and, but for Start's fields, any to the runner. Which fields mean something
-// follows from Type.
+// Request is any request of the link and, but for Start's fields, any to the runner. Which fields
+// mean something follows from Type.
 type Request struct {
 	Type    string   `json:"type"`
 	ID      uint64   `json:"id,omitempty"`
@@ -58,7 +58,8 @@ type Request struct {
 	Path    string   `json:"path,omitempty"`
 	Offset  int64    `json:"offset,omitempty"`
 	Length  int      `json:"length"`
-	// Part names a file that is on its way, in pieces; Last ends it. Changed is then its time in nanoseconds since 1970, 0 for now.
+	// Part names a file that is on its way, in pieces; Last ends it. Changed is then its time in
+	// nanoseconds since 1970, 0 for now.
 	Part     string `json:"part,omitempty"`
 	Last     bool   `json:"last,omitempty"`
 	Changed  int64  `json:"changed,omitempty"`
@@ -79,19 +80,23 @@ type Start struct {
 	Name       string   `json:"name"`
 	LimitBytes int64    `json:"limit_bytes"`
 	Acked      [][2]int `json:"acked"`
-	// Clone says that the checkpoint belongs to another life: what Python thinks is random is reseeded too.
+	// Clone says that the checkpoint belongs to another life: what Python thinks is random is
+	// reseeded too.
 	Clone bool `json:"clone"`
 	// Life names this stay in memory; the checkpoints that are made in it carry the name.
 	Life string `json:"life"`
-	// Unsynced says that the daemon itself makes the checkpoints durable that it asks for while the machine goes on.
+	// Unsynced says that the daemon itself makes the checkpoints durable that it asks for while the
+	// machine goes on.
 	Unsynced bool `json:"unsynced,omitempty"`
-	// After is the id of the machine's newest checkpoint, where the supervisor cannot see it: new ones are numbered on from there.
+	// After is the id of the machine's newest checkpoint, where the supervisor cannot see it: new
+	// ones are numbered on from there.
 	After string `json:"after,omitempty"`
 	// Env is what the machine's environment gets, unless its code has changed it.
 	Env map[string]string `json:"env,omitempty"`
 }
 
-// Reply answers the request with the same ID. Error is a sentence for a person, Kind one of the Kind constants.
+// Reply answers the request with the same ID. Error is a sentence for a person, Kind one of the
+// Kind constants.
 type Reply struct {
 	Type   string          `json:"type"`
 	ID     uint64          `json:"id"`

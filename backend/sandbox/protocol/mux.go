@@ -8,7 +8,8 @@ import (
 	"github.com/hashicorp/yamux"
 )
 
-// Mux is what both ends give to yamux. There is no keep-alive: a pipe's other end does not vanish unnoticed.
+// Mux is what both ends give to yamux. There is no keep-alive: a pipe's other end does not vanish
+// unnoticed.
 func Mux() *yamux.Config {
 	c := yamux.DefaultConfig()
 	c.EnableKeepAlive = false

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// maxResync bounds how much is discarded in search of the ready frame: more than a runner can have begun to
-	// write before its checkpoint (its unacknowledged frames and one of the largest).
+	// maxResync bounds how much is discarded in search of the ready frame: more than a runner can
+	// have begun to write before its checkpoint (its unacknowledged frames and one of the largest).
 	maxResync = 64 << 20
 	// maxReady bounds the header of the ready frame that is looked for.
 	maxReady = 64 << 10
@@ -15,9 +15,9 @@ const (
 	ResyncBuffer = 4 * maxReady
 )
 
-// Resync discards what comes from r until the ready frame that repeats sync, and returns that frame. A checkpoint may
-// have caught the runner in the middle of a frame, whose rest it writes first after the restore. The reader's buffer must
-// hold ResyncBuffer bytes.
+// Resync discards what comes from r until the ready frame that repeats sync, and returns that
+// frame. A checkpoint may have caught the runner in the middle of a frame, whose rest it writes
+// first after the restore. The reader's buffer must hold ResyncBuffer bytes.
 func Resync(r *bufio.Reader, sync string) (Frame, error) {
 	mark := []byte(`"` + sync + `"`)
 	discarded := 0
@@ -61,8 +61,8 @@ func Resync(r *bufio.Reader, sync string) (Frame, error) {
 	}
 }
 
-// readyAround returns where in r's buffer the ready frame begins whose header contains the byte at `at`; -1 when there
-// is none. It waits for the frame's end.
+// readyAround returns where in r's buffer the ready frame begins whose header contains the byte at
+// `at`; -1 when there is none. It waits for the frame's end.
 func readyAround(r *bufio.Reader, at int, sync string) (int, error) {
 	window, _ := r.Peek(r.Buffered())
 	for start := at - PrefixSize - 1; start >= 0 && start > at-maxReady; start-- {

@@ -54,9 +54,11 @@ type Ready struct {
 	Running  *int   `json:"running"`
 	Queued   []int  `json:"queued"`
 	Sync     string `json:"sync"`
-	// Trusts is the digest of the certificate authorities that the machine was given; empty where it has those of its image.
+	// Trusts is the digest of the certificate authorities that the machine was given; empty where
+	// it has those of its image.
 	Trusts string `json:"trusts"`
-	// Unshared is the supervisor's: why the machine does not see the folder that is shared with it; empty where it does, and where none is.
+	// Unshared is the supervisor's: why the machine does not see the folder that is shared with it;
+	// empty where it does, and where none is.
 	Unshared string `json:"unshared,omitempty"`
 }
 
@@ -127,7 +129,8 @@ type Representation struct {
 	Data []byte
 }
 
-// Instruction is a numbered or background frame, checked. Which fields mean something follows from Type.
+// Instruction is a numbered or background frame, checked. Which fields mean something follows from
+// Type.
 type Instruction struct {
 	Numbered
 	Type string
@@ -233,7 +236,8 @@ func (in *Instruction) result(h instructionHeader, payload []byte) error {
 	return err
 }
 
-// parseTime reads Unix seconds; years far outside the machine's life are a violation, as they would not fit elsewhere.
+// parseTime reads Unix seconds; years far outside the machine's life are a violation, as they would
+// not fit elsewhere.
 func parseTime(sec float64) (time.Time, error) {
 	if math.IsNaN(sec) || sec < 0 || sec > 253402300799 {
 		return time.Time{}, violation("the time %v", sec)
@@ -242,7 +246,8 @@ func parseTime(sec float64) (time.Time, error) {
 	return time.Unix(int64(whole), int64(frac*1e9)).UTC(), nil
 }
 
-// cutMIMEs cuts the payload into the representations that the header lists; together they are exactly the payload.
+// cutMIMEs cuts the payload into the representations that the header lists; together they are
+// exactly the payload.
 func cutMIMEs(list []mime, payload []byte) ([]Representation, error) {
 	if len(list) > MaxMIMEs {
 		return nil, violation("%d representations", len(list))

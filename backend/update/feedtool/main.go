@@ -1,7 +1,8 @@
-// Command feedtool makes what package update believes: feedtool keygen FILE, feedtool sign -version V -notes FILE FOLDER, feedtool renew FOLDER.
+// Command feedtool makes what package update believes: feedtool keygen FILE, feedtool sign -version
+// V -notes FILE FOLDER, feedtool renew FOLDER.
 //
-// The private key, as keygen or minisign -W wrote it, is in $FOREVERVM_SIGNING_KEY; while keys change there are two, the old one and the new one, on lines of
-// their own, and both sign.
+// The private key, as keygen or minisign -W wrote it, is in $FOREVERVM_SIGNING_KEY; while keys
+// change there are two, the old one and the new one, on lines of their own, and both sign.
 package main
 
 import (
@@ -114,7 +115,8 @@ func keygen(path string, out io.Writer) error {
 	return errors.Join(err, file.Close())
 }
 
-// packages are those of a version in a folder. Their names, forevervm-VERSION-SYSTEM-ARCHITECTURE.PACKAGE, say what they are.
+// packages are those of a version in a folder. Their names,
+// forevervm-VERSION-SYSTEM-ARCHITECTURE.PACKAGE, say what they are.
 func packages(folder, version string) (files []update.File, err error) {
 	if version == "" {
 		return nil, errors.New("say the -version")

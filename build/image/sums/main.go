@@ -1,5 +1,5 @@
-// Command sums writes the checksums that runsc wants beside what build/image/run.py --save has saved:
-// go run ./build/image/sums FOLDER
+// Command sums writes the checksums that runsc wants beside what build/image/run.py --save has
+// saved: go run ./build/image/sums FOLDER
 package main
 
 import (

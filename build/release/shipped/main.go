@@ -1,5 +1,6 @@
-// Command shipped writes what a package is made of: NOTICES.txt, with the terms of each part in full, and sbom.cdx.json, a CycloneDX list for
-// machines. Go programs tell which modules are in them; a module's or library's terms are the files that its authors put there for that.
+// Command shipped writes what a package is made of: NOTICES.txt, with the terms of each part in
+// full, and sbom.cdx.json, a CycloneDX list for machines. Go programs tell which modules are in
+// them; a module's or library's terms are the files that its authors put there for that.
 package main
 
 import (
@@ -103,7 +104,8 @@ func modules(project string, programs []string) ([]part, error) {
 	return sorted(found), nil
 }
 
-// moduleFolder is where the cache has a module. It is not asked for by the project's go.mod, since runsc has one of its own.
+// moduleFolder is where the cache has a module. It is not asked for by the project's go.mod, since
+// runsc has one of its own.
 func moduleFolder(project string, module part) (string, error) {
 	said, err := output(project, "go", "mod", "download", "-json", module.Name+"@"+module.Version)
 	if err != nil {
@@ -116,7 +118,8 @@ func moduleFolder(project string, module part) (string, error) {
 	return download.Dir, nil
 }
 
-// libraries are what npm installed for the page and Vite put into it: all but those for development.
+// libraries are what npm installed for the page and Vite put into it: all but those for
+// development.
 func libraries(folder string) ([]part, error) {
 	data, err := os.ReadFile(filepath.Join(folder, "package-lock.json"))
 	if err != nil {
@@ -186,7 +189,8 @@ var (
 	codeFile   = regexp.MustCompile(`(?i)\.(go|js|ts|py|c|h|json|ya?ml)$`)
 )
 
-// terms are the licences and notices of a folder: all at its top, and further down those of what its authors took from others.
+// terms are the licences and notices of a folder: all at its top, and further down those of what
+// its authors took from others.
 func terms(folder string) (string, error) {
 	var all strings.Builder
 	top := false

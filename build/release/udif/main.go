@@ -1,7 +1,9 @@
-// Command udif makes a disk image as macOS has them, a DMG, of the HFS+ volume in a hybrid image that xorriso wrote: udif HYBRID.iso FILE.dmg
+// Command udif makes a disk image as macOS has them, a DMG, of the HFS+ volume in a hybrid image
+// that xorriso wrote: udif HYBRID.iso FILE.dmg
 //
-// It stands in for hdiutil where there is no Mac. Apple does not document the format (UDIF); what is known of it is in the sources of dmg2img and libdmg-hfsplus:
-// blocks compressed by zlib, then a property list with a table of the blocks, then a trailer of 512 bytes. Numbers are big endian.
+// It stands in for hdiutil where there is no Mac. Apple does not document the format (UDIF); what
+// is known of it is in the sources of dmg2img and libdmg-hfsplus: blocks compressed by zlib, then a
+// property list with a table of the blocks, then a trailer of 512 bytes. Numbers are big endian.
 package main
 
 import (
@@ -49,7 +51,8 @@ func run(hybrid, dmg string) error {
 	return errors.Join(pack(out, volume, sectors), out.Close())
 }
 
-// hfs finds the HFS+ volume by Apple's partition map: after the first block, one block for each partition.
+// hfs finds the HFS+ volume by Apple's partition map: after the first block, one block for each
+// partition.
 func hfs(image io.ReaderAt) (volume *io.SectionReader, sectors int64, err error) {
 	var first [sector]byte
 	if _, err := image.ReadAt(first[:], 0); err != nil {

@@ -1,5 +1,6 @@
-// Command typecheck finds out whether packages compile for the system that GOOS names, without compiling anything: what they import is read as far as its
-// declarations. `go vet` and `go build` would make machine code of all of it, which takes minutes for a system on which nothing is run.
+// Command typecheck finds out whether packages compile for the system that GOOS names, without
+// compiling anything: what they import is read as far as its declarations. `go vet` and `go build`
+// would make machine code of all of it, which takes minutes for a system on which nothing is run.
 //
 //	GOOS=darwin CGO_ENABLED=0 typecheck ./backend/...
 package main

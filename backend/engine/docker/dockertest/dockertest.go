@@ -1,7 +1,8 @@
 //go:build linux
 
-// Package dockertest gives tests a Docker: the one that FOREVERVM_TEST_DOCKER names, or one that it starts, with folders, sockets and processes of
-// its own, so that whatever else runs on the computer is not disturbed.
+// Package dockertest gives tests a Docker: the one that FOREVERVM_TEST_DOCKER names, or one that it
+// starts, with folders, sockets and processes of its own, so that whatever else runs on the
+// computer is not disturbed.
 package dockertest
 
 import (
@@ -106,8 +107,10 @@ func (d *Daemon) Run() error {
 	}
 }
 
-// startHeld starts a program that the system ends with this one. To the system that is the thread that starts it, and threads end: those that
-// are nicer than others (engine/local) do, once they have done their work. So a thread that does nothing else starts it, and stays until let is called.
+// startHeld starts a program that the system ends with this one. To the system that is the thread
+// that starts it, and threads end: those that are nicer than others (engine/local) do, once they
+// have done their work. So a thread that does nothing else starts it, and stays until let is
+// called.
 func startHeld(cmd *exec.Cmd) (let func(), err error) {
 	started, ended := make(chan error), make(chan struct{})
 	go func() {

@@ -1,5 +1,6 @@
-// Command imagetool makes the sandbox image for Docker as one OCI archive, for every processor that parts are given of, and can put it into a registry
-// from which `forevervm serve` has Docker pull it (FOREVERVM_REGISTRY). `make docker-image` runs it.
+// Command imagetool makes the sandbox image for Docker as one OCI archive, for every processor that
+// parts are given of, and can put it into a registry from which `forevervm serve` has Docker pull
+// it (FOREVERVM_REGISTRY). `make docker-image` runs it.
 package main
 
 import (
@@ -34,7 +35,8 @@ func main() {
 	}
 }
 
-// run makes the image of the parts in each folder, which `make build` left there, each for another processor.
+// run makes the image of the parts in each folder, which `make build` left there, each for another
+// processor.
 func run(out, push string, folders []string) error {
 	if len(folders) == 0 {
 		return errors.New("name the folders with supervisor, runsc and image/base.erofs")

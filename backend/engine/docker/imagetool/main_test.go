@@ -18,7 +18,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 )
 
-// parts makes a folder as `make build` leaves it, with a real supervisor for that processor, which stands for runsc, too.
+// parts makes a folder as `make build` leaves it, with a real supervisor for that processor, which
+// stands for runsc, too.
 func parts(t *testing.T, arch string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -41,7 +42,8 @@ func parts(t *testing.T, arch string) string {
 	return dir
 }
 
-// The archive has an image for each processor, with the parts of that one and nothing else; and parts of two processors make none.
+// The archive has an image for each processor, with the parts of that one and nothing else; and
+// parts of two processors make none.
 func TestArchive(t *testing.T) {
 	folders := map[string]string{"amd64": parts(t, "amd64"), "arm64": parts(t, "arm64")}
 	out := filepath.Join(t.TempDir(), "image.tar")
