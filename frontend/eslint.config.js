@@ -19,7 +19,8 @@ export default ts.config(
   },
   // Only what a view observes has to be reactive; the rule cannot tell.
   { rules: { 'svelte/prefer-svelte-reactivity': 'off' } },
-  // The tiers: shared knows nothing of machines, domain nothing of views, and nothing under lib knows a component.
+  // The tiers: shared knows nothing of machines, domain nothing of views, and nothing under lib
+  // knows a component.
   tier('src/components/shared/**', ['$components/domain/*', '$components/views/*', '$lib/state/*']),
   tier('src/components/domain/**', ['$components/views/*']),
   tier('src/lib/**', ['$components/*']),

@@ -16,8 +16,9 @@ const plotly = readFileSync(
 const figureScriptDigests = [plotly, FIGURE_SCRIPT].map((s) => `'sha256-${digest(s)}'`).join(' ');
 
 /**
- * The page's own policy. The frames with machines' output inherit it, so the scripts that they run are named here by
- * their digests; `frame-src 'none'` keeps such a frame from being led to another address.
+ * The page's own policy. The frames with machines' output inherit it, so the scripts that they run
+ * are named here by their digests; `frame-src 'none'` keeps such a frame from being led to another
+ * address.
  */
 function contentSecurityPolicy(): Plugin {
   const policy = [

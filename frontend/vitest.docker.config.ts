@@ -1,6 +1,9 @@
 import { defineConfig } from 'vitest/config';
 
-/** What needs a Docker: backend/engine/docker/page_test.go starts one, and this. Root may run it, and leaves nothing here. */
+/**
+ * What needs a Docker: backend/engine/docker/page_test.go starts one, and this. Root may run it,
+ * and leaves nothing here.
+ */
 export default defineConfig({
   cacheDir: process.env.FOREVERVM_TEST_CACHE ?? 'node_modules/.vite',
   test: {

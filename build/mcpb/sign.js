@@ -1,7 +1,9 @@
-// Signs an extension: node sign.js FILE CERTIFICATE KEY [INTERMEDIATE…], all of them PEM files but the first.
+// Signs an extension: node sign.js FILE CERTIFICATE KEY [INTERMEDIATE…], all of them PEM files but
+// the first.
 //
-// The official signature is appended to the archive, which must declare what follows its end as its comment: Claude Desktop refuses it otherwise
-// (modelcontextprotocol/mcpb#278). The tool does not do so, and later it would change what was signed. So a first signature tells how long it is.
+// The official signature is appended to the archive, which must declare what follows its end as its
+// comment: Claude Desktop refuses it otherwise (modelcontextprotocol/mcpb#278). The tool does not
+// do so, and later it would change what was signed. So a first signature tells how long it is.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { signMcpbFile } from '@anthropic-ai/mcpb/node';
 

@@ -1,6 +1,7 @@
 /**
- * Measures what a person feels of the window, with the built programs and a home of its own for each part: the page in Chromium, then the
- * window itself on a screen of its own. `make bench` runs it; it takes some minutes, and wants the computer for itself.
+ * Measures what a person feels of the window, with the built programs and a home of its own for
+ * each part: the page in Chromium, then the window itself on a screen of its own. `make bench` runs
+ * it; it takes some minutes, and wants the computer for itself.
  */
 import { loadavg } from 'node:os';
 import { appearing, lines, steps } from './page';

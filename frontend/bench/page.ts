@@ -46,7 +46,10 @@ async function shown(measure: (shown: Shown) => Promise<Row[]>, before = 1): Pro
   }
 }
 
-/** An instruction of another client: until the frame with its code has been drawn. Both sides read the computer's one clock. */
+/**
+ * An instruction of another client: until the frame with its code has been drawn. Both sides read
+ * the computer's one clock.
+ */
 export function appearing(): Promise<Row[]> {
   return shown(async ({ daemon, tab: { page }, machine }) => {
     const afterSending: number[] = [];
@@ -91,7 +94,10 @@ export function appearing(): Promise<Row[]> {
   });
 }
 
-/** Many instructions: the page goes through all of them by the wheel, from the last to the first and back. */
+/**
+ * Many instructions: the page goes through all of them by the wheel, from the last to the first and
+ * back.
+ */
 export function steps(): Promise<Row[]> {
   return shown(async ({ browser, daemon, tab }) => {
     const { page } = tab;
@@ -173,8 +179,9 @@ interface Traced {
 }
 
 /**
- * How smooth the page is over some time: by the tasks that hold it up, and by the gaps between its animation frames, which whatever else wants the
- * computer's processors makes longer, too. What a task took of a processor is the page's own.
+ * How smooth the page is over some time: by the tasks that hold it up, and by the gaps between its
+ * animation frames, which whatever else wants the computer's processors makes longer, too. What a
+ * task took of a processor is the page's own.
  */
 class Frames {
   private constructor(
@@ -232,8 +239,9 @@ class Frames {
 }
 
 /**
- * What the page's process has for itself, which is what the browser's own task manager shows: as it is after all that, and once its garbage has been
- * collected, which a browser with memory to spare puts off. Of the processes that the browser keeps for pages it is the largest.
+ * What the page's process has for itself, which is what the browser's own task manager shows: as it
+ * is after all that, and once its garbage has been collected, which a browser with memory to spare
+ * puts off. Of the processes that the browser keeps for pages it is the largest.
  */
 async function memory(browser: Browser, page: Page, what: string): Promise<Row[]> {
   const ofBrowser = await browser.newBrowserCDPSession();

@@ -32,7 +32,10 @@ export function processorTime(root: number): number {
   return ticks * TICK_MS;
 }
 
-/** Waits until the daemon, and what its machines are, have had nothing to do for a while: what they did before is saved then. */
+/**
+ * Waits until the daemon, and what its machines are, have had nothing to do for a while: what they
+ * did before is saved then.
+ */
 export async function atRest(daemon: Daemon): Promise<void> {
   const { pid } = await daemon.call<{ pid: number }>('GET', '/api/status');
   for (let before = -Infinity, now = 0; now - before > 2 * TICK_MS;) {

@@ -1,4 +1,7 @@
-/** A line of the table: what was measured, how much it was, and how much it may be; without an aim it only explains another. */
+/**
+ * A line of the table: what was measured, how much it was, and how much it may be; without an aim
+ * it only explains another.
+ */
 export interface Row {
   readonly what: string;
   readonly measured: string;

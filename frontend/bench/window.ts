@@ -11,13 +11,19 @@ const STARTS = 7;
 const SETTLED_MS = 15_000;
 const REST_MS = 60_000;
 
-/** The page's background in a light window, which nothing else on the screen has; and a colour that only a machine's picture has. */
+/**
+ * The page's background in a light window, which nothing else on the screen has; and a colour that
+ * only a machine's picture has.
+ */
 const PAGE = 0xfafaf7;
 const PICTURE = 0x12c95f;
 /** In so many pixels of the 1,200 × 800 it is there. */
 const MANY = 50_000;
 
-/** A screen with the real window, beside a daemon in which one machine has drawn a picture and sleeps. */
+/**
+ * A screen with the real window, beside a daemon in which one machine has drawn a picture and
+ * sleeps.
+ */
 interface Surroundings {
   readonly daemon: Daemon;
   open(): ChildProcess;
@@ -48,7 +54,10 @@ async function beside(measure: (surroundings: Surroundings) => Promise<Row[]>): 
   }
 }
 
-/** Looks at the screen's own memory, in XWD's format, as taking a picture of it takes longer than what is measured. A quarter of the pixels is enough. */
+/**
+ * Looks at the screen's own memory, in XWD's format, as taking a picture of it takes longer than
+ * what is measured. A quarter of the pixels is enough.
+ */
 function pixels(screen: string, colour: number): number {
   const file = readFileSync(screen);
   const pixels = file.readUInt32BE(0) + file.readUInt32BE(19 * 4) * 12; // after the header and the colours

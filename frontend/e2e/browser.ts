@@ -84,8 +84,8 @@ export class Tab {
   }
 
   /**
-   * Runs code until the list of variables shows something. A busy machine has no time to tell of its
-   * variables: it is asked again after the next step. Returns the number of the last step.
+   * Runs code until the list of variables shows something. A busy machine has no time to tell of
+   * its variables: it is asked again after the next step. Returns the number of the last step.
    */
   async tells(number: number, code: string, shown: Locator): Promise<number> {
     const panel = this.page.getByRole('tabpanel', { name: 'Variables' });

@@ -25,7 +25,10 @@ export class Daemon {
   readonly inbox = join(this.home, 'ForeverVM');
   url = '';
 
-  /** With variables that only the daemon itself gets, a command before its own that makes its surroundings, and the folder of its program. */
+  /**
+   * With variables that only the daemon itself gets, a command before its own that makes its
+   * surroundings, and the folder of its program.
+   */
   constructor(
     private readonly extra: NodeJS.ProcessEnv = {},
     private readonly surroundings: string[] = [],
@@ -58,8 +61,9 @@ export class Daemon {
   }
 
   /**
-   * Has it run with the default settings and without machines, makers, files and AI apps, whatever was
-   * done to it. What it knows of programs, updates and the apps' earlier settings stays: see renew.
+   * Has it run with the default settings and without machines, makers, files and AI apps, whatever
+   * was done to it. What it knows of programs, updates and the apps' earlier settings stays: see
+   * renew.
    */
   async reset(): Promise<void> {
     if (!this.alive) await this.start();
@@ -218,7 +222,10 @@ function remove(path: string): void {
   rmSync(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
 }
 
-/** Whether a process runs; one that has ended is none, even where nobody has asked for its status, as in a container without an init. */
+/**
+ * Whether a process runs; one that has ended is none, even where nobody has asked for its status,
+ * as in a container without an init.
+ */
 function alive(pid: number): boolean {
   try {
     return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));

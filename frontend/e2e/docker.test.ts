@@ -5,7 +5,8 @@ import { Tab } from './browser';
 import { Daemon } from './daemon';
 import { inBrowser } from './tabs';
 
-// backend/engine/docker/page_test.go says where a Docker listens that has no image yet, and what it does without.
+// backend/engine/docker/page_test.go says where a Docker listens that has no image yet, and what it
+// does without.
 const { FOREVERVM_TEST_SOCKET: socket = '', FOREVERVM_TEST_NOTE: note = '' } = process.env;
 
 /** On its computer machines run in Docker only, and none is where Docker usually is. */

@@ -13,7 +13,10 @@ inTabs(daemon, (opened) => {
   tab = opened;
 });
 
-/** Does something while a server elsewhere waits for requests: none comes, and the page stays what it is. */
+/**
+ * Does something while a server elsewhere waits for requests: none comes, and the page stays what
+ * it is.
+ */
 async function harmless(does: (outside: string) => Promise<void>): Promise<void> {
   const { page } = tab;
   const reached: string[] = [];

@@ -1,4 +1,7 @@
-/** Outputs that try to run code, to reach an address outside, or to take over the page: MIME type and text. */
+/**
+ * Outputs that try to run code, to reach an address outside, or to take over the page: MIME type
+ * and text.
+ */
 export function hostile(outside: string): [string, string][] {
   const html = (text: string): [string, string] => ['text/html', text];
   const own = `try { top.pwned = 1; parent.pwned = 1 } catch {} fetch("${outside}/fetch")`;

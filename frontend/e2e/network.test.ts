@@ -4,7 +4,8 @@ import { Tab } from './browser';
 import { Daemon } from './daemon';
 import { inTabs } from './tabs';
 
-// Its own proxy leads nowhere: what is allowed fails there at once, whatever network the tests have.
+// Its own proxy leads nowhere: what is allowed fails there at once, whatever network the tests
+// have.
 const daemon = new Daemon({ HTTPS_PROXY: 'http://127.0.0.1:1', HTTP_PROXY: 'http://127.0.0.1:1' });
 let tab: Tab;
 const started = inTabs(daemon, async (opened) => {

@@ -12,7 +12,10 @@ export class Programs {
     return process;
   }
 
-  /** A screen and a session bus of their own: the environment of programs that are to be shown there, with that of `env`. */
+  /**
+   * A screen and a session bus of their own: the environment of programs that are to be shown
+   * there, with that of `env`.
+   */
   async screen(env: NodeJS.ProcessEnv, ...args: string[]): Promise<NodeJS.ProcessEnv> {
     const size = ['-screen', '0', '1280x900x24'];
     const screen = this.start('Xvfb', ['-displayfd', '1', ...size, ...args], process.env);

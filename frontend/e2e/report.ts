@@ -14,8 +14,8 @@ interface Result {
 }
 
 /**
- * Prints the tests that passed only on a retry, and writes the result of each test to the JSON file that
- * FOREVERVM_TEST_REPORT names.
+ * Prints the tests that passed only on a retry, and writes the result of each test to the JSON file
+ * that FOREVERVM_TEST_REPORT names.
  */
 export default class Report implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[]): void {

@@ -147,8 +147,8 @@ it('tells the variables after each step, and does not wake a machine for them', 
   const row = (name: string) => variables.getByRole('listitem').filter({ hasText: name });
   const sales = 'import pandas as pd\nsales = pd.DataFrame({"a": [1, 2]})\nn = 0';
   let step = await tab.tells(1, sales, row('sales'));
-  // A busy machine may tell late, or of numbers but not of tables. Then the list is not compared with
-  // the one before the last step.
+  // A busy machine may tell late, or of numbers but not of tables. Then the list is not compared
+  // with the one before the last step.
   const same = row('sales').filter({ hasText: 'DataFrame (2, 1)', hasNotText: 'New or changed' });
   const changed = (n: number) => row(`${n}`).filter({ hasText: 'New or changed' });
   let n = 40;
@@ -240,7 +240,8 @@ it('lists checkpoints, keeps one, and goes back to it', async () => {
   await page.getByRole('button', { name: 'Go back', exact: true }).click();
   await tab.step(2).getByText('Undone').waitFor();
 
-  // With one click it is as before, with another as after; then what is left has a name, and is gone back to, and deleted.
+  // With one click it is as before, with another as after; then what is left has a name, and is
+  // gone back to, and deleted.
   await page.getByRole('button', { name: 'Undo', exact: true }).click();
   await tab.step(2).getByText('Undone').waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Undo', exact: true }).last().click();
@@ -258,7 +259,8 @@ it('lists checkpoints, keeps one, and goes back to it', async () => {
   await (await tab.runToEnd(4, 'x + 6')).getByText('8', { exact: true }).waitFor();
   await checkpoints.getByText('You are on the branch “x is two”.').waitFor();
 
-  // What is there now is compared with what was kept; two others are, too, from the older to the newer.
+  // What is there now is compared with what was kept; two others are, too, from the older to the
+  // newer.
   await kept.getByRole('button', { name: /^More for this machine/ }).click();
   await page.getByRole('menuitem', { name: 'Compare with now' }).click();
   const compared = page.getByRole('dialog', { name: 'Differences' });

@@ -3,7 +3,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { launch, Tab } from './browser';
 import type { Daemon } from './daemon';
 
-/** Starts a browser for the tests of a file, prepares the daemon for each of them, and ends both. */
+/**
+ * Starts a browser for the tests of a file, prepares the daemon for each of them, and ends both.
+ */
 export function inBrowser(
   daemon: Daemon,
   prepare = () => daemon.reset(),

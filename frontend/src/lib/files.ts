@@ -1,4 +1,7 @@
-/** What the page makes of a machine's files. Names and contents are the machine's, and may be anything. */
+/**
+ * What the page makes of a machine's files. Names and contents are the machine's, and may be
+ * anything.
+ */
 
 import { codeOf, INVISIBLE } from '$lib/invisible';
 
@@ -50,7 +53,10 @@ export function readsAsText(bytes: Uint8Array): boolean {
   }
 }
 
-/** The first rows of a table; quoted cells may hold separators and newlines. The separator is what the first line has most of. */
+/**
+ * The first rows of a table; quoted cells may hold separators and newlines. The separator is what
+ * the first line has most of.
+ */
 export function parseTable(text: string, rows: number, columns: number): string[][] {
   const first = text.slice(0, text.indexOf('\n') + 1 || text.length);
   const separator = [',', ';', '\t', '|'].reduce((best, next) =>

@@ -9,7 +9,10 @@ const COMPARISONS = {
   '=': 'eq',
 } as const;
 
-/** What a person has typed above a column as a filter: `> 5`, `!= x`, or text to look for. Numbers are looked for whole. */
+/**
+ * What a person has typed above a column as a filter: `> 5`, `!= x`, or text to look for. Numbers
+ * are looked for whole.
+ */
 export function parseFilter(column: number, number: boolean, text: string): TableFilter | null {
   const typed = text.trim();
   const [, sign, rest] = /^(>=|<=|!=|>|<|=)(.*)$/.exec(typed) ?? [];

@@ -1,4 +1,6 @@
-/** Numbers and times as people read them. All take `now` where they depend on it, in milliseconds. */
+/**
+ * Numbers and times as people read them. All take `now` where they depend on it, in milliseconds.
+ */
 
 export function bytes(n: number): string {
   if (n < 1000) return `${n} B`;

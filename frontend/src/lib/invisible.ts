@@ -1,6 +1,6 @@
 /**
- * Characters that are not seen but change how text reads (directions, zero widths, controls): people must
- * not take code for other code than what runs, nor a program's file for a picture.
+ * Characters that are not seen but change how text reads (directions, zero widths, controls):
+ * people must not take code for other code than what runs, nor a program's file for a picture.
  */
 export const INVISIBLE =
   // eslint-disable-next-line no-control-regex -- they are what it looks for

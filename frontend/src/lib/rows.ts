@@ -1,6 +1,7 @@
 /**
- * Which rows of a long list are drawn, and where. Browsers give no element more height than some millions of pixels
- * (Firefox about 17.8), so in a longer list a pixel of the scroll bar stands for more than one of the rows.
+ * Which rows of a long list are drawn, and where. Browsers give no element more height than some
+ * millions of pixels (Firefox about 17.8), so in a longer list a pixel of the scroll bar stands for
+ * more than one of the rows.
  */
 export interface Rows {
   /** Height of the whole list as the browser knows it. */
@@ -57,7 +58,10 @@ export function rowsAt(
   return { height, first, last, shift: startOf(first, rowHeight, headings) - position + top };
 }
 
-/** The scroll position at which a place of the list, in pixels of its rows, is at the viewport's top. */
+/**
+ * The scroll position at which a place of the list, in pixels of its rows, is at the viewport's
+ * top.
+ */
 export function scrollFor(
   place: number,
   viewport: number,

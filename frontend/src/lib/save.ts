@@ -17,7 +17,10 @@ export function saveAs(name: string, content: Blob): void {
   saveParts(name, [content]).catch((reason: unknown) => listener?.failed(reason));
 }
 
-/** The same of what comes in parts, which the window never holds together; a browser keeps large blobs outside the page. */
+/**
+ * The same of what comes in parts, which the window never holds together; a browser keeps large
+ * blobs outside the page.
+ */
 async function saveParts(name: string, parts: Iterable<Blob> | AsyncIterable<Blob>): Promise<void> {
   if (inWindow()) {
     listener?.saved(await saveInWindow(name, parts));
@@ -34,7 +37,10 @@ async function saveParts(name: string, parts: Iterable<Blob> | AsyncIterable<Blo
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }
 
-/** Has what comes over a connection saved as it comes, however long it is, and tells how much has come. */
+/**
+ * Has what comes over a connection saved as it comes, however long it is, and tells how much has
+ * come.
+ */
 export async function saveStream(
   name: string,
   content: ReadableStream<Uint8Array<ArrayBuffer>>,

@@ -3,7 +3,10 @@ export interface Snippet {
   readonly code: string;
 }
 
-/** How programs speak to a machine. The token is read from the environment: it belongs into no program. */
+/**
+ * How programs speak to a machine. The token is read from the environment: it belongs into no
+ * program.
+ */
 export function snippets(address: string, machine: string): readonly [Snippet, ...Snippet[]] {
   return [
     {

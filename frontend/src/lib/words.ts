@@ -8,7 +8,10 @@ import type {
   NetworkMode,
 } from './api/types';
 
-/** What the page says, in one place. Plain words: the reader need not know what a process or a checkpoint file is. */
+/**
+ * What the page says, in one place. Plain words: the reader need not know what a process or a
+ * checkpoint file is.
+ */
 export const words = {
   product: 'ForeverVM',
   you: 'You',

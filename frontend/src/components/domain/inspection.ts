@@ -37,7 +37,10 @@ const shown = StateField.define<Tooltip | null>({
   provide: (field) => showTooltip.from(field),
 });
 
-/** Tells what a name is: at the cursor by Shift+Tab, which a second time leads into what is told, and under the mouse. Escape closes it. */
+/**
+ * Tells what a name is: at the cursor by Shift+Tab, which a second time leads into what is told,
+ * and under the mouse. Escape closes it.
+ */
 export function inspection(inspector: Inspector): Extension {
   let asked = new AbortController();
 

@@ -13,8 +13,9 @@ interface Place {
 }
 
 /**
- * Shares out something costly among many elements: those near what is visible hold it, but never more than `most` at once, and give it back a while after
- * they went out of sight. Each is told by its own function when it holds it, and when no longer.
+ * Shares out something costly among many elements: those near what is visible hold it, but never
+ * more than `most` at once, and give it back a while after they went out of sight. Each is told by
+ * its own function when it holds it, and when no longer.
  */
 export function few(most: number): (hold: (held: boolean) => void) => Attachment<HTMLElement> {
   /** In the order in which they last came or went. */

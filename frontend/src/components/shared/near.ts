@@ -1,6 +1,9 @@
 import type { Attachment } from 'svelte/attachments';
 
-/** Within a screen of what is visible; `scrollMargin` says the same of what scrolls within the page, and older browsers ignore it. */
+/**
+ * Within a screen of what is visible; `scrollMargin` says the same of what scrolls within the page,
+ * and older browsers ignore it.
+ */
 export const NEAR = { rootMargin: '800px 0px', scrollMargin: '800px 0px' };
 
 /** Calls once when the element comes near what is visible. */

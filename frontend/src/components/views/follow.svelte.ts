@@ -4,7 +4,10 @@ import { tick } from 'svelte';
 const NEAR_PX = 48;
 /** A scroll so soon after a wheel, key or touch is the person's doing. */
 const INTENT_MS = 600;
-/** A scroll so soon after the content changed its size may be its doing: the browser moves the position along. */
+/**
+ * A scroll so soon after the content changed its size may be its doing: the browser moves the
+ * position along.
+ */
 const RESIZED_MS = 250;
 
 /** Keeps a scrolling view at its end while content grows, unless the person has scrolled away. */

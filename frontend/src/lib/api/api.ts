@@ -65,7 +65,10 @@ export class Api {
     }
   }
 
-  /** A representation's bytes as a blob. The href is the daemon's own path and is used as nothing else. */
+  /**
+   * A representation's bytes as a blob. The href is the daemon's own path and is used as nothing
+   * else.
+   */
   async data({ href, mime }: Representation, signal: AbortSignal): Promise<Blob> {
     if (!href.startsWith('/api/')) throw new Error(words.errors.noAddress);
     const response = await this.http.fetch(new Request(this.http.url + href, { signal }));
@@ -94,7 +97,10 @@ export class Api {
     });
   }
 
-  /** Makes a machine of a file. `trust` names a maker who is not known, `maker` is what the person calls them. */
+  /**
+   * Makes a machine of a file. `trust` names a maker who is not known, `maker` is what the person
+   * calls them.
+   */
   async unpack(
     file: Blob,
     query: { trust?: string; maker?: string },

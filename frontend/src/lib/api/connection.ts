@@ -1,4 +1,7 @@
-/** Where the daemon is and how the page may speak to it: from the window's binding, or from the browser's address. */
+/**
+ * Where the daemon is and how the page may speak to it: from the window's binding, or from the
+ * browser's address.
+ */
 import { words } from '$lib/words';
 import { prove } from './proof';
 
@@ -41,10 +44,10 @@ export function clientName(): 'window' | 'browser' {
 }
 
 /**
- * Finds the connection, or null when the page has no token: the person then has to open it by `forevervm open`. Who
- * answers there has just proved to be the daemon; asked again whenever the connection was lost, because its port may be
- * anybody's then. Throws when the daemon cannot be reached or started, or something else answers; the message is meant
- * for the person.
+ * Finds the connection, or null when the page has no token: the person then has to open it by
+ * `forevervm open`. Who answers there has just proved to be the daemon; asked again whenever the
+ * connection was lost, because its port may be anybody's then. Throws when the daemon cannot be
+ * reached or started, or something else answers; the message is meant for the person.
  */
 export async function connect(): Promise<Connection | null> {
   const window = bridge();
@@ -82,7 +85,10 @@ export async function startAtLogin(on: boolean): Promise<void> {
   await bridge()?.StartAtLogin(on);
 }
 
-/** Has the person choose a folder, and returns its path; empty where they chose none. Only in the window: a browser does not tell where a folder is. */
+/**
+ * Has the person choose a folder, and returns its path; empty where they chose none. Only in the
+ * window: a browser does not tell where a folder is.
+ */
 export async function chooseFolder(title: string): Promise<string> {
   return (await bridge()?.ChooseFolder(title)) ?? '';
 }
@@ -90,7 +96,10 @@ export async function chooseFolder(title: string): Promise<string> {
 /** How much of a file goes to the window at a time, in bytes. */
 const PART = 3 << 18;
 
-/** Saves a file into the person's folder for downloads, and returns its path; only in the window, whose web view does not save by itself. */
+/**
+ * Saves a file into the person's folder for downloads, and returns its path; only in the window,
+ * whose web view does not save by itself.
+ */
 export async function saveInWindow(
   name: string,
   parts: Iterable<Blob> | AsyncIterable<Blob>,

@@ -13,8 +13,8 @@ export interface EventHandlers {
   /** Each event but pings, in order, none twice. */
   onEvent(event: Event): void;
   /**
-   * The stream is open, or was lost and is being tried again. `resumed` is false when nothing is known of what
-   * happened before: everything has to be loaded.
+   * The stream is open, or was lost and is being tried again. `resumed` is false when nothing is
+   * known of what happened before: everything has to be loaded.
    */
   onState(state: 'open' | 'lost', resumed: boolean): void;
   /** The token is no longer right; the stream has ended. */
@@ -24,13 +24,15 @@ export interface EventHandlers {
 export interface EventOptions {
   /** Waits before the next attempt; a test passes its own. */
   delay?: (ms: number, signal: AbortSignal) => Promise<void>;
-  /** A new Api for every attempt: in the window the daemon may have come back at another address. */
+  /**
+   * A new Api for every attempt: in the window the daemon may have come back at another address.
+   */
   api: () => Promise<Api>;
 }
 
 /**
- * Follows the daemon's events until the signal is aborted. After a dropped connection it goes on after the last event
- * seen; the daemon answers with `reset` where it cannot.
+ * Follows the daemon's events until the signal is aborted. After a dropped connection it goes on
+ * after the last event seen; the daemon answers with `reset` where it cannot.
  */
 export async function followEvents(
   options: EventOptions,

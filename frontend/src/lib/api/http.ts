@@ -3,7 +3,10 @@ import type { Connection } from './connection';
 import { ApiError, Unreachable } from './errors';
 import type { ErrorBody } from './types';
 
-/** The one place where the page speaks HTTP: adds the token and turns failures into ApiError or Unreachable. */
+/**
+ * The one place where the page speaks HTTP: adds the token and turns failures into ApiError or
+ * Unreachable.
+ */
 export class Http {
   private closed = false;
 

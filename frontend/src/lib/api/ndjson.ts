@@ -4,7 +4,8 @@
 const MAX_LINE = 64 << 20;
 
 /**
- * Yields each line's value. A last line without a newline was cut off by a dropped connection and is left out.
+ * Yields each line's value. A last line without a newline was cut off by a dropped connection and
+ * is left out.
  */
 export async function* ndjson(body: ReadableStream<Uint8Array>): AsyncGenerator<unknown> {
   const reader = body.getReader();

@@ -1,6 +1,7 @@
 /**
- * Makes sure that who answers at an address is the daemon before it is told the token: backend/handshake with the page's
- * means. A port that a killed daemon has left can be taken by anybody on the computer.
+ * Makes sure that who answers at an address is the daemon before it is told the token:
+ * backend/handshake with the page's means. A port that a killed daemon has left can be taken by
+ * anybody on the computer.
  */
 import { words } from '$lib/words';
 import { Unreachable } from './errors';
@@ -20,8 +21,8 @@ const WITHIN_MS = 5_000;
 
 /** Throws Unreachable or Stranger unless the daemon that knows the token answers at the origin. */
 export async function prove(origin: string, token: string): Promise<void> {
-  // A browser computes no digest for a page of another computer over plain HTTP, and a proof would be worth nothing there:
-  // whoever sits between can read what is sent.
+  // A browser computes no digest for a page of another computer over plain HTTP, and a proof would
+  // be worth nothing there: whoever sits between can read what is sent.
   if (!('subtle' in crypto)) return;
   const nonce = hex(crypto.getRandomValues(new Uint8Array(NONCE_BYTES)));
   let answer: string;
@@ -47,7 +48,10 @@ export async function prove(origin: string, token: string): Promise<void> {
   if (!(await crypto.subtle.verify('HMAC', key, proofIn(answer), said))) throw new Stranger();
 }
 
-/** The address as the daemon sees it: it is in the proof, so that nobody can pass the question on to the real one. */
+/**
+ * The address as the daemon sees it: it is in the proof, so that nobody can pass the question on to
+ * the real one.
+ */
 function address(origin: string): string {
   const { hostname, port } = new URL(origin);
   return `${hostname === 'localhost' ? '127.0.0.1' : hostname}:${port || '80'}`;

@@ -1,4 +1,7 @@
-/** The daemon's JSON, by the names that the page uses; schema.ts is generated from backend/api/openapi.yaml. */
+/**
+ * The daemon's JSON, by the names that the page uses; schema.ts is generated from
+ * backend/api/openapi.yaml.
+ */
 import type { components, operations } from './schema';
 
 type Schemas = components['schemas'];

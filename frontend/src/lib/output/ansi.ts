@@ -1,6 +1,7 @@
 /**
- * Reads terminal escapes out of text that a machine wrote. Colours and the few movements that progress bars use are
- * reported; everything else (titles, links, queries, device commands) is swallowed.
+ * Reads terminal escapes out of text that a machine wrote. Colours and the few movements that
+ * progress bars use are reported; everything else (titles, links, queries, device commands) is
+ * swallowed.
  */
 
 /** How a run of text looks. Colours are 0-15 for the palette, or a CSS `rgb()`. */
@@ -101,7 +102,8 @@ export class AnsiParser {
         this.csi(character);
         break;
       case 'string':
-        // Ended by BEL, by ST, or by a new line: a string that is never closed must not swallow what follows.
+        // Ended by BEL, by ST, or by a new line: a string that is never closed must not swallow
+        // what follows.
         if (character === '\u0007' || character === '\u009c') this.state = 'text';
         else if (character === '\u001b') this.state = 'string-escape';
         else if (character === '\n') {

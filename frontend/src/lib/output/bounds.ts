@@ -1,7 +1,8 @@
 /**
- * Whether HTML can be cleaned and laid out without holding up the page. Cleaning happens in one go, and deep nesting
- * costs browsers the square of its depth: a hostile 440 KB took half a minute. What people really make (tables of pandas, even
- * of a thousand rows) stays far below these bounds. The count is a guess made in one pass; it need not be exact.
+ * Whether HTML can be cleaned and laid out without holding up the page. Cleaning happens in one go,
+ * and deep nesting costs browsers the square of its depth: a hostile 440 KB took half a minute.
+ * What people really make (tables of pandas, even of a thousand rows) stays far below these bounds.
+ * The count is a guess made in one pass; it need not be exact.
  */
 export function showable(html: string): boolean {
   if (html.length > MAX_LENGTH) return false;
@@ -25,7 +26,9 @@ export function showableMarkdown(markdown: string): boolean {
   return markdown.length <= MAX_MARKDOWN;
 }
 
-/** Whether a figure's data is small enough to be drawn: a million points take the browser seconds. */
+/**
+ * Whether a figure's data is small enough to be drawn: a million points take the browser seconds.
+ */
 export function showableFigure(json: string): boolean {
   return json.length <= MAX_FIGURE;
 }

@@ -1,6 +1,7 @@
 /**
- * Figures whose drawing was begun. A machine's data can keep Plotly busy for ever, and the page with it, as a browser may run a frame on the page's own thread:
- * what was not drawn before the page had to be loaded again is not begun again by itself.
+ * Figures whose drawing was begun. A machine's data can keep Plotly busy for ever, and the page
+ * with it, as a browser may run a frame on the page's own thread: what was not drawn before the
+ * page had to be loaded again is not begun again by itself.
  */
 const KEY = 'forevervm.drawing';
 
@@ -8,7 +9,8 @@ const unfinished = new Set(read());
 /** Those of this page. */
 const open = new Set<string>();
 
-// A page that hangs is ended without a word; who leaves one that works has seen nothing wrong with it.
+// A page that hangs is ended without a word; who leaves one that works has seen nothing wrong with
+// it.
 if (typeof window !== 'undefined') addEventListener('pagehide', () => open.forEach(drawn));
 
 /** Whether a figure, named by the address of its data, held up the page when it was last drawn. */

@@ -1,17 +1,26 @@
-/** What stands between marks of TeX's: `$$…$$` and `\[…\]` on lines of their own, `$…$` and `\(…\)` within one; environments need no marks. */
+/**
+ * What stands between marks of TeX's: `$$…$$` and `\[…\]` on lines of their own, `$…$` and `\(…\)`
+ * within one; environments need no marks.
+ */
 const FORMULA =
   /\$\$([\s\S]+?)\$\$|\\\[([\s\S]+?)\\\]|\\\(([\s\S]+?)\\\)|\$((?:\\.|[^$\\])+?)\$|(\\begin\{([a-zA-Z]+\*?)\}[\s\S]+?\\end\{\6\})/g;
 
-/** Formulas beyond it, in characters, are shown as they are written: drawing them takes the browser longer than anybody waits. */
+/**
+ * Formulas beyond it, in characters, are shown as they are written: drawing them takes the browser
+ * longer than anybody waits.
+ */
 const MAX_LENGTH = 20_000;
 
-/** So are those that define commands of their own, which a few characters make as long as they want. */
+/**
+ * So are those that define commands of their own, which a few characters make as long as they want.
+ */
 const DEFINES =
   /\\(?:[egx]?def|(?:future)?let|(?:re)?newcommand|providecommand|DeclareMathOperator)/;
 
 /**
- * HTML of text with formulas, as `_repr_latex_` gives it: the formulas as MathML, which browsers draw by themselves; null where they could
- * hold up the page. It has come from a machine, and is as hostile as other HTML of one (see frame.ts).
+ * HTML of text with formulas, as `_repr_latex_` gives it: the formulas as MathML, which browsers
+ * draw by themselves; null where they could hold up the page. It has come from a machine, and is as
+ * hostile as other HTML of one (see frame.ts).
  */
 export async function latexHtml(text: string): Promise<string | null> {
   if (text.length > MAX_LENGTH || DEFINES.test(text)) return null;

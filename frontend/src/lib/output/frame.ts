@@ -2,7 +2,10 @@ import createPurify, { type Config, type DOMPurify } from 'dompurify';
 import { marked } from 'marked';
 import { FIGURE_SCRIPT, FRAME_SCRIPT } from './frame-script';
 
-/** SHA-256 in base64 of FRAME_SCRIPT, and of Plotly and FIGURE_SCRIPT, as a policy has them, put in by vite.config.ts. */
+/**
+ * SHA-256 in base64 of FRAME_SCRIPT, and of Plotly and FIGURE_SCRIPT, as a policy has them, put in
+ * by vite.config.ts.
+ */
 declare const __FRAME_SCRIPT_DIGEST__: string;
 declare const __FIGURE_SCRIPT_DIGESTS__: string;
 
@@ -17,8 +20,9 @@ export function frameDocument(html: string): string {
 }
 
 /**
- * A document that draws an interactive figure of Plotly's, in a frame with the same bounds: of a machine's there is only data in it, which Plotly reads.
- * That is code of five megabytes, which the page has only once a figure is seen.
+ * A document that draws an interactive figure of Plotly's, in a frame with the same bounds: of a
+ * machine's there is only data in it, which Plotly reads. That is code of five megabytes, which the
+ * page has only once a figure is seen.
  */
 export async function figureDocument(figure: string): Promise<string> {
   const { default: plotly } = await import('plotly.js-strict-dist-min/plotly-strict.min.js?raw');

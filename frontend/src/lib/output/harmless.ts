@@ -2,14 +2,17 @@ import createPurify, { type Config, type DOMPurify } from 'dompurify';
 import { words } from '$lib/words';
 import type { Format } from './picture';
 
-/** A machine's picture as a file that a person saves. Throws what is meant for the person where it is none. */
+/**
+ * A machine's picture as a file that a person saves. Throws what is meant for the person where it
+ * is none.
+ */
 export async function fileOf(picture: Blob, format: Format): Promise<Blob> {
   return format === 'svg' ? harmlessSvg(picture) : picture;
 }
 
 /**
- * A machine's SVG as a file. A person opens it where no policy of ours holds, so it has no script in it, and nothing that would be loaded from elsewhere: what a
- * picture shows is in it.
+ * A machine's SVG as a file. A person opens it where no policy of ours holds, so it has no script
+ * in it, and nothing that would be loaded from elsewhere: what a picture shows is in it.
  */
 async function harmlessSvg(picture: Blob): Promise<Blob> {
   const drawn = new DOMParser().parseFromString(await picture.text(), 'image/svg+xml');
@@ -43,12 +46,18 @@ function makeCleaner(): DOMPurify {
   return purify;
 }
 
-/** Whether an address is in the picture itself, or holds a picture: one in a picture neither runs nor loads anything. */
+/**
+ * Whether an address is in the picture itself, or holds a picture: one in a picture neither runs
+ * nor loads anything.
+ */
 function isWithin(address: string): boolean {
   return /^(#|data:image\/)/.test(address);
 }
 
-/** Whether what a property is set to may lead out of the picture. What is written with escapes is not read. */
+/**
+ * Whether what a property is set to may lead out of the picture. What is written with escapes is
+ * not read.
+ */
 function leadsOut(value: string): boolean {
   const rest = value.replaceAll(/url\(\s*(["']?)(?:#|data:(?:image|font)\/)[^"')]*\1\s*\)/gi, '');
   return /\\|(?:url|src|image|image-set)\s*\(|@import/i.test(rest);

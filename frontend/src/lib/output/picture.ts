@@ -14,8 +14,10 @@ const PATIENCE_MS = 60_000;
 let asked = 0;
 
 /**
- * Asks a frame with a figure (see frame-script.ts) for a picture of it. What comes is a machine's and hostile: it is a blob, which has a size before anything of it
- * is read, and must look like what it should be. It is for a file or an <img>, and for no other place. Throws what is meant for the person.
+ * Asks a frame with a figure (see frame-script.ts) for a picture of it. What comes is a machine's
+ * and hostile: it is a blob, which has a size before anything of it is read, and must look like
+ * what it should be. It is for a file or an <img>, and for no other place. Throws what is meant for
+ * the person.
  */
 export async function pictureOf(frame: Window, format: Format): Promise<Blob> {
   const told = await answer(frame, format);

@@ -26,7 +26,10 @@ const ORDER: readonly [RegExp, RichKind][] = [
 /** A drawing of many parts takes the browser long: it is shown as the picture that comes along. */
 const MAX_SVG = 512 << 10;
 
-/** Chooses how to show something that comes in several forms; null when the page can show none of them. */
+/**
+ * Chooses how to show something that comes in several forms; null when the page can show none of
+ * them.
+ */
 export function choose(representations: readonly Representation[]): Rich | null {
   const png = representations.some(({ mime }) => mime === 'image/png');
   const interactive = representations.some(({ mime }) => mime.startsWith('application/vnd.'));

@@ -4,8 +4,8 @@ const MAX_PARTS = 50_000;
 const FILTER_COST = 100;
 
 /**
- * Whether a browser draws an SVG without holding up the page. A part that others refer to is drawn for
- * each of them: ten levels of ten references are 1 KB, and ten billion parts.
+ * Whether a browser draws an SVG without holding up the page. A part that others refer to is drawn
+ * for each of them: ten levels of ten references are 1 KB, and ten billion parts.
  */
 export function drawable(svg: string): boolean {
   if (/data:image\/svg/i.test(svg)) return false; // a drawing in the drawing is not looked into

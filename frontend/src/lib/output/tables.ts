@@ -1,4 +1,7 @@
-/** The first table in a machine's HTML as comma-separated values; null where there is none. The HTML is read and never shown. */
+/**
+ * The first table in a machine's HTML as comma-separated values; null where there is none. The HTML
+ * is read and never shown.
+ */
 export function tableAsCsv(html: string): string | null {
   const table = new DOMParser().parseFromString(html, 'text/html').querySelector('table');
   if (!table) return null;
@@ -8,7 +11,10 @@ export function tableAsCsv(html: string): string | null {
   return `${rows.join('\r\n')}\r\n`;
 }
 
-/** A field that spreadsheets take for what it says: never for a formula, which a hostile table could bring along. */
+/**
+ * A field that spreadsheets take for what it says: never for a formula, which a hostile table could
+ * bring along.
+ */
 export function csvField(text: string): string {
   const formula = /^[=+\-@\t\r]/.test(text) && !/^[+-]?[\d.,]+(?:[eE][+-]?\d+)?%?$/.test(text);
   const safe = formula ? `'${text}` : text;

@@ -36,8 +36,9 @@ const MAX_SPANS = 500;
 const SCREEN = 64;
 
 /**
- * A stream's text as a terminal would show it: `\r` and backspace move, escapes colour and erase, lines scroll away
- * upwards. The first and the last lines are kept, what is between them is counted.
+ * A stream's text as a terminal would show it: `\r` and backspace move, escapes colour and erase,
+ * lines scroll away upwards. The first and the last lines are kept, what is between them is
+ * counted.
  */
 export class TerminalText {
   /** Grows with every write; tells a view that it has to look again. */
@@ -191,7 +192,10 @@ export class TerminalText {
     this.column = 0;
   }
 
-  /** Moves what no escape can reach any more to the head, and forgets the middle. Amortised over many writes. */
+  /**
+   * Moves what no escape can reach any more to the head, and forgets the middle. Amortised over
+   * many writes.
+   */
   private trim(): void {
     if (this.head.length < HEAD_LINES && this.tail.length > 2 * SCREEN) {
       const n = Math.min(HEAD_LINES - this.head.length, this.tail.length - SCREEN);
@@ -215,8 +219,8 @@ export function linesOf(text: string): TerminalText {
 }
 
 /**
- * A line as a view draws it: no more of it than `columns`, and in its colours where that takes no more than `spans`
- * elements.
+ * A line as a view draws it: no more of it than `columns`, and in its colours where that takes no
+ * more than `spans` elements.
  */
 export function clip(line: Line, columns: number, spans: number): Line {
   if (line.length <= columns && line.spans.length <= spans) return line;
@@ -226,7 +230,10 @@ export function clip(line: Line, columns: number, spans: number): Line {
   return { ...shown, cut: line.cut + line.length - shown.length };
 }
 
-/** What of a line the functions below change, all in place: hostile output changes one line a million times. */
+/**
+ * What of a line the functions below change, all in place: hostile output changes one line a
+ * million times.
+ */
 type Text = Pick<Draft, 'spans' | 'length'>;
 
 function append(line: Text, text: string, style: Style): void {

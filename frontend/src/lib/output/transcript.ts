@@ -23,7 +23,10 @@ export type Block =
 const MAX_BLOCKS = 400;
 const KEPT_HEAD = 100;
 
-/** Puts items together in their order; an item that came before is ignored, so that a reload and the events may overlap. */
+/**
+ * Puts items together in their order; an item that came before is ignored, so that a reload and the
+ * events may overlap.
+ */
 export class Transcript {
   /** The index of the next item that has not been seen. */
   next = 0;
@@ -36,7 +39,10 @@ export class Transcript {
   private nextId = 0;
   private clearPending = false;
 
-  /** Adds an item unless it is known. Items may skip numbers: the daemon leaves out the middle of long output. */
+  /**
+   * Adds an item unless it is known. Items may skip numbers: the daemon leaves out the middle of
+   * long output.
+   */
   add(item: Item): void {
     if (item.index < this.next) return;
     this.next = item.index + 1;

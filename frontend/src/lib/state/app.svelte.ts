@@ -30,7 +30,10 @@ export class App {
   /** Which part of the settings is shown, or was last. */
   settingsSection = $state('');
 
-  /** The panel at the right: whether it is shown where there is room for it, how wide, and what of it. */
+  /**
+   * The panel at the right: whether it is shown where there is room for it, how wide, and what of
+   * it.
+   */
   readonly side = {
     shown: new Kept('side.shown', true, isBoolean),
     width: new Kept('side.width', 360, isNumber),
@@ -63,7 +66,10 @@ export class App {
     this.selectedId === null ? undefined : this.machines.get(this.selectedId),
   );
 
-  /** Told of each change of a machine's connections, by the machine's name; once with neither when some may have been missed. */
+  /**
+   * Told of each change of a machine's connections, by the machine's name; once with neither when
+   * some may have been missed.
+   */
   private readonly contactListeners = new Set<(name?: string, contact?: Contact) => void>();
   private clock: ReturnType<typeof setInterval> | undefined;
 
@@ -111,7 +117,9 @@ export class App {
     void this.timeline.load();
   }
 
-  /** Has the listener told of machines' connections until the function that is returned is called. */
+  /**
+   * Has the listener told of machines' connections until the function that is returned is called.
+   */
   onContact(listener: (name?: string, contact?: Contact) => void): () => void {
     this.contactListeners.add(listener);
     return () => this.contactListeners.delete(listener);

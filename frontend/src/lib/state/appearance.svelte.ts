@@ -6,7 +6,10 @@ export const CONTRASTS = ['system', 'more'] as const;
 export type Theme = (typeof THEMES)[number];
 export type Contrast = (typeof CONTRASTS)[number];
 
-/** How the page looks: as the system says, unless the person has said otherwise. app.css has the rest. */
+/**
+ * How the page looks: as the system says, unless the person has said otherwise. app.css has the
+ * rest.
+ */
 export class Appearance {
   readonly theme = new Kept<Theme>('theme', 'system', oneOf(THEMES));
   readonly contrast = new Kept<Contrast>('contrast', 'system', oneOf(CONTRASTS));

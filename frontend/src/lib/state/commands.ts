@@ -45,7 +45,10 @@ export class Commands {
     return instruction !== null;
   }
 
-  /** Has the machine write a table into a file, by a step that everybody sees, and brings the file out. */
+  /**
+   * Has the machine write a table into a file, by a step that everybody sees, and brings the file
+   * out.
+   */
   async saveTable(machine: Machine, table: Variable, format: 'csv' | 'xlsx'): Promise<void> {
     const file = `${table.name}.${format}`;
     const frame = table.type === 'ndarray' ? `pd.DataFrame(${table.name})` : table.name;
@@ -178,7 +181,10 @@ export class Commands {
     await this.refreshCheckpoints(machine);
   }
 
-  /** Goes back to a checkpoint. What is left stays as a branch, so that the message that tells has a way back. */
+  /**
+   * Goes back to a checkpoint. What is left stays as a branch, so that the message that tells has a
+   * way back.
+   */
   async rewind(machine: Machine, checkpoint: string, keepAs = ''): Promise<void> {
     const before = this.app.machines.get(machine.id)?.undo;
     const body = keepAs === '' ? { checkpoint } : { checkpoint, keep_as: keepAs };

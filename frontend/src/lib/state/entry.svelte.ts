@@ -9,16 +9,21 @@ const TAIL_ITEMS = 1_000;
 const TAIL_BYTES = 4 << 20;
 
 /**
- * Views look at most so often while output streams. Nobody reads faster, and drawing every frame would take a good part of a processor from what
- * the machine does.
+ * Views look at most so often while output streams. Nobody reads faster, and drawing every frame
+ * would take a good part of a processor from what the machine does.
  */
 const LOOK_MS = 50;
 
-/** One step of a machine: the instruction and what it put out, which is loaded when it comes into view. */
+/**
+ * One step of a machine: the instruction and what it put out, which is loaded when it comes into
+ * view.
+ */
 export class Entry {
   instruction = $state.raw() as Instruction;
   loading = $state<'no' | 'loading' | 'failed' | 'yes'>('no');
-  /** Grows at once, and then now and then, while output streams; views read it before `transcript`. */
+  /**
+   * Grows at once, and then now and then, while output streams; views read it before `transcript`.
+   */
   version = $state(0);
   readonly transcript = new Transcript();
 
@@ -41,7 +46,10 @@ export class Entry {
     return isDone(this.instruction);
   }
 
-  /** Takes over a newer state. An answer may arrive after the event that overtook it: the end is not taken back. */
+  /**
+   * Takes over a newer state. An answer may arrive after the event that overtook it: the end is not
+   * taken back.
+   */
   update(instruction: Instruction): void {
     if (this.done && !isDone(instruction)) return;
     this.instruction = instruction;
@@ -92,7 +100,10 @@ export class Entry {
     this.changed();
   }
 
-  /** Goes on near the end of what would take the page long to load and little of which it would keep. */
+  /**
+   * Goes on near the end of what would take the page long to load and little of which it would
+   * keep.
+   */
   private async skipMiddle(): Promise<void> {
     const { path } = this;
     const now = await this.source.api.get('/api/machines/{name}/instructions/{seq}', {

@@ -10,7 +10,10 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** An instruction that has put out so many lines of some length, one item each, in pages of a thousand. */
+/**
+ * An instruction that has put out so many lines of some length, one item each, in pages of a
+ * thousand.
+ */
 function source(items: number, length = 10) {
   const asked: number[] = [];
   const instruction = { seq: 0, status: 'ok', items, output_bytes: items * length } as Instruction;

@@ -10,7 +10,10 @@ export interface Group {
 /** Who uses a machine, as people know them. */
 export const user = ({ client }: Machine) => (client ? author(client) : words.list.unused);
 
-/** Machines by who uses them, in their order within each group. The person's own come first, those that nobody has used last. */
+/**
+ * Machines by who uses them, in their order within each group. The person's own come first, those
+ * that nobody has used last.
+ */
 export function byUser(machines: readonly Machine[]): Group[] {
   const groups = new Map<string, Group>();
   const ofClient = new Map<string | undefined, Group>(); // some programs have several names

@@ -1,8 +1,14 @@
-/** Something that a person has set for the page, kept by the browser; where that keeps nothing, until the page is closed. */
+/**
+ * Something that a person has set for the page, kept by the browser; where that keeps nothing,
+ * until the page is closed.
+ */
 export class Kept<T> {
   private current = $state.raw() as T;
 
-  /** What is kept counts only where it passes the check: anything may lie there from an earlier version. */
+  /**
+   * What is kept counts only where it passes the check: anything may lie there from an earlier
+   * version.
+   */
   constructor(
     private readonly key: string,
     fallback: T,

@@ -10,7 +10,10 @@ export interface Question {
   readonly contact: Contact;
 }
 
-/** What machines ask, oldest first: one question for each machine and host, as one answer is for all that wait for it. */
+/**
+ * What machines ask, oldest first: one question for each machine and host, as one answer is for all
+ * that wait for it.
+ */
 export class Questions {
   private waiting = $state.raw<readonly Question[]>([]);
   readonly list = $derived(
@@ -39,7 +42,10 @@ export class Questions {
     this.waiting = this.waiting.filter((one) => !sameHost(one, question));
   }
 
-  /** Finds out what was asked before somebody listened. Throws nothing: what is missed is denied after a while. */
+  /**
+   * Finds out what was asked before somebody listened. Throws nothing: what is missed is denied
+   * after a while.
+   */
   async load(api: Api, machines: readonly Machine[]): Promise<void> {
     this.waiting = [];
     const over = (this.over = new Set<number>());

@@ -1,6 +1,9 @@
 import type { Entry } from './entry.svelte';
 
-/** Steps that follow each other, which a view draws or leaves out as one: the browser looks after each element, and of steps there may be thousands. */
+/**
+ * Steps that follow each other, which a view draws or leaves out as one: the browser looks after
+ * each element, and of steps there may be thousands.
+ */
 export interface Stretch {
   /** The same for as long as the timeline is shown, whatever is loaded before it. */
   readonly key: number;
@@ -10,7 +13,10 @@ export interface Stretch {
 /** What is drawn in one go must take less than a frame or two. */
 const STEPS = 8;
 
-/** Steps in ascending order, in stretches. Those of `before` that are as they were come again, so that nobody looks at them anew. */
+/**
+ * Steps in ascending order, in stretches. Those of `before` that are as they were come again, so
+ * that nobody looks at them anew.
+ */
 export function stretches(entries: readonly Entry[], before: readonly Stretch[] = []): Stretch[] {
   const known = new Map(before.map((stretch) => [stretch.key, stretch]));
   const all: Stretch[] = [];

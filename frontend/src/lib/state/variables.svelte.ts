@@ -7,7 +7,10 @@ import type { Source } from './source';
 export class Variables {
   /** Null until it has told once. */
   list = $state.raw<readonly Variable[] | null>(null);
-  /** Names of those that are new or other than before the last step, as far as the machine told then. */
+  /**
+   * Names of those that are new or other than before the last step, as far as the machine told
+   * then.
+   */
   changed = $state.raw<ReadonlySet<string>>(new Set());
   /** Why the list is not up to date. */
   problem = $state('');

@@ -11,7 +11,10 @@ import Network from './Network.svelte';
 import Plots from './Plots.svelte';
 import Variables from './Variables.svelte';
 
-/** What every tab is given: the chosen machine, which stays the same one as long as the tab is there. */
+/**
+ * What every tab is given: the chosen machine, which stays the same one as long as the tab is
+ * there.
+ */
 export interface TabProps {
   app: App;
   machine: Machine;
@@ -36,7 +39,10 @@ const TABS: readonly SideTab[] = [
   { id: 'about', label: words.side.about, view: About },
 ];
 
-/** The tabs of a machine's panel at the right, in their order. A tab is there while it is shown: what it loads, it loads anew. */
+/**
+ * The tabs of a machine's panel at the right, in their order. A tab is there while it is shown:
+ * what it loads, it loads anew.
+ */
 export function tabsOf(machine: Machine): readonly SideTab[] {
   return isHosted(machine) ? TABS.filter(({ local }) => !local) : TABS;
 }
