@@ -112,6 +112,7 @@ func (p plan) testAll() []stage {
 // soak are the long runs: the Rust SDK, git in a machine, rounds of kill -9, stories of a machine,
 // crashes of the store, a bad network, and fuzzing of what reads untrusted bytes.
 func (p plan) soak() []stage {
+	// What go test does not know must follow -args: else it takes the package for an argument, too.
 	long := func(name, pkg, test string, args ...string) step {
 		return goTests(name, []string{pkg}, []string{"-tags=real,system,soak", "-count=1", "-timeout=60m", "-run=" + test}, args)
 	}
@@ -123,8 +124,8 @@ func (p plan) soak() []stage {
 		with(long("rust", "./backend/e2e", "^TestRustSDK$")),
 		with(long("network", "./backend/engine/native", "^TestConformance$/^Network$"), "FOREVERVM_LONG=true"),
 		with(long("kill", "./backend/e2e", "^TestKillNine"), "FOREVERVM_ROUNDS=100"),
-		with(long("stories", "./backend/machine/service", "^TestWhateverHappens", "-rapid.checks=1000")),
-		with(long("crashes", "./backend/checkpoint/blocks", "^TestNothingIsLost$", "-rapid.checks=2000")),
+		with(long("stories", "./backend/machine/service", "^TestWhateverHappens", "-args", "-rapid.checks=1000")),
+		with(long("crashes", "./backend/checkpoint/blocks", "^TestNothingIsLost$", "-args", "-rapid.checks=2000")),
 		with(long("hosted", "./backend/hosted", "^TestHostedMachines$"), "FOREVERVM_INSTRUCTIONS=1000"),
 		{{name: "fuzz", args: []string{"build/fuzz.sh", "2m"}}},
 	}

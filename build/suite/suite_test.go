@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -187,6 +188,21 @@ func TestNoTestIsNoPass(t *testing.T) {
 	none := step{name: "none", args: []string{"sh", "-c", `echo '[]' >"$FOREVERVM_TEST_REPORT"`}, report: pageReport}
 	if results := r.stages(t.Context(), []stage{{none}}); results[0].err == nil {
 		t.Error("it passes")
+	}
+}
+
+// What a test binary alone understands stands behind -args. Otherwise go test tests the package of
+// the folder that it runs in, which has no tests.
+func TestFlagsOfTestsFollowArgs(t *testing.T) {
+	for _, stage := range (plan{}).soak() {
+		for _, s := range stage {
+			args := slices.Index(s.args, "-args")
+			for at, arg := range s.args {
+				if strings.HasPrefix(arg, "-rapid.") && (args < 0 || at < args) {
+					t.Errorf("%s: %s does not follow -args", s.name, arg)
+				}
+			}
+		}
 	}
 }
 
