@@ -129,7 +129,7 @@ func (s *Service) takeOut(g machine.Garbage) error {
 // removeFiles deletes what lies outside the store.
 func (s *Service) removeFiles(g machine.Garbage) error {
 	if g.Checkpoint == "" {
-		if err := os.RemoveAll(output.Dir(s.outputDir, g.Machine)); err != nil {
+		if err := os.RemoveAll(output.Dir(s.kept.Dir, g.Machine)); err != nil {
 			return err
 		}
 	}

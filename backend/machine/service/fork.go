@@ -219,7 +219,7 @@ func (s *Service) copyOverflows(ctx context.Context, from, to machine.ID, last i
 			if mark != nil && mark.Seq == o.Seq {
 				end = mark.Items
 			}
-			kept, err := output.CopyFile(output.Path(s.outputDir, from, o.Seq), output.Path(s.outputDir, to, o.Seq), length, end)
+			kept, err := output.CopyFile(output.Path(s.kept.Dir, from, o.Seq), output.Path(s.kept.Dir, to, o.Seq), length, end)
 			if err != nil {
 				return err
 			}

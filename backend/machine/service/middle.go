@@ -18,7 +18,7 @@ func (o owned) goOnFromMiddle(ctx context.Context, base machine.CheckpointRecord
 	run.Pause(base.CreatedAt)
 	put := run.Items
 	run.Progress, run.Items, run.OutputBytes, run.OutputDropped, run.Again = base.Mark.Progress, base.Mark.Items, base.Mark.OutputBytes, base.Mark.OutputDropped, true
-	if run.Overflow, err = output.LengthBefore(output.Path(o.s.outputDir, o.id, run.Seq), o.run.Overflow, run.Items); err != nil {
+	if run.Overflow, err = output.LengthBefore(output.Path(o.s.kept.Dir, o.id, run.Seq), o.run.Overflow, run.Items); err != nil {
 		// No power cut is kept from that file. To fail would have this tried again for ever, so the
 		// machine falls back to where nothing ran.
 		o.log().Warn("the machine cannot return to the middle of an instruction", "seq", run.Seq, "err", err)

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/foreign"
 )
 
 // packed is a Packed.
@@ -97,8 +98,8 @@ func (e *entry) hold(ctx, caller context.Context, checkpoint string) (heldState,
 	if middle {
 		return h, machine.Conflict("This checkpoint was made in the middle of an instruction, which a file cannot hold. Choose another one.")
 	}
-	if h.source.LastSeq >= maxHistory {
-		return h, machine.Conflict("%s has run more than %d instructions, which is more than a file can hold.", h.machine.Name, maxHistory)
+	if h.source.LastSeq >= foreign.MaxHistory {
+		return h, machine.Conflict("%s has run more than %d instructions, which is more than a file can hold.", h.machine.Name, foreign.MaxHistory)
 	}
 	trash := machine.Garbage{Engine: e.engine, Machine: h.id}
 	s.making.Store(h.id, true)
@@ -154,26 +155,10 @@ func (p *packed) History(ctx context.Context, yield func(machine.Told) error) er
 		for _, span := range p.lost {
 			in.RolledBack = in.RolledBack || in.StartedAt != nil && span.From <= in.Seq && in.Seq <= span.To
 		}
-		return yield(machine.Told{Instruction: in, Items: func(yield func(machine.Item) error) error { return p.e.eachItem(ctx, in.Seq, yield) }})
+		return yield(machine.Told{Instruction: in, Items: func(yield func(machine.Item) error) error { return p.e.s.kept.Each(ctx, p.e.id, in.Seq, yield) }})
 	})
 	if err == nil && next != p.about.State.LastSeq+1 {
 		err = machine.NoMachine(p.about.Name) // it was removed meanwhile, for good
 	}
 	return err
-}
-
-// eachItem calls yield with each item of an instruction that is over.
-func (e *entry) eachItem(ctx context.Context, seq int, yield func(machine.Item) error) error {
-	for from := 0; ; {
-		items, _, err := e.items(ctx, seq, from, maxItems)
-		if err != nil || len(items) == 0 {
-			return err
-		}
-		for _, it := range items {
-			if err := yield(it); err != nil {
-				return err
-			}
-			from = it.Index + 1
-		}
-	}
 }

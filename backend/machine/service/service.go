@@ -137,7 +137,7 @@ type Service struct {
 	checkpoints   machine.Checkpoints
 	store         machine.Store
 	set           atomic.Pointer[Settings]
-	outputDir     string
+	kept          output.Kept
 	log           *slog.Logger
 	freeMemory    func() (int64, error)
 	totalMemory   int64
@@ -195,7 +195,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	}
 	s := &Service{
 		engines: cfg.Engines, defaultEngine: cfg.DefaultEngine, checkpoints: cfg.Checkpoints, store: cfg.Store,
-		outputDir: cfg.OutputDir, log: log, freeMemory: cfg.FreeMemory, totalMemory: cfg.TotalMemory, freeDisk: cfg.FreeDisk, warnings: cfg.Warnings,
+		kept: output.Kept{Rows: cfg.Store, Dir: cfg.OutputDir, Log: log}, log: log, freeMemory: cfg.FreeMemory, totalMemory: cfg.TotalMemory, freeDisk: cfg.FreeDisk, warnings: cfg.Warnings,
 		network: cfg.Network, approve: cfg.Approve, exchange: cfg.Exchange, shareable: cfg.Shareable,
 		shareWatch: cfg.ShareWatch,
 		started:    time.Now().UTC(), hub: events.New(), starts: gate.New(max(2, runtime.NumCPU())), saves: gate.New(max(1, runtime.NumCPU()/2)),

@@ -12,12 +12,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine/output"
 )
 
-const (
-	// searchable is how much of an instruction's output can be found by searching.
-	searchable = 64 << 10
-	// remembered bounds the finished instruction that is kept for those who wait for it.
-	remembered = 1 << 20
-)
+// remembered bounds the finished instruction that is kept for those who wait for it.
+const remembered = 1 << 20
 
 // absorb stores a batch of frames, acknowledges them, tells about them and, at a result, goes on
 // with the queue. On an error nothing has happened, and the same batch may be tried again.
@@ -155,7 +151,7 @@ func (t *take) store() error {
 		return nil
 	}
 	t.out = t.o.out.Clone()
-	keep, spill, err := t.o.spread(t.run, &t.out, t.items)
+	keep, spill, err := t.o.s.kept.Spread(t.o.s.ctx, t.run, &t.out, t.items, t.o.s.roomForOutput())
 	if err != nil {
 		return err
 	}
@@ -166,7 +162,9 @@ func (t *take) store() error {
 	}
 	search := ""
 	if t.result != nil {
-		search = t.o.searchText(t.run, t.items)
+		if search, err = t.o.s.kept.SearchText(t.o.s.ctx, t.run, t.items); err != nil {
+			t.o.log().Warn("some output is not searchable", "seq", t.run.Seq, "err", err)
+		}
 	}
 	write := t.o.s.store.Write
 	if t.result != nil { // what a client is told is not taken back by a power cut
@@ -213,7 +211,7 @@ func (t *take) tell() {
 		o.run = t.run
 		if len(t.items) > 0 || t.result != nil {
 			o.out = t.out
-			o.recent, o.recentSeq = plain(t.items), t.run.Seq
+			o.recent, o.recentSeq = output.Plain(t.items), t.run.Seq
 		}
 		t.tellItems(t.run.Seq, o.recent, len(t.items))
 	}
@@ -221,7 +219,7 @@ func (t *take) tell() {
 		if o.last != nil && o.last.Seq == t.late.in.Seq {
 			o.remember(&t.late.in.Instruction)
 		}
-		t.tellItems(t.late.in.Seq, plain(t.late.items), len(t.late.items))
+		t.tellItems(t.late.in.Seq, output.Plain(t.late.items), len(t.late.items))
 	}
 	if t.staleOver {
 		x.touch(t.o) // what was saved before holds its middle
@@ -267,14 +265,6 @@ func (t *take) tellItems(seq int, items []machine.Item, n int) {
 	}
 }
 
-func plain(items []machine.StoredItem) []machine.Item {
-	out := make([]machine.Item, len(items))
-	for i := range items {
-		out[i] = items[i].Item
-	}
-	return out
-}
-
 // ack acknowledges frames, unless a checkpoint is being made.
 func (x *session) ack(o owned, seq, index int) {
 	if o.life.Holding {
@@ -290,39 +280,4 @@ func (o owned) remember(in *machine.Instruction) {
 	if ev := (machine.Event{Instruction: in}); events.Weight(ev) <= remembered {
 		o.last = in
 	}
-}
-
-// searchText is the beginning of an instruction's output, for searching: of what is stored, and of
-// what is fresh.
-func (e *entry) searchText(in *machine.InstructionRecord, fresh []machine.StoredItem) string {
-	var text []byte
-	add := func(it *machine.Item) bool {
-		if it.Kind == machine.ItemOutput {
-			text = append(text, it.Text[:min(len(it.Text), searchable-len(text))]...)
-		}
-		return len(text) < searchable
-	}
-	end := in.Items
-	if len(fresh) > 0 {
-		end = fresh[0].Index
-	}
-	for from := 0; from < end && len(text) < searchable; {
-		page, err := e.s.store.Items(e.s.ctx, e.id, in.Seq, from, 32)
-		if err != nil {
-			e.log().Warn("some output is not searchable", "seq", in.Seq, "err", err)
-		}
-		if err != nil || len(page.Items) == 0 {
-			break
-		}
-		for i := range page.Items {
-			add(&page.Items[i])
-			from = page.Items[i].Index + 1
-		}
-	}
-	for i := range fresh {
-		if !add(&fresh[i].Item) {
-			break
-		}
-	}
-	return string(text)
 }
