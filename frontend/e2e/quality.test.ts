@@ -130,6 +130,10 @@ for (const dark of [false, true]) {
       await page.getByRole('button', { name: 'Connect: Cursor' }).click();
       await page.getByText('Connect Cursor?').waitFor();
       expect(await violations(tab)).toEqual([]);
+      await page.keyboard.press('Escape');
+      await page.getByRole('button', { name: 'Help', exact: true }).click();
+      await page.getByRole('heading', { name: 'Guide', level: 1 }).waitFor();
+      expect(await violations(tab)).toEqual([]);
     });
   });
 }

@@ -99,6 +99,14 @@ export const words = {
     sending: 'Opening the file',
   },
 
+  help: {
+    title: 'Help',
+    contents: 'Contents',
+    search: 'Search the help',
+    text: 'The text',
+    more: 'Read more',
+  },
+
   create: {
     title: 'New machine',
     memory: 'Memory limit, in MB',

@@ -26,6 +26,12 @@ export class Unreachable extends Error {
   }
 }
 
+/** The code of what went wrong, if it has one. */
+export function codeOf(reason: unknown): string | undefined {
+  if (reason instanceof ApiError) return reason.code;
+  return reason instanceof Unreachable ? reason.name : undefined;
+}
+
 /** What went wrong, for the person. */
 export function sentence(reason: unknown): string {
   return reason instanceof Error ? reason.message : String(reason);

@@ -1,6 +1,7 @@
 import type { Api } from '$lib/api/api';
 import type { Contact, Event, Status } from '$lib/api/types';
 import { onSaved } from '$lib/save';
+import type { Place } from '$lib/help/places';
 import { words } from '$lib/words';
 import { AiApps } from './aiapps.svelte';
 import { Appearance } from './appearance.svelte';
@@ -27,6 +28,8 @@ export class App {
   wanted = $state.raw<number | null>(null);
   /** What lies over the page: one at a time. */
   dialog = $state.raw<Dialog | null>(null);
+  /** What is shown of the documents. It lies over a dialog, which stays as it is. */
+  help = $state.raw<Place | null>(null);
   /** Which part of the settings is shown, or was last. */
   settingsSection = $state('');
 

@@ -1,10 +1,13 @@
-import { sentence } from '$lib/api/errors';
+import { codeOf, sentence } from '$lib/api/errors';
+import { placeOf, type Place } from '$lib/help/places';
 
 export interface Toast {
   readonly id: number;
   readonly kind: 'info' | 'error';
   readonly text: string;
   readonly action?: { readonly label: string; run(): void };
+  /** Where the documents say more. */
+  readonly place?: Place;
 }
 
 const SHOWN_MS = 8_000;
@@ -24,7 +27,8 @@ export class Toasts {
   error(reason: unknown): void {
     const text = sentence(reason);
     if (this.list.some((toast) => toast.text === text)) return;
-    this.push({ kind: 'error', text });
+    const place = placeOf(codeOf(reason));
+    this.push({ kind: 'error', text, ...(place ? { place } : {}) });
   }
 
   dismiss(id: number): void {
