@@ -77,7 +77,7 @@ export class Tab {
 
   /** Opens the panel at the right where it is closed, and a tab of it. */
   async side(tab: string): Promise<Locator> {
-    const show = this.page.getByRole('button', { name: 'Show plots, variables and more' });
+    const show = this.page.getByRole('button', { name: 'Show checkpoints, plots, files and more' });
     if (await show.isVisible()) await show.click();
     await this.page.getByRole('tab', { name: tab }).click();
     return this.page.getByRole('tabpanel', { name: tab });

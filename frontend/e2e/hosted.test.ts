@@ -61,7 +61,7 @@ it('shows a hosted machine live, and nothing that the service cannot do', async 
   await page.getByRole('button', { name: 'More for this machine', exact: true }).click();
   await page.getByRole('menuitem', { name: 'Export the code' }).waitFor();
   const items = await page.getByRole('menuitem').allTextContents();
-  for (const local of ['Put to sleep', 'New machine from here…', 'Name and tags…', 'Delete']) {
+  for (const local of ['Put to sleep', 'Copy this machine…', 'Name and tags…', 'Delete']) {
     expect(items.map((item) => item.trim())).not.toContain(local);
   }
   await page.keyboard.press('Escape');

@@ -320,7 +320,7 @@ export const words = {
     details: 'Name and tags…',
     sleep: 'Put to sleep',
     wake: 'Wake up',
-    copy: 'New machine from here…',
+    copy: 'Copy this machine…',
     archive: 'Archive',
     unarchive: 'Unarchive',
     exports: {
@@ -463,7 +463,8 @@ export const words = {
     interrupted: 'Stopped',
     timeout: 'Took too long and was stopped',
     undone: 'Undone',
-    undoneHint: 'The machine went back to an earlier state. What this step did is gone from it.',
+    undoneHint:
+      'The machine went back to an earlier state. Its variables and files are as before this step.',
     cancel: 'Cancel',
     copyCode: 'Copy code',
     copyOutput: 'Copy result',
@@ -545,7 +546,7 @@ export const words = {
 
   side: {
     title: 'About this machine',
-    show: 'Show plots, variables and more',
+    show: 'Show checkpoints, plots, files and more',
     hide: 'Hide the panel',
     resize: 'Width of the panel',
     plots: 'Plots',
@@ -612,7 +613,7 @@ export const words = {
     rename: 'Rename…',
     show: 'Show its step',
     isKept: 'Kept until you delete it',
-    passes: 'Automatic; removed as it ages',
+    passes: 'Automatic. It may be removed later, unless you keep it',
   },
 
   keep: {
@@ -658,11 +659,12 @@ export const words = {
     text: (later: number) =>
       later === 0
         ? 'Variables and files return to how they were then.'
-        : `Variables and files return to how they were then. What the ${later === 1 ? 'step' : `${later} steps`} after it did is undone; you can still read ${later === 1 ? 'it' : 'them'} here.`,
-    kept: 'What you leave stays as a branch. You can go back to it, too.',
+        : `Variables and files return to how they were then. The work of the ${later === 1 ? 'step' : `${later} steps`} after it is put aside as a branch. You can still read ${later === 1 ? 'it' : 'them'} here.`,
+    kept: 'You can go back to the branch, too: it is in the tab Checkpoints.',
     toBranch: (name: string) => `Variables and files become what they were on “${name}”.`,
     keepAs: 'Name of the branch that you leave (optional)',
-    keepAsHint: 'Without a name, it is named after the time',
+    keepAsHint:
+      'With a name, it stays until you delete it. Without one, the last 20 branches stay.',
     confirm: 'Go back',
     done: 'The machine is back where you wanted it.',
     undo: 'Undo',
@@ -709,12 +711,12 @@ export const words = {
     renameText: 'A branch that you name stays until you delete it.',
     label: 'Name',
     save: 'Rename',
-    explain: 'What you left when you went back. Nothing is lost.',
+    explain: 'What you left when you went back. You can return to it.',
   },
 
   fork: {
-    title: 'New machine from here',
-    text: 'A second machine starts with the same variables and files. The first one stays as it is.',
+    title: 'New machine from this state',
+    text: 'A second machine starts with the variables and files of this state. The first one stays as it is.',
     name: 'Title (optional)',
     confirm: 'Make it',
   },
