@@ -22,7 +22,7 @@ it('goes back to a checkpoint; what is undone says so; a copy goes on by itself'
   await tab.runToEnd(2, 'x = 2');
 
   await mark.getByRole('button', { name: 'Go back to here' }).click();
-  await page.getByText('What the step after it did is undone').waitFor();
+  await page.getByText('The work of the step after it is put aside').waitFor();
   await page.getByLabel('Name of the branch that you leave').fill('x is two');
   await page.getByRole('button', { name: 'Go back', exact: true }).click();
   await tab.step(2).getByText('Undone').waitFor();
