@@ -19,6 +19,7 @@ func (r *remote) Instruction(ctx context.Context, seq int) (machine.Instruction,
 	if latest != nil && latest.Seq == seq {
 		return *latest, nil
 	}
+	r.s.settled() // its end may be told and not yet written, and nobody tells it again
 	in, err := r.s.records.Instruction(ctx, r.rec.ID, seq)
 	if errors.Is(err, machine.ErrNotFound) {
 		if err = r.adopt(ctx, seq); err == nil {
