@@ -169,8 +169,8 @@ func (r *textReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// SearchText is the first Searchable bytes of an instruction's text: of what is stored, then of
-// what is fresh. On an error it is what could be read.
+// SearchText returns the first Searchable bytes of an instruction's text: first the stored items,
+// then the fresh ones. With an error it returns the part that it could read.
 func (k Kept) SearchText(ctx context.Context, in *machine.InstructionRecord, fresh []machine.StoredItem) (string, error) {
 	var text []byte
 	add := func(it *machine.Item) {

@@ -53,6 +53,14 @@ func (h *health) diskLow() bool {
 	return h.low
 }
 
+// roomForOutput is how many bytes an overflow file may have now: 0 while the disk is nearly full.
+func (s *Service) roomForOutput() int64 {
+	if s.health.diskLow() {
+		return 0
+	}
+	return s.set.Load().Output.File
+}
+
 // unsaved is what a caller must know while nothing is saved for want of room; "" where there is
 // enough.
 func (h *health) unsaved() string {

@@ -5,14 +5,6 @@ import (
 	"github.com/forevervm/desktop/backend/machine/output"
 )
 
-// roomForOutput is how many bytes an overflow file may have now: 0 while the disk is nearly full.
-func (s *Service) roomForOutput() int64 {
-	if s.health.diskLow() {
-		return 0
-	}
-	return s.set.Load().Output.File
-}
-
 // Background output is appended to the instruction that ran last, up to these bounds.
 const (
 	lateBytes = 1 << 20

@@ -659,8 +659,8 @@ export const words = {
     text: (later: number) =>
       later === 0
         ? 'Variables and files return to how they were then.'
-        : `Variables and files return to how they were then. The work of the ${later === 1 ? 'step' : `${later} steps`} after it is put aside as a branch. You can still read ${later === 1 ? 'it' : 'them'} here.`,
-    kept: 'You can go back to the branch, too: it is in the tab Checkpoints.',
+        : `Variables and files return to how they were then. The work of the ${later === 1 ? 'step' : `${later} steps`} after it is put aside. You can still read ${later === 1 ? 'it' : 'them'} here.`,
+    kept: 'What you leave stays as a branch, in the tab Checkpoints. You can go back to it.',
     toBranch: (name: string) => `Variables and files become what they were on “${name}”.`,
     keepAs: 'Name of the branch that you leave (optional)',
     keepAsHint:

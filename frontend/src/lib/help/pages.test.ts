@@ -36,7 +36,14 @@ it('has a heading for each of its links', () => {
 
 it('leads to a place by a hash, and by no other', () => {
   for (const place of Object.values(PLACES)) expect(placeAt(addressOf(place))).toEqual(place);
-  for (const hash of ['', '#/apps', '#/help/', '#/help/nothing', '#/machine/help'])
+  for (const hash of [
+    '',
+    '#/apps',
+    '#/help/',
+    '#/help/nothing',
+    '#/machine/help',
+    '#/help/guide/%',
+  ])
     expect(placeAt(hash)).toBeNull();
 });
 

@@ -26,8 +26,8 @@ export interface Page {
   readonly title: string;
   readonly sections: readonly Section[];
   /**
-   * Its HTML. A link to another place is `#/help/PAGE/SECTION`; one to what the window does not have
-   * is plain text, followed by its address where that is on the web.
+   * Its HTML. A link to another place is `#/help/PAGE/SECTION`. A link to what the window does not
+   * have is plain text, followed by the address if it is on the web.
    */
   readonly html: string;
 }
@@ -52,7 +52,7 @@ export const pageOf = ({ page }: Place): Page => {
   return found;
 };
 
-/** The sections in which all words of a query stand, or all sections. */
+/** The sections that have every word of a query; all sections for an empty one. */
 export function matching(page: Page, query: string): readonly Section[] {
   const wanted = query.toLowerCase().split(/\s+/).filter(Boolean);
   return page.sections.filter(({ text }) => wanted.every((word) => text.includes(word)));
@@ -87,7 +87,7 @@ function read(name: PageName): Page {
   }
   return {
     name,
-    title: sections[0]?.title ?? name,
+    title: titleOf(name),
     sections,
     html: marked.parser(tokens, { renderer: rendererOf(name) }),
   };
@@ -126,6 +126,6 @@ function rendererOf(name: PageName): Renderer {
     const kind = cell.header && cell.text !== '' ? 'th' : 'td';
     return `<${kind}>${this.parser.parseInline(cell.tokens)}</${kind}>\n`;
   };
-  renderer.image = () => ''; // the pictures show the window that one looks at, and installers
+  renderer.image = () => ''; // they show the window that is open, and installers
   return renderer;
 }

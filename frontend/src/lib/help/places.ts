@@ -25,10 +25,10 @@ export const addressOf = ({ page, section }: Place): string =>
 
 /** The place that a hash leads to, or null. */
 export function placeAt(hash: string): Place | null {
-  const [, name, section] = /^#\/help\/([a-z]+)(?:\/([^/]+))?$/.exec(hash) ?? [];
+  const [, name, section] = /^#\/help\/([a-z]+)(?:\/([\w-]+))?$/.exec(hash) ?? [];
   const page = PAGE_NAMES.find((one) => one === name);
   if (!page) return null;
-  return section === undefined ? { page } : { page, section: decodeURIComponent(section) };
+  return section === undefined ? { page } : { page, section };
 }
 
 /** Where the documents say more, for those codes of the daemon's errors that they explain. */
