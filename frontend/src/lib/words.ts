@@ -606,7 +606,7 @@ export const words = {
   },
 
   checkpoints: {
-    text: 'This machine can go back to these states. ForeverVM saves one after each piece of work and removes many as they age. Those that you keep stay. When you go back, the work that you leave stays as a branch.',
+    text: 'This machine can go back to these states. ForeverVM saves one after each piece of work and later removes many of them. Those that you keep stay. When you go back, the work that you leave stays as a branch.',
     none: 'No checkpoints yet.',
     after: (seq: number) => (seq < 0 ? 'The beginning' : `After step ${seq + 1}`),
     keep: 'Keep…',
