@@ -25,6 +25,7 @@ type Bridge struct {
 	login   autostart.Entry
 	changed func() // the tray shows whether the program starts at login, too
 	saving  *downloads.Downloads
+	speak   func(language string)
 }
 
 // Connection says where the daemon is and what opens it; frontend/src/lib/api/connection.ts reads
@@ -58,6 +59,10 @@ func find(ctx context.Context, daemon *client.Client) (Connection, error) {
 	}
 	return Connection{URL: at.URL, Token: at.Token}, nil
 }
+
+// Speak has the tray and its notifications say what they say in the page's language, such as "de",
+// now and at the next start.
+func (b *Bridge) Speak(language string) { b.speak(language) }
 
 // StartsAtLogin says whether the program is started when the person logs in.
 func (b *Bridge) StartsAtLogin() (bool, error) {

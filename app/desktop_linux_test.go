@@ -58,7 +58,7 @@ func newDesktop(t *testing.T) *desktop {
 			d.env = append(d.env, variable)
 		}
 	}
-	d.env = append(d.env, "HOME="+d.user, "XDG_RUNTIME_DIR="+t.TempDir(), "FOREVERVM_HOME="+d.home, "XFCE_PANEL_MIGRATE_DEFAULT=1", "NO_AT_BRIDGE=1")
+	d.env = append(d.env, "HOME="+d.user, "LC_ALL=C.UTF-8", "LANGUAGE=", "XDG_RUNTIME_DIR="+t.TempDir(), "FOREVERVM_HOME="+d.home, "XFCE_PANEL_MIGRATE_DEFAULT=1", "NO_AT_BRIDGE=1")
 	_, said := d.start("Xvfb", "-displayfd", "1", "-screen", "0", "1280x900x24", "-nolisten", "tcp")
 	d.env = append(d.env, "DISPLAY=:"+said())
 	_, said = d.start("dbus-daemon", "--session", "--nofork", "--print-address")

@@ -9,7 +9,8 @@ import (
 
 // remembered is what the window knows of earlier times.
 type remembered struct {
-	ToldOfTray bool `json:"told_of_tray"` // the person knows that closing the window leaves the icon
+	ToldOfTray bool   `json:"told_of_tray"` // the person knows that closing the window leaves the icon
+	Language   string `json:"language"`     // the page's, such as "de"; "" until it has told
 }
 
 // recall is what is remembered; a file that cannot be read holds nothing.

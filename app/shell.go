@@ -25,6 +25,7 @@ import (
 	"github.com/forevervm/desktop/app/icon"
 	"github.com/forevervm/desktop/app/overview"
 	"github.com/forevervm/desktop/app/tray"
+	"github.com/forevervm/desktop/app/words"
 	"github.com/forevervm/desktop/backend/client"
 	"github.com/forevervm/desktop/backend/connect"
 	"github.com/forevervm/desktop/backend/home"
@@ -50,6 +51,9 @@ type shell struct {
 	changed chan struct{} // full when the tray is to be brought up to date
 	leaving atomic.Bool   // the person wants to quit, or the system does
 	closing sync.Mutex    // held while a close or quit is under way, as it may ask the person
+	words   atomic.Pointer[words.Words]
+
+	remembering sync.Mutex // held while what is remembered changes
 }
 
 func newShell(dirs home.Dirs, w wish) (*shell, error) {
@@ -66,6 +70,7 @@ func newShell(dirs home.Dirs, w wish) (*shell, error) {
 		return nil, err
 	}
 	s.follower = overview.New(s.daemon, func(overview.View) { s.refresh() }, s.say)
+	s.use(recall(dirs).Language)
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -111,7 +116,7 @@ func (s *shell) run(page fs.FS) error {
 		OnDomReady:    s.window.pageReady,
 		OnBeforeClose: func(context.Context) (prevent bool) { return s.beforeClose() },
 		AssetServer:   &assetserver.Options{Assets: page},
-		Bind:          []any{&Bridge{daemon: s.daemon, window: s.window, login: s.login, changed: s.refresh, saving: saving}},
+		Bind:          []any{&Bridge{daemon: s.daemon, window: s.window, login: s.login, changed: s.refresh, saving: saving, speak: s.speak}},
 		// On macOS Command-Q and the red button mean different things, and Wails tells them apart
 		// only so.
 		HideWindowOnClose:        goruntime.GOOS == "darwin",
@@ -152,7 +157,7 @@ func (s *shell) keepTray(ctx context.Context) {
 			return
 		case <-s.changed:
 			on, err := s.login.On()
-			s.tray.show(tray.Of(s.follower.View(), on && err == nil))
+			s.tray.show(tray.Of(s.follower.View(), on && err == nil, s.words.Load()))
 		}
 	}
 }
@@ -268,7 +273,7 @@ func (s *shell) toggleLogin() {
 		err = s.login.Set(!on)
 	}
 	if err != nil {
-		s.say(overview.Notice{Title: "Start at login could not be changed", Body: sentence(err)})
+		s.say(overview.Notice{Title: s.words.Load().LoginUnchanged, Body: sentence(err)})
 	}
 	s.refresh()
 }
@@ -302,16 +307,39 @@ func (s *shell) close() {
 // sayWhereItIs tells a person who closes the window for the first time that ForeverVM is still
 // there.
 func (s *shell) sayWhereItIs() {
-	known := recall(s.dirs)
-	if known.ToldOfTray {
+	if recall(s.dirs).ToldOfTray {
 		return
 	}
-	notice := overview.Notice{Title: "ForeverVM is still here", Body: "Its icon in the tray opens the window again. “" + tray.Quit + "” in the icon's menu ends it."}
+	w := s.words.Load()
+	notice := overview.Notice{Title: w.StillHere, Body: fmt.Sprintf(w.InTheTray, w.Quit)}
 	if s.notifier.send(notice) != nil && s.window.tell(notice.Title, notice.Body) != nil {
 		return
 	}
-	known.ToldOfTray = true
-	if err := known.keep(s.dirs); err != nil {
+	s.remember(func(r *remembered) { r.ToldOfTray = true })
+}
+
+// speak says everything in a language from now on, and from the next start.
+func (s *shell) speak(language string) {
+	s.use(language)
+	s.remember(func(r *remembered) { r.Language = language })
+}
+
+// use says everything in a language from now on.
+func (s *shell) use(language string) {
+	w := words.In(language)
+	s.words.Store(w)
+	s.follower.Speak(w)
+}
+
+func (s *shell) remember(change func(*remembered)) {
+	s.remembering.Lock()
+	defer s.remembering.Unlock()
+	before := recall(s.dirs)
+	now := before
+	if change(&now); now == before {
+		return
+	}
+	if err := now.keep(s.dirs); err != nil {
 		fmt.Fprintln(os.Stderr, sentence(err))
 	}
 }
@@ -322,7 +350,7 @@ func (s *shell) quit() {
 		return
 	}
 	defer s.closing.Unlock()
-	if n := len(s.follower.View().Running); n > 0 && !s.leaving.Load() && !s.window.ask("Quit ForeverVM?", tray.Kept(n)+" Quit now?") {
+	if n := len(s.follower.View().Running); n > 0 && !s.leaving.Load() && !s.window.ask(s.words.Load().QuitTitle, tray.Stays(n, s.words.Load())) {
 		return
 	}
 	s.leave()

@@ -29,8 +29,8 @@ type trayIcon struct {
 	built bool
 	menu  tray.Menu // what is shown, or is to be once the menu is built
 
-	status, more, pause, apps, atLogin *systray.MenuItem
-	running                            [tray.MaxRunning]*systray.MenuItem
+	open, status, more, pause, apps, atLogin, quit *systray.MenuItem
+	running                                        [tray.MaxRunning]*systray.MenuItem
 }
 
 func newTray(do trayActions) *trayIcon { return &trayIcon{do: do} }
@@ -49,7 +49,7 @@ func (t *trayIcon) build() {
 		item.Disable()
 		return item
 	}
-	line(tray.Open, t.do.open)
+	t.open = line("", t.do.open)
 	systray.AddSeparator()
 	t.status = reading()
 	for i := range t.running {
@@ -58,13 +58,13 @@ func (t *trayIcon) build() {
 	}
 	t.more = reading()
 	t.more.Hide()
-	t.pause = line(tray.Pause, t.do.pause)
+	t.pause = line("", t.do.pause)
 	systray.AddSeparator()
 	t.apps = line("", t.do.apps)
-	t.atLogin = systray.AddMenuItemCheckbox(tray.AtLogin, "", false)
+	t.atLogin = systray.AddMenuItemCheckbox("", "", false)
 	t.listen(t.atLogin, t.do.atLogin)
 	systray.AddSeparator()
-	line(tray.Quit, t.do.quit)
+	t.quit = line("", t.do.quit)
 	go func() { // for as long as the program lives
 		for range systray.TrayOpenedCh {
 			t.do.opened()
@@ -124,12 +124,16 @@ func (t *trayIcon) apply(before tray.Menu, all bool) {
 		item.SetTitle(strings.ReplaceAll(now, mnemonic, mnemonic+mnemonic))
 		item.Show()
 	}
+	text(t.open, now.Open, before.Open)
 	text(t.status, now.Status, before.Status)
 	for i, item := range t.running {
 		text(item, at(now.Running, i), at(before.Running, i))
 	}
 	text(t.more, now.More, before.More)
+	text(t.pause, now.Pause, before.Pause)
 	text(t.apps, now.Apps, before.Apps)
+	text(t.atLogin, now.Login, before.Login)
+	text(t.quit, now.Quit, before.Quit)
 	if all || now.CanPause != before.CanPause {
 		if now.CanPause {
 			t.pause.Enable()

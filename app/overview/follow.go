@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/forevervm/desktop/app/words"
 	"github.com/forevervm/desktop/backend/api"
 	"github.com/forevervm/desktop/backend/client"
 )
@@ -34,7 +35,7 @@ type Follower struct {
 // tell with what is worth telling the person, never two calls at a time; they must not call the
 // follower.
 func New(daemon *client.Client, show func(View), tell func(Notice)) *Follower {
-	return &Follower{daemon: daemon, show: show, tell: tell, known: known{since: time.Now()}}
+	return &Follower{daemon: daemon, show: show, tell: tell, known: known{words: words.In("en"), since: time.Now()}}
 }
 
 // Follow follows the daemon until ctx ends. Following it keeps it alive: a daemon that is not there
@@ -65,6 +66,14 @@ func (f *Follower) Follow(ctx context.Context) {
 func (f *Follower) Trouble(why string) {
 	f.change(func(k *known) []Notice {
 		k.trouble = Sentence(why)
+		return nil
+	})
+}
+
+// Speak sets the words of what is told from now on.
+func (f *Follower) Speak(w *words.Words) {
+	f.change(func(k *known) []Notice {
+		k.words = w
 		return nil
 	})
 }

@@ -5,12 +5,13 @@ package overview
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
+	"github.com/forevervm/desktop/app/words"
 	"github.com/forevervm/desktop/backend/api"
 )
 
@@ -70,6 +71,7 @@ const long = time.Minute
 
 // known is what the daemon has told so far. It is no more than a fold over its events.
 type known struct {
+	words    *words.Words
 	since    time.Time // what ended earlier is no news
 	status   api.Status
 	machines map[string]api.Machine // by ID, without the bin
@@ -132,7 +134,7 @@ func (k *known) connection(machine string, c api.Connection) (news []Notice) {
 		return nil
 	}
 	if !slices.ContainsFunc(k.asking, func(q question) bool { return q.machine == machine && q.host == c.Host }) {
-		news = []Notice{{Title: k.called(machine) + " asks", Body: "It wants to reach " + c.Host + ". Open ForeverVM to answer.", Machine: machine}}
+		news = []Notice{{Title: fmt.Sprintf(k.words.Asks, k.called(machine)), Body: fmt.Sprintf(k.words.WantsToReach, c.Host), Machine: machine}}
 	}
 	k.asking = append(k.asking, question{c.ID, machine, c.Host})
 	return news
@@ -159,11 +161,12 @@ func (k *known) instruction(in api.Instruction) (news []Notice) {
 	}
 	k.ended[in.Machine] = in.Seq
 	title := k.called(in.Machine)
-	body := "The code has finished after " + spoken(time.Duration(in.RuntimeMS)*time.Millisecond) + "."
+	body := k.words.Finished
 	if in.Status == "error" {
-		body = "The code has stopped after " + spoken(time.Duration(in.RuntimeMS)*time.Millisecond) + ", with an error."
+		body = k.words.Failed
 	}
-	return []Notice{{Title: title, Body: body, Machine: in.Machine}}
+	took := k.words.Duration(time.Duration(in.RuntimeMS) * time.Millisecond)
+	return []Notice{{Title: title, Body: fmt.Sprintf(body, took), Machine: in.Machine}}
 }
 
 // heard takes over the states of the AI apps. It is news when one connects for the first time, and
@@ -174,11 +177,12 @@ func (k *known) heard(apps []api.App) (news []Notice) {
 			return slices.ContainsFunc(k.apps, func(before api.App) bool { return before.ID == app.ID && fits(before) })
 		}
 		if app.State == "wiped" && was(func(before api.App) bool { return before.State != "wiped" }) {
-			k.unread = app.Name + " is disconnected."
-			news = append(news, Notice{Title: app.Name + " is disconnected", Body: "It overwrote its settings. Open ForeverVM to repair the connection.", Apps: true})
+			title := fmt.Sprintf(k.words.Disconnected, app.Name)
+			k.unread = title
+			news = append(news, Notice{Title: title, Body: k.words.Overwrote, Apps: true})
 		}
 		if app.Seen != nil && !was(func(before api.App) bool { return before.Seen != nil }) {
-			news = append(news, Notice{Title: app.Name + " is connected", Body: "It can now run Python in machines on this computer. ForeverVM shows what it does."})
+			news = append(news, Notice{Title: fmt.Sprintf(k.words.Connected, app.Name), Body: k.words.CanRun})
 		}
 	}
 	k.apps = apps
@@ -223,7 +227,7 @@ func (k *known) concern() string {
 		return k.trouble
 	}
 	if len(k.asking) > 0 {
-		return k.called(k.asking[0].machine) + " wants to reach " + k.asking[0].host + "."
+		return fmt.Sprintf(k.words.Wants, k.called(k.asking[0].machine), k.asking[0].host)
 	}
 	for _, engine := range k.status.Engines {
 		if engine.Default && len(engine.Problems) > 0 {
@@ -255,23 +259,4 @@ func label(m api.Machine) string {
 		return strings.TrimSpace(string(letters[:maxLabel-1])) + "…"
 	}
 	return clean
-}
-
-// spoken is a duration of at least a minute in words.
-func spoken(d time.Duration) string {
-	count := func(n int, one string) string {
-		if n == 1 {
-			return "1 " + one
-		}
-		return strconv.Itoa(n) + " " + one + "s"
-	}
-	minutes := int(d.Round(time.Minute) / time.Minute)
-	if minutes < 60 {
-		return count(minutes, "minute")
-	}
-	words := count(minutes/60, "hour")
-	if minutes%60 > 0 {
-		words += " and " + count(minutes%60, "minute")
-	}
-	return words
 }

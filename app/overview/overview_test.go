@@ -6,11 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/forevervm/desktop/app/words"
 	"github.com/forevervm/desktop/backend/api"
 )
 
 func loaded(machines ...api.Machine) *known {
-	k := &known{since: time.Now().Add(-time.Hour)}
+	k := &known{words: words.In("en"), since: time.Now().Add(-time.Hour)}
 	k.load(api.Status{Engines: []api.Engine{{Name: "native", Default: true}}}, machines, nil)
 	return k
 }
@@ -136,7 +137,7 @@ func TestAnAppThatLosesItsConnectionIsNewsOnce(t *testing.T) {
 	if again := k.heard(as("wiped")); len(again) > 0 {
 		t.Errorf("told twice: %+v", again)
 	}
-	if v := k.view(); v.Mood != Attention || v.Concern != "Claude Desktop is disconnected." || len(v.Apps) > 0 {
+	if v := k.view(); v.Mood != Attention || v.Concern != "Claude Desktop is disconnected" || len(v.Apps) > 0 {
 		t.Errorf("it needs no attention: %+v", v)
 	}
 	k.heard(as("connected"))

@@ -7,23 +7,19 @@ import (
 	"strings"
 
 	"github.com/forevervm/desktop/app/overview"
+	"github.com/forevervm/desktop/app/words"
 )
 
 // MaxRunning is how many running machines have a line of their own.
 const MaxRunning = 8
 
-// The lines that are always the same.
-const (
-	Open    = "Open ForeverVM"
-	Pause   = "Pause all machines"
-	AtLogin = "Start at login"
-	Quit    = "Quit"
-)
-
 // Menu is what is shown. A line without text is not there.
 type Menu struct {
 	Mood    overview.Mood
 	Tooltip string
+
+	// The lines that are always there.
+	Open, Pause, Login, Quit string
 
 	Status  string // what goes on; for reading only
 	Running []Line // at most MaxRunning
@@ -40,44 +36,47 @@ type Line struct {
 	Machine string
 }
 
-// Of is the menu for a view.
-func Of(view overview.View, atLogin bool) Menu {
-	menu := Menu{Mood: view.Mood, CanPause: len(view.Awake) > 0, AtLogin: atLogin, Apps: "Connect an AI app…"}
-	menu.Status = running(len(view.Running))
-	menu.Tooltip = "ForeverVM: " + lower(menu.Status)
+// Of is the menu for a view, in the words of a language.
+func Of(view overview.View, atLogin bool, w *words.Words) Menu {
+	menu := Menu{
+		Mood: view.Mood, CanPause: len(view.Awake) > 0, AtLogin: atLogin,
+		Open: w.Open, Pause: w.Pause, Login: w.AtLogin, Quit: w.Quit, Apps: w.Connect,
+		Status: running(len(view.Running), w),
+	}
+	menu.Tooltip = "ForeverVM: " + menu.Status
 	if view.Concern != "" {
 		menu.Status = clip(view.Concern)
-		menu.Tooltip = "ForeverVM needs attention"
+		menu.Tooltip = w.Attention
 	}
 	for _, m := range view.Running {
 		if len(menu.Running) == MaxRunning {
-			menu.More = fmt.Sprintf("and %d more", len(view.Running)-MaxRunning)
+			menu.More = fmt.Sprintf(w.AndMore, len(view.Running)-MaxRunning)
 			break
 		}
 		menu.Running = append(menu.Running, Line{Text: m.Label, Machine: m.Name})
 	}
 	if len(view.Apps) > 0 {
-		menu.Apps = "AI apps: " + clip(strings.Join(view.Apps, ", "))
+		menu.Apps = fmt.Sprintf(w.Apps, clip(strings.Join(view.Apps, ", ")))
 	}
 	return menu
 }
 
-func running(n int) string {
+func running(n int, w *words.Words) string {
 	switch n {
 	case 0:
-		return "Nothing is running"
+		return w.NothingRuns
 	case 1:
-		return "1 machine is running"
+		return w.OneRuns
 	}
-	return fmt.Sprintf("%d machines are running", n)
+	return fmt.Sprintf(w.ManyRun, n)
 }
 
-// Kept is what people are told who quit while code runs.
-func Kept(n int) string {
+// Stays asks a person who quits while code runs in n machines, and says what becomes of them.
+func Stays(n int, w *words.Words) string {
 	if n == 1 {
-		return "A machine is running. It keeps running without this window, and nothing is lost. Open ForeverVM again to see it."
+		return w.OneStays
 	}
-	return fmt.Sprintf("%d machines are running. They keep running without this window, and nothing is lost. Open ForeverVM again to see them.", n)
+	return fmt.Sprintf(w.ManyStay, n)
 }
 
 // maxLine is how many characters fit into a line of a menu.
@@ -91,5 +90,3 @@ func clip(text string) string {
 	}
 	return strings.TrimSpace(string(letters[:maxLine-1])) + "…"
 }
-
-func lower(sentence string) string { return strings.ToLower(sentence[:1]) + sentence[1:] }

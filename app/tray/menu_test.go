@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"github.com/forevervm/desktop/app/overview"
+	"github.com/forevervm/desktop/app/words"
 )
 
 func TestTheMenuSaysWhatGoesOn(t *testing.T) {
-	idle := Of(overview.View{}, false)
-	if idle.Status != "Nothing is running" || idle.Tooltip != "ForeverVM: nothing is running" || idle.CanPause || idle.Apps != "Connect an AI app…" {
+	idle := Of(overview.View{}, false, words.In("en"))
+	if idle.Status != "Nothing is running" || idle.Tooltip != "ForeverVM: Nothing is running" || idle.CanPause || idle.Apps != "Connect an AI app…" {
 		t.Errorf("idle: %+v", idle)
 	}
 	view := overview.View{Mood: overview.Running, Apps: []string{"Claude Desktop", "Zed"}}
@@ -18,7 +19,7 @@ func TestTheMenuSaysWhatGoesOn(t *testing.T) {
 		m := overview.Machine{Name: fmt.Sprint("m", i), Label: fmt.Sprint("Machine ", i)}
 		view.Running, view.Awake = append(view.Running, m), append(view.Awake, m.Name)
 	}
-	menu := Of(view, true)
+	menu := Of(view, true, words.In("en"))
 	if menu.Status != "11 machines are running" || len(menu.Running) != MaxRunning || menu.More != "and 3 more" || !menu.CanPause || !menu.AtLogin {
 		t.Errorf("running: %+v", menu)
 	}
@@ -26,7 +27,7 @@ func TestTheMenuSaysWhatGoesOn(t *testing.T) {
 		t.Errorf("running: %+v", menu)
 	}
 	view.Concern = strings.Repeat("The disk is full. ", 20)
-	if menu := Of(view, true); len([]rune(menu.Status)) > maxLine || !strings.HasPrefix(menu.Status, "The disk is full.") || menu.Tooltip != "ForeverVM needs attention" {
+	if menu := Of(view, true, words.In("en")); len([]rune(menu.Status)) > maxLine || !strings.HasPrefix(menu.Status, "The disk is full.") || menu.Tooltip != "ForeverVM needs attention" {
 		t.Errorf("with a concern: %+v", menu)
 	}
 }

@@ -28,9 +28,14 @@ export class Tab {
     readonly errors: string[],
   ) {}
 
-  static async open(browser: Browser, daemon: Daemon, dark = false): Promise<Tab> {
+  static async open(
+    browser: Browser,
+    daemon: Daemon,
+    { dark = false, locale = 'en-US' } = {},
+  ): Promise<Tab> {
     const context = await browser.newContext({
       colorScheme: dark ? 'dark' : 'light',
+      locale,
       viewport: { width: 1200, height: 800 },
     });
     context.setDefaultTimeout(60_000); // a busy computer takes its time

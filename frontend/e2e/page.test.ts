@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Tab } from './browser';
+import { Tab } from './browser';
 import { Daemon } from './daemon';
 import { inTabs } from './tabs';
 
@@ -82,6 +82,24 @@ it('looks as the person wants, also after a reload, and keeps settings', async (
   const told = await settings.getByRole('textbox', { name: 'Diagnostics' }).inputValue();
   expect(told).toContain('"idle_swap": "20m"');
   expect(told).not.toContain(daemon.cli('token').trim());
+});
+
+it('speaks the language of the system, or the one that the person chooses', async () => {
+  const german = await Tab.open(started.browser, daemon, { locale: 'de-AT' });
+  try {
+    const { page } = german;
+    await page.getByRole('button', { name: 'Einstellungen' }).click();
+    expect(await page.locator('html').getAttribute('lang')).toBe('de');
+    await page.getByRole('dialog').getByLabel('Sprache').selectOption('日本語');
+    await page.getByRole('button', { name: 'Jetzt neu laden' }).click();
+    await page.getByRole('button', { name: '設定' }).click();
+    await page.getByRole('dialog').getByRole('combobox').selectOption('en');
+    await page.getByRole('dialog').getByRole('button', { name: '今すぐ再読み込み' }).click();
+    await page.getByRole('button', { name: 'Settings' }).waitFor();
+    expect(german.errors).toEqual([]);
+  } finally {
+    await german.close();
+  }
 });
 
 it('leads from each part of the settings to the others, also in a small window', async () => {

@@ -15,7 +15,7 @@ const started = inBrowser(daemon);
 
 /** The page, for as long as a test takes. */
 async function open(dark = false): Promise<Tab> {
-  const tab = await Tab.open(started.browser, daemon, dark);
+  const tab = await Tab.open(started.browser, daemon, { dark });
   onTestFinished(async () => {
     await tab.close();
     expect(tab.errors).toEqual([]);

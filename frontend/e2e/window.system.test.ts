@@ -60,7 +60,11 @@ it('gives the same address when the display answers but takes no window', async 
     },
   );
   const screen = programs.start('Xvfb', ['-displayfd', '1', '-auth', cookies], process.env);
-  const env: NodeJS.ProcessEnv = { ...daemon.env, DISPLAY: `:${await firstLine(screen)}` };
+  const env: NodeJS.ProcessEnv = {
+    ...daemon.env,
+    DISPLAY: `:${await firstLine(screen)}`,
+    LC_ALL: 'C.UTF-8',
+  };
   delete env['WAYLAND_DISPLAY'];
   delete env['XAUTHORITY'];
   const said = execFileSync(desktop, {

@@ -1,3 +1,6 @@
+import { words } from '$lib/words';
+import { locale } from '$lib/words/locale';
+
 /**
  * Numbers and times as people read them. All take `now` where they depend on it, in milliseconds.
  */
@@ -12,13 +15,23 @@ export function bytes(n: number): string {
     value /= 1000;
     unit = next;
   }
-  return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${unit}`;
+  return `${short(value)} ${unit}`;
+}
+
+/** With one digit behind the point where it is small. */
+function short(value: number): string {
+  const digits = value < 9.95 ? 1 : 0;
+  return value.toLocaleString(locale, {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+    useGrouping: false,
+  });
 }
 
 export function duration(ms: number): string {
   if (ms < 999.5) return `${Math.max(1, Math.round(ms))} ms`;
   const seconds = ms / 1000;
-  if (seconds < 59.95) return `${seconds < 9.95 ? seconds.toFixed(1) : Math.round(seconds)} s`;
+  if (seconds < 59.95) return `${short(seconds)} s`;
   const minutes = Math.floor(seconds / 60);
   if (minutes < 60) return `${minutes} min ${Math.floor(seconds % 60)} s`;
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
@@ -37,29 +50,26 @@ export function clock(ms: number): string {
 export function time(iso: string, now: number): string {
   const date = new Date(iso);
   const today = new Date(now);
-  const clockTime = date.toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' });
+  const clockTime = date.toLocaleTimeString(locale, { hour: '2-digit', minute: '2-digit' });
   if (date.toDateString() === today.toDateString()) return clockTime;
   const year = date.getFullYear() === today.getFullYear() ? undefined : 'numeric';
-  const day = date.toLocaleDateString(undefined, { day: 'numeric', month: 'short', year });
+  const day = date.toLocaleDateString(locale, { day: 'numeric', month: 'short', year });
   return `${day}, ${clockTime}`;
 }
 
 /** The whole date and time, for a tooltip. */
 export function fullTime(iso: string): string {
-  return new Date(iso).toLocaleString(undefined, { dateStyle: 'full', timeStyle: 'medium' });
+  return new Date(iso).toLocaleString(locale, { dateStyle: 'full', timeStyle: 'medium' });
 }
 
 /** How long ago, roughly. */
 export function ago(iso: string, now: number): string {
   const minutes = Math.floor((now - new Date(iso).getTime()) / 60_000);
-  if (minutes < 1) return 'just now';
-  if (minutes < 60) return `${minutes} min ago`;
+  if (minutes < 1) return words.ago.now;
+  if (minutes < 60) return words.ago.minutes(minutes);
   const hours = Math.floor(minutes / 60);
-  if (hours < 24) return `${hours} h ago`;
+  if (hours < 24) return words.ago.hours(hours);
   const days = Math.floor(hours / 24);
-  return days === 1 ? 'yesterday' : days < 31 ? `${days} days ago` : time(iso, now);
-}
-
-export function count(n: number, one: string, many: string): string {
-  return `${n.toLocaleString()} ${n === 1 ? one : many}`;
+  if (days >= 31) return time(iso, now);
+  return days === 1 ? words.ago.yesterday : words.ago.days(days);
 }

@@ -14,6 +14,7 @@ export interface Connection {
 /** What the desktop window offers to the page (app.Bridge in Go). */
 interface Bridge {
   Connection(): Promise<Connection>;
+  Speak(language: string): Promise<void>;
   StartsAtLogin(): Promise<boolean>;
   StartAtLogin(on: boolean): Promise<void>;
   ChooseFolder(title: string): Promise<string>;
@@ -73,6 +74,11 @@ export async function connect(): Promise<Connection | null> {
   }
   sessionStorage.setItem(TOKEN_KEY, known);
   return { url: '', token: known };
+}
+
+/** Has the tray speak the page's language, too. */
+export async function speakInTray(language: string): Promise<void> {
+  await bridge()?.Speak(language);
 }
 
 /** Whether the window's program is started when the person logs in; only in the window. */

@@ -1,5 +1,5 @@
 /** Why a call of the daemon failed. */
-import { words } from '$lib/words';
+import { explained, words } from '$lib/words';
 
 /** A request that the daemon refused; `message` is a sentence for the person. */
 export class ApiError extends Error {
@@ -8,7 +8,7 @@ export class ApiError extends Error {
     readonly code: string,
     message: string,
   ) {
-    super(message);
+    super(explained(code, message));
     this.name = 'ApiError';
   }
 }

@@ -1,4 +1,5 @@
 import { MediaQuery } from 'svelte/reactivity';
+import { isLanguage, type Language } from '$lib/words';
 import { Kept } from './kept.svelte';
 
 export const THEMES = ['system', 'light', 'dark'] as const;
@@ -13,6 +14,12 @@ export type Contrast = (typeof CONTRASTS)[number];
 export class Appearance {
   readonly theme = new Kept<Theme>('theme', 'system', oneOf(THEMES));
   readonly contrast = new Kept<Contrast>('contrast', 'system', oneOf(CONTRASTS));
+  /** It holds from the next start of the page: main.ts sets it. */
+  readonly language = new Kept<Language | 'system'>(
+    'language',
+    'system',
+    (value) => value === 'system' || isLanguage(value),
+  );
   private readonly contrastWanted = new MediaQuery('prefers-contrast: more');
 
   /** Call it where effects run. */

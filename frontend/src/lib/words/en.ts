@@ -1,20 +1,37 @@
-import type {
-  Answer,
-  AppState,
-  Contact,
-  Instruction,
-  Machine,
-  MachineState,
-  NetworkMode,
-} from './api/types';
+import type { Answer, AppState, Contact, MachineState, NetworkMode } from '../api/types';
+import { number } from './locale';
+
+/** The codes of the daemon's errors that each language explains. */
+export type ErrorCode =
+  | 'Busy'
+  | 'CheckpointUnusable'
+  | 'DiskFull'
+  | 'EngineUnavailable'
+  | 'Internal'
+  | 'MachineNotFound'
+  | 'NameTaken'
+  | 'ShuttingDown'
+  | 'TooLarge'
+  | 'UnknownMaker';
 
 /**
- * What the page says, in one place. Plain words: the reader need not know what a process or a
- * checkpoint file is.
+ * What the page says in English, from which the other languages are translated. Plain words: the
+ * reader need not know what a process or a checkpoint file is.
  */
-export const words = {
+export const en = {
   product: 'ForeverVM',
   you: 'You',
+  aProgram: 'A program',
+  commandLine: 'Command line',
+  programIn: (language: string) => `${language} program`,
+
+  ago: {
+    now: 'just now',
+    minutes: (n: number) => `${n} min ago`,
+    hours: (n: number) => `${n} h ago`,
+    yesterday: 'yesterday',
+    days: (n: number) => `${n} days ago`,
+  },
 
   states: {
     swapped: 'Asleep',
@@ -80,7 +97,7 @@ export const words = {
     savedBy: (when: string, program: string) => `${when}, by ForeverVM ${program}`,
     work: 'Work',
     steps: (n: number, size: string) =>
-      `${n === 1 ? '1 step' : `${n.toLocaleString()} steps`}, ${size} of memory and files`,
+      `${n === 1 ? '1 step' : `${number(n)} steps`}, ${size} of memory and files`,
     tags: 'Tags',
     maker: 'Made by',
     makers: {
@@ -105,6 +122,8 @@ export const words = {
     search: 'Search the help',
     text: 'The text',
     more: 'Read more',
+    /** Where the language is another: that the documents are in English. */
+    onlyEnglish: '',
   },
 
   create: {
@@ -130,6 +149,10 @@ export const words = {
     themes: { system: 'System', light: 'Light', dark: 'Dark' },
     contrast: 'Contrast',
     contrasts: { system: 'System', more: 'High' },
+    language: 'Language',
+    systemLanguage: 'System',
+    languageNext: 'The new language is shown from the next start.',
+    reload: 'Reload now',
     storage: 'Storage',
     room: (used: string, free: string) =>
       `Machines and their history use ${used}. The disk has ${free} free.`,
@@ -258,10 +281,10 @@ export const words = {
     extensionOpened: (name: string, file: string) =>
       `${name} now asks whether to install the extension. If another program opens it, drag the file ${file} into the extensions page of ${name}'s settings.`,
     neverSeen: 'Not used yet.',
-    seen: (version: string, when: string, calls: string) => `Last used ${when}${version}, ${calls}`,
-    version: 'version',
-    call: 'tool call',
-    calls: 'tool calls',
+    seen: (when: string, calls: number) =>
+      `Last used ${when}, ${number(calls)} ${calls === 1 ? 'tool call' : 'tool calls'}`,
+    seenVersion: (version: string, when: string, calls: number) =>
+      `Last used ${when} (version ${version}), ${number(calls)} ${calls === 1 ? 'tool call' : 'tool calls'}`,
     test: 'Test',
     works: (ms: number) => `The connection works. It answered after ${Math.round(ms)} ms.`,
     backups: 'Earlier settings',
@@ -471,17 +494,17 @@ export const words = {
     copied: 'Copied',
     runAgain: 'Run again',
     traceback: 'What Python says',
-    hiddenLines: (n: number) => `${n.toLocaleString()} more ${n === 1 ? 'line' : 'lines'}`,
+    hiddenLines: (n: number) => `${number(n)} more ${n === 1 ? 'line' : 'lines'}`,
     showAll: 'Show everything',
-    showCode: (n: number) => `Show all ${n.toLocaleString()} lines`,
+    showCode: (n: number) => `Show all ${number(n)} lines`,
     showLess: 'Show less',
     gap: 'The output in between is not shown here.',
-    omitted: (n: number) => `${n.toLocaleString()} parts in between are not shown`,
+    omitted: (n: number) => `${number(n)} parts in between are not shown`,
     outputLost: (size: string) => `${size} of output was too much to keep.`,
     background: 'Printed later, while nothing ran',
     loadFailed: 'The output could not be loaded.',
     retry: 'Try again',
-    cutLine: (n: number) => `… ${n.toLocaleString()} more characters`,
+    cutLine: (n: number) => `… ${number(n)} more characters`,
     interactive:
       'This kind of interactive figure is not shown here. Figures from matplotlib and Plotly are.',
     figureData: 'The data of the figure',
@@ -501,12 +524,11 @@ export const words = {
     savedTo: (path: string) => `Saved as ${path}`,
     partly:
       'This is too long to show at once. You see the beginning and the end. The file has everything.',
-    between: (n: number) =>
-      `… ${n.toLocaleString()} ${n === 1 ? 'line is' : 'lines are'} not shown here …`,
-    lines: (n: number) => `${n.toLocaleString()} ${n === 1 ? 'line' : 'lines'}`,
+    between: (n: number) => `… ${number(n)} ${n === 1 ? 'line is' : 'lines are'} not shown here …`,
+    lines: (n: number) => `${number(n)} ${n === 1 ? 'line' : 'lines'}`,
     saveTable: 'Save this table as CSV',
     find: 'Find',
-    found: (n: number, of: number) => `${n.toLocaleString()} of ${of.toLocaleString()}`,
+    found: (n: number, of: number) => `${number(n)} of ${number(of)}`,
     picture: 'Picture made by this step',
     rich: 'Table or formatted output of this step',
     pictureFailed: 'The picture could not be loaded.',
@@ -582,7 +604,7 @@ export const words = {
 
   table: {
     text: (type: string, rows: number, columns: number) =>
-      `${type}, ${rows.toLocaleString()} × ${columns.toLocaleString()}. Only visible rows are loaded. The machine sorts and filters.`,
+      `${type}, ${number(rows)} × ${number(columns)}. Only visible rows are loaded. The machine sorts and filters.`,
     open: 'Open as a table',
     formats: { csv: 'CSV', xlsx: 'Excel' },
     index: 'Index',
@@ -594,9 +616,9 @@ export const words = {
     next: 'Next rows',
     last: 'Last rows',
     rows: (from: number, n: number, of: number, all: number) =>
-      `${n === 0 ? 0 : (from + 1).toLocaleString()}–${(from + n).toLocaleString()} of ${of.toLocaleString()}${of === all ? '' : ` (${all.toLocaleString()} in all)`}`,
+      `${n === 0 ? 0 : number(from + 1)}–${number(from + n)} of ${number(of)}${of === all ? '' : ` (${number(all)} in all)`}`,
     columns: (from: number, n: number, of: number) =>
-      `Columns ${(from + 1).toLocaleString()}–${(from + n).toLocaleString()} of ${of.toLocaleString()}`,
+      `Columns ${number(from + 1)}–${number(from + n)} of ${number(of)}`,
     columnsBefore: 'Columns before',
     columnsAfter: 'Columns after',
     empty: '–',
@@ -693,7 +715,7 @@ export const words = {
     unsure: (names: string, n: number) =>
       `${n === 1 ? 'This looks' : 'These look'} the same and could not be compared completely: ${names}`,
     partial: 'Not all variables, files or folders were compared: there are too many.',
-    more: (n: number) => `and ${n.toLocaleString()} more`,
+    more: (n: number) => `and ${number(n)} more`,
   },
 
   branch: {
@@ -784,38 +806,7 @@ export const words = {
     noAddress: 'This output has no address.',
     unreadable: 'The file cannot be read.',
   },
+
+  /** What errors of the daemon mean, which tells them in English; none is needed here. */
+  codes: undefined as undefined | Record<ErrorCode, string>,
 };
-
-/** What a step is called when it did not simply succeed; null when it did. */
-export function outcome(instruction: Instruction): string | null {
-  switch (instruction.status) {
-    case 'queued':
-      return words.step.queued;
-    case 'running':
-      return words.step.running;
-    case 'cancelled':
-      return words.step.cancelled;
-    case 'error':
-      if (instruction.error_name === 'KeyboardInterrupt') return words.step.interrupted;
-      if (instruction.error_name === 'Timeout') return words.step.timeout;
-      return words.step.failed;
-    case 'ok':
-      return null;
-  }
-}
-
-/** Who ran a step. This page's own are the reader's. */
-export function author(client: Instruction['client']): string {
-  const { name } = client;
-  if (name === 'window' || name === 'browser') return words.you;
-  if (name === '') return 'A program';
-  if (name === 'forevervm CLI') return 'Command line';
-  const sdk = /^(?:forevervm-sdk[ -]?)?(python|javascript|rust)(?: \(\w+\))?$/i.exec(name)?.[1];
-  if (sdk) return `${sdk.charAt(0).toUpperCase()}${sdk.slice(1).toLowerCase()} program`;
-  return name;
-}
-
-/** A machine's title, what its first code says that it is for, or its name. */
-export function title(machine: Pick<Machine, 'name' | 'title' | 'derived_title'>): string {
-  return [machine.title, machine.derived_title].find(Boolean) ?? machine.name;
-}
