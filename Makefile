@@ -24,7 +24,7 @@ MCPB_FILES := $(filter-out build/mcpb/node_modules,$(wildcard build/mcpb/*))
 IMAGE_FILES := build/image/build.py build/image/compile.py $(wildcard build/image/keyring/*.asc build/image/requirements*.lock) \
 	$(shell find backend/runner/forevervm_runner -name __pycache__ -prune -o -print 2>/dev/null)
 
-.PHONY: help run dev check test test-all soak lint bench build image image-ml arm64 docker-image mcpb dist dist-test version
+.PHONY: help run dev check test test-all soak lint bench pictures build image image-ml arm64 docker-image mcpb dist dist-test version
 .DELETE_ON_ERROR:
 
 help: ## This list.
@@ -154,6 +154,12 @@ bench: ## Measure the built programs, alone and against others.
 	build/allow-namespaces.sh
 	go run ./backend/e2e/bench
 	cd frontend && npm run --silent bench
+
+pictures: ## Make the pictures of README and guide.
+	build/deps.sh pictures
+	$(MAKE) -j2 build
+	build/allow-namespaces.sh
+	cd frontend && npm run --silent pictures
 
 soak: ## The long runs: hours of crashes, kills and fuzzing.
 	build/deps.sh soak

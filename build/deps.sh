@@ -3,7 +3,8 @@
 #
 # As root it installs what is missing. Otherwise it asks first, and uses sudo; where nobody can be
 # asked (CI=true, or no terminal) it prints the command and fails. An argument says what else is
-# needed: check, test, test-all, soak (each with those before it), bench, or dist, for installers.
+# needed: check, test, test-all, soak (each with those before it), bench, pictures, or dist, for
+# installers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -40,7 +41,7 @@ util-linux: unshare, which stands in for root when the sandbox image is checked,
 '
 
 tier=${1:-}
-case $tier in '' | check | test | test-all | soak | bench | dist) ;; *)
+case $tier in '' | check | test | test-all | soak | bench | pictures | dist) ;; *)
     echo "build/deps.sh: there is no '$tier'" >&2
     exit 2
     ;;
@@ -77,7 +78,14 @@ xvfb: benchmarks of the desktop window
 '
 fi
 
-if wants test test-all soak bench; then
+if wants pictures; then
+    packages+='
+fonts-dejavu-core: text in the pictures
+webp: makes the moving picture
+'
+fi
+
+if wants test test-all soak bench pictures; then
     if grep -qs '^ID=ubuntu' /etc/os-release; then
         build/browser.sh >/dev/null || true # it says how to get one; the package is only a snap there
     elif ! build/browser.sh >/dev/null 2>&1; then

@@ -1,3 +1,7 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { it } from 'vitest';
 import { Tab } from './browser';
 import { Daemon } from './daemon';
@@ -63,7 +67,7 @@ it('draws the pictures', async () => {
   await daemon.call('GET', `/api/machines/${sales}/instructions/${seq}?wait=60`);
 
   for (const dark of [false, true]) {
-    const tab = await Tab.open(started.browser, daemon, dark);
+    const tab = await Tab.open(started.browser, daemon, { dark });
     const { page } = tab;
     await page.setViewportSize({ width: 1280, height: 1000 });
     await tab.machines.filter({ hasText: 'Quarterly sales' }).click();
@@ -76,4 +80,50 @@ it('draws the pictures', async () => {
     await tab.close();
   }
   await daemon.call('POST', `/api/machines/${busy}/interrupt`);
+});
+
+it('makes the moving picture: an AI app works, and the person goes back', async () => {
+  const pictures = mkdtempSync(join(tmpdir(), 'forevervm-pictures-'));
+  const frames: string[] = [];
+  const tab = await Tab.open(started.browser, daemon);
+  const { page } = tab;
+  /** Shows the page as it is now, for so many milliseconds. */
+  const show = async (ms: number): Promise<void> => {
+    const path = join(pictures, `${frames.length}.png`);
+    await page.screenshot({ path, animations: 'disabled' });
+    frames.push('-d', String(ms), path);
+  };
+  try {
+    await page.setViewportSize({ width: 1280, height: 800 });
+    const name = await machine('Sales by country', { project: 'sales' });
+    await tab.machines.filter({ hasText: 'Sales by country' }).click();
+    await page.getByText('Nothing has run here yet').waitFor();
+    await show(1500);
+    await daemon.ended(name, await daemon.queue(name, READ));
+    await tab.step(1).and(page.locator('.ok')).waitFor();
+    await show(1500);
+    await daemon.ended(name, await daemon.queue(name, TABLE));
+    await tab.step(2).frameLocator('iframe').getByText('2025Q4').waitFor();
+    await show(2500);
+    await daemon.call('POST', `/api/machines/${name}/checkpoints`, { label: 'Data is clean' });
+    await daemon.ended(name, await daemon.queue(name, CHART));
+    await tab.step(3).getByRole('img', { name: 'Picture' }).waitFor();
+    await show(3000);
+    const panel = await tab.side('Checkpoints');
+    const back = panel.getByRole('button', { name: 'Go back to here: Data is clean' });
+    await back.hover();
+    await show(2000);
+    await back.click();
+    const confirm = page.getByRole('button', { name: 'Go back', exact: true });
+    await confirm.hover();
+    await show(2500);
+    await confirm.click();
+    await tab.step(3).getByText('Undone').waitFor();
+    await show(3500);
+    const film = ['-loop', '0', '-lossy', '-q', '70', '-m', '6', ...frames];
+    execFileSync('img2webp', [...film, '-o', 'screenshots/work.webp'], { stdio: 'ignore' });
+  } finally {
+    await tab.close();
+    rmSync(pictures, { recursive: true });
+  }
 });
