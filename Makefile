@@ -7,7 +7,8 @@ GVISOR := build/cache/runsc/go.mod
 export PATH := $(CURDIR)/$(TOOLS):$(PATH)
 # Grows with every commit: a front end replaces the daemon of an older build.
 VERSION := 0.1.$(shell git rev-list --count HEAD 2>/dev/null || echo 0)
-# Programs, checks and tests are compiled in one way, so that most packages are compiled once; so, too, they do without C where they can.
+# Programs, checks and tests are compiled in one way, so that most packages are compiled once; so,
+# too, they do without C where they can.
 export GOFLAGS += -trimpath -buildvcs=false
 WITHOUT_C := CGO_ENABLED=0
 # Without the tables for debuggers, which are a third of a program.
@@ -38,7 +39,8 @@ run: ## Install what is missing, build, and start the application.
 	build/allow-namespaces.sh
 	$(BIN)/forevervm-desktop
 
-# The page with hot reload, in front of a daemon that is built and restarted when its sources change.
+# The page with hot reload, in front of a daemon that is built and restarted when its sources
+# change.
 dev: ## Run from source with hot reload.
 	build/deps.sh
 	$(MAKE) $(BIN)/runsc image $(NODE_MODULES)
@@ -119,7 +121,8 @@ lint-docs: $(MARKDOWNLINT)
 	build/tools/node_modules/.bin/markdownlint-cli2
 	cd build/tools && node_modules/.bin/textlint $(patsubst %,../../%,$(wildcard *.md) docs)
 
-# actionlint is a tool of build/release: it does not compile with the YAML library that golangci-lint needs.
+# actionlint is a tool of build/release: it does not compile with the YAML library that
+# golangci-lint needs.
 lint-workflows: $(PYTHON_TOOLS)
 	go -C build/release tool actionlint -shellcheck $(CURDIR)/$(PYTHON)/shellcheck
 
@@ -178,8 +181,8 @@ mcpb: $(MCPB_MODULES)
 version:
 	@echo $(VERSION)
 
-# Installers, in build/dist; those for macOS are made on a Mac (.github/workflows/release.yml), and are a rehearsal elsewhere. The programs are linked anew, as they
-# say which commit they are of.
+# Installers, in build/dist; those for macOS are made on a Mac (.github/workflows/release.yml), and
+# are a rehearsal elsewhere. The programs are linked again, as they say which commit they are of.
 dist: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
 dist: ## Make the installers, into build/dist.
 	build/deps.sh dist
@@ -192,7 +195,8 @@ dist: ## Make the installers, into build/dist.
 	build/macos/package.sh $(VERSION) amd64 build/dist/rehearsal
 	PARTS=none build/macos/package.sh $(VERSION) arm64 build/dist/rehearsal
 
-# They are installed, used, upgraded and removed: the deb in a fresh Debian, as root; the MSI under Wine. The DMGs are opened.
+# They are installed, used, upgraded and removed: the deb in a fresh Debian, as root; the MSI under
+# Wine. The DMGs are opened.
 dist-test: ## Install, use, upgrade and remove what `make dist` made.
 	build/deps.sh dist
 	build/release/test.py $(VERSION)
@@ -201,11 +205,13 @@ dist-test: ## Install, use, upgrade and remove what `make dist` made.
 	build/macos/test.py $(VERSION) amd64 build/dist/rehearsal
 	build/macos/test.py $(VERSION) arm64 build/dist/rehearsal
 
-# The sandbox image for Docker as one OCI archive; more folders with the parts for other processors by PARTS.
+# The sandbox image for Docker as one OCI archive; more folders with the parts for other processors
+# by PARTS.
 docker-image: build
 	go run ./backend/engine/docker/imagetool -o $(BIN)/forevervm-sandbox.oci.tar $(BIN) $(PARTS)
 
-# The parts for ARM, in build/bin/arm64. On another processor some steps emulate one (qemu-user-static, binfmt-support), which takes half an hour. A release builds them on ARM.
+# The parts for ARM, in build/bin/arm64. On another processor some steps emulate one
+# (qemu-user-static, binfmt-support), which takes half an hour. A release builds them on ARM.
 arm64: $(GVISOR)
 	GOARCH=arm64 $(WITHOUT_C) $(GO_BUILD) -o $(BIN)/arm64/supervisor ./backend/cmd/supervisor
 	GOARCH=arm64 build/runsc/build.sh ../bin/arm64/runsc
@@ -220,7 +226,8 @@ $(PROGRAMS): $(BIN)/%: $(GO_FILES) $(PAGE)
 $(BIN)/forevervm-desktop: $(GO_FILES) $(PAGE)
 	$(GO_BUILD) -tags desktop,production,webkit2_41 -o $@ .
 
-# The page. npm leaves the lock file that it installed in node_modules; its date says what was installed when.
+# The page. npm leaves the lock file that it installed in node_modules; its date says what was
+# installed when.
 $(PAGE): $(PAGE_FILES) $(NODE_MODULES)
 	cd frontend && npm run --silent build
 

@@ -113,7 +113,7 @@ func (d *desktop) start(name string, args ...string) (cmd *exec.Cmd, said func()
 
 // run runs a program of this desktop and returns what it prints, or "" where it fails.
 func (d *desktop) run(name string, args ...string) string {
-	ctx, cancel := context.WithTimeout(d.t.Context(), 10*time.Second) // xdotool may wait for ever for a window that has gone, or gets no focus
+	ctx, cancel := context.WithTimeout(d.t.Context(), 10*time.Second) // xdotool may wait forever for a window that has gone, or gets no focus
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = d.env

@@ -57,7 +57,7 @@ func (s second) Start(args []string) *dbus.Error {
 func claim(id string, w wish, obey func(wish)) (first bool, release func(), err error) {
 	bus, err := sessionBus()
 	if errors.Is(err, errNoBus) {
-		// Else WebKit would start one (dbus-launch), and may wait for it for ever.
+		// Else WebKit would start one (dbus-launch), and may wait for it forever.
 		return true, func() {}, os.Setenv(busVariable, "disabled:")
 	}
 	if err != nil {

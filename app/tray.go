@@ -21,7 +21,7 @@ type trayActions struct {
 }
 
 // trayIcon shows a tray.Menu. Its lines stay in place for good and are only changed or hidden:
-// systems close an open menu that is built anew.
+// systems close an open menu that is built again.
 type trayIcon struct {
 	do trayActions
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Ubuntu from 23.10 on lets only programs with an AppArmor profile use user namespaces, which the sandbox needs.
-# Where that is so, install a profile for this checkout's supervisor, with the person's consent. It also names a copy of
-# unshare, by which tests enter user namespaces: the Makefile puts it in front of the system's own.
+# Ubuntu from 23.10 on lets only programs with an AppArmor profile use user namespaces, which the
+# sandbox needs. Where that is so, install a profile for this checkout's supervisor, with the
+# person's consent. It also names a copy of unshare, by which tests enter user namespaces: the
+# Makefile puts it in front of the system's own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 restricted=/proc/sys/kernel/apparmor_restrict_unprivileged_userns

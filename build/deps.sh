@@ -8,8 +8,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Neither Go nor Node is a package here: what Debian 12 has is too old. Go 1.21 and later fetches the version that go.mod
-# asks for, unless it was told not to (GOTOOLCHAIN=local), and then says that version here.
+# Neither Go nor Node is a package here: what Debian 12 has is too old. Go 1.21 and later fetches
+# the version that go.mod asks for, unless it was told not to (GOTOOLCHAIN=local), and then says
+# that version here.
 at_least() { [ -n "$2" ] && [ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; }
 go_needed=$(sed -n 's/^go //p' go.mod)
 go_found=$(go version | sed -n 's/^go version go\([0-9.]*\).*/\1/p') || true
@@ -18,7 +19,7 @@ at_least "${go_needed%.0}" "$go_found" || lacking+=" Go $go_needed (found: ${go_
 at_least 20.19 "$node_found" || lacking+=" Node 20.19 (found: ${node_found:-none})"
 command -v npm >/dev/null || lacking+=" npm"
 if [ -n "${lacking:-}" ]; then
-    echo "missing:$lacking. Install Go 1.21 or newer (https://go.dev/doc/install; it fetches the version it needs by itself)" \
+    echo "missing:$lacking. Install Go 1.21 or newer (https://go.dev/doc/install; it fetches the version it needs)" \
         "and Node 20.19 or newer with npm (https://nodejs.org)." >&2
     exit 1
 fi
@@ -113,7 +114,8 @@ xvfb: tests of the desktop window
 fi
 
 if wants soak && ! command -v cargo >/dev/null; then
-    # The published Rust SDK needs a newer cargo than the package of that name in Debian 12 and Ubuntu 24.04.
+    # The published Rust SDK needs a newer cargo than the package of that name in Debian 12 and
+    # Ubuntu 24.04.
     [ "$(id -u)" != 0 ] || apt-get update
     for cargo in cargo-web cargo-1.85 cargo-1.80 cargo; do
         [ -z "$(apt-cache show "$cargo" 2>/dev/null)" ] || break

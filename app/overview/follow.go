@@ -141,7 +141,7 @@ func (f *Follower) new(program string) bool {
 	return !slices.ContainsFunc(f.known.apps, func(app api.App) bool { return app.Name == program && app.Seen != nil })
 }
 
-// load loads everything anew: what happens meanwhile comes as events.
+// load loads everything again: what happens meanwhile comes as events.
 func (f *Follower) load(ctx context.Context) error {
 	status, err := f.daemon.Status(ctx)
 	if err != nil {

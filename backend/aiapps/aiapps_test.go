@@ -245,7 +245,7 @@ func TestDisconnectAfterTheAppHasWritten(t *testing.T) {
 	})
 }
 
-// The app has written its file anew, in its own layout.
+// The app has rewritten its file, in its own layout.
 func TestDisconnectAfterTheAppHasReformatted(t *testing.T) {
 	d := newDesk(t, "linux")
 	path := d.file("claude", []byte(`{"mcpServers":{"forevervm":{"command":"npx","args":["--yes","forevervm-mcp","run"]},"x":{"command":"y"}}}`))

@@ -36,7 +36,7 @@ func zed(s Server) configfile.Object {
 func goose(s Server) configfile.Object {
 	return configfile.Object{
 		{Key: "name", Value: Key},
-		{Key: "description", Value: "Python that keeps its variables and files for ever"},
+		{Key: "description", Value: "Python that keeps its variables and files forever"},
 		{Key: "type", Value: "stdio"},
 		{Key: "cmd", Value: s.Program},
 		{Key: "args", Value: texts(s.Args...)},

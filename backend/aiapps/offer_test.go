@@ -123,7 +123,7 @@ func TestTheExtensionIsSeen(t *testing.T) {
 	}
 	refused(d.Connect)
 
-	// Whoever had an entry that the app has lost needs it no longer.
+	// Anyone who had an entry that the app has lost needs it no longer.
 	extension := filepath.Join(filepath.Dir(path), "Claude Extensions", "local.mcpb.forevervm.forevervm")
 	if err := os.RemoveAll(extension); err != nil {
 		t.Fatal(err)

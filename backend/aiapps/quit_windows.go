@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// politely is how long an app may take to end by itself.
+// politely is how long an app may take to end on its own.
 const politely = 5 * time.Second
 
 // quit is Computer.Quit. An app that is asked to close its window stays in the tray, as Claude

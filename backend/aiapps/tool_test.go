@@ -12,7 +12,7 @@ import (
 	"github.com/forevervm/desktop/backend/aiapps"
 )
 
-// claudeCode stands in for Claude Code's `claude`: as that does, it writes the whole file anew,
+// claudeCode stands in for Claude Code's `claude`: as that does, it rewrites the whole file,
 // with more than the entry in it.
 const claudeCode = `#!/usr/bin/env python3
 import json, os, sys

@@ -814,7 +814,7 @@ type Settings struct {
 	// CheckpointBudgetMB MiB of older checkpoints; beyond it the oldest automatic ones go; default 0: 10 GiB, or a tenth of the room where that is less
 	CheckpointBudgetMB int64 `json:"checkpoint_budget_mb"`
 
-	// CheckpointEvery How often a machine that works is saved by itself: each (after each piece of work, and every five seconds where one instruction follows on another; default), at most once in a time from 1s to 1d, or manual (only when it leaves memory)
+	// CheckpointEvery How often a machine that works is saved on its own: each (after each piece of work, and every five seconds where one instruction follows on another; default), at most once in a time from 1s to 1d, or manual (only when it leaves memory)
 	CheckpointEvery string `json:"checkpoint_every"`
 
 	// IdleSwap An idle machine leaves memory after this; 1s to 3650d, default 10m

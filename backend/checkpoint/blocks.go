@@ -95,7 +95,7 @@ func (f Folder) Keep(ctx context.Context, id, near string, store *blocks.Store) 
 	return m, nil
 }
 
-// Confirm reads all that the files of a checkpoint are made of which is kept as blocks, and fails
+// Confirm reads all blocks that the files of a checkpoint are made of, and fails
 // where they could not be made of it again, each as long as it is in the folder. Blocks that were
 // read before, in the same piece of work, are not read again.
 func (f Folder) Confirm(ctx context.Context, id string, store *blocks.Store) error {
@@ -179,7 +179,7 @@ func (f Folder) Like() string {
 	return ""
 }
 
-// Expand writes the files of the checkpoint id, of which there are only blocks, into the folder
+// Expand writes the files of the checkpoint id, which are only there as blocks, into the folder
 // dir/id, which it makes, as they were. They are not synced, and are to be removed when they have
 // been used. like is the path of a whole checkpoint (as Folder.Path) that it has much in common
 // with, which makes it faster, or "".

@@ -8,7 +8,7 @@ import (
 
 // Unrecorded sorts what a life left behind that is not among the known: the newest, if no known one
 // of that life is newer, and what was superseded before anybody heard of it. A life is one stay in
-// memory; whoever begins it names it, and its checkpoints carry the name, so that after a rewind
+// memory; anyone who begins it names it, and its checkpoints carry the name, so that after a rewind
 // those of other lives, which may be newer than the one that the machine went back to, are not
 // taken for its own. "" is nobody's life.
 func (f Folder) Unrecorded(life string, known []string) (newest *Manifest, superseded []Manifest, err error) {

@@ -366,7 +366,8 @@ func (c contextReader) Read(b []byte) (int, error) {
 	return c.r.Read(b)
 }
 
-// regular refuses anything but a plain file: whoever wrote it could have it stand for another one.
+// regular refuses anything but a plain file: anyone who wrote it could have it stand for another
+// one.
 func regular(path string) error {
 	info, err := os.Lstat(path)
 	if err == nil && !info.Mode().IsRegular() {

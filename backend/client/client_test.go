@@ -339,7 +339,7 @@ func TestEventsGoOnAfterAKill(t *testing.T) {
 	killDaemon(t, c)
 	wait("an event after the kill", func() string {
 		// It may go out on a connection to the one that was killed; what became of it is unknown
-		// then, and it is not sent again by itself.
+		// then, and it is not sent again on its own.
 		m, _ := c.CreateMachine(ctx, api.NewMachine{})
 		return m.Name
 	})

@@ -117,7 +117,7 @@ func ExampleClient_Wire() {
 	// 2
 }
 
-// Where a connection breaks, nothing is lost, and nothing is sent twice by itself.
+// Where a connection breaks, nothing is lost, and nothing is sent twice on its own.
 func ExampleUnknownError() {
 	ctx := context.Background()
 	local, err := connect.Daemon(ctx, connect.Options{Name: "example"})

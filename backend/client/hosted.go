@@ -7,7 +7,7 @@ import (
 	"github.com/forevervm/desktop/backend/api"
 )
 
-// Hosted says who is signed in at the hosted service, of which the daemon shows the machines.
+// Hosted says who is signed in at the hosted service, whose machines the daemon shows.
 func (c *Client) Hosted(ctx context.Context) (api.Hosted, error) {
 	var out api.Hosted
 	_, err := c.call(ctx, request{method: http.MethodGet, path: "/api/hosted", repeatable: true}, &out)

@@ -158,7 +158,7 @@ func (c *Client) Wake(ctx context.Context, name string) (api.Machine, error) {
 	return c.post(ctx, machinePath(name, "wake"), true)
 }
 
-// Interrupt interrupts the running instruction, whoever's it is.
+// Interrupt interrupts the running instruction, no matter whose it is.
 func (c *Client) Interrupt(ctx context.Context, name string) (api.Machine, error) {
 	m, err := c.post(ctx, machinePath(name, "interrupt"), false)
 	if errors.Is(err, ErrUnsupported) {

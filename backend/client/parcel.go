@@ -26,7 +26,7 @@ func (c *Client) Pack(ctx context.Context, name, checkpoint string) (io.ReadClos
 // LookedAt is how many bytes of a machine's file LookIntoParcel needs.
 const LookedAt = 128 << 10
 
-// LookIntoParcel tells what a machine's file holds of which beginning is the first LookedAt bytes,
+// LookIntoParcel tells what a machine's file holds, from its first LookedAt bytes,
 // and what is to be said about it here.
 func (c *Client) LookIntoParcel(ctx context.Context, beginning io.Reader, u Unpacking) (api.Parcel, error) {
 	var seen api.Parcel

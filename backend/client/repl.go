@@ -29,7 +29,7 @@ type Repl struct {
 }
 
 // UnknownError says that an instruction was sent on a connection that broke before the server said
-// that it took it. It may run, or not; it is never sent again by itself. errors.Is tells it as
+// that it took it. It may run, or not; it is never sent again on its own. errors.Is tells it as
 // ErrDropped.
 type UnknownError struct {
 	Machine string

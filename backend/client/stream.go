@@ -129,7 +129,7 @@ func (f *follower) line(line []byte) error {
 }
 
 // Events calls yield with everything that happens after the given position ("" for from now on),
-// until ctx ends or yield returns an error, which it then returns. It reconnects by itself and
+// until ctx ends or yield returns an error, which it then returns. It reconnects on its own and
 // resumes where it was; an event of type "reset" says that what was missed is unknown, so that
 // everything has to be loaded again. With types, only events of these and resets come.
 func (c *Client) Events(ctx context.Context, after string, yield func(api.Event) error, types ...string) error {

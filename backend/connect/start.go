@@ -176,7 +176,7 @@ func launch(cmd *exec.Cmd) (*child, error) {
 
 // end ends the program and waits until it has.
 func (c *child) end() {
-	_ = c.process.Kill() // it may have ended by itself
+	_ = c.process.Kill() // it may have ended on its own
 	<-c.ended
 }
 

@@ -207,7 +207,7 @@ func (s *Store) Forget(a Account) error {
 	if err != nil {
 		return err
 	}
-	// The keyring first: a file that forgot the account would leave its token there for ever.
+	// The keyring first: a file that forgot the account would leave its token there forever.
 	if err := ask(func() error { return keyring.Delete(s.service, a.entry()) }); err != nil && !errors.Is(err, keyring.ErrNotFound) {
 		return err
 	}

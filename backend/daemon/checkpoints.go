@@ -24,7 +24,7 @@ type CheckpointReport struct {
 	// Left says in one sentence each what nothing can be told of: the system does not give it back,
 	// or a newer program made it.
 	Left []string `json:"left"`
-	// Aside are the files, by their paths, that damaged packs have become which were written anew
+	// Aside are the files, by their paths, that damaged packs have become which were rewritten
 	// as far as they are whole.
 	Aside []string         `json:"aside"`
 	Lost  []LostCheckpoint `json:"lost"`

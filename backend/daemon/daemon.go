@@ -192,8 +192,8 @@ func (d *daemon) serve(ctx context.Context, records *store.Store, machines *host
 		Page: frontend.Dist, Host: address.host, Logger: d.log, Shutdown: d.stop,
 		Settings: policies, Updates: updates, Parcels: parcels,
 	})
-	// Written before the first request is answered (the port is open already): whoever is answered
-	// finds this daemon in the file, not its predecessor at the same port.
+	// Written before the first request is answered (the port is open already): anyone who is
+	// answered finds this daemon in the file, not its predecessor at the same port.
 	local, socket := d.listenLocally()
 	self := home.Daemon{
 		URL: address.url, Socket: socket, PID: os.Getpid(), Version: version.Version, StartedAt: time.Now().UTC(),

@@ -65,7 +65,8 @@ func (d *daemon) prepare(ctx context.Context, engines map[string]machine.Engine,
 				return
 			}
 			if err := able.Prepare(ctx); err != nil && ctx.Err() == nil {
-				// Whoever makes a machine hears of it, and so does whoever looks at the status.
+				// Anyone who makes a machine hears of it, and so does anyone who looks at the
+				// status.
 				d.log.Warn("an engine is not ready", "engine", name, "err", err)
 			}
 		})

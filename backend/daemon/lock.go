@@ -44,7 +44,7 @@ func lock(ctx context.Context, dirs home.Dirs) (unlock func(), err error) {
 			return nil, err
 		}
 		if locked {
-			// What a killed daemon has said leads to whoever has its port now.
+			// What a killed daemon has said leads to anyone who has its port now.
 			if err := os.Remove(dirs.DaemonFile()); err != nil && !errors.Is(err, os.ErrNotExist) {
 				return nil, errors.Join(fmt.Errorf("what an earlier daemon has left cannot be removed: %w", err), file.Unlock())
 			}

@@ -9,8 +9,8 @@ import (
 	"github.com/forevervm/desktop/backend/home"
 )
 
-// What a killed daemon has left leads to whoever has its port now: it goes before anything else is
-// done.
+// What a killed daemon has left leads to anyone who has its port now: it goes before anything else
+// is done.
 func TestAStaleDiscoveryFileIsRemovedAtOnce(t *testing.T) {
 	dirs, err := home.Resolve(t.TempDir())
 	if err != nil {

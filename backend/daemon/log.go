@@ -16,7 +16,7 @@ import (
 // DebugVariable turns on the log of every request and every step.
 const DebugVariable = "FOREVERVM_DEBUG"
 
-// maxCrash is how large the record of crashes may be before it begins anew, in bytes.
+// maxCrash is how large the record of crashes may be before it starts over, in bytes.
 const maxCrash = 1 << 20
 
 // openLog opens the daemon's log, a file that makes room for a new one when it is full. What Go

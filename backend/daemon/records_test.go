@@ -53,7 +53,7 @@ func TestOldRecordsAreBroughtInLine(t *testing.T) {
 		if err := w.PutCheckpoint(machine.CheckpointRecord{Checkpoint: machine.Checkpoint{ID: "00000001-ahead", Machine: "ahead", Kind: machine.CheckpointAuto, CreatedAt: now}}); err != nil {
 			return err
 		}
-		for _, id := range []string{"00000000-ahead", "00000000-lost"} { // of which one cannot be read just now
+		for _, id := range []string{"00000000-ahead", "00000000-lost"} { // one of them cannot be read just now
 			if err := w.PutCheckpoint(machine.CheckpointRecord{Checkpoint: machine.Checkpoint{ID: id, Machine: "ahead", Kind: machine.CheckpointManual, CreatedAt: now}}); err != nil {
 				return err
 			}

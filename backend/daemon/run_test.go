@@ -116,7 +116,7 @@ func sharedDaemon(t *testing.T) *running {
 
 func TestMain(m *testing.M) {
 	status := 1
-	// The AI apps of whoever runs the tests are no concern of theirs.
+	// The AI apps of anyone who runs the tests are no concern of theirs.
 	user, err := os.MkdirTemp("", "forevervm-user-")
 	if err == nil {
 		err = errors.Join(os.Setenv("HOME", user), os.Unsetenv("XDG_CONFIG_HOME"), os.Unsetenv("CODEX_HOME"), os.Unsetenv("CLAUDE_CONFIG_DIR"))

@@ -46,7 +46,7 @@ func watchSystem(ctx context.Context, log *slog.Logger, save func(context.Contex
 			return
 		case signal, ok := <-signals:
 			if !ok {
-				return // the bus is gone, and with it whoever could announce anything
+				return // the bus is gone, and with it anyone who could announce anything
 			}
 			w.heard(ctx, signal)
 		}

@@ -23,7 +23,7 @@ import (
 
 const updateCheckKey = "update_check"
 
-// updateCheck says whether newer releases are looked for by themselves, "daily" or "off".
+// updateCheck says whether newer releases are looked for on their own, "daily" or "off".
 func updateCheck(dirs home.Dirs) string {
 	file, _ := dirs.ReadSettings() // what is wrong with it was told at the start
 	var value string

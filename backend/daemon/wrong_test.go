@@ -124,7 +124,7 @@ func (c *caller) everything(name string) map[string]any {
 			}
 		}
 	}
-	var kept []any // automatic checkpoints come by themselves
+	var kept []any // automatic checkpoints come on their own
 	list := "/api/machines/" + name + "/checkpoints"
 	for _, one := range found[list].(map[string]any)["items"].([]any) {
 		if one.(map[string]any)["kind"] == "manual" {

@@ -43,7 +43,7 @@ func TestDepsWantNewGoAndNode(t *testing.T) {
 			cmd := exec.Command(filepath.Join(repo(t), "build", "deps.sh"), "test")
 			cmd.Env = append(os.Environ(), "PATH="+path+":"+os.Getenv("PATH"))
 			out, err := cmd.CombinedOutput()
-			want := strings.Replace(c.missing, "GO", wanted, 1) + " Install Go 1.21 or newer (https://go.dev/doc/install; it fetches the version it needs by itself) and Node 20.19 or newer with npm (https://nodejs.org).\n"
+			want := strings.Replace(c.missing, "GO", wanted, 1) + " Install Go 1.21 or newer (https://go.dev/doc/install; it fetches the version it needs) and Node 20.19 or newer with npm (https://nodejs.org).\n"
 			if err == nil || !strings.HasSuffix(string(out), want) || strings.Contains(string(out), "too late") {
 				t.Errorf("%v\n%swant\n%s", err, out, want)
 			}

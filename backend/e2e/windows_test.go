@@ -174,7 +174,7 @@ func TestWindowsBuildConnectsApps(t *testing.T) {
 		t.Error(said)
 	}
 
-	// The app writes its settings anew; that is told and mended, and in the end all is as it was.
+	// The app rewrites its settings; that is told and mended, and in the end all is as it was.
 	if err := os.WriteFile(olderFile, []byte(before), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -256,8 +256,8 @@ type route struct {
 	via   *url.URL
 }
 
-// localNames are names of this computer, and of what tells secrets in clouds, whoever resolves
-// them.
+// localNames are names of this computer, and of what tells secrets in clouds, no matter who
+// resolves them.
 var localNames = []string{"localhost", "localhost.localdomain", "metadata.google.internal", "metadata.goog", "instance-data.ec2.internal"}
 
 // admit says how a machine may reach a target. A name is not even looked up before it is allowed:
@@ -283,7 +283,7 @@ func (p *Proxy) admit(ctx context.Context, v *guest, c *machine.Connection, t ta
 		// The error has its address, and perhaps a password.
 		return route{}, failed("The proxy that this computer's settings name cannot be used: its address is none.")
 	case via != nil:
-		return route{via: via}, nil // it resolves names by itself
+		return route{via: via}, nil // it resolves names on its own
 	case t.addr.IsValid():
 		return route{addrs: []netip.Addr{t.addr}}, nil
 	default:

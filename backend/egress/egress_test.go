@@ -240,7 +240,7 @@ func TestEscapes(t *testing.T) {
 				w.policy.Hosts = []string{"*.example", "*"} // wildcards name nothing by hand
 			}
 			w.policy.Approved = []string{"inside.example", "localhost", "127.0.0.1"}
-			w.ask = func(context.Context, machine.Connection) string { return "" } // whoever is asked says yes
+			w.ask = func(context.Context, machine.Connection) string { return "" } // anyone who is asked says yes
 			w.names["inside.example"] = []string{"10.1.2.3"}
 			w.names["mapped.example"] = []string{"::ffff:192.168.1.1"}
 			w.names["nat.example"] = []string{"64:ff9b::a00:1"}

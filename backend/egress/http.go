@@ -143,7 +143,7 @@ func (h *httpSide) tunnel(w http.ResponseWriter, r *http.Request, v *guest) {
 	splice(&early{inside, in.Reader}, outside)
 }
 
-// early is a connection of which something has been read already.
+// early is a connection that has been read from already.
 type early struct {
 	net.Conn
 	in *bufio.Reader

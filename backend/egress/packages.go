@@ -398,7 +398,7 @@ func (f files) offered(project string, only func(name string) bool) (answer []by
 	return out.Bytes(), left
 }
 
-// withoutAbout is a file of a list of which nothing more can be told.
+// withoutAbout is a file of a list that has no more details.
 func withoutAbout(file json.RawMessage) json.RawMessage {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(file, &all) != nil {

@@ -83,7 +83,7 @@ func TestWhatComesUpInASharedFolderIsTold(t *testing.T) {
 		"its settings":                    {repository, ".git/config=[core] fsmonitor = id", []string{".git/config"}},
 		"a hook":                          {repository, ".git/hooks/pre-commit=id", []string{".git/hooks/pre-commit"}},
 		"the settings of a submodule":     {repository + "|.git/modules/a/b/HEAD=|.git/modules/a/b/commondir=..|.git/modules/a/b/config=", ".git/modules/a/b/config=id", []string{".git/modules/a/b/config"}},
-		"what git changes by itself":      {repository, ".git/HEAD=other|.git/refs/heads/x=1|.git/objects/ab/cd=x|.git/index=x|.git/logs/HEAD=x|.git/hooks/x.sample=", nil},
+		"what git changes on its own":     {repository, ".git/HEAD=other|.git/refs/heads/x=1|.git/objects/ab/cd=x|.git/index=x|.git/logs/HEAD=x|.git/hooks/x.sample=", nil},
 		"a bare repository":               {"data/x=", "data/HEAD=|data/objects/x=|data/refs/x=|data/config=", []string{"data"}},
 		"the last part of one":            {"data/objects/x=|data/refs/x=|data/config=id", "data/HEAD=", []string{"data", "data/config"}[:1]},
 		"one with its parts apart":        {"data/objects/x=|data/refs/x=", "sub/HEAD=|sub/commondir=../data", []string{"sub"}},

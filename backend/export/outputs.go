@@ -18,7 +18,7 @@ type step struct {
 type block struct {
 	stream string // "" for something shown
 	text   []byte // UTF-8, with the machine's escapes
-	id     string // by which it is shown anew in its place
+	id     string // by which it is shown again in its place
 	forms  []machine.Representation
 }
 
@@ -33,7 +33,7 @@ const (
 	maxShown = 32 << 20
 )
 
-// outputs reads what an instruction put out: what was cleared is not there, what was shown anew is
+// outputs reads what an instruction put out: what was cleared is not there, what was shown again is
 // what it was at last.
 func outputs(ctx context.Context, m Machine, in machine.Instruction) ([]block, error) {
 	var c collector

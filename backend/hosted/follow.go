@@ -65,7 +65,7 @@ func (r *remote) follow(in machine.InstructionRecord, begun *writing) {
 			}
 		} else {
 			missing = 0
-			r.s.m.config.Logger.Debug("an instruction of a hosted machine is followed anew", "machine", r.name, "seq", in.Seq, "err", err)
+			r.s.m.config.Logger.Debug("an instruction of a hosted machine is followed again", "machine", r.name, "seq", in.Seq, "err", err)
 		}
 		err = pause(r.s.ctx, wait)
 	}

@@ -71,7 +71,7 @@ type Machines struct {
 	problem string     // why nobody is, though somebody should be; a sentence
 }
 
-// New returns the machines; whoever was signed in last is signed in again in the background.
+// New returns the machines; anyone who was signed in last is signed in again in the background.
 func New(ctx context.Context, config Config) *Machines {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
@@ -99,7 +99,7 @@ func (m *Machines) Close() error {
 	return err
 }
 
-// begin signs in whoever was signed in.
+// begin signs in anyone who was signed in.
 func (m *Machines) begin() {
 	m.changing.Lock()
 	defer m.changing.Unlock()

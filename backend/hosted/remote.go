@@ -26,9 +26,9 @@ type remote struct {
 	rec     machine.MachineRecord
 	gone    bool                 // the service no longer lists it
 	inside  bool                 // it is in memory there
-	pending bool                 // something runs or waits there, whoever sent it
+	pending bool                 // something runs or waits there, no matter who sent it
 	open    []int                // instructions of ours that are not over, in order
-	latest  *machine.Instruction // the one that got on last, as whoever waits for it is told; nil for none. What it points to stays as it is
+	latest  *machine.Instruction // the one that got on last, as anyone who waits for it is told; nil for none. What it points to stays as it is
 	changed chan struct{}        // closed, and replaced, when an instruction got on
 }
 

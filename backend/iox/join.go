@@ -19,7 +19,7 @@ const (
 var largePieces = sync.Pool{New: func() any { b := make([]byte, large); return &b }}
 
 // Copy writes to one what the other reads, until that ends or either fails. It reads and writes and
-// nothing else, so that whoever counts bytes there sees them all.
+// nothing else, so that anyone who counts bytes there sees them all.
 func Copy(to io.Writer, from io.Reader) error {
 	piece := make([]byte, small)
 	var borrowed *[]byte

@@ -16,7 +16,7 @@ import (
 	"github.com/forevervm/desktop/backend/machine/naming"
 )
 
-// ID names a machine for ever. It is 16 hexadecimal digits, never shown to people, never reused;
+// ID names a machine forever. It is 16 hexadecimal digits, never shown to people, never reused;
 // folders and rows are keyed by it, so that a rename touches nothing else.
 type ID string
 
@@ -83,7 +83,7 @@ type Machine struct {
 	// Shared is the folder of this computer that the machine sees at SharedPath; nil for none.
 	// Unshared says in a sentence why it does not see it; empty where it does, and until it first
 	// comes into memory. CameUp tells the person of files that came up or changed there while code
-	// could change it, and that programs act on by themselves.
+	// could change it, and that programs act on on their own.
 	Shared   *SharedFolder
 	Unshared string
 	CameUp   string
@@ -260,7 +260,7 @@ const (
 
 // Checkpoint is a saved state of a machine.
 type Checkpoint struct {
-	ID        string // unique for ever; also the folder's name
+	ID        string // unique forever; also the folder's name
 	Machine   ID
 	Kind      CheckpointKind
 	Label     string

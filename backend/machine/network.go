@@ -175,5 +175,5 @@ type ConnectionQuery struct {
 type NetworkState struct {
 	Own       NetworkPolicy // the machine's
 	Effective NetworkPolicy // what follows from it and the settings
-	Upstream  string        // the proxy that this computer needs, which resolves names by itself; "" for none
+	Upstream  string        // the proxy that this computer needs, which resolves names on its own; "" for none
 }

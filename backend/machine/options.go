@@ -138,7 +138,7 @@ const (
 	EventReset       EventType = "reset"       // the position is unknown: reload
 )
 
-// Event is one thing that happened, pushed to whoever watches.
+// Event is one thing that happened, pushed to anyone who watches.
 type Event struct {
 	ID          string // position, for resuming
 	Type        EventType

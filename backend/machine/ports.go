@@ -20,7 +20,7 @@ type Engine interface {
 	// tells ErrCheckpointUnusable from the rest.
 	Start(ctx context.Context, spec StartSpec) (Sandbox, error)
 	// Reclaim tells, after a restart of the daemon, which checkpoint a machine's supervisor left
-	// behind by itself in a life (its daemon had died); it waits until that supervisor has ended.
+	// behind on its own in a life (its daemon had died); it waits until that supervisor has ended.
 	// Nil when there is none newer than those of that life that are known, which are on record and
 	// are never touched. What else that life left is removed.
 	Reclaim(ctx context.Context, id ID, life string, known []string) (*CheckpointInfo, error)
@@ -238,8 +238,8 @@ type Files interface {
 }
 
 // Disconnecter is a Sandbox that can be let go of as if this process had died: its supervisor saves
-// the machine by itself, and Reclaim finds that. The service does so with what it could not save in
-// time when it ends.
+// the machine on its own, and Reclaim finds that. The service does so with what it could not save
+// in time when it ends.
 type Disconnecter interface {
 	Disconnect()
 }
@@ -263,7 +263,7 @@ type Exchange interface {
 }
 
 // ShareWatch looks at folders that code in machines may change for files that programs on this
-// computer act on by themselves, like a repository's settings. Its methods are called by one
+// computer act on on their own, like a repository's settings. Its methods are called by one
 // goroutine at a time for one machine.
 type ShareWatch interface {
 	// Look returns sentences for the person, "" for nothing to tell. news is about what came up or

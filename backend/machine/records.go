@@ -250,7 +250,7 @@ func (in *InstructionRecord) WentOn(f *Frame) bool {
 	return true
 }
 
-// Passing says whether a checkpoint is kept for a while only: one that was made by itself and ends
+// Passing says whether a checkpoint is kept for a while only: one that was made on its own and ends
 // no branch.
 func (c *CheckpointRecord) Passing() bool { return c.Kind == CheckpointAuto && c.Branch == "" }
 

@@ -39,7 +39,7 @@ func (s *Server) readOutput(ctx context.Context, call mcp.CallToolRequest) (*mcp
 	}
 	offset := max(int64(call.GetInt("offset", 0)), 0)
 	if offset == 0 {
-		s.pictured.forget(in) // whoever starts again at the beginning wants to see everything
+		s.pictured.forget(in) // anyone who starts again at the beginning wants to see everything
 	}
 	text, more, err := outputFrom(ctx, m, repl, in.Seq, offset, outputLimit)
 	if err != nil {

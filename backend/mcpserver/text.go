@@ -20,7 +20,7 @@ type screen struct {
 
 	line    []byte
 	escape  escapeState
-	rewound bool // a carriage return came; the next character starts the line anew
+	rewound bool // a carriage return came; the next character starts the line over
 
 	// read is how many bytes were written in all; cutAt how many of them when the head was full.
 	read, cutAt int64

@@ -34,7 +34,7 @@ func Write(ctx context.Context, w io.Writer, about machine.Foreign, from Source,
 	if err != nil {
 		return err
 	}
-	defer func() { _ = s.encoder.Close() }() // it writes nothing by itself
+	defer func() { _ = s.encoder.Close() }() // it writes nothing on its own
 	for _, f := range about.State.Files {
 		if err := writeFile(ctx, s, from, f); err != nil {
 			return err

@@ -397,7 +397,7 @@ func TestHeads(t *testing.T) {
 
 var update = flag.Bool("update", false, "write testdata of the present version")
 
-// Files of every version that was released are readable for ever.
+// Files of every version that was released are readable forever.
 func TestEveryVersionIsReadable(t *testing.T) {
 	if *update {
 		if err := os.WriteFile(filepath.Join("testdata", fmt.Sprintf("v%d%s", Version, Ending)), newSample().file(t, testKey(1)), 0o644); err != nil {
@@ -490,7 +490,7 @@ func TestMakers(t *testing.T) {
 	}
 	again, err := (&Makers{dirs: dirs}).key(t.Context())
 	if err != nil || !again.Equal(own) {
-		t.Error("the key is made anew")
+		t.Error("the key is made again")
 	}
 	if got := standing(own.Public().(ed25519.PublicKey)); got != "own" {
 		t.Error(got)

@@ -5,7 +5,8 @@ cd "$(dirname "$0")/../.."
 build/tools/python.sh
 run=$PWD/build/image/run.py
 runner=(/usr/bin/python3 -m forevervm_runner)
-# As with real machines, a runner starts once, and the others go on from there, which takes a seventh of the time.
+# As with real machines, a runner starts once, and the others go on from there, which takes a
+# seventh of the time.
 template=$(mktemp -d "$PWD/build/cache/runner-template-XXXXXX")
 trap 'rm -rf "$template"' EXIT
 "$run" --save "$template" "${runner[@]}"

@@ -12,7 +12,7 @@ import (
 )
 
 // acksRest is how long acknowledgements are gathered, unless they are for acksMany frames before.
-// They are in no hurry, since the runner may keep megabytes, and each wakes it, as a rule in the
+// They are in no hurry, since the runner may keep megabytes, and each wakes it, usually in the
 // middle of the next short instruction. A frame of output is 64 KiB at most.
 const (
 	acksRest = 25 * time.Millisecond

@@ -38,7 +38,7 @@ type Config struct {
 	RuntimeDigest string // SHA-256 of runsc, hexadecimal
 	Machine       string // the machine's own folder
 	Spare         string // in its place: the folder that a spare waits in (see Claim)
-	Template      string // of a spare: folder of a checkpoint that may be restored from where it lies, be it on another disk; empty for none
+	Template      string // of a spare: folder of a checkpoint that may be restored from where it lies, also on another disk; empty for none
 	ClaimOnStdin  bool   // of a spare: it is claimed on standard input, before the link; else on descriptor 3
 	Restore       string // folder of the checkpoint to restore; empty to start afresh
 	Shared        string // folder of the person's that the machine is to see, without a link in its path; empty for none

@@ -160,7 +160,7 @@ func (s *supervisor) farewell(e ending) {
 		}
 	case <-time.After(farewellPatience):
 	}
-	// It waits for the end of standard input, which does not come where whoever holds it has
+	// It waits for the end of standard input, which does not come where anyone who holds it has
 	// crashed.
 	closed := make(chan struct{})
 	s.background(func() {

@@ -107,7 +107,7 @@ func (q *requests) hold() (release func()) {
 }
 
 // unsent returns, while held, what is left of a frame that is partly in the pipe. (What is in the
-// pipe and unread, gVisor takes into the checkpoint by itself.)
+// pipe and unread, gVisor takes into the checkpoint on its own.)
 func (q *requests) unsent() []byte { return append([]byte(nil), q.rest...) }
 
 // settle waits, while held, until the runner has read everything, but not longer than patience, and

@@ -78,7 +78,7 @@ func (f *forger) end() error {
 	case err := <-f.heard:
 		return err
 	case <-time.After(20 * time.Second):
-		f.t.Fatal("the runner is listened to for ever")
+		f.t.Fatal("the runner is listened to forever")
 		return nil
 	}
 }
@@ -347,7 +347,7 @@ func TestTheDeadAreNotSaved(t *testing.T) {
 	}
 }
 
-// A checkpoint that has an instruction in it, be it half in the pipe, says so.
+// A checkpoint that has an instruction in it, even half in the pipe, says so.
 func TestCheckpointKnowsWhatItHas(t *testing.T) {
 	f := newForger(t)
 	told := make(chan error, 1)

@@ -24,7 +24,7 @@ var SpecDigest = sync.OnceValue(func() string {
 	return hex.EncodeToString(sum[:8])
 })
 
-// Paths in the private root. They are in annotations, which a restore compares: constant for ever.
+// Paths in the private root. They are in annotations, which a restore compares: constant forever.
 const (
 	runscPath      = "/runsc"
 	imagePath      = "/image.erofs"

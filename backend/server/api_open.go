@@ -45,7 +45,7 @@ type openCode struct {
 }
 
 // issue makes a code of 128 bits, which nobody guesses in a minute: attempts are not counted, for
-// whoever made wrong ones would lock the person out.
+// anyone who made wrong ones would lock the person out.
 func (c *openCodes) issue() string {
 	var secret [16]byte
 	_, _ = rand.Read(secret[:]) // never fails

@@ -9,7 +9,7 @@ import (
 )
 
 // corkable hands out the connection below a WebSocket so that small messages can be sent together:
-// the library sends each by itself, and a line of output is a message of its own.
+// the library sends each on its own, and a line of output is a message of its own.
 type corkable struct {
 	http.ResponseWriter
 	conn *cork

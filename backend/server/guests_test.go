@@ -115,7 +115,7 @@ func TestStrangersDoNotLockThePersonOut(t *testing.T) {
 		t.Errorf("a new connection: %v", err)
 	}
 	if err := whoami(t, known, address); err != nil || reused.Load() > 0 {
-		t.Errorf("a connection that had shown the token: %v, made anew %d times", err, reused.Load())
+		t.Errorf("a connection that had shown the token: %v, made again %d times", err, reused.Load())
 	}
 	// One of ours is open, and one may be just being closed.
 	if now := counted.now.Load(); now > mostGuests+2 {

@@ -63,7 +63,7 @@ func TestOpeningThePage(t *testing.T) {
 	}
 }
 
-// Whoever tries wrong codes, as any user of the computer can, keeps nobody out.
+// Anyone who tries wrong codes, as any user of the computer can, keeps nobody out.
 func TestWrongCodesLockNobodyOut(t *testing.T) {
 	base := start(t, Config{Machines: closed{}, Token: testToken})
 	_, body := post(t, base+"/api/open", testToken, nil)

@@ -25,7 +25,7 @@ func (s *sharing) Share(_ context.Context, folder *machine.SharedFolder) (machin
 	return machine.Machine{Name: "m", Shared: folder, Unshared: "It is not there."}, nil
 }
 
-// Whoever has the token elsewhere must not open this computer's folders, but may close them.
+// Anyone who has the token elsewhere must not open this computer's folders, but may close them.
 func TestFoldersAreSharedHereAlone(t *testing.T) {
 	domain := &sharing{}
 	server := New(Config{Machines: domain, Token: testToken})

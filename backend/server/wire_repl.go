@@ -17,7 +17,7 @@ import (
 
 // The Rust SDK gets ready for exec_received only after it has sent its exec: an answer within a
 // millisecond is lost on it, and on a busy computer, where it may be stopped in between, one within
-// a few. It then hangs for ever, so ten are well spent.
+// a few. It then hangs forever, so ten are well spent.
 const rustHold = 10 * time.Millisecond
 
 // rejected is the number that stands for an instruction that was not taken: it has none of its own.
@@ -127,7 +127,7 @@ func (p *repl) serve(ctx context.Context) {
 }
 
 // execute finds the machine each time: a socket stays open for days, in which somebody may sign in
-// anew.
+// again.
 func (p *repl) execute(ctx context.Context, message wire.ExecMessage) (machine.Handle, machine.Instruction, error) {
 	opts, err := executeOptions(message.Instruction, p.client)
 	if err != nil {

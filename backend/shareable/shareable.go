@@ -23,7 +23,7 @@ import (
 type Rules struct {
 	Home     string   // the person's
 	Own      []string // folders of ForeverVM's files
-	Programs string   // the folder of its programs: whoever changes these runs outside of the sandbox
+	Programs string   // the folder of its programs: anyone who changes these runs outside of the sandbox
 }
 
 // Check returns what a folder is called without links, or an error that says why it may not be
@@ -104,7 +104,7 @@ func within(up []ancestor, folder string) bool {
 	return err == nil && slices.ContainsFunc(up, func(a ancestor) bool { return os.SameFile(a.info, info) })
 }
 
-// covers says whether something is, or is in, the folder of which info is.
+// covers says whether something is, or is in, the folder that info describes.
 func covers(info os.FileInfo, path string) bool {
 	if path == "" {
 		return false

@@ -336,7 +336,7 @@ func syncFile(path string, mode fs.FileMode) error {
 	return errors.Join(os.Chmod(path, mode), f.Sync(), f.Close())
 }
 
-// syncFolder makes the names in a folder durable. Windows does that by itself.
+// syncFolder makes the names in a folder durable. Windows does that on its own.
 func syncFolder(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil

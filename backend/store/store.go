@@ -227,7 +227,7 @@ func (s *Store) Usage(ctx context.Context) (int64, error) {
 	return n, explain(err)
 }
 
-// limited ends a query that gives so many rows at most. SQLite plans a query anew for each other
+// limited ends a query that gives so many rows at most. SQLite plans a query again for each other
 // value of a parameter that is all of a limit, which takes longer than most queries do.
 const limited = " LIMIT ? + 0"
 

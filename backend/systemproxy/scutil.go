@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// scutil is what `scutil --proxy` of macOS prints: keys and values, of which ExceptionsList is a
+// scutil is what `scutil --proxy` of macOS prints: keys and values; ExceptionsList is a
 // list. (SCDynamicStoreCopyProxies has the keys.)
 type scutil struct {
 	values map[string]string

@@ -71,7 +71,7 @@ func TestSettingsOfTheDesktop(t *testing.T) {
 	}
 }
 
-// proxyOf asks anew.
+// proxyOf asks again.
 func proxyOf(t *testing.T, address string) string {
 	t.Helper()
 	theSystem.mu.Lock()

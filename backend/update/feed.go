@@ -24,7 +24,7 @@ var ErrUnreachable = errors.New("the place where releases are announced cannot b
 const (
 	mostOfManifest = 1 << 20          // bytes
 	lookWithin     = 30 * time.Second // for manifest and signatures
-	stallsAfter    = time.Minute      // a download of which nothing comes for this long is interrupted
+	stallsAfter    = time.Minute      // a download that brings nothing for this long is interrupted
 )
 
 // feed is where releases are announced and lie.

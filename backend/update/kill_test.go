@@ -106,7 +106,7 @@ func TestAnUpdateIsInterruptedAtEachSystemCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	times := map[string]int{} // strace counts each kind of call by itself
+	times := map[string]int{} // strace counts each kind of call on its own
 	begun, kills, old := false, 0, 0
 	for line := range strings.Lines(string(lines)) {
 		name, _, _ := strings.Cut(line, "(")

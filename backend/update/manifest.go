@@ -41,7 +41,7 @@ type Manifest struct {
 	Product   string    `json:"product"`
 	Version   string    `json:"version"`
 	IssuedAt  time.Time `json:"issued_at"`
-	ExpiresAt time.Time `json:"expires_at"` // it is issued anew before, be there a release or not
+	ExpiresAt time.Time `json:"expires_at"` // it is issued again before, be there a release or not
 	Notes     string    `json:"notes"`      // what is new, for people: plain text
 	Files     []File    `json:"files"`
 }

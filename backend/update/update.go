@@ -58,7 +58,7 @@ type Updater struct {
 // known is what is kept between runs.
 type known struct {
 	LookedAt time.Time `json:"looked_at"` // last, with success
-	LookNext time.Time `json:"look_next"` // when it is due to look by itself
+	LookNext time.Time `json:"look_next"` // when it is due to look on its own
 	IssuedAt time.Time `json:"issued_at"` // of the newest manifest ever believed: an older one is a replay
 	Version  string    `json:"version"`   // of that manifest
 	Notes    string    `json:"notes"`

@@ -125,7 +125,7 @@ func TestANewerReleaseIsToldDownloadedAndInstalled(t *testing.T) {
 	if newer, err = r.updater().Download(t.Context()); err != nil || !newer.Ready {
 		t.Fatalf("%+v, %v", newer, err)
 	}
-	// Another process installs it, with nothing but what lies there, and not for ever.
+	// Another process installs it, with nothing but what lies there, and not forever.
 	if _, _, err := r.updater().Staged().open(r.config.Bin, "1.0.0", r.keys, today.Add(72*time.Hour)); !errors.Is(err, ErrExpired) {
 		t.Errorf("what was downloaded long ago: %v", err)
 	}
@@ -281,7 +281,7 @@ func TestAnInterruptedDownloadGoesOn(t *testing.T) {
 		t.Fatalf("%+v, %v", newer, err)
 	}
 	if from.Load() == nil || had == 0 {
-		t.Error("it began anew")
+		t.Error("it started over")
 	}
 	if got, err := os.ReadFile(whole); err != nil || string(got) != text {
 		t.Errorf("%d bytes, %v", len(got), err)
@@ -499,7 +499,7 @@ func TestOnceADayItIsLooked(t *testing.T) {
 	})
 }
 
-// A feed that says nothing, or stops in the middle, keeps nobody waiting for ever; what came of a
+// A feed that says nothing, or stops in the middle, keeps nobody waiting forever; what came of a
 // package stays.
 func TestASlowFeed(t *testing.T) {
 	r := newReleases(t)

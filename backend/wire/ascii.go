@@ -8,8 +8,8 @@ import (
 const hexDigits = "0123456789abcdef"
 
 // ASCII returns JSON with every character beyond ASCII as \u escapes. The Rust SDK decodes each
-// HTTP chunk by itself, so a character of several bytes that falls on a boundary would be lost. The
-// input must be valid JSON, where such characters stand only inside of strings.
+// HTTP chunk on its own, so a character of several bytes that falls on a boundary would be lost.
+// The input must be valid JSON, where such characters stand only inside of strings.
 func ASCII(data []byte) []byte {
 	first := 0
 	for first < len(data) && data[first] < utf8.RuneSelf {

@@ -9,7 +9,7 @@ import (
 const MaxChunk = 64 << 10
 
 // Lines makes chunks of an instruction's output: one for each line, without its newline. A carriage
-// return starts its line anew, so that of a progress bar only the last state is sent. The zero
+// return starts its line again, so that of a progress bar only the last state is sent. The zero
 // value is ready; it holds at most one unfinished line of each stream.
 type Lines struct {
 	next    int // seq of the next chunk
@@ -21,7 +21,7 @@ type line struct {
 	stream string
 	text   []byte
 	// returned says that a carriage return came last. What it does depends on the next byte: a
-	// newline ends the line, anything else starts it anew, and at the end the line stands.
+	// newline ends the line, anything else starts it again, and at the end the line stands.
 	returned bool
 	open     bool // something was written since the last chunk; an empty line counts
 }

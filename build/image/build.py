@@ -129,7 +129,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, default=PROJECT / "build/bin/image")
     parser.add_argument("--cache", type=pathlib.Path, default=PROJECT / "build/cache/image")
     parser.add_argument(
-        "--lock", action="store_true", help="choose versions anew and rewrite the lock files"
+        "--lock", action="store_true", help="choose new versions and rewrite the lock files"
     )
     args = parser.parse_args()
 
@@ -370,7 +370,7 @@ def make_locales(root, cache):
 
 def trim(root):
     packages = root / DIST_PACKAGES[1:]
-    # Debian's torch brings libraries of which the locks have newer ones: those hide Debian's.
+    # Debian's torch brings libraries that are newer in the locks: those hide Debian's.
     locked = {normal(wheel.name) for wheel in wheels(root)}
     debians = root / "usr/lib/python3/dist-packages"
     for path in list(debians.iterdir()):

@@ -2,8 +2,9 @@
 # After an installation or an upgrade.
 set -e
 
-# Ubuntu from 23.10 on lets only programs with an AppArmor profile use user namespaces, which the sandbox is built from. The profile is written in
-# the language of AppArmor 4, which systems without that restriction need not know.
+# Ubuntu from 23.10 on lets only programs with an AppArmor profile use user namespaces, which the
+# sandbox is built from. The profile is written in the language of AppArmor 4, which systems without
+# that restriction need not know.
 profile=/etc/apparmor.d/forevervm-supervisor
 if [ -e /etc/apparmor.d/abi/4.0 ]; then
     sed 's#@{FOREVERVM_SUPERVISOR}#/usr/lib/forevervm/supervisor#g' /usr/share/forevervm/apparmor >$profile.new
@@ -13,8 +14,9 @@ if [ -e /etc/apparmor.d/abi/4.0 ]; then
     fi
 fi
 
-# Daemons of the version before are asked to end: they save their machines, and whoever needs one next starts the new version, which goes on with
-# them. Not before the new files are there: AI apps would at once start the old version again.
+# Daemons of the version before are asked to end: they save their machines, and anyone who needs one
+# next starts the new version, which goes on with them. Not before the new files are there: AI apps
+# would at once start the old version again.
 for process in /proc/[0-9]*; do
     [ "$(readlink "$process/exe" 2>/dev/null)" = '/usr/lib/forevervm/forevervm (deleted)' ] || continue
     if tr '\0' ' ' <"$process/cmdline" | grep -q ' serve '; then

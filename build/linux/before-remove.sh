@@ -20,7 +20,8 @@ while [ -n "$(running)" ] && [ $seconds -lt 60 ]; do
 done
 [ -z "$(running)" ] || echo "ForeverVM still runs after a minute; its machines are saved when it ends." >&2
 
-# What is in people's own settings is theirs, and `forevervm uninstall` has asked them. Who has not been asked is named.
+# What is in people's own settings is theirs, and `forevervm uninstall` has asked them. Who has not
+# been asked is named.
 cut -d: -f1,6 /etc/passwd | while IFS=: read -r user home; do
     if grep -qs '"app"' "$home/.local/share/forevervm/apps/connections.json"; then
         echo "AI apps of $user still have ForeverVM in their settings, which fails from now on: install it again and let $user run" \

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Pack what `make build` left in build/bin as a tarball, a deb and an rpm: build/linux/package.sh VERSION [FOLDER]
+# Pack what `make build` left in build/bin as a tarball, a deb and an rpm: build/linux/package.sh
+# VERSION [FOLDER]
 #
-# All three hold the same tree, which works wherever it lies: the programs find the sandbox's parts beside them. The same programs and
-# SOURCE_DATE_EPOCH, by default the time of the commit, give the same bytes.
+# All three hold the same tree, which works wherever it lies: the programs find the sandbox's parts
+# beside them. The same programs and SOURCE_DATE_EPOCH, by default the time of the commit, give the
+# same bytes.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 version=$1 out=$(realpath -m "${2:-build/dist}")

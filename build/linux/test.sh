@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Install, run, upgrade and remove the deb in a fresh Debian, as an ordinary user there: build/linux/test.sh VERSION [FOLDER]
+# Install, run, upgrade and remove the deb in a fresh Debian, as an ordinary user there:
+# build/linux/test.sh VERSION [FOLDER]
 #
-# Runs as root, for the fresh root file system (mmdebstrap, and half a gigabyte of packages that the window needs), which has its own mounts and
-# processes. The rpm and the tarball are unpacked beside it and compared: they must hold the same.
+# Runs as root, for the fresh root file system (mmdebstrap, and half a gigabyte of packages that the
+# window needs), which has its own mounts and processes. The rpm and the tarball are unpacked beside
+# it and compared: they must hold the same.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 version=$1 folder=$(realpath "${2:-build/dist}")

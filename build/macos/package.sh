@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Make the application for macOS and pack it as a DMG: build/macos/package.sh VERSION ARCHITECTURE [FOLDER]
+# Make the application for macOS and pack it as a DMG: build/macos/package.sh VERSION ARCHITECTURE
+# [FOLDER]
 #
-# On a Mac this is the real one, window included: signed where $MACOS_IDENTITY names a certificate in the keychain, and notarised where $NOTARY_KEY is a file with
-# a key of App Store Connect ($NOTARY_KEY_ID, $NOTARY_ISSUER say which). It needs dmgbuild (PyPI). Elsewhere it is a rehearsal: the same bundle, with the command
-# line program for a window.
-# ARCHITECTURE is amd64 or arm64. supervisor, runsc and image, which run in Docker on its Linux, are taken from $PARTS, by default build/bin; where there are none for
-# that architecture ($PARTS=none), the bundle has none.
+# On a Mac this is the real one, window included: signed where $MACOS_IDENTITY names a certificate
+# in the keychain, and notarised where $NOTARY_KEY is a file with a key of App Store Connect
+# ($NOTARY_KEY_ID, $NOTARY_ISSUER say which). It needs dmgbuild (PyPI). Elsewhere it is a rehearsal:
+# the same bundle, with the command line program for a window. ARCHITECTURE is amd64 or arm64.
+# supervisor, runsc and image, which run in Docker on its Linux, are taken from $PARTS, by default
+# build/bin; where there are none for that architecture ($PARTS=none), the bundle has none.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 version=$1 architecture=$2
@@ -30,7 +32,8 @@ if [ "$(uname -s)" = Darwin ]; then
     GOARCH=$architecture CGO_ENABLED=1 CGO_LDFLAGS="-framework UniformTypeIdentifiers" \
         go build -trimpath -buildvcs=false -tags desktop,production -ldflags "$flags" -o "$contents/MacOS/$program" .
 fi
-# The programs look for what they need beside themselves; what is no program of this system has to lie among the resources.
+# The programs look for what they need beside themselves; what is no program of this system has to
+# lie among the resources.
 beside() { ln -s "../Resources/$1" "$contents/MacOS/$(basename "$1")"; }
 if [ "$parts" != none ]; then
     cp "$parts"/{supervisor,runsc} "$contents/Resources/sandbox/"

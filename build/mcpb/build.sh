@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
-# Pack Claude Desktop's extension for one system: build/mcpb/build.sh VERSION FILE SYSTEM ARCHITECTURE…
+# Pack Claude Desktop's extension for one system: build/mcpb/build.sh VERSION FILE SYSTEM
+# ARCHITECTURE…
 #
-# SYSTEM and ARCHITECTURE are as Go names them. The same inputs and SOURCE_DATE_EPOCH, by default the time of the commit, give the same bytes. With MCPB_CERT and MCPB_KEY (PEM files; MCPB_INTERMEDIATE for one more certificate) it is signed.
+# SYSTEM and ARCHITECTURE are as Go names them. The same inputs and SOURCE_DATE_EPOCH, by default
+# the time of the commit, give the same bytes. With MCPB_CERT and MCPB_KEY (PEM files;
+# MCPB_INTERMEDIATE for one more certificate) it is signed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 version=$1 out=$2 system=$3

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Write the checksums of what is in a folder of packages, and where there is a key its signed manifest: build/release/finish.sh VERSION [FOLDER]
+# Write the checksums of what is in a folder of packages, and where there is a key its signed
+# manifest: build/release/finish.sh VERSION [FOLDER]
 #
-# $FOREVERVM_SIGNING_KEY signs the manifest that installed programs look at (backend/update). What is new is the text of $NOTES, a file, or else the commits since
-# the tag before.
+# $FOREVERVM_SIGNING_KEY signs the manifest that installed programs look at (backend/update). What
+# is new is the text of $NOTES, a file, or else the commits since the tag before.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 version=$1 folder=$(realpath "${2:-build/dist}")

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Print the linker's flags that say which version and commit a program is, and for a release where newer ones are announced: build/release/stamps.sh VERSION
+# Print the linker's flags that say which version and commit a program is, and for a release where
+# newer ones are announced: build/release/stamps.sh VERSION
 set -eu
 rooms=github.com/forevervm/desktop/backend
 printf '%s' "-X $rooms/version.Version=$1"

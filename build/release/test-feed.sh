@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154 # tests of installers source this, and have set $work
 # A feed of releases on this computer: its files are in $work/feed. What is built from then on with
-# build/release/stamps.sh listens there, and believes what `announce` signs. Who sources this ends the
-# process $feed.
+# build/release/stamps.sh listens there, and believes what `announce` signs. Who sources this ends
+# the process $feed.
 mkdir "$work/feed"
 python3 -u -m http.server --bind 127.0.0.1 --directory "$work/feed" 0 >"$work/feed-address" 2>/dev/null &
 feed=$!

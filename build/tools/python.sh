@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Install the Python tools that requirements.txt names into build/cache/tools/python, when it has changed.
+# Install the Python tools that requirements.txt names into build/cache/tools/python, when it has
+# changed.
 set -euo pipefail
 cd "$(dirname "$0")"
 env=../cache/tools/python

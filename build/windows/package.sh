@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# Pack the Windows programs, and what machines need in Docker, as an MSI: build/windows/package.sh VERSION [FOLDER]
+# Pack the Windows programs, and what machines need in Docker, as an MSI: build/windows/package.sh
+# VERSION [FOLDER]
 #
-# It takes supervisor, runsc and image from build/bin: in Docker they run on Linux. With $WINDOWS_CERTIFICATE and $WINDOWS_KEY (PEM files), the programs and the MSI
-# are signed, and dated by $TIMESTAMP_SERVER where there is one. Unsigned, the same inputs and SOURCE_DATE_EPOCH give the same bytes.
+# It takes supervisor, runsc and image from build/bin: in Docker they run on Linux. With
+# $WINDOWS_CERTIFICATE and $WINDOWS_KEY (PEM files), the programs and the MSI are signed, and dated
+# by $TIMESTAMP_SERVER where there is one. Unsigned, the same inputs and SOURCE_DATE_EPOCH give the
+# same bytes.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 version=$1 out=$(realpath -m "${2:-build/dist}")
@@ -44,10 +47,11 @@ msi=$work/$name
 (cd "$work" && wixl --arch x64 -D Version="$version" -D ProductCode="$(code "product/$version")" \
     -o "$msi" "$OLDPWD/build/windows/forevervm.wxs")
 
-# What wixl has no elements for: the person's path, and what is done before an update or a removal. Windows replaces no program that runs: so what runs from the
-# folder of the installation is ended, and nothing else, and once more after AI apps were disconnected, which may have started it again. What fails there does
-# not keep the rest from going on. Where a person watched an update, the window is opened after it.
-# msiexec /x … DELETEDATA=1 deletes the machines, too.
+# What wixl has no elements for: the person's path, and what is done before an update or a removal.
+# Windows replaces no program that runs: so what runs from the folder of the installation is ended,
+# and nothing else, and once more after AI apps were disconnected, which may have started it again.
+# What fails there does not keep the rest from going on. Where a person watched an update, the
+# window is opened after it. msiexec /x … DELETEDATA=1 deletes the machines, too.
 table() { # NAME; its rows from standard input
     sed 's/|/\t/g; s/$/\r/' >"$work/$1.idt"
 }
@@ -70,7 +74,8 @@ ROWS
 step() { # ACTION SEQUENCE CONDITION
     echo "INSERT INTO \`InstallExecuteSequence\` (\`Action\`, \`Condition\`, \`Sequence\`) VALUES ('$1', '$3', $2)"
 }
-# The older version is removed within the installation of the newer one, not before it, as wixl has it: one that fails brings it back.
+# The older version is removed within the installation of the newer one, not before it, as wixl has
+# it: one that fails brings it back.
 removed='REMOVE="ALL"' updated=WIX_UPGRADE_DETECTED
 msibuild "$msi" -i "$work/Environment.idt" -i "$work/CustomAction.idt" \
     -q "$(step EndAll 1201 "$removed OR $updated")" \
@@ -79,7 +84,7 @@ msibuild "$msi" -i "$work/Environment.idt" -i "$work/CustomAction.idt" \
     -q "$(step EndAgain 1205 "$removed OR $updated")" -q "$(step OpenWindow 6601 "$updated AND UILevel > 2")" \
     -q "$(step RemoveEnvironmentStrings 3300 "")" -q "$(step WriteEnvironmentStrings 5200 "")" \
     -q "UPDATE \`InstallExecuteSequence\` SET \`Sequence\` = 1501 WHERE \`Action\` = 'RemoveExistingProducts'" \
-    -s "Python machines that keep their state for ever, for AI apps" "ForeverVM Desktop authors" "x64;1033" "{$(code "package/$version")}" # wixl makes one up
+    -s "Python machines that keep their state forever, for AI apps" "ForeverVM Desktop authors" "x64;1033" "{$(code "package/$version")}" # wixl makes one up
 # Nor can wixl be told when it was made, and when it was changed.
 python3 - "$msi" <<'DATED'
 import os

@@ -141,7 +141,7 @@ it('quits Claude Desktop for a change and starts it again', async () => {
     await ended;
     await expect.poll(() => readFileSync(pids, 'utf8').trim().split('\n').length).toBe(2);
 
-    // Whoever does not want that is told what to do.
+    // Anyone who does not want that is told what to do.
     await claude.getByRole('button', { name: 'Disconnect: Claude Desktop' }).click();
     await choice.uncheck();
     await dialog.getByRole('button', { name: 'Disconnect', exact: true }).click();

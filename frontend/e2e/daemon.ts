@@ -158,7 +158,7 @@ export class Daemon {
     return this.cli('open', '--print').trim();
   }
 
-  /** Whether a daemon of this home has started, whoever started it. */
+  /** Whether a daemon of this home has started, no matter who started it. */
   runs(): boolean {
     return existsSync(this.discovery);
   }

@@ -89,7 +89,7 @@ plt.figure(figsize=(4, 3)); plt.plot([1, 3, 2]); plt.savefig("data/plot.png"); p
   await files.getByRole('button', { name: 'Delete dropped.txt' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
   await expect.poll(() => files.getByText('dropped.txt').count()).toBe(0);
-  // What code makes appears by itself.
+  // What code makes appears on its own.
   await tab.runToEnd(3, 'open("data/later.txt", "w").close()');
   await files.getByText('later.txt').waitFor();
   expect(daemon.cli('machine', 'files', 'ls', name, 'data')).toContain('results/');

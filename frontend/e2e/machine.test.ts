@@ -10,7 +10,7 @@ inTabs(daemon, (opened) => {
   tab = opened;
 });
 
-it('goes back to a checkpoint; what is undone says so; a copy goes on by itself', async () => {
+it('goes back to a checkpoint; what is undone says so; a copy goes on', async () => {
   const { page } = tab;
   await tab.newMachine();
   await tab.runToEnd(1, 'x = 1');

@@ -35,7 +35,7 @@ it('says what a machine may reach, asks, and shows what it reached', async () =>
   await network.getByText('Waiting for you').waitFor();
   if (process.env.PICTURES)
     await page.screenshot({ path: join(process.env.PICTURES, 'asked.png') });
-  // Whoever opens the page later is asked, too.
+  // Anyone who opens the page later is asked, too.
   const other = await Tab.open(started.browser, daemon);
   await other.page.getByRole('alertdialog').getByText('one.example:443').waitFor();
   await other.close();

@@ -123,7 +123,7 @@ it('draws of thirty figures only those near what is visible, and moves nothing f
   expect((await seen()).most).toBeLessThanOrEqual(6);
 });
 
-it('does not draw a figure again by itself that held up the page', async () => {
+it('does not draw a figure again on its own that held up the page', async () => {
   const { page } = tab;
   await tab.newMachine();
   const kept = () => page.evaluate(() => localStorage.getItem('forevervm.drawing'));

@@ -380,7 +380,7 @@ it('tells what a name is by Shift+Tab and under the mouse, and wakes no machine 
   await editor.press('Shift+Tab');
   expect(await editor.evaluate((e) => document.activeElement === e)).toBe(false);
 
-  // What would run for ever runs for no longer than a moment.
+  // What would run forever runs for no longer than a moment.
   await tab.runToEnd(
     2,
     'class Slow:\n    def __getattr__(self, name):\n        while True: pass\nslow = Slow()',

@@ -251,8 +251,8 @@ const tempMark = ".forevervm-"
 
 func (f File) tempPattern() string { return "." + filepath.Base(f.Target) + tempMark + "*.tmp" }
 
-// sweep deletes what a write that was killed has left. Whoever replaces this file holds the lock,
-// so none of it is in use.
+// sweep deletes what a write that was killed has left. Anyone who replaces this file holds the
+// lock, so none of it is in use.
 func (f File) sweep() {
 	entries, _ := os.ReadDir(filepath.Dir(f.Target))
 	for _, entry := range entries {

@@ -139,7 +139,7 @@ func TestAKillAtEverySystemCall(t *testing.T) {
 		t.Fatalf("the trace shows no write: %q", steps)
 	}
 	old, fresh, left := 0, 0, 0
-	times := map[string]int{} // strace counts each kind of call by itself
+	times := map[string]int{} // strace counts each kind of call on its own
 	for i, name := range steps {
 		times[name]++
 		if i < begun || name == "mmap" { // which the Go runtime calls, now and then

@@ -86,7 +86,7 @@ func (s *Store) chain(id ID, units int) (chain, error) {
 	return c, nil
 }
 
-// decode reads frames, of which the last has no base.
+// decode reads frames; the last one has no base.
 func (c *chain) decode(heads []listHead, frames [][]byte) (err error) {
 	last := len(frames) - 1
 	c.endStored = frames[last]

@@ -204,10 +204,10 @@ func (s *Store) checkPatched(pages patchedPages, id ID, damagedBlocks map[ID]err
 // lostSuffix is the end of the names that recipes get which cannot be restored.
 const lostSuffix = ".lost"
 
-// Repair reads every byte, writes packs anew that are damaged, with whatever of them is whole, and
+// Repair reads every byte, rewrites packs that are damaged, with whatever of them is whole, and
 // sets them and those recipes aside, under other names, that cannot be restored any more. It
 // returns what it found. Nobody else uses the store meanwhile. What is put afterwards and has
-// something in common with what was lost is stored anew. What the system does not let it read, and
+// something in common with what was lost is stored again. What the system does not let it read, and
 // what a newer program made, it leaves as it is, and sets no recipe aside then.
 func (s *Store) Repair(ctx context.Context) (Report, error) {
 	r := Report{Lost: map[string]string{}}
@@ -260,7 +260,7 @@ func (s *Store) Repair(ctx context.Context) (Report, error) {
 	return r, nil
 }
 
-// salvage writes a pack anew, as far as it is whole, and its index with it; the old one gets
+// salvage rewrites a pack, as far as it is whole, and its index with it; the old one gets
 // another name, which it returns.
 func (s *Store) salvage(ctx context.Context, name string) (aside string, err error) {
 	path := filepath.Join(s.dir, name+packSuffix)

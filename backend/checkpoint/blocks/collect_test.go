@@ -154,8 +154,8 @@ func BenchmarkCollect(b *testing.B) {
 	}
 }
 
-// A page becomes what it was before, after it was something else: what it is made of stays, whoever
-// else needed that.
+// A page becomes what it was before, after it was something else: what it is made of stays, no
+// matter who else needed that.
 func TestAPageComesBack(t *testing.T) {
 	rest := make([]int, 30)
 	for i := range rest {

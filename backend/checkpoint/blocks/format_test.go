@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata for a version that has none yet")
 
-// A store of every version that was released can be read for ever. testdata holds, for each, its
+// A store of every version that was released can be read forever. testdata holds, for each, its
 // packs and a recipe whose base it needs.
 func TestEveryVersionIsReadable(t *testing.T) {
 	t.Run("1", func(t *testing.T) {

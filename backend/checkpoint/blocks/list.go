@@ -93,7 +93,7 @@ func encodeList(l list, depth int, baseID ID, base list, patches map[ID]patch) [
 			flush(i)
 			step(stepZeros, n)
 			i += n
-			at += n // as a rule, they are zeros there, too
+			at += n // usually, they are zeros there, too
 			literal = i
 			continue
 		}

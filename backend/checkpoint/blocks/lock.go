@@ -13,7 +13,7 @@ import (
 
 const (
 	lockName = "lock"
-	// turnName is a lock that whoever wants the other one passes through. Who wants that one for
+	// turnName is a lock that anyone who wants the other one passes through. Who wants that one for
 	// himself keeps it meanwhile, so that those who come after him wait, and the others get done.
 	turnName = "turn"
 	// lockPoll is how often a lock that another holds is tried.

@@ -188,7 +188,7 @@ type basis struct {
 	depth int   // of who is based on it
 	pages patchedPages
 
-	at      int        // where in list what comes next is, as a rule
+	at      int        // where in list what comes next is, usually
 	where   map[ID]int // in list; made when it is needed
 	patches map[ID]patch
 	size    int  // of patches, in bytes

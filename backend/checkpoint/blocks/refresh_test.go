@@ -9,7 +9,7 @@ import (
 )
 
 // A pack that somebody has found just before the one who made it tells of it is known once:
-// otherwise its blocks would be none of its own, and it could never be written anew without those
+// otherwise its blocks would be none of its own, and it could never be rewritten without those
 // that nobody needs.
 func TestPackIsKnownOnce(t *testing.T) {
 	w := newWorld(t, t.TempDir())
@@ -40,7 +40,7 @@ func TestPackIsKnownOnce(t *testing.T) {
 	}
 }
 
-// ill is a disk of which one file cannot be read, from a place in it on.
+// ill is a disk with one file that cannot be read from a certain place on.
 type ill struct {
 	osDisk
 	path string

@@ -9,7 +9,7 @@
 // and renamed, a recipe after all packs that it needs. So whatever is cut off leaves a store that
 // is as before, and rubbish that the next Collect sweeps.
 //
-// Several processes may use a store at once. Whoever puts, restores or copies holds its lock
+// Several processes may use a store at once. Anyone who puts, restores or copies holds its lock
 // shared, for that long; only the moment in which packs are deleted takes it for itself.
 package blocks
 
@@ -41,7 +41,7 @@ type ID [32]byte
 // atOnce is what the hash looks at in one go: of what lies behind a page it takes no notice.
 type atOnce = [guts.MaxSIMD * guts.ChunkSize]byte
 
-// idOf hashes a page by itself: Sum256 starts goroutines for anything above a kilobyte, which take
+// idOf hashes a page on its own: Sum256 starts goroutines for anything above a kilobyte, which take
 // longer than the page, and take it to a processor that the caller may have left to others.
 func idOf(b []byte) ID {
 	switch {
@@ -129,7 +129,7 @@ func Open(dir string, recipes func() ([]string, error)) *Store {
 
 const (
 	packSuffix = ".pack"
-	// asideSuffix is the end of the names of packs that were damaged, and have been written anew.
+	// asideSuffix is the end of the names of packs that were damaged, and have been rewritten.
 	asideSuffix = packSuffix + ".damaged"
 	// unfinished is the end of names of what is being written; it is rubbish unless its writer, who
 	// holds the lock, is alive.

@@ -1,4 +1,4 @@
 package blocks
 
-// SyncDir does nothing: Windows keeps names durable by itself and cannot open a folder to sync it.
+// SyncDir does nothing: Windows keeps names durable on its own and cannot open a folder to sync it.
 func SyncDir(string) error { return nil }

@@ -47,7 +47,7 @@ func (a *app) signupCommand() *cobra.Command {
 				fmt.Fprint(a.err, "Enter your email and an account name below, and we'll send you a ForeverVM API token!\n\n")
 			}
 			lines := bufio.NewReader(a.in)
-			const anybody, nobody = "ada@example.com", "ada" // right ones, so that each is checked by itself
+			const anybody, nobody = "ada@example.com", "ada" // right ones, so that each is checked on its own
 			if email, err = a.answer(lines, email, "Enter your email: ", func(text string) error { return credentials.CheckSignup(text, nobody) }); err != nil {
 				return err
 			}

@@ -246,7 +246,7 @@ func (c *copying) receive(ctx context.Context, root *os.Root, where, local strin
 	return nil
 }
 
-// writeIn is writeWhole under a folder, out of which no name or link leads.
+// writeIn is writeWhole under a folder, and no name or link leads out of it.
 func writeIn(root *os.Root, local string, mode fs.FileMode, content io.Reader) (n int64, err error) {
 	temp := filepath.Join(filepath.Dir(local), fmt.Sprintf(".forevervm-%d-%d.part", os.Getpid(), time.Now().UnixNano()))
 	file, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
@@ -350,7 +350,7 @@ func (p *progress) end() {
 }
 
 // watchedFile is a file whose reading is shown. One that is read again from its beginning, after a
-// broken connection, counts anew.
+// broken connection, counts from zero.
 type watchedFile struct {
 	*os.File
 	progress *progress

@@ -43,7 +43,7 @@ func sit(t *testing.T, dir string, args ...string) *typist {
 	p := &typist{t: t, terminal: terminal, cmd: cmd, ended: make(chan struct{})}
 	go p.watch()
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended by itself
+		_ = cmd.Process.Kill() // it may have ended on its own
 		<-p.ended
 	})
 	return p

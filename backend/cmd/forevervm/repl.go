@@ -155,8 +155,8 @@ func (t *talk) prompt(ctx context.Context) error {
 		}
 		if strings.TrimSpace(code) != "" {
 			if _, err := t.say(ctx, code); err != nil {
-				// Whoever pressed Ctrl-C twice wants the prompt back; everything else may be over
-				// next time.
+				// Anyone who pressed Ctrl-C twice wants the prompt back; everything else may be
+				// over next time.
 				t.app.complain(err)
 			}
 		}

@@ -111,7 +111,7 @@ func withHome(run func() int) (status int, err error) {
 	return run(), nil
 }
 
-// Home makes a home folder. At the end of the test the daemon over it, whoever started it, is
+// Home makes a home folder. At the end of the test the daemon over it, no matter who started it, is
 // ended, and the folder removed.
 func Home(t testing.TB) string {
 	t.Helper()
@@ -283,7 +283,7 @@ func (d *Daemon) Stop() {
 // Kill ends the daemon as kill -9 does, and waits until it has.
 func (d *Daemon) Kill() {
 	d.t.Helper()
-	_ = d.cmd.Process.Kill() // it may have ended by itself
+	_ = d.cmd.Process.Kill() // it may have ended on its own
 	<-d.ended
 }
 

@@ -1,7 +1,7 @@
 //go:build linux
 
 // Package keyringtest runs a real GNOME Keyring for tests, on a bus of its own: it shares nothing
-// with the one of whoever runs them.
+// with the one of anyone who runs them.
 package keyringtest
 
 import (

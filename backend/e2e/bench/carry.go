@@ -199,7 +199,7 @@ func (p peak) String() string {
 func (d *daemon) peaks(do func() error) (peak, error) {
 	all := d.supervisors()
 	for _, pid := range append(all, d.cmd.Process.Pid) {
-		_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0) // the peak begins anew
+		_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0) // the peak starts over
 	}
 	if err := do(); err != nil {
 		return peak{}, err

@@ -61,7 +61,7 @@ type point struct {
 	fingerprint string
 }
 
-// session has one machine do so many instructions, each of which leaves a checkpoint by itself;
+// session has one machine do so many instructions, each of which leaves a checkpoint on its own;
 // then every one of these is brought back in a machine of its own, and has to be the state that it
 // was. It measures what that costs, against keeping each as a whole image.
 func session(out *tabwriter.Writer, d *daemon, where string, instructions int) error {
@@ -215,7 +215,7 @@ func (d *daemon) value(name, code string) (string, error) {
 	return in.Value, nil
 }
 
-// point waits for the checkpoint that a machine makes by itself after an instruction.
+// point waits for the checkpoint that a machine makes on its own after an instruction.
 func (d *daemon) point(name string, seq int) (point, error) {
 	for range 1000 {
 		var list struct{ Items []point }

@@ -48,7 +48,7 @@ func TestRelaxedByTrial(t *testing.T) {
 // Whatever a Docker's own defaults are, machines have what they need.
 func TestOtherDefaults(t *testing.T) {
 	if !dockerd.Own() {
-		t.Fatal("this test starts Docker anew: it needs one of its own, which only root can start")
+		t.Fatal("this test restarts Docker: it needs one of its own, which only root can start")
 	}
 	restart(t, dockerd, "--init", "--no-new-privileges", "--default-ulimit", "nofile=1024:1024", "--default-shm-size", "1m", "--live-restore", "--log-driver", "json-file")
 	live(t, newEngine(t, t.TempDir()))
@@ -58,11 +58,11 @@ func TestOtherDefaults(t *testing.T) {
 // told.
 func TestWithoutControlGroup(t *testing.T) {
 	if !dockerd.Own() {
-		t.Fatal("this test starts Docker anew: it needs one of its own, which only root can start")
+		t.Fatal("this test restarts Docker: it needs one of its own, which only root can start")
 	}
 	groups, _ := filepath.Glob("/sys/fs/cgroup/cpu*")
 	if len(groups) == 0 {
-		t.Skip("here all controllers are in one hierarchy (version 2), of which none can be hidden from Docker")
+		t.Skip("here all controllers are in one hierarchy (version 2), and none can be hidden from Docker")
 	}
 	dockerd.Hide = groups
 	defer func() { dockerd.Hide = nil }()

@@ -98,7 +98,7 @@ func (s spec) configs() (*container.Config, *container.HostConfig) {
 	return config, host
 }
 
-// limited sets a limit of memory, in bytes, of which nothing may be swapped out beyond it.
+// limited sets a limit of memory, in bytes, with no swap beyond it.
 func limited(r container.Resources, memory int64) container.Resources {
 	r.Memory, r.MemorySwap = memory, memory
 	if memory == 0 {

@@ -187,7 +187,7 @@ func (e *Engine) MayShow(ctx context.Context, id machine.ID, image, checkpoint s
 	return e.store.MayShow(ctx, id, image, checkpoint)
 }
 
-// startNew is launch from the template. One that cannot be restored is made anew, once.
+// startNew is launch from the template. One that cannot be restored is made again, once.
 func (e *Engine) startNew(ctx context.Context, d *daemon, s stay) (*Sandbox, error) {
 	for again := false; ; again = true {
 		found, err := e.template(ctx, d, s.parts)

@@ -222,7 +222,7 @@ func (e *Engine) ensureImage(ctx context.Context, d *daemon, p local.Parts) (str
 		return ref, nil
 	}
 	e.cfg.Log.Info("loading the sandbox image into Docker", "image", ref)
-	// Whoever comes next needs it as well, so it goes on when this caller gives up.
+	// Anyone who comes next needs it as well, so it goes on when this caller gives up.
 	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), loadPatience)
 	defer cancel()
 	defer e.news.busy(nil)

@@ -303,7 +303,7 @@ func TestDockerEnds(t *testing.T) {
 			if cause := m.awaitEnd(); cause.Detail == "" {
 				t.Errorf("the cause is %+v", cause)
 			}
-			// Whoever wants the machine meanwhile is told what to do.
+			// Anyone who wants the machine meanwhile is told what to do.
 			_, err = tryStart(t, e, m.id, known.ID)
 			if !errors.Is(err, machine.ErrUnavailable) || !strings.Contains(err.Error(), "Start it") {
 				t.Errorf("without Docker: %v", err)
@@ -332,8 +332,8 @@ func TestDockerEnds(t *testing.T) {
 	}
 }
 
-// Docker hangs: whoever wants something of it is told so after a while, and everything goes on when
-// it answers again.
+// Docker hangs: anyone who wants something of it is told so after a while, and everything goes on
+// when it answers again.
 func TestDockerHangs(t *testing.T) {
 	if !dockerd.Own() {
 		t.Fatal("this test stops Docker: it needs one of its own, which only root can start")
@@ -462,7 +462,7 @@ func TestNameSpacesAreForbidden(t *testing.T) {
 	}
 }
 
-// A checkpoint that lost a file is told as that; a template that did is made anew, and nobody is
+// A checkpoint that lost a file is told as that; a template that did is made again, and nobody is
 // told.
 func TestDamaged(t *testing.T) {
 	e := newEngine(t, t.TempDir())

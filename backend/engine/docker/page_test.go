@@ -28,7 +28,7 @@ func TestThePage(t *testing.T) {
 		}
 	})
 	note := ""
-	if groups, _ := filepath.Glob("/sys/fs/cgroup/cpu*"); len(groups) > 0 && isDir(groups[0]) { // of version 1, of which one can be hidden
+	if groups, _ := filepath.Glob("/sys/fs/cgroup/cpu*"); len(groups) > 0 && isDir(groups[0]) { // of version 1: one of them can be hidden
 		d.Hide, note = groups, withoutProcessorLimit.told
 		if err := d.Terminate(); err != nil {
 			t.Fatal(err)

@@ -60,7 +60,7 @@ func remoteEngine(t *testing.T) *Engine {
 // a context does.
 func TestOverTLS(t *testing.T) {
 	if !dockerd.Own() {
-		t.Fatal("this test starts Docker anew: it needs one of its own, which only root can start")
+		t.Fatal("this test restarts Docker: it needs one of its own, which only root can start")
 	}
 	home := noDocker(t)
 	certs := filepath.Join(home, "certs")
@@ -101,7 +101,7 @@ func TestOverSSH(t *testing.T) {
 	}
 }
 
-// restart starts Docker anew with more arguments; after the test, without them.
+// restart restarts Docker with more arguments; after the test, without them.
 func restart(t *testing.T, d *dockertest.Daemon, args ...string) {
 	t.Helper()
 	again := func(args []string) {

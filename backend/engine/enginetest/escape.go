@@ -185,7 +185,8 @@ var escapeTests = []test{
 		`, "[]")
 	}},
 	{"SystemCalls", func(t *testing.T, s Subject) {
-		// Whoever is root in a machine gets no device, name space, kernel or other process by it.
+		// Anyone who is root in a machine gets no device, name space, kernel or other process by
+		// it.
 		m := s.fresh(t)
 		m.expect(`
 			import ctypes, fcntl, os, platform, socket, time

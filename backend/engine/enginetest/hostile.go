@@ -257,8 +257,8 @@ var hostileTests = []test{
 		back := s.start(t, machine.StartSpec{ID: m.id, Checkpoint: info.ID, Acked: m.acks()})
 		back.expect("x", "'kept'")
 	}},
-	// Whoever says in the runner's name that Python is dead ends the machine at most: it does not
-	// live on as one that cannot be saved.
+	// Anyone who says in the runner's name that Python is dead ends the machine at most: it does
+	// not live on as one that cannot be saved.
 	{"ForgedDeath", func(t *testing.T, s Subject) {
 		m := s.fresh(t)
 		m.value("x = 'kept'")

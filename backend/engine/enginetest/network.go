@@ -19,7 +19,7 @@ import (
 var networkTests = []test{{"WayOut", testWayOut}, {"WayOutIsBounded", testWayOutIsBounded}, {"Libraries", testLibraries}, {"Git", testGit}}
 
 // outside answers the connections of a machine: what is asked of it for the host "echo" comes back,
-// "zeros" sends for ever, and "silent" never reads.
+// "zeros" sends forever, and "silent" never reads.
 type outside struct {
 	asked   atomic.Int64
 	open    atomic.Int64

@@ -392,7 +392,7 @@ var sharedTests = []test{
 		stir := func() {
 			for range 2000 {
 				at, other := f.at(names[mathrand.IntN(len(names))]), f.at(names[mathrand.IntN(len(names))])
-				switch mathrand.IntN(6) { // of which some cannot be done
+				switch mathrand.IntN(6) { // some of these cannot be done
 				case 0:
 					_ = os.WriteFile(at, []byte("some text"), 0o666)
 				case 1:

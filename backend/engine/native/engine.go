@@ -111,7 +111,7 @@ func (e *Engine) MayShow(ctx context.Context, id machine.ID, image, checkpoint s
 	return e.store.MayShow(ctx, id, image, checkpoint)
 }
 
-// launchNew is launch from the template. One that cannot be restored is made anew, once.
+// launchNew is launch from the template. One that cannot be restored is made again, once.
 func (e *Engine) launchNew(ctx context.Context, p local.Parts, cfg sandbox.Config, opts link.Options) (machine.Sandbox, error) {
 	for again := false; ; again = true {
 		var err error

@@ -125,7 +125,7 @@ func TestOneTemplate(t *testing.T) {
 	}
 }
 
-// A template that cannot be restored is made anew, and nobody is told.
+// A template that cannot be restored is made again, and nobody is told.
 func TestDamagedTemplate(t *testing.T) {
 	e := newEngine(t, t.TempDir())
 	if err := e.Prepare(t.Context()); err != nil {
@@ -149,7 +149,7 @@ func TestDamagedTemplate(t *testing.T) {
 	}
 }
 
-// Whoever wants a machine waits for a supervisor that holds it, as long as he likes.
+// Anyone who wants a machine waits for a supervisor that holds it, as long as he likes.
 func TestWaitsForTheLock(t *testing.T) {
 	e := newEngine(t, t.TempDir())
 	lock, err := sandbox.Lock(e.store.Machine("a"))

@@ -129,7 +129,7 @@ func TestMetadataAddress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Whoever is not root is in a name space of users, where unshare may make one.
+	// Anyone who is not root is in a name space of users, where unshare may make one.
 	cmd := exec.CommandContext(t.Context(), "unshare", "--user", "--map-root-user", "--net", program, "-test.v", "-test.run", "^TestConformance$/^Escape$/^Network")
 	cmd.Env = append(os.Environ(), ownNetwork+"="+address)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

@@ -74,7 +74,7 @@ func TestAnEarlierVersionIsShownNoFolder(t *testing.T) {
 	}
 }
 
-// Whoever is not root on the computer cannot have what is mounted in a folder hidden, or shown.
+// Anyone who is not root on the computer cannot have what is mounted in a folder hidden, or shown.
 func TestAFolderWithOtherDisksIsNotShown(t *testing.T) {
 	folder, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -20,7 +20,7 @@ const (
 	// free some.
 	lookForRoom = time.Second
 	// turn is how long machines that need less may pass one that waits, and how long they then may
-	// not, by turns. Without it, small machines could keep out a large one for ever; and without an
+	// not, by turns. Without it, small machines could keep out a large one forever; and without an
 	// end to it, a large one the small, while hours of work keep it out.
 	turn = time.Minute
 )
@@ -95,7 +95,7 @@ func NewQueue(look func() (r Room, clients map[string]int, limited bool), short 
 }
 
 // Enter waits until there is room for a machine, while it is wanted. It waits for patience at most:
-// 0 is not at all, a negative one for ever. Call leave when the machine is in memory, or its start
+// 0 is not at all, a negative one forever. Call leave when the machine is in memory, or its start
 // has failed. leave is nil where nobody wants the machine any more. Errors: ErrNoRoom, ErrClosed,
 // ctx's.
 func (q *Queue) Enter(ctx context.Context, e Entrant, patience time.Duration) (leave func(), err error) {

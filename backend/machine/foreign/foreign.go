@@ -1,4 +1,4 @@
-// Package foreign checks the history of a machine that came from elsewhere. Whoever wrote it may
+// Package foreign checks the history of a machine that came from elsewhere. Anyone who wrote it may
 // mean ill.
 package foreign
 

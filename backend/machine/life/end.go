@@ -7,7 +7,7 @@ type End struct {
 	Kind       machine.CauseKind
 	Saved      bool // it was saved first
 	TooLarge   bool // it took more memory than it may, twice in a row
-	LeftBehind bool // it had saved a state in which nothing ran, of which nobody heard
+	LeftBehind bool // it had saved a state in which nothing ran, and nobody heard of it
 	ByUs       bool // we ended it, because it did not do what it should
 	Insisted   bool // namely because the instruction did not stop when it was interrupted
 

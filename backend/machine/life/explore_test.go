@@ -417,7 +417,7 @@ var moves = []struct {
 		return true
 	}},
 	{"the daemon dies", func(w *world, both int) bool {
-		if w.life.Gone || w.life.State == machine.Deleted || w.life.Paused { // who paused it is forgotten: it goes on by itself
+		if w.life.Gone || w.life.State == machine.Deleted || w.life.Paused { // who paused it is forgotten: it goes on
 			return false
 		}
 		live := w.box != nil

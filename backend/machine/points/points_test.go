@@ -46,7 +46,7 @@ func TestCheckpointsThinOutWithAge(t *testing.T) {
 		t.Errorf("kept are %v, want %v", got, want)
 	}
 	if got := kept(keep, 100*time.Hour); len(got) > 0 {
-		t.Errorf("kept for ever are %v", got)
+		t.Errorf("kept forever are %v", got)
 	}
 	if got := kept(Keep{All: -1}, 24*time.Hour); len(got) > 0 {
 		t.Errorf("beside the latest there are %v", got)

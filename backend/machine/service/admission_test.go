@@ -25,7 +25,7 @@ type computer struct {
 	least  int64 // that was ever free
 }
 
-// small opens the service on a computer of 10 GiB, of which 1.5 GiB are to stay free, with room for
+// small opens the service on a computer of 10 GiB; 1.5 GiB are to stay free, with room for
 // so many machines.
 func (w *world) small(machines int) *computer {
 	w.t.Helper()
@@ -139,7 +139,7 @@ func TestMachinesWaitForRoomInMemory(t *testing.T) {
 	})
 }
 
-// Who asks for a machine and is told nothing meanwhile does not wait for ever.
+// Who asks for a machine and is told nothing meanwhile does not wait forever.
 func TestAWakeForWhichThereIsNoRoomSaysSo(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.small(1)

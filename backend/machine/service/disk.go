@@ -16,7 +16,7 @@ const (
 )
 
 // deleting does something that frees space, on a full disk with the help of the reserve. The keeper
-// makes it anew.
+// makes it again.
 func (s *Service) deleting(do func() error) error {
 	err := do()
 	if errors.Is(err, machine.ErrDiskFull) && s.reserve.Release() {

@@ -50,7 +50,7 @@ type guarded struct {
 	rousing   bool                 // a goroutine is about to bring it into memory
 	later     *alarm               // tries again to wake it
 	waits     bool                 // it is to come into memory, and there is no room
-	short     bool                 // the computer's memory ran short of it: it does not come back by itself until there is some
+	short     bool                 // the computer's memory ran short of it: it does not come back on its own until there is some
 	tooLarge  *int                 // the instruction that it was stopped in for taking more memory than it may; nil for none
 	last      *machine.Instruction // the one that finished last, for those who wait for it; nil when large or old
 	recent    []machine.Item       // run's latest items, for those who follow it

@@ -188,7 +188,7 @@ func (s *Service) hear(engine string, news machine.EngineNews) {
 	}
 	s.health.news[engine] = news
 	s.health.mu.Unlock()
-	s.spawn(func() { // whoever tells must not wait for us
+	s.spawn(func() { // anyone who tells must not wait for us
 		st := s.Status(s.ctx)
 		s.hub.Publish(machine.Event{Type: machine.EventStatus, Status: &st})
 	})

@@ -14,7 +14,7 @@ const inARow = time.Minute
 
 // tooLargeAgain says whether what runs was stopped for taking more memory than it may, soon after
 // it had come back from being stopped for that. Once it is worth another try, as much is freed by a
-// save; then whoever waits for it had better know.
+// save; then anyone who waits for it had better know.
 func (o owned) tooLargeAgain(x *session, cause machine.Cause) bool {
 	if cause.Kind != machine.EndedMemory || !cause.OwnLimit || o.run == nil {
 		return false

@@ -42,8 +42,8 @@ func TestWhatTheComputerHasNoMemoryForComesBackWhenItHas(t *testing.T) {
 	})
 }
 
-// What takes more than it may gets another try, and then an end: whoever waits for it is told, and
-// nothing goes round for ever.
+// What takes more than it may gets another try, and then an end: anyone who waits for it is told,
+// and nothing goes round forever.
 func TestWhatTakesMoreMemoryThanItMayIsEndedTheSecondTime(t *testing.T) {
 	inTime(t, func(w *world) {
 		m := w.saved("m")

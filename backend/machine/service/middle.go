@@ -10,7 +10,7 @@ import (
 
 // goOnFromMiddle returns the machine to base, which was made in the middle of the running
 // instruction, which goes on from there, and says whether that is possible. It does so once for
-// each such checkpoint: code that brings its sandbox down would do that for ever. What the
+// each such checkpoint: code that brings its sandbox down would do that forever. What the
 // instruction put out after the checkpoint comes again, so it is taken out of the record.
 func (o owned) goOnFromMiddle(ctx context.Context, base machine.CheckpointRecord, why end) (bool, error) {
 	var err error
@@ -19,7 +19,7 @@ func (o owned) goOnFromMiddle(ctx context.Context, base machine.CheckpointRecord
 	put := run.Items
 	run.Progress, run.Items, run.OutputBytes, run.OutputDropped, run.Again = base.Mark.Progress, base.Mark.Items, base.Mark.OutputBytes, base.Mark.OutputDropped, true
 	if run.Overflow, err = output.LengthBefore(output.Path(o.s.kept.Dir, o.id, run.Seq), o.run.Overflow, run.Items); err != nil {
-		// No power cut is kept from that file. To fail would have this tried again for ever, so the
+		// No power cut is kept from that file. To fail would have this tried again forever, so the
 		// machine falls back to where nothing ran.
 		o.log().Warn("the machine cannot return to the middle of an instruction", "seq", run.Seq, "err", err)
 		return false, nil

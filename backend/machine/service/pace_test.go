@@ -147,7 +147,7 @@ func TestACrashAmongLongerInstructionsCostsTheLast(t *testing.T) {
 	})
 }
 
-// What only looks at a machine puts its save off, but not for ever.
+// What only looks at a machine puts its save off, but not forever.
 func TestAMachineThatIsLookedAtIsSaved(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.used("m")

@@ -20,7 +20,7 @@ type packed struct {
 
 // Pack holds a machine still as it was at a checkpoint, or with "" as it is, until what it returns
 // is closed or ctx ends. The machine goes on meanwhile. What runs cannot be taken along: a file is
-// no place to go on from by itself.
+// no place to go on from on its own.
 func (e *entry) Pack(ctx context.Context, checkpoint string) (machine.Packed, error) {
 	if e.s.isClosing() {
 		return nil, machine.Closing()

@@ -18,7 +18,7 @@ func TestQueueSurvivesTheDaemon(t *testing.T) {
 		w.exec("m", "print a")
 		w.begun("m", "list")
 		w.die()
-		w.engine.orphan(m.ID) // the supervisor saves it by itself
+		w.engine.orphan(m.ID) // the supervisor saves it on its own
 
 		w.open()
 		synctest.Wait()

@@ -18,10 +18,10 @@ func (s *Service) resume() {
 			o.on(life.Asked{})
 		}
 		o.unlock()
-		if !live || e.lockOp(s.ctx) != nil { // without the lock, which whoever holds op may be waiting for
+		if !live || e.lockOp(s.ctx) != nil { // without the lock, which anyone who holds op may be waiting for
 			continue
 		}
-		// Whoever wants the machine waits until it is known what became of it.
+		// Anyone who wants the machine waits until it is known what became of it.
 		s.spawn(func() {
 			err := e.takeUp(s.ctx)
 			e.unlockOp()
@@ -75,7 +75,7 @@ func (e *entry) takeUp(ctx context.Context) error {
 	})
 }
 
-// known is every checkpoint of the machine that is on record, be it for being deleted.
+// known is every checkpoint of the machine that is on record, also to be deleted.
 func (e *entry) known(ctx context.Context) ([]string, error) {
 	var known []string
 	all, err := e.s.store.Checkpoints(ctx, e.id)
@@ -97,7 +97,7 @@ func (e *entry) known(ctx context.Context) ([]string, error) {
 	return known, nil
 }
 
-// reclaimed takes over the checkpoint that a supervisor made by itself. As a rule it was its last
+// reclaimed takes over the checkpoint that a supervisor made on its own. Usually it was its last
 // act and nothing is lost; where the supervisor died later than that, what ran since is.
 func (o owned) reclaimed(ctx context.Context, info machine.CheckpointInfo) error {
 	kept, err := o.describe(ctx, info, machine.CheckpointAuto, "", o.mark())

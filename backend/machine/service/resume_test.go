@@ -10,7 +10,7 @@ import (
 	"github.com/forevervm/desktop/backend/machine/events"
 )
 
-// Whoever holds a machine may need its fields to let go of it, so waiting for that does not hold
+// Anyone who holds a machine may need its fields to let go of it, so waiting for that does not hold
 // them.
 func TestResumeHoldsNoFieldsWhileItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

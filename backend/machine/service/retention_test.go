@@ -135,7 +135,7 @@ func TestHistoryIsNotForgottenForNothing(t *testing.T) {
 	})
 }
 
-// A checkpoint that was made by itself can be kept: it is then neither thinned out nor replaced.
+// A checkpoint that was made on its own can be kept: it is then neither thinned out nor replaced.
 func TestAnAutomaticCheckpointCanBeKept(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.used("m")

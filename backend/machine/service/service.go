@@ -74,7 +74,7 @@ func (s Settings) withDefaults() Settings {
 func (s *Service) Settings() Settings { return *s.set.Load() }
 
 // SetSettings changes the policies; zero fields mean the default. They hold at once: what is
-// planned for machines that are idle now is planned anew.
+// planned for machines that are idle now is planned again.
 func (s *Service) SetSettings(settings Settings) {
 	settings = settings.withDefaults()
 	s.set.Store(&settings)
@@ -122,7 +122,7 @@ type Config struct {
 	Approve func(host string) error
 	// Exchange carries files between the person's folder and machines; nil for none.
 	Exchange machine.Exchange
-	// Shareable says in a sentence why a folder may not be shared with machines, be it to be
+	// Shareable says in a sentence why a folder may not be shared with machines, even to be
 	// written to, and else what it is called without links; nil where none may be.
 	Shareable func(path string, writable bool) (string, error)
 	// ShareWatch watches shared folders that code may change; nil for none.
@@ -314,8 +314,8 @@ func (s *Service) enter() bool {
 	return true
 }
 
-// alarm is something to happen later. Close waits for it, so whoever sets one stops it; a nil one
-// is stopped.
+// alarm is something to happen later. Close waits for it, so anyone who sets one stops it; a nil
+// one is stopped.
 type alarm struct {
 	timer *time.Timer
 	s     *Service

@@ -185,7 +185,7 @@ func (w *world) saved(name string) machine.Machine {
 	return m
 }
 
-// begun sends an instruction and waits until it is as far as it gets by itself.
+// begun sends an instruction and waits until it is as far as it gets on its own.
 func (w *world) begun(name, code string) machine.Instruction {
 	w.t.Helper()
 	in := w.exec(name, code)

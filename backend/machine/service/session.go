@@ -131,7 +131,7 @@ func (x *session) rest(o owned) {
 	}
 	if set := s.set.Load(); x.version != x.clean && set.CheckpointEvery >= 0 {
 		at := later(time.Now().Add(set.CheckpointAfterIdle), x.soonest(o))
-		if due := x.due(o); !due.IsZero() && due.Before(at) { // what only looks at the machine puts the save off, too, but not for ever
+		if due := x.due(o); !due.IsZero() && due.Before(at) { // what only looks at the machine puts the save off, too, but not forever
 			at = due
 		}
 		x.autosave = s.after(max(0, time.Until(at)), func() { e.autoSave(x) })

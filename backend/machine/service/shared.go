@@ -104,8 +104,8 @@ func isBelow(path, folder string) bool {
 	return err == nil && rel != "." && filepath.IsLocal(rel)
 }
 
-// tellUnshared notes whether a machine that came into memory sees its folder, and has whoever works
-// with it told when that is not so any more.
+// tellUnshared notes whether a machine that came into memory sees its folder, and has anyone who
+// works with it told when that is not so any more.
 func (o owned) tellUnshared(ctx context.Context, now machine.Unshared) {
 	was := o.unshared
 	o.unshared = now

@@ -101,7 +101,7 @@ func (e *entry) stop(ctx context.Context, due func(owned) bool) error {
 	return e.s.patient("a saved machine", func(ctx context.Context) error { return o.putAway(ctx, x) })
 }
 
-// discard ends a machine in memory of which nothing has to be saved. op is held.
+// discard ends a machine in memory that has nothing to save. op is held.
 func (e *entry) discard(ctx context.Context, x *session) error {
 	x.box.Kill()
 	select {

@@ -11,8 +11,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// titled makes a machine of which nobody has said what it is for, sends it code, and returns the
-// title that it has by itself.
+// titled makes a machine without a purpose, sends it code, and returns the
+// title that it has on its own.
 func (w *world) titled(code string) string {
 	w.t.Helper()
 	m, err := w.Create(w.ctx, machine.CreateOptions{})

@@ -51,7 +51,8 @@ def main() -> int:
 
 
 def _allow_tasks() -> None:
-    """Raises the limit that what starts us sets (backend/sandbox/spec.go), which must be the same for machines of older versions."""
+    """Raises the limit that what starts us sets (backend/sandbox/spec.go), which must be the same
+    for machines of older versions."""
     with contextlib.suppress(OSError), open("/sys/fs/cgroup/pids/pids.max", "w") as most:
         most.write(str(MOST_TASKS))
 
@@ -79,8 +80,8 @@ def _reach_out() -> None:
 def _worker(
     null: int, captures: list[Capture], window: InterruptWindow, work: socket.socket, side: socket.socket
 ) -> NoReturn:
-    # A group of its own, in the relay's session: in one of its own gVisor takes the group for orphaned, and ends all of it by SIGHUP
-    # when a process of it ends while another is stopped.
+    # A group of its own, in the relay's session: in one of its own gVisor takes the group for
+    # orphaned, and ends all of it by SIGHUP when a process of it ends while another is stopped.
     os.setpgid(0, 0)
     for fd, capture in enumerate(captures, start=1):
         os.dup2(capture.write_fd, fd)

@@ -1,6 +1,8 @@
-"""Does something to a module as soon as it is imported, so that nobody pays for it who does not need the module.
+"""Does something to a module as soon as it is imported, so that nobody pays for it who does not
+need the module.
 
-Every Python in the machine loads this when it starts, so it imports nothing that they have not loaded anyway.
+Every Python in the machine loads this when it starts, so it imports nothing that they have not
+loaded anyway.
 """
 
 import sys

@@ -1,4 +1,6 @@
-"""Completion and inspection. Most of it may run the user's code and is computed in a forked copy (see forked_eval)."""
+"""Completion and inspection.
+
+Most of it may run the user's code and is computed in a forked copy (see forked_eval)."""
 
 import builtins
 import keyword

@@ -1,7 +1,7 @@
 """`repr()` of any value, at most 1 MiB of it.
 
-The value on the wire is exactly `repr(value)`. Long ones keep their head and tail. Strings and bytes, which
-are the usual giants, are cut before `repr` so that no gigabyte is ever built.
+The value on the wire is exactly `repr(value)`. Long ones keep their head and tail. Strings and
+bytes, which are the usual giants, are cut before `repr` so that no gigabyte is ever built.
 """
 
 REPR_LIMIT = 1 << 20
@@ -12,7 +12,8 @@ _exactly = str.__str__
 
 
 def plain_str(text: object) -> str:
-    """What `str()` gives, as nothing but a string: `__str__` and `__repr__` may also return an instance of a class of the user's."""
+    """What `str()` gives, as nothing but a string: `__str__` and `__repr__` may also return an
+    instance of a class of the user's."""
     return _exactly(_str(text))
 
 
@@ -54,5 +55,6 @@ def _body(part: str | bytes | bytearray, quote: str) -> str:
     if not isinstance(part, str):
         text = text[1:]
     inside, used = text[1:-1], text[0]
-    # A part with only single quotes would alone have been put in double ones, and its quotes left bare.
+    # A part with only single quotes would alone have been put in double ones, and its quotes left
+    # bare.
     return inside.replace("'", "\\'") if used == '"' and quote == "'" else inside

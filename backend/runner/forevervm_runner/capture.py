@@ -1,4 +1,5 @@
-"""The relay's end of one capture pipe: standard output or standard error of everything the user runs."""
+"""The relay's end of one capture pipe: standard output or standard error of everything the user
+runs."""
 
 import fcntl
 import os

@@ -11,8 +11,9 @@ _SENDER = struct.Struct("3i")  # process, user, group
 class Channel:
     """Whole messages over a stream socket. Nothing here blocks.
 
-    Only what the worker itself sends counts. Its children inherit its ends of the sockets, and one that the
-    user's code left behind could tell the result of a later instruction. The kernel says who sends.
+    Only what the worker itself sends counts. Its children inherit its ends of the sockets, and one
+    that the user's code left behind could tell the result of a later instruction. The kernel says
+    who sends.
     """
 
     def __init__(self, sock: socket.socket, worker: int) -> None:
@@ -44,7 +45,9 @@ class Channel:
             self._unsent.clear()
 
     def receive(self) -> list[Message] | None:
-        """Whole messages that have arrived; None when the worker closed its end. Raises BadFrame."""
+        """Whole messages that have arrived; None when the worker closed its end.
+
+        Raises BadFrame."""
         try:
             data, control, _, _ = self._sock.recvmsg(READ_BYTES, socket.CMSG_SPACE(_SENDER.size))
         except BlockingIOError:

@@ -108,7 +108,9 @@ class ControlThread:
         return {"result": None}
 
     def _configure(self, header: Header, _: str) -> Header:
-        """What a resume brings. One part that fails (the user's code can see to that) must not stop the others."""
+        """What a resume brings.
+
+        One part that fails (the user's code can see to that) must not stop the others."""
         if header["reseed"]:
             with contextlib.suppress(Exception):
                 reseed.reseed_openssl()

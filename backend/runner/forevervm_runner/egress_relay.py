@@ -1,8 +1,11 @@
-"""The way out: a process that carries the connections which code opens to the proxy's port, over two pipes of its own.
+"""The way out: a process that carries the connections which code opens to the proxy's port, over
+two pipes of its own.
 
-It looks into nothing: what is asked of the proxy is answered outside, where it is also decided. The connections share the pipes as
-yamux has it (https://github.com/hashicorp/yamux/blob/master/spec.md), each with a window, so that one which nobody reads holds up no other.
-After a restore the pipes are new, and what was open is over: process 1 then tells the nonce that both sides begin anew with.
+It looks into nothing: what is asked of the proxy is answered outside, where it is also decided. The
+connections share the pipes as yamux has it
+(https://github.com/hashicorp/yamux/blob/master/spec.md), each with a window, so that one which
+nobody reads holds up no other. After a restore the pipes are new, and what was open is over:
+process 1 then tells the nonce that both sides start over with.
 """
 
 import collections
@@ -39,13 +42,17 @@ class WayOut:
     control: socket.socket
 
     def begin(self, nonce: str) -> None:
-        """Ends what was open, and begins anew. A process that the user's code has ended does not matter."""
+        """Ends what was open, and starts over.
+
+        A process that the user's code has ended does not matter."""
         with contextlib.suppress(OSError):
             self.control.send(nonce.encode("ascii", "replace"), socket.MSG_DONTWAIT)
 
 
 def given() -> bool:
-    """Whether there are pipes for it. Asked before anything is opened, which would get their numbers."""
+    """Whether there are pipes for it.
+
+    Asked before anything is opened, which would get their numbers."""
     try:
         return all(stat.S_ISFIFO(os.fstat(fd).st_mode) for fd in (READ_FD, WRITE_FD))
     except OSError:
@@ -106,7 +113,8 @@ class EgressRelay:
         self._out: collections.deque[bytes | memoryview] = collections.deque()
         self._unsent = 0
         self._last = -1
-        # What is looked for before anything else counts; empty when there is no restore that we were told of yet.
+        # What is looked for before anything else counts; empty when there is no restore that we
+        # were told of yet.
         self._nonce = b""
         self._told = b""
         self._linked = False
@@ -152,7 +160,7 @@ class EgressRelay:
                     self._pass_out(ready)
         return self._flush()
 
-    # -- beginning anew -------------------------------------------------------------------------------------
+    # -- starting over -----------------------------------------------------------------------------
 
     def _hear_control(self) -> bool:
         data = self._control.recv(4096)
@@ -172,7 +180,7 @@ class EgressRelay:
         self._nonce, self._linked = nonce, False
         self._send(nonce)
 
-    # -- to the outside -------------------------------------------------------------------------------------
+    # -- to the outside ----------------------------------------------------------------------------
 
     def _send(self, data: bytes) -> None:
         self._out.append(data)
@@ -241,7 +249,7 @@ class EgressRelay:
         if stream.ended_here and stream.ended_there and not stream.pending:
             self._drop(stream)
 
-    # -- from the outside -----------------------------------------------------------------------------------
+    # -- from the outside --------------------------------------------------------------------------
 
     def _receive(self) -> bool:
         try:

@@ -21,7 +21,8 @@ _type, _repr = type, repr
 
 
 class Failure:
-    """What is told about an exception: its name, its message, and the traceback plain and coloured."""
+    """What is told about an exception: its name, its message, and the traceback plain and
+    coloured."""
 
     def __init__(self, error: BaseException) -> None:
         self.ename = _name(error)
@@ -61,7 +62,8 @@ def _users_part(entries: TracebackType | None) -> TracebackType | None:
 
 
 def _clean(told: traceback.TracebackException) -> None:
-    """Drops the runner's frames from the end: an error it raises on purpose points at the user's line."""
+    """Drops the runner's frames from the end: an error it raises on purpose points at the user's
+    line."""
     stack = told.stack
     while stack and stack[-1].filename.startswith(_OURS[0]):
         stack.pop()

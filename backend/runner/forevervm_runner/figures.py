@@ -1,7 +1,7 @@
 """Matplotlib and plotly figures.
 
-Every open pyplot figure is sent when its instruction ends, shown or not, and closed, so that the next
-instruction starts with none.
+Every open pyplot figure is sent when its instruction ends, shown or not, and closed, so that the
+next instruction starts with none.
 """
 
 import io
@@ -28,7 +28,7 @@ def prepare_environment() -> None:
 
 
 def _without_nbformat(renderers: Any) -> None:
-    """Lets plotly show figures without the nbformat package, of which it only reads the version."""
+    """Lets plotly show figures without the nbformat package: it only reads the version of it."""
     if getattr(renderers, "nbformat", None) is None:
         renderers.nbformat = SimpleNamespace(__version__="5.0.0")
 
@@ -59,7 +59,10 @@ class _FontsInMemory:
 
 
 def keep_fonts_in_memory() -> None:
-    """Lets matplotlib read each font once. It seeks and reads a thousand times for a plot, and in the sandbox that takes half of the time."""
+    """Lets matplotlib read each font once.
+
+    It seeks and reads a thousand times for a plot, and in the sandbox that takes half of the
+    time."""
     from matplotlib import font_manager
 
     font_manager.ft2font = _FontsInMemory(font_manager.ft2font)
@@ -119,7 +122,9 @@ def is_figure(value: Any) -> bool:
 
 
 class _Strict:
-    """A formatter that raises what is wrong with a figure. IPython's would print it, and the code would go on."""
+    """A formatter that raises what is wrong with a figure.
+
+    IPython's would print it, and the code would go on."""
 
     def __call__(self, value: Any) -> Any:
         if is_figure(value):
@@ -140,7 +145,8 @@ class _Svg(_Strict, SVGFormatter):
 
 
 def plotly_bundle(value: Any) -> dict[str, Any] | None:
-    """The representation of a plotly figure that is an instruction's value, or None for anything else.
+    """The representation of a plotly figure that is an instruction's value, or None for anything
+    else.
 
     As IPython has it, the figure would display itself beside its value.
     """

@@ -22,11 +22,12 @@ READ_LIMIT = 4 << 20
 ENTRY_LIMIT = 10_000
 # A listing must fit into a header; what is not ASCII takes six bytes there.
 _LISTING_BYTES = 900 << 10
-# A file that is on its way lies beside its place under such a name, which no listing tells. What is left of one that
-# broke off goes when the next one comes into that folder.
+# A file that is on its way lies beside its place under such a name, which no listing tells. What is
+# left of one that broke off goes when the next one comes into that folder.
 _PART = re.compile(r"\.forevervm-[0-9a-f]{32}\.part")
 _PART_SECONDS = 3600.0
-# Those that came to their place last. Whoever did not hear of it, as the machine was saved right then, sends the end again.
+# Those that came to their place last. Anyone who did not hear of it, as the machine was saved right
+# then, sends the end again.
 _placed: collections.deque[tuple[str, str]] = collections.deque(maxlen=256)
 
 Answer = tuple[Any, bytes]

@@ -1,7 +1,8 @@
-"""Questions whose answer may run the user's code (completion, inspection), asked in a forked copy of the process.
+"""Questions whose answer may run the user's code (completion, inspection), asked in a forked copy
+of the process.
 
-The copy is killed after 200 ms, or what else is said. Whatever it ran, changed or looped in is gone with it, and the user's own
-state was never touched.
+The copy is killed after 200 ms, or what else is said. Whatever it ran, changed or looped in is gone
+with it, and the user's own state was never touched.
 """
 
 import _imp
@@ -20,7 +21,8 @@ SECONDS = 0.2
 _LIMIT = 2 << 20
 _BUSY = {"error": "The answer took too long.", "kind": "busy"}
 
-# Not os.fork: that would run what the user's code has registered to be run at forks, here and for as long as it likes.
+# Not os.fork: that would run what the user's code has registered to be run at forks, here and for
+# as long as it likes.
 _fork = ctypes.PyDLL(None).fork
 _become_the_copy = ctypes.pythonapi.PyOS_AfterFork_Child
 _acquire_import_lock = _imp.acquire_lock

@@ -1,4 +1,5 @@
-"""Framing of the two byte streams: the supervisor's pipe (JSON headers) and the worker's sockets (marshal).
+"""Framing of the two byte streams: the supervisor's pipe (JSON headers) and the worker's sockets
+(marshal).
 
 The layout is PROTOCOL.md's: header length, payload length, header, payload.
 """
@@ -10,8 +11,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 HEADER_LIMIT = 1 << 20
-# How much is read at a time. More would have the allocator ask the system for the buffer of every read, and give it back: in the
-# sandbox that takes longer than reading.
+# How much is read at a time. More would have the allocator ask the system for the buffer of every
+# read, and give it back: in the sandbox that takes longer than reading.
 READ_BYTES = 64 << 10
 PAYLOAD_LIMIT = 8 << 20
 
@@ -30,7 +31,8 @@ class BadFrame(Exception):
 
 
 def wire_frame(header: Header, payload: bytes = b"") -> bytes:
-    """One frame for the supervisor. ASCII-only JSON, so a lone surrogate can never make it invalid UTF-8.
+    """One frame for the supervisor. ASCII-only JSON, so a lone surrogate can never make it invalid
+    UTF-8.
 
     Raises ValueError or TypeError for what cannot be one.
     """
@@ -51,8 +53,8 @@ def nested(value: Any, depth: int) -> bool:
 def inner_frame(header: Header, payload: bytes = b"") -> bytes:
     """One frame between relay and worker.
 
-    Marshal and not JSON: it is one C function, so user code that replaces parts of `json` in the worker
-    cannot break it.
+    Marshal and not JSON: it is one C function, so user code that replaces parts of `json` in the
+    worker cannot break it.
     """
     blob = _dump(header)
     return _pack(len(blob), len(payload)) + blob + payload

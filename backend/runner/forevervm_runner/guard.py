@@ -1,8 +1,8 @@
 """Puts the process back into a usable state after code that changed what it should not have.
 
-Everything used here was taken from its module when the runner started, so replacing `os.dup2` or `signal.signal`
-changes nothing for the next instruction. What a program may well want to keep (its working folder, a
-higher recursion limit, warnings filters, environment) is left alone.
+Everything used here was taken from its module when the runner started, so replacing `os.dup2` or
+`signal.signal` changes nothing for the next instruction. What a program may well want to keep (its
+working folder, a higher recursion limit, warnings filters, environment) is left alone.
 """
 
 import builtins
@@ -53,7 +53,8 @@ class Guard:
     """Remembers how things are when made; `restore` makes them so again."""
 
     def __init__(self, saved: list[int], handlers: Mapping[int, Callable[[int, Any], None]]) -> None:
-        """`saved`: duplicates of what descriptors 0, 1 and 2 must be; `handlers`: those of the signals that interrupt."""
+        """`saved`: duplicates of what descriptors 0, 1 and 2 must be; `handlers`: those of the
+        signals that interrupt."""
         self._saved = saved
         self._identities = [_identity(fd) for fd in saved]
         self._handlers = handlers

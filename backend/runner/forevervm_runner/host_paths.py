@@ -21,7 +21,8 @@ _exists, _isdir = os.path.exists, os.path.isdir
 
 
 def advice(message: str) -> str | None:
-    """What to do about an error with that message, where it says that such a thing is not here; else None."""
+    """What to do about an error with that message, where it says that such a thing is not here;
+    else None."""
     message = message[:MESSAGE_LIMIT]
     if message.startswith(_NO_LATEX):
         return _WITHOUT_LATEX

@@ -1,7 +1,7 @@
 """The time in which an instruction can be interrupted, visible to relay and worker alike.
 
-A signal outside of it would hit the runner's own code. The relay looks before it sends one, the worker's
-handlers look again, and no message is needed for it.
+A signal outside of it would hit the runner's own code. The relay looks before it sends one, the
+worker's handlers look again, and no message is needed for it.
 """
 
 import mmap

@@ -1,9 +1,10 @@
 """How an interrupt reaches the user's code.
 
-First SIGINT, as Ctrl-C gives it. Where the system gave that to another thread, which does not wake a main thread that
-sleeps, the main thread gets one of its own; where that is lost too, because `os.system` ignores it while it waits, an
-exception is put into the main thread; where what it raised fell into a place that drops exceptions, it comes again. From
-the second time on all come at once, and a signal of our own for code that handles or ignores SIGINT.
+First SIGINT, as Ctrl-C gives it. Where the system gave that to another thread, which does not wake
+a main thread that sleeps, the main thread gets one of its own; where that is lost too, because
+`os.system` ignores it while it waits, an exception is put into the main thread; where what it
+raised fell into a place that drops exceptions, it comes again. From the second time on all come at
+once, and a signal of our own for code that handles or ignores SIGINT.
 """
 
 import ctypes
@@ -43,7 +44,8 @@ class Interrupts:
         #: Whether an interrupt raises KeyboardInterrupt now.
         self.raising = False
         self._seen = self._kept = self._dropped = False
-        # Held while an exception is put into the main thread, so that none comes after the window is closed.
+        # Held while an exception is put into the main thread, so that none comes after the window
+        # is closed.
         self._lock = threading.RLock()
         self.handlers = {_SIGINT: self.on_signal, NUDGE: self._on_nudge}
         for number, handler in self.handlers.items():
@@ -53,13 +55,17 @@ class Interrupts:
         os.fork, os.forkpty = self._undisturbed(os.fork), self._undisturbed(os.forkpty)
 
     def _signal(self, number: Any, handler: Any) -> Any:
-        """`signal.signal`. The system's default, to end the process, would end the machine: ours is to end the instruction."""
+        """`signal.signal`.
+
+        The system's default, to end the process, would end the machine: ours is to end the
+        instruction."""
         if handler == _DEFAULT and number in self.handlers:
             handler = self.handlers[number]
         return _signal(number, handler)
 
     def in_forked_child(self) -> None:
-        """A copy made by the user's code must not close the worker's window when it comes to its end."""
+        """A copy made by the user's code must not close the worker's window when it comes to its
+        end."""
         self._window = InterruptWindow()
 
     def begin(self, seq: int) -> None:
@@ -69,14 +75,18 @@ class Interrupts:
         self._window.open(seq)
 
     def end(self) -> None:
-        """From here on it is not. Set `raising` to False first; one that the control thread put in may still be raised here."""
+        """From here on it is not.
+
+        Set `raising` to False first; one that the control thread put in may still be raised
+        here."""
         with self._lock:
             self._window.close()
             _async_exc(self._main, _NO_EXCEPTION)
 
     @contextmanager
     def held_back(self) -> Iterator[bool]:
-        """For what must not be left half done: an interrupt that comes meanwhile is raised at the end.
+        """For what must not be left half done: an interrupt that comes meanwhile is raised at the
+        end.
 
         Gives whether this is the main thread, the only one that is ever interrupted.
         """
@@ -134,7 +144,8 @@ class Interrupts:
             raise KeyboardInterrupt
 
     def _on_unraisable(self, event: Any) -> None:
-        """An interrupt can fall into a finalizer or a callback of C code, where exceptions are dropped."""
+        """An interrupt can fall into a finalizer or a callback of C code, where exceptions are
+        dropped."""
         ours = _get_ident() == self._main and _getpid() == self._pid
         if event.exc_type is KeyboardInterrupt and ours and self.raising:
             self._dropped, self._seen = True, False  # raised in here, it would be dropped again

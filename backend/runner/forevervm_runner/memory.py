@@ -23,7 +23,8 @@ def limit_memory(limit: int | None) -> None:
 
 
 class Reserve:
-    """Memory kept back while an instruction runs, so that its end can be told when it has used up the rest."""
+    """Memory kept back while an instruction runs, so that its end can be told when it has used up
+    the rest."""
 
     def __init__(self) -> None:
         self._block: mmap.mmap | None = None

@@ -11,7 +11,8 @@ HIGH_WATER = 4 << 20
 class Outbox:
     """Numbers the frames of each instruction from 0 and keeps them until acknowledged.
 
-    `full` says that no more output should be read from the machine; a frame that is already made is always taken.
+    `full` says that no more output should be read from the machine; a frame that is already made is
+    always taken.
     """
 
     def __init__(self) -> None:
@@ -24,7 +25,9 @@ class Outbox:
         return self._bytes >= HIGH_WATER
 
     def add(self, seq: int, header: Header, payload: bytes = b"", last: bool = False) -> bytes:
-        """Numbers a frame, keeps it, and returns its bytes for sending now. `last`: nothing follows for `seq`."""
+        """Numbers a frame, keeps it, and returns its bytes for sending now.
+
+        `last`: nothing follows for `seq`."""
         index = self._next_index.get(seq, 0)
         if last:
             self._next_index.pop(seq, None)

@@ -10,7 +10,8 @@ _exit, _Lock = os._exit, threading.Lock
 
 
 class Pipe:
-    """A blocking message channel to the relay. The user's threads may send too: a lock keeps frames whole.
+    """A blocking message channel to the relay. The user's threads may send too: a lock keeps frames
+    whole.
 
     An OSError from it means that the user's code closed the descriptor.
     """

@@ -1,7 +1,8 @@
-"""PostgreSQL, whose C library opens its connections by itself and knows no proxy.
+"""PostgreSQL, whose C library opens its connections on its own and knows no proxy.
 
-psycopg and psycopg2 are told to connect to the machine's own loopback, where a forwarder leads to the server by Python's sockets, and so
-through the proxy. The server's name stays what it is: its certificate is checked against that as usual.
+psycopg and psycopg2 are told to connect to the machine's own loopback, where a forwarder leads to
+the server by Python's sockets, and so through the proxy. The server's name stays what it is: its
+certificate is checked against that as usual.
 """
 
 import contextlib
@@ -14,7 +15,8 @@ from typing import Any
 from .addresses import own
 
 PORT = 5432
-# A forwarder to which nobody has come for so long takes no more connections; the C library tries some things one after another.
+# A forwarder to which nobody has come for so long takes no more connections; the C library tries
+# some things one after another.
 LISTEN_SECONDS = 60
 CHUNK = 64 << 10
 
@@ -45,7 +47,8 @@ def _serve(listener: socket.socket, outside: socket.socket | None, target: tuple
 
 
 def _forward(target: tuple[str, int], timeout: float) -> int:
-    """The port of a forwarder, which is connected to the server already: what prevents that is raised here."""
+    """The port of a forwarder, which is connected to the server already: what prevents that is
+    raised here."""
     outside = socket.create_connection(target, timeout)
     outside.settimeout(None)
     listener = socket.create_server(("127.0.0.1", 0))
@@ -55,11 +58,13 @@ def _forward(target: tuple[str, int], timeout: float) -> int:
 
 
 def _away(given: dict[str, Any]) -> dict[str, Any]:
-    """What to say in addition to connect to the server that is meant; nothing for one in the machine."""
+    """What to say in addition to connect to the server that is meant; nothing for one in the
+    machine."""
     name = str(given.get("host") or os.environ.get("PGHOST", ""))
     host = str(given.get("hostaddr") or os.environ.get("PGHOSTADDR") or name)
     port = str(given.get("port") or os.environ.get("PGPORT") or PORT)
-    # Of several servers only the C library knows which is wanted; a path is a socket in the machine.
+    # Of several servers only the C library knows which is wanted; a path is a socket in the
+    # machine.
     if not port.isdigit() or "," in host or host.startswith(("/", "@")) or own(host):
         return {}
     timeout = float(given.get("connect_timeout") or LISTEN_SECONDS)

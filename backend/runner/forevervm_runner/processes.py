@@ -5,7 +5,8 @@ import os
 import signal
 from collections.abc import Iterator
 
-# The signal of an interrupt that was repeated, and the exit status of a worker that lost its sockets.
+# The signal of an interrupt that was repeated, and the exit status of a worker that lost its
+# sockets.
 NUDGE = signal.SIGRTMIN + 11
 LOST_STATUS = 213
 LOST = "The code closed the descriptors through which its machine is reached."

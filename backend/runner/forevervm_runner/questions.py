@@ -1,6 +1,7 @@
 """Questions to the worker's control thread, each with the time in which it must be answered.
 
-One is put at a time. The relay never waits: it looks for the answer, and for the time, whenever it comes round.
+One is put at a time. The relay never waits: it looks for the answer, and for the time, whenever it
+comes round.
 """
 
 import collections
@@ -45,7 +46,7 @@ class Questions:
         return True
 
     def clear(self) -> None:
-        """Forgets all: whoever asked is gone."""
+        """Forgets all: anyone who asked is gone."""
         self._asked = None
         self._waiting.clear()
 
@@ -66,7 +67,8 @@ class Questions:
         return late
 
     def match(self, message: Message) -> tuple[Question, Any] | None:
-        """The question that a message from the worker answers, with the answer; None if it came too late."""
+        """The question that a message from the worker answers, with the answer; None if it came too
+        late."""
         answer, _ = message
         if self._asked is None or answer.get("ask") != self._number:
             return None

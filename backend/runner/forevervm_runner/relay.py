@@ -1,8 +1,8 @@
 """The relay: an event loop between the supervisor's pipe and the worker.
 
 It holds what must outlive the user's code: which instruction runs, which wait, the frames not yet
-acknowledged. It never waits for the worker: a question that the worker does not answer in time is answered
-"busy", and the worker's death is noticed at once.
+acknowledged. It never waits for the worker: a question that the worker does not answer in time is
+answered "busy", and the worker's death is noticed at once.
 """
 
 import collections
@@ -28,11 +28,13 @@ from .questions import Question, Questions
 from .wire import Closed, Wire
 
 BACKGROUND_LIMIT = 1 << 20
-# When interrupted, the processes that the instruction waits for hear of it after Python does: were they to end first,
-# it would go on as if nothing had happened. Python says when it has; this is for when it cannot.
+# When interrupted, the processes that the instruction waits for hear of it after Python does: were
+# they to end first, it would go on as if nothing had happened. Python says when it has; this is for
+# when it cannot.
 CHILDREN_SECONDS = 0.5
 PRESS_SECONDS = 0.002
-# With more processes than this code may be multiplying, and the relay gets to do very little: they are held still to be signalled.
+# With more processes than this code may be multiplying, and the relay gets to do very little: they
+# are held still to be signalled.
 MANY_PROCESSES = 32
 # How often they are looked for, at most, until all are killed.
 SWEEPS = 10
@@ -75,7 +77,8 @@ class Relay:
     ) -> None:
         self.worker = worker
         self._way_out = way_out
-        # The digest of the certificate authorities that were put into the machine; empty for those of its image.
+        # The digest of the certificate authorities that were put into the machine; empty for those
+        # of its image.
         self._trusts = ""
         self._wire = Wire(read_fd, write_fd)
         self._captures = captures
@@ -89,7 +92,8 @@ class Relay:
         self._ready = False
         # Whether the user's code has left processes behind.
         self._children = False
-        # When an interrupt is to be tried (again), and when it is to be passed on to the instruction's children.
+        # When an interrupt is to be tried (again), and when it is to be passed on to the
+        # instruction's children.
         self._press_at: float | None = None
         self._children_at: float | None = None
         self._wake_fd, wake_write_fd = os.pipe()
@@ -100,7 +104,7 @@ class Relay:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(wake_write_fd, warn_on_full_buffer=False)
 
-    # -- the loop -------------------------------------------------------------------------------------------
+    # -- the loop ----------------------------------------------------------------------------------
 
     def turn(self) -> None:
         """Waits until something is to be done, and does it. Raises Ended, Closed, BadFrame."""
@@ -131,7 +135,8 @@ class Relay:
     def _wait(self) -> dict[int, int]:
         """What is ready, by descriptor. Registers only what the relay is willing to take now.
 
-        The clock is looked at only where something depends on it: for a second after a restore that is a slow system call.
+        The clock is looked at only where something depends on it: for a second after a restore that
+        is a slow system call.
         """
         poll = select.poll()
         times = [self._questions.deadline if self._warm else None, self._press_at, self._children_at]
@@ -151,7 +156,7 @@ class Relay:
         due = min((at for at in times if at is not None), default=None)
         return dict(poll.poll(None if due is None else max(0.0, due - time.monotonic()) * 1000))
 
-    # -- the supervisor's side ------------------------------------------------------------------------------
+    # -- the supervisor's side ---------------------------------------------------------------------
 
     def _hear_supervisor(self) -> None:
         for header, payload in self._wire.receive():
@@ -205,7 +210,7 @@ class Relay:
             frame = wire_frame({"type": "reply", "id": request, "ok": False, "error": f"No answer: {trouble}."})
         self._wire.send(frame)
 
-    # -- resume ---------------------------------------------------------------------------------------------
+    # -- resume ------------------------------------------------------------------------------------
 
     def _begin_resume(self) -> None:
         """Acknowledges, and has the worker configure itself: `ready` follows its answer."""
@@ -251,7 +256,7 @@ class Relay:
         for frame in self._outbox.unacknowledged():
             self._wire.send(frame)
 
-    # -- instructions ---------------------------------------------------------------------------------------
+    # -- instructions ------------------------------------------------------------------------------
 
     def _dispatch(self) -> None:
         """Starts the next instruction, if its time has come."""
@@ -277,7 +282,8 @@ class Relay:
             self._press_at = time.monotonic()
 
     def _press_on(self) -> None:
-        """Brings an interrupt to the worker as soon as it can take it, and then to the instruction's children."""
+        """Brings an interrupt to the worker as soon as it can take it, and then to the
+        instruction's children."""
         instruction = self._instructions.running
         if instruction is None:
             self._press_at = self._children_at = None
@@ -320,13 +326,13 @@ class Relay:
             with processes.stopped(worker):  # it is the leader of their group
                 started = (processes.running() if many else processes.descendants(worker)) - done
                 processes.send_signal(started, number)
-            # One that was just forking when all were stopped has a child that was not there yet, and the code
-            # multiplies anew from that one.
+            # One that was just forking when all were stopped has a child that was not there yet,
+            # and the code multiplies again from that one.
             done |= started
             if not started or number != signal.SIGKILL:
                 return
 
-    # -- the worker's side ----------------------------------------------------------------------------------
+    # -- the worker's side -------------------------------------------------------------------------
 
     def _pass_output(self, capture: Capture) -> None:
         data = capture.read()
@@ -416,7 +422,7 @@ class Relay:
             self._lost()
         return messages or []
 
-    # -- processes and files --------------------------------------------------------------------------------
+    # -- processes and files -----------------------------------------------------------------------
 
     def _woken(self) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -429,7 +435,8 @@ class Relay:
             self._reply(header["id"], header.get("result"), payload, header.get("error"))
 
     def _lost(self) -> None:
-        """The worker closed its sockets or sends nonsense: it is dying, or cannot be reached any more and is ended."""
+        """The worker closed its sockets or sends nonsense: it is dying, or cannot be reached any
+        more and is ended."""
         patience = time.monotonic() + 0.2
         while time.monotonic() < patience:
             status = processes.reap().get(self.worker.pid)

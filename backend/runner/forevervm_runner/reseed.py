@@ -9,7 +9,9 @@ _urandom = os.urandom
 
 
 def reseed_openssl() -> None:
-    """After every restore. OpenSSL itself only reseeds when the process id changes, which a restore keeps."""
+    """After every restore.
+
+    OpenSSL itself only reseeds when the process id changes, which a restore keeps."""
     ssl = sys.modules.get("_ssl")
     if ssl is not None:
         ssl.RAND_add(_urandom(48), 48.0)
@@ -30,7 +32,8 @@ def _loaded_libcryptos() -> set[str]:
 
 
 def reseed_python() -> None:
-    """After a restore that makes a second machine: the generators that everyone shares without asking."""
+    """After a restore that makes a second machine: the generators that everyone shares without
+    asking."""
     import random
 
     random.seed()

@@ -42,7 +42,8 @@ def encode(mime: str, data: Any) -> bytes | None:
 
 
 def pack(data: dict[str, Any]) -> tuple[Mimes, bool]:
-    """The representations of a bundle that can be sent, and whether any had to be left out for its size."""
+    """The representations of a bundle that can be sent, and whether any had to be left out for its
+    size."""
     packed: Mimes = []
     room, truncated = MESSAGE_LIMIT, False
     for name, value in data.items():

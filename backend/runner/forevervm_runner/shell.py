@@ -1,4 +1,5 @@
-"""IPython's shell, with everything that belongs to a terminal or to a person's home folder taken out."""
+"""IPython's shell, with everything that belongs to a terminal or to a person's home folder taken
+out."""
 
 import asyncio
 import contextlib
@@ -102,7 +103,8 @@ class PipMagics(Magics):
 
 
 class Events(EventManager):
-    """An interrupt that falls into a callback, be it one of IPython's own, ends the instruction: IPython would drop it."""
+    """An interrupt that falls into a callback, also one of IPython's own, ends the instruction:
+    IPython would drop it."""
 
     def trigger(self, event: str, *args: Any, **kwargs: Any) -> None:
         for callback in list(self.callbacks[event]):
@@ -159,7 +161,9 @@ class Shell(InteractiveShell):
         yield
 
     async def run_code(self, code_obj: CodeType, result: Any = None, *, async_: bool = False) -> bool:
-        """Runs one statement. Every exception, `SystemExit` too, ends the instruction and nothing more."""
+        """Runs one statement.
+
+        Every exception, `SystemExit` too, ends the instruction and nothing more."""
         try:
             if async_:
                 await eval(code_obj, self.user_global_ns, self.user_ns)
@@ -172,7 +176,8 @@ class Shell(InteractiveShell):
         return False
 
     def showtraceback(self, exc_tuple: Any = None, *_: Any, **__: Any) -> None:
-        """Prints what does not end the instruction: an error in a script that `%run` runs, or in a representation."""
+        """Prints what does not end the instruction: an error in a script that `%run` runs, or in a
+        representation."""
         if sys._getframe(1).f_code.co_name not in _TOLD_IN_RESULT:
             error = exc_tuple[1] if exc_tuple else sys.exc_info()[1]
             if error is not None:
@@ -187,7 +192,7 @@ class Shell(InteractiveShell):
         """There is no screen."""
 
     def enable_matplotlib(self, gui: Any = None) -> tuple[str, str]:
-        """Figures come back by themselves: `%matplotlib` has nothing to do."""
+        """Figures come back on their own: `%matplotlib` has nothing to do."""
         return "inline", "inline"
 
     def ask_exit(self) -> None:
@@ -220,7 +225,9 @@ class Shell(InteractiveShell):
 
 
 def _run_until_complete(coroutine: Any) -> Any:
-    """Runs an instruction that awaits. One that is interrupted is cancelled, not left for the next to go on with."""
+    """Runs an instruction that awaits.
+
+    One that is interrupted is cancelled, not left for the next to go on with."""
     loop = get_asyncio_loop()
     task = loop.create_task(coroutine)
     try:

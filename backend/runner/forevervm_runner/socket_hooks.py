@@ -1,8 +1,9 @@
 """Makes Python's sockets reach the outside, for libraries that do not ask for a proxy.
 
-A machine has no network but the proxy on its own loopback. Names are not resolved here, so each gets an address that stands for it,
-of a range that is nobody's; a connection to such an address, or to any that is not the machine's own, is made through the proxy.
-Loaded into every Python in the machine (site/sitecustomize.py). Programs that bring their own network code need to know the proxy.
+A machine has no network but the proxy on its own loopback. Names are not resolved here, so each
+gets an address that stands for it, of a range that is nobody's; a connection to such an address, or
+to any that is not the machine's own, is made through the proxy. Loaded into every Python in the
+machine (site/sitecustomize.py). Programs that bring their own network code need to know the proxy.
 """
 
 import collections
@@ -120,7 +121,10 @@ def _whole(answer: bytearray) -> bool:
 
 
 def _tunnel(sock: socket.socket, target: tuple[str, int]) -> None:
-    """Connects a socket through the proxy. One that does not block is made to wait: the proxy is in the machine and the rest takes a moment."""
+    """Connects a socket through the proxy.
+
+    One that does not block is made to wait: the proxy is in the machine and the rest takes a
+    moment."""
     timeout = sock.gettimeout()
     if timeout == 0:
         sock.settimeout(30)

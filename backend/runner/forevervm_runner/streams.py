@@ -10,7 +10,9 @@ NO_KEYBOARD = "This machine has nobody at the keyboard: {} can't be used. Put th
 
 
 class NoKeyboard(io.TextIOBase):
-    """A stdin that says at once that nobody will type. Without it, code that asks would wait for ever."""
+    """A stdin that says at once that nobody will type.
+
+    Without it, code that asks would wait forever."""
 
     encoding = "utf-8"
     errors = "strict"
@@ -37,7 +39,8 @@ def no_breakpoint(*_: Any, **__: Any) -> NoReturn:
 
 
 def _text(raw: Output) -> Any:
-    """A text stream that holds nothing back itself, and that nothing a `str` can contain makes fail."""
+    """A text stream that holds nothing back itself, and that nothing a `str` can contain makes
+    fail."""
     stream = io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", write_through=True)
     stream.mode = "w"  # type: ignore[misc]
     return stream

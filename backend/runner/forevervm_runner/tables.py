@@ -1,7 +1,8 @@
-"""A page of a table: some rows and columns of a data frame, a series or an array, sorted and filtered.
+"""A page of a table: some rows and columns of a data frame, a series or an array, sorted and
+filtered.
 
-All of it runs in a copy of the process (see forked_eval), because columns may be of classes of the user's: it may call whatever it likes
-of theirs. What is sent is text, bounded in number and length.
+All of it runs in a copy of the process (see forked_eval), because columns may be of classes of the
+user's: it may call whatever it likes of theirs. What is sent is text, bounded in number and length.
 """
 
 import itertools

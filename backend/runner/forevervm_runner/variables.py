@@ -1,8 +1,9 @@
 """The listing of the user's variables.
 
-Nothing of the user's is called: lengths, shapes, sizes and previews are given only for objects whose type is
-exactly one of Python's or numpy's own. Types are told by their identity, since even comparing them may call a metaclass.
-Tables may have columns of a class of the user's: they are described only where that is in a copy of the process (see forked_eval).
+Nothing of the user's is called: lengths, shapes, sizes and previews are given only for objects
+whose type is exactly one of Python's or numpy's own. Types are told by their identity, since even
+comparing them may call a metaclass. Tables may have columns of a class of the user's: they are
+described only where that is in a copy of the process (see forked_eval).
 """
 
 import sys
@@ -35,7 +36,8 @@ def _type_name(kind: type) -> str:
 
 
 class _Foreign:
-    """numpy's and pandas' classes and the functions to ask them with, as they were when imported."""
+    """numpy's and pandas' classes and the functions to ask them with, as they were when
+    imported."""
 
     def __init__(self) -> None:
         numpy, pandas = sys.modules["numpy"], sys.modules["pandas"]
@@ -60,7 +62,8 @@ def prepare() -> None:
 
 
 def listing(namespace: dict[str, Any], initial: frozenset[str], limit: int, tables: bool = False) -> tuple[Any, bool]:
-    """The user's variables, by name, and whether that is all that can be told of them: without `tables` it may not be."""
+    """The user's variables, by name, and whether that is all that can be told of them: without
+    `tables` it may not be."""
     names = [
         (name, value)
         for name, value in list(_items(namespace))
@@ -147,7 +150,8 @@ def _preview(value: Any) -> str:
 
 
 def _short(value: Any, depth: int = 1) -> str:
-    """Like repr, of a few elements and a few characters; a foreign object is only its type's name."""
+    """Like repr, of a few elements and a few characters; a foreign object is only its type's
+    name."""
     kind = _type(value)
     if kind is int:
         return _repr(value) if value.bit_length() < 400 else "a very large int"

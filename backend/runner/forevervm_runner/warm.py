@@ -1,7 +1,8 @@
-"""What is loaded and run once before the template checkpoint, so that no machine has to wait for it.
+"""What is loaded and run once before the template checkpoint, so that no machine has to wait for
+it.
 
-Each library here makes every machine's checkpoint larger and its waking slower: only what nearly every
-analysis uses. Nothing is put into the user's namespace.
+Each library here makes every machine's checkpoint larger and its waking slower: only what nearly
+every analysis uses. Nothing is put into the user's namespace.
 """
 
 import contextlib
@@ -67,6 +68,7 @@ def rehearse(shell: Any) -> None:
 
 
 def settle() -> None:
-    """Last: what is alive now stays, so the collector need not look at it (nor dirty its pages) again."""
+    """Last: what is alive now stays, so the collector need not look at it (nor dirty its pages)
+    again."""
     gc.collect()
     gc.freeze()

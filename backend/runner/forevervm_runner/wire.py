@@ -39,7 +39,9 @@ class Wire:
         self.unsent_bytes += len(frame)
 
     def restart(self) -> None:
-        """Forgets what is queued, since it is to be sent again. A frame that is half sent is finished."""
+        """Forgets what is queued, since it is to be sent again.
+
+        A frame that is half sent is finished."""
         self._unsent.clear()
         self.unsent_bytes = len(self._partial)
 

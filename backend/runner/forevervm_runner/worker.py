@@ -85,7 +85,8 @@ class Worker:
         self._interrupts = Interrupts(window)
         self._reserve = Reserve()
         self._figures = figures.Figures()
-        # Before there is a shell: matplotlib's inline backend would hook itself into it and show figures its own way.
+        # Before there is a shell: matplotlib's inline backend would hook itself into it and show
+        # figures its own way.
         warm.load()
         self._shell: Any = self._make_shell()
         warm.rehearse(self._shell)
@@ -112,7 +113,7 @@ class Worker:
         return shell
 
     def run(self) -> NoReturn:
-        """Says that everything is loaded, then executes for ever."""
+        """Says that everything is loaded, then executes forever."""
         self._control.start()
         self._guard.remember_modules()
         warm.settle()
@@ -129,7 +130,7 @@ class Worker:
             except KeyboardInterrupt:
                 continue  # the last of several, come too late
 
-    # -- one instruction ------------------------------------------------------------------------------------
+    # -- one instruction ---------------------------------------------------------------------------
 
     def _execute(self, seq: int, formats: list[str] | None, code: bytes) -> None:
         """Runs one instruction and reports its result, whatever happens in between."""
@@ -144,9 +145,11 @@ class Worker:
             outcome = self._attempt(seq, code)
         except BaseException as raised:
             error = raised
-        # Python looks for signals where it calls and where it jumps back, so none is raised before or after this line.
+        # Python looks for signals where it calls and where it jumps back, so none is raised before
+        # or after this line.
         self._interrupts.raising = False
-        # What the control thread put into this one directly may still come: one from before, one put in meanwhile.
+        # What the control thread put into this one directly may still come: one from before, one
+        # put in meanwhile.
         try:
             try:
                 self._interrupts.end()
@@ -176,7 +179,9 @@ class Worker:
         self._restore(self._guard.restore_files)  # nobody waits for it: the next instruction begins after it
 
     def _attempt(self, seq: int, code: bytes) -> Outcome:
-        """Runs the code and makes its outcome. All of this may run the user's code, and can be interrupted."""
+        """Runs the code and makes its outcome.
+
+        All of this may run the user's code, and can be interrupted."""
         value, error = self._run_code(seq, code.decode("utf-8", "replace"))
         if _getpid() != self._pid:
             self._end_fork(error)
@@ -186,8 +191,9 @@ class Worker:
                     self._show_figures()
                 return self._failed(error)
             finally:
-                # From an error hang the frames of its traceback and those below, this one too: unless nothing leads
-                # back to it, all their variables live until the garbage collector comes by.
+                # From an error hang the frames of its traceback and those below, this one too:
+                # unless nothing leads back to it, all their variables live until the garbage
+                # collector comes by.
                 error = None
         mimes: rich.Mimes = []
         truncated = False
@@ -232,7 +238,8 @@ class Worker:
         return {**told, "mimes": fields, "truncated": False}, payload
 
     def _end_fork(self, error: BaseException | None) -> NoReturn:
-        """Ends a child that the user's code forked and let come out of the instruction, as Python would."""
+        """Ends a child that the user's code forked and let come out of the instruction, as Python
+        would."""
         if isinstance(error, SystemExit):
             code = error.code or 0
             if not isinstance(code, int):
@@ -263,7 +270,7 @@ class Worker:
         """For errors beside the instruction's own."""
         self._streams.stderr.write(Failure(error).plain.decode() + "\n")
 
-    # -- what the user's code shows -------------------------------------------------------------------------
+    # -- what the user's code shows ----------------------------------------------------------------
 
     def _represent(self, value: Any) -> dict[str, Any]:
         """The representations of a value beyond its text."""
@@ -321,7 +328,8 @@ class Worker:
     def _show(self, header: Header, payload: bytes) -> None:
         """Sends what is shown, and waits until the relay has put it in its place among the output.
 
-        What a signal handler, a finalizer or a trace function shows in the middle of this follows it.
+        What a signal handler, a finalizer or a trace function shows in the middle of this follows
+        it.
         """
         me = _get_ident()
         if me in self._showing:

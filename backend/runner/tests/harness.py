@@ -24,7 +24,9 @@ T = TypeVar("T")
 
 
 def command(fresh: bool) -> list[str]:
-    """How to start a runner, from nothing or as most machines do. The sandbox's own test entry sets the variables."""
+    """How to start a runner, from nothing or as most machines do.
+
+    The sandbox's own test entry sets the variables."""
     given = os.environ.get("FOREVERVM_RUNNER_CMD")
     if not fresh:
         given = os.environ.get("FOREVERVM_RUNNER_RESTORE", given)
@@ -109,7 +111,8 @@ class Outcome:
 
 
 def check(frame: Frame) -> None:
-    """Holds a frame to what the supervisor and the daemon accept (backend/sandbox/protocol): beyond it they end the machine."""
+    """Holds a frame to what the supervisor and the daemon accept (backend/sandbox/protocol): beyond
+    it they end the machine."""
     header, kind = frame.header, frame.type
     assert depth(header) <= 16
     if "index" in header:
@@ -154,7 +157,10 @@ class Gone(Exception):
 
 
 class Runner:
-    """One runner process. Frames are collected by a thread; tests wait for conditions on them. Only a fresh one is sure to send a `template`."""
+    """One runner process.
+
+    Frames are collected by a thread; tests wait for conditions on them. Only a fresh one is sure to
+    send a `template`."""
 
     def __init__(self, acknowledge: bool = True, reading: bool = True, fresh: bool = False) -> None:
         self.acknowledge = acknowledge
@@ -185,7 +191,7 @@ class Runner:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
-    # -- life ---------------------------------------------------------------------------------------------
+    # -- life --------------------------------------------------------------------------------------
 
     def resume(self, **fields: Any) -> Header:
         """Sends a resume and returns the `ready` that answers it."""
@@ -228,7 +234,7 @@ class Runner:
     def continue_reading(self) -> None:
         self._reading.set()
 
-    # -- sending ------------------------------------------------------------------------------------------
+    # -- sending -----------------------------------------------------------------------------------
 
     def send(self, header: Header, payload: bytes = b"") -> None:
         assert self.process.stdin
@@ -256,7 +262,7 @@ class Runner:
             lambda: next((f for f in self.frames if f.type == "reply" and f.header["id"] == number), None), timeout
         )
 
-    # -- waiting ------------------------------------------------------------------------------------------
+    # -- waiting -----------------------------------------------------------------------------------
 
     def wait(self, found: Callable[[], T | None], timeout: float = DEADLINE) -> T:
         """Blocks until `found` gives something."""
@@ -294,7 +300,7 @@ class Runner:
         """Waits until an instruction has written a text."""
         self.wait(lambda: text in self.outcome(seq).out, timeout)
 
-    # -- receiving ----------------------------------------------------------------------------------------
+    # -- receiving ---------------------------------------------------------------------------------
 
     def _exactly(self, size: int) -> bytes:
         assert self.process.stdout

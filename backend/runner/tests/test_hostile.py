@@ -1,7 +1,9 @@
-"""Hostile and clumsy code. After each, the same machine runs the next instruction as if nothing had been.
+"""Hostile and clumsy code. After each, the same machine runs the next instruction as if nothing had
+been.
 
-What no process survives (`os._exit`, a segmentation fault, every descriptor closed) is in test_protocol: the runner
-tells it and ends. Fork and thread bombs, a full disk and the network are bounded outside and tested there.
+What no process survives (`os._exit`, a segmentation fault, every descriptor closed) is in
+test_protocol: the runner tells it and ends. Fork and thread bombs, a full disk and the network are
+bounded outside and tested there.
 """
 
 import functools
@@ -49,7 +51,8 @@ def test_interrupt_at_every_moment(machine: Runner) -> None:
 
 
 def test_interrupts_at_the_very_end(machine: Runner) -> None:
-    """One after another, as a process gets them that had no time for a while: none falls into the runner's own code."""
+    """One after another, as a process gets them that had no time for a while: none falls into the
+    runner's own code."""
     code = """
 import os, signal, sys
 came, watch = [], sys.monitoring
@@ -67,7 +70,8 @@ watch.set_events(5, watch.events.PY_START | watch.events.JUMP)
 
 @pytest.mark.parametrize("event", ["pre_execute", "pre_run_cell", "post_execute", "post_run_cell"])
 def test_interrupt_in_a_callback(machine: Runner, event: str) -> None:
-    """IPython drops what a callback raises, and one of its own is called before every instruction."""
+    """IPython drops what a callback raises, and one of its own is called before every
+    instruction."""
     machine.run(
         "import time\nevents = get_ipython().events\n"
         f"def slow(*_):\n    events.unregister('{event}', slow)\n    print('in')\n    time.sleep(600)\n"
@@ -98,7 +102,8 @@ if forger == 0:
 
 
 def test_a_child_forges_no_result(machine: Runner) -> None:
-    """A child that an instruction left behind has the worker's sockets, and says what it likes on them."""
+    """A child that an instruction left behind has the worker's sockets, and says what it likes on
+    them."""
     machine.run(FORGER)
     for _ in range(3):
         outcome = machine.run("import time; time.sleep(0.3); 'FAILED: 17 errors'")
@@ -118,7 +123,8 @@ opened"""
 
 
 def test_interrupt_between_forks(machine: Runner) -> None:
-    """What Python calls around a fork drops exceptions; once is enough all the same, and no child lives on."""
+    """What Python calls around a fork drops exceptions; once is enough all the same, and no child
+    lives on."""
     code = "import os\nprint('in')\nwhile True:\n    if os.fork() == 0: os._exit(0)\n    os.wait()"
     for _ in range(12):
         outcome = interrupted(machine, code)
@@ -193,7 +199,8 @@ def test_interrupt_spares_processes_of_earlier_instructions(machine: Runner) -> 
 
 
 def test_interrupt_ends_a_crowd(start) -> None:  # type: ignore[no-untyped-def]
-    """More processes than code that means well starts are ended with the instruction that was interrupted."""
+    """More processes than code that means well starts are ended with the instruction that was
+    interrupted."""
     runner = start()
     code = (
         "import os, subprocess\nfor _ in range(40): subprocess.Popen(['sleep', '600'])\nprint('in')\nwhile True: pass"
@@ -219,7 +226,7 @@ def test_what_cannot_be_interrupted_does_not_stop_the_relay(start) -> None:  # t
     assert runner.resume()["running"] == seq
 
 
-# -- repr ---------------------------------------------------------------------------------------------------
+# -- repr ------------------------------------------------------------------------------------------
 
 
 def test_repr_that_raises(machine: Runner) -> None:
@@ -249,7 +256,7 @@ def test_value_that_contains_itself(machine: Runner) -> None:
     machine.run("while deep: deep = deep[0]")
 
 
-# -- memory -------------------------------------------------------------------------------------------------
+# -- memory ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -292,7 +299,7 @@ def test_memory_full_and_still_answering(start) -> None:  # type: ignore[no-unty
     assert runner.ask("variables", limit=10).header["ok"]
 
 
-# -- the process --------------------------------------------------------------------------------------------
+# -- the process -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

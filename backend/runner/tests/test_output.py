@@ -30,7 +30,8 @@ for i in range(20):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_order_within_bursts(machine: Runner, seed: int) -> None:
-    """Bursts of prints, and others that write to the same descriptor in a way that Python hears of, or after a flush."""
+    """Bursts of prints, and others that write to the same descriptor in a way that Python hears of,
+    or after a flush."""
     code = (
         LIBC
         + f"""
@@ -374,13 +375,13 @@ def test_pip_and_shell_stream(machine: Runner) -> None:
     assert machine.run("%%bash\necho from bash").out == "from bash\n"
 
 
-# -- backpressure -------------------------------------------------------------------------------------------
+# -- backpressure ----------------------------------------------------------------------------------
 
 
 def test_endless_output_waits_for_acknowledgement(start) -> None:  # type: ignore[no-untyped-def]
     runner = start(acknowledge=False)
     seq = runner.start("n = 0\nwhile True:\n    print('y' * 1000); n += 1")
-    # Comes to rest by itself: the bound, the capture pipe and one frame.
+    # Comes to rest on its own: the bound, the capture pipe and one frame.
     held = -1
     while held != (held := sum(len(f.payload) for f in runner.outcome(seq).of("output"))):
         runner.ask("list_files", path="/", limit=1)
@@ -411,7 +412,8 @@ def test_supervisor_that_does_not_read(start) -> None:  # type: ignore[no-untype
 
 
 def test_pictures_go_on_when_acknowledged(start) -> None:  # type: ignore[no-untyped-def]
-    """What waits for room is passed on by the acknowledgement that makes it, though nothing else happens."""
+    """What waits for room is passed on by the acknowledgement that makes it, though nothing else
+    happens."""
     runner = start(acknowledge=False)
     seq = runner.start(
         "from IPython.display import display\n"

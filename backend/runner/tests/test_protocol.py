@@ -93,7 +93,7 @@ def test_end_of_stdin_ends_it_quietly(start, running: bool) -> None:  # type: ig
     assert runner.close() == 0
 
 
-# -- resume -------------------------------------------------------------------------------------------------
+# -- resume ----------------------------------------------------------------------------------------
 
 
 def test_resume_sends_again_exactly_what_is_not_acknowledged(start) -> None:  # type: ignore[no-untyped-def]
@@ -186,7 +186,7 @@ def test_limit_can_be_changed(machine: Runner) -> None:
     machine.run("del b")
 
 
-# -- the worker's death --------------------------------------------------------------------------------------
+# -- the worker's death ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -225,7 +225,7 @@ def test_errors_keep_within_the_protocol(machine: Runner, raised: str, name: str
     assert machine.run("raise " + raised).ename == name
 
 
-# -- figures ------------------------------------------------------------------------------------------------
+# -- figures ---------------------------------------------------------------------------------------
 
 
 def test_every_figure_comes_back_shown_or_not(machine: Runner) -> None:
@@ -312,7 +312,7 @@ def test_plotly(machine: Runner) -> None:
         assert json.loads(shown.mimes[mime])["data"][0]["y"] is not None
 
 
-# -- errors -------------------------------------------------------------------------------------------------
+# -- errors ----------------------------------------------------------------------------------------
 
 
 def test_traceback_is_pythons(machine: Runner) -> None:

@@ -89,7 +89,8 @@ func (s *Sandbox) Disk(ctx context.Context) (machine.Disk, error) {
 	return machine.Disk{Size: size, Used: size - min(max(answer.Free, 0), size)}, nil
 }
 
-// latest is the last second that RFC 3339 can say: a later time would break whoever writes it down.
+// latest is the last second that RFC 3339 can say: a later time would break anyone who writes it
+// down.
 const latest = 253402300799
 
 func fileEntry(e protocol.Entry) machine.FileEntry {

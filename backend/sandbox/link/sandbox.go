@@ -164,7 +164,7 @@ func (s *Sandbox) abandon(err error) error {
 	if givenUp {
 		s.kill()
 	} else {
-		// The supervisor ends by itself and says why.
+		// The supervisor ends on its own and says why.
 		timer := time.AfterFunc(10*time.Second, s.kill)
 		defer timer.Stop()
 	}
@@ -230,7 +230,7 @@ func (s *Sandbox) follow(stream net.Conn) {
 	cause := s.read(stream)
 	s.waiting.close()
 	if cause.Kind == machine.EndedBroken {
-		// Whoever broke the link or the protocol may still be there.
+		// Anyone who broke the link or the protocol may still be there.
 		if !s.session.IsClosed() {
 			s.kill()
 		}

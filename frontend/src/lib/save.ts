@@ -1,6 +1,6 @@
 import { inWindow, saveInWindow } from '$lib/api/connection';
 
-/** Who is told of what the window saved: a browser tells by itself. */
+/** Who is told of what the window saved: a browser tells on its own. */
 interface Listener {
   saved(path: string): void;
   failed(reason: unknown): void;

@@ -68,7 +68,8 @@ export async function connect(): Promise<Connection | null> {
   try {
     await prove(location.origin, known);
   } catch (reason) {
-    // Whoever takes the port can serve a page to the next reload, which could read what is stored.
+    // Anyone who takes the port can serve a page to the next reload, which could read what is
+    // stored.
     sessionStorage.removeItem(TOKEN_KEY);
     throw reason;
   }
@@ -104,7 +105,7 @@ const PART = 3 << 18;
 
 /**
  * Saves a file into the person's folder for downloads, and returns its path; only in the window,
- * whose web view does not save by itself.
+ * whose web view does not save on its own.
  */
 export async function saveInWindow(
   name: string,

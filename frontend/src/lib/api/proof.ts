@@ -22,7 +22,7 @@ const WITHIN_MS = 5_000;
 /** Throws Unreachable or Stranger unless the daemon that knows the token answers at the origin. */
 export async function prove(origin: string, token: string): Promise<void> {
   // A browser computes no digest for a page of another computer over plain HTTP, and a proof would
-  // be worth nothing there: whoever sits between can read what is sent.
+  // be worth nothing there: anyone who sits between can read what is sent.
   if (!('subtle' in crypto)) return;
   const nonce = hex(crypto.getRandomValues(new Uint8Array(NONCE_BYTES)));
   let answer: string;

@@ -789,7 +789,7 @@ export interface paths {
     delete: operations['deleteCheckpoint'];
     options?: never;
     head?: never;
-    /** Keeps a checkpoint under a label until it is deleted, whoever made it */
+    /** Keeps a checkpoint under a label until it is deleted, no matter who made it */
     patch: operations['keepCheckpoint'];
     trace?: never;
   };
@@ -1488,7 +1488,7 @@ export interface components {
       idle_swap: string;
       /** @description A changed machine is saved once idle for this long; 100ms to 1d, default 100ms */
       checkpoint_after_idle: string;
-      /** @description How often a machine that works is saved by itself: each (after each piece of work, and every five seconds where one instruction follows on another; default), at most once in a time from 1s to 1d, or manual (only when it leaves memory) */
+      /** @description How often a machine that works is saved on its own: each (after each piece of work, and every five seconds where one instruction follows on another; default), at most once in a time from 1s to 1d, or manual (only when it leaves memory) */
       checkpoint_every: string;
       /** @description Every automatic checkpoint is kept for this long; 0s to 3650d, default 1d; 0s: only a machine's latest is kept */
       keep_all_checkpoints: string;

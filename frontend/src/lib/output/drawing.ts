@@ -1,7 +1,7 @@
 /**
- * Figures whose drawing was begun. A machine's data can keep Plotly busy for ever, and the page
+ * Figures whose drawing was begun. A machine's data can keep Plotly busy forever, and the page
  * with it, as a browser may run a frame on the page's own thread: what was not drawn before the
- * page had to be loaded again is not begun again by itself.
+ * page had to be loaded again is not begun again on its own.
  */
 const KEY = 'forevervm.drawing';
 

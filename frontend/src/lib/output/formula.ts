@@ -19,7 +19,7 @@ const DEFINES =
 
 /**
  * HTML of text with formulas, as `_repr_latex_` gives it: the formulas as MathML, which browsers
- * draw by themselves; null where they could hold up the page. It has come from a machine, and is as
+ * draw on their own; null where they could hold up the page. It has come from a machine, and is as
  * hostile as other HTML of one (see frame.ts).
  */
 export async function latexHtml(text: string): Promise<string | null> {

@@ -1,7 +1,8 @@
 /**
- * The only script that runs in a frame with a machine's HTML: it tells the page how high the content is, of a figure once there is any. The page's and
- * the frame's policies allow it by its digest, for a frame with a figure also Plotly and FIGURE_SCRIPT, and nothing else. Imported by vite.config.ts: keep it
- * free of imports.
+ * The only script that runs in a frame with a machine's HTML: it tells the page how high the
+ * content is, of a figure once there is any. The page's and the frame's policies allow it by its
+ * digest, for a frame with a figure also Plotly and FIGURE_SCRIPT, and nothing else. Imported by
+ * vite.config.ts: keep it free of imports.
  */
 export const FRAME_SCRIPT =
   'const report=()=>document.querySelector("#plot:empty")||' +
@@ -9,8 +10,10 @@ export const FRAME_SCRIPT =
   'new ResizeObserver(report).observe(document.documentElement);report();';
 
 /**
- * Draws the figure that stands beside it, with Plotly, which the frame has run before. What is too large for any screen is cut down; a click on "download" could
- * not save anything from within such a frame, so the page asks for a picture (see picture.ts). Nobody is told of maps that cannot be fetched but who looks at the figure.
+ * Draws the figure that stands beside it, with Plotly, which the frame has run before. What is too
+ * large for any screen is cut down; a click on "download" could not save anything from within such
+ * a frame, so the page asks for a picture (see picture.ts). Nobody is told of maps that cannot be
+ * fetched but who looks at the figure.
  */
 export const FIGURE_SCRIPT =
   'for(const kind of["error","unhandledrejection"])addEventListener(kind,(e)=>e.preventDefault());' +

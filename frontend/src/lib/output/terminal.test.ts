@@ -163,7 +163,7 @@ describe('hostile text', () => {
     expect(kept.head.length + kept.tail.length).toBeLessThan(6_000);
   });
 
-  it('gives every line a number of its own, for ever', () => {
+  it('gives every line a number of its own, forever', () => {
     const terminal = linesOf('a\nb\n');
     const before = terminal.ends(10, 10).head.map(({ n }) => n);
     terminal.write('c\n'.repeat(300));

@@ -8,7 +8,7 @@ export interface Span {
 
 /** A line as it stood when it was asked for. */
 export interface Line {
-  /** Its number among all lines ever written, the same for ever. */
+  /** Its number among all lines ever written, the same forever. */
   readonly n: number;
   readonly spans: readonly Span[];
   readonly length: number;

@@ -5,7 +5,7 @@ import { keyOf, Plots } from './plots.svelte';
 
 const plot = (seq: number, place: string): Plot => ({ seq, place, at: '', representations: [] });
 
-/** A machine's plots, of which the daemon gives so many at a time. */
+/** A machine's plots: the daemon gives so many at a time. */
 function machine(all: Plot[], size: number) {
   const get = (_: string, { params }: { params: { query: { cursor?: string } } }) => {
     const { cursor } = params.query;

@@ -15,7 +15,7 @@ const STEPS = 8;
 
 /**
  * Steps in ascending order, in stretches. Those of `before` that are as they were come again, so
- * that nobody looks at them anew.
+ * that nobody looks at them again.
  */
 export function stretches(entries: readonly Entry[], before: readonly Stretch[] = []): Stretch[] {
   const known = new Map(before.map((stretch) => [stretch.key, stretch]));

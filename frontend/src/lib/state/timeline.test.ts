@@ -29,7 +29,7 @@ it('says that a machine is gone only when the daemon says so', async () => {
   }
 });
 
-it('loads again after a failure, asked or by itself', async () => {
+it('loads again after a failure, asked or on its own', async () => {
   for (const again of ['load', 'retry'] as const) {
     const { timeline, failures } = failing(new Unreachable());
     await timeline.load();

@@ -2,14 +2,14 @@ import type { Api } from '$lib/api/api';
 import { sentence } from '$lib/api/errors';
 import type { Settings, Update } from '$lib/api/types';
 
-/** The daemon looks once a day by itself; this is how long it may take until the page knows. */
+/** The daemon looks once a day on its own; this is how long it may take until the page knows. */
 const ASKS_EVERY_MS = 60 * 60_000;
 const ASKS_WHILE_BUSY_MS = 1_000;
 
 /** What is newer than the version that runs, and what the person does about it. */
 export class Updates {
   now = $state.raw<Update | null>(null);
-  /** Whether newer versions are looked for by themselves. */
+  /** Whether newer versions are looked for on their own. */
   check = $state<Settings['update_check']>('daily');
   /** Whether somebody waits for an answer. */
   asking = $state(false);

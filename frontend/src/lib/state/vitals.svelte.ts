@@ -27,7 +27,7 @@ export class Vitals {
   note(machine: Machine, now: number): void {
     const { id, stats } = machine;
     if (!stats) {
-      this.seconds.delete(id); // they begin anew with the next stay in memory
+      this.seconds.delete(id); // they start over with the next stay in memory
       return;
     }
     const samples = this.of(id);

@@ -41,7 +41,7 @@ const TABS: readonly SideTab[] = [
 
 /**
  * The tabs of a machine's panel at the right, in their order. A tab is there while it is shown:
- * what it loads, it loads anew.
+ * what it loads, it loads again.
  */
 export function tabsOf(machine: Machine): readonly SideTab[] {
   return isHosted(machine) ? TABS.filter(({ local }) => !local) : TABS;

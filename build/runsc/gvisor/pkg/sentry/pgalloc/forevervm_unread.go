@@ -219,7 +219,7 @@ func (amfl *asyncMemoryFileLoad) leaveOut(n uint64) {
 	}
 }
 
-// settle waits until nothing is read ahead, whose references a checkpoint would keep for ever, and
+// settle waits until nothing is read ahead, whose references a checkpoint would keep forever, and
 // returns why what has not been read never will be.
 func (f *MemoryFile) settle() error {
 	f.needed.ahead.Wait()

@@ -21,7 +21,7 @@ import (
 // for a handle at its gofer.
 const lost = math.MaxInt32
 
-// lose makes the file one that is lost. Its key is nobody's, so whoever looks for its name finds
+// lose makes the file one that is lost. Its key is nobody's, so anyone who looks for its name finds
 // what is there now.
 func (i *directfsInode) lose() {
 	i.fs.inodeMu.Lock()
