@@ -162,12 +162,7 @@ func (a *app) wait(answer <-chan json.RawMessage, out any) {
 
 // result is a tool's reply.
 type result struct {
-	Content           []struct{ Type, Text, Data string }
-	StructuredContent struct {
-		Output, Error, Status, Note string
-		Result                      *string
-		Seq                         int
-	}
+	Content []struct{ Type, Text, Data string }
 	IsError bool
 }
 
@@ -192,9 +187,10 @@ func (a *app) run(repl, code string) result {
 	return a.call("run-python-in-repl", map[string]any{"replId": repl, "pythonCode": code})
 }
 
-func (r result) value() string {
-	if r.StructuredContent.Result == nil {
-		return fmt.Sprintf("no result: %+v", r)
+// text is what the code put out, its value, its error and what is said of it in brackets.
+func (r result) text() string {
+	if len(r.Content) == 0 || r.Content[0].Type != "text" {
+		return fmt.Sprintf("no text: %+v", r)
 	}
-	return *r.StructuredContent.Result
+	return r.Content[0].Text
 }

@@ -157,7 +157,7 @@ func TestClosingTheStreamCancels(t *testing.T) {
 		}
 		wasInterrupted(t, c, repl, seq)
 	}
-	if a := <-e.run(t.Context(), stateless, 2, repl, "6 * 7"); !strings.Contains(a.body, `"result":"42"`) {
+	if a := <-e.run(t.Context(), stateless, 2, repl, "6 * 7"); !strings.Contains(a.body, `"text":"42"`) {
 		t.Errorf("the next call: %+v", a)
 	}
 }
@@ -272,7 +272,7 @@ func TestACancelledRequestOverStdioHasNoAnswer(t *testing.T) {
 	cancelled := a.send("tools/call", map[string]any{"name": "run-python-in-repl", "arguments": map[string]any{"replId": repl, "pythonCode": forLong}})
 	connecttest.Eventually(t, "the code runs", running(t, c, repl, 0))
 	a.cancelLast()
-	if got := a.run(repl, "6 * 7").value(); got != "42" {
+	if got := a.run(repl, "6 * 7").text(); got != "42" {
 		t.Errorf("the next call: %s", got)
 	}
 	wasInterrupted(t, c, repl, 0)
@@ -308,7 +308,7 @@ func TestCancellingAtOnce(t *testing.T) {
 			a.send("tools/call", map[string]any{"name": "run-python-in-repl", "arguments": map[string]any{"replId": repl, "pythonCode": forLong}})
 			a.cancelLast()
 		}
-		if got := a.run(repl, "6 * 7").value(); got != "42" {
+		if got := a.run(repl, "6 * 7").text(); got != "42" {
 			t.Errorf("the next call: %s", got)
 		}
 		left(t, repl)
@@ -325,7 +325,7 @@ func TestCancellingAtOnce(t *testing.T) {
 			leave()
 			<-came
 		}
-		if a := <-e.run(t.Context(), stateless, many, repl, "6 * 7"); !strings.Contains(a.body, `"result":"42"`) {
+		if a := <-e.run(t.Context(), stateless, many, repl, "6 * 7"); !strings.Contains(a.body, `"text":"42"`) {
 			t.Errorf("the next call: %+v", a)
 		}
 		left(t, repl)

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -27,6 +28,42 @@ type change struct {
 	After  string `json:"after,omitempty"`
 }
 
+// text is the comparison as models read it.
+func (c comparison) text() string {
+	var lines []string
+	differ := func(what string, all []change) {
+		for _, one := range all {
+			line := fmt.Sprintf("%s %s: %s", what, one.Name, one.Change)
+			switch {
+			case one.Before != "" && one.After != "":
+				line += fmt.Sprintf(", from %s to %s", one.Before, one.After)
+			case one.Before+one.After != "":
+				line += ", " + one.Before + one.After
+			}
+			lines = append(lines, line)
+		}
+	}
+	differ("variable", c.Variables)
+	differ("file", c.Files)
+	if len(c.LookTheSame) > 0 {
+		lines = append(lines, "look the same, not compared completely: "+strings.Join(c.LookTheSame, ", "))
+	}
+	only := func(which string, seqs []int) {
+		if len(seqs) > 0 {
+			lines = append(lines, fmt.Sprintf("instructions only in the %s: %s", which, strings.Trim(fmt.Sprint(seqs), "[]")))
+		}
+	}
+	only("first", c.OnlyInFirst)
+	only("second", c.OnlyInSecond)
+	if len(lines) == 0 {
+		lines = append(lines, "[No difference.]")
+	}
+	if c.More {
+		lines = append(lines, "[There is more than was looked at, or than fits here.]")
+	}
+	return strings.Join(lines, "\n")
+}
+
 func (s *Server) compare(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	name := call.GetString("replId", "")
 	found, err := s.of(ctx).Compare(ctx, name, call.GetString("checkpointId", ""), call.GetString("withCheckpointId", ""))
@@ -48,7 +85,7 @@ func (s *Server) compare(ctx context.Context, call mcp.CallToolRequest) (*mcp.Ca
 		out.Files = all[len(out.Variables):min(len(all), len(out.Variables)+len(out.Files))]
 		out.LookTheSame = nil
 	}
-	return structured(out), nil
+	return mcp.NewToolResultStructured(out, out.text()), nil
 }
 
 // named are names as changes, to tell how much room they take.

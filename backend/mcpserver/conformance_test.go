@@ -154,14 +154,14 @@ func TestInspector(t *testing.T) {
 			// may not.
 			said := output(t, dir, "sh", append([]string{"-c", `node "$@" 2>&1`, "-", cli, "--cli", "--method", "tools/list", "--strict"}, target...)...)
 			var list struct{ Tools []any }
-			if err := json.Unmarshal([]byte(said), &list); err != nil || len(list.Tools) != 17 {
+			if err := json.Unmarshal([]byte(said), &list); err != nil || len(list.Tools) != 12 {
 				t.Errorf("%d tools (%v): … %s", len(list.Tools), err, said[max(0, len(said)-2000):])
 			}
 			made := inspect(t, target, "--method", "tools/call", "--tool-name", "create-python-repl")
 			repl := made["content"].([]any)[0].(map[string]any)["text"].(string)
 			ran := inspect(t, target, "--method", "tools/call", "--tool-name", "run-python-in-repl",
 				"--tool-args-json", `{"replId": "`+repl+`", "pythonCode": "6*7"}`)
-			if got := ran["structuredContent"].(map[string]any)["result"]; got != "42" {
+			if got := ran["content"].([]any)[0].(map[string]any)["text"]; got != "42" {
 				t.Errorf("6*7 is %v", got)
 			}
 			inspect(t, target, "--method", "resources/read", "--uri", "forevervm://machine/"+repl+"/transcript")

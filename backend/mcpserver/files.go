@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"path"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -17,41 +16,30 @@ import (
 )
 
 const (
-	maxPut    = 32 << 20 // bytes of one file put in by a model
-	maxText   = 128 << 10
-	maxListed = 500
-	maxBlob   = 512 << 10 // of a binary file in one reply, before base64
+	maxPut  = 32 << 20 // bytes of one file put in by a model
+	maxText = 128 << 10
+	maxBlob = 512 << 10 // of a binary file in one reply, before base64
 )
 
-func (s *Server) addFileTools() {
+func (s *Server) addPackageTool() {
 	s.tool("install-packages", hints{title: "Install Python packages", destructive: true, repeatable: true, outside: true},
 		s.install, replID(),
-		mcp.WithArray("packages", mcp.Required(), mcp.MinItems(1), mcp.MaxItems(api.MaxInstalled), mcp.WithStringItems(), mcp.Description(`Requirements as pip takes them: ["polars", "pandas>=2.2"]`)),
-		mcp.WithOutputSchema[outcome]())
+		mcp.WithArray("packages", mcp.Required(), mcp.MinItems(1), mcp.MaxItems(api.MaxInstalled), mcp.WithStringItems(), mcp.Description(`As pip takes them: ["polars", "pandas>=2.2"]`)))
+}
 
-	s.tool("list-files", hints{title: "List files", readOnly: true, repeatable: true, here: true},
-		s.listFiles, replID(),
-		mcp.WithString("path", mcp.Description("Relative to the REPL's home folder /root, or absolute; the home folder when left out")),
-		mcp.WithOutputSchema[api.FileList]())
-
-	s.tool("delete-file", hints{title: "Delete a file", destructive: true, repeatable: true, here: true},
-		s.deleteFile, replID(),
-		mcp.WithString("path", mcp.Required(), mcp.Description("Relative to the REPL's home folder, or absolute")))
-
-	s.tool("make-folder", hints{title: "Make a folder", repeatable: true, here: true},
-		s.makeFolder, replID(),
-		mcp.WithString("path", mcp.Required(), mcp.Description("Relative to the REPL's home folder, or absolute")))
-
+func (s *Server) addFileTools() {
 	s.tool("put-file", hints{title: "Put a file into a REPL", destructive: true, repeatable: true, here: true},
-		s.putFile, replID(),
-		mcp.WithString("path", mcp.Required(), mcp.Description("Where, relative to the REPL's home folder: \"data/sales.csv\"")),
-		mcp.WithString("content", mcp.Required(), mcp.Description("What to write")),
-		mcp.WithString("encoding", mcp.Enum("text", "base64"), mcp.Description("base64 when the content is binary and given as base64; text when left out")))
+		s.putFile, replID(), filePath(), mcp.WithString("content", mcp.Required()),
+		mcp.WithString("encoding", mcp.Enum("text", "base64"), mcp.Description("Of content; default text")))
 
 	s.tool("get-file", hints{title: "Get a file from a REPL", readOnly: true, repeatable: true, here: true},
-		s.getFile, replID(),
-		mcp.WithString("path", mcp.Required(), mcp.Description("Relative to the REPL's home folder, or absolute")),
-		mcp.WithInteger("offset", mcp.Min(0), mcp.Description("For a long text: the byte to start from")))
+		s.getFile, longResult, replID(), filePath(),
+		mcp.WithInteger("offset", mcp.Min(0), mcp.Description("Of a long text: first byte")))
+}
+
+// filePath is where in a machine a file is.
+func filePath() mcp.ToolOption {
+	return mcp.WithString("path", mcp.Required(), mcp.Description("Absolute, or relative to /root"))
 }
 
 func (s *Server) install(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -78,48 +66,6 @@ func (s *Server) putFile(ctx context.Context, call mcp.CallToolRequest) (*mcp.Ca
 		return failure(err, name), nil
 	}
 	return mcp.NewToolResultText(fmt.Sprintf("%d bytes were written to %s in %s.", len(content), where, name)), nil
-}
-
-func (s *Server) listFiles(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	name := call.GetString("replId", "")
-	list, err := s.of(ctx).ListFiles(ctx, name, call.GetString("path", ""))
-	if err != nil {
-		return failure(err, name), nil
-	}
-	if len(list.Items) > maxListed {
-		list.Items, list.More = list.Items[:maxListed], true
-	}
-	lines := make([]string, 0, len(list.Items)+1)
-	for _, f := range list.Items {
-		line := fmt.Sprintf("%q, %s", f.Name, f.Kind)
-		if f.Kind == "file" {
-			line += fmt.Sprintf(", %d bytes", f.Size)
-		}
-		lines = append(lines, line)
-	}
-	if len(lines) == 0 {
-		lines = append(lines, "The folder is empty.")
-	}
-	if list.More {
-		lines = append(lines, "There are more: look with code.")
-	}
-	return mcp.NewToolResultStructured(list, list.Path+":\n"+strings.Join(lines, "\n")), nil
-}
-
-func (s *Server) deleteFile(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	name, where := call.GetString("replId", ""), call.GetString("path", "")
-	if err := s.of(ctx).RemoveFile(ctx, name, where); err != nil {
-		return failure(err, name), nil
-	}
-	return mcp.NewToolResultText(fmt.Sprintf("%s was deleted in %s.", where, name)), nil
-}
-
-func (s *Server) makeFolder(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	name, where := call.GetString("replId", ""), call.GetString("path", "")
-	if err := s.of(ctx).MakeFolder(ctx, name, where); err != nil {
-		return failure(err, name), nil
-	}
-	return mcp.NewToolResultText(fmt.Sprintf("The folder %s is in %s.", where, name)), nil
 }
 
 func (s *Server) getFile(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -18,14 +19,19 @@ const hosted = "hosted"
 // lookWithin is how long a list of tools waits for the daemon, which may have to be started.
 const lookWithin = 2 * time.Second
 
-// leaveOut takes the tools off a list that could be used with no machine. Who calls one all the
-// same is refused with a sentence. Where it is not known in time, all are there.
-func (s *Server) leaveOut(ctx context.Context, list *mcp.ListToolsResult) {
+// shorten leaves on a list of tools those that clients are told of, in their order, and of these
+// none that could be used with no machine. Who calls another one all the same is answered, or
+// refused with a sentence. Where it is not known in time what there is, all are there.
+func (s *Server) shorten(ctx context.Context, list *mcp.ListToolsResult) {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
-	if s.onlyHosted(ctx) {
-		list.Tools = slices.DeleteFunc(list.Tools, func(t mcp.Tool) bool { return s.here[t.Name] })
-	}
+	onlyHosted := s.onlyHosted(ctx)
+	list.Tools = slices.DeleteFunc(list.Tools, func(t mcp.Tool) bool {
+		return !slices.Contains(s.listed, t.Name) || onlyHosted && s.here[t.Name]
+	})
+	slices.SortFunc(list.Tools, func(a, b mcp.Tool) int {
+		return cmp.Compare(slices.Index(s.listed, a.Name), slices.Index(s.listed, b.Name))
+	})
 }
 
 // onlyHosted says whether there is no machine of this computer, and new ones are none either: the

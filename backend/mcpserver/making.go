@@ -49,7 +49,7 @@ func (m *making) refuse(by string, now time.Time) string {
 	}
 	if who != "" {
 		wait := first.Add(time.Minute).Sub(now)
-		return fmt.Sprintf("No REPL was made: %s made %d within a minute, and may make no more. Reuse one that exists: list-python-repls lists them, and one REPL can do many tasks. Move those to the bin that you made and do not need (delete-python-repl). A new one can be made in %d seconds.", who, number, int(wait.Seconds())+1)
+		return fmt.Sprintf("No REPL was made: %s made %d within a minute, and may make no more. Reuse one that exists: list-python-repls lists them, and one REPL can do many tasks. Move those to the bin that you made and do not need (manage-python-repl, action delete). A new one can be made in %d seconds.", who, number, int(wait.Seconds())+1)
 	}
 	if m.all == nil {
 		m.all = map[string][]time.Time{}

@@ -18,7 +18,7 @@ func TestAProgramMakesSoManyREPLsAMinute(t *testing.T) {
 		}
 	}
 	why := m.refuse("loop", start.Add(40*time.Second))
-	for _, part := range []string{"has made 30 within a minute", "list-python-repls", "delete-python-repl", "in 21 seconds"} {
+	for _, part := range []string{"has made 30 within a minute", "list-python-repls", "manage-python-repl", "in 21 seconds"} {
 		if !strings.Contains(why, part) {
 			t.Errorf("%q does not say %q", why, part)
 		}

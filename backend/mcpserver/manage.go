@@ -2,9 +2,11 @@ package mcpserver
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -51,14 +53,33 @@ func describeMachine(m api.Machine) repl {
 	return r
 }
 
-// structured answers with a value, as text and as structured content.
-func structured(v any) *mcp.CallToolResult {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return mcp.NewToolResultErrorFromErr("the reply could not be encoded", err)
+// line is a machine as models read it.
+func (r repl) line() string {
+	line := r.ReplID
+	if r.Title != "" {
+		line += fmt.Sprintf(" %q", r.Title)
 	}
-	return mcp.NewToolResultStructured(v, string(text))
+	line += fmt.Sprintf(": %s, %d instructions, last used %s", r.State, r.Instructions, r.LastActiveAt.UTC().Format(minute))
+	if r.ForkOf != "" {
+		line += ", fork of " + r.ForkOf
+	}
+	if r.Hosted {
+		line += ", hosted"
+	}
+	if r.Shared != "" {
+		line += ", /mnt/shared: " + r.Shared
+	}
+	for _, tag := range slices.Sorted(maps.Keys(r.Tags)) {
+		line += fmt.Sprintf(", %s=%s", tag, r.Tags[tag])
+	}
+	if r.Notice != "" {
+		line += ". " + r.Notice
+	}
+	return line
 }
+
+// minute is how models are told times, which are in UTC.
+const minute = "2006-01-02 15:04Z"
 
 func (s *Server) create(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	if why := s.making.refuse(caller(ctx).name, time.Now()); why != "" {
@@ -76,15 +97,8 @@ func (s *Server) create(ctx context.Context, call mcp.CallToolRequest) (*mcp.Cal
 	return bareName(made), nil
 }
 
-// made names a new REPL. The text of such a reply is the bare name, as the official MCP server has
-// it.
-type made struct {
-	ReplID string `json:"replId" jsonschema_description:"The new REPL's name"`
-}
-
-func bareName(m api.Machine) *mcp.CallToolResult {
-	return mcp.NewToolResultStructured(made{ReplID: m.Name}, m.Name)
-}
+// bareName answers with a new REPL's name and nothing else, as the official MCP server does.
+func bareName(m api.Machine) *mcp.CallToolResult { return mcp.NewToolResultText(m.Name) }
 
 func (s *Server) list(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	page, err := s.of(ctx).Machines(ctx, client.MachineFilter{Text: call.GetString("search", ""), Limit: call.GetInt("limit", 50)})
@@ -98,7 +112,17 @@ func (s *Server) list(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallT
 	if fit := fitting(s, out.Repls); len(fit) < len(out.Repls) {
 		out.Repls, out.More = fit, true
 	}
-	return structured(out), nil
+	lines := []string{}
+	for _, r := range out.Repls {
+		lines = append(lines, r.line())
+	}
+	if len(lines) == 0 {
+		lines = append(lines, "[No REPLs. Make one with create-python-repl.]")
+	}
+	if out.More {
+		lines = append(lines, "[There are more: narrow it down with search.]")
+	}
+	return mcp.NewToolResultStructured(out, strings.Join(lines, "\n")), nil
 }
 
 func (s *Server) interrupt(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -120,50 +144,35 @@ func (s *Server) interrupt(ctx context.Context, call mcp.CallToolRequest) (*mcp.
 func (s *Server) addCheckpointTools() {
 	s.tool("checkpoint-python-repl", hints{title: "Make a checkpoint", here: true},
 		s.checkpoint, replID(),
-		mcp.WithString("label", mcp.MaxLength(200), mcp.Description("What the state is, in a few words: \"data cleaned\"")),
-		mcp.WithOutputSchema[checkpoint]())
-
-	s.tool("list-checkpoints", hints{title: "List checkpoints", readOnly: true, repeatable: true, here: true},
-		s.checkpoints, replID(), mcp.WithOutputSchema[checkpoints]())
+		mcp.WithString("label", mcp.MaxLength(200), mcp.Description("\"data cleaned\"")))
 
 	s.tool("rewind-python-repl", hints{title: "Rewind to a checkpoint", destructive: true, repeatable: true, here: true},
 		s.rewind, replID(),
-		mcp.WithString("checkpointId", mcp.Required(), mcp.Description("From checkpoint-python-repl or list-checkpoints, or the name of a branch")),
-		mcp.WithString("keepAs", mcp.MaxLength(60), mcp.Description("What to call the branch that the present state stays as, unique in the REPL: \"with outliers\"; it is named after the time when left out")))
+		mcp.WithString("checkpointId", mcp.Required(), mcp.Description("Or the name of a branch")),
+		mcp.WithString("keepAs", mcp.MaxLength(60), mcp.Description("Name of the branch that the present state stays as")))
 
 	s.tool("compare-checkpoints", hints{title: "Compare checkpoints", readOnly: true, repeatable: true, here: true},
 		s.compare, replID(),
-		mcp.WithString("checkpointId", mcp.Required(), mcp.Description("The state to compare from: from checkpoint-python-repl or list-checkpoints, or the name of a branch")),
-		mcp.WithString("withCheckpointId", mcp.Description("The state to compare it with, given the same way; the present one when left out")),
+		mcp.WithString("checkpointId", mcp.Required(), mcp.Description("First state: checkpoint, or name of a branch")),
+		mcp.WithString("withCheckpointId", mcp.Description("Second; default the present")),
 		mcp.WithOutputSchema[comparison]())
 
-	s.tool("fork-python-repl", hints{title: "Fork a REPL", here: true},
-		s.fork, replID(),
-		mcp.WithString("checkpointId", mcp.Description("The state to start from; the present one when left out")),
-		mcp.WithString("title", mcp.MaxLength(200), mcp.Description("What the new one is for, in a few words")),
-		mcp.WithOutputSchema[made]())
-
-	s.tool("delete-python-repl", hints{title: "Move a REPL to the bin", destructive: true, repeatable: true, here: true},
-		s.delete, replID())
+	s.tool("manage-python-repl", hints{title: "Manage a REPL", destructive: true, here: true},
+		s.manage, replID(),
+		mcp.WithString("action", mcp.Required(), mcp.Enum("fork", "list-checkpoints", "delete")),
+		mcp.WithString("checkpointId", mcp.Description("fork: the state to copy; default the present")),
+		mcp.WithString("title", mcp.MaxLength(200), mcp.Description("fork: as of a new REPL")))
 }
 
-// checkpoint is what a model is told of a checkpoint.
-type checkpoint struct {
-	CheckpointID string    `json:"checkpointId"`
-	Label        string    `json:"label,omitempty"`
-	Kind         string    `json:"kind" jsonschema_description:"manual: kept until deleted; auto: made after a piece of work, kept for a while"`
-	CreatedAt    time.Time `json:"createdAt"`
-	LastSeq      int       `json:"lastSeq" jsonschema_description:"The last instruction whose effect is in it; -1 for none"`
-	Branch       string    `json:"branch,omitempty" jsonschema_description:"The name of the branch that ends here: what a rewind left. It can be given as checkpointId."`
-}
-
-type checkpoints struct {
-	Checkpoints []checkpoint `json:"checkpoints"`
-	More        bool         `json:"more" jsonschema_description:"There are older ones, which do not fit here"`
-}
-
-func describeCheckpoint(c api.Checkpoint) checkpoint {
-	return checkpoint{CheckpointID: c.ID, Label: c.Label, Kind: c.Kind, CreatedAt: c.CreatedAt, LastSeq: c.LastSeq, Branch: c.Branch}
+// manage does what is seldom needed.
+func (s *Server) manage(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	switch call.GetString("action", "") {
+	case "fork":
+		return s.fork(ctx, call)
+	case "delete":
+		return s.delete(ctx, call)
+	}
+	return s.checkpoints(ctx, call)
 }
 
 func (s *Server) checkpoint(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -172,7 +181,22 @@ func (s *Server) checkpoint(ctx context.Context, call mcp.CallToolRequest) (*mcp
 	if err != nil {
 		return failure(err, name), nil
 	}
-	return structured(describeCheckpoint(made)), nil
+	return mcp.NewToolResultText(fmt.Sprintf("Made the checkpoint %s. To return to it, call rewind-python-repl with this checkpointId.", made.ID)), nil
+}
+
+// checkpointLine is a checkpoint as models read it.
+func checkpointLine(c api.Checkpoint) string {
+	line := fmt.Sprintf("%s: %s, %s", c.ID, c.CreatedAt.UTC().Format(minute), c.Kind)
+	if c.LastSeq >= 0 {
+		line += fmt.Sprintf(", after instruction %d", c.LastSeq)
+	}
+	if c.Label != "" {
+		line += fmt.Sprintf(", %q", c.Label)
+	}
+	if c.Branch != "" {
+		line += fmt.Sprintf(", end of the branch %q", c.Branch)
+	}
+	return line
 }
 
 func (s *Server) checkpoints(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -181,14 +205,17 @@ func (s *Server) checkpoints(ctx context.Context, call mcp.CallToolRequest) (*mc
 	if err != nil {
 		return failure(err, name), nil
 	}
-	out := checkpoints{Checkpoints: []checkpoint{}}
+	lines := []string{}
 	for _, c := range all {
-		out.Checkpoints = append(out.Checkpoints, describeCheckpoint(c))
+		lines = append(lines, checkpointLine(c))
 	}
-	if fit := fitting(s, out.Checkpoints); len(fit) < len(out.Checkpoints) {
-		out.Checkpoints, out.More = fit, true
+	if fit := fitting(s, lines); len(fit) < len(lines) {
+		lines = append(fit, "[There are older ones, which do not fit here.]")
 	}
-	return structured(out), nil
+	if len(lines) == 0 {
+		lines = append(lines, "[No checkpoints.]")
+	}
+	return mcp.NewToolResultText(strings.Join(lines, "\n")), nil
 }
 
 func (s *Server) rewind(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {

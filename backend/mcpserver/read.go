@@ -45,7 +45,9 @@ func (s *Server) readOutput(ctx context.Context, call mcp.CallToolRequest) (*mcp
 	if err != nil {
 		return failure(err, repl), nil
 	}
-	o := s.describe(ctx, m, repl, in)
+	next := offset + int64(len(text))
+	o := s.describe(ctx, m, repl, in, next)
+	o.output = readable(text)
 	var pictures []shown // they come with the last piece, once
 	if client.Done(in) {
 		if pictures, err = picturesOf(ctx, m, in); err != nil {
@@ -54,17 +56,12 @@ func (s *Server) readOutput(ctx context.Context, call mcp.CallToolRequest) (*mcp
 		if !more && !s.pictured.has(in) {
 			s.pictured.add(in)
 		} else if len(pictures) > 0 {
-			o.addNote(fmt.Sprintf("The pictures (%d) are not in this reply; each is a resource, %s and so on.", len(pictures), plotURI(repl, in.Seq, 1)))
+			o.note(fmt.Sprintf("The pictures (%d) are not in this reply; each is a resource, %s and so on.", len(pictures), plotURI(repl, in.Seq, 1)))
 			pictures = nil
 		}
 	}
-	o.Output = readable(text)
-	next := offset + int64(len(text))
-	if more || !client.Done(in) {
-		o.NextOffset = &next
-	}
-	if more {
-		o.addNote(fmt.Sprintf("There is more output: call read-output with seq %d and offset %d.", in.Seq, next))
+	if more && client.Done(in) {
+		o.note(fmt.Sprintf("There is more output: call read-output with seq %d and offset %d.", in.Seq, next))
 	}
 	return s.assemble(ctx, m, o, pictures), nil
 }

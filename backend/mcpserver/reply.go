@@ -22,17 +22,15 @@ const smallestPicture = 12 << 10
 
 // reply answers for an instruction as it is, with what was collected of it.
 func (s *Server) reply(ctx context.Context, m Machines, repl string, in api.Instruction, got *collected) *mcp.CallToolResult {
-	o := s.describe(ctx, m, repl, in)
 	text, cut := got.screen.text()
-	o.Output = text
-	switch {
-	case cut:
-		next := got.screen.cutAt
-		o.NextOffset = &next
-		o.addNote(fmt.Sprintf("The middle of the output was left out. To read it, call read-output with seq %d and offset %d; the whole is the resource %s.", in.Seq, next, outputURI(repl, in.Seq)))
-	case !client.Done(in):
-		next := got.screen.read
-		o.NextOffset = &next
+	from := got.screen.read // where more output goes on
+	if cut {
+		from = got.screen.cutAt
+	}
+	o := s.describe(ctx, m, repl, in, from)
+	o.output = text
+	if cut {
+		o.note(fmt.Sprintf("The middle of the output was left out: read-output with seq %d and offset %d has it, and %s the whole.", in.Seq, from, outputURI(repl, in.Seq)))
 	}
 	if client.Done(in) {
 		s.pictured.add(in)
@@ -40,27 +38,27 @@ func (s *Server) reply(ctx context.Context, m Machines, repl string, in api.Inst
 	return s.assemble(ctx, m, o, got.pictures)
 }
 
-// describe fills in what the instruction itself tells.
-func (s *Server) describe(ctx context.Context, m Machines, repl string, in api.Instruction) outcome {
-	o := outcome{ReplID: repl, Seq: in.Seq, Status: in.Status, Result: in.Value, Error: in.Error}
-	if o.Result != nil {
-		if short, cut := cutMiddle(*o.Result, valueLimit); cut {
-			o.Result = &short
-		}
+// describe fills in what the instruction itself tells. Output of one that is not done goes on at
+// the offset from.
+func (s *Server) describe(ctx context.Context, m Machines, repl string, in api.Instruction, from int64) *outcome {
+	o := &outcome{repl: repl, seq: in.Seq, status: in.Status, value: in.Value}
+	if o.value != nil {
+		short, _ := cutMiddle(*o.value, valueLimit)
+		o.value = &short
 	}
-	o.Error, _ = cutMiddle(o.Error, valueLimit)
+	o.err, _ = cutMiddle(in.Error, valueLimit)
 	switch in.Status {
 	case "running":
-		o.addNote(fmt.Sprintf("The code is still running. Call read-output with replId %q and seq %d to wait for the rest, or interrupt-python-repl to stop it.", repl, in.Seq))
+		o.note(fmt.Sprintf("The code is still running. To wait for the rest, call read-output with seq %d and offset %d. To stop it, call interrupt-python-repl.", in.Seq, from))
 	case "queued":
-		o.addNote(cmp.Or(s.waits(ctx, m, repl), "The code waits for what runs before it in the same REPL."))
-		o.addNote(fmt.Sprintf("Call read-output with replId %q and seq %d to wait for it.", repl, in.Seq))
+		o.note(cmp.Or(s.waits(ctx, m, repl), "The code waits for what runs before it in this REPL."))
+		o.note(fmt.Sprintf("To wait for it, call read-output with seq %d.", in.Seq))
 	case "cancelled":
-		o.addNote("The code was cancelled before it ran.")
+		o.note("The code was cancelled before it ran.")
 	}
-	o.addNote(in.Notice)
+	o.note(in.Notice)
 	if in.OutputDropped > 0 {
-		o.addNote(fmt.Sprintf("%d bytes of output were too much to keep and are gone.", in.OutputDropped))
+		o.note(fmt.Sprintf("%d bytes of output were too much to keep and are gone.", in.OutputDropped))
 	}
 	return o
 }
@@ -75,62 +73,43 @@ func (s *Server) waits(ctx context.Context, m Machines, repl string) string {
 	return now.Notice
 }
 
-func (o *outcome) addNote(sentence string) {
-	if sentence == "" {
-		return
-	}
-	if o.Note != "" {
-		o.Note += " "
-	}
-	o.Note += sentence
-}
-
 // assemble makes the reply of an outcome and its pictures, within the limit of a reply.
-func (s *Server) assemble(ctx context.Context, m Machines, o outcome, pictures []shown) *mcp.CallToolResult {
-	// Text first: it may take two thirds, in both of its forms together.
-	for limit := outputLimit; textSize(o) > s.opts.ReplyLimit*2/3; limit /= 2 {
-		o.Output, _ = cutMiddle(o.Output, limit)
-		o.Error, _ = cutMiddle(o.Error, limit/2)
-		if o.Result != nil {
-			short, _ := cutMiddle(*o.Result, limit/2)
-			o.Result = &short
+func (s *Server) assemble(ctx context.Context, m Machines, o *outcome, pictures []shown) *mcp.CallToolResult {
+	// Text first: it may take two thirds.
+	for limit := outputLimit; encodedSize(o.text()) > s.opts.ReplyLimit*2/3; limit /= 2 {
+		o.output, _ = cutMiddle(o.output, limit)
+		o.err, _ = cutMiddle(o.err, limit/2)
+		if o.value != nil {
+			short, _ := cutMiddle(*o.value, limit/2)
+			o.value = &short
 		}
 	}
-	room := s.opts.ReplyLimit - textSize(o) - 4096 // for what goes around it
-	content, missing := s.pictures(ctx, m, pictures, room)
+	room := s.opts.ReplyLimit - encodedSize(o.text()) - 4096 // for what goes around it
+	content, missing := s.pictures(ctx, m, o, pictures, room)
 	if missing > 0 {
-		o.addNote(fmt.Sprintf("%d of %d pictures are not in this reply; each is a resource, %s and so on.", missing, len(pictures), plotURI(o.ReplID, o.Seq, 1)))
+		o.note(fmt.Sprintf("%d of %d pictures are not in this reply; each is a resource, %s and so on.", missing, len(pictures), plotURI(o.repl, o.seq, 1)))
 	}
-	text, err := json.Marshal(o)
-	if err != nil {
-		return mcp.NewToolResultErrorFromErr("the reply could not be encoded", err)
+	if o.text() == "" && len(content) == 0 {
+		o.note("Done, no output.")
 	}
-	return &mcp.CallToolResult{
-		Content:           append([]mcp.Content{mcp.NewTextContent(string(text))}, content...),
-		StructuredContent: o,
-		IsError:           o.Status == "error" || o.Status == "cancelled",
+	if text := o.text(); text != "" {
+		content = append([]mcp.Content{mcp.NewTextContent(text)}, content...)
 	}
+	return &mcp.CallToolResult{Content: content, IsError: o.status == "error" || o.status == "cancelled"}
 }
 
-// textSize is how many bytes of the reply a value takes: as structured content, and again as text,
-// where what was escaped is escaped again.
-func textSize(v any) int {
-	once, err := json.Marshal(v)
-	if err != nil {
-		return 0
-	}
-	twice, err := json.Marshal(string(once))
-	if err != nil {
-		return 0
-	}
-	return len(once) + len(twice)
+// encodedSize is how many bytes a value takes in a reply.
+func encodedSize(v any) int {
+	encoded, _ := json.Marshal(v) // of our own types, and strings
+	return len(encoded)
 }
 
-// fitting is as many of the items as a reply has room for, counted from the front.
+// fitting is as many of the items as a reply has room for, counted from the front. Each is there
+// twice: in the structured content, and as a line of text, which is shorter.
 func fitting[T any](s *Server, items []T) []T {
 	size := 4096 // for what goes around them
 	for i, item := range items {
-		if size += textSize(item) + 2; size > s.opts.ReplyLimit {
+		if size += 2*encodedSize(item) + 2; size > s.opts.ReplyLimit {
 			return items[:i]
 		}
 	}
@@ -138,11 +117,16 @@ func fitting[T any](s *Server, items []T) []T {
 }
 
 // pictures fetches pictures and makes them fit into room, shared evenly; those that cannot are
-// missing.
-func (s *Server) pictures(ctx context.Context, m Machines, all []shown, room int) (content []mcp.Content, missing int) {
-	var fetched []picture
+// missing. A line in front of each names it, and tells where the person sees it: apps show pictures
+// to the model, and hide them from the person.
+func (s *Server) pictures(ctx context.Context, m Machines, o *outcome, all []shown, room int) (content []mcp.Content, missing int) {
+	type fetched struct {
+		picture
+		number int // from 1
+	}
+	var got []fetched
 	for i, p := range all {
-		if i >= maxPictures || (len(fetched)+1)*smallestPicture > room {
+		if i >= maxPictures || (len(got)+1)*smallestPicture > room {
 			missing += len(all) - i
 			break
 		}
@@ -152,18 +136,27 @@ func (s *Server) pictures(ctx context.Context, m Machines, all []shown, room int
 			missing++
 			continue
 		}
-		fetched = append(fetched, picture{data: data, mime: p.rep.MIME})
+		got = append(got, fetched{picture{data: data, mime: p.rep.MIME}, i + 1})
 	}
-	for i, p := range fetched {
-		share := room / (len(fetched) - i)
+	for i, p := range got {
+		share := room / (len(got) - i)
 		fitted, err := p.fit(share)
 		if err != nil {
 			s.opts.Logger.Warn("a picture was left out", "err", err)
 			missing++
 			continue
 		}
-		room -= base64Len(fitted.data) + 128
+		line := fmt.Sprintf("Figure %d.", p.number)
+		if len(content) == 0 {
+			line = fmt.Sprintf("Figure %d. The user sees the figures in the ForeverVM app: %s", p.number, machineURI(o.repl))
+		}
+		content = append(content, mcp.NewTextContent(line))
+		if s.takesLinks(ctx) {
+			uri := plotURI(o.repl, o.seq, p.number)
+			content = append(content, mcp.NewResourceLink(uri, fmt.Sprintf("Figure %d of instruction %d", p.number, o.seq), "", p.mime))
+		}
 		content = append(content, mcp.NewImageContent(base64.StdEncoding.EncodeToString(fitted.data), fitted.mime))
+		room -= base64Len(fitted.data) + 512
 	}
 	return content, missing
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -111,17 +113,40 @@ func arguments(args map[string]any) mcp.CallToolRequest {
 	return mcp.CallToolRequest{Params: mcp.CallToolParams{Arguments: args}}
 }
 
-func read(t *testing.T, s *Server, offset int64) outcome {
+func read(t *testing.T, s *Server, offset int64) said {
 	t.Helper()
 	result, err := s.readOutput(t.Context(), arguments(map[string]any{"replId": "m", "seq": 3, "offset": float64(offset)}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, ok := result.StructuredContent.(outcome)
+	return parse(t, result)
+}
+
+// said is what a reply says: the text of the instruction, what stands in brackets, and the offset
+// that this names, nil for none.
+type said struct {
+	text, note string
+	next       *int64
+}
+
+func parse(t *testing.T, result *mcp.CallToolResult) (s said) {
+	t.Helper()
+	text, ok := result.Content[0].(mcp.TextContent)
 	if !ok {
 		t.Fatalf("%+v", result)
 	}
-	return o
+	s.text = text.Text
+	if at := strings.LastIndex(s.text, "["); at >= 0 && strings.HasSuffix(s.text, "]") {
+		s.text, s.note = s.text[:at], s.text[at:]
+	}
+	if found := regexp.MustCompile(`offset (\d+)`).FindStringSubmatch(s.note); found != nil {
+		next, err := strconv.ParseInt(found[1], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.next = &next
+	}
+	return s
 }
 
 // Piece after piece, read-output gives everything that was printed and displayed as text, once and
@@ -142,18 +167,17 @@ func TestReadOutputHoldsWhatWasDisplayed(t *testing.T) {
 	var got strings.Builder
 	for offset := int64(0); ; {
 		o := read(t, s, offset)
-		got.WriteString(o.Output)
-		if o.NextOffset == nil {
+		got.WriteString(strings.TrimSuffix(o.text, "\n") + "\n")
+		if o.next == nil {
 			break
 		}
-		offset = *o.NextOffset
+		offset = *o.next
 	}
 	if got.String() != all {
 		t.Errorf("the pieces are %d bytes, want %d:\n%.300s…", got.Len(), len(all), got.String())
 	}
-	o := early.StructuredContent.(outcome)
-	if o.NextOffset == nil || !strings.HasPrefix(all[*o.NextOffset:], "a line") {
-		t.Errorf("the early reply goes on at %v", o.NextOffset)
+	if o := parse(t, early); o.next == nil || !strings.HasPrefix(all[*o.next:], "a line") {
+		t.Errorf("the early reply says %s", o.note)
 	}
 	resource, err := s.readWholeOutput(t.Context(), mcp.ReadResourceRequest{Params: mcp.ReadResourceParams{URI: outputURI("m", 3)}})
 	if err != nil || resource[0].(mcp.TextResourceContents).Text != all {
@@ -182,7 +206,7 @@ func TestPicturesComeOnce(t *testing.T) {
 			printed(strings.Repeat("a line of some length\n", 10_000)), displayed("image/png", ""))}
 	}
 	// No picture can be fetched here: those that belong into a reply are told as missing in it.
-	brings := func(o outcome) bool { return strings.Contains(o.Note, "1 of 1 pictures are not in this reply") }
+	brings := func(o said) bool { return strings.Contains(o.note, "1 of 1 pictures are not in this reply") }
 	const where = "/instruction/3/plot/1.png"
 
 	d := drawn("ok")
@@ -191,16 +215,16 @@ func TestPicturesComeOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := result.StructuredContent.(outcome)
+	first := parse(t, result)
 	if !brings(first) {
-		t.Fatalf("the first reply: %s", first.Note)
+		t.Fatalf("the first reply: %s", first.note)
 	}
-	for offset := first.NextOffset; offset != nil; {
+	for offset := first.next; offset != nil; {
 		o := read(t, s, *offset)
-		if brings(o) || !strings.Contains(o.Note, where) {
-			t.Errorf("the piece from %d: %s", *offset, o.Note)
+		if brings(o) || !strings.Contains(o.note, where) {
+			t.Errorf("the piece from %d: %s", *offset, o.note)
 		}
-		offset = o.NextOffset
+		offset = o.next
 	}
 
 	// From the beginning on they come again, with the last piece; and so they do if nobody has had
@@ -208,13 +232,13 @@ func TestPicturesComeOnce(t *testing.T) {
 	for what, s := range map[string]*Server{"again": s, "the first time": drawn("ok").server(t, Options{})} {
 		for offset := int64(0); ; {
 			o := read(t, s, offset)
-			if last := o.NextOffset == nil; brings(o) != last {
-				t.Errorf("%s, the piece from %d: %s", what, offset, o.Note)
+			if last := o.next == nil; brings(o) != last {
+				t.Errorf("%s, the piece from %d: %s", what, offset, o.note)
 			}
-			if o.NextOffset == nil {
+			if o.next == nil {
 				break
 			}
-			offset = *o.NextOffset
+			offset = *o.next
 		}
 	}
 
@@ -227,7 +251,7 @@ func TestPicturesComeOnce(t *testing.T) {
 	}
 	d.in.Status = "ok"
 	if o := read(t, s, 1); !brings(o) {
-		t.Errorf("after the end: %s", o.Note)
+		t.Errorf("after the end: %s", o.note)
 	}
 }
 
@@ -241,7 +265,7 @@ func TestOnlyACancelledCallStopsItsCode(t *testing.T) {
 	if err != nil || len(d.stopped) > 0 {
 		t.Fatalf("time was up: %v, stopped %v", err, d.stopped)
 	}
-	if o, ok := result.StructuredContent.(outcome); !ok || o.Status != "running" {
+	if o := parse(t, result); !strings.HasPrefix(o.note, "[The code is still running.") {
 		t.Errorf("time was up: %+v", result)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
@@ -284,12 +308,11 @@ func TestListsStayWithinAReply(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(encoded) > s.opts.ReplyLimit || len(encoded) < s.opts.ReplyLimit/2 {
+		if len(encoded) > s.opts.ReplyLimit || len(encoded) < s.opts.ReplyLimit/3 {
 			t.Errorf("the list of %s has %d bytes, the limit is %d", name, len(encoded), s.opts.ReplyLimit)
 		}
-		var said struct{ StructuredContent struct{ More bool } }
-		if err := json.Unmarshal(encoded, &said); err != nil || !said.StructuredContent.More {
-			t.Errorf("the list of %s does not say that there is more (%v)", name, err)
+		if text := parse(t, result).note; !strings.HasPrefix(text, "[There are ") {
+			t.Errorf("the list of %s does not say that there is more: %s", name, text)
 		}
 	}
 }

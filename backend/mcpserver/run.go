@@ -3,6 +3,8 @@ package mcpserver
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -17,17 +19,39 @@ const (
 	maxPictures = 24       // in one reply
 )
 
-// outcome is what an instruction's reply says: the text item's JSON and the structured content are
-// both this.
+// outcome is what an instruction's reply says.
 type outcome struct {
-	Output     string  `json:"output" jsonschema_description:"What the code printed (stdout and stderr, in order), and the text forms of tables and other things that it displayed"`
-	Result     *string `json:"result" jsonschema_description:"repr() of the last expression; null when there is none, when the code failed, or while it still runs"`
-	ReplID     string  `json:"replId" jsonschema_description:"The REPL that the code ran in"`
-	Error      string  `json:"error,omitempty" jsonschema_description:"The traceback, when the code failed"`
-	Seq        int     `json:"seq" jsonschema_description:"The instruction's number, for read-output"`
-	Status     string  `json:"status" jsonschema:"enum=ok,enum=error,enum=running,enum=queued,enum=cancelled" jsonschema_description:"running or queued: not finished yet, call read-output to wait for the rest"`
-	NextOffset *int64  `json:"nextOffset,omitempty" jsonschema_description:"Where read-output should go on, when there is or may be more output"`
-	Note       string  `json:"note,omitempty" jsonschema_description:"What else to know, such as where the rest is"`
+	repl   string
+	seq    int
+	status string
+	output string  // printed, with the text forms of what was displayed
+	value  *string // repr() of the last expression; nil for none
+	err    string  // the traceback
+	notes  []string
+}
+
+// text is the outcome as one would copy it from a notebook: output, value, error. What is not
+// obvious follows in brackets, as the last line.
+func (o *outcome) text() string {
+	parts := []string{o.output, o.err}
+	if o.value != nil {
+		parts = []string{o.output, *o.value, o.err}
+	}
+	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
+	for i, part := range parts {
+		parts[i] = strings.TrimSuffix(part, "\n")
+	}
+	if len(o.notes) > 0 {
+		parts = append(parts, "["+strings.Join(o.notes, " ")+"]")
+	}
+	return strings.Join(parts, "\n")
+}
+
+// note adds a sentence to what stands in brackets; empty for none.
+func (o *outcome) note(sentence string) {
+	if sentence != "" {
+		o.notes = append(o.notes, sentence)
+	}
 }
 
 // run executes code and answers with all there is when it ends, or with what there is when the time

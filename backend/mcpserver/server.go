@@ -10,6 +10,8 @@ package mcpserver
 import (
 	"bufio"
 	"context"
+	_ "embed" // the icon
+	"encoding/base64"
 	"io"
 	"log"
 	"log/slog"
@@ -58,6 +60,12 @@ type Machines interface {
 	Hello(ctx context.Context, calls int) error
 }
 
+// listsHold is how long clients may keep the lists of tools and prompts.
+const listsHold = 5 * time.Minute
+
+//go:embed icon.svg
+var icon []byte
+
 // Options are what may be said of a server; zero fields mean the default.
 type Options struct {
 	Version string
@@ -81,6 +89,8 @@ type Server struct {
 	pictured   pictured
 	making     making
 	here       map[string]bool // by the name of a tool; written by New only
+	listed     []string        // the tools that clients are told of, in this order; written by New only
+	linking    linking
 
 	// closing ends with Close: calls over HTTP may outlive their connection, not the server.
 	closing context.Context
@@ -108,6 +118,7 @@ func New(machines func(clientName, clientVersion string) Machines, opts Options)
 	s.closing, s.close = context.WithCancel(context.Background())
 	hooks := &server.Hooks{}
 	hooks.AddAfterListResources(s.listTranscripts)
+	s.linking.heed(hooks)
 	s.heard = heard{tell: s.tell, all: map[program]*untold{}}
 	s.early.calls = map[string]bool{}
 	hooks.AddBeforeCallTool(func(ctx context.Context, id any, _ *mcp.CallToolRequest) {
@@ -128,10 +139,14 @@ func New(machines func(clientName, clientVersion string) Machines, opts Options)
 	hooks.AddAfterDiscover(func(ctx context.Context, _ any, _ *mcp.DiscoverRequest, _ *mcp.DiscoverResult) { helloAgain(ctx) })
 	hooks.AddAfterListTools(func(ctx context.Context, _ any, _ *mcp.ListToolsRequest, list *mcp.ListToolsResult) {
 		helloAgain(ctx)
-		s.leaveOut(ctx, list)
+		s.shorten(ctx, list)
 	})
 	s.mcp = server.NewMCPServer("forevervm", opts.Version,
 		server.WithTitle("ForeverVM"),
+		server.WithIcons(mcp.Icon{Src: "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(icon), MIMEType: "image/svg+xml", Sizes: []string{"any"}}),
+		server.WithCacheHints(listsHold.Milliseconds(), mcp.CacheScopePrivate),
+		server.WithMethodCacheHints(mcp.MethodResourcesRead, 0, mcp.CacheScopePrivate), // machines go on
+		server.WithMethodCacheHints(mcp.MethodResourcesList, 0, mcp.CacheScopePrivate),
 		server.WithInstructions(described("instructions")),
 		server.WithToolCapabilities(false),
 		server.WithResourceCapabilities(false, false),

@@ -161,11 +161,11 @@ func TestWorkGoesOnWhenTheDaemonIsKilled(t *testing.T) {
 	a := start(t)
 	a.initialize()
 	repl := a.create()
-	if got := a.run(repl, "n = 0\nn").value(); got != "0" {
+	if got := a.run(repl, "n = 0\nn").text(); got != "0" {
 		t.Fatal(got)
 	}
 	killDaemon(t)
-	if got := a.run(repl, "n += 1\nn").value(); got != "1" {
+	if got := a.run(repl, "n += 1\nn").text(); got != "1" {
 		t.Errorf("after the kill: %s", got)
 	}
 
@@ -180,7 +180,7 @@ func TestWorkGoesOnWhenTheDaemonIsKilled(t *testing.T) {
 	for i := range 30 {
 		fmt.Fprintln(&want, i)
 	}
-	if r.value() != "2" || r.StructuredContent.Output != want.String() {
+	if r.text() != want.String()+"2" {
 		t.Errorf("killed in its middle: %+v", r)
 	}
 	a.quit()
@@ -291,16 +291,15 @@ func TestAServerWithOnlyTheWire(t *testing.T) {
 	for _, tool := range list.Tools {
 		offered = append(offered, tool.Name)
 	}
-	slices.Sort(offered)
-	if want := []string{"create-python-repl", "install-packages", "interrupt-python-repl", "list-python-repls", "read-output", "run-python-in-repl"}; !slices.Equal(offered, want) {
+	if want := []string{"run-python-in-repl", "create-python-repl", "read-output", "list-python-repls", "interrupt-python-repl", "install-packages"}; !slices.Equal(offered, want) {
 		t.Errorf("it is offered %v, want %v", offered, want)
 	}
 	repl := a.call("create-python-repl", map[string]any{"title": "Primes"}).Content[0].Text // titles are not known there
-	if got := a.run(repl, "6 * 7").value(); got != "42" {
+	if got := a.run(repl, "6 * 7").text(); got != "42" {
 		t.Errorf("6 * 7 is %s", got)
 	}
 	plot := a.run(repl, "import matplotlib.pyplot as plt; plt.plot([1]); plt.show()")
-	if len(plot.Content) != 2 || plot.Content[1].Type != "image" {
+	if len(plot.Content) != 3 || plot.Content[1].Type != "resource_link" || plot.Content[2].Type != "image" {
 		t.Errorf("a plot comes back as %d items", len(plot.Content))
 	}
 	if said := a.call("checkpoint-python-repl", map[string]any{"replId": repl}); !said.IsError || !strings.Contains(said.Content[0].Text, "only the ForeverVM wire") {
@@ -399,9 +398,10 @@ func TestTheLimitOfAnInstruction(t *testing.T) {
 	for want, more := range map[float64]map[string]any{1800: {}, 7200: {"timeoutSeconds": 7200}} {
 		arguments := map[string]any{"replId": repl, "pythonCode": "1"}
 		maps.Copy(arguments, more)
-		ran := a.call("run-python-in-repl", arguments)
-		if in, err := c.Instruction(t.Context(), repl, ran.StructuredContent.Seq, 0); err != nil || in.TimeoutSeconds != want {
-			t.Errorf("with %v the limit is %v s, want %v (%v)", more, in.TimeoutSeconds, want, err)
+		a.call("run-python-in-repl", arguments)
+		latest, err := c.Instructions(t.Context(), repl, client.InstructionQuery{Newest: true, Limit: 1})
+		if err != nil || latest.Items[0].TimeoutSeconds != want {
+			t.Errorf("with %v the instruction is %+v, want a limit of %v s (%v)", more, latest.Items, want, err)
 		}
 	}
 }
@@ -421,8 +421,27 @@ func TestCallsRunSideBySide(t *testing.T) {
 	for i, answer := range answers {
 		var r result
 		a.wait(answer, &r)
-		if r.value() != fmt.Sprint(i) {
-			t.Errorf("call %d: %s", i, r.value())
+		if r.text() != fmt.Sprint(i) {
+			t.Errorf("call %d: %s", i, r.text())
 		}
+	}
+}
+
+// A client of the protocol before links to resources gets none: it would refuse the whole reply.
+func TestLinksAreForThoseThatKnowThem(t *testing.T) {
+	for revision, links := range map[string]bool{"2025-03-26": false, "2025-06-18": true} {
+		a := start(t)
+		a.wait(a.send("initialize", map[string]any{
+			"protocolVersion": revision, "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "test app", "version": "7"},
+		}), new(any))
+		plot := a.run(a.create(), "import matplotlib.pyplot as plt; plt.plot([1]); plt.show()")
+		var types []string
+		for _, item := range plot.Content {
+			types = append(types, item.Type)
+		}
+		if slices.Contains(types, "resource_link") != links || !slices.Contains(types, "image") {
+			t.Errorf("in %s a plot comes as %v", revision, types)
+		}
+		a.quit()
 	}
 }

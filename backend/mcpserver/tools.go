@@ -19,9 +19,11 @@ type hints struct {
 	// here says that it does what only machines of this computer can: the hosted service has no
 	// call for it.
 	here bool
+	// unlisted tools are answered, and no client is told of them: names that were replaced.
+	unlisted bool
 }
 
-// descriptions are what models are told of each tool, and of the whole.
+// descriptions are what models are told of each listed tool, and of the whole.
 //
 //go:embed descriptions
 var descriptions embed.FS
@@ -39,11 +41,12 @@ func described(name string) string {
 	return strings.Join(paragraphs, "\n")
 }
 
-// tool adds one tool, described in descriptions/NAME.md.
+// tool adds one tool. One that clients are told of is described in descriptions/NAME.md.
 func (s *Server) tool(name string, h hints, handler server.ToolHandlerFunc, opts ...mcp.ToolOption) {
+	if !h.unlisted {
+		opts = append(opts, mcp.WithDescription(described(name)))
+	}
 	opts = append([]mcp.ToolOption{
-		mcp.WithDescription(described(name)),
-		mcp.WithToolTitle(h.title),
 		mcp.WithTitleAnnotation(h.title),
 		mcp.WithReadOnlyHintAnnotation(h.readOnly),
 		mcp.WithDestructiveHintAnnotation(h.destructive),
@@ -53,6 +56,9 @@ func (s *Server) tool(name string, h hints, handler server.ToolHandlerFunc, opts
 	tool := mcp.NewTool(name, opts...)
 	singleTypes(tool.OutputSchema.Properties, tool.OutputSchema.Required)
 	s.here[name] = h.here
+	if !h.unlisted {
+		s.listed = append(s.listed, name)
+	}
 	s.mcp.AddTool(tool, checked(tool, handler))
 }
 
@@ -87,45 +93,46 @@ func singleTypes(properties map[string]any, required []string) {
 	}
 }
 
-func replID() mcp.ToolOption {
-	return mcp.WithString("replId", mcp.Required(), mcp.Description("The REPL's name, from create-python-repl or list-python-repls"))
+// longResult lets Claude Code give the whole of a reply to the model: it stores longer ones in a
+// file otherwise. The limits of a reply's parts keep it below this many characters.
+func longResult(t *mcp.Tool) {
+	t.Meta = &mcp.Meta{AdditionalFields: map[string]any{"anthropic/maxResultSizeChars": outputLimit + 2*valueLimit + 8<<10}}
 }
 
-func seqOfReply(what string) mcp.ToolOption {
-	return mcp.WithInteger("seq", mcp.Min(0), mcp.Description("The number of "+what+", from an earlier reply; the latest one when left out"))
-}
+func replID() mcp.ToolOption { return mcp.WithString("replId", mcp.Required()) }
 
+// addTools adds the tools, those first that models need most: clients are told of them in this
+// order. The list is part of every conversation, so it is short.
 func (s *Server) addTools() {
+	s.tool("run-python-in-repl", hints{title: "Run Python", destructive: true, outside: true},
+		s.runTool, longResult,
+		mcp.WithString("pythonCode", mcp.Required()), replID(),
+		mcp.WithNumber("timeoutSeconds", mcp.Min(0.1), mcp.Max(7*24*3600), mcp.Description("Stop the code after so long; default 1800")))
+
 	s.tool("create-python-repl", hints{title: "New Python REPL"},
 		s.create,
-		mcp.WithString("title", mcp.MaxLength(200), mcp.Description("What it is for, in a few words, shown to the user: \"Sales analysis 2025\"")),
-		mcp.WithInteger("memoryMb", mcp.Min(64), mcp.Max(defaultMemoryMB), mcp.Description("How much memory Python may use, in MiB, when less than the default of 2048 is right")),
-		mcp.WithOutputSchema[made]())
-
-	s.tool("run-python-in-repl", hints{title: "Run Python", destructive: true},
-		s.runTool,
-		mcp.WithString("pythonCode", mcp.Required(), mcp.Description("The code; several lines are fine")),
-		replID(),
-		mcp.WithNumber("timeoutSeconds", mcp.Min(0.1), mcp.Max(7*24*3600), mcp.Description("Stop the code after so many seconds of running; 1800 when left out")),
-		mcp.WithOutputSchema[outcome]())
+		mcp.WithString("title", mcp.MaxLength(200), mcp.Description("What for, shown to the user: \"Sales 2025\"")),
+		mcp.WithInteger("memoryMb", mcp.Min(64), mcp.Max(defaultMemoryMB), mcp.Description("Default 2048")))
 
 	s.tool("read-output", hints{title: "Read output", readOnly: true, repeatable: true},
-		s.readOutput, replID(), seqOfReply("the instruction"),
-		mcp.WithInteger("offset", mcp.Min(0), mcp.Description("Where to start, in bytes: nextOffset of the reply before; 0 for the beginning")),
-		mcp.WithNumber("waitSeconds", mcp.Min(0), mcp.Description("How long to wait for the end at most; 0 answers at once")),
-		mcp.WithOutputSchema[outcome]())
+		s.readOutput, longResult, replID(),
+		mcp.WithInteger("seq", mcp.Min(0), mcp.Description("Instruction; default the latest")),
+		mcp.WithInteger("offset", mcp.Min(0), mcp.Description("First byte; default 0")),
+		mcp.WithNumber("waitSeconds", mcp.Min(0), mcp.Description("0 answers at once; default 45")))
 
 	s.tool("list-python-repls", hints{title: "List REPLs", readOnly: true, repeatable: true},
 		s.list,
-		mcp.WithString("search", mcp.Description("Only those with this text in name, title or tags")),
-		mcp.WithInteger("limit", mcp.Min(1), mcp.Max(200), mcp.Description("At most so many; 50 when left out")),
+		mcp.WithString("search", mcp.Description("In name, title or tags")),
+		mcp.WithInteger("limit", mcp.Min(1), mcp.Max(200), mcp.Description("Default 50")),
 		mcp.WithOutputSchema[repls]())
 
 	s.tool("interrupt-python-repl", hints{title: "Interrupt", destructive: true, repeatable: true},
 		s.interrupt, replID())
 
+	s.addPackageTool()
 	s.addCheckpointTools()
 	s.addFileTools()
+	s.addReplacedTools()
 }
 
 func (s *Server) runTool(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {

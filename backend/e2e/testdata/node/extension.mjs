@@ -26,7 +26,7 @@ if (tools.some((tool) => tool.name === what)) {
   console.log(result.content[0].text);
 } else {
   const result = await client.callTool({ name: "run-python-in-repl", arguments: { replId: what, pythonCode: "6 * 7" } }, undefined, options);
-  const { error, result: value } = result.structuredContent;
-  console.log(error ?? (value === "42" ? "fine" : JSON.stringify(result)));
+  const { text } = result.content[0];
+  console.log(text === "42" ? "fine" : text);
 }
 await client.close();

@@ -32,9 +32,7 @@ wettest = int(monthly.rain.idxmax())
 print(f"{len(weather)} days, wettest month: {wettest}")
 round(float(monthly.high.max()), 2)`,
 });
-assert.match(result.structuredContent.output, /1461 days, wettest month: 11/);
-const value = result.structuredContent.result;
-assert.equal(value, "26.11");
+assert.equal(result.content[0].text, "1461 days, wettest month: 11\n26.11");
 
 result = await call("run-python-in-repl", {
   replId,
@@ -53,7 +51,7 @@ console.log("kill now");
 await new Promise((resolve) => createInterface({ input: process.stdin }).once("line", resolve));
 
 result = await call("run-python-in-repl", { replId, pythonCode: "wettest, len(weather), round(float(monthly.high.max()), 2)" });
-assert.equal(result.structuredContent.result, "(11, 1461, 26.11)");
+assert.equal(result.content[0].text, "(11, 1461, 26.11)");
 await client.close();
 console.log(replId);
 process.exit(0);

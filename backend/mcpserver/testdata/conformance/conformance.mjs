@@ -45,9 +45,13 @@ const call = async (name, args, options) => {
 const text = (result) => result.content[0].text;
 const run = async (replId, pythonCode, more = {}, options) => {
   const result = await call("run-python-in-repl", { replId, pythonCode, ...more }, options);
-  assert.deepEqual(JSON.parse(text(result)), result.structuredContent, "the text is the structured content");
+  assert.equal(result.structuredContent, undefined, "what a model reads is there once");
   return result;
 };
+// What stands in brackets as the last line, and where it says to go on.
+const note = (result) => /\[([^[]*)\]$/.exec(text(result))?.[1] ?? "";
+const place = (result) => ({ seq: Number(/seq (\d+)/.exec(note(result))[1]), offset: Number(/offset (\d+)/.exec(note(result))?.[1] ?? 0) });
+const unfinished = (result) => /still running|waits for/.test(note(result));
 const images = (result) => result.content.filter((item) => item.type === "image");
 
 async function check(name, body) {
@@ -60,31 +64,33 @@ let repl;
 await check("tools are described", async () => {
   assert.equal(client.getServerVersion().name, "forevervm");
   assert.match(client.getInstructions(), /replId/);
-  assert.match(client.getInstructions(), /Draw with matplotlib[^]* plotly figure does not come back as an image/);
+  assert.match(client.getInstructions(), /Draw with matplotlib[^]* plotly figure[^]* only the user sees it/);
   const { tools } = await client.listTools();
-  assert.deepEqual(tools.map((tool) => tool.name).sort(), [
-    "checkpoint-python-repl", "compare-checkpoints", "create-python-repl", "delete-file", "delete-python-repl", "fork-python-repl", "get-file", "install-packages",
-    "interrupt-python-repl", "list-checkpoints", "list-files", "list-python-repls", "make-folder", "put-file", "read-output", "rewind-python-repl", "run-python-in-repl",
+  assert.deepEqual(tools.map((tool) => tool.name), [
+    "run-python-in-repl", "create-python-repl", "read-output", "list-python-repls", "interrupt-python-repl", "install-packages",
+    "checkpoint-python-repl", "rewind-python-repl", "compare-checkpoints", "manage-python-repl", "put-file", "get-file",
   ]);
   // Apps let what only reads run without asking, and warn of what destroys or reaches outside.
   const hints = {
-    "checkpoint-python-repl": [], "compare-checkpoints": ["readOnly", "idempotent"], "create-python-repl": [], "delete-python-repl": ["destructive", "idempotent"], "fork-python-repl": [],
+    "checkpoint-python-repl": [], "compare-checkpoints": ["readOnly", "idempotent"], "create-python-repl": [], "manage-python-repl": ["destructive"],
     "get-file": ["readOnly", "idempotent"], "install-packages": ["destructive", "idempotent", "openWorld"], "interrupt-python-repl": ["destructive", "idempotent"],
-    "list-checkpoints": ["readOnly", "idempotent"], "list-python-repls": ["readOnly", "idempotent"], "put-file": ["destructive", "idempotent"],
-    "delete-file": ["destructive", "idempotent"], "list-files": ["readOnly", "idempotent"], "make-folder": ["idempotent"],
-    "read-output": ["readOnly", "idempotent"], "rewind-python-repl": ["destructive", "idempotent"], "run-python-in-repl": ["destructive"],
+    "list-python-repls": ["readOnly", "idempotent"], "put-file": ["destructive", "idempotent"],
+    "read-output": ["readOnly", "idempotent"], "rewind-python-repl": ["destructive", "idempotent"], "run-python-in-repl": ["destructive", "openWorld"],
   };
   for (const tool of tools) {
     assert.ok(tool.description.length > 30, `${tool.name} is described`);
-    assert.deepEqual(tool.annotations, {
-      title: tool.title,
+    const { title, ...annotations } = tool.annotations;
+    assert.ok(title, tool.name);
+    assert.deepEqual(annotations, {
       ...Object.fromEntries(["readOnly", "destructive", "idempotent", "openWorld"].map((hint) => [`${hint}Hint`, hints[tool.name].includes(hint)])),
     }, `the annotations of ${tool.name}`);
   }
   const byName = Object.fromEntries(tools.map((tool) => [tool.name, tool]));
   assert.deepEqual(byName["create-python-repl"].inputSchema.required ?? [], []);
   assert.deepEqual([...byName["run-python-in-repl"].inputSchema.required].sort(), ["pythonCode", "replId"]);
-  assert.ok(byName["run-python-in-repl"].outputSchema);
+  assert.deepEqual(tools.filter((tool) => tool.outputSchema).map((tool) => tool.name), ["list-python-repls", "compare-checkpoints"]);
+  assert.ok(byName["run-python-in-repl"]._meta["anthropic/maxResultSizeChars"] > 100_000);
+  assert.match(client.getServerVersion().icons[0].src, /^data:image\/svg\+xml;base64,/);
 });
 
 await check("a strict validator takes the schemas without a word", async () => {
@@ -105,24 +111,21 @@ await check("a REPL is created without arguments", async () => {
   const made = await call("create-python-repl", {});
   repl = text(made);
   assert.match(repl, /^[a-z]+-[a-z]+-\d+$/);
-  assert.deepEqual(made.structuredContent, { replId: repl });
 });
 
 await check("output, result and state", async () => {
   const first = await run(repl, "x = 20\nprint('hello')\nx + 1");
-  assert.deepEqual(
-    [first.structuredContent.output, first.structuredContent.result, first.structuredContent.replId, first.structuredContent.status],
-    ["hello\n", "21", repl, "ok"]);
-  assert.ok(!("error" in first.structuredContent) && !first.isError);
-  assert.equal((await run(repl, "x * 2")).structuredContent.result, "40");
-  assert.equal((await run(repl, "y = 1")).structuredContent.result, null);
+  assert.deepEqual(first.content, [{ type: "text", text: "hello\n21" }]);
+  assert.ok(!first.isError);
+  assert.equal(text(await run(repl, "x * 2")), "40");
+  assert.equal(text(await run(repl, "y = 1")), "[Done, no output.]");
+  assert.equal(text(await run(repl, "print('<a href=\"x\">\\n')")), '<a href="x">\n', "as it was printed");
 });
 
 await check("an error is flagged at the top", async () => {
   const result = await run(repl, "print('before')\n1/0");
   assert.equal(result.isError, true);
-  assert.match(result.structuredContent.error, /ZeroDivisionError/);
-  assert.equal(result.structuredContent.output, "before\n");
+  assert.match(text(result), /^before\n[^]*ZeroDivisionError/);
 });
 
 await check("every picture comes back, and the text with them", async () => {
@@ -133,12 +136,17 @@ for title in ("one", "two"):
 plt.show()
 print("drawn")`);
   assert.equal(images(result).length, 2);
-  assert.match(result.structuredContent.output, /drawn/);
-  const { seq } = result.structuredContent;
-  assert.equal(images(await call("read-output", { replId: repl, seq })).length, 2);
-  const further = await call("read-output", { replId: repl, seq, offset: 1 });
+  assert.deepEqual(result.content.map((item) => item.type), ["text", "text", "resource_link", "image", "text", "resource_link", "image"]);
+  assert.equal(text(result), "drawn");
+  assert.equal(result.content[1].text, `Figure 1. The user sees the figures in the ForeverVM app: forevervm://machine/${repl}`);
+  assert.equal(result.content[4].text, "Figure 2.");
+  for (const link of result.content.filter((item) => item.type === "resource_link")) {
+    assert.equal((await client.readResource({ uri: link.uri })).contents[0].mimeType, "image/png");
+  }
+  assert.equal(images(await call("read-output", { replId: repl })).length, 2);
+  const further = await call("read-output", { replId: repl, offset: 1 });
   assert.equal(images(further).length, 0);
-  assert.match(further.structuredContent.note, /instruction\/\d+\/plot\/1\.png/);
+  assert.match(note(further), /instruction\/\d+\/plot\/1\.png/);
   for (const image of images(result)) {
     assert.equal(image.mimeType, "image/png");
     assert.equal(Buffer.from(image.data, "base64").subarray(1, 4).toString(), "PNG");
@@ -152,7 +160,7 @@ for i in range(3):
     plt.figure(figsize=(8, 6), dpi=150); plt.imshow(np.random.rand(600, 800, 3)); plt.axis("off")
 plt.show()`);
   assert.equal(images(result).length, 3);
-  const { seq } = result.structuredContent;
+  const seq = Number(/instruction\/(\d+)/.exec(result.content[1].uri)[1]);
   const { contents } = await client.readResource({ uri: `forevervm://machine/${repl}/instruction/${seq}/plot/2.png` });
   assert.equal(contents[0].mimeType, "image/png");
   assert.ok(contents[0].blob.length > images(result)[1].data.length);
@@ -161,16 +169,17 @@ plt.show()`);
 
 await check("long output is cut in the middle, and the rest can be read", async () => {
   const result = await run(repl, "for i in range(50_000): print('line', i)");
-  const { output, note, seq, nextOffset } = result.structuredContent;
+  const output = text(result);
   assert.match(output, /^line 0\nline 1\n/);
-  assert.match(output, /line 49999\n$/);
+  assert.match(output, /line 49999\n\[[^[]*\]$/);
   assert.match(output, /bytes left out here/);
-  assert.match(note, /read-output/);
+  assert.match(note(result), /read-output/);
+  const { seq, offset } = place(result);
   const kept = output.slice(0, output.indexOf("\n[…")).split("\n").at(-1);
-  const rest = await call("read-output", { replId: repl, seq, offset: nextOffset });
-  const firstNew = Number(/line (\d+)\n/.exec(rest.structuredContent.output)[1]);
+  const rest = await call("read-output", { replId: repl, seq, offset });
+  const firstNew = Number(/line (\d+)\n/.exec(text(rest))[1]);
   assert.ok(firstNew <= Number(kept.split(" ")[1]) + 2, `${kept} is followed by ${firstNew}`);
-  const uri = /forevervm:\/\/\S+\/output/.exec(note)[0];
+  const uri = /forevervm:\/\/\S+\/output/.exec(note(result))[0];
   const whole = (await client.readResource({ uri })).contents[0].text;
   assert.equal(whole.split("\n").length, 50_001);
 });
@@ -182,17 +191,18 @@ await check("characters that JSON escapes stay within the limit", async () => {
 
 await check("the limit counts bytes, not characters", async () => {
   const result = await run(repl, "print('€😀' * 100_000); '漢字' * 1_000_000");
-  assert.match(result.structuredContent.output, /€😀/);
+  assert.match(text(result), /€😀/);
 });
 
 await check("what is displayed is in the output, wherever it is read", async () => {
   const shown = "from IPython.display import display, Markdown\nprint('first')\ndisplay(Markdown('# a heading'))\nprint('last')";
-  const { seq, output } = (await run(repl, shown)).structuredContent;
-  assert.equal(output, "first\n# a heading\nlast\n");
-  assert.equal((await call("read-output", { replId: repl, seq })).structuredContent.output, output);
-  assert.equal((await call("read-output", { replId: repl, seq, offset: 6 })).structuredContent.output, "# a heading\nlast\n");
+  const output = text(await run(repl, shown));
+  assert.equal(output, "first\n# a heading\nlast");
+  assert.equal(text(await call("read-output", { replId: repl })), output);
+  assert.equal(text(await call("read-output", { replId: repl, offset: 6 })), "# a heading\nlast");
+  const seq = (await call("list-python-repls", {})).structuredContent.repls.find((one) => one.replId === repl).instructions - 1;
   const { contents } = await client.readResource({ uri: `forevervm://machine/${repl}/instruction/${seq}/output` });
-  assert.equal(contents[0].text, output);
+  assert.equal(contents[0].text, output + "\n");
 });
 
 await check("output is streamed as progress", async () => {
@@ -200,7 +210,7 @@ await check("output is streamed as progress", async () => {
   const result = await run(repl, "import time\nfor i in range(4):\n    print('step', i, flush=True); time.sleep(0.4)", {}, {
     onprogress: ({ progress, message }) => messages.push([progress, message ?? ""]),
   });
-  assert.match(result.structuredContent.output, /step 3/);
+  assert.match(text(result), /step 3/);
   assert.ok(messages.length >= 2, `${messages.length} progress messages`);
   assert.match(messages.map(([, message]) => message).join(""), /step 0[^]*step 2/);
   for (let i = 1; i < messages.length; i++) assert.ok(messages[i][0] > messages[i - 1][0], "progress grows");
@@ -213,7 +223,7 @@ await check("a cancelled call interrupts its code", async () => {
   });
   await assert.rejects(cancelled, /enough/);
   const started = Date.now();
-  assert.equal((await run(repl, "x")).structuredContent.result, "20");
+  assert.equal(text(await run(repl, "x")), "20");
   assert.ok(Date.now() - started < 20_000, "the next instruction did not wait for the cancelled one");
   const { contents } = await client.readResource({ uri: `forevervm://machine/${repl}/transcript` });
   assert.match(contents[0].text, /KeyboardInterrupt/);
@@ -221,8 +231,8 @@ await check("a cancelled call interrupts its code", async () => {
 
 await check("a time limit ends the code and keeps the state", async () => {
   const result = await run(repl, "time.sleep(60)", { timeoutSeconds: 0.5 });
-  assert.match(result.structuredContent.error, /Timed out/);
-  assert.equal((await run(repl, "x")).structuredContent.result, "20");
+  assert.match(text(result), /Timed out/);
+  assert.equal(text(await run(repl, "x")), "20");
 });
 
 if (transport === "stdio") {
@@ -230,57 +240,54 @@ if (transport === "stdio") {
     const started = Date.now();
     const early = await run(repl, "for i in range(24):\n    print('tick', i, flush=True); time.sleep(1)\n'done'");
     assert.ok(Date.now() - started < 25_000);
-    assert.equal(early.structuredContent.status, "running");
-    assert.match(early.structuredContent.output, /tick 0/);
-    assert.match(early.structuredContent.note, /read-output/);
-    const { seq, nextOffset } = early.structuredContent;
-    let later = await call("read-output", { replId: repl, seq, offset: nextOffset });
-    for (let i = 0; i < 5 && later.structuredContent.status === "running"; i++) {
-      later = await call("read-output", { replId: repl, seq, offset: nextOffset });
+    assert.match(text(early), /tick 0/);
+    assert.match(note(early), /still running[^]*read-output/);
+    const { seq, offset } = place(early);
+    let later = await call("read-output", { replId: repl, seq, offset });
+    for (let i = 0; i < 5 && unfinished(later); i++) {
+      later = await call("read-output", { replId: repl, seq, offset });
     }
-    assert.equal(later.structuredContent.status, "ok");
-    assert.equal(later.structuredContent.result, "'done'");
-    assert.match(later.structuredContent.output, /tick 23/);
-    assert.doesNotMatch(later.structuredContent.output, /tick 0/);
+    assert.match(text(later), /tick 23\n'done'$/);
+    assert.doesNotMatch(text(later), /tick 0/);
   });
 
   await check("interrupt", async () => {
     const early = await run(repl, "time.sleep(600)");
-    assert.equal(early.structuredContent.status, "running");
+    assert.ok(unfinished(early));
     await call("interrupt-python-repl", { replId: repl });
-    const later = await call("read-output", { replId: repl, seq: early.structuredContent.seq });
-    assert.match(later.structuredContent.error, /KeyboardInterrupt/);
+    const later = await call("read-output", { replId: repl, seq: place(early).seq });
+    assert.match(text(later), /KeyboardInterrupt/);
     assert.match(text(await call("interrupt-python-repl", { replId: repl })), /Nothing is running/);
   });
 }
 
 await check("checkpoint, rewind, fork", async () => {
   await run(repl, "state = 'good'");
-  const made = (await call("checkpoint-python-repl", { replId: repl, label: "good" })).structuredContent;
+  const checkpointId = /checkpoint (\S+)\./.exec(text(await call("checkpoint-python-repl", { replId: repl, label: "good" })))[1];
   await run(repl, "state = 'bad'");
-  const fork = await call("fork-python-repl", { replId: repl, checkpointId: made.checkpointId, title: "what if" });
-  const forked = text(fork);
-  assert.deepEqual(fork.structuredContent, { replId: forked });
-  assert.equal((await run(forked, "state")).structuredContent.result, "'good'");
-  assert.equal((await run(repl, "state")).structuredContent.result, "'bad'");
-  const { checkpoints } = (await call("list-checkpoints", { replId: repl })).structuredContent;
-  assert.ok(checkpoints.some((one) => one.checkpointId === made.checkpointId && one.label === "good"));
-  const back = text(await call("rewind-python-repl", { replId: repl, checkpointId: made.checkpointId, keepAs: "the bad one" }));
-  assert.equal((await run(repl, "state")).structuredContent.result, "'good'");
+  const manage = (action, more) => call("manage-python-repl", { replId: repl, action, ...more });
+  const forked = text(await manage("fork", { checkpointId, title: "what if" }));
+  assert.equal(text(await run(forked, "state")), "'good'");
+  assert.equal(text(await run(repl, "state")), "'bad'");
+  const lines = async () => text(await manage("list-checkpoints")).split("\n");
+  assert.ok((await lines()).some((line) => line.startsWith(`${checkpointId}: `) && line.includes('manual') && line.includes('"good"')));
+  const back = text(await call("rewind-python-repl", { replId: repl, checkpointId, keepAs: "the bad one" }));
+  assert.equal(text(await run(repl, "state")), "'good'");
   assert.match(back, /kept as the branch "the bad one"/);
   const undo = /with checkpointId "([^"]+)"/.exec(back)[1];
-  const left = (await call("list-checkpoints", { replId: repl })).structuredContent.checkpoints.find((one) => one.branch === "the bad one");
-  assert.equal(left.checkpointId, undo);
-  const compared = (await call("compare-checkpoints", { replId: repl, checkpointId: made.checkpointId, withCheckpointId: "the bad one" })).structuredContent;
+  assert.ok((await lines()).find((line) => line.endsWith('end of the branch "the bad one"')).startsWith(undo));
+  const difference = await call("compare-checkpoints", { replId: repl, checkpointId, withCheckpointId: "the bad one" });
+  const compared = difference.structuredContent;
+  assert.match(text(difference), /^variable state: changed, from str 4: 'good' to str 3: 'bad'\ninstructions only in the second: \d+ \d+$/);
   assert.deepEqual(compared.variables, [{ name: "state", change: "changed", before: "str 4: 'good'", after: "str 3: 'bad'" }]);
   assert.deepEqual([compared.onlyInFirst.length, compared.onlyInSecond.length], [0, 2]);
   assert.equal((await call("compare-checkpoints", { replId: repl, checkpointId: "nothing" })).isError, true);
   await call("rewind-python-repl", { replId: repl, checkpointId: "the bad one" });
-  assert.equal((await run(repl, "state")).structuredContent.result, "'bad'");
-  await call("rewind-python-repl", { replId: repl, checkpointId: made.checkpointId });
+  assert.equal(text(await run(repl, "state")), "'bad'");
+  await call("rewind-python-repl", { replId: repl, checkpointId });
   const wrong = await call("rewind-python-repl", { replId: repl, checkpointId: "no-such-checkpoint" });
   assert.equal(wrong.isError, true);
-  await call("delete-python-repl", { replId: forked });
+  assert.match(text(await call("manage-python-repl", { replId: forked, action: "delete" })), /bin/);
 });
 
 await check("list and delete", async () => {
@@ -294,9 +301,9 @@ await check("list and delete", async () => {
 
 await check("files", async () => {
   await call("put-file", { replId: repl, path: "data/in.csv", content: "a,b\n1,2\n" });
-  assert.equal((await run(repl, "import pandas as pd\nint(pd.read_csv('data/in.csv').b[0])")).structuredContent.result, "2");
+  assert.equal(text(await run(repl, "import pandas as pd\nint(pd.read_csv('data/in.csv').b[0])")), "2");
   await call("put-file", { replId: repl, path: "raw.bin", content: Buffer.from([0, 1, 2, 255]).toString("base64"), encoding: "base64" });
-  assert.equal((await run(repl, "list(open('raw.bin', 'rb').read())")).structuredContent.result, "[0, 1, 2, 255]");
+  assert.equal(text(await run(repl, "list(open('raw.bin', 'rb').read())")), "[0, 1, 2, 255]");
   assert.equal(text(await call("get-file", { replId: repl, path: "data/in.csv" })), "a,b\n1,2\n");
   assert.equal(Buffer.from((await call("get-file", { replId: repl, path: "raw.bin" })).content.at(-1).resource.blob, "base64")[3], 255);
   await run(repl, "plt.figure(); plt.plot([1, 2]); plt.savefig('plot.png'); plt.close()\nopen('long.txt', 'w').write('0123456\\n' * 50_000)");
@@ -305,19 +312,22 @@ await check("files", async () => {
   const offset = Number(/offset (\d+)/.exec(part.content[1].text)[1]);
   assert.equal(offset, text(part).length);
   assert.equal((await call("get-file", { replId: repl, path: "no/such/file" })).isError, true);
+});
+
+await check("the tools that were replaced still answer", async () => {
   await call("make-folder", { replId: repl, path: "data/deep" });
-  const listed = (await call("list-files", { replId: repl, path: "data" })).structuredContent;
-  assert.deepEqual(listed.items.map((file) => [file.name, file.kind]), [["deep", "folder"], ["in.csv", "file"]]);
+  assert.equal(text(await call("list-files", { replId: repl, path: "data" })), '/root/data:\n"deep", folder\n"in.csv", file, 8 bytes');
   await call("delete-file", { replId: repl, path: "data/deep" });
-  assert.equal((await call("list-files", { replId: repl, path: "data" })).structuredContent.items.length, 1);
+  assert.doesNotMatch(text(await call("list-files", { replId: repl, path: "data" })), /deep/);
   assert.equal((await call("delete-file", { replId: repl, path: "/" })).isError, true);
+  const forked = text(await call("fork-python-repl", { replId: repl }));
+  assert.match(text(await call("list-checkpoints", { replId: repl })), /manual/);
+  assert.match(text(await call("delete-python-repl", { replId: forked })), /bin/);
 });
 
 await check("what is empty is an empty list", async () => {
   assert.deepEqual((await call("list-python-repls", { search: "no such words" })).structuredContent.repls, []);
-  await call("make-folder", { replId: repl, path: "nothing" });
-  assert.deepEqual((await call("list-files", { replId: repl, path: "nothing" })).structuredContent.items, []);
-  const { checkpointId } = (await call("checkpoint-python-repl", { replId: repl })).structuredContent;
+  const checkpointId = /checkpoint (\S+)\./.exec(text(await call("checkpoint-python-repl", { replId: repl })))[1];
   const same = (await call("compare-checkpoints", { replId: repl, checkpointId, withCheckpointId: checkpointId })).structuredContent;
   assert.deepEqual([same.variables, same.files, same.onlyInFirst, same.onlyInSecond], [[], [], [], []]);
 });
@@ -329,17 +339,17 @@ await check("packages are refused when they are none", async () => {
     assert.match(text(result), /not a package requirement/);
   }
   const result = await call("install-packages", { replId: repl, packages: ["numpy"] });
-  assert.match(result.structuredContent.output, /already satisfied/);
+  assert.match(text(result), /already satisfied/);
   assert.ok(!result.isError);
 });
 
 await check("a package that cannot be had is a failure", async () => {
   let result = await call("install-packages", { replId: repl, packages: ["no-such-package"] });
-  while (result.structuredContent.status === "running") {
-    result = await call("read-output", { replId: repl, seq: result.structuredContent.seq });
+  while (unfinished(result)) {
+    result = await call("read-output", { replId: repl, seq: place(result).seq });
   }
   assert.equal(result.isError, true);
-  assert.match(result.structuredContent.error, /pip could not install no-such-package: its output says why\. Where the user lets the REPL have no network/);
+  assert.match(text(result), /pip could not install no-such-package: its output says why\. Where the user lets the REPL have no network/);
 });
 
 await check("errors are sentences that say what to do", async () => {
