@@ -40,13 +40,13 @@ func (c comparison) text() string {
 			case one.Before+one.After != "":
 				line += ", " + one.Before + one.After
 			}
-			lines = append(lines, line)
+			lines = append(lines, onOneLine(line))
 		}
 	}
 	differ("variable", c.Variables)
 	differ("file", c.Files)
 	if len(c.LookTheSame) > 0 {
-		lines = append(lines, "look the same, not compared completely: "+strings.Join(c.LookTheSame, ", "))
+		lines = append(lines, onOneLine("look the same, not compared completely: "+strings.Join(c.LookTheSame, ", ")))
 	}
 	only := func(which string, seqs []int) {
 		if len(seqs) > 0 {

@@ -8,14 +8,14 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// linksSince is the first revision of the protocol with links to resources. A client of an older
-// one refuses the whole reply that has one.
+// linksSince is the first revision of the protocol with links to resources. An older client refuses
+// a reply that has one.
 const linksSince = "2025-06-18"
 
-// linking are the sessions, by ID, whose clients take links to resources.
+// linking has the IDs of the sessions whose clients take links to resources.
 type linking struct{ sessions sync.Map }
 
-// heed notes what a session was agreed on, until it ends.
+// heed notes the sessions that agree on such a revision, and forgets them when they end.
 func (l *linking) heed(hooks *server.Hooks) {
 	hooks.AddAfterInitialize(func(ctx context.Context, _ any, _ *mcp.InitializeRequest, agreed *mcp.InitializeResult) {
 		if session := server.ClientSessionFromContext(ctx); session != nil && agreed.ProtocolVersion >= linksSince {

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -75,7 +77,17 @@ func (r repl) line() string {
 	if r.Notice != "" {
 		line += ". " + r.Notice
 	}
-	return line
+	return onOneLine(line)
+}
+
+// onOneLine is a line of a list. What it names may be a program's choice, and must not look like
+// more lines.
+func onOneLine(line string) string {
+	if !strings.ContainsFunc(line, unicode.IsControl) {
+		return line
+	}
+	quoted := strconv.Quote(line)
+	return quoted[1 : len(quoted)-1]
 }
 
 // minute is how models are told times, which are in UTC.
@@ -144,11 +156,11 @@ func (s *Server) interrupt(ctx context.Context, call mcp.CallToolRequest) (*mcp.
 func (s *Server) addCheckpointTools() {
 	s.tool("checkpoint-python-repl", hints{title: "Make a checkpoint", here: true},
 		s.checkpoint, replID(),
-		mcp.WithString("label", mcp.MaxLength(200), mcp.Description("\"data cleaned\"")))
+		mcp.WithString("label", mcp.MaxLength(200), mcp.Description("What the state is: \"data cleaned\"")))
 
 	s.tool("rewind-python-repl", hints{title: "Rewind to a checkpoint", destructive: true, repeatable: true, here: true},
 		s.rewind, replID(),
-		mcp.WithString("checkpointId", mcp.Required(), mcp.Description("Or the name of a branch")),
+		mcp.WithString("checkpointId", mcp.Required(), mcp.Description("Checkpoint, or name of a branch")),
 		mcp.WithString("keepAs", mcp.MaxLength(60), mcp.Description("Name of the branch that the present state stays as")))
 
 	s.tool("compare-checkpoints", hints{title: "Compare checkpoints", readOnly: true, repeatable: true, here: true},
@@ -164,7 +176,7 @@ func (s *Server) addCheckpointTools() {
 		mcp.WithString("title", mcp.MaxLength(200), mcp.Description("fork: as of a new REPL")))
 }
 
-// manage does what is seldom needed.
+// manage does what is seldom needed, so that the list of tools stays short.
 func (s *Server) manage(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	switch call.GetString("action", "") {
 	case "fork":

@@ -30,8 +30,8 @@ type outcome struct {
 	notes  []string
 }
 
-// text is the outcome as one would copy it from a notebook: output, value, error. What is not
-// obvious follows in brackets, as the last line.
+// text is the outcome as in a notebook: output, value, error. The last line, in brackets, says what
+// is not obvious.
 func (o *outcome) text() string {
 	parts := []string{o.output, o.err}
 	if o.value != nil {

@@ -60,7 +60,7 @@ type Machines interface {
 	Hello(ctx context.Context, calls int) error
 }
 
-// listsHold is how long clients may keep the lists of tools and prompts.
+// listsHold is how long clients may keep the lists of tools, prompts and templates.
 const listsHold = 5 * time.Minute
 
 //go:embed icon.svg
@@ -139,7 +139,7 @@ func New(machines func(clientName, clientVersion string) Machines, opts Options)
 	hooks.AddAfterDiscover(func(ctx context.Context, _ any, _ *mcp.DiscoverRequest, _ *mcp.DiscoverResult) { helloAgain(ctx) })
 	hooks.AddAfterListTools(func(ctx context.Context, _ any, _ *mcp.ListToolsRequest, list *mcp.ListToolsResult) {
 		helloAgain(ctx)
-		s.shorten(ctx, list)
+		s.sortOut(ctx, list)
 	})
 	s.mcp = server.NewMCPServer("forevervm", opts.Version,
 		server.WithTitle("ForeverVM"),

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"fmt"
@@ -93,8 +94,8 @@ func singleTypes(properties map[string]any, required []string) {
 	}
 }
 
-// longResult lets Claude Code give the whole of a reply to the model: it stores longer ones in a
-// file otherwise. The limits of a reply's parts keep it below this many characters.
+// longResult has Claude Code show the whole reply to the model. Otherwise it stores a reply of more
+// than 25,000 tokens in a file. The limits of a reply's parts keep it below this many characters.
 func longResult(t *mcp.Tool) {
 	t.Meta = &mcp.Meta{AdditionalFields: map[string]any{"anthropic/maxResultSizeChars": outputLimit + 2*valueLimit + 8<<10}}
 }
@@ -133,6 +134,24 @@ func (s *Server) addTools() {
 	s.addCheckpointTools()
 	s.addFileTools()
 	s.addReplacedTools()
+}
+
+// lookWithin is how long a list of tools waits for the daemon, which may have to be started.
+const lookWithin = 2 * time.Second
+
+// sortOut puts a list of tools in order. It drops those that clients are not told of, and those that
+// no machine can do. A client that calls one of them is answered, or refused with a sentence. If the
+// daemon does not say in time what machines there are, no tool is dropped for them.
+func (s *Server) sortOut(ctx context.Context, list *mcp.ListToolsResult) {
+	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
+	onlyHosted := s.onlyHosted(ctx)
+	list.Tools = slices.DeleteFunc(list.Tools, func(t mcp.Tool) bool {
+		return !slices.Contains(s.listed, t.Name) || onlyHosted && s.here[t.Name]
+	})
+	slices.SortFunc(list.Tools, func(a, b mcp.Tool) int {
+		return cmp.Compare(slices.Index(s.listed, a.Name), slices.Index(s.listed, b.Name))
+	})
 }
 
 func (s *Server) runTool(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
