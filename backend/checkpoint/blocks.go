@@ -95,9 +95,9 @@ func (f Folder) Keep(ctx context.Context, id, near string, store *blocks.Store) 
 	return m, nil
 }
 
-// Confirm reads all blocks that the files of a checkpoint are made of, and fails
-// where they could not be made of it again, each as long as it is in the folder. Blocks that were
-// read before, in the same piece of work, are not read again.
+// Confirm reads all blocks that the files of a checkpoint are made of. It fails where the files,
+// each as long as it is in the folder, could not be made of them again. It does not read a block
+// twice in the same piece of work.
 func (f Folder) Confirm(ctx context.Context, id string, store *blocks.Store) error {
 	r, _, err := f.readRecipe(id)
 	if err != nil {

@@ -141,7 +141,7 @@ func TestCallsWithTheSameCodeAreNotTakenForEachOther(t *testing.T) {
 	}
 }
 
-// However much has happened since, no matter who else runs the same code: the newest hundred
+// No matter how much has happened since, or who else runs the same code: the newest hundred
 // instructions are no guide.
 func TestAnAnswerThatComesLateIsTheRightOne(t *testing.T) {
 	direct := daemon(t)

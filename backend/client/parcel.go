@@ -26,8 +26,8 @@ func (c *Client) Pack(ctx context.Context, name, checkpoint string) (io.ReadClos
 // LookedAt is how many bytes of a machine's file LookIntoParcel needs.
 const LookedAt = 128 << 10
 
-// LookIntoParcel tells what a machine's file holds, from its first LookedAt bytes,
-// and what is to be said about it here.
+// LookIntoParcel tells what a machine's file holds, and what is to be said about it here. beginning
+// is the first LookedAt bytes of the file.
 func (c *Client) LookIntoParcel(ctx context.Context, beginning io.Reader, u Unpacking) (api.Parcel, error) {
 	var seen api.Parcel
 	_, err := c.call(ctx, request{method: http.MethodPost, path: "/api/unpack/look", query: u.query(), body: beginning, repeatable: true}, &seen)

@@ -24,8 +24,8 @@ type CheckpointReport struct {
 	// Left says in one sentence each what nothing can be told of: the system does not give it back,
 	// or a newer program made it.
 	Left []string `json:"left"`
-	// Aside are the files, by their paths, that damaged packs have become which were rewritten
-	// as far as they are whole.
+	// Aside are the paths of the damaged packs that were set aside. What was whole of them was
+	// rewritten.
 	Aside []string         `json:"aside"`
 	Lost  []LostCheckpoint `json:"lost"`
 }

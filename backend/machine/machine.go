@@ -83,7 +83,7 @@ type Machine struct {
 	// Shared is the folder of this computer that the machine sees at SharedPath; nil for none.
 	// Unshared says in a sentence why it does not see it; empty where it does, and until it first
 	// comes into memory. CameUp tells the person of files that came up or changed there while code
-	// could change it, and that programs act on on their own.
+	// could change it, and that programs act on without being asked.
 	Shared   *SharedFolder
 	Unshared string
 	CameUp   string

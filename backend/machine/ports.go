@@ -263,7 +263,7 @@ type Exchange interface {
 }
 
 // ShareWatch looks at folders that code in machines may change for files that programs on this
-// computer act on on their own, like a repository's settings. Its methods are called by one
+// computer act on without being asked, like a repository's settings. Its methods are called by one
 // goroutine at a time for one machine.
 type ShareWatch interface {
 	// Look returns sentences for the person, "" for nothing to tell. news is about what came up or

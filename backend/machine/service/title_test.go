@@ -11,8 +11,7 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// titled makes a machine without a purpose, sends it code, and returns the
-// title that it has on its own.
+// titled makes a machine without a title, sends it code, and returns the title that it then has.
 func (w *world) titled(code string) string {
 	w.t.Helper()
 	m, err := w.Create(w.ctx, machine.CreateOptions{})
