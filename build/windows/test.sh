@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Install, use, upgrade and remove the MSI under Wine: build/windows/test.sh VERSION [FOLDER]
 #
-# The window cannot start there, and no machine can run: what is tested is the installation, and the
-# daemon as far as it goes without Docker.
+# It tests the installation, and what the daemon does without Docker. Under Wine neither the window
+# nor a machine can run.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 version=$1 folder=$(realpath "${2:-build/dist}")

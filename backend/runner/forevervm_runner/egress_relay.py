@@ -1,11 +1,10 @@
 """The way out: a process that carries the connections which code opens to the proxy's port, over
 two pipes of its own.
 
-It looks into nothing: what is asked of the proxy is answered outside, where it is also decided. The
-connections share the pipes as yamux has it
-(https://github.com/hashicorp/yamux/blob/master/spec.md), each with a window, so that one which
-nobody reads holds up no other. After a restore the pipes are new, and what was open is over:
-process 1 then tells the nonce that both sides start over with.
+It does not look at the data: the proxy outside decides and answers. The connections share the pipes
+with yamux (https://github.com/hashicorp/yamux/blob/master/spec.md). Each has a window, so one that
+nobody reads does not hold up the others. After a restore the pipes are new, and what was open is
+over. Process 1 then tells the nonce with which both sides start over.
 """
 
 import collections

@@ -92,8 +92,7 @@ class Relay:
         self._ready = False
         # Whether the user's code has left processes behind.
         self._children = False
-        # When an interrupt is to be tried (again), and when it is to be passed on to the
-        # instruction's children.
+        # When to interrupt the instruction (again), and when to interrupt its children.
         self._press_at: float | None = None
         self._children_at: float | None = None
         self._wake_fd, wake_write_fd = os.pipe()

@@ -39,7 +39,7 @@ class Wire:
         self.unsent_bytes += len(frame)
 
     def restart(self) -> None:
-        """Forgets what is queued, since it is to be sent again.
+        """Forgets what is queued: it will be sent again.
 
         A frame that is half sent is finished."""
         self._unsent.clear()
