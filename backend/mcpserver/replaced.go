@@ -10,9 +10,9 @@ import (
 
 const maxListed = 500 // files of a folder
 
-// addReplacedTools adds tools of earlier builds, which no client is told of any more. People's rules
-// and conversations may name them, so they answer for one release. Then delete this file, and what
-// only it uses. manage-python-repl replaces the first three, and code the others: os.listdir,
+// addReplacedTools adds tools of earlier builds, which no client is told of any more. Rules and
+// conversations may name them, so they answer for one release. Then delete this file, and what only
+// it uses. manage-python-repl replaces the first three, and code the others: os.listdir,
 // os.remove, os.makedirs.
 func (s *Server) addReplacedTools() {
 	s.tool("list-checkpoints", hints{title: "List checkpoints", readOnly: true, repeatable: true, here: true, unlisted: true},

@@ -139,9 +139,9 @@ func (s *Server) addTools() {
 // lookWithin is how long a list of tools waits for the daemon, which may have to be started.
 const lookWithin = 2 * time.Second
 
-// sortOut puts a list of tools in order. It drops those that clients are not told of, and those that
-// no machine can do. A client that calls one of them is answered, or refused with a sentence. If the
-// daemon does not say in time what machines there are, no tool is dropped for them.
+// sortOut puts a list of tools in order. It drops those that clients are not told of, and those
+// that no machine can do. A client that calls one of them is answered, or refused with a sentence.
+// If the daemon does not say in time what machines there are, no tool is dropped for them.
 func (s *Server) sortOut(ctx context.Context, list *mcp.ListToolsResult) {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
