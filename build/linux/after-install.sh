@@ -10,7 +10,7 @@ if [ -e /etc/apparmor.d/abi/4.0 ]; then
     sed 's#@{FOREVERVM_SUPERVISOR}#/usr/lib/forevervm/supervisor#g' /usr/share/forevervm/apparmor >$profile.new
     mv $profile.new $profile
     if [ -d /sys/kernel/security/apparmor ] && command -v apparmor_parser >/dev/null; then
-        apparmor_parser -r $profile || echo "The AppArmor profile $profile could not be loaded; it is when this computer next starts." >&2
+        apparmor_parser -r $profile || echo "The AppArmor profile $profile was not loaded. Restart the computer to load it." >&2
     fi
 fi
 

@@ -18,14 +18,15 @@ while [ -n "$(running)" ] && [ $seconds -lt 60 ]; do
     sleep 1
     seconds=$((seconds + 1))
 done
-[ -z "$(running)" ] || echo "ForeverVM still runs after a minute; its machines are saved when it ends." >&2
+[ -z "$(running)" ] || echo "ForeverVM is still running after a minute. It saves its machines when it stops." >&2
 
-# What is in people's own settings is theirs, and `forevervm uninstall` has asked them. Who has not
-# been asked is named.
+# A package does not change people's own settings: `forevervm uninstall` does that, after it asked.
+# Name those who have not run it.
 cut -d: -f1,6 /etc/passwd | while IFS=: read -r user home; do
     if grep -qs '"app"' "$home/.local/share/forevervm/apps/connections.json"; then
-        echo "AI apps of $user still have ForeverVM in their settings, which fails from now on: install it again and let $user run" \
-            "\`forevervm uninstall\` before it is removed, or take it out of the apps' settings." >&2
+        echo "AI apps of $user are still connected to ForeverVM. They will show an error." \
+            "Install ForeverVM again, run \`forevervm uninstall\` as $user, then remove the package." \
+            "Or delete ForeverVM from the apps' settings." >&2
     fi
 done
 

@@ -2,7 +2,7 @@
 # Write what a package is made of and under which terms: build/release/notices.sh FOLDER VERSION
 # IMAGE PROGRAM…
 #
-# NOTICES.txt has the licences in full, sbom.cdx.json the list for machines (CycloneDX). The
+# NOTICES.txt has the licenses in full, sbom.cdx.json the list for machines (CycloneDX). The
 # programs themselves say which Go modules are in them; the page's libraries are those that its lock
 # file installs, the sandbox image's are in its manifest, IMAGE.
 set -euo pipefail

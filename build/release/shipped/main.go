@@ -31,7 +31,7 @@ type part struct {
 	Name    string
 	Version string
 	License string // an SPDX expression where its authors wrote one, else ""
-	Terms   string // the licence and notices in full; "" where they are in the sandbox image itself
+	Terms   string // the license and notices in full; "" where they are in the sandbox image itself
 	URL     string // its package URL
 }
 
@@ -144,7 +144,7 @@ func libraries(folder string) ([]part, error) {
 		one := part{Kind: "npm", Name: name, Version: entry.Version, License: entry.License, URL: "pkg:npm/" + strings.Replace(name, "@", "%40", 1) + "@" + entry.Version}
 		one.Terms, err = terms(filepath.Join(folder, path))
 		if errors.Is(err, errNoTerms) && one.License != "" {
-			one.Terms, err = "Its authors name the licence "+one.License+" and give no text of it.\n", nil
+			one.Terms, err = "Its authors name the license "+one.License+" and give no text of it.\n", nil
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", name, entry.Version, err)
@@ -189,7 +189,7 @@ var (
 	codeFile   = regexp.MustCompile(`(?i)\.(go|js|ts|py|c|h|json|ya?ml)$`)
 )
 
-// terms are the licences and notices of a folder: all at its top, and further down those of what
+// terms are the licenses and notices of a folder: all at its top, and further down those of what
 // its authors took from others.
 func terms(folder string) (string, error) {
 	var all strings.Builder
@@ -228,7 +228,7 @@ func terms(folder string) (string, error) {
 
 func notices(parts []part) string {
 	var text strings.Builder
-	text.WriteString("ForeverVM Desktop is under the MIT licence. It is made with the work of others, whose terms follow: first all names, then the texts.\n" +
+	text.WriteString("ForeverVM Desktop is under the MIT license. It contains the work of others. Their terms follow: first all names, then the texts.\n" +
 		"What is in the sandbox image has its terms there, and in the image's file /usr/share/doc/forevervm/LICENSES.txt.\n\n")
 	for _, one := range parts {
 		fmt.Fprintf(&text, "%s %s (%s)\n", one.Name, one.Version, one.Kind)
