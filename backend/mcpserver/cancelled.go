@@ -195,8 +195,8 @@ func (r *notedReader) Read(p []byte) (int, error) {
 		if len(line) == 0 {
 			return 0, err
 		}
-		r.early.note(line)
-		r.rest = line
+		r.rest = asCall(line)
+		r.early.note(r.rest)
 	}
 	n := copy(p, r.rest)
 	r.rest = r.rest[n:]

@@ -27,7 +27,7 @@ func node(t *testing.T) string {
 		t.Fatal(err)
 	}
 	installed, _ := os.ReadFile(filepath.Join(dir, "package-lock.json"))
-	for _, name := range []string{"package.json", "package-lock.json", "conformance.mjs"} {
+	for _, name := range []string{"package.json", "package-lock.json", "conformance.mjs", "tasks.mjs"} {
 		data, err := os.ReadFile(filepath.Join("testdata", "conformance", name))
 		if err != nil {
 			t.Fatal(err)
@@ -76,6 +76,27 @@ func TestOfficialClient(t *testing.T) {
 	} {
 		t.Run(transport, func(t *testing.T) {
 			said := output(t, dir, "node", append([]string{"conformance.mjs", transport}, args...)...)
+			t.Log("\n" + said)
+			if !strings.HasSuffix(said, "fine\n") {
+				t.Error("it did not come to its end")
+			}
+		})
+	}
+}
+
+// The official client of the extension for tasks finds it as it should be, over each transport.
+func TestOfficialTasksClient(t *testing.T) {
+	dir := node(t)
+	home := connecttest.Home(t)
+	d := connecttest.Start(t, home)
+	for transport, args := range map[string][]string{
+		"stdio": {connecttest.Program(t, "forevervm"), home},
+		"http":  {d.URL, d.Token},
+		"sse":   {d.URL, d.Token},
+	} {
+		t.Run(transport, func(t *testing.T) {
+			t.Parallel()
+			said := output(t, dir, "node", append([]string{"tasks.mjs", transport}, args...)...)
 			t.Log("\n" + said)
 			if !strings.HasSuffix(said, "fine\n") {
 				t.Error("it did not come to its end")

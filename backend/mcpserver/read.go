@@ -22,11 +22,19 @@ func (s *Server) readOutput(ctx context.Context, call mcp.CallToolRequest) (*mcp
 	if err != nil {
 		return failure(err, repl), nil
 	}
+	offset := max(int64(call.GetInt("offset", 0)), 0)
 	if !client.Done(in) {
 		wait := min(max(time.Duration(call.GetFloat("waitSeconds", s.opts.AnswerWithin.Seconds())*float64(time.Second)), 0), s.opts.AnswerWithin)
+		asTask := declaresTasks(call) && wait > s.opts.TaskAfter
+		if asTask {
+			wait = s.opts.TaskAfter
+		}
 		waiting, cancel := context.WithTimeout(ctx, wait)
 		_, err := s.follow(waiting, call, m, in, collect(outputLimit))
 		cancel()
+		if asTask && err != nil && s.outlasts(ctx, err) {
+			return s.handOver(ctx, m, taskID{"read", in.Machine, in.Seq, offset}, in), nil
+		}
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return nil, ctx.Err()
 		}
@@ -37,13 +45,17 @@ func (s *Server) readOutput(ctx context.Context, call mcp.CallToolRequest) (*mcp
 			return failure(err, repl), nil
 		}
 	}
-	offset := max(int64(call.GetInt("offset", 0)), 0)
+	return s.piece(ctx, m, repl, in, offset), nil
+}
+
+// piece answers with an instruction's output from an offset on, as it is.
+func (s *Server) piece(ctx context.Context, m Machines, repl string, in api.Instruction, offset int64) *mcp.CallToolResult {
 	if offset == 0 {
 		s.pictured.forget(in) // anyone who starts again at the beginning wants to see everything
 	}
 	text, more, err := outputFrom(ctx, m, repl, in.Seq, offset, outputLimit)
 	if err != nil {
-		return failure(err, repl), nil
+		return failure(err, repl)
 	}
 	next := offset + int64(len(text))
 	o := s.describe(ctx, m, repl, in, next)
@@ -51,7 +63,7 @@ func (s *Server) readOutput(ctx context.Context, call mcp.CallToolRequest) (*mcp
 	var pictures []shown // they come with the last piece, once
 	if client.Done(in) {
 		if pictures, err = picturesOf(ctx, m, in); err != nil {
-			return failure(err, repl), nil
+			return failure(err, repl)
 		}
 		if !more && !s.pictured.has(in) {
 			s.pictured.add(in)
@@ -63,7 +75,7 @@ func (s *Server) readOutput(ctx context.Context, call mcp.CallToolRequest) (*mcp
 	if more && client.Done(in) {
 		o.note(fmt.Sprintf("There is more output: call read-output with seq %d and offset %d.", in.Seq, next))
 	}
-	return s.assemble(ctx, m, o, pictures), nil
+	return s.assemble(ctx, m, o, pictures)
 }
 
 // chosen is the instruction that a call is about: seq, or the latest.

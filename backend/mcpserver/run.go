@@ -54,15 +54,19 @@ func (o *outcome) note(sentence string) {
 	}
 }
 
-// run executes code and answers with all there is when it ends, or with what there is when the time
-// is up.
+// run executes code and answers with all there is when it ends. When the time is up, it answers
+// with a task, or with what there is where the client takes no tasks.
 func (s *Server) run(ctx context.Context, call mcp.CallToolRequest, repl, code string, limit time.Duration) (*mcp.CallToolResult, error) {
 	m := s.of(ctx)
-	waiting, cancel := context.WithTimeout(ctx, s.opts.AnswerWithin)
+	patience, asTask := s.opts.AnswerWithin, declaresTasks(call)
+	if asTask {
+		patience = min(patience, s.opts.TaskAfter)
+	}
+	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var in *api.Instruction
 	known := make(chan struct{}) // closed once in is set
-	running, end := outlasting(waiting, known)
+	running, end := outlasting(waiting, known, s.opts.AnswerWithin-patience+lastAnswer)
 	defer end()
 	got := collect(outputLimit)
 	done, err := func() (api.Instruction, error) {
@@ -85,6 +89,8 @@ func (s *Server) run(ctx context.Context, call mcp.CallToolRequest, repl, code s
 		return s.reply(ctx, m, repl, done, got), nil
 	case in == nil:
 		return failure(err, repl), nil
+	case asTask && s.outlasts(ctx, err):
+		return s.handOver(ctx, m, taskID{"run", in.Machine, in.Seq, 0}, *in), nil
 	case s.closing.Err() != nil:
 		return mcp.NewToolResultErrorf("The ForeverVM daemon is restarting; instruction %d of %s goes on afterwards. Call read-output with seq %d to see how it went.", in.Seq, repl, in.Seq), nil
 	case errors.Is(ctx.Err(), context.Canceled):
@@ -99,15 +105,15 @@ func (s *Server) run(ctx context.Context, call mcp.CallToolRequest, repl, code s
 	return failure(err, repl), nil
 }
 
-// outlasting is a context that ends with ctx, but not before known is closed, for a moment: while
-// it is not known what runs, nobody could stop it.
-func outlasting(ctx context.Context, known <-chan struct{}) (context.Context, context.CancelFunc) {
+// outlasting is a context that ends with ctx, but not before known is closed, for as long as grace:
+// while it is not known what runs, nobody could stop it.
+func outlasting(ctx context.Context, known <-chan struct{}, grace time.Duration) (context.Context, context.CancelFunc) {
 	lasting, end := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		select {
 		case <-known:
 		case <-lasting.Done():
-		case <-time.After(lastAnswer):
+		case <-time.After(grace):
 		}
 		end()
 	})

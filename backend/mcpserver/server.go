@@ -74,6 +74,9 @@ type Options struct {
 	AnswerWithin time.Duration
 	// InstructionLimit is an instruction's own limit when the call does not say: 30 minutes.
 	InstructionLimit time.Duration
+	// TaskAfter is how long a call waits for its instruction before it returns a task, where the
+	// client takes one: 10 seconds.
+	TaskAfter time.Duration
 	// ReplyLimit is the most bytes of one reply: 900,000, as apps refuse a megabyte.
 	ReplyLimit int
 	Logger     *slog.Logger
@@ -104,6 +107,9 @@ type Server struct {
 func New(machines func(clientName, clientVersion string) Machines, opts Options) *Server {
 	if opts.AnswerWithin == 0 {
 		opts.AnswerWithin = 45 * time.Second
+	}
+	if opts.TaskAfter == 0 {
+		opts.TaskAfter = 10 * time.Second
 	}
 	if opts.InstructionLimit == 0 {
 		opts.InstructionLimit = 30 * time.Minute
@@ -151,6 +157,7 @@ func New(machines func(clientName, clientVersion string) Machines, opts Options)
 		server.WithToolCapabilities(false),
 		server.WithResourceCapabilities(false, false),
 		server.WithPromptCapabilities(false),
+		server.WithExtensions(map[string]any{tasksExtension: map[string]any{}}),
 		server.WithCompletions(),
 		server.WithPromptCompletionProvider(completer{s}),
 		server.WithResourceCompletionProvider(completer{s}),
@@ -172,6 +179,7 @@ func New(machines func(clientName, clientVersion string) Machines, opts Options)
 		}),
 	)
 	s.addTools()
+	s.addTasks()
 	s.addResources()
 	s.addPrompts()
 	s.streamable = server.NewStreamableHTTPServer(s.mcp,
@@ -199,7 +207,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	stdio := server.NewStdioServer(s.mcp)
 	stdio.SetErrorLogger(log.New(slogWriter{s.opts.Logger}, "", 0))
 	server.WithWorkerPoolSize(100)(stdio) // as many calls at once: each may wait for its instruction
-	return stdio.Listen(ctx, &notedReader{lines: bufio.NewReader(in), early: &s.early}, unansweredWriter{out})
+	return stdio.Listen(ctx, &notedReader{lines: bufio.NewReader(in), early: &s.early}, unansweredWriter{tasksWriter{out}})
 }
 
 // slogWriter hands the library's log lines to slog.
@@ -217,7 +225,7 @@ func (s *Server) Handler() http.Handler {
 	mux.Handle("/mcp", withoutCancelling(s.streamable))
 	mux.Handle("/sse", s.sse.SSEHandler())
 	mux.Handle("/message", s.sse.MessageHandler())
-	return unanswered(mux)
+	return unanswered(withTasks(mux))
 }
 
 // lastHello is how long a hello may still take at the end: some programs only look whether the
@@ -242,7 +250,11 @@ const lastAnswer = 4 * time.Second
 // untilClosed counts the calls, and lets none outlive the server, nor its client's patience.
 func (s *Server) untilClosed(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 	return func(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		s.heard.of(caller(ctx), 1)
+		if isTaskMethod(call.Params.Name) {
+			s.heard.of(caller(ctx), 0)
+		} else {
+			s.heard.of(caller(ctx), 1)
+		}
 		if ctx.Err() != nil {
 			return nil, errCancelled
 		}

@@ -43,11 +43,17 @@ func daemon(t *testing.T) *client.Client {
 
 func killDaemon(t *testing.T) {
 	t.Helper()
+	endDaemon(t, syscall.SIGKILL)
+}
+
+// endDaemon sends the daemon a signal that ends it, and waits for its end.
+func endDaemon(t *testing.T, signal syscall.Signal) {
+	t.Helper()
 	status, err := daemon(t).Status(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(status.PID, syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(status.PID, signal); err != nil {
 		t.Fatal(err)
 	}
 	connecttest.Eventually(t, "the daemon is dead", func() bool { return syscall.Kill(status.PID, 0) != nil })
