@@ -1,19 +1,6 @@
-import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig, type Plugin } from 'vite';
-import { FIGURE_SCRIPT, FRAME_SCRIPT } from './src/lib/output/frame-script.ts';
-
-const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
-const digest = (script: string) => createHash('sha256').update(script).digest('base64');
-
-const frameScriptDigest = digest(FRAME_SCRIPT);
-const plotly = readFileSync(
-  path('node_modules/plotly.js-strict-dist-min/plotly-strict.min.js'),
-  'utf8',
-);
-const figureScriptDigests = [plotly, FIGURE_SCRIPT].map((s) => `'sha256-${digest(s)}'`).join(' ');
+import { aliases, digests, figureScripts, frameScript } from './vite.shared.ts';
 
 /**
  * The page's own policy. The frames with machines' output inherit it, so the scripts that they run
@@ -23,7 +10,7 @@ const figureScriptDigests = [plotly, FIGURE_SCRIPT].map((s) => `'sha256-${digest
 function contentSecurityPolicy(): Plugin {
   const policy = [
     "default-src 'none'",
-    `script-src 'self' 'sha256-${frameScriptDigest}' ${figureScriptDigests}`,
+    `script-src 'self' ${frameScript} ${figureScripts}`,
     "style-src 'self' 'unsafe-inline'",
     "img-src 'self' data: blob:",
     "font-src 'self' data:",
@@ -47,10 +34,7 @@ function contentSecurityPolicy(): Plugin {
 
 export default defineConfig({
   plugins: [svelte(), contentSecurityPolicy()],
-  define: {
-    __FRAME_SCRIPT_DIGEST__: JSON.stringify(frameScriptDigest),
-    __FIGURE_SCRIPT_DIGESTS__: JSON.stringify(figureScriptDigests),
-  },
-  resolve: { alias: { $lib: path('./src/lib'), $components: path('./src/components') } },
+  define: digests,
+  resolve: { alias: aliases },
   build: { target: ['es2022', 'safari16'], chunkSizeWarningLimit: 1200, modulePreload: false },
 });

@@ -264,7 +264,7 @@ func (d *daemon) mcp(inside *inProcess, token string) *mcpserver.Server {
 		Name: "MCP", Version: version.Version, HTTPClient: &http.Client{Transport: transport},
 	})
 	return mcpserver.New(func(name, clientVersion string) mcpserver.Machines { return machines.As(name, clientVersion) },
-		mcpserver.Options{Version: version.Version, Logger: d.log})
+		mcpserver.Options{Version: version.Version, Page: frontend.Dist, Logger: d.log})
 }
 
 // close ends a part; what goes wrong with that is for the log.

@@ -164,7 +164,7 @@ func (s *Server) addCheckpointTools() {
 		mcp.WithString("keepAs", mcp.MaxLength(60), mcp.Description("Name of the branch that the present state stays as")))
 
 	s.tool("compare-checkpoints", hints{title: "Compare checkpoints", readOnly: true, repeatable: true, here: true},
-		s.compare, replID(),
+		s.compare, s.withChatPage, replID(),
 		mcp.WithString("checkpointId", mcp.Required(), mcp.Description("First state: checkpoint, or name of a branch")),
 		mcp.WithString("withCheckpointId", mcp.Description("Second; default the present")),
 		mcp.WithOutputSchema[comparison]())

@@ -95,7 +95,9 @@ func (s *Server) assemble(ctx context.Context, m Machines, o *outcome, pictures 
 	if text := o.text(); text != "" {
 		content = append([]mcp.Content{mcp.NewTextContent(text)}, content...)
 	}
-	return &mcp.CallToolResult{Content: content, IsError: o.status == "error" || o.status == "cancelled"}
+	result := &mcp.CallToolResult{Content: content, IsError: o.status == "error" || o.status == "cancelled"}
+	result.Meta = &mcp.Meta{AdditionalFields: map[string]any{resultKey: map[string]any{"machine": o.repl, "seq": o.seq}}}
+	return result
 }
 
 // encodedSize is how many bytes a value takes in a reply.

@@ -27,6 +27,8 @@ type scripted struct {
 	machines    []api.Machine
 	checkpoints []api.Checkpoint
 	stopped     []int
+	said        string   // answer to Raw
+	asked       []string // of Raw
 }
 
 type unused = Machines // embedded under this name, as Machines is the name of a method

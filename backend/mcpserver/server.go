@@ -13,6 +13,7 @@ import (
 	_ "embed" // the icon
 	"encoding/base64"
 	"io"
+	"io/fs"
 	"log"
 	"log/slog"
 	"net/http"
@@ -56,6 +57,8 @@ type Machines interface {
 	MakeFolder(ctx context.Context, name, path string) error
 
 	Status(ctx context.Context) (api.Status, error)
+	// Raw asks as a page does; see client.Client.
+	Raw(ctx context.Context, method, address string, body []byte) (mime string, answer io.ReadCloser, err error)
 	// Hello tells that the calling program is there, and has called so many more tools.
 	Hello(ctx context.Context, calls int) error
 }
@@ -79,7 +82,9 @@ type Options struct {
 	TaskAfter time.Duration
 	// ReplyLimit is the most bytes of one reply: 900,000, as apps refuse a megabyte.
 	ReplyLimit int
-	Logger     *slog.Logger
+	// Page has the built page, with chat.html for AI apps to show; nil for none.
+	Page   fs.FS
+	Logger *slog.Logger
 }
 
 // Server serves the Model Context Protocol.
@@ -94,6 +99,7 @@ type Server struct {
 	here       map[string]bool // by the name of a tool; written by New only
 	listed     []string        // the tools that clients are told of, in this order; written by New only
 	linking    linking
+	chatPage   string // "" for none; written by New only
 
 	// closing ends with Close: calls over HTTP may outlive their connection, not the server.
 	closing context.Context
@@ -157,7 +163,7 @@ func New(machines func(clientName, clientVersion string) Machines, opts Options)
 		server.WithToolCapabilities(false),
 		server.WithResourceCapabilities(false, false),
 		server.WithPromptCapabilities(false),
-		server.WithExtensions(map[string]any{tasksExtension: map[string]any{}}),
+		server.WithExtensions(map[string]any{tasksExtension: map[string]any{}, appsExtension: map[string]any{}}),
 		server.WithCompletions(),
 		server.WithPromptCompletionProvider(completer{s}),
 		server.WithResourceCompletionProvider(completer{s}),
@@ -178,8 +184,10 @@ func New(machines func(clientName, clientVersion string) Machines, opts Options)
 			}
 		}),
 	)
+	s.readChatPage()
 	s.addTools()
 	s.addTasks()
+	s.addChatPage()
 	s.addResources()
 	s.addPrompts()
 	s.streamable = server.NewStreamableHTTPServer(s.mcp,

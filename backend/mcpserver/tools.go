@@ -22,6 +22,8 @@ type hints struct {
 	here bool
 	// unlisted tools are answered, and no client is told of them: names that were replaced.
 	unlisted bool
+	// page tools are for ForeverVM's page in an app, and only apps that show it are told of them.
+	page bool
 }
 
 // descriptions are what models are told of each listed tool, and of the whole.
@@ -44,7 +46,7 @@ func described(name string) string {
 
 // tool adds one tool. One that clients are told of is described in descriptions/NAME.md.
 func (s *Server) tool(name string, h hints, handler server.ToolHandlerFunc, opts ...mcp.ToolOption) {
-	if !h.unlisted {
+	if !h.unlisted && !h.page {
 		opts = append(opts, mcp.WithDescription(described(name)))
 	}
 	opts = append([]mcp.ToolOption{
@@ -106,7 +108,7 @@ func replID() mcp.ToolOption { return mcp.WithString("replId", mcp.Required()) }
 // order. The list is part of every conversation, so it is short.
 func (s *Server) addTools() {
 	s.tool("run-python-in-repl", hints{title: "Run Python", destructive: true, outside: true},
-		s.runTool, longResult,
+		s.runTool, longResult, s.withChatPage,
 		mcp.WithString("pythonCode", mcp.Required()), replID(),
 		mcp.WithNumber("timeoutSeconds", mcp.Min(0.1), mcp.Max(7*24*3600), mcp.Description("Stop the code after so long; default 1800")))
 
@@ -116,7 +118,7 @@ func (s *Server) addTools() {
 		mcp.WithInteger("memoryMb", mcp.Min(64), mcp.Max(defaultMemoryMB), mcp.Description("Default 2048")))
 
 	s.tool("read-output", hints{title: "Read output", readOnly: true, repeatable: true},
-		s.readOutput, longResult, replID(),
+		s.readOutput, longResult, s.withChatPage, replID(),
 		mcp.WithInteger("seq", mcp.Min(0), mcp.Description("Instruction; default the latest")),
 		mcp.WithInteger("offset", mcp.Min(0), mcp.Description("First byte; default 0")),
 		mcp.WithNumber("waitSeconds", mcp.Min(0), mcp.Description("0 answers at once; default 45")))
@@ -145,9 +147,9 @@ const lookWithin = 2 * time.Second
 func (s *Server) sortOut(ctx context.Context, list *mcp.ListToolsResult) {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
-	onlyHosted := s.onlyHosted(ctx)
+	onlyHosted, shows := s.onlyHosted(ctx), showsApps(ctx)
 	list.Tools = slices.DeleteFunc(list.Tools, func(t mcp.Tool) bool {
-		return !slices.Contains(s.listed, t.Name) || onlyHosted && s.here[t.Name]
+		return !slices.Contains(s.listed, t.Name) || onlyHosted && s.here[t.Name] || t.Name == pageTool && !shows
 	})
 	slices.SortFunc(list.Tools, func(a, b mcp.Tool) int {
 		return cmp.Compare(slices.Index(s.listed, a.Name), slices.Index(s.listed, b.Name))

@@ -23,15 +23,19 @@ afterEach(async () => {
 /** A picture in a colour that nothing but a machine's output has. */
 const PICTURE = 'from PIL import Image; Image.new("RGB", (400, 300), (0x12, 0xc9, 0x5f))';
 
-/** How many pixels of the screen have the picture's colour. */
-function picturePixels(env: NodeJS.ProcessEnv): number {
+/** A figure of Plotly in another such colour. */
+const FIGURE =
+  'from IPython.display import display; display({"application/vnd.plotly.v1+json": {"data": [], "layout": {"paper_bgcolor": "#c9125f", "plot_bgcolor": "#c9125f"}}}, raw=True)';
+
+/** How many pixels of the screen have a colour: the picture's, unless another is said. */
+function picturePixels(env: NodeJS.ProcessEnv, [r, g, b] = [0x12, 0xc9, 0x5f]): number {
   const raw = execFileSync('import', ['-window', 'root', '-depth', '8', 'rgb:-'], {
     env,
     maxBuffer: 64 << 20,
   });
   let count = 0;
   for (let i = 0; i + 2 < raw.length; i += 3) {
-    if (raw[i] === 0x12 && raw[i + 1] === 0xc9 && raw[i + 2] === 0x5f) count += 1;
+    if (raw[i] === r && raw[i + 1] === g && raw[i + 2] === b) count += 1;
   }
   return count;
 }
@@ -93,6 +97,8 @@ it('starts the daemon, shows what machines put out, is there once, and takes not
   expect(picturePixels(env)).toBe(0);
   const window = programs.start(desktop, [], env);
   await expect.poll(() => picturePixels(env)).toBeGreaterThan(10_000);
+  daemon.cli('exec', name, FIGURE);
+  await expect.poll(() => picturePixels(env, [0xc9, 0x12, 0x5f])).toBeGreaterThan(10_000);
 
   const second = programs.start(desktop, [], env);
   await once(second, 'exit');

@@ -12,6 +12,7 @@ import (
 	"github.com/forevervm/desktop/backend/connect"
 	"github.com/forevervm/desktop/backend/mcpserver"
 	"github.com/forevervm/desktop/backend/version"
+	"github.com/forevervm/desktop/frontend"
 )
 
 func (a *app) mcpCommand() *cobra.Command {
@@ -30,7 +31,7 @@ func (a *app) mcpCommand() *cobra.Command {
 			}
 			server := mcpserver.New(
 				func(name, clientVersion string) mcpserver.Machines { return c.As(name, clientVersion) },
-				mcpserver.Options{Version: version.Version, AnswerWithin: answerWithin, Logger: log},
+				mcpserver.Options{Version: version.Version, AnswerWithin: answerWithin, Page: frontend.Dist, Logger: log},
 			)
 			defer server.Close()
 			ctx, cancel := context.WithCancel(cmd.Context())

@@ -12,6 +12,13 @@ export function onSaved(told: Listener): void {
   listener = told;
 }
 
+/** Where files go in place of a browser's downloads: a page in an AI app cannot save on its own. */
+let elsewhere: ((name: string, content: Blob) => Promise<string>) | undefined;
+
+export function saveThrough(save: (name: string, content: Blob) => Promise<string>): void {
+  elsewhere = save;
+}
+
 /** Has the browser, or the window, save something as a file, under a name of ours. */
 export function saveAs(name: string, content: Blob): void {
   saveParts(name, [content]).catch((reason: unknown) => listener?.failed(reason));
@@ -23,11 +30,17 @@ export function saveAs(name: string, content: Blob): void {
  */
 async function saveParts(name: string, parts: Iterable<Blob> | AsyncIterable<Blob>): Promise<void> {
   if (inWindow()) {
-    listener?.saved(await saveInWindow(name, parts));
+    const path = await saveInWindow(name, parts);
+    listener?.saved(path);
     return;
   }
   const all: Blob[] = [];
   for await (const part of parts) all.push(part);
+  if (elsewhere) {
+    const path = await elsewhere(name, new Blob(all, { type: all[0]?.type ?? '' }));
+    listener?.saved(path);
+    return;
+  }
   const address = URL.createObjectURL(new Blob(all));
   const link = document.createElement('a');
   link.href = address;

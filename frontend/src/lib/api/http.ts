@@ -88,7 +88,8 @@ export class Http {
   }
 }
 
-async function refusal(response: Response): Promise<ApiError> {
+/** What a refused request throws. */
+export async function refusal(response: Response): Promise<ApiError> {
   let body: Partial<ErrorBody> = {};
   try {
     body = (await response.json()) as Partial<ErrorBody>;

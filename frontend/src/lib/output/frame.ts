@@ -1,10 +1,11 @@
 import createPurify, { type Config, type DOMPurify } from 'dompurify';
 import { marked } from 'marked';
 import { FIGURE_SCRIPT, FRAME_SCRIPT } from './frame-script';
+import { plotly } from '$lib/output/plotly';
 
 /**
- * SHA-256 in base64 of FRAME_SCRIPT, and of Plotly and FIGURE_SCRIPT, as a policy has them, put in
- * by vite.config.ts.
+ * The SHA-256 of FRAME_SCRIPT, and of Plotly and FIGURE_SCRIPT, as a policy has them, put in by
+ * vite.shared.ts.
  */
 declare const __FRAME_SCRIPT_DIGEST__: string;
 declare const __FIGURE_SCRIPT_DIGESTS__: string;
@@ -25,11 +26,11 @@ export function frameDocument(html: string): string {
  * page has only once a figure is seen.
  */
 export async function figureDocument(figure: string): Promise<string> {
-  const { default: plotly } = await import('plotly.js-strict-dist-min/plotly-strict.min.js?raw');
+  const code = await plotly();
   const data = figure.replaceAll('<', '\\u003c'); // so that nothing ends the element that holds it
   return page(
     `<div id="plot"></div><script type="application/json" id="figure">${data}</script>` +
-      `<script>${plotly}</script><script>${FIGURE_SCRIPT}</script>`,
+      `<script>${code}</script><script>${FIGURE_SCRIPT}</script>`,
     __FIGURE_SCRIPT_DIGESTS__,
   );
 }
@@ -81,22 +82,31 @@ function makeCleaner(): DOMPurify {
 
 function page(body: string, scripts = ''): string {
   const policy =
-    `default-src 'none'; script-src 'sha256-${__FRAME_SCRIPT_DIGEST__}' ${scripts}; ` +
+    `default-src 'none'; script-src ${__FRAME_SCRIPT_DIGEST__} ${scripts}; ` +
     `img-src data: blob:; font-src data:; style-src 'unsafe-inline'`;
   return (
-    `<!doctype html><html><head><meta charset="utf-8">` +
+    `<!doctype html><html${theme()}><head><meta charset="utf-8">` +
     `<meta http-equiv="Content-Security-Policy" content="${policy}">` +
     `<meta name="referrer" content="no-referrer"><meta http-equiv="x-dns-prefetch-control" content="off">` +
     `<style>${STYLE}</style></head><body>${body}<script>${FRAME_SCRIPT}</script></body></html>`
   );
 }
 
+/** A frame is light or dark as the page around it is now; it does not see that itself. */
+function theme(): string {
+  const chosen = document.documentElement.dataset['theme'];
+  return chosen === 'light' || chosen === 'dark' ? ` class="${chosen}"` : '';
+}
+
+const DARK =
+  '--ink: #e7e8e3; --soft: #a3a69d; --line: #363934; --stripe: #222420; --head: #292c27;';
+
 /** The page's look for what comes without one: text, tables as pandas writes them, Markdown. */
 const STYLE = `
 :root { color-scheme: light dark; --ink: #1c1d1a; --soft: #5f625b; --line: #dfe0da; --stripe: #f6f6f3; --head: #f0f0ec; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e7e8e3; --soft: #a3a69d; --line: #363934; --stripe: #222420; --head: #292c27; }
-}
+@media (prefers-color-scheme: dark) { :root:not(.light) { ${DARK} } }
+:root.light { color-scheme: light; }
+:root.dark { color-scheme: dark; ${DARK} }
 html { overflow: auto; }
 body { margin: 0; padding: 1px; color: var(--ink); background: transparent; overflow-wrap: break-word;
   font: 13px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, Cantarell, sans-serif; }

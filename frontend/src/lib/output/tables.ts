@@ -1,3 +1,11 @@
+import type { Variable } from '$lib/api/types';
+
+/** Whether a variable can be looked at in rows and columns. */
+export function isTable({ type, shape }: Pick<Variable, 'type' | 'shape'>): boolean {
+  if (type === 'DataFrame' || type === 'Series') return true;
+  return type === 'ndarray' && /^\(\d+,( \d+)?\)$/.test(shape ?? '');
+}
+
 /**
  * The first table in a machine's HTML as comma-separated values; null where there is none. The HTML
  * is read and never shown.

@@ -543,6 +543,12 @@ export const de: Words = {
       'Die Abbildung lieferte innerhalb einer Minute kein Bild. Sie hat vielleicht zu viele Daten.',
   },
 
+  chat: {
+    waiting: 'Wartet, bis der Code beginnt',
+    larger: 'Größer zeigen',
+    open: 'ForeverVM öffnen',
+  },
+
   editor: {
     label: 'Python-Code für diese Maschine',
     placeholder: 'Python schreiben, dann Umschalt+Eingabe',

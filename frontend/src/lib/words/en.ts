@@ -542,6 +542,12 @@ export const en = {
     slowPicture: 'The figure gave no picture within a minute. It may have too much data.',
   },
 
+  chat: {
+    waiting: 'Waiting for the code to start',
+    larger: 'Show larger',
+    open: 'Open ForeverVM',
+  },
+
   editor: {
     label: 'Python code to run in this machine',
     placeholder: 'Write Python, then Shift+Enter',

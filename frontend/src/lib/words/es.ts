@@ -533,6 +533,12 @@ export const es: Words = {
     slowPicture: 'La figura no dio una imagen en un minuto. Puede que tenga demasiados datos.',
   },
 
+  chat: {
+    waiting: 'Esperando a que empiece el código',
+    larger: 'Ver más grande',
+    open: 'Abrir ForeverVM',
+  },
+
   editor: {
     label: 'Código Python para esta máquina',
     placeholder: 'Escribe Python y pulsa Mayús+Intro',

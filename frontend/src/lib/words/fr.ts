@@ -539,6 +539,12 @@ export const fr: Words = {
     slowPicture: 'La figure n’a pas donné d’image en une minute. Elle a peut-être trop de données.',
   },
 
+  chat: {
+    waiting: 'En attente du début du code',
+    larger: 'Agrandir',
+    open: 'Ouvrir ForeverVM',
+  },
+
   editor: {
     label: 'Code Python pour cette machine',
     placeholder: 'Écrivez du Python, puis Maj+Entrée',

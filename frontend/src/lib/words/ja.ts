@@ -523,6 +523,12 @@ export const ja: Words = {
     slowPicture: '1分待っても図の画像ができませんでした。データが多すぎる可能性があります。',
   },
 
+  chat: {
+    waiting: 'コードの開始を待っています',
+    larger: '大きく表示',
+    open: 'ForeverVM を開く',
+  },
+
   editor: {
     label: 'このマシンで実行するPythonのコード',
     placeholder: 'Pythonを書いて、Shift+Enter',

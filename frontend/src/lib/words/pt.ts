@@ -529,6 +529,12 @@ export const pt: Words = {
     slowPicture: 'A figura não deu uma imagem em um minuto. Ela talvez tenha dados demais.',
   },
 
+  chat: {
+    waiting: 'À espera do início do código',
+    larger: 'Ver maior',
+    open: 'Abrir o ForeverVM',
+  },
+
   editor: {
     label: 'Código Python para esta máquina',
     placeholder: 'Escreva Python e pressione Shift+Enter',

@@ -503,6 +503,12 @@ export const zh: Words = {
     slowPicture: '图形在一分钟内没有生成图片。数据可能太多。',
   },
 
+  chat: {
+    waiting: '正在等待代码开始',
+    larger: '放大显示',
+    open: '打开 ForeverVM',
+  },
+
   editor: {
     label: '在这台机器中运行的 Python 代码',
     placeholder: '编写 Python，然后按 Shift+Enter',
