@@ -167,11 +167,13 @@ var Apps = []App{
 		Clients: []string{"lmstudio*", "lm studio", "lm-studio*"}, Link: lmStudioLink, After: reload,
 	},
 	{
-		ID: "codex", Name: "Codex",
-		Files: everywhere("{codex}//config.toml"), Signs: everywhere("$codex"),
+		// ChatGPT's desktop app is a host of Codex: it reads the same file.
+		ID: "codex", Name: "ChatGPT and Codex",
+		Files:     everywhere("{codex}//config.toml"),
+		Signs:     map[string][]string{linux: {"$codex"}, darwin: {"$codex", "/Applications/ChatGPT.app"}, windows: {"$codex"}},
 		Processes: map[string][]string{linux: {"codex"}, darwin: {"codex"}, windows: {"codex.exe"}},
 		List:      configfile.List{Format: configfile.TOML, Keys: []string{"mcp_servers"}}, Entry: stdio,
-		Clients: []string{"codex*"}, After: "Begin a new session.",
+		Clients: []string{"codex*", "chatgpt*"}, After: "Begin a new session.",
 	},
 	{
 		ID: "gemini", Name: "Gemini CLI",
@@ -223,10 +225,45 @@ var Apps = []App{
 		List: configfile.List{Format: configfile.JSONC, Keys: []string{"amp.mcpServers"}}, Entry: stdio,
 		Clients: []string{"amp*"}, After: restart,
 	},
+	{
+		ID: "copilot", Name: "GitHub Copilot CLI",
+		Files: everywhere("~/.copilot//mcp-config.json"), Signs: everywhere("$copilot"),
+		List: configfile.List{Format: configfile.JSON, Keys: []string{"mcpServers"}}, Entry: copilot,
+		Clients: []string{"github-copilot*", "copilot*"}, After: restart,
+	},
+	{
+		ID: "kimi", Name: "Kimi Code",
+		Files: everywhere("~/.kimi-code//mcp.json"),
+		List:  configfile.List{Format: configfile.JSON, Keys: []string{"mcpServers"}}, Entry: stdio,
+		Clients: []string{"kimi*"}, After: restart,
+	},
+	{
+		ID: "factory", Name: "Factory Droid",
+		Files: everywhere("~/.factory//mcp.json"), Signs: everywhere("$droid"),
+		List: configfile.List{Format: configfile.JSON, Keys: []string{"mcpServers"}}, Entry: typed,
+		Clients: []string{"factory*", "droid*"}, After: restart,
+	},
+	{
+		ID: "roo", Name: "Roo Code",
+		Files: map[string][]string{linux: roo("{config}"), darwin: roo("{support}"), windows: roo("{appdata}")},
+		List:  configfile.List{Format: configfile.JSON, Keys: []string{"mcpServers"}}, Entry: stdio,
+		Clients: []string{"roo*"}, After: "Nothing: it sees the change automatically.",
+	},
+	{
+		ID: "antigravity", Name: "Antigravity",
+		Files: everywhere("~/.gemini/config//mcp_config.json", "~/.gemini/antigravity//mcp_config.json"),
+		List:  configfile.List{Format: configfile.JSON, Keys: []string{"mcpServers"}}, Entry: stdio,
+		Clients: []string{"antigravity*"}, After: reload,
+	},
 }
 
 func cline(folder string) []string {
 	const file = "/User/globalStorage/saoudrizwan.claude-dev//settings/cline_mcp_settings.json"
+	return []string{folder + "/Code" + file, folder + "/Cursor" + file}
+}
+
+func roo(folder string) []string {
+	const file = "/User/globalStorage/rooveterinaryinc.roo-cline//settings/mcp_settings.json"
 	return []string{folder + "/Code" + file, folder + "/Cursor" + file}
 }
 

@@ -29,6 +29,11 @@ func typed(s Server) configfile.Object {
 	return append(configfile.Object{{Key: "type", Value: "stdio"}}, stdio(s)...)
 }
 
+// copilot's entry says which tools the model may see.
+func copilot(s Server) configfile.Object {
+	return append(typed(s), configfile.Member{Key: "tools", Value: texts("*")})
+}
+
 func zed(s Server) configfile.Object {
 	return append(stdio(s), configfile.Member{Key: "env", Value: configfile.Object{}})
 }

@@ -37,6 +37,11 @@ var aiApps = map[string]aiApp{
 	"kiro":            {".kiro", "settings/mcp.json", "Kiro"},
 	"opencode":        {".config/opencode", "opencode.json", "opencode"},
 	"amp":             {".config/amp", "settings.json", "amp-mcp-client"},
+	"copilot":         {".copilot", "mcp-config.json", "github-copilot-developer"},
+	"kimi":            {".kimi-code", "mcp.json", "kimi-code"},
+	"factory":         {".factory", "mcp.json", "factory-cli"},
+	"roo":             {".config/Code/User/globalStorage/rooveterinaryinc.roo-cline", "settings/mcp_settings.json", "Roo Code"},
+	"antigravity":     {".gemini/config", "mcp_config.json", "antigravity-client"},
 }
 
 // Every app is connected, reads its settings with the parser of its kind, starts what they say with

@@ -34,7 +34,7 @@ const read = {
 };
 const entry = (read[id] ?? (() => JSON.parse(text).mcpServers))().forevervm;
 assert.ok(entry, text);
-const type = { vscode: "stdio", "vscode-insiders": "stdio", "claude-code": "stdio", goose: "stdio", opencode: "local" }[id];
+const type = { vscode: "stdio", "vscode-insiders": "stdio", "claude-code": "stdio", goose: "stdio", opencode: "local", copilot: "stdio", factory: "stdio" }[id];
 if (type) assert.equal(entry.type, type);
 if (id === "goose" || id === "opencode") assert.equal(entry.enabled, true);
 const [command, ...args] = Array.isArray(entry.command) ? entry.command : [entry.cmd ?? entry.command, ...entry.args];
