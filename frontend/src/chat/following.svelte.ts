@@ -7,6 +7,8 @@ import type { Host } from './host.svelte';
 /** Between two looks at code that runs, in milliseconds: longer and longer. */
 const FIRST_LOOK = 500;
 const LAST_LOOK = 5_000;
+/** In a row, before ForeverVM counts as lost. */
+const MOST_FAILURES = 10;
 /** How old an instruction may be, in milliseconds, to be the one that is being called. */
 const FRESH = 60_000;
 
@@ -18,6 +20,7 @@ export class Following {
   /** ForeverVM does not answer this page. */
   lost = $state(false);
   private stopped = false;
+  private seq: number | undefined;
 
   constructor(
     private readonly host: Host,
@@ -27,7 +30,8 @@ export class Following {
   /** Finds what runs this code now, while the call has not answered. Throws nothing. */
   async find(code: string): Promise<void> {
     await this.looking(async () => {
-      if (this.entry) return true;
+      // The call has answered without an instruction, or with the one to follow.
+      if (this.host.result || this.host.cancelled || this.seq !== undefined) return true;
       const { items } = await this.host.api.get('/api/machines/{name}/instructions', {
         params: { path: { name: this.machine }, query: { order: 'newest', limit: 5 } },
       });
@@ -41,7 +45,8 @@ export class Following {
 
   /** Shows an instruction, and what comes of it. Throws nothing. */
   async follow(seq: number): Promise<void> {
-    if (this.entry?.seq === seq) return;
+    if (this.seq === seq) return;
+    this.seq = seq;
     const { api } = this.host;
     const path = { name: this.machine, seq };
     const get = (): Promise<Instruction> =>
@@ -61,15 +66,24 @@ export class Following {
     this.stopped = true;
   }
 
-  /** Looks again and again until there is no more to see. */
+  /**
+   * Looks again and again until there is no more to see. A daemon that answered before may be
+   * starting again.
+   */
   private async looking(look: () => Promise<boolean>): Promise<void> {
-    try {
-      for (let pause = FIRST_LOOK; !this.stopped && !(await look());) {
-        await new Promise((resolve) => setTimeout(resolve, pause));
-        pause = Math.min(pause * 1.2, LAST_LOOK);
+    let failures = 0;
+    for (let pause = FIRST_LOOK; !this.stopped; pause = Math.min(pause * 1.2, LAST_LOOK)) {
+      try {
+        if (await look()) return;
+        failures = 0;
+      } catch {
+        failures += 1;
+        if (!this.entry || failures > MOST_FAILURES) {
+          this.lost = true;
+          return;
+        }
       }
-    } catch {
-      this.lost = true;
+      await new Promise((resolve) => setTimeout(resolve, pause));
     }
   }
 
