@@ -118,6 +118,10 @@ func (f *Follower) heed(ctx context.Context, e api.Event) error {
 		if e.Connection != nil {
 			f.change(func(k *known) []Notice { return k.connection(e.Name, *e.Connection) })
 		}
+	case "permission":
+		if e.Permission != nil {
+			f.change(func(k *known) []Notice { return k.permission(*e.Permission) })
+		}
 	case "status":
 		if e.Status != nil {
 			f.change(func(k *known) []Notice {
@@ -158,8 +162,12 @@ func (f *Follower) load(ctx context.Context) error {
 	if err != nil {
 		apps = nil // a daemon that knows no apps, as its log says, still runs machines
 	}
+	wanted, err := f.daemon.Permissions(ctx)
+	if err != nil {
+		return err
+	}
 	f.change(func(k *known) []Notice {
-		k.load(status, machines, apps)
+		k.load(status, machines, apps, wanted)
 		return nil
 	})
 	return nil

@@ -78,6 +78,7 @@ type known struct {
 	apps     []api.App
 	told     map[string]string // the notice of each machine that the person was told or that is old, by ID
 	asking   []question        // what machines wait to hear, in the order in which they asked
+	wanted   []api.Permission  // what AI apps wait for, oldest first
 	ended    map[string]int    // the last instruction of each machine whose end was told, by the machine's name
 	unread   string            // a sentence about a machine that the person has not looked after since
 	trouble  string            // why the daemon cannot be followed; "" where it is
@@ -90,8 +91,8 @@ type question struct {
 }
 
 // load takes over the whole state. What machines asked before is not in it: the page asks for that.
-func (k *known) load(status api.Status, machines []api.Machine, apps []api.App) {
-	k.status, k.apps, k.trouble, k.asking = status, apps, "", nil
+func (k *known) load(status api.Status, machines []api.Machine, apps []api.App, wanted []api.Permission) {
+	k.status, k.apps, k.trouble, k.asking, k.wanted = status, apps, "", nil, wanted
 	k.machines, k.told, k.ended = map[string]api.Machine{}, map[string]string{}, map[string]int{}
 	for _, m := range machines {
 		k.machines[m.ID], k.told[m.ID] = m, m.Notice
@@ -138,6 +139,27 @@ func (k *known) connection(machine string, c api.Connection) (news []Notice) {
 	}
 	k.asking = append(k.asking, question{c.ID, machine, c.Host})
 	return news
+}
+
+// permission takes over how what an AI app asks for stands. That it asks is news.
+func (k *known) permission(p api.Permission) (news []Notice) {
+	known := slices.ContainsFunc(k.wanted, func(other api.Permission) bool { return other.ID == p.ID })
+	switch {
+	case p.State != "waiting":
+		k.wanted = slices.DeleteFunc(k.wanted, func(other api.Permission) bool { return other.ID == p.ID })
+	case !known:
+		k.wanted = append(k.wanted, p)
+		news = []Notice{{Title: fmt.Sprintf(k.words.Asks, p.App), Body: k.wants(p) + " " + k.words.ToAnswer, Machine: p.Machine}}
+	}
+	return news
+}
+
+// wants says what an AI app asks for.
+func (k *known) wants(p api.Permission) string {
+	if p.Kind == "rewind" {
+		return fmt.Sprintf(k.words.WantsBack, p.App, k.called(p.Machine))
+	}
+	return fmt.Sprintf(k.words.WantsMemory, p.App)
 }
 
 // called is what people call the machine of that name.
@@ -228,6 +250,9 @@ func (k *known) concern() string {
 	}
 	if len(k.asking) > 0 {
 		return fmt.Sprintf(k.words.Wants, k.called(k.asking[0].machine), k.asking[0].host)
+	}
+	if len(k.wanted) > 0 {
+		return k.wants(k.wanted[0])
 	}
 	for _, engine := range k.status.Engines {
 		if engine.Default && len(engine.Problems) > 0 {

@@ -12,7 +12,7 @@ import (
 
 func loaded(machines ...api.Machine) *known {
 	k := &known{words: words.In("en"), since: time.Now().Add(-time.Hour)}
-	k.load(api.Status{Engines: []api.Engine{{Name: "native", Default: true}}}, machines, nil)
+	k.load(api.Status{Engines: []api.Engine{{Name: "native", Default: true}}}, machines, nil, nil)
 	return k
 }
 
@@ -41,7 +41,7 @@ func TestTheMoodIsTheMostUrgent(t *testing.T) {
 	if v := k.view(); v.Concern != "The daemon cannot be started." {
 		t.Errorf("without a daemon: %+v", v)
 	}
-	k.load(api.Status{}, nil, nil)
+	k.load(api.Status{}, nil, nil, nil)
 	if v := k.view(); v.Mood != Idle {
 		t.Errorf("after it has come back: %+v", v)
 	}
@@ -145,7 +145,7 @@ func TestAnAppThatLosesItsConnectionIsNewsOnce(t *testing.T) {
 		t.Errorf("a second time is news again, but: %+v", news)
 	}
 	k = loaded()
-	k.load(k.status, nil, as("wiped"))
+	k.load(k.status, nil, as("wiped"), nil)
 	if news := k.heard(as("wiped")); len(news) > 0 {
 		t.Errorf("what was so before is told: %+v", news)
 	}
@@ -164,6 +164,29 @@ func TestLabelsAreOneShortLine(t *testing.T) {
 		if got := label(api.Machine{Name: "name", Title: title}); got != want {
 			t.Errorf("label of %q is %q, want %q", title, got, want)
 		}
+	}
+}
+
+func TestAnAppThatAsksIsNewsOnce(t *testing.T) {
+	k := loaded(api.Machine{ID: "1", Name: "calm-cat-1", Title: "Sales", State: "idle"})
+	asks := api.Permission{ID: 1, Kind: "rewind", App: "Claude", Machine: "calm-cat-1", Steps: 12, State: "waiting"}
+	news := k.permission(asks)
+	want := Notice{Title: "Claude asks", Body: "Claude wants to return Sales to an earlier state. Open ForeverVM to answer.", Machine: "calm-cat-1"}
+	if len(news) != 1 || news[0] != want {
+		t.Errorf("%+v", news)
+	}
+	if again := k.permission(asks); len(again) > 0 {
+		t.Errorf("told again: %+v", again)
+	}
+	k.permission(api.Permission{ID: 2, Kind: "memory", App: "Cursor", MemoryMB: 4096, State: "waiting"})
+	asks.State = "allowed"
+	k.permission(asks)
+	if v := k.view(); v.Mood != Attention || v.Concern != "Cursor wants a machine with more memory." {
+		t.Errorf("%+v", v)
+	}
+	k.permission(api.Permission{ID: 2, State: "expired"})
+	if v := k.view(); v.Concern != "" {
+		t.Errorf("after the answers: %+v", v)
 	}
 }
 

@@ -23,6 +23,9 @@ var german = Words{
 	Asks:         "%s fragt",
 	WantsToReach: "Sie möchte %s erreichen. Öffnen Sie ForeverVM, um zu antworten.",
 	Wants:        "%s möchte %s erreichen.",
+	WantsBack:    "%s möchte %s auf einen früheren Stand zurücksetzen.",
+	WantsMemory:  "%s möchte eine Maschine mit mehr Arbeitsspeicher.",
+	ToAnswer:     "Öffnen Sie ForeverVM, um zu antworten.",
 	Finished:     "Der Code ist nach %s fertig.",
 	Failed:       "Der Code hat nach %s mit einem Fehler aufgehört.",
 

@@ -23,6 +23,9 @@ var english = Words{
 	Asks:         "%s asks",
 	WantsToReach: "It wants to reach %s. Open ForeverVM to answer.",
 	Wants:        "%s wants to reach %s.",
+	WantsBack:    "%s wants to return %s to an earlier state.",
+	WantsMemory:  "%s wants a machine with more memory.",
+	ToAnswer:     "Open ForeverVM to answer.",
 	Finished:     "The code has finished after %s.",
 	Failed:       "The code has stopped after %s, with an error.",
 

@@ -23,6 +23,9 @@ var spanish = Words{
 	Asks:         "%s pregunta",
 	WantsToReach: "Quiere conectarse a %s. Abre ForeverVM para responder.",
 	Wants:        "%s quiere conectarse a %s.",
+	WantsBack:    "%s quiere devolver %s a un estado anterior.",
+	WantsMemory:  "%s quiere una máquina con más memoria.",
+	ToAnswer:     "Abre ForeverVM para responder.",
 	Finished:     "El código terminó después de %s.",
 	Failed:       "El código se detuvo con un error después de %s.",
 

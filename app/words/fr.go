@@ -23,6 +23,9 @@ var french = Words{
 	Asks:         "%s demande",
 	WantsToReach: "Elle veut joindre %s. Ouvrez ForeverVM pour répondre.",
 	Wants:        "%s veut joindre %s.",
+	WantsBack:    "%s veut ramener %s à un état antérieur.",
+	WantsMemory:  "%s veut une machine avec plus de mémoire.",
+	ToAnswer:     "Ouvrez ForeverVM pour répondre.",
 	Finished:     "Le code est terminé après %s.",
 	Failed:       "Le code s’est arrêté sur une erreur après %s.",
 

@@ -23,6 +23,9 @@ var japanese = Words{
 	Asks:         "%s からの確認",
 	WantsToReach: "%s に接続しようとしています。ForeverVMを開いて答えてください。",
 	Wants:        "%s が %s に接続しようとしています。",
+	WantsBack:    "%s が %s を以前の状態に戻そうとしています。",
+	WantsMemory:  "%s がメモリーの多いマシンを求めています。",
+	ToAnswer:     "ForeverVMを開いて答えてください。",
 	Finished:     "コードが%sで完了しました。",
 	Failed:       "コードが%s後にエラーで停止しました。",
 

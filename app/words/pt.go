@@ -23,6 +23,9 @@ var portuguese = Words{
 	Asks:         "%s pergunta",
 	WantsToReach: "Ela quer se conectar a %s. Abra o ForeverVM para responder.",
 	Wants:        "%s quer se conectar a %s.",
+	WantsBack:    "%s quer levar %s de volta a um estado anterior.",
+	WantsMemory:  "%s quer uma máquina com mais memória.",
+	ToAnswer:     "Abra o ForeverVM para responder.",
 	Finished:     "O código terminou após %s.",
 	Failed:       "O código parou com um erro após %s.",
 

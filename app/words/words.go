@@ -33,6 +33,9 @@ type Words struct {
 	Asks         string // %s: a machine
 	WantsToReach string // %s: a host; it tells the person to open ForeverVM
 	Wants        string // %s: a machine, %s: a host
+	WantsBack    string // %s: an AI app, %s: a machine
+	WantsMemory  string // %s: an AI app
+	ToAnswer     string // it follows the two above
 	Finished     string // %s: a duration
 	Failed       string // %s: a duration
 

@@ -23,6 +23,9 @@ var chinese = Words{
 	Asks:         "%s 询问",
 	WantsToReach: "它想访问 %s。打开 ForeverVM 来回答。",
 	Wants:        "%s 想访问 %s。",
+	WantsBack:    "%s 想将 %s 恢复到以前的状态。",
+	WantsMemory:  "%s 想要一台内存更大的机器。",
+	ToAnswer:     "打开 ForeverVM 来回答。",
 	Finished:     "代码在 %s 后完成。",
 	Failed:       "代码在 %s 后因错误停止。",
 

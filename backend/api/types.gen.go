@@ -13,6 +13,11 @@ type Answer struct {
 	Answer string `json:"answer"`
 }
 
+// AnswerPermission defines model for AnswerPermission.
+type AnswerPermission struct {
+	Allow bool `json:"allow"`
+}
+
 // App defines model for App.
 type App struct {
 	// Files Where it lists its MCP servers; none where it is not installed
@@ -128,6 +133,17 @@ type AppTest struct {
 
 	// Version Of what answered
 	Version string `json:"version"`
+}
+
+// AskPermission defines model for AskPermission.
+type AskPermission struct {
+	Checkpoint string `json:"checkpoint,omitempty"`
+
+	// Kind rewind: go back over a lot of work; memory: make a machine with more memory than usual
+	Kind     PermissionKind `json:"kind"`
+	Machine  string         `json:"machine,omitempty"`
+	MemoryMB int            `json:"memory_mb,omitempty"`
+	Steps    int            `json:"steps,omitempty"`
 }
 
 // Branch defines model for Branch.
@@ -320,6 +336,9 @@ type Event struct {
 
 	// Name The machine's, for item, checkpoint, connection, instruction and purged
 	Name string `json:"name,omitempty"`
+
+	// Permission What an AI app wants to do and a person allows or denies
+	Permission *Permission `json:"permission,omitempty"`
 
 	// Seq Of the instruction that the item belongs to; absent means 0
 	Seq    int       `json:"seq,omitempty"`
@@ -706,6 +725,32 @@ type Parent struct {
 	LastSeq int    `json:"last_seq"`
 	Name    string `json:"name"`
 }
+
+// Permission What an AI app wants to do and a person allows or denies
+type Permission struct {
+	// App What the app calls itself
+	App string `json:"app"`
+
+	// Checkpoint rewind: where to
+	Checkpoint string `json:"checkpoint,omitempty"`
+	ID         int64  `json:"id"`
+
+	// Kind rewind: go back over a lot of work; memory: make a machine with more memory than usual
+	Kind PermissionKind `json:"kind"`
+
+	// Machine The name; absent for one that is yet to be made
+	Machine string `json:"machine,omitempty"`
+
+	// MemoryMB memory
+	MemoryMB int    `json:"memory_mb,omitempty"`
+	State    string `json:"state"`
+
+	// Steps rewind: how many are undone
+	Steps int `json:"steps,omitempty"`
+}
+
+// PermissionKind rewind: go back over a lot of work; memory: make a machine with more memory than usual
+type PermissionKind = string
 
 // Plot defines model for Plot.
 type Plot struct {

@@ -435,6 +435,27 @@ func (c *caller) parcelCalls(t *testing.T) {
 	}
 }
 
+// permissionCalls has an app ask for more memory, and says yes.
+func (c *caller) permissionCalls() {
+	asking := as[api.Permission](c, c.send("POST", "/api/permissions?wait=0", api.AskPermission{Kind: "memory", MemoryMB: 4096}))
+	if asking.State != "waiting" || asking.MemoryMB != 4096 || asking.App == "" {
+		c.t.Errorf("%+v", asking)
+	}
+	if all := as[api.List[api.Permission]](c, c.send("GET", "/api/permissions", nil)).Items; len(all) != 1 || all[0] != asking {
+		c.t.Errorf("%+v", all)
+	}
+	answer := "/api/permissions/" + strconv.FormatInt(asking.ID, 10) + "/answer"
+	if a := c.send("POST", answer, api.AnswerPermission{Allow: true}); a.StatusCode != 204 {
+		c.t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	c.fails(c.send("POST", answer, api.AnswerPermission{Allow: false}), 409, "Conflict")
+	if now := as[api.Permission](c, c.send("POST", "/api/permissions?wait=10", api.AskPermission{Kind: "memory", MemoryMB: 4096})); now.State != "allowed" || now.ID != asking.ID {
+		c.t.Errorf("%+v", now)
+	}
+	c.fails(c.send("POST", "/api/permissions?wait=0", api.AskPermission{Kind: "rewind"}), 400, "Invalid")
+	c.fails(c.send("POST", "/api/permissions?wait=-1", api.AskPermission{Kind: "memory", MemoryMB: 4096}), 400, "Invalid")
+}
+
 // networkCalls has a machine ask whether it may reach an address, and says no.
 func (c *caller) networkCalls(name string) {
 	path := "/api/machines/" + name
@@ -512,6 +533,7 @@ func (c *caller) insideCalls(t *testing.T) {
 	c.fails(c.send("POST", path+"/table", api.TableQuery{Variable: "frame", Filters: []api.TableFilter{{Test: "is"}}}), 400, "Invalid")
 
 	c.networkCalls(name)
+	c.permissionCalls()
 
 	large := bytes.Repeat([]byte("0123456789abcdef"), 300_000) // several pieces
 	file := path + "/files/content?path=" + url.QueryEscape("data/großes Blatt.csv")

@@ -135,6 +135,7 @@ const (
 	EventStatus      EventType = "status"      // Status changed: engines, disk, memory
 	EventClient      EventType = "client"      // Client said that it is there
 	EventConnection  EventType = "connection"  // Connection of Machine (ID and Name only) is new or got on
+	EventPermission  EventType = "permission"  // Permission is new or answered
 	EventReset       EventType = "reset"       // the position is unknown: reload
 )
 
@@ -149,6 +150,7 @@ type Event struct {
 	Status      *Status
 	Client      *Client
 	Connection  *Connection
+	Permission  *Permission
 }
 
 // Status is the state of the whole.

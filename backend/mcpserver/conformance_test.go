@@ -27,7 +27,7 @@ func node(t *testing.T) string {
 		t.Fatal(err)
 	}
 	installed, _ := os.ReadFile(filepath.Join(dir, "package-lock.json"))
-	for _, name := range []string{"package.json", "package-lock.json", "conformance.mjs", "tasks.mjs"} {
+	for _, name := range []string{"package.json", "package-lock.json", "ask.mjs", "conformance.mjs", "tasks.mjs"} {
 		data, err := os.ReadFile(filepath.Join("testdata", "conformance", name))
 		if err != nil {
 			t.Fatal(err)
@@ -89,6 +89,9 @@ func TestOfficialTasksClient(t *testing.T) {
 	dir := node(t)
 	home := connecttest.Home(t)
 	d := connecttest.Start(t, home)
+	if _, err := d.Client("the test").ChangeSettings(t.Context(), map[string]any{"network": "ask"}); err != nil {
+		t.Fatal(err)
+	}
 	for transport, args := range map[string][]string{
 		"stdio": {connecttest.Program(t, "forevervm"), home},
 		"http":  {d.URL, d.Token},

@@ -17,28 +17,31 @@ import (
 	"github.com/forevervm/desktop/backend/client"
 )
 
-// defaultMemoryMB is what a machine gets when nobody says otherwise. Over MCP it can only be made
-// less.
-const defaultMemoryMB = 2048
+// What memory a machine gets when nobody says otherwise, and how much a model may ask for. More
+// than the default takes the person's permission.
+const (
+	defaultMemoryMB = 2048
+	mostMemoryMB    = 64 << 10
+)
 
 // repl is what a model is told of a machine.
 type repl struct {
 	ReplID       string            `json:"replId"`
 	Title        string            `json:"title,omitempty"`
-	State        string            `json:"state" jsonschema_description:"idle: ready; running: code runs in it; swapped: asleep on disk, wakes by itself"`
+	State        string            `json:"state" jsonschema_description:"idle: ready; running: code runs in it; swapped: asleep, wakes when used"`
 	Instructions int               `json:"instructions" jsonschema_description:"How many pieces of code have run or wait in it"`
 	CreatedAt    time.Time         `json:"createdAt"`
 	LastActiveAt time.Time         `json:"lastActiveAt"`
 	Tags         map[string]string `json:"tags,omitempty"`
 	ForkOf       string            `json:"forkOf,omitempty"`
-	Hosted       bool              `json:"hosted,omitempty" jsonschema_description:"It runs at the hosted service, where there are no checkpoints, forks, files from outside and deleting"`
-	Shared       string            `json:"shared,omitempty" jsonschema_description:"Whether code may read or also change the folder of the user's computer that is at /mnt/shared; absent where the user shares none"`
+	Hosted       bool              `json:"hosted,omitempty" jsonschema_description:"At the hosted service: no checkpoints, forks, files and deleting"`
+	Shared       string            `json:"shared,omitempty" jsonschema_description:"What code may do with the user's folder at /mnt/shared; absent: none is shared"`
 	Notice       string            `json:"notice,omitempty"`
 }
 
 type repls struct {
 	Repls []repl `json:"repls"`
-	More  bool   `json:"more" jsonschema_description:"There are more than these; search to narrow it down"`
+	More  bool   `json:"more" jsonschema_description:"There are more; use search"`
 }
 
 func describeMachine(m api.Machine) repl {
@@ -94,10 +97,15 @@ func onOneLine(line string) string {
 const minute = "2006-01-02 15:04Z"
 
 func (s *Server) create(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	m, wanted := s.of(ctx), api.NewMachine{Title: call.GetString("title", ""), MemoryMB: call.GetInt("memoryMb", 0)}
+	if wanted.MemoryMB > defaultMemoryMB {
+		if not := s.moreMemory(ctx, call, m, wanted.MemoryMB); not != nil {
+			return not, nil
+		}
+	}
 	if why := s.making.refuse(caller(ctx).name, time.Now()); why != "" {
 		return mcp.NewToolResultError(why), nil
 	}
-	m, wanted := s.of(ctx), api.NewMachine{Title: call.GetString("title", ""), MemoryMB: call.GetInt("memoryMb", 0)}
 	made, err := m.CreateMachine(ctx, wanted)
 	if errors.Is(err, client.ErrUnsupported) && wanted.Title != "" { // a title is for a list that such a server does not have
 		wanted.Title = ""
@@ -161,7 +169,7 @@ func (s *Server) addCheckpointTools() {
 	s.tool("rewind-python-repl", hints{title: "Rewind to a checkpoint", destructive: true, repeatable: true, here: true},
 		s.rewind, replID(),
 		mcp.WithString("checkpointId", mcp.Required(), mcp.Description("Checkpoint, or name of a branch")),
-		mcp.WithString("keepAs", mcp.MaxLength(60), mcp.Description("Name of the branch that the present state stays as")))
+		mcp.WithString("keepAs", mcp.MaxLength(60), mcp.Description("Name for the branch of the present state")))
 
 	s.tool("compare-checkpoints", hints{title: "Compare checkpoints", readOnly: true, repeatable: true, here: true},
 		s.compare, s.withChatPage, replID(),
@@ -171,7 +179,7 @@ func (s *Server) addCheckpointTools() {
 
 	s.tool("manage-python-repl", hints{title: "Manage a REPL", destructive: true, here: true},
 		s.manage, replID(),
-		mcp.WithString("action", mcp.Required(), mcp.Enum("fork", "list-checkpoints", "delete")),
+		mcp.WithString("action", mcp.Required(), mcp.Enum("fork", "list-checkpoints", "share-folder", "delete")),
 		mcp.WithString("checkpointId", mcp.Description("fork: the state to copy; default the present")),
 		mcp.WithString("title", mcp.MaxLength(200), mcp.Description("fork: as of a new REPL")))
 }
@@ -183,6 +191,8 @@ func (s *Server) manage(ctx context.Context, call mcp.CallToolRequest) (*mcp.Cal
 		return s.fork(ctx, call)
 	case "delete":
 		return s.delete(ctx, call)
+	case "share-folder":
+		return s.shareFolder(ctx, call)
 	}
 	return s.checkpoints(ctx, call)
 }
@@ -232,7 +242,23 @@ func (s *Server) checkpoints(ctx context.Context, call mcp.CallToolRequest) (*mc
 
 func (s *Server) rewind(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	name, to := call.GetString("replId", ""), call.GetString("checkpointId", "")
-	m, err := s.of(ctx).Rewind(ctx, name, api.Rewind{Checkpoint: to, KeepAs: call.GetString("keepAs", "")})
+	ms := s.of(ctx)
+	steps, lot, err := undoes(ctx, ms, name, to)
+	if err != nil {
+		return failure(err, name), nil
+	}
+	if lot {
+		work := fmt.Sprintf("%d steps", steps)
+		if steps == 1 {
+			work = "1 step"
+		}
+		if not := s.permit(ctx, call, ms, api.AskPermission{Kind: "rewind", Machine: name, Checkpoint: to, Steps: steps},
+			fmt.Sprintf("%s wants to return the machine %s to an earlier state. This undoes %s. You can go back to the present state later. Allow it?", caller(ctx).name, name, work),
+			"To continue from that checkpoint and leave this REPL as it is, call manage-python-repl with action fork and the checkpointId."); not != nil {
+			return not, nil
+		}
+	}
+	m, err := ms.Rewind(ctx, name, api.Rewind{Checkpoint: to, KeepAs: call.GetString("keepAs", "")})
 	if err != nil {
 		return failure(err, name), nil
 	}
@@ -268,6 +294,21 @@ func (s *Server) fork(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallT
 		return failure(err, name), nil
 	}
 	return bareName(made), nil
+}
+
+// shareFolder says where the person shares a folder. It is never decided in a chat: a client could
+// answer in their place.
+func (s *Server) shareFolder(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	name := call.GetString("replId", "")
+	m, err := s.of(ctx).Machine(ctx, name)
+	if err != nil {
+		return failure(err, name), nil
+	}
+	state := ""
+	if m.Shared != nil {
+		state = " A folder is shared with it now, at /mnt/shared."
+	}
+	return mcp.NewToolResultText(fmt.Sprintf("Only the user can share a folder. Ask them to open %s, and to choose “Share a folder…” in its menu.%s", machineURI(m.Name), state)), nil
 }
 
 func (s *Server) delete(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {

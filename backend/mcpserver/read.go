@@ -33,7 +33,7 @@ func (s *Server) readOutput(ctx context.Context, call mcp.CallToolRequest) (*mcp
 		_, err := s.follow(waiting, call, m, in, collect(outputLimit))
 		cancel()
 		if asTask && err != nil && s.outlasts(ctx, err) {
-			return s.handOver(ctx, m, taskID{"read", in.Machine, in.Seq, offset}, in), nil
+			return s.handOver(ctx, m, taskID{readTask, in.Machine, in.Seq, offset}, in), nil
 		}
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return nil, ctx.Err()

@@ -49,6 +49,7 @@ func (s *Server) describe(ctx context.Context, m Machines, repl string, in api.I
 	o.err, _ = cutMiddle(in.Error, valueLimit)
 	switch in.Status {
 	case "running":
+		o.note(s.waits(ctx, m, repl))
 		o.note(fmt.Sprintf("The code is still running. To wait for the rest, call read-output with seq %d and offset %d. To stop it, call interrupt-python-repl.", in.Seq, from))
 	case "queued":
 		o.note(cmp.Or(s.waits(ctx, m, repl), "The code waits for what runs before it in this REPL."))
@@ -63,14 +64,23 @@ func (s *Server) describe(ctx context.Context, m Machines, repl string, in api.I
 	return o
 }
 
-// waits says why a REPL does not run what it is to run; empty where nothing keeps it. Other notices
-// of a machine on the disk tell of the past.
+// waits says why a REPL does not get on; empty where nothing keeps it. Other notices of a machine
+// on the disk tell of the past.
 func (s *Server) waits(ctx context.Context, m Machines, repl string) string {
 	now, err := m.Machine(ctx, repl)
-	if err != nil || !now.Waits {
+	switch {
+	case err != nil:
+		return ""
+	case now.Waits:
+		return now.Notice
+	case now.State != "running":
 		return ""
 	}
-	return now.Notice
+	waiting, err := asking(ctx, m, repl)
+	if err != nil || len(waiting) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("The code wants to reach %s and waits for the user to answer in ForeverVM's window.", onOneLine(waiting[0].Host))
 }
 
 // assemble makes the reply of an outcome and its pictures, within the limit of a reply.

@@ -55,15 +55,43 @@ func (o *outcome) note(sentence string) {
 }
 
 // run executes code and answers with all there is when it ends. When the time is up, it answers
-// with a task, or with what there is where the client takes no tasks.
+// with a task, or with what there is where the client takes no tasks. A client that has asked its
+// person calls again with the answer, and the same code is waited for.
 func (s *Server) run(ctx context.Context, call mcp.CallToolRequest, repl, code string, limit time.Duration) (*mcp.CallToolResult, error) {
 	m := s.of(ctx)
+	before := parseRound(call, repl)
+	if id := before.of; id.tool == runTask {
+		if err := answerQuestions(ctx, m, repl, call.Params.InputResponses); err != nil {
+			return failure(err, repl), nil
+		}
+		in, err := m.Instruction(ctx, repl, id.seq, 0)
+		if err != nil {
+			return failure(err, repl), nil
+		}
+		return s.attend(ctx, call, m, repl, before, func(ctx context.Context, queued func(api.Instruction), yield func(api.Item) error) (api.Instruction, error) {
+			queued(in)
+			return m.Follow(ctx, repl, id.seq, 0, yield)
+		})
+	}
+	return s.attend(ctx, call, m, repl, before, func(ctx context.Context, queued func(api.Instruction), yield func(api.Item) error) (api.Instruction, error) {
+		return m.Run(ctx, repl, api.Execute{Code: code, TimeoutSeconds: limit.Seconds()}, queued, yield)
+	})
+}
+
+// follower waits for an instruction's end. queued is called first, once.
+type follower func(ctx context.Context, queued func(api.Instruction), yield func(api.Item) error) (api.Instruction, error)
+
+// attend answers a call with what becomes of an instruction, as run says. before is the round of
+// questions that the call answers.
+func (s *Server) attend(ctx context.Context, call mcp.CallToolRequest, m Machines, repl string, before round, follow follower) (*mcp.CallToolResult, error) {
 	patience, asTask := s.opts.AnswerWithin, declaresTasks(call)
 	if asTask {
 		patience = min(patience, s.opts.TaskAfter)
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	waiting, unwatch := watchQuestions(waiting, m, repl, before)
+	defer unwatch()
 	var in *api.Instruction
 	known := make(chan struct{}) // closed once in is set
 	running, end := outlasting(waiting, known, s.opts.AnswerWithin-patience+lastAnswer)
@@ -72,7 +100,7 @@ func (s *Server) run(ctx context.Context, call mcp.CallToolRequest, repl, code s
 	done, err := func() (api.Instruction, error) {
 		tell := s.progress(ctx, call, func() string { return s.waits(ctx, m, repl) })
 		defer tell.stop()
-		return m.Run(running, repl, api.Execute{Code: code, TimeoutSeconds: limit.Seconds()}, func(queued api.Instruction) {
+		return follow(running, func(queued api.Instruction) {
 			in = &queued
 			close(known)
 		}, func(item api.Item) error {
@@ -81,7 +109,15 @@ func (s *Server) run(ctx context.Context, call mcp.CallToolRequest, repl, code s
 		})
 	}()
 	if err != nil && running.Err() != nil {
-		err = waiting.Err()
+		err = context.Cause(waiting)
+	}
+	if errors.Is(err, errAsked) {
+		if in != nil && ctx.Err() == nil {
+			if question := askHosts(ctx, m, round{before.number + 1, taskID{runTask, in.Machine, in.Seq, 0}}); question != nil {
+				return question, nil
+			}
+		}
+		err = context.DeadlineExceeded // it is answered, or gone: the rest comes with the next call
 	}
 	switch {
 	case err == nil:
@@ -90,7 +126,7 @@ func (s *Server) run(ctx context.Context, call mcp.CallToolRequest, repl, code s
 	case in == nil:
 		return failure(err, repl), nil
 	case asTask && s.outlasts(ctx, err):
-		return s.handOver(ctx, m, taskID{"run", in.Machine, in.Seq, 0}, *in), nil
+		return s.handOver(ctx, m, taskID{runTask, in.Machine, in.Seq, 0}, *in), nil
 	case s.closing.Err() != nil:
 		return mcp.NewToolResultErrorf("The ForeverVM daemon is restarting; instruction %d of %s goes on afterwards. Call read-output with seq %d to see how it went.", in.Seq, repl, in.Seq), nil
 	case errors.Is(ctx.Err(), context.Canceled):

@@ -4,7 +4,8 @@
 //
 // What it promises its clients: a call answers before the apps lose patience, and a reply stays
 // below the size that they refuse; what did not fit can be asked for. What it promises the person:
-// nothing here changes a policy, raises a limit or deletes for good.
+// without their answer, nothing here opens a network or makes a machine larger than usual; nothing
+// here shares a folder or deletes for good.
 package mcpserver
 
 import (
@@ -55,6 +56,12 @@ type Machines interface {
 	ListFiles(ctx context.Context, name, path string) (api.FileList, error)
 	RemoveFile(ctx context.Context, name, path string) error
 	MakeFolder(ctx context.Context, name, path string) error
+
+	Network(ctx context.Context, name string) (api.Network, error)
+	Connections(ctx context.Context, name, cursor string, limit int) (api.List[api.Connection], error)
+	AnswerConnection(ctx context.Context, name string, id int64, answer string) error
+	// AskPermission has the window ask its person; see client.Client.
+	AskPermission(ctx context.Context, p api.AskPermission, wait time.Duration) (api.Permission, error)
 
 	Status(ctx context.Context) (api.Status, error)
 	// Raw asks as a page does; see client.Client.

@@ -26,10 +26,10 @@ import (
 
 const tasksExtension = "io.modelcontextprotocol/tasks"
 
-// Statuses of a task that are ours: no instruction asks its client for input, and a tool's error is
-// a result.
+// Statuses of a task that are ours: a tool's error is a result.
 const (
 	taskWorking   = "working"
+	taskAsks      = "input_required"
 	taskCompleted = "completed"
 	taskCancelled = "cancelled"
 )
@@ -58,11 +58,16 @@ func declaresTasks(call mcp.CallToolRequest) bool {
 
 // taskID says which instruction a task is. Its text form goes through headers, so it is ASCII.
 type taskID struct {
-	tool    string // whose reply is the result: "run" or "read"
+	tool    string // whose reply is the result: runTask or readTask
 	machine string
 	seq     int
 	offset  int64 // of "read": where its piece of the output begins, in bytes
 }
+
+const (
+	runTask  = "run"
+	readTask = "read"
+)
 
 func (id taskID) String() string {
 	return fmt.Sprintf("%s/%s/%d/%d", id.tool, url.PathEscape(id.machine), id.seq, id.offset)
@@ -70,7 +75,7 @@ func (id taskID) String() string {
 
 func parseTaskID(text string) (id taskID, ok bool) {
 	parts := strings.Split(text, "/")
-	if len(parts) != 4 || parts[0] != "run" && parts[0] != "read" {
+	if len(parts) != 4 || parts[0] != runTask && parts[0] != readTask {
 		return id, false
 	}
 	machine, err1 := url.PathUnescape(parts[1])
@@ -92,6 +97,7 @@ type task struct {
 	LastUpdatedAt  time.Time           `json:"lastUpdatedAt"`
 	TTLMs          *int64              `json:"ttlMs"`
 	PollIntervalMs int64               `json:"pollIntervalMs"`
+	InputRequests  mcp.InputRequests   `json:"inputRequests,omitempty"`
 	Result         *mcp.CallToolResult `json:"result,omitempty"`
 }
 
@@ -132,6 +138,21 @@ func (s *Server) handOver(ctx context.Context, m Machines, id taskID, in api.Ins
 	return instead(t)
 }
 
+// ask has the client ask its person what the code waits for.
+func (t *task) ask(ctx context.Context, m Machines, repl string) {
+	if !asks(ctx) {
+		return
+	}
+	all, err := questions(ctx, m, repl)
+	if err != nil || len(all) == 0 {
+		return // the next answer may have them
+	}
+	t.Status, t.InputRequests = taskAsks, mcp.InputRequests{}
+	for key, question := range all {
+		t.InputRequests[key] = mcp.NewElicitationInputRequest(question)
+	}
+}
+
 // getTask answers tasks/get.
 func (s *Server) getTask(ctx context.Context, m Machines, id taskID) (*task, error) {
 	in, err := m.Instruction(ctx, id.machine, id.seq, 0)
@@ -145,6 +166,9 @@ func (s *Server) getTask(ctx context.Context, m Machines, id taskID) (*task, err
 		if at.After(t.LastUpdatedAt) {
 			t.LastUpdatedAt = at
 		}
+		if in.Status == "running" {
+			t.ask(ctx, m, in.Machine)
+		}
 		return &t, nil
 	}
 	if in.EndedAt != nil {
@@ -153,7 +177,7 @@ func (s *Server) getTask(ctx context.Context, m Machines, id taskID) (*task, err
 	switch {
 	case in.Status == "cancelled":
 		t.Status, t.StatusMessage = taskCancelled, "The code was cancelled before it ran."
-	case id.tool == "read":
+	case id.tool == readTask:
 		t.complete(s.piece(ctx, m, id.machine, in, id.offset))
 	default:
 		got, err := collectAll(ctx, m, in, outputLimit)

@@ -21,15 +21,18 @@ import (
 
 // addTasks adds the tools that stand for the extension's methods.
 func (s *Server) addTasks() {
-	for method, answer := range map[string]func(context.Context, Machines, taskID) (any, error){
-		"tasks/get": func(ctx context.Context, m Machines, id taskID) (any, error) { return s.getTask(ctx, m, id) },
-		"tasks/cancel": func(ctx context.Context, m Machines, id taskID) (any, error) {
+	for method, answer := range map[string]func(context.Context, Machines, taskID, mcp.CallToolRequest) (any, error){
+		"tasks/get": func(ctx context.Context, m Machines, id taskID, _ mcp.CallToolRequest) (any, error) {
+			return s.getTask(ctx, m, id)
+		},
+		"tasks/cancel": func(ctx context.Context, m Machines, id taskID, _ mcp.CallToolRequest) (any, error) {
 			return acknowledged, m.Stop(ctx, id.machine, id.seq)
 		},
-		// No task of ours asks for input, so what comes answers nothing.
-		"tasks/update": func(ctx context.Context, m Machines, id taskID) (any, error) {
-			_, err := m.Instruction(ctx, id.machine, id.seq, 0)
-			return acknowledged, err
+		"tasks/update": func(ctx context.Context, m Machines, id taskID, call mcp.CallToolRequest) (any, error) {
+			if _, err := m.Instruction(ctx, id.machine, id.seq, 0); err != nil {
+				return nil, err
+			}
+			return acknowledged, answerQuestions(ctx, m, id.machine, call.Params.InputResponses)
 		},
 	} {
 		s.mcp.AddTool(mcp.NewTool(method), func(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -42,7 +45,7 @@ func (s *Server) addTasks() {
 			if !ok {
 				return insteadError(mcp.INVALID_PARAMS, fmt.Sprintf("There is no task %q.", text), nil), nil
 			}
-			result, err := answer(ctx, s.of(ctx), id)
+			result, err := answer(ctx, s.of(ctx), id, call)
 			switch {
 			case errors.Is(err, client.ErrNotFound):
 				return insteadError(mcp.INVALID_PARAMS, fmt.Sprintf("There is no task %q: its REPL was deleted, or returned to an earlier state.", text), nil), nil
@@ -95,8 +98,9 @@ func asCall(message []byte) []byte {
 		ID      json.RawMessage `json:"id"`
 		Method  string          `json:"method"`
 		Params  struct {
-			Meta   json.RawMessage `json:"_meta,omitempty"`
-			TaskID any             `json:"taskId"`
+			Meta           json.RawMessage `json:"_meta,omitempty"`
+			TaskID         any             `json:"taskId"`
+			InputResponses json.RawMessage `json:"inputResponses,omitempty"`
 		} `json:"params"`
 	}
 	if json.Unmarshal(message, &request) != nil || !isTaskMethod(request.Method) || request.ID == nil {
@@ -105,6 +109,9 @@ func asCall(message []byte) []byte {
 	params := map[string]any{"name": request.Method, "arguments": map[string]any{"taskId": request.Params.TaskID}}
 	if request.Params.Meta != nil {
 		params["_meta"] = request.Params.Meta
+	}
+	if request.Params.InputResponses != nil {
+		params["inputResponses"] = request.Params.InputResponses
 	}
 	call, err := json.Marshal(map[string]any{"jsonrpc": request.JSONRPC, "id": request.ID, "method": mcp.MethodToolsCall, "params": params})
 	if err != nil {

@@ -115,7 +115,7 @@ func (s *Server) addTools() {
 	s.tool("create-python-repl", hints{title: "New Python REPL"},
 		s.create,
 		mcp.WithString("title", mcp.MaxLength(200), mcp.Description("What for, shown to the user: \"Sales 2025\"")),
-		mcp.WithInteger("memoryMb", mcp.Min(64), mcp.Max(defaultMemoryMB), mcp.Description("Default 2048")))
+		mcp.WithInteger("memoryMb", mcp.Min(64), mcp.Max(mostMemoryMB), mcp.Description("Default 2048; the user must allow more")))
 
 	s.tool("read-output", hints{title: "Read output", readOnly: true, repeatable: true},
 		s.readOutput, longResult, s.withChatPage, replID(),

@@ -13,7 +13,7 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// maxWait is the longest that a request for an instruction waits for its end.
+// maxWait is the longest that a request waits for what it is about.
 const maxWait = time.Hour
 
 func (s *Server) execute(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
@@ -138,13 +138,9 @@ func (s *Server) getInstruction(w http.ResponseWriter, r *http.Request, m machin
 	if err != nil {
 		return err
 	}
-	wait := time.Duration(0)
-	if given := r.URL.Query().Get("wait"); given != "" {
-		seconds, err := strconv.ParseFloat(given, 64)
-		if err != nil || !(seconds >= 0) {
-			return invalid("The parameter wait must be a number of seconds.")
-		}
-		wait = time.Duration(min(seconds, maxWait.Seconds()) * float64(time.Second))
+	wait, err := waitOf(r)
+	if err != nil {
+		return err
 	}
 	var in machine.Instruction
 	if wait == 0 {

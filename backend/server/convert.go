@@ -194,6 +194,12 @@ func (s *Server) eventJSON(e machine.Event) api.Event {
 			out.Client = &api.Client{Name: e.Client.Name, Version: e.Client.Version}
 		}
 		return out
+	case machine.EventPermission:
+		if e.Permission != nil {
+			p := permissionJSON(*e.Permission)
+			out.Permission = &p
+		}
+		return out
 	}
 	out.Name = name
 	if e.Instruction != nil {

@@ -31,6 +31,13 @@ type Machines interface {
 	Hello(ctx context.Context, client machine.Client, calls int) error
 	Clients(ctx context.Context) ([]machine.ClientUse, error)
 
+	// AskPermission waits for a person to answer what an AI app asks for, until ctx ends.
+	AskPermission(ctx context.Context, p machine.Permission) (machine.Permission, error)
+	// Permissions are those that wait for an answer, oldest first.
+	Permissions() []machine.Permission
+	// AnswerPermission allows or denies what waits.
+	AnswerPermission(id int64, allow bool) error
+
 	// Subscribe delivers events after the given position ("" for from now on). When the position is
 	// too old or unknown the first event is an EventReset: reload everything. The channel closes
 	// when ctx ends or the subscriber is too slow (it then subscribes again from its last

@@ -63,6 +63,10 @@ func (s *Server) routes() []route {
 		{pattern: "GET /api/apps/{id}/backups", handle: s.listAppBackups},
 		{pattern: "POST /api/apps/{id}/restore", handle: s.restoreApp},
 
+		{pattern: "GET /api/permissions", handle: s.listPermissions},
+		{pattern: "POST /api/permissions", handle: s.askPermission},
+		{pattern: "POST /api/permissions/{id}/answer", handle: s.answerPermission},
+
 		{pattern: "GET /api/machines", handle: s.listMachines},
 		{pattern: "POST /api/machines", handle: s.createMachine},
 		{pattern: "GET /api/machines/{name}", machine: s.getMachine},

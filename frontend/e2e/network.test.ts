@@ -70,6 +70,32 @@ it('says what a machine may reach, asks, and shows what it reached', async () =>
   await expect.poll(() => network.getByText('Allowed when asked').count()).toBe(0);
 });
 
+it('asks for what an AI app wants to do', async () => {
+  const { page } = tab;
+  const name = await daemon.machine({ title: 'Accounts' });
+  const ask = (body: object): Promise<{ state: string }> =>
+    daemon.call('POST', '/api/permissions?wait=60', body);
+  const back = ask({ kind: 'rewind', machine: name, checkpoint: 'cp-1', steps: 12 });
+  const question = page.getByRole('alertdialog');
+  await question.getByText(`Return Accounts (${name}) to an earlier state?`).waitFor();
+  await question.getByText('This undoes 12 steps.').waitFor();
+  const memory = ask({ kind: 'memory', memory_mb: 3072 });
+  await question.getByText('One more question is waiting.').waitFor();
+  if (process.env.PICTURES)
+    await page.screenshot({ path: join(process.env.PICTURES, 'permission.png') });
+  // Anyone who opens the page later is asked, too.
+  const other = await Tab.open(started.browser, daemon);
+  await other.page.getByRole('alertdialog').getByText('This undoes 12 steps.').waitFor();
+  await question.getByRole('button', { name: 'No', exact: true }).click();
+  expect(await back).toMatchObject({ state: 'denied' });
+  await question.getByText('Make a machine with up to 3 GB of memory?').waitFor();
+  await question.getByRole('button', { name: 'Allow' }).click();
+  expect(await memory).toMatchObject({ state: 'allowed' });
+  await expect.poll(() => question.count()).toBe(0);
+  await expect.poll(() => other.page.getByRole('alertdialog').count()).toBe(0);
+  await other.close();
+});
+
 it('keeps what holds for all machines', async () => {
   const { page } = tab;
   await page.getByRole('button', { name: 'Settings' }).click();

@@ -11,12 +11,9 @@ import (
 	"github.com/forevervm/desktop/backend/machine/naming"
 )
 
-const (
-	// headlessAsk is how long a connection waits for a person where no window is open that could
-	// show the question; attendedAsk where one is.
-	headlessAsk = 30 * time.Second
-	attendedAsk = 2 * time.Minute
-)
+// askPatience is how long a connection waits for a person's answer. The window asks, a client of
+// MCP that can, and the tray.
+const askPatience = 2 * time.Minute
 
 // carry serves a connection that code in the machine has opened.
 func (e *entry) carry(conn net.Conn) {
@@ -64,11 +61,7 @@ func (e *entry) tellConnection(c machine.Connection) {
 
 // askAbout waits for a person's answer about a connection, which everybody has been told of.
 func (e *entry) askAbout(ctx context.Context, c machine.Connection) (refusal string) {
-	patience := headlessAsk
-	if e.s.hub.Watched() {
-		patience = attendedAsk
-	}
-	return e.traffic.Ask(ctx, c, patience)
+	return e.traffic.Ask(ctx, c, askPatience)
 }
 
 // Answer answers the question about a connection that waits, and about all others of its machine to

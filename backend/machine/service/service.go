@@ -24,6 +24,7 @@ import (
 	"github.com/forevervm/desktop/backend/machine/life"
 	"github.com/forevervm/desktop/backend/machine/naming"
 	"github.com/forevervm/desktop/backend/machine/output"
+	"github.com/forevervm/desktop/backend/machine/permission"
 	"github.com/forevervm/desktop/backend/machine/reserve"
 )
 
@@ -151,15 +152,16 @@ type Service struct {
 	shareWatch    machine.ShareWatch
 	started       time.Time
 
-	hub        *events.Hub
-	health     health
-	reserve    *reserve.File
-	admission  *admission.Queue
-	makingRoom atomic.Bool  // somebody is making room
-	starts     *gate.Gate   // bounds how many machines come into memory at once
-	saves      *gate.Gate   // bounds how many are saved at once that nobody asked to save: many fall idle together, and who works meanwhile needs processors, too
-	looks      *gate.Gate   // bounds how many comparisons bring states into memory at once
-	looking    atomic.Int64 // bytes of memory that is taken for that
+	hub         *events.Hub
+	permissions *permission.Requests
+	health      health
+	reserve     *reserve.File
+	admission   *admission.Queue
+	makingRoom  atomic.Bool  // somebody is making room
+	starts      *gate.Gate   // bounds how many machines come into memory at once
+	saves       *gate.Gate   // bounds how many are saved at once that nobody asked to save: many fall idle together, and who works meanwhile needs processors, too
+	looks       *gate.Gate   // bounds how many comparisons bring states into memory at once
+	looking     atomic.Int64 // bytes of memory that is taken for that
 
 	unscrubbed  atomic.Bool // something that was removed may still be in the store's files
 	uncollected atomic.Bool // something that was removed may still take room among the checkpoints
@@ -205,6 +207,9 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	s.connections.Store(s.started.UnixMicro()) // so that they count up over all runs of the daemon
 	settings := cfg.Settings.withDefaults()
 	s.set.Store(&settings)
+	s.permissions = permission.New(func(p machine.Permission) {
+		s.hub.Publish(machine.Event{Type: machine.EventPermission, Permission: &p})
+	})
 	s.reserve = reserve.New(filepath.Join(cfg.OutputDir, "reserve"))
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.admission = admission.NewQueue(s.room, s.makeRoom, s.ctx.Done())

@@ -142,6 +142,33 @@ check("a cancelled task ends the code, and what waits never runs", async () => {
   assert.match(ended.content[0].text, /KeyboardInterrupt/);
 });
 
+check("a task asks the person", async () => {
+  const replId = await create();
+  const all = { ...declared, elicitation: { form: {} } };
+  const pythonCode = "import socket, time\ntime.sleep(11)\ntry:\n    socket.create_connection(('192.31.196.250', 9))\nexcept OSError as e:\n    print(e)";
+  const { result } = await request("tools/call", { name: "run-python-in-repl", arguments: { replId, pythonCode } }, all);
+  assert.equal(result.resultType, "task");
+  const { taskId } = result;
+  const until = async (status) => {
+    for (;;) {
+      const { result: task } = await request("tasks/get", { taskId }, all);
+      if (task.status === status) return task;
+      assert.equal(task.status, "working");
+      await new Promise((resolve) => { setTimeout(resolve, 500); });
+    }
+  };
+  const { inputRequests } = await until("input_required");
+  const [[key, question]] = Object.entries(inputRequests);
+  assert.equal(question.method, "elicitation/create");
+  assert.match(question.params.message, /wants to reach 192\.31\.196\.250 \(port 9\)/);
+  const { result: without } = await request("tasks/get", { taskId }, declared);
+  assert.equal(without.status, "working", "that client cannot ask");
+  assert.match(without.statusMessage, /waits for the user/);
+  await request("tasks/update", { taskId, inputResponses: { [key]: { action: "decline" } } }, all);
+  const ended = await until("completed");
+  assert.match(ended.result.content[0].text, /denied/);
+});
+
 check("waiting for output is a task, too", async () => {
   const replId = await create();
   await call("run-python-in-repl", { replId, pythonCode: "import time\nprint('begun', flush=True)\ntime.sleep(22)\nprint('ended')" });

@@ -519,6 +519,50 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/permissions': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** What AI apps want to do and no person has answered, oldest first */
+    get: operations['listPermissions'];
+    put?: never;
+    /**
+     * Has the window ask its person
+     * @description The app's name is the client's. Asking for the same again within 10 minutes waits for the same answer, and gets one that came
+     *     meanwhile. An answer counts once. When five others wait, it is a Conflict.
+     */
+    post: operations['askPermission'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/permissions/{id}/answer': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        id: number;
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Allows or denies what an AI app wants to do
+     * @description One that does not wait any more is a Conflict.
+     */
+    post: operations['answerPermission'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/machines': {
     parameters: {
       query?: never;
@@ -1845,6 +1889,39 @@ export interface components {
        */
       answer: 'once' | 'machine' | 'always' | 'deny';
     };
+    /** @description What an AI app wants to do and a person allows or denies */
+    Permission: {
+      /** Format: int64 */
+      id: number;
+      kind: components['schemas']['PermissionKind'];
+      /** @description What the app calls itself */
+      app: string;
+      /** @description The name; absent for one that is yet to be made */
+      machine?: string;
+      /** @description rewind: where to */
+      checkpoint?: string;
+      /** @description rewind: how many are undone */
+      steps?: number;
+      /** @description memory */
+      memory_mb?: number;
+      /** @enum {string} */
+      state: 'waiting' | 'allowed' | 'denied' | 'expired';
+    };
+    /**
+     * @description rewind: go back over a lot of work; memory: make a machine with more memory than usual
+     * @enum {string}
+     */
+    PermissionKind: 'rewind' | 'memory';
+    AskPermission: {
+      kind: components['schemas']['PermissionKind'];
+      machine?: string;
+      checkpoint?: string;
+      steps?: number;
+      memory_mb?: number;
+    };
+    AnswerPermission: {
+      allow: boolean;
+    };
     Parent: {
       id: string;
       name: string;
@@ -2298,6 +2375,7 @@ export interface components {
       /** @description A program that has said that it is there */
       client?: components['schemas']['Client'];
       connection?: components['schemas']['Connection'];
+      permission?: components['schemas']['Permission'];
     };
     /** @enum {string} */
     EventType:
@@ -2307,6 +2385,7 @@ export interface components {
       | 'item'
       | 'checkpoint'
       | 'connection'
+      | 'permission'
       | 'status'
       | 'client'
       | 'reset'
@@ -3093,6 +3172,82 @@ export interface operations {
         content: {
           'application/json': components['schemas']['AppReport'];
         };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  listPermissions: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The permissions */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            items: components['schemas']['Permission'][];
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  askPermission: {
+    parameters: {
+      query?: {
+        /** @description Seconds to wait for the answer, at most 3600; then it comes as it is */
+        wait?: number;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['AskPermission'];
+      };
+    };
+    responses: {
+      /** @description How the permission stands */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Permission'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  answerPermission: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['AnswerPermission'];
+      };
+    };
+    responses: {
+      /** @description It is answered */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
       };
       default: components['responses']['Error'];
     };

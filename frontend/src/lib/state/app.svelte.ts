@@ -10,6 +10,7 @@ import type { Dialog } from './dialog';
 import { HostedAccounts } from './hosted.svelte';
 import { Kept, isBoolean, isNumber, isString } from './kept.svelte';
 import { Machines } from './machines.svelte';
+import { Permissions } from './permissions.svelte';
 import { Questions } from './questions.svelte';
 import { Session } from './session.svelte';
 import { MachineSource } from './source';
@@ -57,6 +58,7 @@ export class App {
   readonly appearance = new Appearance();
   readonly vitals = new Vitals();
   readonly questions = new Questions();
+  readonly permissions = new Permissions();
   readonly machines = new Machines();
   readonly aiApps = new AiApps(() => this.api);
   readonly hosted = new HostedAccounts(() => this.api);
@@ -146,6 +148,7 @@ export class App {
     }
     for (const tell of this.contactListeners) tell();
     void this.questions.load(this.api, this.machines.alive);
+    void this.permissions.load(this.api);
     if (this.selectedId !== null && !this.selected) this.select(null);
     await this.timeline?.load();
   }
@@ -182,6 +185,9 @@ export class App {
           this.questions.note(event.name, event.connection);
           for (const tell of this.contactListeners) tell(event.name, event.connection);
         }
+        break;
+      case 'permission':
+        if (event.permission) this.permissions.note(event.permission);
         break;
       case 'checkpoint':
         if (this.isSelected(event.name)) {

@@ -7,6 +7,7 @@ import type {
   Machine,
   MachineChange,
   NewMachine,
+  Permission,
   Variable,
 } from '$lib/api/types';
 import { EXAMPLE } from '$lib/example';
@@ -150,6 +151,16 @@ export class Commands {
         params: { path: { name: question.machine, id: question.contact.id } },
         body: { answer },
       });
+    });
+
+  permit = (permission: Permission, allow: boolean) =>
+    this.try(async () => {
+      await this.app.api.post('/api/permissions/{id}/answer', {
+        params: { path: { id: permission.id } },
+        body: { allow },
+      });
+      // A list that is on its way may still have it.
+      this.app.permissions.note({ ...permission, state: allow ? 'allowed' : 'denied' });
     });
 
   async checkpoint(machine: Machine, label: string): Promise<void> {

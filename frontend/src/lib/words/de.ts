@@ -472,6 +472,16 @@ export const de: Words = {
     },
   },
 
+  permission: {
+    asks: (app) => `${app} fragt Sie`,
+    rewind: (machine, steps) =>
+      `${machine} auf einen früheren Stand zurücksetzen? Das macht ${steps === 1 ? 'einen Schritt' : `${number(steps)} Schritte`} rückgängig. Sie können später zum jetzigen Stand zurückkehren.`,
+    memory: (gb) =>
+      `Eine Maschine mit bis zu ${number(gb)} GB Arbeitsspeicher anlegen? Üblich sind 2 GB.`,
+    allow: 'Erlauben',
+    deny: 'Nein',
+  },
+
   step: {
     number: (seq) => `Schritt ${seq + 1}`,
     code: 'Code',

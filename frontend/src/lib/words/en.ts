@@ -475,6 +475,16 @@ export const en = {
     } satisfies Record<Answer, string>,
   },
 
+  permission: {
+    asks: (app: string) => `${app} asks you`,
+    rewind: (machine: string, steps: number) =>
+      `Return ${machine} to an earlier state? This undoes ${steps === 1 ? '1 step' : `${number(steps)} steps`}. You can go back to the present state later.`,
+    memory: (gb: number) =>
+      `Make a machine with up to ${number(gb)} GB of memory? The usual limit is 2 GB.`,
+    allow: 'Allow',
+    deny: 'No',
+  },
+
   step: {
     number: (seq: number) => `Step ${seq + 1}`,
     code: 'Code',

@@ -464,6 +464,16 @@ export const es: Words = {
     },
   },
 
+  permission: {
+    asks: (app) => `${app} te pregunta`,
+    rewind: (machine, steps) =>
+      `¿Devolver ${machine} a un estado anterior? Esto deshace ${steps === 1 ? 'un paso' : `${number(steps)} pasos`}. Más tarde puedes volver al estado actual.`,
+    memory: (gb) =>
+      `¿Crear una máquina con hasta ${number(gb)} GB de memoria? El límite habitual es de 2 GB.`,
+    allow: 'Permitir',
+    deny: 'No',
+  },
+
   step: {
     number: (seq) => `Paso ${seq + 1}`,
     code: 'Código',

@@ -470,6 +470,16 @@ export const fr: Words = {
     },
   },
 
+  permission: {
+    asks: (app) => `${app} vous demande`,
+    rewind: (machine, steps) =>
+      `Ramener ${machine} à un état antérieur ? Cela annule ${steps === 1 ? 'une étape' : `${number(steps)} étapes`}. Vous pourrez revenir à l’état actuel plus tard.`,
+    memory: (gb) =>
+      `Créer une machine avec jusqu’à ${number(gb)} Go de mémoire ? La limite habituelle est de 2 Go.`,
+    allow: 'Autoriser',
+    deny: 'Non',
+  },
+
   step: {
     number: (seq) => `Étape ${seq + 1}`,
     code: 'Code',

@@ -458,6 +458,15 @@ export const ja: Words = {
     },
   },
 
+  permission: {
+    asks: (app) => `${app} からの確認`,
+    rewind: (machine, steps) =>
+      `${machine} を以前の状態に戻しますか？${number(steps)}個のステップが取り消されます。あとで今の状態に戻れます。`,
+    memory: (gb) => `メモリーが最大${number(gb)} GBのマシンを作りますか？通常の上限は2 GBです。`,
+    allow: '許可',
+    deny: 'いいえ',
+  },
+
   step: {
     number: (seq) => `ステップ ${seq + 1}`,
     code: 'コード',

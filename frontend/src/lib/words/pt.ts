@@ -462,6 +462,16 @@ export const pt: Words = {
     },
   },
 
+  permission: {
+    asks: (app) => `${app} pergunta a você`,
+    rewind: (machine, steps) =>
+      `Levar ${machine} de volta a um estado anterior? Isso desfaz ${steps === 1 ? 'uma etapa' : `${number(steps)} etapas`}. Você pode voltar ao estado atual depois.`,
+    memory: (gb) =>
+      `Criar uma máquina com até ${number(gb)} GB de memória? O limite usual é de 2 GB.`,
+    allow: 'Permitir',
+    deny: 'Não',
+  },
+
   step: {
     number: (seq) => `Etapa ${seq + 1}`,
     code: 'Código',

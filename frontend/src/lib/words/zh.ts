@@ -441,6 +441,15 @@ export const zh: Words = {
     },
   },
 
+  permission: {
+    asks: (app) => `${app} 询问您`,
+    rewind: (machine, steps) =>
+      `将 ${machine} 恢复到以前的状态？这会撤销 ${number(steps)} 个步骤。之后可以回到现在的状态。`,
+    memory: (gb) => `创建最多使用 ${number(gb)} GB 内存的机器？通常上限为 2 GB。`,
+    allow: '允许',
+    deny: '否',
+  },
+
   step: {
     number: (seq) => `步骤 ${seq + 1}`,
     code: '代码',
