@@ -299,6 +299,25 @@ type Disk struct {
 	UsedBytes int64 `json:"used_bytes"`
 }
 
+// Drop defines model for Drop.
+type Drop struct {
+	// Code To whom made it
+	Code      string    `json:"code,omitempty"`
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// File Where the file is
+	File    string `json:"file,omitempty"`
+	Machine string `json:"machine"`
+	Path    string `json:"path"`
+
+	// Size Bytes
+	Size  int64  `json:"size,omitempty"`
+	State string `json:"state"`
+
+	// URL To whom made it
+	URL string `json:"url,omitempty"`
+}
+
 // Engine defines model for Engine.
 type Engine struct {
 	Busy    *Progress `json:"busy,omitempty"`
@@ -656,6 +675,12 @@ type NewCheckpoint struct {
 	Label string `json:"label,omitempty"`
 }
 
+// NewDrop defines model for NewDrop.
+type NewDrop struct {
+	// Path Absolute or relative to the machine's home. A folder if it ends with a slash: the file then keeps its name
+	Path string `json:"path"`
+}
+
 // NewMachine Whatever is absent takes its default, or for a fork what the parent has.
 type NewMachine struct {
 	// Checkpoint For a fork only; absent means the present state
@@ -751,6 +776,17 @@ type Permission struct {
 
 // PermissionKind rewind: go back over a lot of work; memory: make a machine with more memory than usual
 type PermissionKind = string
+
+// Piece defines model for Piece.
+type Piece struct {
+	// Content Base64, of at most 1 MiB
+	Content string `json:"content"`
+	Name    string `json:"name"`
+	Offset  int64  `json:"offset"`
+
+	// Size Of the whole file
+	Size int64 `json:"size"`
+}
 
 // Plot defines model for Plot.
 type Plot struct {
@@ -1049,6 +1085,9 @@ type VariableChange struct {
 
 // AppID defines model for AppID.
 type AppID = string
+
+// Code defines model for Code.
+type Code = string
 
 // Cursor defines model for Cursor.
 type Cursor = string

@@ -4,8 +4,10 @@ package daemon_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"flag"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -435,6 +437,50 @@ func (c *caller) parcelCalls(t *testing.T) {
 	}
 }
 
+// dropCalls gives files to places in a machine.
+func (c *caller) dropCalls(name string) {
+	stranger := func(r *http.Request) { r.Header.Del("Authorization") }
+	place := func(path string) api.Drop {
+		return as[api.Drop](c, c.send("POST", "/api/machines/"+name+"/drops", api.NewDrop{Path: path}))
+	}
+	whole := place("given/")
+	if !strings.HasSuffix(whole.URL, "/drop/"+whole.Code) || whole.State != "waiting" || whole.Machine != name || time.Until(whole.ExpiresAt) > 10*time.Minute {
+		c.t.Errorf("%+v", whole)
+	}
+	at := "/api/drops/" + whole.Code
+	if now := as[api.Drop](c, c.send("GET", at, nil, stranger)); now.Code != "" || now.URL != "" || now.Path != "given/" {
+		c.t.Errorf("%+v", now)
+	}
+	// A name leads nowhere else.
+	if now := as[api.Drop](c, c.send("PUT", at+"?name=..%2F..%2Fetc%2Fa%0Ab", strings.NewReader("whole"), stranger)); now.State != "done" || now.File != "given/_.._etc_a_b" || now.Size != 5 {
+		c.t.Errorf("%+v", now)
+	}
+	c.fails(c.send("PUT", at+"?name=b", strings.NewReader("again"), stranger), 404, "NoDrop")
+	c.fails(c.send("GET", "/api/drops/wrong", nil), 404, "NoDrop")
+
+	parts := place("parts.txt")
+	at = "/api/drops/" + parts.Code + "/pieces"
+	piece := func(offset int64, text string) answer {
+		return c.send("POST", at, api.Piece{Name: "a", Offset: offset, Size: 6, Content: base64.StdEncoding.EncodeToString([]byte(text))})
+	}
+	c.fails(piece(3, "def"), 409, "Conflict") // the first is missing
+	if now := as[api.Drop](c, piece(0, "abc")); now.State != "receiving" {
+		c.t.Errorf("%+v", now)
+	}
+	c.fails(piece(0, "abc"), 409, "Conflict")
+	c.fails(piece(2, "cde"), 409, "Conflict")
+	c.fails(piece(3, "defg"), 400, "Invalid")
+	if now := as[api.Drop](c, piece(3, "def")); now.State != "done" || now.File != "parts.txt" {
+		c.t.Errorf("%+v", now)
+	}
+	c.fails(piece(0, "abc"), 404, "NoDrop")
+	for path, want := range map[string]string{"given/_.._etc_a_b": "whole", "parts.txt": "abcdef"} {
+		if got := c.send("GET", "/api/machines/"+name+"/files/content?path="+url.QueryEscape(path), nil); string(got.body) != want {
+			c.t.Errorf("%s: %q", path, got.body)
+		}
+	}
+}
+
 // permissionCalls has an app ask for more memory, and says yes.
 func (c *caller) permissionCalls() {
 	asking := as[api.Permission](c, c.send("POST", "/api/permissions?wait=0", api.AskPermission{Kind: "memory", MemoryMB: 4096}))
@@ -534,6 +580,7 @@ func (c *caller) insideCalls(t *testing.T) {
 
 	c.networkCalls(name)
 	c.permissionCalls()
+	c.dropCalls(name)
 
 	large := bytes.Repeat([]byte("0123456789abcdef"), 300_000) // several pieces
 	file := path + "/files/content?path=" + url.QueryEscape("data/großes Blatt.csv")

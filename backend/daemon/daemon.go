@@ -189,7 +189,7 @@ func (d *daemon) serve(ctx context.Context, records *store.Store, machines *host
 	updates := d.updates(ctx)
 	httpServer := server.New(server.Config{
 		Machines: machines, Hosted: machines, Apps: d.apps(), Token: token, Account: "local", Version: version.Version, Home: d.dirs.Data, Folder: d.dirs.Folder(), MCP: mcp.Handler(),
-		Page: frontend.Dist, Host: address.host, Logger: d.log, Shutdown: d.stop,
+		Page: frontend.Dist, URL: address.url, Host: address.host, Logger: d.log, Shutdown: d.stop,
 		Settings: policies, Updates: updates, Parcels: parcels,
 	})
 	// Written before the first request is answered (the port is open already): anyone who is

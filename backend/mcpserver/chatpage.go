@@ -65,8 +65,11 @@ func showsApps(ctx context.Context) bool {
 // resultKey is the key of a result's _meta that says to the page which instruction it is of.
 const resultKey = "forevervm/instruction"
 
-// pageTool is the name of the tool by which the chat page asks.
-const pageTool = "forevervm-page"
+// The names of the tools by which the chat page asks, and gives a file.
+const (
+	pageTool = "forevervm-page"
+	dropTool = "forevervm-drop"
+)
 
 // readChatPage reads the page; a program may be built without one.
 func (s *Server) readChatPage() {
@@ -94,34 +97,54 @@ func (s *Server) addChatPage() {
 	plotly := sync.OnceValues(func() ([]byte, error) { return compressed(s.opts.Page, plotlyFiles) })
 	s.tool(pageTool, hints{title: "For ForeverVM's page", readOnly: true, repeatable: true, page: true},
 		func(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return s.answerPage(ctx, call, plotly), nil
+			if call.GetString("address", "") != plotlyAddress {
+				return s.answerPage(ctx, call, asked), nil
+			}
+			content, err := plotly()
+			return pieceOf(call, "application/gzip", content, err), nil
 		},
-		func(t *mcp.Tool) {
-			t.Meta = &mcp.Meta{AdditionalFields: map[string]any{"ui": map[string]any{"visibility": []string{"app"}}}}
-		},
+		onlyForPages,
 		mcp.WithString("method", mcp.Required(), mcp.Enum(http.MethodGet, http.MethodPost)),
 		mcp.WithString("address", mcp.Required()),
 		mcp.WithString("body"),
 		mcp.WithInteger("offset", mcp.Min(0)))
+	s.tool(dropTool, hints{title: "Give a file on ForeverVM's page", page: true},
+		func(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return s.answerPage(ctx, call, given), nil
+		},
+		onlyForPages,
+		mcp.WithString("method", mcp.Required(), mcp.Enum(http.MethodPost)),
+		mcp.WithString("address", mcp.Required()),
+		mcp.WithString("body", mcp.Required()))
+}
+
+func onlyForPages(t *mcp.Tool) {
+	t.Meta = &mcp.Meta{AdditionalFields: map[string]any{"ui": map[string]any{"visibility": []string{"app"}}}}
 }
 
 // asked are the addresses that the page may ask for: of one machine, what a person sees of an
 // instruction. None changes anything.
-var asked = func() *http.ServeMux {
+var asked = allowed(
+	"GET /api/machines/{name}",
+	"GET /api/machines/{name}/instructions",
+	"GET /api/machines/{name}/instructions/{seq}",
+	"GET /api/machines/{name}/instructions/{seq}/items",
+	"GET /api/machines/{name}/instructions/{seq}/data/{place}/{n}",
+	"GET /api/machines/{name}/variables",
+	"POST /api/machines/{name}/table",
+	"GET /api/drops/{code}",
+)
+
+// given is the address to which the page may give a file: the place that a model has asked for.
+var given = allowed("POST /api/drops/{code}/pieces")
+
+func allowed(patterns ...string) *http.ServeMux {
 	mux := http.NewServeMux()
-	for _, pattern := range []string{
-		"GET /api/machines/{name}",
-		"GET /api/machines/{name}/instructions",
-		"GET /api/machines/{name}/instructions/{seq}",
-		"GET /api/machines/{name}/instructions/{seq}/items",
-		"GET /api/machines/{name}/instructions/{seq}/data/{place}/{n}",
-		"GET /api/machines/{name}/variables",
-		"POST /api/machines/{name}/table",
-	} {
+	for _, pattern := range patterns {
 		mux.HandleFunc(pattern, http.NotFound)
 	}
 	return mux
-}()
+}
 
 // pageAnswer is a piece of an answer to the page: bytes from its offset on, of Size in all.
 type pageAnswer struct {
@@ -132,16 +155,14 @@ type pageAnswer struct {
 }
 
 // answerPage answers a request of the page with a piece of what the daemon says.
-func (s *Server) answerPage(ctx context.Context, call mcp.CallToolRequest, plotly func() ([]byte, error)) *mcp.CallToolResult {
-	method, address := call.GetString("method", ""), call.GetString("address", "")
-	answer := pageAnswer{Status: http.StatusOK, MIME: "application/gzip"}
-	var content []byte
-	var err error
-	if address == plotlyAddress {
-		content, err = plotly()
-	} else {
-		answer.MIME, content, err = s.ask(ctx, method, address, call.GetString("body", ""))
-	}
+func (s *Server) answerPage(ctx context.Context, call mcp.CallToolRequest, may *http.ServeMux) *mcp.CallToolResult {
+	mime, content, err := s.ask(ctx, may, call.GetString("method", ""), call.GetString("address", ""), call.GetString("body", ""))
+	return pieceOf(call, mime, content, err)
+}
+
+// pieceOf answers with the piece of content that a call of the page wants.
+func pieceOf(call mcp.CallToolRequest, mime string, content []byte, err error) *mcp.CallToolResult {
+	answer := pageAnswer{Status: http.StatusOK, MIME: mime}
 	if err != nil {
 		answer.Status, answer.MIME, content = refused(err)
 	}
@@ -152,12 +173,12 @@ func (s *Server) answerPage(ctx context.Context, call mcp.CallToolRequest, plotl
 }
 
 // ask hands a request on to the daemon, if the page may make it.
-func (s *Server) ask(ctx context.Context, method, address, body string) (mime string, content []byte, err error) {
+func (s *Server) ask(ctx context.Context, may *http.ServeMux, method, address, body string) (mime string, content []byte, err error) {
 	request, err := http.NewRequestWithContext(ctx, method, address, nil)
 	if err != nil || !strings.HasPrefix(address, "/api/") {
 		return "", nil, &client.Error{Status: http.StatusBadRequest, Message: "That is not an address of the API."}
 	}
-	if _, pattern := asked.Handler(request); pattern == "" {
+	if _, pattern := may.Handler(request); pattern == "" {
 		return "", nil, &client.Error{Status: http.StatusForbidden, Message: "The page may not ask for " + address + "."}
 	}
 	var sent []byte

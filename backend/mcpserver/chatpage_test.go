@@ -40,14 +40,17 @@ func askPage(t *testing.T, s *Server, arguments string) (answer pageAnswer, cont
 	return result.StructuredContent, string(decoded)
 }
 
-// Only clients that show pages are told of the page's tool, and the list stays small for them.
+// Only clients that show pages are told of the page's tools. What models see of the list stays
+// small for them.
 func TestOnlyAppsThatShowPagesAreToldOfTheTool(t *testing.T) {
 	s := (&scripted{}).server(t, Options{Page: page})
 	for params, told := range map[string]bool{`{` + shows + `}`: true, `{}`: false} {
 		var list mcp.ListToolsResult
 		ask(t, s, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":`+params+`}`, &list)
-		if got := slices.ContainsFunc(list.Tools, func(tool mcp.Tool) bool { return tool.Name == pageTool }); got != told {
-			t.Errorf("with %s it is told: %v", params, got)
+		all := len(list.Tools)
+		list.Tools = slices.DeleteFunc(list.Tools, func(tool mcp.Tool) bool { return tool.Name == pageTool || tool.Name == dropTool })
+		if hidden := all - len(list.Tools); hidden != map[bool]int{true: 2}[told] {
+			t.Errorf("with %s %d are told", params, hidden)
 		}
 		encoded, err := json.Marshal(list.Tools)
 		if err != nil {
@@ -90,6 +93,29 @@ func TestWhatThePageMayAskFor(t *testing.T) {
 	}
 }
 
+// A page gives a file to a place, by a tool of its own, and does nothing else with it.
+func TestWhatThePageMayGive(t *testing.T) {
+	machines := &scripted{said: `{"state":"done"}`}
+	s := machines.server(t, Options{Page: page})
+	give := func(address string) pageAnswer {
+		var result struct{ StructuredContent pageAnswer }
+		ask(t, s, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+dropTool+`","arguments":{"method":"POST","address":"`+address+`","body":"{}"},`+shows+`}}`, &result)
+		return result.StructuredContent
+	}
+	if answer := give("/api/drops/abc/pieces"); answer.Status != 200 || !slices.Equal(machines.asked, []string{"POST /api/drops/abc/pieces {}"}) {
+		t.Errorf("%+v %q", answer, machines.asked)
+	}
+	machines.asked = nil
+	for _, address := range []string{"/api/machines/a/run", "/api/machines/a/table", "/api/drops/abc", "/api/drops/../machines"} {
+		if answer := give(address); answer.Status < 400 || len(machines.asked) > 0 {
+			t.Errorf("%s: %+v %q", address, answer, machines.asked)
+		}
+	}
+	if answer, _ := askPage(t, s, `{"method":"POST","address":"/api/drops/abc/pieces","body":"{}"}`); answer.Status != 403 || len(machines.asked) > 0 {
+		t.Errorf("by the other tool: %+v", answer)
+	}
+}
+
 // A long answer comes in pieces.
 func TestThePageGetsPieces(t *testing.T) {
 	machines := &scripted{said: strings.Repeat("0123456789", chatPiece/5)}
@@ -111,7 +137,7 @@ func TestWithoutThePageNoToolNamesIt(t *testing.T) {
 	s := (&scripted{}).server(t, Options{})
 	var list json.RawMessage
 	ask(t, s, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{`+shows+`}}`, &list)
-	if strings.Contains(string(list), chatPageURI) || strings.Contains(string(list), pageTool) {
+	if strings.Contains(string(list), chatPageURI) || strings.Contains(string(list), "forevervm-") {
 		t.Errorf("%s", list)
 	}
 }

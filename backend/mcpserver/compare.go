@@ -12,18 +12,18 @@ import (
 
 // comparison is what a model is told of the differences between two states.
 type comparison struct {
-	Variables    []change `json:"variables" jsonschema_description:"Variables that differ"`
-	LookTheSame  []string `json:"lookTheSame,omitempty" jsonschema_description:"Variables that look the same and could not be compared completely"`
-	Files        []change `json:"files" jsonschema_description:"Files in the working folder that differ"`
-	OnlyInFirst  []int    `json:"onlyInFirst" jsonschema_description:"Instructions whose effect only the first state has"`
-	OnlyInSecond []int    `json:"onlyInSecond" jsonschema_description:"Instructions whose effect only the second state has"`
-	More         bool     `json:"more" jsonschema_description:"There is more than was looked at, or than fits here"`
+	Variables    []change `json:"variables" jsonschema_description:"That differ"`
+	LookTheSame  []string `json:"lookTheSame,omitempty" jsonschema_description:"They look the same; not all of them was compared"`
+	Files        []change `json:"files" jsonschema_description:"Of the working folder, that differ"`
+	OnlyInFirst  []int    `json:"onlyInFirst" jsonschema_description:"Instructions that only the first state has"`
+	OnlyInSecond []int    `json:"onlyInSecond" jsonschema_description:"And the second"`
+	More         bool     `json:"more" jsonschema_description:"Not all is here"`
 }
 
 // change is one difference: of a variable its type, shape and beginning, of a file its size.
 type change struct {
 	Name   string `json:"name"`
-	Change string `json:"change" jsonschema_description:"added, removed or changed from the first state to the second"`
+	Change string `json:"change" jsonschema_description:"added, removed or changed"`
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"path"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -29,7 +30,7 @@ func (s *Server) addPackageTool() {
 
 func (s *Server) addFileTools() {
 	s.tool("put-file", hints{title: "Put a file into a REPL", destructive: true, repeatable: true, here: true},
-		s.putFile, replID(), filePath(), mcp.WithString("content", mcp.Required()),
+		s.putFile, s.withChatPage, replID(), filePath(), mcp.WithString("content"),
 		mcp.WithString("encoding", mcp.Enum("text", "base64"), mcp.Description("Of content; default text")))
 
 	s.tool("get-file", hints{title: "Get a file from a REPL", readOnly: true, repeatable: true, here: true},
@@ -52,6 +53,9 @@ func (s *Server) install(ctx context.Context, call mcp.CallToolRequest) (*mcp.Ca
 
 func (s *Server) putFile(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	name, where := call.GetString("replId", ""), call.GetString("path", "")
+	if _, given := call.GetArguments()["content"]; !given {
+		return s.askForFile(ctx, name, where)
+	}
 	content := []byte(call.GetString("content", ""))
 	if call.GetString("encoding", "text") == "base64" {
 		var err error
@@ -66,6 +70,29 @@ func (s *Server) putFile(ctx context.Context, call mcp.CallToolRequest) (*mcp.Ca
 		return failure(err, name), nil
 	}
 	return mcp.NewToolResultText(fmt.Sprintf("%d bytes were written to %s in %s.", len(content), where, name)), nil
+}
+
+// dropKey is the key of a result's _meta that has the code of the place for a file, for the page.
+const dropKey = "forevervm/drop"
+
+// askForFile answers with a link at which the person gives a file. The page in the chat has a place
+// for it, too.
+func (s *Server) askForFile(ctx context.Context, name, where string) (*mcp.CallToolResult, error) {
+	place, err := s.of(ctx).NewDrop(ctx, name, where)
+	if err != nil {
+		return failure(err, name), nil
+	}
+	result := mcp.NewToolResultText(fmt.Sprintf("Ask the user to open this link on their computer and drop the file there: %s\n[The link takes one file, for 10 minutes. When the user says that it is done, the file is at %s in %s%s.]",
+		place.URL, where, name, inFolder(where)))
+	result.Meta = &mcp.Meta{AdditionalFields: map[string]any{dropKey: place.Code}}
+	return result, nil
+}
+
+func inFolder(where string) string {
+	if strings.HasSuffix(where, "/") {
+		return ", under its own name"
+	}
+	return ""
 }
 
 func (s *Server) getFile(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {

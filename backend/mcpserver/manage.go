@@ -29,13 +29,13 @@ type repl struct {
 	ReplID       string            `json:"replId"`
 	Title        string            `json:"title,omitempty"`
 	State        string            `json:"state" jsonschema_description:"idle: ready; running: code runs in it; swapped: asleep, wakes when used"`
-	Instructions int               `json:"instructions" jsonschema_description:"How many pieces of code have run or wait in it"`
+	Instructions int               `json:"instructions" jsonschema_description:"That ran or wait"`
 	CreatedAt    time.Time         `json:"createdAt"`
 	LastActiveAt time.Time         `json:"lastActiveAt"`
 	Tags         map[string]string `json:"tags,omitempty"`
 	ForkOf       string            `json:"forkOf,omitempty"`
 	Hosted       bool              `json:"hosted,omitempty" jsonschema_description:"At the hosted service: no checkpoints, forks, files and deleting"`
-	Shared       string            `json:"shared,omitempty" jsonschema_description:"What code may do with the user's folder at /mnt/shared; absent: none is shared"`
+	Shared       string            `json:"shared,omitempty" jsonschema_description:"What code may do with a user's folder at /mnt/shared"`
 	Notice       string            `json:"notice,omitempty"`
 }
 

@@ -53,6 +53,7 @@ type Machines interface {
 	Variables(ctx context.Context, name string) ([]api.Variable, error)
 	GetFile(ctx context.Context, name, path string) (io.ReadCloser, int64, error)
 	PutFile(ctx context.Context, name, path string, content io.Reader) error
+	NewDrop(ctx context.Context, name, path string) (api.Drop, error)
 	ListFiles(ctx context.Context, name, path string) (api.FileList, error)
 	RemoveFile(ctx context.Context, name, path string) error
 	MakeFolder(ctx context.Context, name, path string) error

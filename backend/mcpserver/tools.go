@@ -149,7 +149,7 @@ func (s *Server) sortOut(ctx context.Context, list *mcp.ListToolsResult) {
 	defer cancel()
 	onlyHosted, shows := s.onlyHosted(ctx), showsApps(ctx)
 	list.Tools = slices.DeleteFunc(list.Tools, func(t mcp.Tool) bool {
-		return !slices.Contains(s.listed, t.Name) || onlyHosted && s.here[t.Name] || t.Name == pageTool && !shows
+		return !slices.Contains(s.listed, t.Name) || onlyHosted && s.here[t.Name] || (t.Name == pageTool || t.Name == dropTool) && !shows
 	})
 	slices.SortFunc(list.Tools, func(a, b mcp.Tool) int {
 		return cmp.Compare(slices.Index(s.listed, a.Name), slices.Index(s.listed, b.Name))

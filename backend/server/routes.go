@@ -12,6 +12,7 @@ type route struct {
 	handle  func(w http.ResponseWriter, r *http.Request) error
 	machine func(w http.ResponseWriter, r *http.Request, m machine.Handle) error // in place of handle: {name} is a machine
 	open    bool                                                                 // needs no token
+	file    bool                                                                 // an open one that takes a file, once it knows who sends it
 	socket  bool                                                                 // a WebSocket, whose address may hold the token
 }
 
@@ -113,6 +114,11 @@ func (s *Server) routes() []route {
 		{pattern: "GET /api/machines/{name}/network", machine: s.getNetwork},
 		{pattern: "GET /api/machines/{name}/connections", machine: s.listConnections},
 		{pattern: "POST /api/machines/{name}/connections/{id}/answer", machine: s.answerConnection},
+
+		{pattern: "POST /api/machines/{name}/drops", machine: s.newDrop},
+		{pattern: "GET /api/drops/{code}", handle: s.getDrop, open: true},
+		{pattern: "PUT /api/drops/{code}", handle: s.takeDrop, open: true, file: true},
+		{pattern: "POST /api/drops/{code}/pieces", handle: s.takePiece},
 
 		{pattern: "POST /api/machines/{name}/complete", machine: s.complete},
 		{pattern: "POST /api/machines/{name}/inspect", machine: s.inspect},

@@ -37,6 +37,7 @@ type Config struct {
 	Folder   string       // the person's folder for files, for /api/status; "" for none
 	MCP      http.Handler // at /mcp, /sse and /message; nil for none
 	Page     fs.FS        // index.html at its top; nil for none
+	URL      string       // the daemon's address, as this computer reaches it
 	Host     string       // the name or address that was asked to be listened on, beside the loopback ones; may be ""
 	Logger   *slog.Logger
 	Shutdown func() // called for /api/shutdown, must not block
@@ -47,9 +48,10 @@ type Server struct {
 	config  Config
 	mux     *http.ServeMux
 	codes   openCodes
+	drops   drops
 	guests  guests
 	page    *page
-	sockets sync.WaitGroup // handlers of WebSockets, which http.Server does not wait for
+	sockets sync.WaitGroup // what http.Server does not wait for: handlers of WebSockets, files in pieces
 }
 
 // New makes a server.
@@ -116,6 +118,7 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	err := served.Wait()
 	cancel()
 	<-stopped
+	s.drops.abandon()
 	s.sockets.Wait()
 	return err
 }
@@ -163,7 +166,9 @@ func withoutDoubleSlash(r *http.Request) *http.Request {
 func (s *Server) handler(route route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if route.open {
-			r.Body = http.MaxBytesReader(w, r.Body, strangerBody)
+			if !route.file {
+				r.Body = http.MaxBytesReader(w, r.Body, strangerBody)
+			}
 		} else {
 			if err := s.authorize(r, route.socket); err != nil {
 				s.fail(w, r, err)

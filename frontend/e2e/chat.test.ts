@@ -161,6 +161,7 @@ it('is small, and tools name it', async () => {
   const named = tools.filter(({ _meta }) => _meta?.ui && 'resourceUri' in _meta.ui);
   expect(named.map(({ name }) => name).sort()).toEqual([
     'compare-checkpoints',
+    'put-file',
     'read-output',
     'run-python-in-repl',
   ]);
@@ -262,6 +263,22 @@ it('shows what the model has where the app lets it ask for nothing', async () =>
   });
   await frame.getByText('plain').waitFor();
   await frame.getByRole('img', { name: 'Picture made by this step' }).waitFor();
+});
+
+it('takes a file that the tool asks for', async () => {
+  const replId = await create();
+  const input = { replId, path: 'data/' };
+  await show(input);
+  await answer(await call('put-file', input));
+  const zone = frame.getByRole('group', { name: 'Place for the file' });
+  await zone.getByText(`It goes into the folder data/ of the machine ${replId}`).waitFor();
+  const buffer = Buffer.alloc(1_300_000, 'forever');
+  const file = { name: 'größe.bin', mimeType: 'application/octet-stream', buffer };
+  await zone.locator('input[type=file]').setInputFiles(file);
+  await frame.getByText('The file is there: data/größe.bin, 1.3 MB.').waitFor();
+  const pythonCode = 'open("data/größe.bin", "rb").read() == (b"forever" * 200_000)[:1_300_000]';
+  const read = await call('run-python-in-repl', { replId, pythonCode });
+  expect(read.content[0]?.text).toBe('True');
 });
 
 it('speaks the language of the app, and follows its theme', async () => {

@@ -11,5 +11,11 @@ if (!target) throw new Error('index.html has no place for the page.');
 const { value: language } = new Appearance().language;
 await speak(language === 'system' ? navigator.languages : [language]);
 void speakInTray(document.documentElement.lang);
-const { default: Page } = await import('$components/views/Page.svelte');
-mount(Page, { target });
+const [, place, code = ''] = location.pathname.split('/');
+if (place === 'drop') {
+  const { default: Drop } = await import('./drop/Drop.svelte');
+  mount(Drop, { target, props: { code } });
+} else {
+  const { default: Page } = await import('$components/views/Page.svelte');
+  mount(Page, { target });
+}

@@ -6,13 +6,17 @@ import {
 } from '@modelcontextprotocol/ext-apps';
 import { Api } from '$lib/api/api';
 import { Http, refusal } from '$lib/api/http';
+import type { Drop } from '$lib/api/types';
 
 type Input = NonNullable<McpUiToolInputNotification['params']['arguments']>;
 export type Result = McpUiToolResultNotification['params'];
 
-/** The name of the tool by which this page asks; see backend/mcpserver/chatpage.go. */
+/** The tools by which this page asks, and gives a file; see backend/mcpserver/chatpage.go. */
 const PAGE_TOOL = 'forevervm-page';
+const DROP_TOOL = 'forevervm-drop';
 const PLOTLY = '/plotly.js.gz';
+/** Bytes of a file that go at once: apps refuse messages of more than a megabyte. */
+const PIECE = 512 << 10;
 
 /** A piece of an answer: bytes from its offset on, of `size` in all. */
 interface Piece {
@@ -85,6 +89,28 @@ export class Host {
     return name;
   }
 
+  /** Sends the file for a place, in pieces, and returns the place. */
+  async give(code: string, file: File, onsent: (bytes: number) => void): Promise<Drop> {
+    const { name, size } = file;
+    for (let offset = 0; ;) {
+      const piece = new Uint8Array(await file.slice(offset, offset + PIECE).arrayBuffer());
+      const place = await this.api.post('/api/drops/{code}/pieces', {
+        params: { path: { code } },
+        body: { name, offset, size, content: base64(piece) },
+      });
+      offset += piece.length;
+      onsent(offset);
+      if (offset >= size) {
+        void this.app
+          .updateModelContext({
+            content: [{ type: 'text', text: `The user gave the file ${String(place.file)}.` }],
+          })
+          .catch(() => undefined); // not every app takes it
+        return place;
+      }
+    }
+  }
+
   /** Plotly's code, which the server has. */
   async plotly(): Promise<string> {
     const { body } = await this.ask('GET', PLOTLY, '');
@@ -98,8 +124,12 @@ export class Host {
     let had = 0;
     for (;;) {
       const { structuredContent, isError } = await this.app.callServerTool({
-        name: PAGE_TOOL,
-        arguments: { method, address, offset: had, ...(body ? { body } : {}) },
+        ...(address.endsWith('/pieces')
+          ? { name: DROP_TOOL, arguments: { method, address, body } }
+          : {
+              name: PAGE_TOOL,
+              arguments: { method, address, offset: had, ...(body ? { body } : {}) },
+            }),
       });
       if (isError || !structuredContent) return new Response('', { status: 503 });
       const { status, mime, size, content } = structuredContent as unknown as Piece;

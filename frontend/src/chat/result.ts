@@ -10,6 +10,12 @@ export function instructionOf(result: Result | null): { machine: string; seq: nu
   return typeof machine === 'string' && typeof seq === 'number' ? { machine, seq } : null;
 }
 
+/** The code of the place for which the tool asks for a file. */
+export function dropOf(result: Result | null): string | null {
+  const code = result?._meta?.['forevervm/drop'];
+  return typeof code === 'string' ? code : null;
+}
+
 export interface Differences {
   variables: Change[];
   files: Change[];

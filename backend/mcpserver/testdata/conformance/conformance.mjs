@@ -301,6 +301,10 @@ await check("list and delete", async () => {
 
 await check("files", async () => {
   await call("put-file", { replId: repl, path: "data/in.csv", content: "a,b\n1,2\n" });
+  const [link] = /http\S+\/drop\/\S+/.exec(text(await call("put-file", { replId: repl, path: "given/" })));
+  const given = await fetch(`${link.replace("/drop/", "/api/drops/")}?name=given.txt`, { method: "PUT", body: "given" });
+  assert.equal(given.status, 200);
+  assert.equal(text(await run(repl, "open('given/given.txt').read()")), "'given'");
   assert.equal(text(await run(repl, "import pandas as pd\nint(pd.read_csv('data/in.csv').b[0])")), "2");
   await call("put-file", { replId: repl, path: "raw.bin", content: Buffer.from([0, 1, 2, 255]).toString("base64"), encoding: "base64" });
   assert.equal(text(await run(repl, "list(open('raw.bin', 'rb').read())")), "[0, 1, 2, 255]");

@@ -1459,6 +1459,77 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/machines/{name}/drops': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * A place for which a person gives a file
+     * @description The person opens `url` on the daemon's computer and drops one file there, within 10 minutes. The code in it is all that it takes, and
+     *     is good for this file only. 32 may wait at once; then the oldest goes.
+     */
+    post: operations['newDrop'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/drops/{code}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The place's code */
+        code: components['parameters']['Code'];
+      };
+      cookie?: never;
+    };
+    /** Where a file goes, and whether it is there */
+    get: operations['getDrop'];
+    /**
+     * The file for that place
+     * @description At most 4 GiB, once. Without a code that waits it is refused (NoDrop, 404).
+     */
+    put: operations['takeDrop'];
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/drops/{code}/pieces': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The place's code */
+        code: components['parameters']['Code'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * The next piece of the file for that place
+     * @description For pages in AI apps, which have no network. The first has the offset 0. After a minute without the next one, nothing is written.
+     */
+    post: operations['takePiece'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1912,6 +1983,41 @@ export interface components {
      * @enum {string}
      */
     PermissionKind: 'rewind' | 'memory';
+    NewDrop: {
+      /** @description Absolute or relative to the machine's home. A folder if it ends with a slash: the file then keeps its name */
+      path: string;
+    };
+    Drop: {
+      /** @description To whom made it */
+      code?: string;
+      /** @description To whom made it */
+      url?: string;
+      machine: string;
+      path: string;
+      /** Format: date-time */
+      expires_at: string;
+      /** @enum {string} */
+      state: 'waiting' | 'receiving' | 'done';
+      /** @description Where the file is */
+      file?: string;
+      /**
+       * Format: int64
+       * @description Bytes
+       */
+      size?: number;
+    };
+    Piece: {
+      name: string;
+      /** Format: int64 */
+      offset: number;
+      /**
+       * Format: int64
+       * @description Of the whole file
+       */
+      size: number;
+      /** @description Base64, of at most 1 MiB */
+      content: string;
+    };
     AskPermission: {
       kind: components['schemas']['PermissionKind'];
       machine?: string;
@@ -2468,6 +2574,8 @@ export interface components {
     Name: string;
     /** @description In the machine; relative to its home, /root, or absolute */
     Path: string;
+    /** @description The place's code */
+    Code: string;
     /** @description The sequence number */
     Seq: number;
     /** @description An AI app, such as claude */
@@ -4531,6 +4639,117 @@ export interface operations {
           [name: string]: unknown;
         };
         content?: never;
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  newDrop: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['NewDrop'];
+      };
+    };
+    responses: {
+      /** @description The place */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Drop'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  getDrop: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The place's code */
+        code: components['parameters']['Code'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The place, without its code */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Drop'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  takeDrop: {
+    parameters: {
+      query?: {
+        /** @description The file's name */
+        name?: string;
+      };
+      header?: never;
+      path: {
+        /** @description The place's code */
+        code: components['parameters']['Code'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/octet-stream': string;
+      };
+    };
+    responses: {
+      /** @description The place with its file */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Drop'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  takePiece: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description The place's code */
+        code: components['parameters']['Code'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['Piece'];
+      };
+    };
+    responses: {
+      /** @description The place */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Drop'];
+        };
       };
       default: components['responses']['Error'];
     };

@@ -45,6 +45,7 @@ export type NetworkChange = Schemas['NetworkChange'];
 export type NetworkMode = NetworkPolicy['mode'];
 export type Network = Schemas['Network'];
 export type Contact = Schemas['Connection'];
+export type Drop = Schemas['Drop'];
 export type Permission = Schemas['Permission'];
 export type Answer = Schemas['Answer']['answer'];
 /** A form in which what happened in a machine is told. */

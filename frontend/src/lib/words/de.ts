@@ -559,6 +559,20 @@ export const de: Words = {
     open: 'ForeverVM öffnen',
   },
 
+  drop: {
+    title: 'Eine Datei für Ihre KI-App',
+    ask: (machine, path) =>
+      path.endsWith('/')
+        ? `Ihre KI-App bittet um eine Datei. Sie kommt in den Ordner ${path} der Maschine ${machine}`
+        : `Ihre KI-App bittet um eine Datei. Sie kommt in die Maschine ${machine}, als ${path}`,
+    choose: 'Datei auswählen',
+    hint: 'Oder hier ablegen. Der Link nimmt 10 Minuten lang eine Datei an.',
+    one: 'Dieser Link nimmt eine Datei an. Legen Sie nur eine ab.',
+    zone: 'Platz für die Datei',
+    done: (file, size) => `Die Datei ist da: ${file}, ${size}.`,
+    next: 'Gehen Sie zurück zu Ihrer KI-App und lassen Sie sie weitermachen.',
+  },
+
   editor: {
     label: 'Python-Code für diese Maschine',
     placeholder: 'Python schreiben, dann Umschalt+Eingabe',

@@ -558,6 +558,20 @@ export const en = {
     open: 'Open ForeverVM',
   },
 
+  drop: {
+    title: 'A file for your AI app',
+    ask: (machine: string, path: string) =>
+      path.endsWith('/')
+        ? `Your AI app asks for a file. It goes into the folder ${path} of the machine ${machine}`
+        : `Your AI app asks for a file. It goes into the machine ${machine}, as ${path}`,
+    choose: 'Choose a file',
+    hint: 'Or drop it here. The link takes one file, for 10 minutes.',
+    one: 'This link takes one file. Drop one only.',
+    zone: 'Place for the file',
+    done: (file: string, size: string) => `The file is there: ${file}, ${size}.`,
+    next: 'Go back to your AI app, and tell it to continue.',
+  },
+
   editor: {
     label: 'Python code to run in this machine',
     placeholder: 'Write Python, then Shift+Enter',

@@ -549,6 +549,20 @@ export const es: Words = {
     open: 'Abrir ForeverVM',
   },
 
+  drop: {
+    title: 'Un archivo para tu app de IA',
+    ask: (machine, path) =>
+      path.endsWith('/')
+        ? `Tu app de IA pide un archivo. Irá a la carpeta ${path} de la máquina ${machine}`
+        : `Tu app de IA pide un archivo. Irá a la máquina ${machine}, como ${path}`,
+    choose: 'Elegir un archivo',
+    hint: 'O suéltalo aquí. El enlace acepta un archivo durante 10 minutos.',
+    one: 'Este enlace acepta un archivo. Suelta solo uno.',
+    zone: 'Lugar para el archivo',
+    done: (file, size) => `El archivo ya está: ${file}, ${size}.`,
+    next: 'Vuelve a tu app de IA y dile que continúe.',
+  },
+
   editor: {
     label: 'Código Python para esta máquina',
     placeholder: 'Escribe Python y pulsa Mayús+Intro',

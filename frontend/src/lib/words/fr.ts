@@ -555,6 +555,20 @@ export const fr: Words = {
     open: 'Ouvrir ForeverVM',
   },
 
+  drop: {
+    title: 'Un fichier pour votre application d’IA',
+    ask: (machine, path) =>
+      path.endsWith('/')
+        ? `Votre application d’IA demande un fichier. Il ira dans le dossier ${path} de la machine ${machine}`
+        : `Votre application d’IA demande un fichier. Il ira dans la machine ${machine}, sous ${path}`,
+    choose: 'Choisir un fichier',
+    hint: 'Ou déposez-le ici. Le lien accepte un fichier, pendant 10 minutes.',
+    one: 'Ce lien accepte un fichier. N’en déposez qu’un.',
+    zone: 'Place pour le fichier',
+    done: (file, size) => `Le fichier est arrivé : ${file}, ${size}.`,
+    next: 'Revenez à votre application d’IA et dites-lui de continuer.',
+  },
+
   editor: {
     label: 'Code Python pour cette machine',
     placeholder: 'Écrivez du Python, puis Maj+Entrée',

@@ -538,6 +538,20 @@ export const ja: Words = {
     open: 'ForeverVM を開く',
   },
 
+  drop: {
+    title: 'AIアプリに渡すファイル',
+    ask: (machine, path) =>
+      path.endsWith('/')
+        ? `AIアプリがファイルを求めています。マシン ${machine} のフォルダー ${path} に入ります`
+        : `AIアプリがファイルを求めています。マシン ${machine} の ${path} に入ります`,
+    choose: 'ファイルを選択',
+    hint: 'またはここにドロップしてください。このリンクは10分間、1つのファイルを受け取ります。',
+    one: 'このリンクが受け取るファイルは1つです。1つだけドロップしてください。',
+    zone: 'ファイルを置く場所',
+    done: (file, size) => `ファイルが届きました：${file}、${size}。`,
+    next: 'AIアプリに戻り、続けるように伝えてください。',
+  },
+
   editor: {
     label: 'このマシンで実行するPythonのコード',
     placeholder: 'Pythonを書いて、Shift+Enter',

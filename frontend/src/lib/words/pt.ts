@@ -545,6 +545,20 @@ export const pt: Words = {
     open: 'Abrir o ForeverVM',
   },
 
+  drop: {
+    title: 'Um arquivo para seu app de IA',
+    ask: (machine, path) =>
+      path.endsWith('/')
+        ? `Seu app de IA pede um arquivo. Ele vai para a pasta ${path} da máquina ${machine}`
+        : `Seu app de IA pede um arquivo. Ele vai para a máquina ${machine}, como ${path}`,
+    choose: 'Escolher um arquivo',
+    hint: 'Ou solte-o aqui. O link aceita um arquivo, por 10 minutos.',
+    one: 'Este link aceita um arquivo. Solte apenas um.',
+    zone: 'Lugar para o arquivo',
+    done: (file, size) => `O arquivo chegou: ${file}, ${size}.`,
+    next: 'Volte ao seu app de IA e peça que continue.',
+  },
+
   editor: {
     label: 'Código Python para esta máquina',
     placeholder: 'Escreva Python e pressione Shift+Enter',

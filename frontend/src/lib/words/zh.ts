@@ -518,6 +518,20 @@ export const zh: Words = {
     open: '打开 ForeverVM',
   },
 
+  drop: {
+    title: '给 AI 应用的文件',
+    ask: (machine, path) =>
+      path.endsWith('/')
+        ? `您的 AI 应用需要一个文件。它会存入机器 ${machine} 的文件夹 ${path}`
+        : `您的 AI 应用需要一个文件。它会存入机器 ${machine}，路径为 ${path}`,
+    choose: '选择文件',
+    hint: '或拖放到这里。此链接在 10 分钟内接收一个文件。',
+    one: '此链接只接收一个文件。请只拖放一个。',
+    zone: '文件的位置',
+    done: (file, size) => `文件已到：${file}，${size}。`,
+    next: '回到您的 AI 应用，让它继续。',
+  },
+
   editor: {
     label: '在这台机器中运行的 Python 代码',
     placeholder: '编写 Python，然后按 Shift+Enter',
