@@ -750,3 +750,12 @@ func TestAHugeFile(t *testing.T) {
 		t.Error("it is not what it was")
 	}
 }
+
+func TestChatGPTIsFoundByItsName(t *testing.T) {
+	if app, ok := aiapps.Find("chatgpt"); !ok || app.ID != "codex" {
+		t.Errorf("%+v", app)
+	}
+	if app, ok := aiapps.Find(""); ok {
+		t.Errorf("no name is %+v", app)
+	}
+}

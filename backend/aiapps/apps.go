@@ -13,6 +13,7 @@ import (
 // App is an AI app.
 type App struct {
 	ID   string // what it is called on the command line
+	Also string // another name for it there; "" for none
 	Name string // what people call it
 	// Files are where it lists its servers, by system, "//" between the folder that shows that it
 	// is used and the rest. In a folder a star stands for anything, and the beginning for a place
@@ -42,6 +43,8 @@ type App struct {
 	// Extensions is the folder, beside its file, of the extensions that it has installed; "" for an
 	// app that knows none.
 	Extensions string
+	// Skills is the folder of its user's skills; "" for an app that takes none.
+	Skills string
 	// After says what a person must do for a change to hold.
 	After string
 }
@@ -107,7 +110,7 @@ var Apps = []App{
 		ID: "claude-code", Name: "Claude Code",
 		Files: everywhere("{claude}//.claude.json"), Signs: everywhere("~/.claude.json", "~/.claude", "$claude"),
 		List: configfile.List{Format: configfile.JSON, Keys: []string{"mcpServers"}}, Entry: typed,
-		Clients: []string{"claude-code", "claude code"}, Tool: claudeTool, After: restart,
+		Clients: []string{"claude-code", "claude code"}, Tool: claudeTool, Skills: "{claude-skills}", After: restart,
 	},
 	{
 		ID: "cursor", Name: "Cursor",
@@ -168,18 +171,18 @@ var Apps = []App{
 	},
 	{
 		// ChatGPT's desktop app is a host of Codex: it reads the same file.
-		ID: "codex", Name: "ChatGPT and Codex",
+		ID: "codex", Also: "chatgpt", Name: "ChatGPT and Codex",
 		Files:     everywhere("{codex}//config.toml"),
 		Signs:     map[string][]string{linux: {"$codex"}, darwin: {"$codex", "/Applications/ChatGPT.app"}, windows: {"$codex"}},
 		Processes: map[string][]string{linux: {"codex"}, darwin: {"codex"}, windows: {"codex.exe"}},
 		List:      configfile.List{Format: configfile.TOML, Keys: []string{"mcp_servers"}}, Entry: stdio,
-		Clients: []string{"codex*", "chatgpt*"}, After: "Begin a new session.",
+		Clients: []string{"codex*", "chatgpt*"}, Skills: "~/.agents/skills", After: "Begin a new session.",
 	},
 	{
 		ID: "gemini", Name: "Gemini CLI",
 		Files: everywhere("~/.gemini//settings.json"), Signs: everywhere("$gemini"),
 		List: configfile.List{Format: configfile.JSONC, Keys: []string{"mcpServers"}}, Entry: stdio,
-		Clients: []string{"gemini*"}, After: restart,
+		Clients: []string{"gemini*"}, Skills: "~/.gemini/skills", After: restart,
 	},
 	{
 		ID: "cline", Name: "Cline",
@@ -269,7 +272,7 @@ func roo(folder string) []string {
 
 // Find returns an app by its ID.
 func Find(id string) (App, bool) {
-	at := slices.IndexFunc(Apps, func(app App) bool { return app.ID == id })
+	at := slices.IndexFunc(Apps, func(app App) bool { return app.ID == id || id != "" && app.Also == id })
 	if at < 0 {
 		return App{}, false
 	}

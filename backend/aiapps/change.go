@@ -18,6 +18,7 @@ type Options struct {
 	// Restart says that an app which runs may be quit for the change, where that helps
 	// (App.Restarts), and is started again then.
 	Restart bool
+	Skill   bool // Connect also adds our skill, where the app takes skills
 }
 
 // Action is what was done, or would be, to a file.
@@ -33,6 +34,9 @@ const (
 	PutBack     Action = "put back"     // what was replaced
 	DeletedFile Action = "deleted file" // that was made for the entry, and holds nothing else
 	Restored    Action = "restored"     // from a backup
+
+	SkillAdded   Action = "skill added"
+	SkillRemoved Action = "skill removed"
 )
 
 // Change is what became of one file.
@@ -81,8 +85,8 @@ type edit func(current) (outcome, error)
 // tries is how often a file is read again that others change at the same time.
 const tries = 5
 
-// onEveryFile edits all files of an app.
-func (m *Manager) onEveryFile(id string, options Options, editOf func(App) edit) (Report, error) {
+// onEveryFile edits all files of an app, and then its skill.
+func (m *Manager) onEveryFile(id string, options Options, editOf, skillOf func(App) edit) (Report, error) {
 	app, err := m.app(id)
 	if err != nil {
 		return Report{}, err
@@ -105,7 +109,14 @@ func (m *Manager) onEveryFile(id string, options Options, editOf func(App) edit)
 			}
 			changes = append(changes, change)
 		}
-		return changes, errors.Join(failures...)
+		if len(failures) > 0 {
+			return changes, errors.Join(failures...)
+		}
+		if !dryRun {
+			_ = os.Remove(m.offerFile(app)) // it is connected another way, or no longer wanted
+		}
+		skill, err := m.onSkill(app, skillOf(app), dryRun)
+		return append(changes, skill...), err
 	}
 	again := func() error { return nil }
 	restarted := false

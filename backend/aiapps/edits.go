@@ -7,18 +7,19 @@ import (
 	"github.com/forevervm/desktop/backend/aiapps/configfile"
 )
 
-// Connect puts the entry into every file of an app, or brings it up to date.
+// Connect puts the entry into every file of an app, or brings it up to date; and its skill, if that
+// is asked for.
 func (m *Manager) Connect(id string, options Options) (Report, error) {
 	if app, ok := Find(id); ok && m.config.Computer.hasExtension(app) {
 		return Report{}, hasTheExtension(app)
 	}
 	return m.onEveryFile(id, options, func(app App) edit {
 		return func(now current) (outcome, error) { return m.connect(app, now, options.Replace) }
-	})
+	}, func(app App) edit { return m.addSkill(app, options.Skill) })
 }
 
 // Repair does so for an app that was connected: its entry was taken out, or starts a program that
-// is no longer there.
+// is no longer there. An app that did not install the extension gets the entry.
 func (m *Manager) Repair(id string, options Options) (Report, error) {
 	return m.onEveryFile(id, options, func(app App) edit {
 		return func(now current) (outcome, error) {
@@ -29,20 +30,20 @@ func (m *Manager) Repair(id string, options Options) (Report, error) {
 			if found.ours == nil && m.config.Computer.hasExtension(app) {
 				return outcome{}, hasTheExtension(app)
 			}
-			if found.ours == nil && now.record == nil {
+			if found.ours == nil && now.record == nil && !m.waitsForExtension(app) {
 				return outcome{}, &Error{Kind: ErrNotConnected, Message: fmt.Sprintf("%s was not connected, so there is nothing to repair; `forevervm connect %s` connects it.", app.Name, app.ID)}
 			}
 			return m.connect(app, now, options.Replace)
 		}
-	})
+	}, func(app App) edit { return m.addSkill(app, options.Skill) })
 }
 
-// Disconnect takes the entry out of every file of an app. A file where nothing else has changed is
-// again what it was, to the byte.
+// Disconnect takes the entry out of every file of an app, and the skill. A file where nothing else
+// has changed is again what it was, to the byte.
 func (m *Manager) Disconnect(id string, options Options) (Report, error) {
 	return m.onEveryFile(id, options, func(app App) edit {
 		return func(now current) (outcome, error) { return m.disconnect(app, now) }
-	})
+	}, func(App) edit { return m.removeSkill })
 }
 
 func (m *Manager) connect(app App, now current, replace bool) (outcome, error) {

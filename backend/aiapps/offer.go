@@ -12,8 +12,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/forevervm/desktop/backend/aiapps/configfile"
+	"github.com/forevervm/desktop/backend/home"
 	"github.com/forevervm/desktop/backend/opener"
 )
 
@@ -39,6 +41,11 @@ func (m *Manager) Offer(ctx context.Context, id string) (opened string, err erro
 			return "", &Error{Kind: ErrNoOffer, Cause: err, Message: fmt.Sprintf("The extension for %s is missing (%s); install ForeverVM again, or use `forevervm connect %s`.", app.Name, opened, app.ID)}
 		}
 	}
+	if app.Link == nil {
+		if err := m.noteOffer(app); err != nil {
+			return "", m.explain(app, m.config.Folder, err)
+		}
+	}
 	switch err := m.config.Computer.Open(ctx, opened); {
 	case errors.Is(err, opener.ErrNoDisplay):
 		return "", &Error{Kind: ErrNoOffer, Cause: err, Message: fmt.Sprintf("Nothing can be opened from here, as this program was not started on a desktop. Open this yourself: %s", opened)}
@@ -46,6 +53,40 @@ func (m *Manager) Offer(ctx context.Context, id string) (opened string, err erro
 		return "", &Error{Kind: ErrNoOffer, Cause: err, Message: fmt.Sprintf("%s could not be reached (%v). `forevervm connect %s` adds the entry to its settings.", app.Name, err, app.ID)}
 	}
 	return opened, nil
+}
+
+// installsWithin is how long a person may take to install the extension. Claude Desktop at times
+// shows nothing, or does not come to an end.
+const installsWithin = 3 * time.Minute
+
+// offerHolds is how long an extension that was not installed is told of: the person may not want
+// it.
+const offerHolds = 24 * time.Hour
+
+func (m *Manager) offerFile(app App) string {
+	return filepath.Join(m.config.Folder, "offered-"+app.ID)
+}
+
+// noteOffer notes that an app is given the extension now.
+func (m *Manager) noteOffer(app App) error {
+	unlock, err := m.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return home.WritePrivate(m.offerFile(app), []byte(m.config.Now().UTC().Format(time.RFC3339)))
+}
+
+// waitsForExtension says whether an app was given the extension a while ago and has not installed
+// it.
+func (m *Manager) waitsForExtension(app App) bool {
+	text, err := os.ReadFile(m.offerFile(app))
+	if err != nil {
+		return false
+	}
+	at, err := time.Parse(time.RFC3339, string(text))
+	age := m.config.Now().Sub(at)
+	return err == nil && age >= installsWithin && age < offerHolds && !m.config.Computer.hasExtension(app)
 }
 
 // Offers says what Offer opens: a "link", an "extension", or "" for nothing.

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/forevervm/desktop/backend/aiapps"
 	"github.com/forevervm/desktop/backend/opener"
@@ -134,4 +135,48 @@ func TestTheExtensionIsSeen(t *testing.T) {
 	add("local.mcpb.forevervm.forevervm", "forevervm")
 	d.want("claude", aiapps.Extension)
 	refused(d.Repair)
+}
+
+// Claude Desktop at times does not install the extension, and does not say so. Repair then connects
+// it the other way.
+func TestAnExtensionThatIsNotInstalled(t *testing.T) {
+	d := newDesk(t, "linux")
+	c := computer("linux", d.home)
+	c.Open = func(context.Context, string) error { return nil }
+	extension := filepath.Join(t.TempDir(), "forevervm.mcpb")
+	if err := os.WriteFile(extension, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	d.Manager = aiapps.New(aiapps.Config{Computer: c, Server: server, Folder: d.folder, Extension: extension, Now: func() time.Time { return now }})
+	settings := d.path("claude")
+	if _, err := d.Repair("claude", aiapps.Options{}); !errors.Is(err, aiapps.ErrNotConnected) {
+		t.Errorf("before: %v", err)
+	}
+	if _, err := d.Offer(t.Context(), "claude"); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(2 * time.Minute)
+	d.want("claude", aiapps.NotConnected) // the person may still be at it
+	now = now.Add(2 * time.Minute)
+	d.want("claude", aiapps.Unfinished)
+
+	installed := filepath.Join(filepath.Dir(settings), "Claude Extensions", "ours")
+	if err := os.MkdirAll(installed, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	d.write(filepath.Join(installed, "manifest.json"), []byte(`{"name":"forevervm"}`))
+	d.want("claude", aiapps.Extension)
+	if err := os.RemoveAll(filepath.Dir(installed)); err != nil {
+		t.Fatal(err)
+	}
+	d.want("claude", aiapps.Unfinished)
+	if _, err := d.Repair("claude", aiapps.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	d.want("claude", aiapps.Connected)
+	if _, err := d.Disconnect("claude", aiapps.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	d.want("claude", aiapps.NotConnected)
 }

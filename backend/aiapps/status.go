@@ -18,6 +18,7 @@ const (
 	Taken        State = "taken"         // another server has the entry's name
 	Official     State = "official"      // the entry starts the official server, which runs code elsewhere
 	Extension    State = "extension"     // there is no entry, or no longer, but the app has our extension
+	Unfinished   State = "unfinished"    // there is no entry, and the extension that the app was given is not installed
 	NotConnected State = "not connected" // there is no entry
 	Connected    State = "connected"
 )
@@ -31,7 +32,18 @@ type AppStatus struct {
 	Running   bool
 	State     State
 	Files     []FileStatus
+	Skill     SkillState
 }
+
+// SkillState says whether an app has our skill.
+type SkillState string
+
+// The states of a skill.
+const (
+	NoSkill      SkillState = "" // the app takes none
+	SkillOffered SkillState = "offered"
+	SkillThere   SkillState = "there"
+)
 
 // FileStatus is how one of its files stands.
 type FileStatus struct {
@@ -63,6 +75,12 @@ func (m *Manager) Status(ids ...string) ([]AppStatus, error) {
 		status := AppStatus{
 			App: app, Installed: m.config.Computer.installed(app), Running: len(m.config.Computer.running(app, programs)) > 0, State: NotConnected,
 		}
+		if path := m.config.Computer.skillFile(app); path != "" {
+			status.Skill = SkillOffered
+			if file, err := safefile.Read(path); err == nil && file.Exists {
+				status.Skill = SkillThere
+			}
+		}
 		if status.Installed {
 			for _, at := range m.config.Computer.places(app) {
 				status.Files = append(status.Files, m.look(app, at.file, records))
@@ -75,6 +93,9 @@ func (m *Manager) Status(ids ...string) ([]AppStatus, error) {
 		}
 		if (status.State == NotConnected || status.State == Wiped) && m.config.Computer.hasExtension(app) {
 			status.State = Extension
+		}
+		if status.State == NotConnected && m.waitsForExtension(app) {
+			status.State = Unfinished
 		}
 		all = append(all, status)
 	}

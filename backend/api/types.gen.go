@@ -42,7 +42,10 @@ type App struct {
 	// Seen The app has really connected, it was heard from over MCP
 	Seen *AppSeen `json:"seen,omitempty"`
 
-	// State `extension`: it has ForeverVM as an extension, and no entry.
+	// Skill A file that tells its models when and how to use machines; absent where it takes none
+	Skill string `json:"skill,omitempty"`
+
+	// State `extension`: it has ForeverVM as an extension, and no entry. `unfinished`: the extension that it was given is not installed.
 	// `outdated`: the entry is ours, but starts another program or is switched off. `wiped`: the app, or a person, took out what
 	// was connected. `official`: it is connected to the hosted service. `taken`: another server has our name. `broken`: the
 	// settings cannot be read.
@@ -75,7 +78,7 @@ type AppFile struct {
 	// Problem A sentence, where the state is `broken`
 	Problem string `json:"problem,omitempty"`
 
-	// State `extension`: it has ForeverVM as an extension, and no entry.
+	// State `extension`: it has ForeverVM as an extension, and no entry. `unfinished`: the extension that it was given is not installed.
 	// `outdated`: the entry is ours, but starts another program or is switched off. `wiped`: the app, or a person, took out what
 	// was connected. `official`: it is connected to the hosted service. `taken`: another server has our name. `broken`: the
 	// settings cannot be read.
@@ -117,7 +120,7 @@ type AppSeen struct {
 	Version string `json:"version,omitempty"`
 }
 
-// AppState `extension`: it has ForeverVM as an extension, and no entry.
+// AppState `extension`: it has ForeverVM as an extension, and no entry. `unfinished`: the extension that it was given is not installed.
 // `outdated`: the entry is ours, but starts another program or is switched off. `wiped`: the app, or a person, took out what
 // was connected. `official`: it is connected to the hosted service. `taken`: another server has our name. `broken`: the
 // settings cannot be read.
@@ -180,6 +183,9 @@ type ChangeApp struct {
 
 	// Restart An app that runs may be quit for the change, and is started again; see `restarts`
 	Restart bool `json:"restart,omitempty"`
+
+	// Skill `connect` also adds the skill, where the app takes skills
+	Skill bool `json:"skill,omitempty"`
 }
 
 // ChangeKind defines model for ChangeKind.

@@ -112,7 +112,7 @@ func (s *Server) changeApp(w http.ResponseWriter, r *http.Request, change func(A
 	if err != nil {
 		return err
 	}
-	report, err := change(apps, r.PathValue("id"), aiapps.Options{Replace: body.Replace, DryRun: body.DryRun, Restart: body.Restart})
+	report, err := change(apps, r.PathValue("id"), aiapps.Options{Replace: body.Replace, DryRun: body.DryRun, Restart: body.Restart, Skill: body.Skill})
 	if err != nil {
 		return appFailure(err)
 	}

@@ -22,6 +22,7 @@ inTabs(
     await daemon.renew();
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, before);
+    mkdirSync(join(daemon.user, '.gemini'), { recursive: true });
   },
 );
 
@@ -73,6 +74,25 @@ it('connects Claude Desktop after showing what will change, tests, repairs and d
   await claude.getByRole('button', { name: 'Repair: Claude Desktop' }).click();
   await dialog.getByRole('button', { name: 'Repair', exact: true }).click();
   await claude.getByText('Connected', { exact: true }).waitFor();
+
+  // An app that takes a skill gets one, unless the person does not want it.
+  const gemini = dialog.getByRole('listitem').filter({ hasText: 'Gemini CLI' });
+  await gemini.getByRole('button', { name: 'Connect: Gemini CLI' }).click();
+  const skill = dialog.getByText('.gemini/skills/forevervm/SKILL.md');
+  await skill.waitFor();
+  const choice = dialog.getByRole('checkbox', { name: 'Also add a skill' });
+  await choice.uncheck();
+  await skill.waitFor({ state: 'detached' });
+  await choice.check();
+  await skill.waitFor();
+  await dialog.getByRole('button', { name: 'Connect', exact: true }).click();
+  await gemini.getByText('Connected', { exact: true }).waitFor();
+  expect(existsSync(join(daemon.user, '.gemini/skills/forevervm/SKILL.md'))).toBe(true);
+  await gemini.getByRole('button', { name: 'Disconnect: Gemini CLI' }).click();
+  await skill.waitFor();
+  await dialog.getByRole('button', { name: 'Disconnect', exact: true }).click();
+  await gemini.getByText('Not connected').waitFor();
+  expect(existsSync(join(daemon.user, '.gemini/skills'))).toBe(false);
 
   await claude.getByRole('button', { name: 'Disconnect: Claude Desktop' }).click();
   await dialog.getByRole('button', { name: 'Disconnect', exact: true }).click();

@@ -151,6 +151,7 @@ var stateWords = map[aiapps.State]string{
 	aiapps.NotConnected: "not connected",
 	aiapps.Outdated:     "connected to another version of this program, or switched off: `forevervm repair %s`",
 	aiapps.Wiped:        "disconnected, as it overwrote its settings: `forevervm repair %s`",
+	aiapps.Unfinished:   "its extension was not installed: `forevervm repair %s` adds an entry to its settings instead",
 	aiapps.Official:     "connected to the hosted service: `forevervm connect %s --replace` for this computer",
 	aiapps.Taken:        "has another server of our name",
 	aiapps.Broken:       "its settings cannot be read",
@@ -237,6 +238,9 @@ func (a *app) onApps(use, short, long string, allByDefault bool, fit func(aiapps
 		flags.BoolVar(&all, "all", false, "all apps that are installed")
 	}
 	flags.BoolVar(&options.DryRun, "dry-run", false, "only show what would change")
+	if strings.HasPrefix(use, "connect") {
+		flags.BoolVar(&options.Skill, "skill", false, "also add a skill, which tells the app's models when and how to use machines (Claude Code, Codex, Gemini CLI)")
+	}
 	if strings.HasPrefix(use, "connect") || allByDefault {
 		flags.BoolVar(&options.Replace, "replace", false, "replace another server of the same name, such as the hosted service; disconnecting puts it back")
 	}
@@ -304,6 +308,9 @@ var actionWords = map[aiapps.Action][2]string{
 	aiapps.PutBack:     {"disconnected, and the server of before put back, in %s", "would be disconnected, and the server of before put back, in %s"},
 	aiapps.DeletedFile: {"disconnected; %s held nothing else and is deleted", "would be disconnected; %s holds nothing else and would be deleted"},
 	aiapps.Restored:    {"restored %s", "would restore %s"},
+
+	aiapps.SkillAdded:   {"its skill is added, in %s", "its skill would be added, in %s"},
+	aiapps.SkillRemoved: {"its skill is removed, from %s", "its skill would be removed, from %s"},
 }
 
 func writeReport(w io.Writer, report api.AppReport, dryRun bool) {
@@ -339,7 +346,7 @@ func (a *app) connectCommand() *cobra.Command {
 	cmd := a.onApps("connect [APP…]", "Let AI apps run Python here",
 		"Let AI apps run Python here: an entry is added to the list of MCP servers in their settings, and nothing else in those is changed.\nA copy of the settings is kept (`forevervm apps backups`).",
 		false, lacksConnection, (*aiapps.Manager).Connect)
-	cmd.Example = "  forevervm connect claude\n  forevervm connect --all --dry-run"
+	cmd.Example = "  forevervm connect claude\n  forevervm connect claude-code --skill\n  forevervm connect --all --dry-run"
 	return cmd
 }
 
@@ -356,7 +363,9 @@ func hasConnection(state aiapps.State) bool {
 func (a *app) repairCommand() *cobra.Command {
 	return a.onApps("repair [APP…]", "Repair the connections of AI apps",
 		"Repair the connections of AI apps, or that start a program which is no longer there. Without names: all of them.",
-		true, func(state aiapps.State) bool { return state == aiapps.Outdated || state == aiapps.Wiped }, (*aiapps.Manager).Repair)
+		true, func(state aiapps.State) bool {
+			return state == aiapps.Outdated || state == aiapps.Wiped || state == aiapps.Unfinished
+		}, (*aiapps.Manager).Repair)
 }
 
 // installCommand is connect as the official MCP server's program has it.

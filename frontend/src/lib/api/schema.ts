@@ -1713,13 +1713,18 @@ export interface components {
       /** @description It can be quit for a change and started again, and had better be */
       restarts: boolean;
       /**
+       * @description A file that tells its models when and how to use machines; absent where it takes none
+       * @enum {string}
+       */
+      skill?: 'offered' | 'there';
+      /**
        * @description How it asks the person itself; absent where it does not
        * @enum {string}
        */
       offers?: 'link' | 'extension';
     };
     /**
-     * @description `extension`: it has ForeverVM as an extension, and no entry.
+     * @description `extension`: it has ForeverVM as an extension, and no entry. `unfinished`: the extension that it was given is not installed.
      *     `outdated`: the entry is ours, but starts another program or is switched off. `wiped`: the app, or a person, took out what
      *     was connected. `official`: it is connected to the hosted service. `taken`: another server has our name. `broken`: the
      *     settings cannot be read.
@@ -1729,6 +1734,7 @@ export interface components {
       | 'connected'
       | 'extension'
       | 'not connected'
+      | 'unfinished'
       | 'outdated'
       | 'wiped'
       | 'official'
@@ -1772,6 +1778,8 @@ export interface components {
       dry_run?: boolean;
       /** @description An app that runs may be quit for the change, and is started again; see `restarts` */
       restart?: boolean;
+      /** @description `connect` also adds the skill, where the app takes skills */
+      skill?: boolean;
     };
     AppOffer: {
       /** @description A link, or the path of the extension */
@@ -1803,7 +1811,9 @@ export interface components {
         | 'removed'
         | 'put back'
         | 'deleted file'
-        | 'restored';
+        | 'restored'
+        | 'skill added'
+        | 'skill removed';
       /** @description Line by line, as diff shows it; values that are not ForeverVM's are hidden */
       difference: string;
     };

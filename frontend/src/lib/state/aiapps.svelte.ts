@@ -31,12 +31,16 @@ export class AiApps {
   busy = $state(false);
   /** Whether an app that runs is quit for a change and started again: the person's choice. */
   restart = $state(true);
+  /** Whether an app that takes skills gets ours when it is connected: the person's choice. */
+  skill = $state(true);
   /** Why the list could not be loaded. */
   problem = $state('');
 
   readonly here = $derived((this.list ?? []).filter(({ installed }) => installed));
   /** Whether one that was connected is no longer. */
-  readonly ailing = $derived(this.here.some(({ state }) => ['wiped', 'outdated'].includes(state)));
+  readonly ailing = $derived(
+    this.here.some(({ state }) => ['wiped', 'outdated', 'unfinished'].includes(state)),
+  );
   readonly elsewhere = $derived((this.list ?? []).filter(({ installed }) => !installed));
 
   constructor(private readonly api: () => Api) {}
@@ -55,7 +59,11 @@ export class AiApps {
   ask = (app: AiApp, verb: Verb) =>
     this.about(app, async () => {
       const replace = verb !== 'disconnect' && ['official', 'taken'].includes(app.state);
-      const report = await this.change(app, verb, { replace, dry_run: true });
+      const report = await this.change(app, verb, {
+        replace,
+        dry_run: true,
+        skill: this.skill,
+      });
       this.plan = { app, verb, replace, report };
     });
 
@@ -66,7 +74,7 @@ export class AiApps {
     await this.about(plan.app, async () => {
       const { app, verb, replace, report } = plan;
       const restart = this.restart && report.running && app.restarts;
-      this.done(app, await this.change(app, verb, { replace, restart }));
+      this.done(app, await this.change(app, verb, { replace, restart, skill: this.skill }));
     });
     this.plan = null;
   }

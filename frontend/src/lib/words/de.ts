@@ -232,6 +232,7 @@ export const de: Words = {
       extension: 'Über die Erweiterung verbunden',
       'not connected': 'Nicht verbunden',
       outdated: 'Ausgeschaltet oder mit einem anderen Programm verbunden',
+      unfinished: 'Die Erweiterung wurde nicht installiert',
       wiped: 'Getrennt: die App hat ihre Einstellungen überschrieben',
       official: 'Mit dem gehosteten Dienst verbunden, nicht mit diesem Computer',
       taken: 'Ein anderer Server in ihren Einstellungen hat denselben Namen',
@@ -261,6 +262,11 @@ export const de: Words = {
     restarts: (name) => `${name} neu starten, um die Änderung zu übernehmen`,
     restartsWhy:
       'Die App liest ihre Einstellungen nur beim Start und überschreibt sie vielleicht beim Beenden. Nicht gesendeter Text darin geht verloren.',
+    entryInstead:
+      'Um sie anders zu verbinden, drücken Sie Reparieren: ForeverVM fügt einen Eintrag in ihre Einstellungen ein.',
+    skill: 'Auch einen Skill hinzufügen',
+    skillWhy:
+      'Ein Skill ist eine Datei, die der App sagt, wann und wie sie Maschinen verwendet. Beim Trennen wird er gelöscht.',
     restarted: (name) => `${name} wurde neu gestartet.`,
     offer: { link: 'Die App fragen lassen', extension: 'Als Erweiterung installieren' },
     extensionStays:

@@ -245,6 +245,7 @@ export const en = {
       extension: 'Connected by its extension',
       'not connected': 'Not connected',
       outdated: 'Switched off, or connected to a different program',
+      unfinished: 'Its extension was not installed',
       wiped: 'Disconnected: the app overwrote its settings',
       official: 'Connected to the hosted service, not to this computer',
       taken: 'Another server in its settings has the same name',
@@ -274,6 +275,11 @@ export const en = {
     restarts: (name: string) => `Restart ${name} to apply the change`,
     restartsWhy:
       'It reads its settings only when it starts, and may overwrite them when it quits. Unsent text in it is lost.',
+    entryInstead:
+      'To connect it another way, press Repair: ForeverVM adds an entry to its settings.',
+    skill: 'Also add a skill',
+    skillWhy:
+      'A skill is a file that tells the app when and how to use machines. Disconnecting deletes it.',
     restarted: (name: string) => `${name} was restarted.`,
     offer: { link: 'Let it ask me', extension: 'Install as an extension' },
     extensionStays: 'To prevent this, install the extension. The app does not overwrite it.',

@@ -233,6 +233,7 @@ export const es: Words = {
       extension: 'Conectada por su extensión',
       'not connected': 'No conectada',
       outdated: 'Desactivada, o conectada a otro programa',
+      unfinished: 'Su extensión no se instaló',
       wiped: 'Desconectada: la app sobrescribió sus ajustes',
       official: 'Conectada al servicio alojado, no a este ordenador',
       taken: 'Otro servidor en sus ajustes tiene el mismo nombre',
@@ -262,6 +263,11 @@ export const es: Words = {
     restarts: (name) => `Reiniciar ${name} para aplicar el cambio`,
     restartsWhy:
       'Lee sus ajustes solo al iniciar, y puede sobrescribirlos al cerrar. El texto sin enviar se pierde.',
+    entryInstead:
+      'Para conectarla de otra forma, pulsa Reparar: ForeverVM añade una entrada a sus ajustes.',
+    skill: 'Añadir también una habilidad (skill)',
+    skillWhy:
+      'Es un archivo que le dice a la app cuándo y cómo usar las máquinas. Al desconectar se elimina.',
     restarted: (name) => `${name} se ha reiniciado.`,
     offer: { link: 'Que la app me pregunte', extension: 'Instalar como extensión' },
     extensionStays: 'Para evitarlo, instala la extensión. La app no la sobrescribe.',

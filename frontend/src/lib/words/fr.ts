@@ -235,6 +235,7 @@ export const fr: Words = {
       extension: 'Connectée par son extension',
       'not connected': 'Non connectée',
       outdated: 'Désactivée, ou connectée à un autre programme',
+      unfinished: 'Son extension n’a pas été installée',
       wiped: 'Déconnectée : l’appli a écrasé ses réglages',
       official: 'Connectée au service hébergé, pas à cet ordinateur',
       taken: 'Un autre serveur dans ses réglages porte le même nom',
@@ -263,6 +264,11 @@ export const fr: Words = {
     restarts: (name) => `Redémarrer ${name} pour appliquer le changement`,
     restartsWhy:
       'Elle lit ses réglages seulement au démarrage, et peut les écraser en quittant. Le texte non envoyé est perdu.',
+    entryInstead:
+      'Pour la connecter autrement, appuyez sur Réparer : ForeverVM ajoute une entrée à ses réglages.',
+    skill: 'Ajouter aussi une compétence (skill)',
+    skillWhy:
+      'C’est un fichier qui dit à l’application quand et comment utiliser les machines. La déconnexion le supprime.',
     restarted: (name) => `${name} a redémarré.`,
     offer: { link: 'La laisser me demander', extension: 'Installer comme extension' },
     extensionStays: 'Pour éviter cela, installez l’extension. L’appli ne l’écrase pas.',

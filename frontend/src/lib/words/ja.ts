@@ -227,6 +227,7 @@ export const ja: Words = {
       extension: '拡張機能で接続済み',
       'not connected': '未接続',
       outdated: 'オフになっているか、別のプログラムに接続しています',
+      unfinished: '拡張機能がインストールされていません',
       wiped: '切断：アプリが設定を上書きしました',
       official: 'このコンピューターではなく、ホスト型サービスに接続しています',
       taken: '設定内の別のサーバーが同じ名前です',
@@ -255,6 +256,11 @@ export const ja: Words = {
     restarts: (name) => `${name} を再起動して変更を適用`,
     restartsWhy:
       'アプリは起動時にだけ設定を読み、終了時に上書きすることがあります。送信していない文章は失われます。',
+    entryInstead:
+      '別の方法で接続するには「修復」を押してください。ForeverVMが設定に項目を追加します。',
+    skill: 'スキルも追加する',
+    skillWhy:
+      'スキルは、いつどのようにマシンを使うかをアプリに伝えるファイルです。接続を解除すると削除されます。',
     restarted: (name) => `${name} を再起動しました。`,
     offer: { link: 'アプリで確認する', extension: '拡張機能としてインストール' },
     extensionStays:

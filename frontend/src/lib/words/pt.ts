@@ -230,6 +230,7 @@ export const pt: Words = {
       extension: 'Conectado pela extensão',
       'not connected': 'Não conectado',
       outdated: 'Desligado, ou conectado a outro programa',
+      unfinished: 'A extensão não foi instalada',
       wiped: 'Desconectado: o app sobrescreveu as configurações',
       official: 'Conectado ao serviço hospedado, não a este computador',
       taken: 'Outro servidor nas configurações tem o mesmo nome',
@@ -259,6 +260,11 @@ export const pt: Words = {
     restarts: (name) => `Reiniciar ${name} para aplicar a mudança`,
     restartsWhy:
       'Ele lê as configurações somente ao iniciar, e pode sobrescrevê-las ao fechar. O texto não enviado se perde.',
+    entryInstead:
+      'Para conectar de outra forma, pressione Reparar: o ForeverVM adiciona uma entrada às configurações.',
+    skill: 'Adicionar também uma skill',
+    skillWhy:
+      'É um arquivo que diz ao app quando e como usar as máquinas. Ao desconectar, ele é excluído.',
     restarted: (name) => `${name} foi reiniciado.`,
     offer: { link: 'Deixar o app me perguntar', extension: 'Instalar como extensão' },
     extensionStays: 'Para evitar isso, instale a extensão. O app não a sobrescreve.',
