@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Locator } from 'playwright-core';
 import { it } from 'vitest';
 import { Tab } from './browser';
 import { Daemon } from './daemon';
@@ -80,6 +81,45 @@ it('draws the pictures', async () => {
     await tab.close();
   }
   await daemon.call('POST', `/api/machines/${busy}/interrupt`);
+});
+
+it('draws the pictures of the guide', async () => {
+  mkdirSync(join(daemon.user, '.config/Claude'), { recursive: true });
+  const name = await machine('Orders', {}, READ, TABLE);
+  await daemon.call('POST', `/api/machines/${name}/checkpoints`, { label: 'Data is clean' });
+  await daemon.ended(name, await daemon.queue(name, 'sales = sales[sales["revenue"] > 900]'));
+  const tab = await Tab.open(started.browser, daemon);
+  const { page } = tab;
+  const draw = (of: Locator, file: string): Promise<unknown> =>
+    of.screenshot({ path: `screenshots/${file}.png`, animations: 'disabled' });
+  try {
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await page.getByRole('button', { name: 'AI apps' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Connect: Claude Desktop' }).waitFor();
+    await draw(dialog, 'connect');
+    await page.keyboard.press('Escape');
+
+    await tab.machines.filter({ hasText: 'Orders' }).click();
+    const checkpoints = await tab.side('Checkpoints');
+    const clean = checkpoints.getByRole('listitem').filter({ hasText: 'Data is clean' });
+    await clean.getByRole('button', { name: /^More for this machine/ }).click();
+    await page.getByRole('menuitem', { name: 'Compare with now' }).click();
+    await dialog.getByRole('listitem').filter({ hasText: 'Changed' }).first().waitFor();
+    await draw(dialog, 'compare');
+    await page.keyboard.press('Escape');
+
+    await daemon.call('PATCH', `/api/machines/${name}`, { network: { mode: 'ask' } });
+    const code = 'import urllib.request as u; u.urlopen("https://api.example.com/rates")';
+    await daemon.queue(name, code);
+    const question = page.getByRole('alertdialog');
+    await question.getByText('api.example.com:443').waitFor();
+    await draw(question, 'question');
+    await question.getByRole('button', { name: 'No', exact: true }).click();
+    await question.waitFor({ state: 'detached' });
+  } finally {
+    await tab.close();
+  }
 });
 
 it('makes the moving picture: an AI app works, and the person goes back', async () => {
