@@ -76,6 +76,55 @@ it('can be clicked after a menu and a dialog have closed', async () => {
   await page.getByRole('menuitem', { name: 'Name and tags' }).waitFor();
 });
 
+it('says when a table is shortened, shows all of its height, and what went wrong above a dialog', async () => {
+  const { page } = tab;
+  await tab.newMachine();
+  const wide = await tab.runToEnd(
+    1,
+    'import os, numpy as np, pandas as pd\nos.mkdir("df.csv")\n' +
+      'df = pd.DataFrame(np.arange(400 * 61).reshape(400, 61), columns=[f"column {i}" for i in range(61)])\ndf',
+  );
+  await wide.frameLocator('iframe').getByText('400 rows × 61 columns').waitFor();
+  // The horizontal bar has room of its own: there is no second, vertical one.
+  const scrolls = (): Promise<{ wide: boolean; high: boolean }> =>
+    wide
+      .frameLocator('iframe')
+      .locator('html')
+      .evaluate((html) => ({
+        wide: html.scrollWidth > html.clientWidth,
+        high: html.scrollHeight > html.clientHeight,
+      }));
+  await expect.poll(scrolls).toEqual({ wide: true, high: false });
+  await wide.getByText('This table is shortened.').waitFor();
+  const [shown] = await Promise.all([
+    page.waitForEvent('download'),
+    wide.getByRole('button', { name: 'Save the shown part as CSV' }).click(),
+  ]);
+  expect(readFileSync(await shown.path(), 'utf8').split('\r\n')).toHaveLength(13);
+
+  const small = await tab.runToEnd(2, 'df.iloc[:3, :2]');
+  await small.getByRole('button', { name: 'Save this table as CSV' }).waitFor();
+  expect(await small.getByText('This table is shortened.').count()).toBe(0);
+
+  const variables = await tab.side('Variables');
+  await variables
+    .getByRole('button', { name: /^Open .*df|df/ })
+    .first()
+    .click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: /CSV/ }).click();
+  const toast = page.getByRole('alert');
+  await toast.waitFor();
+  const onTop = await toast.evaluate((element) => {
+    const { left, top, width, height } = element.getBoundingClientRect();
+    return element.contains(document.elementFromPoint(left + width / 2, top + height / 2));
+  });
+  expect(onTop).toBe(true);
+  await page.getByRole('button', { name: 'Dismiss' }).click();
+  await toast.waitFor({ state: 'detached' });
+  await dialog.waitFor();
+});
+
 it('sleeps and wakes with its variables', async () => {
   const { page } = tab;
   await tab.newMachine();

@@ -86,7 +86,12 @@ it('asks for what an AI app wants to do', async () => {
   // Anyone who opens the page later is asked, too.
   const other = await Tab.open(started.browser, daemon);
   await other.page.getByRole('alertdialog').getByText('This undoes 12 steps.').waitFor();
+  // It is answered while a dialog is open, which stays.
+  await page.getByRole('button', { name: 'Settings' }).click();
+  await page.getByRole('dialog').waitFor();
   await question.getByRole('button', { name: 'No', exact: true }).click();
+  await page.getByRole('dialog').waitFor();
+  await page.keyboard.press('Escape');
   expect(await back).toMatchObject({ state: 'denied' });
   await question.getByText('Make a machine with up to 3 GB of memory?').waitFor();
   await question.getByRole('button', { name: 'Allow' }).click();

@@ -216,6 +216,12 @@ func TestAsking(t *testing.T) {
 			}
 		}
 		leave()
+		_, saidLate := ask("late.example")
+		w.ok(w.at("a").Interrupt(w.ctx)) // as code that gives up before somebody answers
+		if in := w.wait("a", in.Seq); in.Status != machine.StatusError || !strings.Contains(in.Notice, "Nobody answered about late.example.") {
+			t.Errorf("it is told %q", in.Notice)
+		}
+		<-saidLate
 		w.close()
 		w.open()
 		kept, err := w.at("a").Connections(w.ctx, machine.ConnectionQuery{Limit: 1})

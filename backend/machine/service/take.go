@@ -3,6 +3,7 @@ package service
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
@@ -131,6 +132,13 @@ func (t *take) conclude() {
 		run.Error = timedOut(run.Timeout)
 		if trace != "" {
 			run.Error += "\n\n" + trace
+		}
+	}
+	if run.Status == machine.StatusError {
+		for _, why := range t.o.traffic.Refused(run.Seq) {
+			if !strings.Contains(run.Error, why) {
+				run.Notice = naming.Join(run.Notice, why)
+			}
 		}
 	}
 	run.Notice = naming.Join(run.Notice, t.o.rec.NextNotice)

@@ -5,6 +5,8 @@ package traffic
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,12 +25,21 @@ type Traffic struct {
 	asks map[int64]chan machine.Answer // by the connection's ID
 	once map[string]int                // hosts that may be reached while an instruction runs
 	no   map[string]bool               // hosts that were denied; until the policy is changed
+
+	of      int               // the instruction that refused is about
+	refused map[string]string // why it did not get to a host, by the host
 }
+
+// mostRefused is how many hosts an instruction is told of that it did not get to.
+const mostRefused = 3
 
 // Note takes note of what has become of a connection.
 func (t *Traffic) Note(c machine.Connection) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if c.State == machine.ConnectionDenied && c.Seq != nil {
+		t.refuse(*c.Seq, c.Host, c.Reason)
+	}
 	if c.State.Over() {
 		delete(t.live, c.ID)
 		return
@@ -38,6 +49,38 @@ func (t *Traffic) Note(c machine.Connection) {
 	}
 	t.live[c.ID] = c
 }
+
+// refuse is called with mu held.
+func (t *Traffic) refuse(seq int, host, why string) {
+	if t.refused == nil || t.of != seq {
+		t.of, t.refused = seq, map[string]string{}
+	}
+	if _, known := t.refused[host]; known || len(t.refused) < mostRefused {
+		t.refused[host] = why
+	}
+}
+
+// Refused says why an instruction that ends now did not get to hosts, a sentence for each. Code
+// that gives up before somebody answers does not learn the reason itself.
+func (t *Traffic) Refused(seq int) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id := range t.asks {
+		if c := t.live[id]; c.Seq != nil && *c.Seq == seq {
+			t.refuse(seq, c.Host, unanswered(c.Host))
+		}
+	}
+	if t.of != seq {
+		return nil
+	}
+	var sentences []string
+	for _, host := range slices.Sorted(maps.Keys(t.refused)) {
+		sentences = append(sentences, t.refused[host])
+	}
+	return sentences
+}
+
+func unanswered(host string) string { return "Nobody answered about " + host + "." }
 
 // Live are the connections that are not over, those before one where before is not 0, in no order.
 func (t *Traffic) Live(before int64) []machine.Connection {
@@ -75,7 +118,7 @@ func (t *Traffic) Ask(ctx context.Context, c machine.Connection, patience time.D
 	case <-timer.C:
 		return "This machine asks a person before it reaches a new host, and nobody answered about " + c.Host + " in time."
 	case <-ctx.Done():
-		return "Nobody answered about " + c.Host + "."
+		return unanswered(c.Host)
 	}
 }
 

@@ -1,7 +1,9 @@
 package traffic
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -55,6 +57,34 @@ func TestAPersonIsAsked(t *testing.T) {
 		if refusal := <-late; !strings.Contains(refusal, "nobody answered") {
 			t.Errorf("nobody: %q", refusal)
 		}
+		synctest.Wait()
+	})
+}
+
+// Code that gives up before somebody answers learns only that it took too long.
+func TestWhyAnInstructionDidNotGetToAHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var traffic Traffic
+		connection := func(id int64, host string, seq int) machine.Connection {
+			c := machine.Connection{ID: id, Host: host, Seq: &seq, State: machine.ConnectionAsking}
+			traffic.Note(c)
+			return c
+		}
+		c := connection(1, "b.example", 4)
+		ctx, leave := context.WithCancel(t.Context())
+		go traffic.Ask(ctx, c, time.Minute)
+		synctest.Wait()
+		c = connection(2, "a.example", 4)
+		c.State, c.Reason = machine.ConnectionDenied, "It is not on the list."
+		traffic.Note(c)
+		want := []string{"It is not on the list.", "Nobody answered about b.example."}
+		if got := traffic.Refused(4); !slices.Equal(got, want) {
+			t.Errorf("%q", got)
+		}
+		if got := traffic.Refused(5); len(got) > 0 {
+			t.Errorf("of another instruction: %q", got)
+		}
+		leave()
 		synctest.Wait()
 	})
 }

@@ -20,6 +20,24 @@ export function tableAsCsv(html: string): string | null {
 }
 
 /**
+ * Whether a table in a machine's HTML is not all there: pandas leaves out rows and columns in the
+ * middle of large ones, and cuts long texts. It says how many there are below the table.
+ */
+export function isShortened(html: string): boolean {
+  const parsed = new DOMParser().parseFromString(html, 'text/html');
+  const table = parsed.querySelector('table');
+  if (!table) return false;
+  const [, rows, columns] = /(\d+) rows × (\d+) columns/.exec(parsed.body.textContent ?? '') ?? [];
+  const body = table.tBodies[0]?.rows;
+  if (body && rows && Number(rows) > body.length) return true;
+  const cells = [...(body?.[0]?.cells ?? [])].filter((cell) => cell.localName === 'td');
+  if (columns && Number(columns) > cells.length) return true;
+  return [...table.querySelectorAll('th, td')].some((cell) =>
+    /(\.\.\.|…)$/.test(cell.textContent?.trim() ?? ''),
+  );
+}
+
+/**
  * A field that spreadsheets take for what it says: never for a formula, which a hostile table could
  * bring along.
  */

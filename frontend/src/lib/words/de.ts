@@ -542,6 +542,9 @@ export const de: Words = {
       `… ${number(n)} ${n === 1 ? 'Zeile wird' : 'Zeilen werden'} hier nicht gezeigt …`,
     lines: (n) => `${number(n)} ${n === 1 ? 'Zeile' : 'Zeilen'}`,
     saveTable: 'Diese Tabelle als CSV speichern',
+    saveShown: 'Den gezeigten Teil als CSV speichern',
+    shortened:
+      'Diese Tabelle ist gekürzt. Die ganze steht unter Variablen, wenn der Code sie in einer behält.',
     find: 'Suchen',
     found: (n, of) => `${number(n)} von ${number(of)}`,
     picture: 'Bild aus diesem Schritt',

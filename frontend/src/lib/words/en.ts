@@ -543,6 +543,9 @@ export const en = {
     between: (n: number) => `… ${number(n)} ${n === 1 ? 'line is' : 'lines are'} not shown here …`,
     lines: (n: number) => `${number(n)} ${n === 1 ? 'line' : 'lines'}`,
     saveTable: 'Save this table as CSV',
+    saveShown: 'Save the shown part as CSV',
+    shortened:
+      'This table is shortened. The whole table is under Variables, if the code keeps it in one.',
     find: 'Find',
     found: (n: number, of: number) => `${number(n)} of ${number(of)}`,
     picture: 'Picture made by this step',

@@ -533,6 +533,9 @@ export const es: Words = {
       `… ${number(n)} ${n === 1 ? 'línea no se muestra' : 'líneas no se muestran'} aquí …`,
     lines: (n) => `${number(n)} ${n === 1 ? 'línea' : 'líneas'}`,
     saveTable: 'Guardar esta tabla como CSV',
+    saveShown: 'Guardar la parte mostrada como CSV',
+    shortened:
+      'Esta tabla está abreviada. La tabla entera está en Variables, si el código la guarda en una.',
     find: 'Buscar',
     found: (n, of) => `${number(n)} de ${number(of)}`,
     picture: 'Imagen creada por este paso',

@@ -539,6 +539,9 @@ export const fr: Words = {
       `… ${number(n)} ${n === 1 ? 'ligne n’est pas affichée' : 'lignes ne sont pas affichées'} ici …`,
     lines: (n) => `${number(n)} ${n === 1 ? 'ligne' : 'lignes'}`,
     saveTable: 'Enregistrer ce tableau en CSV',
+    saveShown: 'Enregistrer la partie affichée en CSV',
+    shortened:
+      'Ce tableau est abrégé. Le tableau entier se trouve sous Variables, si le code l’y conserve.',
     find: 'Rechercher',
     found: (n, of) => `${number(n)} sur ${number(of)}`,
     picture: 'Image créée par cette étape',

@@ -523,6 +523,8 @@ export const ja: Words = {
     between: (n) => `… ${number(n)}行を表示していません …`,
     lines: (n) => `${number(n)}行`,
     saveTable: 'この表をCSVで保存',
+    saveShown: '表示されている部分をCSVで保存',
+    shortened: 'この表は省略されています。コードが変数に入れていれば、表全体は「変数」にあります。',
     find: '検索',
     found: (n, of) => `${number(n)} / ${number(of)}`,
     picture: 'このステップの画像',

@@ -530,6 +530,9 @@ export const pt: Words = {
       `… ${number(n)} ${n === 1 ? 'linha não é mostrada' : 'linhas não são mostradas'} aqui …`,
     lines: (n) => `${number(n)} ${n === 1 ? 'linha' : 'linhas'}`,
     saveTable: 'Salvar esta tabela como CSV',
+    saveShown: 'Salvar a parte mostrada como CSV',
+    shortened:
+      'Esta tabela está abreviada. A tabela inteira está em Variáveis, se o código a mantiver em uma.',
     find: 'Buscar',
     found: (n, of) => `${number(n)} de ${number(of)}`,
     picture: 'Imagem criada por esta etapa',
