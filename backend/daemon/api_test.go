@@ -474,7 +474,11 @@ func (c *caller) dropCalls(name string) {
 		c.t.Errorf("%+v", now)
 	}
 	c.fails(piece(0, "abc"), 404, "NoDrop")
-	for path, want := range map[string]string{"given/_.._etc_a_b": "whole", "parts.txt": "abcdef"} {
+	none := place("empty.txt")
+	if now := as[api.Drop](c, c.send("POST", "/api/drops/"+none.Code+"/pieces", api.Piece{Name: "empty"})); now.State != "done" || now.Size != 0 {
+		c.t.Errorf("%+v", now)
+	}
+	for path, want := range map[string]string{"empty.txt": "", "given/_.._etc_a_b": "whole", "parts.txt": "abcdef"} {
 		if got := c.send("GET", "/api/machines/"+name+"/files/content?path="+url.QueryEscape(path), nil); string(got.body) != want {
 			c.t.Errorf("%s: %q", path, got.body)
 		}

@@ -17,6 +17,9 @@ const (
 	holds = 10 * time.Minute
 	// mostWaiting is how many wait at once: nobody reads dozens of questions.
 	mostWaiting = 5
+	// mostNew is how many new ones there may be within a minute. An app that hears no must not ask
+	// until it hears yes, under whatever name.
+	mostNew = 10
 )
 
 // Requests are the permissions that wait. All methods may be called from any goroutine.
@@ -27,6 +30,7 @@ type Requests struct {
 	mu   sync.Mutex // guards what follows
 	last int64
 	all  []*request
+	new  []time.Time // when the latest came, oldest first
 }
 
 // request is one permission, until its app has the answer or nobody waits for it any more.
@@ -84,6 +88,12 @@ func (r *Requests) find(p machine.Permission) (*request, error) {
 	if waiting >= mostWaiting {
 		return nil, machine.Conflict("%d other questions wait for a person's answer. Ask again when they are answered.", mostWaiting)
 	}
+	now := time.Now()
+	r.new = slices.DeleteFunc(r.new, func(at time.Time) bool { return now.Sub(at) >= time.Minute })
+	if len(r.new) >= mostNew {
+		return nil, machine.Conflict("A person was asked %d times within a minute. Ask again in a minute.", mostNew)
+	}
+	r.new = append(r.new, now)
 	r.last++
 	p.ID, p.State = r.last, machine.PermissionWaiting
 	asked := &request{Permission: p, answered: make(chan struct{})}

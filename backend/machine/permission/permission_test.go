@@ -95,6 +95,24 @@ func TestAPersonIsNotAskedTooMuch(t *testing.T) {
 				t.Errorf("%v: %v", wrong, err)
 			}
 		}
+		for i := range mostNew - mostWaiting {
+			if err := r.Answer(r.Waiting()[0].ID, false); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.Ask(ended, memory(5000+i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.Answer(r.Waiting()[0].ID, false); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Ask(ended, memory(9000)); !errors.Is(err, machine.ErrConflict) {
+			t.Errorf("after every no one more: %v", err)
+		}
+		time.Sleep(time.Minute)
+		if _, err := r.Ask(ended, memory(9000)); err != nil {
+			t.Errorf("a minute later: %v", err)
+		}
 		time.Sleep(2 * holds)
 	})
 }
