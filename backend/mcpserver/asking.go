@@ -1,7 +1,6 @@
 package mcpserver
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,7 +85,7 @@ func (s *Server) permit(ctx context.Context, call mcp.CallToolRequest, m Machine
 const (
 	lotOfSteps = 10
 	lotOfTime  = 5 * time.Minute // that the steps ran
-	manySteps  = 500             // as many are counted
+	manySteps  = 500             // as many of the latest are counted
 )
 
 // undoes says how many steps going back undoes, and whether that is a lot of work. A state that it
@@ -96,28 +95,39 @@ func undoes(ctx context.Context, m Machines, repl, to string) (steps int, lot bo
 	if err != nil {
 		return 0, false, err
 	}
-	last := -1
-	known := false
+	known := map[string]api.Checkpoint{}
 	for _, c := range all {
-		if c.ID == to || c.Branch == to {
-			last, known = c.LastSeq, true
+		known[c.ID] = c
+		if c.Branch != "" {
+			known[c.Branch] = c
 		}
 	}
-	if !known {
+	target, ok := known[to]
+	if !ok {
 		return 0, false, nil
 	}
-	page, err := m.Instructions(ctx, repl, client.InstructionQuery{After: &last, Limit: manySteps})
+	page, err := m.Instructions(ctx, repl, client.InstructionQuery{Newest: true, Limit: manySteps})
 	if err != nil {
 		return 0, false, err
 	}
+	present := map[int]bool{} // the steps whose effect the present state has
+	for _, in := range page.Items {
+		present[in.Seq] = !in.RolledBack && in.Status != "cancelled"
+	}
+	// A state of another branch has steps of its own. What both have in common stays, as far as a
+	// checkpoint tells.
+	common := target
+	for ok = true; ok && !present[common.LastSeq]; {
+		common, ok = known[common.Parent]
+	}
 	var ran time.Duration
 	for _, in := range page.Items {
-		if !in.RolledBack {
+		if present[in.Seq] && (!ok || in.Seq > common.LastSeq) {
 			steps++
 			ran += time.Duration(in.RuntimeMS) * time.Millisecond
 		}
 	}
-	return steps, steps > lotOfSteps || ran > lotOfTime || page.Next != "", nil
+	return steps, steps > lotOfSteps || ran > lotOfTime, nil
 }
 
 // askEvery is how often a call looks for connections that wait for an answer.
@@ -249,6 +259,24 @@ func askHosts(ctx context.Context, m Machines, r round) *mcp.CallToolResult {
 // moreMemory has the person allow a machine with more memory than usual; see permit.
 func (s *Server) moreMemory(ctx context.Context, call mcp.CallToolRequest, m Machines, mb int) *mcp.CallToolResult {
 	return s.permit(ctx, call, m, api.AskPermission{Kind: "memory", MemoryMB: mb},
-		fmt.Sprintf("%s wants a machine with up to %s GB of memory, more than the usual %d GB. Allow it?", cmp.Or(caller(ctx).name, "The app"), strconv.FormatFloat(float64(mb)/1024, 'f', -1, 64), defaultMemoryMB/1024),
+		fmt.Sprintf("%s wants a machine with up to %s GB of memory, more than the usual %d GB. Allow it?", caller(ctx).name, strconv.FormatFloat(float64(mb)/1024, 'f', -1, 64), defaultMemoryMB/1024),
 		fmt.Sprintf("A REPL with %d MB needs no permission.", defaultMemoryMB))
+}
+
+// farBack has the person allow going back, if that undoes a lot of work; see permit.
+func (s *Server) farBack(ctx context.Context, call mcp.CallToolRequest, m Machines, repl, to string) *mcp.CallToolResult {
+	steps, lot, err := undoes(ctx, m, repl, to)
+	switch {
+	case err != nil:
+		return failure(err, repl)
+	case !lot:
+		return nil
+	}
+	work := fmt.Sprintf("%d steps", steps)
+	if steps == 1 {
+		work = "1 step"
+	}
+	return s.permit(ctx, call, m, api.AskPermission{Kind: "rewind", Machine: repl, Checkpoint: to, Steps: steps},
+		fmt.Sprintf("%s wants to return the machine %s to another state. This undoes %s. You can go back to the present state later. Allow it?", caller(ctx).name, repl, work),
+		"To continue from that state and leave this REPL as it is, call manage-python-repl with action fork and the checkpointId.")
 }

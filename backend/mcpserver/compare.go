@@ -12,12 +12,12 @@ import (
 
 // comparison is what a model is told of the differences between two states.
 type comparison struct {
-	Variables    []change `json:"variables" jsonschema_description:"That differ"`
-	LookTheSame  []string `json:"lookTheSame,omitempty" jsonschema_description:"They look the same; not all of them was compared"`
-	Files        []change `json:"files" jsonschema_description:"Of the working folder, that differ"`
+	Variables    []change `json:"variables" jsonschema_description:"Variables that differ"`
+	LookTheSame  []string `json:"lookTheSame,omitempty" jsonschema_description:"Variables that look the same and were not compared completely"`
+	Files        []change `json:"files" jsonschema_description:"Files of the working folder that differ"`
 	OnlyInFirst  []int    `json:"onlyInFirst" jsonschema_description:"Instructions that only the first state has"`
-	OnlyInSecond []int    `json:"onlyInSecond" jsonschema_description:"And the second"`
-	More         bool     `json:"more" jsonschema_description:"Not all is here"`
+	OnlyInSecond []int    `json:"onlyInSecond" jsonschema_description:"Instructions that only the second state has"`
+	More         bool     `json:"more" jsonschema_description:"Not everything is here"`
 }
 
 // change is one difference: of a variable its type, shape and beginning, of a file its size.

@@ -29,12 +29,12 @@ type repl struct {
 	ReplID       string            `json:"replId"`
 	Title        string            `json:"title,omitempty"`
 	State        string            `json:"state" jsonschema_description:"idle: ready; running: code runs in it; swapped: asleep, wakes when used"`
-	Instructions int               `json:"instructions" jsonschema_description:"That ran or wait"`
+	Instructions int               `json:"instructions" jsonschema_description:"How many ran or wait"`
 	CreatedAt    time.Time         `json:"createdAt"`
 	LastActiveAt time.Time         `json:"lastActiveAt"`
 	Tags         map[string]string `json:"tags,omitempty"`
 	ForkOf       string            `json:"forkOf,omitempty"`
-	Hosted       bool              `json:"hosted,omitempty" jsonschema_description:"At the hosted service: no checkpoints, forks, files and deleting"`
+	Hosted       bool              `json:"hosted,omitempty" jsonschema_description:"It runs at the hosted service: no checkpoints, forks, files or deleting"`
 	Shared       string            `json:"shared,omitempty" jsonschema_description:"What code may do with a user's folder at /mnt/shared"`
 	Notice       string            `json:"notice,omitempty"`
 }
@@ -243,20 +243,8 @@ func (s *Server) checkpoints(ctx context.Context, call mcp.CallToolRequest) (*mc
 func (s *Server) rewind(ctx context.Context, call mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	name, to := call.GetString("replId", ""), call.GetString("checkpointId", "")
 	ms := s.of(ctx)
-	steps, lot, err := undoes(ctx, ms, name, to)
-	if err != nil {
-		return failure(err, name), nil
-	}
-	if lot {
-		work := fmt.Sprintf("%d steps", steps)
-		if steps == 1 {
-			work = "1 step"
-		}
-		if not := s.permit(ctx, call, ms, api.AskPermission{Kind: "rewind", Machine: name, Checkpoint: to, Steps: steps},
-			fmt.Sprintf("%s wants to return the machine %s to an earlier state. This undoes %s. You can go back to the present state later. Allow it?", caller(ctx).name, name, work),
-			"To continue from that checkpoint and leave this REPL as it is, call manage-python-repl with action fork and the checkpointId."); not != nil {
-			return not, nil
-		}
+	if not := s.farBack(ctx, call, ms, name, to); not != nil {
+		return not, nil
 	}
 	m, err := ms.Rewind(ctx, name, api.Rewind{Checkpoint: to, KeepAs: call.GetString("keepAs", "")})
 	if err != nil {

@@ -63,6 +63,16 @@ async def main(mode: str, where: str, secret: str) -> None:
             await call("run-python-in-repl", {"replId": repl, "pythonCode": "x += 1"})
         refused = await call("rewind-python-repl", to, ElicitResult(action="cancel"))
         assert "fork" in refused and "undoes 11 steps" in asked[0], (refused, asked)
+        left = await call("rewind-python-repl", to, yes)
+        assert "is as it was" in left, left
+        first = {"replId": repl, "checkpointId": left.split('"')[-2]}
+        for _ in range(11):
+            await call("run-python-in-repl", {"replId": repl, "pythonCode": "x += 1"})
+        # To another branch and back: its steps came later, and those of the present one go.
+        left = await call("rewind-python-repl", first, yes)
+        second = {"replId": repl, "checkpointId": left.split('"')[-2]}
+        await call("rewind-python-repl", second, no)
+        assert "undoes 11 steps" in asked[0], asked
         assert "is as it was" in await call("rewind-python-repl", to, yes)
         assert await call("run-python-in-repl", {"replId": repl, "pythonCode": "x"}) == "1"
 
