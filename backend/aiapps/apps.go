@@ -110,7 +110,8 @@ var Apps = []App{
 		ID: "claude-code", Name: "Claude Code",
 		Files: everywhere("{claude}//.claude.json"), Signs: everywhere("~/.claude.json", "~/.claude", "$claude"),
 		List: configfile.List{Format: configfile.JSON, Keys: []string{"mcpServers"}}, Entry: typed,
-		Clients: []string{"claude-code", "claude code"}, Tool: claudeTool, Skills: "{claude-skills}", After: restart,
+		Clients: []string{"claude-code", "claude code"}, Tool: claudeTool, After: restart,
+		Skills: "{claude-folder}/skills",
 	},
 	{
 		ID: "cursor", Name: "Cursor",
@@ -176,13 +177,15 @@ var Apps = []App{
 		Signs:     map[string][]string{linux: {"$codex"}, darwin: {"$codex", "/Applications/ChatGPT.app"}, windows: {"$codex"}},
 		Processes: map[string][]string{linux: {"codex"}, darwin: {"codex"}, windows: {"codex.exe"}},
 		List:      configfile.List{Format: configfile.TOML, Keys: []string{"mcp_servers"}}, Entry: stdio,
-		Clients: []string{"codex*", "chatgpt*"}, Skills: "~/.agents/skills", After: "Begin a new session.",
+		Clients: []string{"codex*", "chatgpt*"}, After: "Begin a new session.",
+		Skills: "~/.agents/skills",
 	},
 	{
 		ID: "gemini", Name: "Gemini CLI",
 		Files: everywhere("~/.gemini//settings.json"), Signs: everywhere("$gemini"),
 		List: configfile.List{Format: configfile.JSONC, Keys: []string{"mcpServers"}}, Entry: stdio,
-		Clients: []string{"gemini*"}, Skills: "~/.gemini/skills", After: restart,
+		Clients: []string{"gemini*"}, After: restart,
+		Skills: "~/.gemini/skills",
 	},
 	{
 		ID: "cline", Name: "Cline",

@@ -113,7 +113,9 @@ func (m *Manager) onEveryFile(id string, options Options, editOf, skillOf func(A
 			return changes, errors.Join(failures...)
 		}
 		if !dryRun {
-			_ = os.Remove(m.offerFile(app)) // it is connected another way, or no longer wanted
+			if err := m.forgetOffer(app); err != nil {
+				return changes, err
+			}
 		}
 		skill, err := m.onSkill(app, skillOf(app), dryRun)
 		return append(changes, skill...), err

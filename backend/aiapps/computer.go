@@ -87,8 +87,8 @@ func (c Computer) expand(path string) string {
 		folder = c.env("LOCALAPPDATA", "AppData", "Local")
 	case "{claude}":
 		folder = c.env("CLAUDE_CONFIG_DIR")
-	case "{claude-skills}":
-		folder = filepath.Join(c.env("CLAUDE_CONFIG_DIR", ".claude"), "skills")
+	case "{claude-folder}":
+		folder = c.env("CLAUDE_CONFIG_DIR", ".claude")
 	case "{codex}":
 		folder = c.env("CODEX_HOME", ".codex")
 	case "":

@@ -77,6 +77,15 @@ func (m *Manager) noteOffer(app App) error {
 	return home.WritePrivate(m.offerFile(app), []byte(m.config.Now().UTC().Format(time.RFC3339)))
 }
 
+// forgetOffer notes that an app is not given the extension any more: it is connected another way,
+// or the connection is not wanted.
+func (m *Manager) forgetOffer(app App) error {
+	if err := os.Remove(m.offerFile(app)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 // waitsForExtension says whether an app was given the extension a while ago and has not installed
 // it.
 func (m *Manager) waitsForExtension(app App) bool {

@@ -18,7 +18,7 @@ const (
 	Taken        State = "taken"         // another server has the entry's name
 	Official     State = "official"      // the entry starts the official server, which runs code elsewhere
 	Extension    State = "extension"     // there is no entry, or no longer, but the app has our extension
-	Unfinished   State = "unfinished"    // there is no entry, and the extension that the app was given is not installed
+	Unfinished   State = "unfinished"    // there is no entry, and the app did not install the extension
 	NotConnected State = "not connected" // there is no entry
 	Connected    State = "connected"
 )
@@ -35,12 +35,11 @@ type AppStatus struct {
 	Skill     SkillState
 }
 
-// SkillState says whether an app has our skill.
+// SkillState says whether an app has our skill; "" for an app that takes none.
 type SkillState string
 
 // The states of a skill.
 const (
-	NoSkill      SkillState = "" // the app takes none
 	SkillOffered SkillState = "offered"
 	SkillThere   SkillState = "there"
 )

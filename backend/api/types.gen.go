@@ -307,7 +307,7 @@ type Disk struct {
 
 // Drop defines model for Drop.
 type Drop struct {
-	// Code To whom made it
+	// Code Only for the client that made the place
 	Code      string    `json:"code,omitempty"`
 	ExpiresAt time.Time `json:"expires_at"`
 
@@ -320,7 +320,7 @@ type Drop struct {
 	Size  int64  `json:"size,omitempty"`
 	State string `json:"state"`
 
-	// URL To whom made it
+	// URL Only for the client that made the place
 	URL string `json:"url,omitempty"`
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"errors"
 	"io"
 	"net/http"
 	"path"
@@ -89,15 +88,8 @@ func (s *Server) takeDrop(w http.ResponseWriter, r *http.Request) error {
 	}
 	s.guests.known(r) // the code is right
 	body := &body{from: &unhurried{http.NewResponseController(w), http.MaxBytesReader(w, r.Body, maxFile)}}
-	err = s.put(r.Context(), d, r.URL.Query().Get("name"), body)
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(body.err, &tooLarge):
-		return body.err
-	case body.err != nil:
-		return invalid("The file did not arrive whole, so nothing was written: %v.", body.err)
-	case err != nil:
-		return err
+	if err := s.put(r.Context(), d, r.URL.Query().Get("name"), body); err != nil || body.err != nil {
+		return body.blame(err)
 	}
 	return writeJSON(w, http.StatusOK, s.drops.document(d))
 }
@@ -159,7 +151,7 @@ type parts struct {
 	at int64      // where the next one begins
 }
 
-var errStalled = errors.New("the rest did not come")
+var errStalled = invalid("The rest of the file did not come, so nothing was written. Send it again.")
 
 // takePiece takes the next piece of a drop's file. An AI app gives its page no network, so a file
 // comes through the app, in pieces.

@@ -75,15 +75,8 @@ func (s *Server) readFile(w http.ResponseWriter, r *http.Request, m machine.Hand
 // writeFile writes a body into a file.
 func (s *Server) writeFile(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
 	body := &body{from: http.MaxBytesReader(w, r.Body, maxFile)}
-	_, err := m.PutFile(r.Context(), filePath(r), body)
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(body.err, &tooLarge):
-		return body.err
-	case body.err != nil:
-		return invalid("The file did not arrive whole, so nothing was written: %v.", body.err)
-	case err != nil:
-		return err
+	if _, err := m.PutFile(r.Context(), filePath(r), body); err != nil || body.err != nil {
+		return body.blame(err)
 	}
 	return noContent(w)
 }
@@ -92,6 +85,18 @@ func (s *Server) writeFile(w http.ResponseWriter, r *http.Request, m machine.Han
 type body struct {
 	from io.Reader
 	err  error
+}
+
+// blame is why a file could not be written: err, unless the sender is to blame.
+func (b *body) blame(err error) error {
+	var tooLarge *http.MaxBytesError
+	switch {
+	case b.err == nil:
+		return err
+	case errors.As(b.err, &tooLarge):
+		return b.err
+	}
+	return invalid("The file did not arrive whole, so nothing was written: %v.", b.err)
 }
 
 func (b *body) Read(p []byte) (int, error) {

@@ -24,8 +24,7 @@ const (
 
 // Requests are the permissions that wait. All methods may be called from any goroutine.
 type Requests struct {
-	tell  func(machine.Permission)
-	holds time.Duration
+	tell func(machine.Permission)
 
 	mu   sync.Mutex // guards what follows
 	last int64
@@ -43,7 +42,7 @@ type request struct {
 // New makes Requests. tell is called with each permission that is new or changed, in order; it must
 // not block.
 func New(tell func(machine.Permission)) *Requests {
-	return &Requests{tell: tell, holds: holds}
+	return &Requests{tell: tell}
 }
 
 // Ask waits for a person's answer until ctx ends, and returns how the permission stands then. An
@@ -78,7 +77,7 @@ func (r *Requests) find(p machine.Permission) (*request, error) {
 		same := known.Permission
 		same.ID, same.State, same.Steps = 0, "", p.Steps
 		if p.ID, p.State = 0, ""; same == p {
-			known.expiry.Reset(r.holds)
+			known.expiry.Reset(holds)
 			return known, nil
 		}
 		if known.State == machine.PermissionWaiting {
@@ -97,7 +96,7 @@ func (r *Requests) find(p machine.Permission) (*request, error) {
 	r.last++
 	p.ID, p.State = r.last, machine.PermissionWaiting
 	asked := &request{Permission: p, answered: make(chan struct{})}
-	asked.expiry = time.AfterFunc(r.holds, func() { r.expire(asked) })
+	asked.expiry = time.AfterFunc(holds, func() { r.expire(asked) })
 	r.all = append(r.all, asked)
 	r.tell(asked.Permission)
 	return asked, nil

@@ -1998,9 +1998,9 @@ export interface components {
       path: string;
     };
     Drop: {
-      /** @description To whom made it */
+      /** @description Only for the client that made the place */
       code?: string;
-      /** @description To whom made it */
+      /** @description Only for the client that made the place */
       url?: string;
       machine: string;
       path: string;

@@ -1,8 +1,8 @@
 /**
  * The only script that runs in a frame with a machine's HTML: it tells the page how high the
- * content is with its horizontal scroll bar, of a figure once there is any. The page's and the frame's policies allow it by its
- * digest, for a frame with a figure also Plotly and FIGURE_SCRIPT, and nothing else. Imported by
- * vite.shared.ts: keep it free of imports.
+ * content is, with its horizontal scroll bar; of a figure once there is any. The page's and the
+ * frame's policies allow it by its digest, for a frame with a figure also Plotly and FIGURE_SCRIPT,
+ * and nothing else. Imported by vite.shared.ts: keep it free of imports.
  */
 export const FRAME_SCRIPT =
   'const report=()=>document.querySelector("#plot:empty")||' +

@@ -544,7 +544,7 @@ export const de: Words = {
     saveTable: 'Diese Tabelle als CSV speichern',
     saveShown: 'Den gezeigten Teil als CSV speichern',
     shortened:
-      'Diese Tabelle ist gekürzt. Die ganze steht unter Variablen, wenn der Code sie in einer behält.',
+      'Diese Tabelle ist gekürzt. Wenn sie in einer Variablen steht, öffnen Sie diese, um alles zu sehen.',
     find: 'Suchen',
     found: (n, of) => `${number(n)} von ${number(of)}`,
     picture: 'Bild aus diesem Schritt',

@@ -545,7 +545,7 @@ export const en = {
     saveTable: 'Save this table as CSV',
     saveShown: 'Save the shown part as CSV',
     shortened:
-      'This table is shortened. The whole table is under Variables, if the code keeps it in one.',
+      'This table is shortened. If it is in a variable, open the variable to see all of it.',
     find: 'Find',
     found: (n: number, of: number) => `${number(n)} of ${number(of)}`,
     picture: 'Picture made by this step',

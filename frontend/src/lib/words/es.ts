@@ -534,8 +534,7 @@ export const es: Words = {
     lines: (n) => `${number(n)} ${n === 1 ? 'línea' : 'líneas'}`,
     saveTable: 'Guardar esta tabla como CSV',
     saveShown: 'Guardar la parte mostrada como CSV',
-    shortened:
-      'Esta tabla está abreviada. La tabla entera está en Variables, si el código la guarda en una.',
+    shortened: 'Esta tabla está abreviada. Si está en una variable, ábrela para verla entera.',
     find: 'Buscar',
     found: (n, of) => `${number(n)} de ${number(of)}`,
     picture: 'Imagen creada por este paso',

@@ -541,7 +541,7 @@ export const fr: Words = {
     saveTable: 'Enregistrer ce tableau en CSV',
     saveShown: 'Enregistrer la partie affichée en CSV',
     shortened:
-      'Ce tableau est abrégé. Le tableau entier se trouve sous Variables, si le code l’y conserve.',
+      'Ce tableau est abrégé. S’il est dans une variable, ouvrez-la pour le voir en entier.',
     find: 'Rechercher',
     found: (n, of) => `${number(n)} sur ${number(of)}`,
     picture: 'Image créée par cette étape',

@@ -524,7 +524,8 @@ export const ja: Words = {
     lines: (n) => `${number(n)}行`,
     saveTable: 'この表をCSVで保存',
     saveShown: '表示されている部分をCSVで保存',
-    shortened: 'この表は省略されています。コードが変数に入れていれば、表全体は「変数」にあります。',
+    shortened:
+      'この表は省略されています。変数に入っている場合は、その変数を開くと全体を見られます。',
     find: '検索',
     found: (n, of) => `${number(n)} / ${number(of)}`,
     picture: 'このステップの画像',

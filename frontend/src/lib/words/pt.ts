@@ -531,8 +531,7 @@ export const pt: Words = {
     lines: (n) => `${number(n)} ${n === 1 ? 'linha' : 'linhas'}`,
     saveTable: 'Salvar esta tabela como CSV',
     saveShown: 'Salvar a parte mostrada como CSV',
-    shortened:
-      'Esta tabela está abreviada. A tabela inteira está em Variáveis, se o código a mantiver em uma.',
+    shortened: 'Esta tabela está abreviada. Se ela estiver em uma variável, abra-a para ver tudo.',
     find: 'Buscar',
     found: (n, of) => `${number(n)} de ${number(of)}`,
     picture: 'Imagem criada por esta etapa',

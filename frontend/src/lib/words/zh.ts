@@ -503,7 +503,7 @@ export const zh: Words = {
     lines: (n) => `${number(n)} 行`,
     saveTable: '将此表格保存为 CSV',
     saveShown: '将显示的部分保存为 CSV',
-    shortened: '此表格已被缩短。如果代码把它保存在变量中，完整表格在“变量”中。',
+    shortened: '此表格已被缩短。如果它在变量中，打开该变量即可查看全部。',
     find: '查找',
     found: (n, of) => `${number(n)} / ${number(of)}`,
     picture: '此步骤生成的图片',

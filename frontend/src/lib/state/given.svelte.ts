@@ -1,11 +1,11 @@
 import { sentence } from '$lib/api/errors';
 import type { Drop } from '$lib/api/types';
 
-/** How a file is sent to its place: calls onsent with the bytes that have gone, and returns the place. */
+/** Sends a file to its place, calls onsent with the bytes that have gone, and returns the place. */
 export type Send = (file: File, onsent: (bytes: number) => void) => Promise<Drop>;
 
-/** A place in a machine for which the person gives one file. */
-export class Dropping {
+/** The one file that the person gives for a place in a machine. */
+export class GivenFile {
   /** The place; null until it is known. */
   place = $state.raw<Drop | null>(null);
   /** The file that is on its way. */
