@@ -123,7 +123,7 @@ func onlyForPages(t *mcp.Tool) {
 }
 
 // asked are the addresses that the page may ask for: of one machine, what a person sees of an
-// instruction. None changes anything.
+// instruction, and the file of a table that the person saves. None changes anything.
 var asked = allowed(
 	"GET /api/machines/{name}",
 	"GET /api/machines/{name}/instructions",
@@ -132,6 +132,7 @@ var asked = allowed(
 	"GET /api/machines/{name}/instructions/{seq}/data/{place}/{n}",
 	"GET /api/machines/{name}/variables",
 	"POST /api/machines/{name}/table",
+	"GET /api/machines/{name}/files/content",
 	"GET /api/drops/{code}",
 )
 
@@ -192,8 +193,16 @@ func (s *Server) ask(ctx context.Context, may *http.ServeMux, method, address, b
 		return "", nil, err
 	}
 	defer answer.Close()
-	content, err = io.ReadAll(io.LimitReader(answer, maxResource))
-	return mime, content, err
+	if content, err = io.ReadAll(io.LimitReader(answer, maxResource+1)); err != nil {
+		return "", nil, err
+	}
+	if len(content) > maxResource { // never a part, which looks like all of it
+		return "", nil, &client.Error{
+			Status: http.StatusRequestEntityTooLarge, Code: "TooLarge",
+			Message: "This is larger than 16 MiB, the most that a page in a chat takes. Open it in ForeverVM's window.",
+		}
+	}
+	return mime, content, nil
 }
 
 // refused is an error as the daemon says it to a page.

@@ -69,6 +69,7 @@ func TestWhatThePageMayAskFor(t *testing.T) {
 	for _, address := range []string{
 		"/api/machines/a", "/api/machines/a/instructions?order=newest&limit=5", "/api/machines/a/instructions/3",
 		"/api/machines/a/instructions/3/items?from=0", "/api/machines/a/instructions/3/data/2/0", "/api/machines/a/variables",
+		"/api/machines/a/files/content?path=b",
 	} {
 		machines.asked = nil
 		answer, content := askPage(t, s, `{"method":"GET","address":"`+address+`"}`)
@@ -82,7 +83,7 @@ func TestWhatThePageMayAskFor(t *testing.T) {
 	}
 	machines.asked = nil
 	for _, request := range []string{
-		`"GET","address":"/api/machines"`, `"GET","address":"/api/settings"`, `"GET","address":"/api/machines/a/files/content?path=b"`,
+		`"GET","address":"/api/machines"`, `"GET","address":"/api/settings"`, `"GET","address":"/api/machines/a/files?path=b"`,
 		`"GET","address":"/api/machines/a/../../settings"`, `"GET","address":"/api/machines/%2e%2e/%2e%2e/settings"`, `"GET","address":"//evil/api/machines/a"`,
 		`"GET","address":"api/machines/a"`, `"GET","address":""`, `"GET","address":":"`,
 		`"POST","address":"/api/machines/a/run","body":"{}"`, `"POST","address":"/api/machines/a/interrupt"`, `"POST","address":"/api/machines/a/table","body":"no JSON"`,
@@ -129,6 +130,16 @@ func TestThePageGetsPieces(t *testing.T) {
 			}
 			return
 		}
+	}
+}
+
+// A part would look like the whole.
+func TestThePageGetsAllOrNothing(t *testing.T) {
+	machines := &scripted{said: strings.Repeat("0", maxResource+1)}
+	s := machines.server(t, Options{Page: page})
+	answer, content := askPage(t, s, `{"method":"GET","address":"/api/machines/a/files/content?path=b"}`)
+	if answer.Status != 413 || !strings.Contains(content, "16 MiB") {
+		t.Errorf("%+v with %d bytes", answer, len(content))
 	}
 }
 

@@ -88,6 +88,10 @@ async function show(input: Record<string, unknown>, more: Partial<Shows> = {}): 
 const answer = (result: Answer): Promise<void> =>
   page.evaluate((one) => window.chatHost.answer(one as never), result);
 
+/** What the app has saved for the person. */
+const files = (): Promise<{ name: string; base64: string }[]> =>
+  page.evaluate(() => window.chatHost.asked.files);
+
 /** Runs code and shows what came of it. */
 async function shown(pythonCode: string, more: Partial<Shows> = {}, repl = ''): Promise<string> {
   const replId = repl || (await create());
@@ -190,6 +194,14 @@ it('shows text, value, table and error', async () => {
   await table.getByRole('textbox', { name: 'Filter n' }).fill('= 7');
   await frame.getByText('1–1 of 1 (1,000 in all)').waitFor();
 
+  // All rows are saved, whatever the grid shows.
+  await frame.getByRole('button', { name: 'CSV', exact: true }).click();
+  await expect
+    .poll(async () => (await files()).map(({ name }) => name))
+    .toEqual(['file:///df.csv']);
+  const csv = Buffer.from((await files())[0]?.base64 ?? '', 'base64').toString();
+  expect(csv.trim().split('\n')).toHaveLength(1_001);
+
   await shown('def f(n):\n    return 1 / n\nf(0)', {}, replId);
   await frame.getByText('ZeroDivisionError: division by zero').first().waitFor();
 });
@@ -205,8 +217,6 @@ it('shows plots side by side, and saves one', async () => {
   await frame.getByRole('button', { name: '3 of 3' }).click();
   await expect.poll(() => large.getAttribute('src')).not.toBe(first);
   await frame.getByRole('button', { name: 'Save this figure as PNG' }).click();
-  const files = (): Promise<{ name: string; base64: string }[]> =>
-    page.evaluate(() => window.chatHost.asked.files);
   await expect.poll(async () => (await files())[0]?.name).toBe('file:///plot-3.png');
   expect(
     Buffer.from((await files())[0]?.base64 ?? '', 'base64')

@@ -58,6 +58,12 @@ export class Host {
     await this.app.callServerTool({ name, arguments: { replId: machine } });
   }
 
+  /** Runs code in a machine, as a step that everybody sees. */
+  async run(machine: string, code: string): Promise<Result> {
+    const name = 'run-python-in-repl';
+    return this.app.callServerTool({ name, arguments: { replId: machine, pythonCode: code } });
+  }
+
   get opensLinks(): boolean {
     return this.app.getHostCapabilities()?.openLinks !== undefined;
   }

@@ -56,10 +56,10 @@ export class Api {
   }
 
   /** The instruction once it is over. */
-  async ended(name: string, seq: number): Promise<Instruction> {
+  async ended(name: string, seq: number, wait = 600): Promise<Instruction> {
     for (;;) {
       const now = await this.get('/api/machines/{name}/instructions/{seq}', {
-        params: { path: { name, seq }, query: { wait: 600 } },
+        params: { path: { name, seq }, query: { wait } },
       });
       if (isDone(now)) return now;
     }

@@ -6,6 +6,28 @@ export function isTable({ type, shape }: Pick<Variable, 'type' | 'shape'>): bool
   return type === 'ndarray' && /^\(\d+,( \d+)?\)$/.test(shape ?? '');
 }
 
+/** How a whole table is saved. */
+export type TableFormat = 'csv' | 'xlsx';
+
+/**
+ * Whether code can name a variable: what a hostile machine calls its variables is put into none.
+ */
+export function isSaveable({ name }: Pick<Variable, 'name'>): boolean {
+  return /^[\p{L}_][\p{L}\p{N}_]*$/u.test(name);
+}
+
+/** The code that writes a whole table into a file of its machine, and the file's name. */
+export function writing(
+  { name, type }: Pick<Variable, 'name' | 'type'>,
+  format: TableFormat,
+): { code: string; file: string } {
+  const file = `${name}.${format}`;
+  const array = type === 'ndarray';
+  const frame = array ? `pd.DataFrame(${name})` : name;
+  const write = `${frame}.to_${format === 'csv' ? 'csv' : 'excel'}("${file}")`;
+  return { code: array ? `import pandas as pd\n${write}` : write, file };
+}
+
 /**
  * The first table in a machine's HTML as comma-separated values; null where there is none. The HTML
  * is read and never shown.

@@ -11,6 +11,7 @@ import type {
   Variable,
 } from '$lib/api/types';
 import { EXAMPLE } from '$lib/example';
+import { writing, type TableFormat } from '$lib/output/tables';
 import { saveAs } from '$lib/save';
 import { title, words } from '$lib/words';
 import type { App } from './app.svelte';
@@ -50,12 +51,9 @@ export class Commands {
    * Has the machine write a table into a file, by a step that everybody sees, and brings the file
    * out.
    */
-  async saveTable(machine: Machine, table: Variable, format: 'csv' | 'xlsx'): Promise<void> {
-    const file = `${table.name}.${format}`;
-    const frame = table.type === 'ndarray' ? `pd.DataFrame(${table.name})` : table.name;
-    const write = `${frame}.to_${format === 'csv' ? 'csv' : 'excel'}("${file}")`;
+  async saveTable(machine: Machine, table: Variable, format: TableFormat): Promise<void> {
+    const { code, file } = writing(table, format);
     await this.try(async () => {
-      const code = table.type === 'ndarray' ? `import pandas as pd\n${write}` : write;
       const { seq } = await this.execute(machine, code);
       const { status } = await this.app.api.ended(machine.name, seq);
       if (status !== 'ok') throw new Error(words.table.notSaved(seq));

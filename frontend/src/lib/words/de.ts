@@ -566,6 +566,7 @@ export const de: Words = {
     waiting: 'Wartet, bis der Code beginnt',
     larger: 'Größer zeigen',
     open: 'ForeverVM öffnen',
+    notRun: 'ForeverVM hat den Code nicht ausgeführt.',
   },
 
   drop: {

@@ -565,6 +565,7 @@ export const en = {
     waiting: 'Waiting for the code to start',
     larger: 'Show larger',
     open: 'Open ForeverVM',
+    notRun: 'ForeverVM did not run the code.',
   },
 
   drop: {

@@ -555,6 +555,7 @@ export const es: Words = {
     waiting: 'Esperando a que empiece el código',
     larger: 'Ver más grande',
     open: 'Abrir ForeverVM',
+    notRun: 'ForeverVM no ejecutó el código.',
   },
 
   drop: {

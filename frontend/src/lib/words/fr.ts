@@ -562,6 +562,7 @@ export const fr: Words = {
     waiting: 'En attente du début du code',
     larger: 'Agrandir',
     open: 'Ouvrir ForeverVM',
+    notRun: 'ForeverVM n’a pas exécuté le code.',
   },
 
   drop: {

@@ -545,6 +545,7 @@ export const ja: Words = {
     waiting: 'コードの開始を待っています',
     larger: '大きく表示',
     open: 'ForeverVM を開く',
+    notRun: 'ForeverVMはコードを実行しませんでした。',
   },
 
   drop: {

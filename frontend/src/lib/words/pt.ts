@@ -551,6 +551,7 @@ export const pt: Words = {
     waiting: 'À espera do início do código',
     larger: 'Ver maior',
     open: 'Abrir o ForeverVM',
+    notRun: 'O ForeverVM não executou o código.',
   },
 
   drop: {

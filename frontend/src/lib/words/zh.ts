@@ -522,6 +522,7 @@ export const zh: Words = {
     waiting: '正在等待代码开始',
     larger: '放大显示',
     open: '打开 ForeverVM',
+    notRun: 'ForeverVM 没有运行代码。',
   },
 
   drop: {
