@@ -26,6 +26,7 @@ import (
 	"github.com/forevervm/desktop/app/overview"
 	"github.com/forevervm/desktop/app/tray"
 	"github.com/forevervm/desktop/app/words"
+	"github.com/forevervm/desktop/backend/api"
 	"github.com/forevervm/desktop/backend/client"
 	"github.com/forevervm/desktop/backend/connect"
 	"github.com/forevervm/desktop/backend/home"
@@ -80,7 +81,7 @@ func newShell(dirs home.Dirs, w wish) (*shell, error) {
 		s.login.Command = append([]string{"/usr/bin/env", home.Variable + "=" + dirs.Root}, s.login.Command...)
 	}
 	s.tray = newTray(trayActions{
-		open: s.raise, openMachine: s.openMachine, opened: s.refresh, pause: s.pause, apps: func() { s.goTo(overview.AppsAddress) },
+		open: s.raise, openMachine: s.openMachine, opened: s.refresh, pause: s.pause, resume: s.resume, apps: func() { s.goTo(overview.AppsAddress) },
 		atLogin: s.toggleLogin, quit: s.quit,
 	})
 	return s, nil
@@ -254,13 +255,23 @@ const pauseWithin = 5 * time.Minute
 
 // pause takes all machines out of memory. What runs in them goes on when they are woken.
 func (s *shell) pause() {
+	s.each(s.follower.View().Awake, " is not paused", s.daemon.Swap)
+}
+
+// resume wakes the machines that were paused while code ran.
+func (s *shell) resume() {
+	s.each(s.follower.View().Paused, " is not resumed", s.daemon.Wake)
+}
+
+// each does something with machines side by side, and tells the person of those where it fails.
+func (s *shell) each(machines []string, failed string, do func(ctx context.Context, name string) (api.Machine, error)) {
 	ctx, cancel := context.WithTimeout(context.Background(), pauseWithin)
 	defer cancel()
 	var all sync.WaitGroup
-	for _, machine := range s.follower.View().Awake {
+	for _, machine := range machines {
 		all.Go(func() {
-			if _, err := s.daemon.Swap(ctx, machine); err != nil {
-				s.say(overview.Notice{Title: machine + " is not paused", Body: sentence(err), Machine: machine})
+			if _, err := do(ctx, machine); err != nil {
+				s.say(overview.Notice{Title: machine + failed, Body: sentence(err), Machine: machine})
 			}
 		})
 	}

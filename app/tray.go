@@ -15,6 +15,7 @@ type trayActions struct {
 	openMachine func(name string)
 	opened      func() // the menu is shown
 	pause       func()
+	resume      func()
 	apps        func()
 	atLogin     func()
 	quit        func()
@@ -29,8 +30,8 @@ type trayIcon struct {
 	built bool
 	menu  tray.Menu // what is shown, or is to be once the menu is built
 
-	open, status, more, pause, apps, atLogin, quit *systray.MenuItem
-	running                                        [tray.MaxRunning]*systray.MenuItem
+	open, status, more, pause, resume, apps, atLogin, quit *systray.MenuItem
+	running                                                [tray.MaxRunning]*systray.MenuItem
 }
 
 func newTray(do trayActions) *trayIcon { return &trayIcon{do: do} }
@@ -59,6 +60,7 @@ func (t *trayIcon) build() {
 	t.more = reading()
 	t.more.Hide()
 	t.pause = line("", t.do.pause)
+	t.resume = line("", t.do.resume)
 	systray.AddSeparator()
 	t.apps = line("", t.do.apps)
 	t.atLogin = systray.AddMenuItemCheckbox("", "", false)
@@ -131,6 +133,7 @@ func (t *trayIcon) apply(before tray.Menu, all bool) {
 	}
 	text(t.more, now.More, before.More)
 	text(t.pause, now.Pause, before.Pause)
+	text(t.resume, now.Resume, before.Resume)
 	text(t.apps, now.Apps, before.Apps)
 	text(t.atLogin, now.Login, before.Login)
 	text(t.quit, now.Quit, before.Quit)

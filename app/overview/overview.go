@@ -31,6 +31,7 @@ type View struct {
 	Concern string    // a sentence, where the mood is Attention
 	Running []Machine // those in which code runs, by their labels
 	Awake   []string  // names of the machines in memory
+	Paused  []string  // names of those that a person put to sleep while code ran
 	Apps    []string  // names of the AI apps that are connected
 }
 
@@ -224,11 +225,15 @@ func (k *known) view() View {
 		if m.State != "swapped" && m.Engine != hosted {
 			v.Awake = append(v.Awake, m.Name)
 		}
+		if m.Paused && m.State == "swapped" {
+			v.Paused = append(v.Paused, m.Name)
+		}
 	}
 	slices.SortFunc(v.Running, func(a, b Machine) int {
 		return cmp.Or(cmp.Compare(strings.ToLower(a.Label), strings.ToLower(b.Label)), cmp.Compare(a.Name, b.Name))
 	})
 	slices.Sort(v.Awake)
+	slices.Sort(v.Paused)
 	for _, app := range k.apps {
 		if app.State == "connected" || app.State == "extension" {
 			v.Apps = append(v.Apps, app.Name)

@@ -21,6 +21,10 @@ func TestTheMoodIsTheMostUrgent(t *testing.T) {
 	if v := k.view(); v.Mood != Idle || v.Concern != "" || len(v.Awake) > 0 {
 		t.Errorf("nothing runs: %+v", v)
 	}
+	k.machine(api.Machine{ID: "6", Name: "halted", State: "swapped", Paused: true})
+	if v := k.view(); v.Mood != Idle || !slices.Equal(v.Paused, []string{"halted"}) {
+		t.Errorf("one is paused: %+v", v)
+	}
 	k.machine(api.Machine{ID: "2", Name: "z", Title: "Sales", State: "running"})
 	k.machine(api.Machine{ID: "3", Name: "a", Title: "thesis", State: "running"})
 	k.machine(api.Machine{ID: "4", Name: "b", State: "idle"})

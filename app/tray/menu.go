@@ -26,6 +26,7 @@ type Menu struct {
 	More    string // how many more there are; for reading only
 	// CanPause says whether there is anything to pause.
 	CanPause bool
+	Resume   string // how many machines are paused, as a command
 	Apps     string
 	AtLogin  bool
 }
@@ -42,6 +43,12 @@ func Of(view overview.View, atLogin bool, w *words.Words) Menu {
 		Mood: view.Mood, CanPause: len(view.Awake) > 0, AtLogin: atLogin,
 		Open: w.Open, Pause: w.Pause, Login: w.AtLogin, Quit: w.Quit, Apps: w.Connect,
 		Status: running(len(view.Running), w),
+	}
+	if n := len(view.Paused); n > 0 {
+		menu.Resume = count(n, w.ResumeOne, w.ResumeMany)
+		if len(view.Running) == 0 {
+			menu.Status = count(n, w.OnePaused, w.ManyPaused)
+		}
 	}
 	menu.Tooltip = "ForeverVM: " + menu.Status
 	if view.Concern != "" {
@@ -62,21 +69,23 @@ func Of(view overview.View, atLogin bool, w *words.Words) Menu {
 }
 
 func running(n int, w *words.Words) string {
-	switch n {
-	case 0:
+	if n == 0 {
 		return w.NothingRuns
-	case 1:
-		return w.OneRuns
 	}
-	return fmt.Sprintf(w.ManyRun, n)
+	return count(n, w.OneRuns, w.ManyRun)
+}
+
+// count is a sentence about n machines.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return fmt.Sprintf(many, n)
 }
 
 // Stays asks a person who quits while code runs in n machines, and says what becomes of them.
 func Stays(n int, w *words.Words) string {
-	if n == 1 {
-		return w.OneStays
-	}
-	return fmt.Sprintf(w.ManyStay, n)
+	return count(n, w.OneStays, w.ManyStay)
 }
 
 // maxLine is how many characters fit into a line of a menu.

@@ -14,6 +14,10 @@ func TestTheMenuSaysWhatGoesOn(t *testing.T) {
 	if idle.Status != "Nothing is running" || idle.Tooltip != "ForeverVM: Nothing is running" || idle.CanPause || idle.Apps != "Connect an AI app…" {
 		t.Errorf("idle: %+v", idle)
 	}
+	paused := Of(overview.View{Paused: []string{"a", "b"}}, false, words.In("en"))
+	if paused.Status != "2 machines are paused" || paused.Resume != "Resume 2 machines" || idle.Resume != "" {
+		t.Errorf("paused: %+v", paused)
+	}
 	view := overview.View{Mood: overview.Running, Apps: []string{"Claude Desktop", "Zed"}}
 	for i := range MaxRunning + 3 {
 		m := overview.Machine{Name: fmt.Sprint("m", i), Label: fmt.Sprint("Machine ", i)}

@@ -8,6 +8,11 @@ var german = Words{
 	Connect: "KI-App verbinden…",
 	Apps:    "KI-Apps: %s",
 
+	ResumeOne:  "1 Maschine fortsetzen",
+	ResumeMany: "%d Maschinen fortsetzen",
+	OnePaused:  "1 Maschine ist angehalten",
+	ManyPaused: "%d Maschinen sind angehalten",
+
 	NothingRuns: "Nichts läuft",
 	OneRuns:     "1 Maschine läuft",
 	ManyRun:     "%d Maschinen laufen",

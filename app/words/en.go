@@ -8,6 +8,11 @@ var english = Words{
 	Connect: "Connect an AI app…",
 	Apps:    "AI apps: %s",
 
+	ResumeOne:  "Resume 1 machine",
+	ResumeMany: "Resume %d machines",
+	OnePaused:  "1 machine is paused",
+	ManyPaused: "%d machines are paused",
+
 	NothingRuns: "Nothing is running",
 	OneRuns:     "1 machine is running",
 	ManyRun:     "%d machines are running",

@@ -8,6 +8,11 @@ var spanish = Words{
 	Connect: "Conectar una app de IA…",
 	Apps:    "Apps de IA: %s",
 
+	ResumeOne:  "Reanudar 1 máquina",
+	ResumeMany: "Reanudar %d máquinas",
+	OnePaused:  "1 máquina está en pausa",
+	ManyPaused: "%d máquinas están en pausa",
+
 	NothingRuns: "Nada en marcha",
 	OneRuns:     "1 máquina en marcha",
 	ManyRun:     "%d máquinas en marcha",

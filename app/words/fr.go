@@ -8,6 +8,11 @@ var french = Words{
 	Connect: "Connecter une appli d’IA…",
 	Apps:    "Applis d’IA : %s",
 
+	ResumeOne:  "Reprendre 1 machine",
+	ResumeMany: "Reprendre %d machines",
+	OnePaused:  "1 machine est suspendue",
+	ManyPaused: "%d machines sont suspendues",
+
 	NothingRuns: "Rien en cours",
 	OneRuns:     "1 machine en cours",
 	ManyRun:     "%d machines en cours",

@@ -8,6 +8,11 @@ var japanese = Words{
 	Connect: "AIアプリを接続…",
 	Apps:    "AIアプリ：%s",
 
+	ResumeOne:  "1台のマシンを再開",
+	ResumeMany: "%d台のマシンを再開",
+	OnePaused:  "1台のマシンが一時停止中です",
+	ManyPaused: "%d台のマシンが一時停止中です",
+
 	NothingRuns: "実行中のものはありません",
 	OneRuns:     "1台のマシンが実行中",
 	ManyRun:     "%d台のマシンが実行中",

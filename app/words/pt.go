@@ -8,6 +8,11 @@ var portuguese = Words{
 	Connect: "Conectar um app de IA…",
 	Apps:    "Apps de IA: %s",
 
+	ResumeOne:  "Retomar 1 máquina",
+	ResumeMany: "Retomar %d máquinas",
+	OnePaused:  "1 máquina está em pausa",
+	ManyPaused: "%d máquinas estão em pausa",
+
 	NothingRuns: "Nada em execução",
 	OneRuns:     "1 máquina em execução",
 	ManyRun:     "%d máquinas em execução",

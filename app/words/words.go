@@ -10,12 +10,14 @@ import (
 // Words are the sentences of one language. A verb such as %s stands where its comment says.
 type Words struct {
 	// The lines of the menu.
-	Open    string
-	Pause   string
-	AtLogin string
-	Quit    string
-	Connect string // leads to the AI apps, while none is connected
-	Apps    string // %s: their names
+	Open  string
+	Pause string
+	// Those who are paused while code runs, as commands and as states.
+	ResumeOne, ResumeMany, OnePaused, ManyPaused string
+	AtLogin                                      string
+	Quit                                         string
+	Connect                                      string // leads to the AI apps, while none is connected
+	Apps                                         string // %s: their names
 
 	NothingRuns string
 	OneRuns     string

@@ -8,6 +8,11 @@ var chinese = Words{
 	Connect: "连接 AI 应用…",
 	Apps:    "AI 应用：%s",
 
+	ResumeOne:  "恢复 1 台机器",
+	ResumeMany: "恢复 %d 台机器",
+	OnePaused:  "1 台机器已暂停",
+	ManyPaused: "%d 台机器已暂停",
+
 	NothingRuns: "没有正在运行的内容",
 	OneRuns:     "1 台机器正在运行",
 	ManyRun:     "%d 台机器正在运行",

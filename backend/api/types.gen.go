@@ -599,10 +599,13 @@ type Machine struct {
 	NextSeq int           `json:"next_seq"`
 
 	// Notice A sentence for the person when something happened to the machine
-	Notice     string  `json:"notice,omitempty"`
-	Parent     *Parent `json:"parent,omitempty"`
-	Queued     int     `json:"queued"`
-	RunningSeq *int    `json:"running_seq,omitempty"`
+	Notice string  `json:"notice,omitempty"`
+	Parent *Parent `json:"parent,omitempty"`
+
+	// Paused A person put it to sleep while code ran. The code goes on when somebody wakes the machine, stops the code or sends more
+	Paused     bool `json:"paused,omitempty"`
+	Queued     int  `json:"queued"`
+	RunningSeq *int `json:"running_seq,omitempty"`
 
 	// Shared The folder of the daemon's computer that code in the machine finds at `/mnt/shared`; absent where none is shared
 	Shared *SharedFolder     `json:"shared,omitempty"`

@@ -65,6 +65,9 @@ type Machine struct {
 	// Notice is a sentence for the person: why the state was rolled back, why it could not wake.
 	// Empty when all is well.
 	Notice string
+	// Paused says that a person put it to sleep while code ran. The code goes on when somebody
+	// wakes the machine, stops the code or sends more.
+	Paused bool
 	// Waits says that the machine is to come into memory and waits for room, as Notice tells.
 	Waits bool
 

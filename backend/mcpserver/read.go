@@ -25,6 +25,9 @@ func (s *Server) readOutput(ctx context.Context, call mcp.CallToolRequest) (*mcp
 	offset := max(int64(call.GetInt("offset", 0)), 0)
 	if !client.Done(in) {
 		wait := min(max(time.Duration(call.GetFloat("waitSeconds", s.opts.AnswerWithin.Seconds())*float64(time.Second)), 0), s.opts.AnswerWithin)
+		if now, err := m.Machine(ctx, repl); err == nil && now.Paused {
+			wait = 0
+		}
 		asTask := declaresTasks(call) && wait > s.opts.TaskAfter
 		if asTask {
 			wait = s.opts.TaskAfter

@@ -49,7 +49,11 @@ func (s *Server) describe(ctx context.Context, m Machines, repl string, in api.I
 	o.err, _ = cutMiddle(in.Error, valueLimit)
 	switch in.Status {
 	case "running":
-		o.note(s.waits(ctx, m, repl))
+		why := s.waits(ctx, m, repl)
+		o.note(why)
+		if why == pausedByUser {
+			break
+		}
 		o.note(fmt.Sprintf("The code is still running. To wait for the rest, call read-output with seq %d and offset %d. To stop it, call interrupt-python-repl.", in.Seq, from))
 	case "queued":
 		o.note(cmp.Or(s.waits(ctx, m, repl), "The code waits for what runs before it in this REPL."))
@@ -64,6 +68,9 @@ func (s *Server) describe(ctx context.Context, m Machines, repl string, in api.I
 	return o
 }
 
+// pausedByUser is why paused code does not get on.
+const pausedByUser = "The user paused this REPL while the code ran. Do not wait: Resume in ForeverVM's window goes on with it. New code here does too, so ask the user first."
+
 // waits says why a REPL does not get on; empty where nothing keeps it. Other notices of a machine
 // on the disk tell of the past.
 func (s *Server) waits(ctx context.Context, m Machines, repl string) string {
@@ -71,6 +78,8 @@ func (s *Server) waits(ctx context.Context, m Machines, repl string) string {
 	switch {
 	case err != nil:
 		return ""
+	case now.Paused:
+		return pausedByUser
 	case now.Waits:
 		return now.Notice
 	case now.State != "running":

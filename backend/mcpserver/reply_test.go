@@ -200,6 +200,19 @@ func TestWhyCodeWaits(t *testing.T) {
 	}
 }
 
+// A model does not wait for code that its user has paused.
+func TestNobodyWaitsForPausedCode(t *testing.T) {
+	s := &scripted{
+		machines: []api.Machine{{Name: "m", State: "swapped", Paused: true}},
+		in:       api.Instruction{Machine: "m", Seq: 3, Status: "running"},
+	}
+	var result struct{ Content []struct{ Text string } }
+	ask(t, s.server(t, Options{AnswerWithin: time.Hour}), `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read-output","arguments":{"replId":"m","seq":3}}}`, &result)
+	if text := result.Content[0].Text; !strings.Contains(text, pausedByUser) || strings.Contains(text, "still running") {
+		t.Errorf("%q", text)
+	}
+}
+
 // Pictures come with the last piece of an instruction's output, and are not sent again with further
 // pieces of one that had ended when it was first answered.
 func TestPicturesComeOnce(t *testing.T) {

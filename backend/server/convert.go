@@ -17,7 +17,7 @@ const maxInline = 256 << 10
 func machineJSON(m machine.Machine) api.Machine {
 	out := api.Machine{
 		ID: string(m.ID), Name: m.Name, Title: m.Title, DerivedTitle: m.DerivedTitle, Tags: m.Tags, Engine: m.Engine, Image: m.Image, MemoryMB: m.MemoryMB,
-		State: string(m.State), Notice: m.Notice, Waits: m.Waits, CreatedAt: m.CreatedAt.UTC(), LastActiveAt: m.LastActiveAt.UTC(),
+		State: string(m.State), Notice: m.Notice, Paused: m.Paused, Waits: m.Waits, CreatedAt: m.CreatedAt.UTC(), LastActiveAt: m.LastActiveAt.UTC(),
 		ExpiresAt: utc(m.ExpiresAt), DeletedAt: utc(m.DeletedAt), NextSeq: m.NextSeq, RunningSeq: m.RunningSeq, Queued: m.Queued,
 		Network: networkJSON(m.Network), Branch: m.Branch, Undo: m.Undo,
 	}

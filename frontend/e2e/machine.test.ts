@@ -135,6 +135,30 @@ it('sleeps and wakes with its variables', async () => {
   await page.locator('main header').getByText('Ready').waitFor();
 });
 
+it('pauses code that runs, says so everywhere, and resumes it', async () => {
+  const { page } = tab;
+  await tab.newMachine();
+  await tab.run('import time\nfor i in range(100_000):\n    time.sleep(0.05)');
+  const step = tab.step(1);
+  await step.getByText('Running').waitFor();
+  await tab.menu('Pause');
+  const header = page.locator('main header');
+  await header.getByText('Paused', { exact: true }).waitFor();
+  await step.getByText('Paused', { exact: true }).waitFor();
+  expect(await step.getByText('Running').count()).toBe(0);
+  const status = page.locator('footer');
+  await status.getByText('1 paused').waitFor();
+  expect(await status.getByText('Nothing is running').count()).toBe(0);
+
+  await page.reload();
+  await header.getByText('Paused', { exact: true }).waitFor();
+  await header.getByRole('button', { name: 'Resume' }).click();
+  await step.getByText('Running').waitFor();
+  await header.getByRole('button', { name: 'Stop' }).click();
+  await step.getByText('Stopped').first().waitFor();
+  await header.getByText('Ready').waitFor();
+});
+
 it('gets a title and tags, and is found by them', async () => {
   const { page } = tab;
   const name = await tab.newMachine();

@@ -75,11 +75,11 @@ func (a *app) watch(ctx context.Context, c *client.Client, filter client.Machine
 		if a.json {
 			return json.NewEncoder(a.out).Encode(m)
 		}
-		fmt.Fprintf(a.out, "%s %s %s\n", m.Name, m.State, titleOf(m))
+		fmt.Fprintf(a.out, "%s %s %s\n", m.Name, stateText(m), titleOf(m))
 		return nil
 	}
 	key := func(m api.Machine) string {
-		return fmt.Sprint(m.Name, titleOf(m), m.State, m.NextSeq, m.Tags, m.MemoryMB, m.Notice)
+		return fmt.Sprint(m.Name, titleOf(m), stateText(m), m.NextSeq, m.Tags, m.MemoryMB, m.Notice)
 	}
 	show := func() error {
 		machines, err := all(ctx, c, filter)
@@ -153,7 +153,7 @@ func writeMachines(w io.Writer, machines []api.Machine) {
 		if m.Disk != nil {
 			disk = bytesText(m.Disk.UsedBytes)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", m.Name, m.State, memory, disk, m.NextSeq, ago(m.LastActiveAt), describeTags(m.Tags), titleOf(m))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", m.Name, stateText(m), memory, disk, m.NextSeq, ago(m.LastActiveAt), describeTags(m.Tags), titleOf(m))
 	}
 	table.Flush()
 }
@@ -178,4 +178,12 @@ func printable(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// stateText is a machine's state for people: one that they paused is not merely asleep.
+func stateText(m api.Machine) string {
+	if m.Paused && m.State == "swapped" {
+		return "paused"
+	}
+	return m.State
 }

@@ -417,14 +417,16 @@ var moves = []struct {
 		return true
 	}},
 	{"the daemon dies", func(w *world, both int) bool {
-		if w.life.Gone || w.life.State == machine.Deleted || w.life.Paused { // who paused it is forgotten: it goes on
+		if w.life.Gone || w.life.State == machine.Deleted {
 			return false
 		}
 		live := w.box != nil
 		if live && both == 0 && w.life.Alive {
 			w.base, live = *w.box, false // its supervisor saves it
 		}
+		paused := w.life.Paused && !live && len(w.life.Queue) == 0 // is on record
 		w.life = New(w.life.Run, w.life.Queue...)
+		w.life.Paused = paused
 		w.rousing = false
 		if live {
 			w.goBack(true)

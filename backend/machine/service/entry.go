@@ -206,7 +206,7 @@ func (o owned) tell() {
 // snapshot is the machine as people see it.
 func (o owned) snapshot() machine.Machine {
 	m := o.rec.Machine
-	m.State = o.life.State
+	m.State, m.Paused = o.life.State, o.life.Paused
 	m.Tags = maps.Clone(m.Tags)
 	if m.Tags == nil {
 		m.Tags = map[string]string{}

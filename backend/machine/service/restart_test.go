@@ -87,6 +87,37 @@ func TestCloseSavesInTheMiddleAndTheNextDaemonGoesOn(t *testing.T) {
 	})
 }
 
+// A person's pause outlives the daemon: what they stopped does not go on behind their back.
+func TestAPauseOutlivesTheDaemon(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.create("m")
+		w.begun("m", "wait")
+		w.ok(w.at("m").Swap(w.ctx))
+		if !w.inState("m", machine.Swapped).Paused {
+			t.Fatal("it does not say that it is paused")
+		}
+		w.close()
+		w.open()
+		w.pass(time.Minute)
+		if !w.inState("m", machine.Swapped).Paused {
+			t.Fatal("it forgot that it is paused")
+		}
+		w.ok(w.at("m").Wake(w.ctx))
+		if w.inState("m", machine.Running).Paused {
+			t.Fatal("it runs, and says that it is paused")
+		}
+		w.engine.box(m.ID).poke("release")
+		if in := w.wait("m", 0); in.Status != machine.StatusOK || in.Notice != "" {
+			t.Fatalf("%+v", in)
+		}
+		w.close()
+		w.open()
+		if w.inState("m", machine.Swapped).Paused {
+			t.Fatal("it has nothing to do, and says that it is paused")
+		}
+	})
+}
+
 func TestUninterruptibleCodeThatWasSavedInItsMiddleCostsOnlyItself(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.saved("m")

@@ -263,6 +263,10 @@ func (s *Service) load(ctx context.Context) error {
 			of.life = life.New(of.life.Run, append(of.life.Queue, in.Seq)...)
 		}
 	}
+	for _, e := range s.machines { // what was sent later goes on with it
+		of := &e.guarded
+		of.life.Paused = of.rec.Paused && of.life.Run != life.None && len(of.life.Queue) == 0
+	}
 	return nil
 }
 

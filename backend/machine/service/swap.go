@@ -22,6 +22,10 @@ func (e *entry) swap(ctx context.Context) error {
 	err := o.usable()
 	if err == nil {
 		o.on(life.PutToSleep{})
+		if o.rec.Paused != o.life.Paused && !o.life.State.InMemory() { // else recorded with its state
+			err = o.save(ctx, func(r *machine.MachineRecord) { r.Paused = o.life.Paused })
+			o.publish()
+		}
 	}
 	o.unlock()
 	if err != nil {
@@ -131,7 +135,7 @@ func (e *entry) putAway(ctx context.Context, x *session) error {
 	run := o.pausedRun()
 	cause := x.box.Cause()
 	_, err := o.record(ctx, info, machine.CheckpointAuto, "", o.mark(), func(r *machine.MachineRecord) {
-		r.Live = false
+		r.Live, r.Paused = false, o.life.Paused
 		o.tellOfMemory(r, cause)
 	}, func(w machine.Writer) error {
 		if run == nil {

@@ -226,7 +226,7 @@ func (e *entry) start(ctx context.Context) (err error) {
 		o.unlock()
 		return machine.Closing()
 	}
-	err = o.save(ctx, func(r *machine.MachineRecord) { r.Live, r.Life = true, spec.Life })
+	err = o.save(ctx, func(r *machine.MachineRecord) { r.Live, r.Life, r.Paused = true, spec.Life, false })
 	if err == nil {
 		o.on(life.Waking{})
 	}
@@ -249,7 +249,7 @@ func (e *entry) start(ctx context.Context) (err error) {
 			notice = "This machine's saved state cannot be used: " + err.Error() +
 				" Return it to an earlier checkpoint, or run its instructions again in a new machine; its history is all there."
 		}
-		if saveErr := o.save(e.s.ctx, func(r *machine.MachineRecord) { r.Live, r.Notice = false, notice }); saveErr != nil {
+		if saveErr := o.save(e.s.ctx, func(r *machine.MachineRecord) { r.Live, r.Paused, r.Notice = false, o.life.Paused, notice }); saveErr != nil {
 			e.log().Error("a failed start could not be recorded", "err", saveErr)
 		}
 		o.publish()

@@ -1861,6 +1861,8 @@ export interface components {
       state: components['schemas']['State'];
       /** @description A sentence for the person when something happened to the machine */
       notice?: string;
+      /** @description A person put it to sleep while code ran. The code goes on when somebody wakes the machine, stops the code or sends more */
+      paused?: boolean;
       /** @description It is to come into memory and waits for room, as the notice says */
       waits?: boolean;
       /** Format: date-time */

@@ -17,6 +17,7 @@ export const de: Words = {
   },
 
   states: {
+    paused: 'Angehalten',
     swapped: 'Schläft',
     waking: 'Wacht auf',
     idle: 'Bereit',
@@ -26,6 +27,7 @@ export const de: Words = {
   },
 
   stateHints: {
+    paused: 'Der Code ist mittendrin gespeichert. „Fortsetzen“ führt ihn weiter.',
     swapped:
       'Alles ist gespeichert. Sie belegt keinen Arbeitsspeicher und wacht beim nächsten Code automatisch auf.',
     waking: 'Ihr gespeicherter Stand wird geladen.',
@@ -334,10 +336,13 @@ export const de: Words = {
     latest: 'Zum neuesten springen',
     stop: 'Stoppen',
     stopHint: 'Den laufenden Code stoppen',
+    resume: 'Fortsetzen',
+    resumeHint: 'Den angehaltenen Code fortsetzen',
     save: 'Sicherungspunkt speichern',
     saveShort: 'Sicherungspunkt',
     more: 'Mehr zu dieser Maschine',
     details: 'Name und Tags…',
+    pause: 'Anhalten',
     sleep: 'Schlafen legen',
     wake: 'Wecken',
     copy: 'Diese Maschine kopieren…',
@@ -818,6 +823,7 @@ export const de: Words = {
     lookAgain: 'Starten oder noch einmal prüfen',
     hostedInstead: 'Den gehosteten Dienst benutzen',
     running: (n) => (n === 0 ? 'Nichts läuft' : n === 1 ? '1 läuft' : `${n} laufen`),
+    paused: (n: number) => `${n} angehalten`,
     awake: (n) => `${n} wach`,
     memory: (size) => `${size} Arbeitsspeicher`,
     offline: 'Wird neu verbunden…',

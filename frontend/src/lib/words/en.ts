@@ -1,4 +1,5 @@
-import type { Answer, AppState, Contact, MachineState, NetworkMode } from '../api/types';
+import type { Answer, AppState, Contact, NetworkMode } from '../api/types';
+import type { ShownState } from '../shown';
 import { number } from './locale';
 
 /** The codes of the daemon's errors that each language explains. */
@@ -34,22 +35,24 @@ export const en = {
   },
 
   states: {
+    paused: 'Paused',
     swapped: 'Asleep',
     waking: 'Waking up',
     idle: 'Ready',
     running: 'Running',
     swapping: 'Falling asleep',
     deleted: 'In the bin',
-  } satisfies Record<MachineState, string>,
+  } satisfies Record<ShownState, string>,
 
   stateHints: {
+    paused: 'Its code is saved in the middle. Press Resume to go on.',
     swapped: 'Everything is saved. It uses no memory and wakes automatically for the next code.',
     waking: 'Its saved state is loading.',
     idle: 'It is in memory and waits for code.',
     running: 'It is running code now.',
     swapping: 'Its state is being saved, then its memory is freed.',
     deleted: 'You can bring it back from the bin.',
-  } satisfies Record<MachineState, string>,
+  } satisfies Record<ShownState, string>,
 
   list: {
     title: 'Machines',
@@ -343,10 +346,13 @@ export const en = {
     latest: 'Jump to the latest',
     stop: 'Stop',
     stopHint: 'Stop the code that is running',
+    resume: 'Resume',
+    resumeHint: 'Go on with the code that was paused',
     save: 'Save a checkpoint',
     saveShort: 'Checkpoint',
     more: 'More for this machine',
     details: 'Name and tags…',
+    pause: 'Pause',
     sleep: 'Put to sleep',
     wake: 'Wake up',
     copy: 'Copy this machine…',
@@ -812,6 +818,7 @@ export const en = {
     lookAgain: 'Start or check again',
     hostedInstead: 'Use the hosted service',
     running: (n: number) => (n === 0 ? 'Nothing is running' : `${n} running`),
+    paused: (n: number) => `${n} paused`,
     awake: (n: number) => `${n} awake`,
     memory: (size: string) => `${size} of memory`,
     offline: 'Reconnecting…',

@@ -17,6 +17,7 @@ export const es: Words = {
   },
 
   states: {
+    paused: 'En pausa',
     swapped: 'Dormida',
     waking: 'Despertando',
     idle: 'Lista',
@@ -26,6 +27,7 @@ export const es: Words = {
   },
 
   stateHints: {
+    paused: 'El código está guardado a la mitad. Pulsa Reanudar para continuar.',
     swapped:
       'Todo está guardado. No usa memoria y despierta automáticamente con el próximo código.',
     waking: 'Se está cargando su estado guardado.',
@@ -333,10 +335,13 @@ export const es: Words = {
     latest: 'Ir a lo más reciente',
     stop: 'Parar',
     stopHint: 'Parar el código en marcha',
+    resume: 'Reanudar',
+    resumeHint: 'Continuar el código en pausa',
     save: 'Guardar un punto',
     saveShort: 'Punto de guardado',
     more: 'Más opciones de esta máquina',
     details: 'Nombre y etiquetas…',
+    pause: 'Pausar',
     sleep: 'Dormir',
     wake: 'Despertar',
     copy: 'Copiar esta máquina…',
@@ -804,6 +809,7 @@ export const es: Words = {
     lookAgain: 'Iniciar o comprobar de nuevo',
     hostedInstead: 'Usar el servicio alojado',
     running: (n) => (n === 0 ? 'Nada en marcha' : `${n} en marcha`),
+    paused: (n: number) => `${n} en pausa`,
     awake: (n) => `${n} ${n === 1 ? 'despierta' : 'despiertas'}`,
     memory: (size) => `${size} de memoria`,
     offline: 'Reconectando…',

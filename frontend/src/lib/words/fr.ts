@@ -17,6 +17,7 @@ export const fr: Words = {
   },
 
   states: {
+    paused: 'Suspendue',
     swapped: 'En veille',
     waking: 'Se réveille',
     idle: 'Prête',
@@ -26,6 +27,7 @@ export const fr: Words = {
   },
 
   stateHints: {
+    paused: 'Le code est enregistré en plein milieu. Cliquez sur Reprendre pour continuer.',
     swapped:
       'Tout est enregistré. Elle n’occupe pas de mémoire et se réveille automatiquement au prochain code.',
     waking: 'Son état enregistré se charge.',
@@ -337,10 +339,13 @@ export const fr: Words = {
     latest: 'Aller à la plus récente',
     stop: 'Arrêter',
     stopHint: 'Arrêter le code en cours',
+    resume: 'Reprendre',
+    resumeHint: 'Continuer le code suspendu',
     save: 'Enregistrer un point de sauvegarde',
     saveShort: 'Point de sauvegarde',
     more: 'Plus d’actions pour cette machine',
     details: 'Nom et étiquettes…',
+    pause: 'Suspendre',
     sleep: 'Mettre en veille',
     wake: 'Réveiller',
     copy: 'Copier cette machine…',
@@ -813,6 +818,7 @@ export const fr: Words = {
     lookAgain: 'Démarrer ou vérifier à nouveau',
     hostedInstead: 'Utiliser le service hébergé',
     running: (n) => (n === 0 ? 'Rien en cours' : `${n} en cours`),
+    paused: (n: number) => `${n} suspendue(s)`,
     awake: (n) => `${n} ${n === 1 ? 'active' : 'actives'}`,
     memory: (size) => `${size} de mémoire`,
     offline: 'Reconnexion…',

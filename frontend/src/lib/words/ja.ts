@@ -17,6 +17,7 @@ export const ja: Words = {
   },
 
   states: {
+    paused: '一時停止中',
     swapped: 'スリープ中',
     waking: '再開中',
     idle: '準備完了',
@@ -26,6 +27,7 @@ export const ja: Words = {
   },
 
   stateHints: {
+    paused: 'コードは途中で保存されています。「再開」を押すと続きます。',
     swapped: 'すべて保存されています。メモリは使いません。次のコードで自動的に再開します。',
     waking: '保存された状態を読み込んでいます。',
     idle: 'メモリにあり、コードを待っています。',
@@ -326,10 +328,13 @@ export const ja: Words = {
     latest: '最新へ移動',
     stop: '停止',
     stopHint: '実行中のコードを停止',
+    resume: '再開',
+    resumeHint: '一時停止したコードを続けます',
     save: 'チェックポイントを保存',
     saveShort: 'チェックポイント',
     more: 'このマシンのその他の操作',
     details: '名前とタグ…',
+    pause: '一時停止',
     sleep: 'スリープ',
     wake: '再開',
     copy: 'このマシンをコピー…',
@@ -788,6 +793,7 @@ export const ja: Words = {
     lookAgain: '起動またはもう一度確認',
     hostedInstead: 'ホスト型サービスを使う',
     running: (n) => (n === 0 ? '実行中のものはありません' : `${n}個を実行中`),
+    paused: (n: number) => `${n}台が一時停止中`,
     awake: (n) => `${n}個が起動中`,
     memory: (size) => `メモリ ${size}`,
     offline: '再接続しています…',

@@ -17,6 +17,7 @@ export const pt: Words = {
   },
 
   states: {
+    paused: 'Em pausa',
     swapped: 'Em repouso',
     waking: 'Acordando',
     idle: 'Pronta',
@@ -26,6 +27,7 @@ export const pt: Words = {
   },
 
   stateHints: {
+    paused: 'O código está salvo no meio. Clique em Retomar para continuar.',
     swapped: 'Tudo está salvo. Ela não usa memória e acorda automaticamente no próximo código.',
     waking: 'O estado salvo está sendo carregado.',
     idle: 'Está na memória e espera código.',
@@ -331,10 +333,13 @@ export const pt: Words = {
     latest: 'Ir para a mais recente',
     stop: 'Parar',
     stopHint: 'Parar o código em execução',
+    resume: 'Retomar',
+    resumeHint: 'Continuar o código em pausa',
     save: 'Criar um ponto de salvamento',
     saveShort: 'Ponto de salvamento',
     more: 'Mais para esta máquina',
     details: 'Nome e etiquetas…',
+    pause: 'Pausar',
     sleep: 'Pôr em repouso',
     wake: 'Acordar',
     copy: 'Copiar esta máquina…',
@@ -800,6 +805,7 @@ export const pt: Words = {
     lookAgain: 'Iniciar ou verificar de novo',
     hostedInstead: 'Usar o serviço hospedado',
     running: (n) => (n === 0 ? 'Nada em execução' : `${n} em execução`),
+    paused: (n: number) => `${n} em pausa`,
     awake: (n) => `${n} ${n === 1 ? 'ativa' : 'ativas'}`,
     memory: (size) => `${size} de memória`,
     offline: 'Reconectando…',

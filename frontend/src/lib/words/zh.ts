@@ -17,6 +17,7 @@ export const zh: Words = {
   },
 
   states: {
+    paused: '已暂停',
     swapped: '休眠中',
     waking: '正在唤醒',
     idle: '就绪',
@@ -26,6 +27,7 @@ export const zh: Words = {
   },
 
   stateHints: {
+    paused: '代码已在中途保存。点击“恢复”继续。',
     swapped: '一切都已保存。它不占用内存，下次运行代码时自动唤醒。',
     waking: '正在加载已保存的状态。',
     idle: '它在内存中，等待代码。',
@@ -311,10 +313,13 @@ export const zh: Words = {
     latest: '跳到最新',
     stop: '停止',
     stopHint: '停止正在运行的代码',
+    resume: '恢复',
+    resumeHint: '继续已暂停的代码',
     save: '保存检查点',
     saveShort: '检查点',
     more: '这台机器的更多操作',
     details: '名称和标签…',
+    pause: '暂停',
     sleep: '休眠',
     wake: '唤醒',
     copy: '复制这台机器…',
@@ -765,6 +770,7 @@ export const zh: Words = {
     lookAgain: '启动或再次检查',
     hostedInstead: '使用托管服务',
     running: (n) => (n === 0 ? '没有正在运行的内容' : `${n} 台正在运行`),
+    paused: (n: number) => `${n} 台已暂停`,
     awake: (n) => `${n} 台已唤醒`,
     memory: (size) => `内存 ${size}`,
     offline: '正在重新连接…',
