@@ -23,8 +23,12 @@ func Variables(a, b Seen) (changes []machine.VariableChange, unsure []string) {
 		default:
 			one, other := a.variableDigests[name], b.variableDigests[name]
 			known := one != "" && other != ""
+			alike := after
+			if known && one == other { // what a list keeps in reserve is none of its value
+				alike.Size = before.Size
+			}
 			switch {
-			case before.Differs(after) || known && one != other:
+			case before.Differs(alike) || known && one != other:
 				changes = append(changes, machine.VariableChange{Name: name, Change: machine.ChangeChanged, Before: &before, After: &after})
 			case !known:
 				unsure = append(unsure, name)

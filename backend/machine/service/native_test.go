@@ -249,7 +249,7 @@ func TestRealMachineKeepsItsStateThroughEverything(t *testing.T) {
 	r.ok(syscall.Kill(r.supervisor(m.ID), syscall.SIGKILL))
 	r.until("its end to be noticed", func() bool { return r.at("m").Machine().State == machine.Swapped })
 	next := r.value("m", "x", "42")
-	if !strings.Contains(next.Notice, "returned to its state after instruction "+strconv.Itoa(queued.Seq)) {
+	if !strings.Contains(next.Notice, "returned to its state after step "+strconv.Itoa(queued.Seq+1)) {
 		t.Fatalf("the rollback is not told: %q", next.Notice)
 	}
 	if rec, err := r.at("m").Instruction(r.ctx, lost.Seq); err != nil || !rec.RolledBack {
@@ -414,7 +414,7 @@ func TestRealInstructionThatGetsToItsEndAfterItWasBrokenOff(t *testing.T) {
 			if stopped, err := r.at("m").Wait(r.ctx, in.Seq); err != nil || stopped.ErrorName != "MachineStopped" {
 				t.Fatalf("%+v, %v", stopped, err)
 			}
-			if next := r.value("m", "x", "'got to its end'"); !strings.Contains(next.Notice, "Instruction 0 went on when this machine came back into memory, and got to its end") {
+			if next := r.value("m", "x", "'got to its end'"); !strings.Contains(next.Notice, "Step 1 went on when this machine came back into memory, and got to its end") {
 				t.Errorf("the next result's notice is %q", next.Notice)
 			}
 			told, err := r.at("m").Instruction(r.ctx, in.Seq)
@@ -441,6 +441,9 @@ func TestRealStatesAreCompared(t *testing.T) {
 same, hidden, gone = pd.DataFrame({"n": range(1000), "word": ["a"] * 1000}), np.zeros(100_000), 1
 class Thing:
     def __init__(self): self.inside = {"a": [1, 2]}
+read = pd.DataFrame({"n": range(1000), "word": ["a", "b"] * 500, "price": 1.5, "at": pd.date_range("2025", periods=1000)})
+for i in range(20): read[f"more{i}"] = i * 1.5
+text = read["word"]
 thing, stream = Thing(), (n for n in range(3))
 def double(x): return 2 * x
 def triple(x): return 3 * x
@@ -449,6 +452,8 @@ for name in ("kept", "changed", "gone"):
 	before, err := r.at("m").Checkpoint(r.ctx, "before")
 	r.ok(err)
 	r.run("m", `hidden[50_000] = 1
+_ = read.groupby("word").sum(numeric_only=True), read.values, read.sort_values("price"), text.str.upper(), read.set_index("at").loc["2025-02"]
+read._consolidate_inplace() # as pandas does now and then
 def triple(x): return 4 * x
 del gone
 new = [1, 2]
