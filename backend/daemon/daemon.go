@@ -152,6 +152,7 @@ func (d *daemon) run(ctx context.Context) error {
 		Engines: engines, DefaultEngine: ofSystem(), Checkpoints: checkpoints, Store: records, Warnings: d.notes.all, Settings: d.policies(),
 		OutputDir: filepath.Join(d.dirs.Data, "output"), Logger: d.log,
 		FreeMemory: freeMemory, TotalMemory: totalMemory(), FreeDisk: func() (int64, error) { return freeDisk(d.dirs.Data) },
+		UsedDisk: func() (int64, error) { return usedDisk(d.dirs.Data) },
 		Exchange: folder, Shareable: d.shareable().Check,
 		ShareWatch: shares,
 	})

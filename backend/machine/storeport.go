@@ -51,10 +51,6 @@ type Store interface {
 	// Clients returns all programs that were ever seen, the last seen first.
 	Clients(ctx context.Context) ([]ClientUse, error)
 
-	// Usage is how many bytes the records, the checkpoints that are not shrunk and the overflow
-	// files take; cheap.
-	Usage(ctx context.Context) (int64, error)
-
 	Write(ctx context.Context, change func(Writer) error) error
 	WriteSync(ctx context.Context, change func(Writer) error) error
 	// Sync makes what Write has returned from survive a power cut, too. It takes as long as the

@@ -217,16 +217,6 @@ func (s *Store) Scrub(ctx context.Context) error {
 	return nil
 }
 
-// Usage is how many bytes the records, the checkpoints that are not shrunk and the overflow files
-// take.
-func (s *Store) Usage(ctx context.Context) (int64, error) {
-	var n int64
-	err := s.row(ctx, `SELECT (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM pragma_page_size)
-		+ (SELECT coalesce(sum(size), 0) FROM checkpoints WHERE shrunk = 0)
-		+ (SELECT coalesce(sum(overflow), 0) FROM instructions WHERE overflow > 0)`).Scan(&n)
-	return n, explain(err)
-}
-
 // limited ends a query that gives so many rows at most. SQLite plans a query again for each other
 // value of a parameter that is all of a limit, which takes longer than most queries do.
 const limited = " LIMIT ? + 0"

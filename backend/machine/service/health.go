@@ -19,6 +19,7 @@ type health struct {
 	mu        sync.Mutex // guards what follows
 	diskFree  int64      // -1 when not known
 	diskUsed  int64
+	usedAt    time.Time // when diskUsed was measured last
 	engines   []machine.EngineStatus
 	standard  string                        // the engine of new machines
 	news      map[string]machine.EngineNews // by the engine's name
@@ -27,6 +28,9 @@ type health struct {
 	memoryLow bool
 	held      bool // the room of checkpoints that are gone cannot be given back
 }
+
+// usedEvery is how often the room that the data takes is measured: that reads all its folders.
+const usedEvery = 15 * time.Second
 
 // failed notes a failure that people should be told about.
 func (h *health) failed(err error) {
@@ -101,7 +105,7 @@ func (s *Service) Status(context.Context) machine.Status {
 	}
 	switch {
 	case time.Since(h.diskFull) < time.Minute:
-		st.Warnings = append(st.Warnings, "The disk is full. Machines go on running and nothing is lost, but new instructions and checkpoints have to wait. "+machine.FreeSpace)
+		st.Warnings = append(st.Warnings, "The disk is full. Machines go on running and nothing is lost, but new steps and checkpoints have to wait. "+machine.FreeSpace)
 	case h.low:
 		st.Warnings = append(st.Warnings, fmt.Sprintf("Only %d MB are free on the disk, so no machines and checkpoints are made. %s", h.diskFree>>20, machine.FreeSpace))
 	}
@@ -136,24 +140,33 @@ func (s *Service) measure() {
 			s.log.Warn("no room is held back for deleting on a full disk", "err", err)
 		}
 	}
-	used, err := s.store.Usage(s.ctx)
-	if err == nil {
-		var shrunk int64
-		shrunk, err = s.checkpoints.Used()
-		used += shrunk
-	}
-	if err != nil && s.ctx.Err() == nil {
-		s.log.Warn("the use of the disk is not known", "err", err)
-	}
+	s.measureUsed()
 	s.lookAtDisk()
-	if err == nil {
-		s.health.mu.Lock()
-		s.health.diskUsed = used
-		s.health.mu.Unlock()
-	}
 	if st := s.Status(s.ctx); !slices.Equal(before, st.Warnings) {
 		s.hub.Publish(machine.Event{Type: machine.EventStatus, Status: &st})
 	}
+}
+
+// measureUsed brings up to date how much room the data takes.
+func (s *Service) measureUsed() {
+	h := &s.health
+	h.mu.Lock()
+	due := s.usedDisk != nil && time.Since(h.usedAt) > usedEvery
+	if due {
+		h.usedAt = time.Now()
+	}
+	h.mu.Unlock()
+	if !due {
+		return
+	}
+	used, err := s.usedDisk()
+	if err != nil {
+		s.log.Warn("the use of the disk is not known", "err", err)
+		return
+	}
+	h.mu.Lock()
+	h.diskUsed = used
+	h.mu.Unlock()
 }
 
 // StartEngine starts what an engine needs, where that is installed and does not run, looks whether

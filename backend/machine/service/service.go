@@ -112,6 +112,8 @@ type Config struct {
 	TotalMemory int64
 	// FreeDisk tells how many bytes are free where the data lies; nil where that is not known.
 	FreeDisk func() (int64, error)
+	// UsedDisk tells how many bytes our data takes there; nil where that is not known.
+	UsedDisk func() (int64, error)
 	// Warnings are more of what the status tells people, as sentences; nil for none. It asks no one
 	// and reads no disk.
 	Warnings func() []string
@@ -143,6 +145,7 @@ type Service struct {
 	freeMemory    func() (int64, error)
 	totalMemory   int64
 	freeDisk      func() (int64, error)
+	usedDisk      func() (int64, error)
 	warnings      func() []string
 	network       machine.Network
 	approve       func(host string) error
@@ -197,7 +200,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	}
 	s := &Service{
 		engines: cfg.Engines, defaultEngine: cfg.DefaultEngine, checkpoints: cfg.Checkpoints, store: cfg.Store,
-		kept: output.Kept{Rows: cfg.Store, Dir: cfg.OutputDir, Log: log}, log: log, freeMemory: cfg.FreeMemory, totalMemory: cfg.TotalMemory, freeDisk: cfg.FreeDisk, warnings: cfg.Warnings,
+		kept: output.Kept{Rows: cfg.Store, Dir: cfg.OutputDir, Log: log}, log: log, freeMemory: cfg.FreeMemory, totalMemory: cfg.TotalMemory, freeDisk: cfg.FreeDisk, usedDisk: cfg.UsedDisk, warnings: cfg.Warnings,
 		network: cfg.Network, approve: cfg.Approve, exchange: cfg.Exchange, shareable: cfg.Shareable,
 		shareWatch: cfg.ShareWatch,
 		started:    time.Now().UTC(), hub: events.New(), starts: gate.New(max(2, runtime.NumCPU())), saves: gate.New(max(1, runtime.NumCPU()/2)),
