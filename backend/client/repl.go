@@ -47,9 +47,9 @@ func (e *UnknownError) Error() string {
 	const what = "the connection broke when code was sent to %s, so it is not known whether it runs; "
 	switch {
 	case e.Exists:
-		return fmt.Sprintf(what+"instruction %d there is new and may be it: look at its result before you send it again", e.Machine, e.Seq)
+		return fmt.Sprintf(what+"step %d there is new and may be it: look at its result before you send it again", e.Machine, e.Seq+1)
 	case e.Seq >= 0:
-		return fmt.Sprintf(what+"up to now there is no instruction %d, which it would be: look whether there is one before you send it again", e.Machine, e.Seq)
+		return fmt.Sprintf(what+"up to now there is no step %d, which it would be: look whether there is one before you send it again", e.Machine, e.Seq+1)
 	}
 	return fmt.Sprintf(what+"look at the machine before you send it again", e.Machine)
 }

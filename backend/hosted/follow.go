@@ -59,7 +59,7 @@ func (r *remote) follow(in machine.InstructionRecord, begun *writing) {
 		}
 		if errors.Is(err, client.ErrNotFound) {
 			if missing++; missing == notThere {
-				text := "The hosted service no longer knows this instruction, so it is not known how it ended."
+				text := "The hosted service no longer knows this step, so it is not known how it ended."
 				err = r.finish(in, wire.ExecResult{Error: &text})
 				break
 			}

@@ -473,7 +473,7 @@ var faults = []fault{
 	{drop: 0.1}, {cut: 0.1}, {garbage: 0.1}, {double: 0.3}, {untrusted: 0.5, drop: 0.1}, {delay: 2 * time.Millisecond, drop: 0.05}, {trickle: true, cut: 0.02},
 }
 
-var others = regexp.MustCompile(`(\d+|an) instructions? ran on this machine that`)
+var others = regexp.MustCompile(`(\d+|a) steps? ran on this machine that`)
 
 // notShown is of how many instructions a notice says that they are not shown.
 func notShown(t *testing.T, notice string) int {
@@ -482,7 +482,7 @@ func notShown(t *testing.T, notice string) int {
 	switch {
 	case found == nil:
 		return 0
-	case found[1] == "an":
+	case found[1] == "a":
 		return 1
 	}
 	n, err := strconv.Atoi(found[1])

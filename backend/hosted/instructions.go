@@ -58,7 +58,7 @@ func (r *remote) await(ctx context.Context, changed <-chan struct{}) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-r.s.ctx.Done():
-		return &machine.Error{Kind: machine.ErrUnavailable, Message: "Somebody signed out of the hosted service, or ForeverVM is being stopped. The instruction goes on there."}
+		return &machine.Error{Kind: machine.ErrUnavailable, Message: "Somebody signed out of the hosted service, or ForeverVM is being stopped. The step goes on there."}
 	}
 }
 
@@ -202,7 +202,7 @@ func (r *remote) InterruptInstruction(ctx context.Context, seq int) error {
 			return r.Interrupt(ctx)
 		}
 		if err := r.await(turn, changed); errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-			return cannot("stop one instruction that waits for another; stopping the machine stops what runs, and cancels all that wait")
+			return cannot("stop one step that waits for another; stopping the machine stops what runs, and cancels all that wait")
 		} else if err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ func (refused) Wake(context.Context) error {
 }
 
 func (refused) Cancel(context.Context, int) error {
-	return cannot("take back one instruction that waits; stopping the machine cancels all that wait")
+	return cannot("take back one step that waits; stopping the machine cancels all that wait")
 }
 
 func (refused) Checkpoint(context.Context, string) (machine.Checkpoint, error) {

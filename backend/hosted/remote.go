@@ -192,15 +192,15 @@ func (r *remote) Execute(ctx context.Context, opts machine.ExecuteOptions) (mach
 		Status: machine.StatusRunning, QueuedAt: queued, StartedAt: &queued,
 	}}
 	if missed := in.Seq - next; missed > 0 && next > 0 {
-		in.Notice = fmt.Sprintf("Before this, %d instructions ran on this machine that are not shown here: they were sent from elsewhere, or from here while a connection broke.", missed)
+		in.Notice = fmt.Sprintf("Before this, %d steps ran on this machine that are not shown here: they were sent from elsewhere, or from here while a connection broke.", missed)
 		if missed == 1 {
-			in.Notice = "Before this, an instruction ran on this machine that is not shown here: it was sent from elsewhere, or from here while a connection broke."
+			in.Notice = "Before this, a step ran on this machine that is not shown here: it was sent from elsewhere, or from here while a connection broke."
 		}
 	}
 	if err := r.record(ctx, in); err != nil {
 		return machine.Instruction{}, false, &machine.Error{
 			Kind:    machine.ErrUnavailable,
-			Message: fmt.Sprintf("It runs at the hosted service as instruction %d of %s, but could not be recorded here: look there before you send it again.", in.Seq, r.name),
+			Message: fmt.Sprintf("It runs at the hosted service as step %d of %s, but could not be recorded here: look there before you send it again.", in.Seq+1, r.name),
 			Cause:   err,
 		}
 	}
@@ -285,7 +285,7 @@ func (r *remote) adopt(ctx context.Context, seq int) error {
 		return explain(err)
 	}
 	if !exists {
-		return &machine.Error{Kind: machine.ErrNotFound, Message: fmt.Sprintf("%s has no instruction %d.", r.Name(), seq)}
+		return &machine.Error{Kind: machine.ErrNotFound, Message: fmt.Sprintf("%s has no step %d.", r.Name(), seq+1)}
 	}
 	now := time.Now().UTC()
 	return r.record(ctx, machine.InstructionRecord{Progress: machine.Progress{LastFrame: -1}, Instruction: machine.Instruction{

@@ -69,7 +69,7 @@ func words(err error) string {
 	case errors.Is(err, client.ErrServer):
 		return "The hosted service has trouble of its own. Try again later." + here
 	case errors.Is(err, client.ErrNotFound):
-		return "The hosted service knows no such machine or instruction (any more)."
+		return "The hosted service knows no such machine or step (any more)."
 	}
 	return sentence(err.Error())
 }

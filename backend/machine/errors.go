@@ -58,7 +58,7 @@ func NoMachine(name string) error {
 
 // NoInstruction answers who asks for an instruction that there is not.
 func NoInstruction(name string, seq int) error {
-	return &Error{Kind: ErrNotFound, Message: fmt.Sprintf("%s has no instruction %d.", name, seq)}
+	return &Error{Kind: ErrNotFound, Message: fmt.Sprintf("%s has no step %d.", name, seq+1)}
 }
 
 // NoCheckpoint answers who asks for a checkpoint that there is not.

@@ -50,7 +50,7 @@ func (c comparison) text() string {
 	}
 	only := func(which string, seqs []int) {
 		if len(seqs) > 0 {
-			lines = append(lines, fmt.Sprintf("instructions only in the %s: %s", which, strings.Trim(fmt.Sprint(seqs), "[]")))
+			lines = append(lines, fmt.Sprintf("steps only in the %s: %s", which, strings.Trim(fmt.Sprint(seqs), "[]")))
 		}
 	}
 	only("first", c.OnlyInFirst)
@@ -99,7 +99,7 @@ func named(names []string) (all []change) {
 func seqs(steps []api.ComparedStep) []int {
 	all := []int{}
 	for _, step := range steps {
-		all = append(all, step.Seq)
+		all = append(all, step.Seq+1)
 	}
 	return all
 }

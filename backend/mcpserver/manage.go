@@ -64,7 +64,7 @@ func (r repl) line() string {
 	if r.Title != "" {
 		line += fmt.Sprintf(" %q", r.Title)
 	}
-	line += fmt.Sprintf(": %s, %d instructions, last used %s", r.State, r.Instructions, r.LastActiveAt.UTC().Format(minute))
+	line += fmt.Sprintf(": %s, %d steps, last used %s", r.State, r.Instructions, r.LastActiveAt.UTC().Format(minute))
 	if r.ForkOf != "" {
 		line += ", fork of " + r.ForkOf
 	}
@@ -210,7 +210,7 @@ func (s *Server) checkpoint(ctx context.Context, call mcp.CallToolRequest) (*mcp
 func checkpointLine(c api.Checkpoint) string {
 	line := fmt.Sprintf("%s: %s, %s", c.ID, c.CreatedAt.UTC().Format(minute), c.Kind)
 	if c.LastSeq >= 0 {
-		line += fmt.Sprintf(", after instruction %d", c.LastSeq)
+		line += fmt.Sprintf(", after step %d", c.LastSeq+1)
 	}
 	if c.Label != "" {
 		line += fmt.Sprintf(", %q", c.Label)

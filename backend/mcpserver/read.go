@@ -76,15 +76,16 @@ func (s *Server) piece(ctx context.Context, m Machines, repl string, in api.Inst
 		}
 	}
 	if more && client.Done(in) {
-		o.note(fmt.Sprintf("There is more output: call read-output with seq %d and offset %d.", in.Seq, next))
+		o.note(fmt.Sprintf("There is more output: call read-output with step %d and offset %d.", in.Seq+1, next))
 	}
 	return s.assemble(ctx, m, o, pictures)
 }
 
-// chosen is the instruction that a call is about: seq, or the latest.
+// chosen is the instruction that a call is about: step, or the latest.
 func (s *Server) chosen(ctx context.Context, m Machines, repl string, call mcp.CallToolRequest) (api.Instruction, error) {
-	if seq := call.GetInt("seq", -1); seq >= 0 {
-		return m.Instruction(ctx, repl, seq, 0)
+	// Earlier builds counted from 0, as seq.
+	if step := call.GetInt("step", call.GetInt("seq", -1)+1); step > 0 {
+		return m.Instruction(ctx, repl, step-1, 0)
 	}
 	page, err := m.Instructions(ctx, repl, client.InstructionQuery{Newest: true, Limit: 1})
 	if err != nil {

@@ -30,7 +30,7 @@ func (s *Server) reply(ctx context.Context, m Machines, repl string, in api.Inst
 	o := s.describe(ctx, m, repl, in, from)
 	o.output = text
 	if cut {
-		o.note(fmt.Sprintf("The middle of the output was left out: read-output with seq %d and offset %d has it, and %s the whole.", in.Seq, from, outputURI(repl, in.Seq)))
+		o.note(fmt.Sprintf("The middle of the output was left out: read-output with step %d and offset %d has it, and %s the whole.", in.Seq+1, from, outputURI(repl, in.Seq)))
 	}
 	if client.Done(in) {
 		s.pictured.add(in)
@@ -54,10 +54,10 @@ func (s *Server) describe(ctx context.Context, m Machines, repl string, in api.I
 		if why == pausedByUser {
 			break
 		}
-		o.note(fmt.Sprintf("The code is still running. To wait for the rest, call read-output with seq %d and offset %d. To stop it, call interrupt-python-repl.", in.Seq, from))
+		o.note(fmt.Sprintf("The code is still running. To wait for the rest, call read-output with step %d and offset %d. To stop it, call interrupt-python-repl.", in.Seq+1, from))
 	case "queued":
 		o.note(cmp.Or(s.waits(ctx, m, repl), "The code waits for what runs before it in this REPL."))
-		o.note(fmt.Sprintf("To wait for it, call read-output with seq %d.", in.Seq))
+		o.note(fmt.Sprintf("To wait for it, call read-output with step %d.", in.Seq+1))
 	case "cancelled":
 		o.note("The code was cancelled before it ran.")
 	}
@@ -174,7 +174,7 @@ func (s *Server) pictures(ctx context.Context, m Machines, o *outcome, all []sho
 		content = append(content, mcp.NewTextContent(line))
 		if s.takesLinks(ctx) {
 			uri := plotURI(o.repl, o.seq, p.number)
-			content = append(content, mcp.NewResourceLink(uri, fmt.Sprintf("Figure %d of instruction %d", p.number, o.seq), "", p.mime))
+			content = append(content, mcp.NewResourceLink(uri, fmt.Sprintf("Figure %d of step %d", p.number, o.seq+1), "", p.mime))
 		}
 		content = append(content, mcp.NewImageContent(base64.StdEncoding.EncodeToString(fitted.data), fitted.mime))
 		room -= base64Len(fitted.data) + 512

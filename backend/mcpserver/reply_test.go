@@ -222,7 +222,7 @@ func TestPicturesComeOnce(t *testing.T) {
 	}
 	// No picture can be fetched here: those that belong into a reply are told as missing in it.
 	brings := func(o said) bool { return strings.Contains(o.note, "1 of 1 pictures are not in this reply") }
-	const where = "/instruction/3/plot/1.png"
+	const where = "/step/4/plot/1.png"
 
 	d := drawn("ok")
 	s := d.server(t, Options{})

@@ -25,12 +25,12 @@ func machineURI(name string) string { return "forevervm://machine/" + url.PathEs
 func transcriptURI(name string) string { return machineURI(name) + "/transcript" }
 
 func outputURI(name string, seq int) string {
-	return fmt.Sprintf("%s/instruction/%d/output", machineURI(name), seq)
+	return fmt.Sprintf("%s/step/%d/output", machineURI(name), seq+1)
 }
 
 // plotURI is the address of an instruction's n-th picture, counting from 1.
 func plotURI(name string, seq, n int) string {
-	return fmt.Sprintf("%s/instruction/%d/plot/%d.png", machineURI(name), seq, n)
+	return fmt.Sprintf("%s/step/%d/plot/%d.png", machineURI(name), seq+1, n)
 }
 
 func fileURI(name, path string) string {
@@ -41,11 +41,11 @@ func (s *Server) addResources() {
 	s.mcp.AddResourceTemplate(mcp.NewResourceTemplate("forevervm://machine/{name}/transcript", "Transcript of a REPL",
 		mcp.WithTemplateDescription("Everything that ran in a REPL, oldest first: code, output, results, errors, who ran it."),
 		mcp.WithTemplateMIMEType("text/markdown")), s.readTranscript)
-	s.mcp.AddResourceTemplate(mcp.NewResourceTemplate("forevervm://machine/{name}/instruction/{seq}/output", "Output of an instruction",
-		mcp.WithTemplateDescription("All the text that one instruction printed, with the text forms of the tables and other things that it displayed."),
+	s.mcp.AddResourceTemplate(mcp.NewResourceTemplate("forevervm://machine/{name}/step/{step}/output", "Output of a step",
+		mcp.WithTemplateDescription("All the text that one step printed, with the text forms of the tables and other things that it displayed."),
 		mcp.WithTemplateMIMEType("text/plain")), s.readWholeOutput)
-	s.mcp.AddResourceTemplate(mcp.NewResourceTemplate("forevervm://machine/{name}/instruction/{seq}/plot/{n}.png", "Picture of an instruction",
-		mcp.WithTemplateDescription("One picture that an instruction drew, in full resolution; the first is 1."),
+	s.mcp.AddResourceTemplate(mcp.NewResourceTemplate("forevervm://machine/{name}/step/{step}/plot/{n}.png", "Picture of a step",
+		mcp.WithTemplateDescription("One picture that a step drew, in full resolution; the first is 1."),
 		mcp.WithTemplateMIMEType("image/png")), s.readPlot)
 }
 
@@ -55,7 +55,7 @@ type address struct {
 	seq, n int
 }
 
-var addresses = regexp.MustCompile(`^forevervm://machine/([^/]+)/(?:transcript|instruction/(\d{1,9})/(?:output|plot/(\d{1,6})\.png))$`)
+var addresses = regexp.MustCompile(`^forevervm://machine/([^/]+)/(?:transcript|step/([1-9]\d{0,8})/(?:output|plot/(\d{1,6})\.png))$`)
 
 func parseURI(uri string) (address, error) {
 	parts := addresses.FindStringSubmatch(uri)
@@ -67,7 +67,8 @@ func parseURI(uri string) (address, error) {
 		return address{}, fmt.Errorf("%q is not the address of a ForeverVM resource: %w", uri, err)
 	}
 	a := address{name: name}
-	a.seq, _ = strconv.Atoi(parts[2]) // absent for a transcript
+	step, _ := strconv.Atoi(parts[2]) // absent for a transcript
+	a.seq = step - 1
 	a.n, _ = strconv.Atoi(parts[3])
 	return a, nil
 }
@@ -115,7 +116,7 @@ func (s *Server) readPlot(ctx context.Context, r mcp.ReadResourceRequest) ([]mcp
 		return nil, err
 	}
 	if a.n < 1 || a.n > len(all) {
-		return nil, fmt.Errorf("instruction %d of %s drew %d pictures; there is no number %d", a.seq, a.name, len(all), a.n)
+		return nil, fmt.Errorf("step %d of %s drew %d pictures; there is no number %d", a.seq+1, a.name, len(all), a.n)
 	}
 	data, err := m.Data(ctx, all[a.n-1].rep, maxImageBytes)
 	if err != nil {
@@ -140,7 +141,7 @@ func (s *Server) listTranscripts(ctx context.Context, _ any, _ *mcp.ListResource
 		}
 		result.Resources = append(result.Resources, mcp.NewResource(transcriptURI(m.Name), m.Name,
 			mcp.WithResourceTitle("Transcript of "+title),
-			mcp.WithResourceDescription(fmt.Sprintf("Everything that ran in %s: %d instructions.", m.Name, m.NextSeq)),
+			mcp.WithResourceDescription(fmt.Sprintf("Everything that ran in %s: %d steps.", m.Name, m.NextSeq)),
 			mcp.WithMIMEType("text/markdown")))
 	}
 }

@@ -128,7 +128,7 @@ func (s *Server) attend(ctx context.Context, call mcp.CallToolRequest, m Machine
 	case asTask && s.outlasts(ctx, err):
 		return s.handOver(ctx, m, taskID{runTask, in.Machine, in.Seq, 0}, *in), nil
 	case s.closing.Err() != nil:
-		return mcp.NewToolResultErrorf("The ForeverVM daemon is restarting; instruction %d of %s goes on afterwards. Call read-output with seq %d to see how it went.", in.Seq, repl, in.Seq), nil
+		return mcp.NewToolResultErrorf("The ForeverVM daemon is restarting; step %d of %s goes on afterwards. Call read-output to see how it went.", in.Seq+1, repl), nil
 	case errors.Is(ctx.Err(), context.Canceled):
 		s.stop(m, repl, in.Seq)
 		return nil, ctx.Err()

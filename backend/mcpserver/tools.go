@@ -119,7 +119,7 @@ func (s *Server) addTools() {
 
 	s.tool("read-output", hints{title: "Read output", readOnly: true, repeatable: true},
 		s.readOutput, longResult, s.withChatPage, replID(),
-		mcp.WithInteger("seq", mcp.Min(0), mcp.Description("Instruction; default the latest")),
+		mcp.WithInteger("step", mcp.Min(1), mcp.Description("From 1; default the latest")),
 		mcp.WithInteger("offset", mcp.Min(0), mcp.Description("First byte; default 0")),
 		mcp.WithNumber("waitSeconds", mcp.Min(0), mcp.Description("0 answers at once; default 45")))
 

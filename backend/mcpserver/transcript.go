@@ -48,7 +48,7 @@ func (s *Server) transcript(ctx context.Context, m Machines, name string, limit 
 	var out strings.Builder
 	fmt.Fprintf(&out, "# %s\n\n", strings.TrimSpace(machine.Name+" "+machine.Title))
 	if left {
-		fmt.Fprintf(&out, "The instructions before number %d are left out.\n\n", *before)
+		fmt.Fprintf(&out, "The steps before %d are left out.\n\n", *before+1)
 	}
 	for i := len(parts) - 1; i >= 0; i-- {
 		out.WriteString(parts[i])
@@ -60,7 +60,7 @@ func (s *Server) transcript(ctx context.Context, m Machines, name string, limit 
 func transcribe(ctx context.Context, m Machines, name string, in api.Instruction) (string, error) {
 	var out strings.Builder
 	by := strings.TrimSpace(in.Client.Name + " " + in.Client.Version)
-	fmt.Fprintf(&out, "## %d · %s", in.Seq, in.QueuedAt.UTC().Format(time.RFC3339))
+	fmt.Fprintf(&out, "## Step %d · %s", in.Seq+1, in.QueuedAt.UTC().Format(time.RFC3339))
 	if by != "" {
 		fmt.Fprintf(&out, " · %s", by)
 	}

@@ -279,7 +279,7 @@ func (r *runner) call(ctx context.Context, q protocol.Request, payload []byte) (
 		return protocol.Reply{}, nil, errors.New("the machine's answer makes no sense")
 	}
 	if reply.Kind == protocol.KindBusy {
-		reply.Error = "Python is busy in this machine. Ask again when the running instruction lets go."
+		reply.Error = "Python is busy in this machine. Ask again when the running step lets go."
 		return reply, f.Payload, nil
 	}
 	reply.Kind = "" // the other kinds are ours to tell

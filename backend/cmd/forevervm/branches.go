@@ -95,7 +95,7 @@ func (a *app) branchesCommand() *cobra.Command {
 			}
 			return a.print(api.List[api.Branch]{Items: all}, func(w io.Writer) {
 				table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-				fmt.Fprintln(table, "BRANCH\tCHECKPOINT\tLEFT\tINSTRUCTIONS OF ITS OWN")
+				fmt.Fprintln(table, "BRANCH\tCHECKPOINT\tLEFT\tSTEPS OF ITS OWN")
 				for _, b := range all {
 					fmt.Fprintf(table, "%s\t%s\t%s\t%d\n", printable(b.Name), b.Checkpoint, ago(b.LeftAt), b.Steps)
 				}

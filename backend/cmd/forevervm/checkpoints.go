@@ -49,7 +49,7 @@ func (a *app) checkpointsCommand() *cobra.Command {
 				for _, c := range all {
 					after := "-"
 					if c.LastSeq >= 0 {
-						after = fmt.Sprintf("[%d]", c.LastSeq)
+						after = fmt.Sprintf("step %d", c.LastSeq+1)
 					}
 					fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.ID, ago(c.CreatedAt), c.Kind, after, bytesText(c.Size), printable(c.Branch), printable(c.Label))
 				}

@@ -71,7 +71,7 @@ func writeSteps(w io.Writer, what string, steps []api.ComparedStep) {
 	}
 	fmt.Fprintln(w, what)
 	for _, step := range steps {
-		fmt.Fprintf(w, "  [%d] %s\n", step.Seq, printable(step.Title))
+		fmt.Fprintf(w, "  [%d] %s\n", step.Seq+1, printable(step.Title))
 	}
 }
 

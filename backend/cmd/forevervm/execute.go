@@ -266,7 +266,7 @@ func (x *execution) save(ctx context.Context, name string, seq int, rep api.Repr
 		return nil
 	}
 	extension := map[string]string{"image/png": ".png", "image/jpeg": ".jpg"}[rep.MIME]
-	path := filepath.Join(x.plots, fmt.Sprintf("%s-%d-%d%s", filepath.Base(name), seq, len(x.saved)+1, extension))
+	path := filepath.Join(x.plots, fmt.Sprintf("%s-%d-%d%s", filepath.Base(name), seq+1, len(x.saved)+1, extension))
 	x.saved = append(x.saved, path)
 	if err := x.replace(ctx, rep, len(x.saved)-1); err != nil {
 		return err

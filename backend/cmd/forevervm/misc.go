@@ -82,7 +82,7 @@ func (a *app) searchCommand() *cobra.Command {
 			}
 			return a.print(page, func(w io.Writer) {
 				for _, hit := range page.Items {
-					fmt.Fprintf(w, "%s [%d] %s: %s\n", hit.Machine, hit.Seq, hit.Field, snippet(hit.Snippet, bold, plain))
+					fmt.Fprintf(w, "%s [%d] %s: %s\n", hit.Machine, hit.Seq+1, hit.Field, snippet(hit.Snippet, bold, plain))
 				}
 				if page.Next != "" {
 					fmt.Fprintln(w, "There is more; --limit shows more of it.")

@@ -128,7 +128,7 @@ func writeConnections(w io.Writer, list []api.Connection) {
 	for _, c := range list {
 		in := "-"
 		if c.Seq != nil {
-			in = strconv.Itoa(*c.Seq)
+			in = strconv.Itoa(*c.Seq + 1)
 		}
 		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%d\t%s\t%d\t%d\t%s\n",
 			c.ID, c.StartedAt.Local().Format(time.DateTime), in, printable(c.Host), c.Port, c.State, c.SentBytes, c.ReceivedBytes, printable(c.Reason))

@@ -152,7 +152,7 @@ func describeParcel(w io.Writer, p api.Parcel) {
 		line("tags", describeTags(p.Tags))
 	}
 	line("saved", p.SavedAt.Local().Format(time.DateTime)+", by ForeverVM "+p.Program)
-	line("state", bytesText(p.Size)+", after "+count(p.Instructions, "instruction"))
+	line("state", bytesText(p.Size)+", after "+count(p.Instructions, "step"))
 	line("sandbox", fmt.Sprintf("%s, %d MB of memory", p.Image, p.MemoryMB))
 	who := map[string]string{"own": "made on this computer", "accepted": "a maker whose files you have opened before"}[p.Maker.Standing]
 	if who == "" {

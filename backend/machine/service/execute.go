@@ -59,7 +59,7 @@ func (o owned) repeated(ctx context.Context, opts machine.ExecuteOptions) (*mach
 	}
 	in, err := o.s.store.Instruction(ctx, o.id, seq)
 	if err == nil && in.Code != opts.Code {
-		return nil, machine.Conflict("The key of this instruction was used before for other code, which is instruction %d of %s. Send it with another key.", seq, o.rec.Name)
+		return nil, machine.Conflict("The key of this instruction was used before for other code, which is step %d of %s. Send it with another key.", seq+1, o.rec.Name)
 	}
 	return &in.Instruction, err
 }
@@ -85,7 +85,7 @@ func (e *entry) Execute(ctx context.Context, opts machine.ExecuteOptions) (machi
 		return machine.Instruction{}, false, err
 	}
 	if len(o.life.Queue) >= maxQueue && !opts.Interrupt {
-		return machine.Instruction{}, false, machine.Conflict("%d instructions are waiting on %s already. Wait for some of them, or cancel them.", maxQueue, o.rec.Name)
+		return machine.Instruction{}, false, machine.Conflict("%d steps are waiting on %s already. Wait for some of them, or cancel them.", maxQueue, o.rec.Name)
 	}
 
 	now := time.Now().UTC()
@@ -103,7 +103,7 @@ func (e *entry) Execute(ctx context.Context, opts machine.ExecuteOptions) (machi
 	if opts.Interrupt {
 		interrupted = o.run != nil || len(o.life.Queue) > 0
 		var err error
-		if cancelled, err = o.cancelled(ctx, "it was cancelled before it ran, because another instruction was sent to run at once"); err != nil {
+		if cancelled, err = o.cancelled(ctx, "it was cancelled before it ran, because another step was sent to run at once"); err != nil {
 			return machine.Instruction{}, false, err
 		}
 	}
@@ -149,7 +149,7 @@ func (e *entry) Execute(ctx context.Context, opts machine.ExecuteOptions) (machi
 		e.s.health.failed(err)
 		return machine.Instruction{}, false, &machine.Error{
 			Kind:    machine.ErrUnavailable,
-			Message: fmt.Sprintf("The disk did not take the record of this instruction for certain. It runs all the same, as instruction %d of %s: look there before you send it again.", in.Seq, o.rec.Name),
+			Message: fmt.Sprintf("The disk did not take the record of this instruction for certain. It runs all the same, as step %d of %s: look there before you send it again.", in.Seq+1, o.rec.Name),
 			Cause:   err,
 		}
 	}
@@ -208,9 +208,9 @@ func (e *entry) Cancel(ctx context.Context, seq int) error {
 	case seq < 0 || seq >= o.rec.NextSeq:
 		return machine.NoInstruction(o.rec.Name, seq)
 	case o.run != nil && o.run.Seq == seq:
-		return machine.Conflict("Instruction %d of %s is running already. Interrupt it to stop it.", seq, o.rec.Name)
+		return machine.Conflict("Step %d of %s is running already. Interrupt it to stop it.", seq+1, o.rec.Name)
 	case at < 0:
-		return machine.Conflict("Instruction %d of %s is over already.", seq, o.rec.Name)
+		return machine.Conflict("Step %d of %s is over already.", seq+1, o.rec.Name)
 	}
 	in, err := e.s.store.Instruction(ctx, e.id, seq)
 	if err != nil {

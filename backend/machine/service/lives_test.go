@@ -55,7 +55,7 @@ func TestAnOrphanedCheckpointTellsWhatIsLost(t *testing.T) {
 			t.Fatalf("what ran: %+v", in)
 		}
 		next := w.run("m", "list")
-		if value(next) != "0" || !strings.Contains(next.Notice, "what instructions 1-3 changed is gone") {
+		if value(next) != "0" || !strings.Contains(next.Notice, "what steps 2-4 changed is gone") {
 			t.Fatalf("%q, notice %q", value(next), next.Notice)
 		}
 		for seq, lost := range []bool{false, true, true, true, false} {

@@ -38,7 +38,7 @@ func (o owned) tellOfMemory(m *machine.MachineRecord, cause machine.Cause) {
 	case cause.OwnLimit:
 		sentence += " It was saved and taken out of memory. Raise its memory limit, or free what is not needed any more."
 	case o.run != nil:
-		sentence += " This machine was saved and taken out of memory in the middle of an instruction. It goes on automatically when there is room."
+		sentence += " This machine was saved and taken out of memory in the middle of a step. It goes on automatically when there is room."
 	default:
 		sentence += " This machine was saved and taken out of memory; it comes back when it is used."
 	}

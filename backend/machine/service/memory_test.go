@@ -33,7 +33,7 @@ func TestWhatTheComputerHasNoMemoryForComesBackWhenItHas(t *testing.T) {
 		w.pass(20 * time.Second)
 		w.inState("m", machine.Running)
 		w.engine.box(m.ID).poke("release")
-		if in := w.wait("m", 0); in.Status != machine.StatusOK || !strings.Contains(in.Notice, "in the middle of an instruction") {
+		if in := w.wait("m", 0); in.Status != machine.StatusOK || !strings.Contains(in.Notice, "in the middle of a step") {
 			t.Fatalf("%+v", in)
 		}
 		if in := w.wait("m", 1); value(in) != "0" || in.Notice != "" {

@@ -29,8 +29,8 @@ func (o owned) goOnFromMiddle(ctx context.Context, base machine.CheckpointRecord
 		return false, err
 	}
 	back.run = &run
-	back.notice = fmt.Sprintf("This machine was returned to the middle of instruction %d, as it was saved at %s, because %s. The instruction goes on from there: what it did after that is done again.",
-		run.Seq, base.CreatedAt.Local().Format("15:04:05"), why.reason)
+	back.notice = fmt.Sprintf("This machine was returned to the middle of step %d, as it was saved at %s, because %s. The step goes on from there: what it did after that is done again.",
+		run.Seq+1, base.CreatedAt.Local().Format("15:04:05"), why.reason)
 	if o.rec.Touched {
 		back.notice += " Files that were put into the machine after that are gone."
 	}

@@ -57,9 +57,9 @@ func TestRealBurstIsSavedWhileItGoesOn(t *testing.T) {
 			t.Fatalf("%d of %d are left: %+v, %v", n, last, in, err)
 		}
 	}
-	told := "what instructions " + strconv.Itoa(n+1) + "-" + strconv.Itoa(last+1) + " changed is gone"
+	told := "what steps " + strconv.Itoa(n+2) + "-" + strconv.Itoa(last+2) + " changed is gone"
 	if n == last {
-		told = "what instruction " + strconv.Itoa(last+1) + " changed is gone"
+		told = "what step " + strconv.Itoa(last+2) + " changed is gone"
 	}
 	if !strings.Contains(next.Notice, told) {
 		t.Errorf("the next result says %q, not %q", next.Notice, told)
@@ -95,7 +95,7 @@ func TestRealLongInstructionGoesOnFromItsMiddle(t *testing.T) {
 	done, err := r.at("m").Wait(r.ctx, in.Seq)
 	r.ok(err)
 	x, err := strconv.Atoi(value(done))
-	if err != nil || done.RolledBack || !strings.Contains(done.Notice, "returned to the middle of instruction 1") {
+	if err != nil || done.RolledBack || !strings.Contains(done.Notice, "returned to the middle of step 2") {
 		t.Fatalf("%q, notice %q", value(done), done.Notice)
 	}
 	var text, want strings.Builder

@@ -122,7 +122,7 @@ func TestACrashAfterABurstCostsSeconds(t *testing.T) {
 		if lost := time.Duration(last.Seq+1-kept) * 53 * time.Millisecond; kept == 0 || lost > 5*time.Second {
 			t.Errorf("of %d instructions %d are left", last.Seq+1, kept)
 		}
-		if told := fmt.Sprintf("what instructions %d-%d changed is gone", kept, last.Seq+1); !strings.Contains(next.Notice, told) {
+		if told := fmt.Sprintf("what steps %d-%d changed is gone", kept+1, last.Seq+2); !strings.Contains(next.Notice, told) {
 			t.Errorf("%q is told, not %q", next.Notice, told)
 		}
 		for seq := range last.Seq + 1 {
@@ -227,7 +227,7 @@ func TestALongInstructionGoesOnFromItsMiddle(t *testing.T) {
 		w.engine.box(m.ID).crash()
 		w.open()
 		got := w.inState("m", machine.Running)
-		if *got.RunningSeq != 1 || got.Queued != 1 || !strings.Contains(got.Notice, "returned to the middle of instruction 1, as it was saved at") {
+		if *got.RunningSeq != 1 || got.Queued != 1 || !strings.Contains(got.Notice, "returned to the middle of step 2, as it was saved at") {
 			t.Fatalf("%+v", got)
 		}
 		w.engine.box(m.ID).poke("release")
@@ -312,7 +312,7 @@ func TestWhatComesToNothingTwiceIsOver(t *testing.T) {
 		}
 		w.engine.box(m.ID).crash()
 		in := w.wait("m", 1)
-		if in.ErrorName != "MachineStopped" || !in.RolledBack || !strings.Contains(in.Error, "returned to its state after instruction 0") {
+		if in.ErrorName != "MachineStopped" || !in.RolledBack || !strings.Contains(in.Error, "returned to its state after step 1") {
 			t.Fatalf("%+v", in)
 		}
 		w.effects("m", "0")

@@ -96,10 +96,10 @@ func (e *entry) hold(ctx, caller context.Context, checkpoint string) (heldState,
 	middle := h.source.RunningSeq != nil || o.run != nil && o.run.Seq <= h.source.LastSeq
 	o.unlock()
 	if middle {
-		return h, machine.Conflict("This checkpoint was made in the middle of an instruction, which a file cannot hold. Choose another one.")
+		return h, machine.Conflict("This checkpoint was made in the middle of a step, which a file cannot hold. Choose another one.")
 	}
 	if h.source.LastSeq >= foreign.MaxHistory {
-		return h, machine.Conflict("%s has run more than %d instructions, which is more than a file can hold.", h.machine.Name, foreign.MaxHistory)
+		return h, machine.Conflict("%s has run more than %d steps, which is more than a file can hold.", h.machine.Name, foreign.MaxHistory)
 	}
 	trash := machine.Garbage{Engine: e.engine, Machine: h.id}
 	s.making.Store(h.id, true)

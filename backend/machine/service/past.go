@@ -25,7 +25,7 @@ func (x *session) hearOfPast(o owned, batch []machine.Frame) error {
 		if err == nil && in.WentOn(f) {
 			err = o.saveSync(o.s.ctx, func(m *machine.MachineRecord) {
 				if f.Result.ErrorName != errNameInterrupt {
-					m.NextNotice = naming.Join(m.NextNotice, fmt.Sprintf("Instruction %d went on when this machine came back into memory, %s: what it changed is there.", in.Seq, f.Result.How()))
+					m.NextNotice = naming.Join(m.NextNotice, fmt.Sprintf("Step %d went on when this machine came back into memory, %s: what it changed is there.", in.Seq+1, f.Result.How()))
 					m.Notice = m.NextNotice
 				}
 			}, func(w machine.Writer) error { return w.PutInstruction(in) })

@@ -13,7 +13,7 @@ import (
 func (w *world) toldOfPast(how string) {
 	w.t.Helper()
 	next := w.run("m", "list")
-	if value(next) != "0 1" || !strings.Contains(next.Notice, "Instruction 1 went on when this machine came back into memory, "+how) {
+	if value(next) != "0 1" || !strings.Contains(next.Notice, "Step 2 went on when this machine came back into memory, "+how) {
 		w.t.Errorf("%q, notice %q", value(next), next.Notice)
 	}
 	in, err := w.at("m").Instruction(w.ctx, 1)

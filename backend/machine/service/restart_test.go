@@ -67,7 +67,7 @@ func TestBothDiedEndsTheRunningInstructionAndNeverRunsItAgain(t *testing.T) {
 			t.Fatalf("running: %+v", in)
 		}
 		next := w.wait("m", 2)
-		if value(next) != "0" || !strings.Contains(next.Notice, "returned to its state after instruction 0") {
+		if value(next) != "0" || !strings.Contains(next.Notice, "returned to its state after step 1") {
 			t.Fatalf("next: %q, notice %q", value(next), next.Notice)
 		}
 	})

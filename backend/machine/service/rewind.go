@@ -122,7 +122,7 @@ func (e *entry) rewound(ctx context.Context, target machine.CheckpointRecord, ke
 	stays := target.HasFinished(run)
 	if run != nil && !stays {
 		run := *run
-		run.End(machine.StatusError, errNameStopped, fmt.Sprintf("MachineStopped: the machine was returned to its state after instruction %d while this one ran.", target.LastSeq))
+		run.End(machine.StatusError, errNameStopped, fmt.Sprintf("MachineStopped: the machine was returned to its state after step %d while this one ran.", target.LastSeq+1))
 		ended = append(ended, run)
 	}
 	gone, err := o.effectsAfter(ctx, from-1)

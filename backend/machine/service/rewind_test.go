@@ -118,7 +118,7 @@ func TestAForkOfTheMiddleFallsBackToWhatWasBefore(t *testing.T) {
 			w.inState("f", machine.Running)
 			w.engine.box(f.ID).crash()
 		}
-		if in := w.wait("f", 1); in.ErrorName != "MachineStopped" || !strings.Contains(in.Error, "its state after instruction 0") {
+		if in := w.wait("f", 1); in.ErrorName != "MachineStopped" || !strings.Contains(in.Error, "its state after step 1") {
 			t.Fatalf("%+v", in)
 		}
 		w.effects("f", "0")

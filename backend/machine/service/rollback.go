@@ -197,7 +197,7 @@ func (o owned) setBack(ctx context.Context, kept machine.CheckpointRecord, touch
 	}
 	b.to = "to its beginning"
 	if kept.LastSeq >= 0 {
-		b.to = fmt.Sprintf("to its state after instruction %d", kept.LastSeq)
+		b.to = fmt.Sprintf("to its state after step %d", kept.LastSeq+1)
 	}
 	b.touched = touched
 	b.explain(why)
@@ -236,7 +236,7 @@ func (b *setback) retry(why end) {
 	}
 	run := *b.o.run
 	run.Status, run.StartedAt, run.ResumedAt, run.Ran, run.Again = machine.StatusQueued, nil, nil, 0, true
-	run.Notice = "This instruction was handed over a second time, because " + why.reason + " before it had begun."
+	run.Notice = "This step was handed over a second time, because " + why.reason + " before it had begun."
 	b.again, b.ended = &run, nil
 	b.gone = slices.DeleteFunc(b.gone, func(seq int) bool { return seq == run.Seq })
 	b.explain(why)
@@ -291,7 +291,7 @@ func brokenOff(why end, timeout time.Duration, to string) string {
 	case errNameInterrupt:
 		return "KeyboardInterrupt: the code did not react to being interrupted. " + returned
 	}
-	return why.name + ": " + returned + " The instruction is not run again automatically."
+	return why.name + ": " + returned + " The step is not run again automatically."
 }
 
 // effectsAfter returns the instructions after last that ran, or run, and whose effect is not lost
@@ -315,19 +315,19 @@ func (o owned) effectsAfter(ctx context.Context, last int) ([]int, error) {
 	}
 }
 
-// goneSentence says what was lost: "what instructions 13-15 changed is gone; their record stands".
+// goneSentence says what was lost: "what steps 13-15 changed is gone; their record stands".
 func goneSentence(gone []int) string {
 	switch len(gone) {
 	case 0:
 		return "what was changed since is gone"
 	case 1:
-		return fmt.Sprintf("what instruction %d changed is gone; its record stands", gone[0])
+		return fmt.Sprintf("what step %d changed is gone; its record stands", gone[0]+1)
 	}
 	first, last := gone[0], gone[len(gone)-1]
 	if last-first == len(gone)-1 {
-		return fmt.Sprintf("what instructions %d-%d changed is gone; their record stands", first, last)
+		return fmt.Sprintf("what steps %d-%d changed is gone; their record stands", first+1, last+1)
 	}
-	return fmt.Sprintf("what %d instructions between %d and %d changed is gone; their record stands", len(gone), first, last)
+	return fmt.Sprintf("what %d steps between %d and %d changed is gone; their record stands", len(gone), first+1, last+1)
 }
 
 // republish tells an instruction again whose record has changed.

@@ -333,7 +333,7 @@ func TestTimeoutInterruptsThenEndsAndTellsTheNext(t *testing.T) {
 			t.Fatalf("it took %v", took)
 		}
 		next := w.run("m", "list")
-		if value(next) != "0" || !strings.Contains(next.Notice, "returned to its state after instruction 0") || !strings.Contains(next.Notice, "ran out of time") {
+		if value(next) != "0" || !strings.Contains(next.Notice, "returned to its state after step 1") || !strings.Contains(next.Notice, "ran out of time") {
 			t.Fatalf("next: %q, notice %q", value(next), next.Notice)
 		}
 		if after := w.run("m", "list"); after.Notice != "" {
@@ -428,7 +428,7 @@ func TestDeathRollsBackAndSaysSo(t *testing.T) {
 			t.Fatalf("died: %+v", in)
 		}
 		synctest.Wait()
-		if got := w.get("m"); !strings.Contains(got.Notice, "what instructions 1-2 changed is gone; their record stands") {
+		if got := w.get("m"); !strings.Contains(got.Notice, "what steps 2-3 changed is gone; their record stands") {
 			t.Fatalf("notice: %q", got.Notice)
 		}
 		lost, err := w.at("m").Instruction(w.ctx, 1)
@@ -437,7 +437,7 @@ func TestDeathRollsBackAndSaysSo(t *testing.T) {
 			t.Fatalf("the record of 1: %+v", lost)
 		}
 		next := w.run("m", "list")
-		want := "This machine was returned to its state after instruction 0, because Python was ended by signal 11 (segmentation fault): what instructions 1-2 changed is gone; their record stands."
+		want := "This machine was returned to its state after step 1, because Python was ended by signal 11 (segmentation fault): what steps 2-3 changed is gone; their record stands."
 		if value(next) != "0" || next.Notice != want {
 			t.Fatalf("next: %q, notice %q", value(next), next.Notice)
 		}

@@ -175,7 +175,7 @@ func (x *session) hand(o owned, seq int, code string, formats []string) {
 			return
 		}
 		x.e.log().Error("an instruction could not be handed over", "seq", seq, "err", err)
-		x.kill(&end{errNameStopped, "its sandbox did not accept the instruction"})
+		x.kill(&end{errNameStopped, "its sandbox did not accept the step"})
 	})
 }
 
@@ -279,9 +279,9 @@ func (x *session) stopRun(o owned, why life.Stop) {
 	}
 	seq := o.run.Seq
 	over := x.over
-	why2 := &end{errNameInterrupt, fmt.Sprintf("instruction %d did not stop when it was interrupted", seq)}
+	why2 := &end{errNameInterrupt, fmt.Sprintf("step %d did not stop when it was interrupted", seq+1)}
 	if why == life.ByTimeout {
-		why2 = &end{errNameTimeout, fmt.Sprintf("instruction %d ran out of time and did not stop when it was interrupted", seq)}
+		why2 = &end{errNameTimeout, fmt.Sprintf("step %d ran out of time and did not stop when it was interrupted", seq+1)}
 	}
 	o.s.spawn(func() { x.insist(seq, over, why2) })
 }

@@ -79,6 +79,6 @@ func (x *session) stopPast(o owned, seq int) {
 	past := make(chan struct{})
 	x.past = past
 	o.s.spawn(func() {
-		x.insist(seq, past, &end{errNameStopped, fmt.Sprintf("instruction %d, which ran when the checkpoint was made, did not stop", seq)})
+		x.insist(seq, past, &end{errNameStopped, fmt.Sprintf("step %d, which ran when the checkpoint was made, did not stop", seq+1)})
 	})
 }

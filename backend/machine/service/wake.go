@@ -247,7 +247,7 @@ func (e *entry) start(ctx context.Context) (err error) {
 		notice := "This machine could not be brought into memory: " + err.Error()
 		if errors.Is(err, machine.ErrCheckpointUnusable) {
 			notice = "This machine's saved state cannot be used: " + err.Error() +
-				" Return it to an earlier checkpoint, or run its instructions again in a new machine; its history is all there."
+				" Return it to an earlier checkpoint, or run its steps again in a new machine; its history is all there."
 		}
 		if saveErr := o.save(e.s.ctx, func(r *machine.MachineRecord) { r.Live, r.Paused, r.Notice = false, o.life.Paused, notice }); saveErr != nil {
 			e.log().Error("a failed start could not be recorded", "err", saveErr)

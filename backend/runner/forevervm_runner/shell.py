@@ -32,7 +32,7 @@ class Compiler(CachingCompiler):
     """Names code after its instruction, as tracebacks show it."""
 
     def get_code_name(self, raw_code: str, transformed_code: str, number: int) -> str:
-        return f"<instruction {number}>"
+        return f"<step {number + 1}>"
 
 
 class ValueHook(DisplayHook):

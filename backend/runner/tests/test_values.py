@@ -320,7 +320,7 @@ def test_traceback_is_pythons(machine: Runner) -> None:
     assert (outcome.ename, outcome.result.header["evalue"]) == ("ZeroDivisionError", "division by zero")
     lines = outcome.error.splitlines()
     assert lines[0] == "Traceback (most recent call last):"
-    assert lines[1] == f'  File "<instruction {outcome.seq}>", line 4, in <module>'
+    assert lines[1] == f'  File "<step {outcome.seq + 1}>", line 4, in <module>'
     assert "    return 1/0" in lines
     assert lines[-1] == "ZeroDivisionError: division by zero"
     assert "\x1b" not in outcome.error

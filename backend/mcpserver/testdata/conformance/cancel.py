@@ -37,7 +37,7 @@ async def main(mode: str, where: str, secret: str) -> None:
         with anyio.fail_after(30):
             after = await client.call_tool("run-python-in-repl", arguments)
         assert after.content[0].text == "42", after
-        cancelled = await client.call_tool("read-output", {"replId": repl, "seq": 0})
+        cancelled = await client.call_tool("read-output", {"replId": repl, "step": 1})
         assert "KeyboardInterrupt" in cancelled.content[0].text, cancelled
     print("fine")
 

@@ -50,7 +50,7 @@ const run = async (replId, pythonCode, more = {}, options) => {
 };
 // What stands in brackets as the last line, and where it says to go on.
 const note = (result) => /\[([^[]*)\]$/.exec(text(result))?.[1] ?? "";
-const place = (result) => ({ seq: Number(/seq (\d+)/.exec(note(result))[1]), offset: Number(/offset (\d+)/.exec(note(result))?.[1] ?? 0) });
+const place = (result) => ({ step: Number(/step (\d+)/.exec(note(result))[1]), offset: Number(/offset (\d+)/.exec(note(result))?.[1] ?? 0) });
 const unfinished = (result) => /still running|waits for/.test(note(result));
 const images = (result) => result.content.filter((item) => item.type === "image");
 
@@ -146,7 +146,7 @@ print("drawn")`);
   assert.equal(images(await call("read-output", { replId: repl })).length, 2);
   const further = await call("read-output", { replId: repl, offset: 1 });
   assert.equal(images(further).length, 0);
-  assert.match(note(further), /instruction\/\d+\/plot\/1\.png/);
+  assert.match(note(further), /step\/\d+\/plot\/1\.png/);
   for (const image of images(result)) {
     assert.equal(image.mimeType, "image/png");
     assert.equal(Buffer.from(image.data, "base64").subarray(1, 4).toString(), "PNG");
@@ -160,11 +160,11 @@ for i in range(3):
     plt.figure(figsize=(8, 6), dpi=150); plt.imshow(np.random.rand(600, 800, 3)); plt.axis("off")
 plt.show()`);
   assert.equal(images(result).length, 3);
-  const seq = Number(/instruction\/(\d+)/.exec(result.content[1].uri)[1]);
-  const { contents } = await client.readResource({ uri: `forevervm://machine/${repl}/instruction/${seq}/plot/2.png` });
+  const step = Number(/step\/(\d+)/.exec(result.content[1].uri)[1]);
+  const { contents } = await client.readResource({ uri: `forevervm://machine/${repl}/step/${step}/plot/2.png` });
   assert.equal(contents[0].mimeType, "image/png");
   assert.ok(contents[0].blob.length > images(result)[1].data.length);
-  await assert.rejects(client.readResource({ uri: `forevervm://machine/${repl}/instruction/${seq}/plot/4.png` }), /3 pictures/);
+  await assert.rejects(client.readResource({ uri: `forevervm://machine/${repl}/step/${step}/plot/4.png` }), /3 pictures/);
 });
 
 await check("long output is cut in the middle, and the rest can be read", async () => {
@@ -174,9 +174,9 @@ await check("long output is cut in the middle, and the rest can be read", async 
   assert.match(output, /line 49999\n\[[^[]*\]$/);
   assert.match(output, /bytes left out here/);
   assert.match(note(result), /read-output/);
-  const { seq, offset } = place(result);
+  const { step, offset } = place(result);
   const kept = output.slice(0, output.indexOf("\n[…")).split("\n").at(-1);
-  const rest = await call("read-output", { replId: repl, seq, offset });
+  const rest = await call("read-output", { replId: repl, step, offset });
   const firstNew = Number(/line (\d+)\n/.exec(text(rest))[1]);
   assert.ok(firstNew <= Number(kept.split(" ")[1]) + 2, `${kept} is followed by ${firstNew}`);
   const uri = /forevervm:\/\/\S+\/output/.exec(note(result))[0];
@@ -200,8 +200,8 @@ await check("what is displayed is in the output, wherever it is read", async () 
   assert.equal(output, "first\n# a heading\nlast");
   assert.equal(text(await call("read-output", { replId: repl })), output);
   assert.equal(text(await call("read-output", { replId: repl, offset: 6 })), "# a heading\nlast");
-  const seq = (await call("list-python-repls", {})).structuredContent.repls.find((one) => one.replId === repl).instructions - 1;
-  const { contents } = await client.readResource({ uri: `forevervm://machine/${repl}/instruction/${seq}/output` });
+  const step = (await call("list-python-repls", {})).structuredContent.repls.find((one) => one.replId === repl).instructions;
+  const { contents } = await client.readResource({ uri: `forevervm://machine/${repl}/step/${step}/output` });
   assert.equal(contents[0].text, output + "\n");
 });
 
@@ -242,10 +242,10 @@ if (transport === "stdio") {
     assert.ok(Date.now() - started < 25_000);
     assert.match(text(early), /tick 0/);
     assert.match(note(early), /still running[^]*read-output/);
-    const { seq, offset } = place(early);
-    let later = await call("read-output", { replId: repl, seq, offset });
+    const { step, offset } = place(early);
+    let later = await call("read-output", { replId: repl, step, offset });
     for (let i = 0; i < 5 && unfinished(later); i++) {
-      later = await call("read-output", { replId: repl, seq, offset });
+      later = await call("read-output", { replId: repl, step, offset });
     }
     assert.match(text(later), /tick 23\n'done'$/);
     assert.doesNotMatch(text(later), /tick 0/);
@@ -255,7 +255,7 @@ if (transport === "stdio") {
     const early = await run(repl, "time.sleep(600)");
     assert.ok(unfinished(early));
     await call("interrupt-python-repl", { replId: repl });
-    const later = await call("read-output", { replId: repl, seq: place(early).seq });
+    const later = await call("read-output", { replId: repl, step: place(early).step });
     assert.match(text(later), /KeyboardInterrupt/);
     assert.match(text(await call("interrupt-python-repl", { replId: repl })), /Nothing is running/);
   });
@@ -278,7 +278,7 @@ await check("checkpoint, rewind, fork", async () => {
   assert.ok((await lines()).find((line) => line.endsWith('end of the branch "the bad one"')).startsWith(undo));
   const difference = await call("compare-checkpoints", { replId: repl, checkpointId, withCheckpointId: "the bad one" });
   const compared = difference.structuredContent;
-  assert.match(text(difference), /^variable state: changed, from str 4: 'good' to str 3: 'bad'\ninstructions only in the second: \d+ \d+$/);
+  assert.match(text(difference), /^variable state: changed, from str 4: 'good' to str 3: 'bad'\nsteps only in the second: \d+ \d+$/);
   assert.deepEqual(compared.variables, [{ name: "state", change: "changed", before: "str 4: 'good'", after: "str 3: 'bad'" }]);
   assert.deepEqual([compared.onlyInFirst.length, compared.onlyInSecond.length], [0, 2]);
   assert.equal((await call("compare-checkpoints", { replId: repl, checkpointId: "nothing" })).isError, true);
@@ -350,7 +350,7 @@ await check("packages are refused when they are none", async () => {
 await check("a package that cannot be had is a failure", async () => {
   let result = await call("install-packages", { replId: repl, packages: ["no-such-package"] });
   while (unfinished(result)) {
-    result = await call("read-output", { replId: repl, seq: place(result).seq });
+    result = await call("read-output", { replId: repl, step: place(result).step });
   }
   assert.equal(result.isError, true);
   assert.match(text(result), /pip could not install no-such-package: its output says why\. Where the user lets the REPL have no network/);
