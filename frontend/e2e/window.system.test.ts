@@ -105,3 +105,26 @@ it('starts the daemon, shows what machines put out, is there once, and takes not
   await kill(window);
   expect(daemon.cli('exec', name, 'kept').trim()).toBe('42');
 });
+
+it('follows the work to its end, through plots and tables that are drawn late', async () => {
+  const env = await programs.screen(daemon.env);
+  const window = programs.start(desktop, [], env);
+  await expect.poll(() => daemon.runs()).toBe(true);
+  const name = daemon.cli('machine', 'new').trim();
+  daemon.cli(
+    'exec',
+    name,
+    'import matplotlib.pyplot as plt, numpy as np, pandas as pd\nfrom IPython.display import display',
+  );
+  // Above what is looked for, so that only a view that follows shows it.
+  const figures =
+    'for n in range(2):\n    plt.figure(figsize=(8, 5)); plt.plot(np.random.rand(500)); plt.show()\ndisplay(pd.DataFrame(np.random.rand(400, 61)))\nplt.figure(figsize=(8, 5)); plt.imshow(np.random.rand(90, 90)); plt.show()';
+  for (let step = 0; step < 5; step += 1) {
+    daemon.cli('exec', name, figures);
+    daemon.cli('exec', name, PICTURE);
+    await expect.poll(() => picturePixels(env)).toBeGreaterThan(10_000);
+    daemon.cli('exec', name, 'print("\\n".join(map(str, range(60))))');
+    await expect.poll(() => picturePixels(env)).toBe(0);
+  }
+  await killed(window);
+});

@@ -4,11 +4,6 @@ import { tick } from 'svelte';
 const NEAR_PX = 48;
 /** A scroll so soon after a wheel, key or touch is the person's doing. */
 const INTENT_MS = 600;
-/**
- * A scroll so soon after the content changed its size may be its doing: the browser moves the
- * position along.
- */
-const RESIZED_MS = 250;
 
 /** Keeps a scrolling view at its end while content grows, unless the person has scrolled away. */
 export function follow() {
@@ -16,7 +11,8 @@ export function follow() {
   let atEnd = $state(true);
   let lastTop = 0;
   let intended = -Infinity;
-  let resized = -Infinity;
+  /** A button of the mouse is down, maybe on the bar that scrolls. */
+  let held = false;
 
   function toEnd(): void {
     atEnd = true;
@@ -26,15 +22,15 @@ export function follow() {
   }
 
   function onresize(): void {
-    resized = performance.now();
     if (atEnd) toEnd();
   }
 
   function onscroll(): void {
     if (!element) return;
     const { scrollTop, scrollHeight, clientHeight } = element;
-    const now = performance.now();
-    const byPerson = now - intended < INTENT_MS || now - resized > RESIZED_MS;
+    // The browser moves the position along when content changes its size, and on a busy computer
+    // tells of it seconds later. So only what the person does leaves the end.
+    const byPerson = held || performance.now() - intended < INTENT_MS;
     if (scrollHeight - scrollTop - clientHeight < NEAR_PX) atEnd = true;
     else if (scrollTop < lastTop && byPerson) atEnd = false;
     lastTop = scrollTop;
@@ -42,6 +38,11 @@ export function follow() {
 
   function onintent(): void {
     intended = performance.now();
+  }
+
+  function onpointer(event: PointerEvent): void {
+    held = event.buttons > 0;
+    if (held) onintent();
   }
 
   return {
@@ -63,8 +64,12 @@ export function follow() {
       const listening = new AbortController();
       const options = { passive: true, signal: listening.signal };
       node.addEventListener('scroll', onscroll, options);
-      for (const type of ['wheel', 'touchmove', 'keydown', 'pointerdown']) {
+      for (const type of ['wheel', 'touchmove', 'keydown']) {
         node.addEventListener(type, onintent, options);
+      }
+      node.addEventListener('pointerdown', onpointer, options);
+      for (const type of ['pointermove', 'pointerup', 'pointercancel'] as const) {
+        window.addEventListener(type, onpointer, options);
       }
       const observer = new ResizeObserver(onresize);
       observer.observe(node);
