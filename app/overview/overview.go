@@ -188,6 +188,9 @@ func (k *known) instruction(in api.Instruction) (news []Notice) {
 	if in.Status == "error" {
 		body = k.words.Failed
 	}
+	if in.Summary != "" {
+		title += ": " + in.Summary
+	}
 	took := k.words.Duration(time.Duration(in.RuntimeMS) * time.Millisecond)
 	return []Notice{{Title: title, Body: fmt.Sprintf(body, took), Machine: in.Machine}}
 }

@@ -7,6 +7,13 @@ import (
 	"time"
 )
 
+// Act defines model for Act.
+type Act struct {
+	// Names Of files, packages, websites or variables; at most three, each a short line
+	Names []string `json:"names,omitempty"`
+	What  string   `json:"what"`
+}
+
 // Answer defines model for Answer.
 type Answer struct {
 	// Answer once: while the present instruction runs; machine: always, for this machine; always: for all machines
@@ -389,6 +396,9 @@ type Execute struct {
 	// The same key with other code is a Conflict.
 	Key string `json:"key,omitempty"`
 
+	// Summary What the code does, in a few words for people. Cut to one line of 120 characters
+	Summary string `json:"summary,omitempty"`
+
 	// TimeoutSeconds Of its own running time; absent or 0 means none
 	TimeoutSeconds float64 `json:"timeout_seconds,omitempty"`
 }
@@ -522,10 +532,13 @@ type Install struct {
 
 // Instruction defines model for Instruction.
 type Instruction struct {
-	Client  Client           `json:"client"`
-	Code    string           `json:"code"`
-	Data    []Representation `json:"data,omitempty"`
-	EndedAt *time.Time       `json:"ended_at,omitempty"`
+	Client Client           `json:"client"`
+	Code   string           `json:"code"`
+	Data   []Representation `json:"data,omitempty"`
+
+	// Does What the code does, by its text; where there is no summary
+	Does    []Act      `json:"does,omitempty"`
+	EndedAt *time.Time `json:"ended_at,omitempty"`
 
 	// Error The traceback without colours
 	Error string `json:"error,omitempty"`
@@ -541,12 +554,15 @@ type Instruction struct {
 	QueuedAt      time.Time `json:"queued_at"`
 
 	// RolledBack Its effect was lost when the machine fell back to a checkpoint
-	RolledBack     bool              `json:"rolled_back,omitempty"`
-	RuntimeMS      int64             `json:"runtime_ms"`
-	Seq            int               `json:"seq"`
-	StartedAt      *time.Time        `json:"started_at,omitempty"`
-	Status         InstructionStatus `json:"status"`
-	TimeoutSeconds float64           `json:"timeout_seconds,omitempty"`
+	RolledBack bool              `json:"rolled_back,omitempty"`
+	RuntimeMS  int64             `json:"runtime_ms"`
+	Seq        int               `json:"seq"`
+	StartedAt  *time.Time        `json:"started_at,omitempty"`
+	Status     InstructionStatus `json:"status"`
+
+	// Summary What its sender said that it does, else what a comment at its beginning says. One line
+	Summary        string  `json:"summary,omitempty"`
+	TimeoutSeconds float64 `json:"timeout_seconds,omitempty"`
 
 	// Value repr() of the last expression; absent when there is none
 	Value *string `json:"value,omitempty"`

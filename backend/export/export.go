@@ -1,13 +1,15 @@
 // Package export writes what happened in a machine as a document: a notebook, a script, a page or a
 // text.
 //
-// What a machine put out is hostile. Documents are made so that reading one runs nothing and
-// reaches nobody: a page holds HTML only in frames that run no script, and loads nothing from
-// anywhere; a script has what did not work, and what was not Python, only as comments.
+// What a machine put out is hostile. Documents are made so that reading one runs nothing of it and
+// reaches nobody. A page loads nothing from anywhere, and runs no script but ours, which draw
+// figures from their data; HTML of a machine's stands in frames that run none. A script has only as
+// comments what did not work, and what was not Python.
 package export
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -21,20 +23,29 @@ import (
 type Format string
 
 const (
-	Notebook Format = "ipynb" // for Jupyter, with outputs
-	Script   Format = "py"    // the code alone, in cells
-	Page     Format = "html"  // one file that needs nothing else
-	Text     Format = "md"    // Markdown
+	Notebook Format = "ipynb"  // for Jupyter, with outputs
+	Script   Format = "py"     // the code alone, in cells
+	Report   Format = "report" // results alone, as one page for others
+	Page     Format = "html"   // everything, as one page
+	Text     Format = "md"     // Markdown
 )
 
 // Formats are all of them, the first is what people most likely want.
-var Formats = []Format{Notebook, Script, Page, Text}
+var Formats = []Format{Notebook, Script, Report, Page, Text}
 
 // MediaType is what documents of the format are over HTTP.
 func (f Format) MediaType() string {
 	return map[Format]string{
-		Notebook: "application/x-ipynb+json", Script: "text/x-python; charset=utf-8", Page: "text/html; charset=utf-8", Text: "text/markdown; charset=utf-8",
+		Notebook: "application/x-ipynb+json", Script: "text/x-python; charset=utf-8", Report: "text/html; charset=utf-8", Page: "text/html; charset=utf-8", Text: "text/markdown; charset=utf-8",
 	}[f]
+}
+
+// Extension is how the names of such documents end, with the dot.
+func (f Format) Extension() string {
+	if f == Report {
+		return ".report.html"
+	}
+	return "." + string(f)
 }
 
 // Known says whether there is such a format.
@@ -55,8 +66,9 @@ type document interface {
 }
 
 // Write writes what happened in a machine up to now, oldest step first. It holds one step in memory
-// at a time.
-func Write(ctx context.Context, w io.Writer, f Format, m Machine, at time.Time) error {
+// at a time. plotly is the code of Plotly, which pages with figures take along; without it they say
+// that there is a figure.
+func Write(ctx context.Context, w io.Writer, f Format, m Machine, at time.Time, plotly []byte) error {
 	out := bufio.NewWriter(w)
 	var doc document
 	switch f {
@@ -64,8 +76,8 @@ func Write(ctx context.Context, w io.Writer, f Format, m Machine, at time.Time) 
 		doc = &notebook{out: out}
 	case Script:
 		doc = &script{out: out}
-	case Page:
-		doc = &page{out: out}
+	case Page, Report:
+		doc = &page{out: out, report: f == Report, plotly: string(plotly)}
 	case Text:
 		doc = &markdown{out: out}
 	default:
@@ -99,8 +111,5 @@ func Write(ctx context.Context, w io.Writer, f Format, m Machine, at time.Time) 
 
 // title is what people call the machine.
 func title(m machine.Machine) string {
-	if m.Title != "" {
-		return m.Title
-	}
-	return m.Name
+	return cmp.Or(m.Title, m.DerivedTitle, m.Name)
 }

@@ -81,7 +81,7 @@ var otter = machine.Machine{Name: "brave-otter-42", Title: "Sales <b>figures</b>
 func write(t *testing.T, f Format, h told) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(t.Context(), &b, f, h, time.Unix(1_800_000_100, 0)); err != nil {
+	if err := Write(t.Context(), &b, f, h, time.Unix(1_800_000_100, 0), []byte("window.Plotly = {}")); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -121,6 +121,37 @@ func TestEveryFormatTellsTheStory(t *testing.T) {
 		if strings.Contains(got, "gone\n") || strings.Contains(got, ">gone<") || strings.Contains(got, `"gone"`) {
 			t.Errorf("%s shows what was cleared", format)
 		}
+	}
+}
+
+const figure = `{"data": [{"y": [1, 2], "name": "</script><script>alert(1)</script>"}], "layout": {"height": 300}}`
+
+// A report is for somebody who wants to know what came out.
+func TestAReportHoldsResultsAlone(t *testing.T) {
+	var h told
+	value := "Figure({'data': "
+	h.add(machine.Instruction{Code: "import pandas as pd"})
+	h.add(machine.Instruction{Code: "plot()", Summary: "Charts sales by month"}, shown("image/png", "png"), machine.Item{Kind: machine.ItemOutput, Stream: "stderr", Text: []byte("DeprecationWarning")})
+	h.add(machine.Instruction{Code: "fig", Value: &value, Data: []machine.Representation{{MIME: "application/vnd.plotly.v1+json", Data: []byte(figure)}}})
+	h.add(machine.Instruction{Code: "failed()", Status: machine.StatusError, Error: "Traceback"}, out("before it failed"))
+	h.add(machine.Instruction{Code: "undone()", RolledBack: true}, out("undone output"))
+	h.add(machine.Instruction{Code: "for n in range(5000): print(n)"}, out(strings.Repeat("line\n", 5000)))
+	got := write(t, Report, h)
+	for _, want := range []string{"<h2 id=\"step-2\">Charts sales by month</h2>", "<details><summary>Code</summary>\n<pre class=\"code\">plot()", "data-figure sandbox=\"allow-scripts\"", "height: 300px", "4980 more lines", "window.Plotly = {}"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("it has no %q:\n%s", want, got)
+		}
+	}
+	for _, bad := range []string{"import pandas", "DeprecationWarning", "Traceback", "before it failed", "undone()", "undone output", "Figure(", "alert(1)</script>"} {
+		if strings.Contains(got, bad) {
+			t.Errorf("it has %q", bad)
+		}
+	}
+	if !strings.Contains(write(t, Report, told{}), "There is no result yet.") {
+		t.Error("an empty one says nothing")
+	}
+	if text := write(t, Text, h); strings.Contains(text, "Figure(") || !strings.Contains(text, "An interactive figure.") {
+		t.Errorf("the Markdown has a figure's data:\n%s", text)
 	}
 }
 
@@ -195,7 +226,7 @@ func TestHostileOutputStaysWhereItIs(t *testing.T) {
 	var h told
 	h.add(machine.Instruction{Code: bait + "\u202e", Value: &bait, Client: machine.Client{Name: bait}}, out(bait), shown("text/html", bait), shown("text/markdown", bait), shown("image/svg+xml", bait), shown("text/x\" onload=\"alert(1)", bait))
 	h.add(machine.Instruction{Code: "x", Status: machine.StatusError, ErrorName: bait, Error: bait})
-	page := write(t, Page, h)
+	page := write(t, Page, h) + write(t, Report, h)
 	for _, bad := range []string{"<script", "<img src=http", "\u202e"} {
 		if strings.Contains(page, bad) {
 			t.Errorf("the page holds %q", bad)

@@ -71,6 +71,10 @@ func (d *markdown) shown(seq int, forms []machine.Representation) {
 
 func (d *markdown) shownPicture(seq int, forms []machine.Representation) bool {
 	f := form(forms, "image/png", "image/jpeg")
+	if f == nil && form(forms, plotlyMIME) != nil { // its text is pages of data
+		fmt.Fprint(d.out, "\n*An interactive figure. The report and the web page show it.*\n")
+		return true
+	}
 	if f == nil {
 		return false
 	}

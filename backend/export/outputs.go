@@ -3,6 +3,7 @@ package export
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/forevervm/desktop/backend/machine"
@@ -12,6 +13,13 @@ import (
 type step struct {
 	machine.Instruction
 	blocks []block
+}
+
+// shows says whether there is anything for others to look at.
+func (s *step) shows() bool {
+	return s.Value != nil || slices.ContainsFunc(s.blocks, func(b block) bool {
+		return b.stream == "" || b.stream == stdoutStream && strings.TrimSpace(plain(b.text)) != ""
+	})
 }
 
 // block is text of one stream, or something shown.
@@ -129,5 +137,12 @@ func (c *collector) note(sentence string) {
 	c.blocks = append(c.blocks, block{stream: noteStream, text: []byte(sentence)})
 }
 
-// noteStream is the stream of what is our own.
-const noteStream = "note"
+// The streams of a step; noteStream is of what is our own.
+const (
+	stdoutStream = "stdout"
+	stderrStream = "stderr"
+	noteStream   = "note"
+)
+
+// plotlyMIME is what figures of Plotly's are.
+const plotlyMIME = "application/vnd.plotly.v1+json"

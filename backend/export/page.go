@@ -2,7 +2,11 @@ package export
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"html"
 	"strings"
@@ -11,17 +15,57 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// page writes one HTML file. Its policy lets nothing be loaded, no script run, and no frame go
-// anywhere; HTML of a machine's stands in frames without scripts, which have that policy, too.
-type page struct{ out *bufio.Writer }
+// page writes one HTML file. Its policy lets nothing be loaded, and no frame go anywhere. The only
+// scripts that run are three of ours, known by their digests: they draw figures from their data.
+// HTML of a machine's stands in frames without scripts, which have that policy, too.
+type page struct {
+	out    *bufio.Writer
+	report bool   // results alone
+	plotly string // the code of Plotly; "" for none
+	drawn  bool   // a figure is there
+	empty  bool   // nothing is there
+}
 
 const policy = `default-src 'none'; img-src data:; font-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'`
+
+// boot gives each figure a frame of its own once it comes into view, with Plotly and the figure's
+// data, in which "<" is written as an escape.
+const boot = `
+const plotly = document.getElementById('plotly').textContent, draw = document.getElementById('draw').textContent;
+const fill = (frame) => {
+  const data = frame.previousElementSibling.textContent, end = '</' + 'script>';
+  frame.srcdoc = '<!doctype html><style>html,body,#plot{margin:0;height:100%}</style><div id="plot"></div>' +
+    '<script type="application/json" id="data">' + data + end + '<script>' + plotly + end + '<script>' + draw + end;
+  watch.unobserve(frame);
+};
+const watch = new IntersectionObserver((all) => {
+  for (const one of all) if (one.isIntersecting) fill(one.target);
+}, { rootMargin: '600px' });
+for (const frame of document.querySelectorAll('iframe[data-figure]')) watch.observe(frame);
+`
+
+// draw draws the figure of a frame.
+const draw = `
+const figure = JSON.parse(document.getElementById('data').textContent);
+const layout = { ...figure.layout, autosize: true, width: undefined, height: undefined };
+Plotly.newPlot('plot', figure.data || [], layout, { responsive: true, displaylogo: false });
+`
+
+// policyOf is the policy of a page that may run these scripts.
+func policyOf(scripts ...string) string {
+	var digests strings.Builder
+	for _, script := range scripts {
+		sum := sha256.Sum256([]byte(script))
+		digests.WriteString(" 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'")
+	}
+	return policy + "; script-src" + digests.String()
+}
 
 const head = `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="` + policy + `">
+<meta http-equiv="Content-Security-Policy" content="%s">
 <meta name="referrer" content="no-referrer">
 <meta http-equiv="x-dns-prefetch-control" content="off">
 <meta name="viewport" content="width=device-width">
@@ -35,12 +79,16 @@ pre { margin: 0 0 8px; padding: 10px 14px; overflow-x: auto; font: 13px/1.5 ui-m
 pre.code { border: 1px solid var(--line); border-radius: 8px; background: var(--sunken); } pre.error { color: var(--bad); }
 img { display: block; max-width: 100%%; margin: 8px 0; border-radius: 6px; background: #fff; }
 iframe { display: block; width: 100%%; margin: 8px 0; border: 0; resize: vertical; overflow: auto; }
+iframe[data-figure] { resize: none; overflow: hidden; border-radius: 6px; background: #fff; }
+details { margin: 0 0 8px; } summary { color: var(--soft); cursor: pointer; font-size: 13px; }
+.report h2 { margin: 40px 0 12px; font-size: 18px; }
 .undone { opacity: .6; }
+@media print { body { margin: 0; max-width: none; } section { break-inside: avoid; } details:not([open]) { display: none; } }
 </style>
 </head>
-<body>
+<body%s>
 <h1>%s</h1>
-<p class="soft">Machine %s, exported by ForeverVM on %s.</p>
+<p class="soft">%s</p>
 `
 
 // frameHead begins the document of a frame; what follows is a machine's.
@@ -50,10 +98,27 @@ const frameHead = `<!doctype html><meta charset="utf-8"><meta http-equiv="Conten
 
 func (p *page) begin(m machine.Machine, at time.Time) {
 	name := html.EscapeString(visible(title(m)))
-	fmt.Fprintf(p.out, head, name, name, html.EscapeString(visible(m.Name)), at.Format("2 January 2006"))
+	may := policy
+	if p.plotly != "" {
+		may = policyOf(boot, p.plotly, draw)
+	}
+	class, date := "", at.Format("2 January 2006")
+	about := "Machine " + visible(m.Name) + ", exported by ForeverVM on " + date + "."
+	if p.report {
+		class, about = ` class="report"`, date
+	}
+	fmt.Fprintf(p.out, head, may, name, class, name, html.EscapeString(about))
+	p.empty = true
 }
 
 func (p *page) step(s step) {
+	if p.report {
+		if worked(s.Instruction) && s.shows() {
+			p.result(s)
+		}
+		return
+	}
+	p.empty = false
 	class := ""
 	if s.RolledBack {
 		class = ` class="undone"`
@@ -63,13 +128,29 @@ func (p *page) step(s step) {
 		fmt.Fprintf(p.out, "<p class=\"remark\">%s</p>\n", html.EscapeString(told))
 	}
 	p.pre("code", s.Code)
+	p.outcome(s)
+	fmt.Fprint(p.out, "</section>\n")
+}
+
+// result writes a step for people who want to know what came out.
+func (p *page) result(s step) {
+	p.empty = false
+	fmt.Fprintf(p.out, "<section>\n<h2 id=\"step-%d\">%s</h2>\n", s.Seq+1, html.EscapeString(cmp.Or(headline(s.Instruction), fmt.Sprintf("Step %d", s.Seq+1))))
+	p.outcome(s)
+	fmt.Fprint(p.out, "<details><summary>Code</summary>\n")
+	p.pre("code", s.Code)
+	fmt.Fprint(p.out, "</details>\n</section>\n")
+}
+
+// outcome writes what a step put out, and its value or its error.
+func (p *page) outcome(s step) {
 	for i := range s.blocks {
-		switch b := &s.blocks[i]; b.stream {
-		case "":
+		switch b := &s.blocks[i]; {
+		case b.stream == "":
 			p.shown(s.Seq, b.forms)
-		case noteStream:
+		case b.stream == noteStream:
 			fmt.Fprintf(p.out, "<p class=\"remark\">%s</p>\n", html.EscapeString(string(b.text)))
-		default:
+		case !p.report || b.stream != stderrStream: // a report has no warnings of libraries
 			p.pre(b.stream, plain(b.text))
 		}
 	}
@@ -79,19 +160,62 @@ func (p *page) step(s step) {
 	case s.Value != nil && !p.shown(s.Seq, s.Data):
 		p.pre("value", plain([]byte(*s.Value)))
 	}
-	fmt.Fprint(p.out, "</section>\n")
 }
 
-func (p *page) end() { fmt.Fprint(p.out, "</body>\n</html>\n") }
+func (p *page) end() {
+	if p.empty {
+		fmt.Fprint(p.out, "<p class=\"soft\">There is no result yet.</p>\n")
+	}
+	if p.drawn {
+		// Neither the figures' code nor what draws them runs here: the frames get it.
+		fmt.Fprintf(p.out, "<script type=\"text/plain\" id=\"plotly\">%s</script>\n<script type=\"text/plain\" id=\"draw\">%s</script>\n<script>%s</script>\n", p.plotly, draw, boot)
+	}
+	fmt.Fprint(p.out, "</body>\n</html>\n")
+}
+
+// manyLines is how long a text is that is folded, and fewLines what is seen of it.
+const manyLines, fewLines = 60, 20
 
 func (p *page) pre(class, text string) {
-	if text = strings.TrimRight(visible(text), "\n"); text != "" {
-		fmt.Fprintf(p.out, "<pre class=\"%s\">%s</pre>\n", html.EscapeString(class), html.EscapeString(text))
+	if text = strings.TrimRight(visible(text), "\n"); text == "" {
+		return
 	}
+	lines := strings.Split(text, "\n")
+	if len(lines) <= manyLines || class == "code" {
+		fmt.Fprintf(p.out, "<pre class=\"%s\">%s</pre>\n", html.EscapeString(class), html.EscapeString(text))
+		return
+	}
+	fmt.Fprintf(p.out, "<pre class=\"%s\">%s</pre>\n<details><summary>%d more lines</summary>\n<pre class=\"%s\">%s</pre>\n</details>\n",
+		html.EscapeString(class), html.EscapeString(strings.Join(lines[:fewLines], "\n")), len(lines)-fewLines,
+		html.EscapeString(class), html.EscapeString(strings.Join(lines[fewLines:], "\n")))
+}
+
+// figure writes a figure of Plotly's, and says whether it could.
+func (p *page) figure(seq int, data []byte) bool {
+	var figure struct {
+		Layout struct {
+			Height float64 `json:"height"`
+		} `json:"layout"`
+	}
+	if p.plotly == "" || !json.Valid(data) {
+		return false
+	}
+	_ = json.Unmarshal(data, &figure) // a height that is none is as if it had none
+	var escaped bytes.Buffer
+	json.HTMLEscape(&escaped, data)
+	p.drawn = true
+	const least, usual, most = 200, 450, 1200
+	height := min(max(cmp.Or(figure.Layout.Height, usual), least), most)
+	fmt.Fprintf(p.out, "<script type=\"application/json\">%s</script><iframe data-figure sandbox=\"allow-scripts\" referrerpolicy=\"no-referrer\" title=\"Figure of step %d\" style=\"height: %.0fpx\"></iframe>\n",
+		escaped.String(), seq+1, height)
+	return true
 }
 
 // shown writes something in the best form that a page can have, and says whether there was one.
 func (p *page) shown(seq int, forms []machine.Representation) bool {
+	if f := form(forms, plotlyMIME); f != nil && p.figure(seq, f.Data) {
+		return true
+	}
 	f := form(forms, "image/png", "image/svg+xml", "image/jpeg", "image/gif", "image/webp", "text/html", "text/markdown", "text/latex", "text/plain")
 	switch {
 	case f == nil:

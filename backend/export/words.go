@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/naming"
 )
 
 // escapes are a terminal's, and control characters that no document shows.
@@ -47,13 +49,37 @@ func line(text string) string {
 	}), " ")
 }
 
-// heading says which step it is, whose, when and how long it took.
+// heading says which step it is, what it does, whose, when and how long it took.
 func heading(in machine.Instruction) string {
-	parts := []string{fmt.Sprintf("Step %d", in.Seq+1), author(in.Client), in.QueuedAt.UTC().Format("2006-01-02 15:04 UTC")}
+	parts := []string{fmt.Sprintf("Step %d", in.Seq+1)}
+	if does := headline(in); does != "" {
+		parts = append(parts, does)
+	}
+	parts = append(parts, author(in.Client), in.QueuedAt.UTC().Format("2006-01-02 15:04 UTC"))
 	if in.Status.Done() && in.Status != machine.StatusCancelled {
 		parts = append(parts, in.Runtime.Round(time.Millisecond).String())
 	}
 	return strings.Join(parts, " · ")
+}
+
+// headline is what a step does, in a few words: as its sender says, else as its code looks. "" for
+// unknown.
+func headline(in machine.Instruction) string {
+	if said := cmp.Or(in.Summary, naming.Says(in.Code)); said != "" {
+		return line(said)
+	}
+	var acts []string
+	for _, act := range naming.Does(in.Code) {
+		acts = append(acts, strings.TrimSpace(does[act.What]+" "+line(strings.Join(act.Names, ", "))))
+	}
+	text := strings.Join(acts, ", ")
+	return strings.ToUpper(text[:min(len(text), 1)]) + text[min(len(text), 1):]
+}
+
+// does are the acts in words, as the page says them.
+var does = map[naming.What]string{
+	naming.Installs: "installs", naming.Fetches: "gets data from", naming.Reads: "reads", naming.Fits: "fits a model", naming.Draws: "draws a chart",
+	naming.Saves: "saves", naming.Defines: "defines", naming.Computes: "works out", naming.Shows: "shows", naming.Loads: "loads",
 }
 
 // author is who sent an instruction, as the page says it.

@@ -188,7 +188,7 @@ func (r *remote) Execute(ctx context.Context, opts machine.ExecuteOptions) (mach
 		return machine.Instruction{}, false, explain(err)
 	}
 	in := machine.InstructionRecord{Key: opts.Key, Progress: machine.Progress{LastFrame: -1}, Instruction: machine.Instruction{
-		Machine: r.rec.ID, Seq: taken.InstructionSeq, Code: opts.Code, Client: opts.Client, Timeout: opts.Timeout,
+		Machine: r.rec.ID, Seq: taken.InstructionSeq, Code: opts.Code, Client: opts.Client, Summary: opts.Summary, Timeout: opts.Timeout,
 		Status: machine.StatusRunning, QueuedAt: queued, StartedAt: &queued,
 	}}
 	if missed := in.Seq - next; missed > 0 && next > 0 {

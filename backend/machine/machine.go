@@ -167,6 +167,8 @@ type Instruction struct {
 	Seq     int
 	Code    string
 	Client  Client
+	// Summary is what its sender said that it does, in a few words for people; "" for nothing.
+	Summary string
 	Timeout time.Duration // of its own running time; 0 for none
 	Formats []string      // figures wanted beside "png": "svg"
 

@@ -37,6 +37,9 @@ type ExecuteOptions struct {
 	Interrupt bool          // stop what runs and cancel what waits first
 	Formats   []string      // "svg" in addition to PNG
 	Client    Client
+	// Summary is what the code does, in a few words for people; "" for nothing. It is cut to one
+	// short line.
+	Summary string
 	// Key is what the sender calls the instruction; "" for nothing. Sent again with the same key it
 	// does not run again.
 	Key string

@@ -222,7 +222,7 @@ func (in *InstructionRecord) End(status InstructionStatus, errName, sentence str
 func (in *InstructionRecord) AsOf(id ID, m *Mark) *InstructionRecord {
 	return &InstructionRecord{
 		Instruction: Instruction{
-			Machine: id, Seq: in.Seq, Code: in.Code, Client: in.Client, Timeout: in.Timeout, Formats: in.Formats,
+			Machine: id, Seq: in.Seq, Code: in.Code, Client: in.Client, Summary: in.Summary, Timeout: in.Timeout, Formats: in.Formats,
 			Status: StatusRunning, QueuedAt: in.QueuedAt, StartedAt: in.StartedAt,
 			Items: m.Items, OutputBytes: m.OutputBytes, OutputDropped: m.OutputDropped,
 		},

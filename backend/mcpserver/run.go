@@ -74,7 +74,7 @@ func (s *Server) run(ctx context.Context, call mcp.CallToolRequest, repl, code s
 		})
 	}
 	return s.attend(ctx, call, m, repl, before, func(ctx context.Context, queued func(api.Instruction), yield func(api.Item) error) (api.Instruction, error) {
-		return m.Run(ctx, repl, api.Execute{Code: code, TimeoutSeconds: limit.Seconds()}, queued, yield)
+		return m.Run(ctx, repl, api.Execute{Code: code, Summary: call.GetString("summary", ""), TimeoutSeconds: limit.Seconds()}, queued, yield)
 	})
 }
 

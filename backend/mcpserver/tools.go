@@ -110,6 +110,7 @@ func (s *Server) addTools() {
 	s.tool("run-python-in-repl", hints{title: "Run Python", destructive: true, outside: true},
 		s.runTool, longResult, s.withChatPage,
 		mcp.WithString("pythonCode", mcp.Required()), replID(),
+		mcp.WithString("summary", mcp.Description("What this step does, in a few plain words, shown to the user: \"Charts sales by month\"")),
 		mcp.WithNumber("timeoutSeconds", mcp.Min(0.1), mcp.Max(7*24*3600), mcp.Description("Stop the code after so long; default 1800")))
 
 	s.tool("create-python-repl", hints{title: "New Python REPL"},

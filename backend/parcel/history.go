@@ -26,6 +26,7 @@ type told struct {
 	Seq           int      `json:"seq"`
 	Client        string   `json:"client"`
 	ClientVersion string   `json:"client_version"`
+	Summary       string   `json:"summary,omitempty"`
 	Timeout       int64    `json:"timeout_ns"`
 	Formats       []string `json:"formats"`
 	Status        string   `json:"status"`
@@ -88,7 +89,7 @@ func writeEntry(w io.Writer, kind byte, head any, parts ...[]byte) error {
 
 func writeInstruction(w io.Writer, in *machine.Instruction) error {
 	h := told{
-		Seq: in.Seq, Client: in.Client.Name, ClientVersion: in.Client.Version, Timeout: int64(in.Timeout), Formats: in.Formats, Status: string(in.Status),
+		Seq: in.Seq, Client: in.Client.Name, ClientVersion: in.Client.Version, Summary: in.Summary, Timeout: int64(in.Timeout), Formats: in.Formats, Status: string(in.Status),
 		QueuedAt: in.QueuedAt.UnixNano(), StartedAt: nano(in.StartedAt), EndedAt: nano(in.EndedAt), Runtime: int64(in.Runtime), ErrorName: in.ErrorName,
 		RolledBack: in.RolledBack, Items: in.Items, OutputDropped: in.OutputDropped,
 		Code: len(in.Code), Error: len(in.Error), ErrorANSI: len(in.ErrorANSI), Forms: shapes(in.Data),
@@ -229,7 +230,7 @@ func (e *entries) instruction() (in machine.Instruction, err error) {
 		return in, err
 	}
 	in = machine.Instruction{
-		Seq: h.Seq, Client: machine.Client{Name: h.Client, Version: h.ClientVersion}, Timeout: time.Duration(h.Timeout), Formats: h.Formats,
+		Seq: h.Seq, Client: machine.Client{Name: h.Client, Version: h.ClientVersion}, Summary: h.Summary, Timeout: time.Duration(h.Timeout), Formats: h.Formats,
 		Status: machine.InstructionStatus(h.Status), QueuedAt: fromNano(h.QueuedAt), StartedAt: fromNanoPtr(h.StartedAt), EndedAt: fromNanoPtr(h.EndedAt),
 		Runtime: time.Duration(h.Runtime), ErrorName: h.ErrorName, RolledBack: h.RolledBack, Items: h.Items, OutputDropped: h.OutputDropped,
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"io/fs"
 	"net/http"
 	"strings"
 	"time"
@@ -18,8 +19,24 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request, m machine.Handle
 	if !format.Known() {
 		return invalid("The parameter format must be one of %s.", strings.Join(formatNames(), ", "))
 	}
-	attachment(w, m.Name()+"."+string(format), format.MediaType())
-	return export.Write(r.Context(), w, format, m, time.Now())
+	plotly, err := s.plotly()
+	if err != nil {
+		return err
+	}
+	attachment(w, m.Name()+format.Extension(), format.MediaType())
+	return export.Write(r.Context(), w, format, m, time.Now(), plotly)
+}
+
+// plotly is the code of Plotly, which comes with the page; nil where this program has no page.
+func (s *Server) plotly() ([]byte, error) {
+	if s.config.Page == nil {
+		return nil, nil
+	}
+	found, err := fs.Glob(s.config.Page, "assets/plotly-strict*.js")
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return fs.ReadFile(s.config.Page, found[0])
 }
 
 func formatNames() []string {

@@ -49,7 +49,7 @@ func queue(w http.ResponseWriter, r *http.Request, m machine.Handle) (machine.In
 		return machine.Instruction{}, err
 	}
 	in, interrupted, err := m.Execute(r.Context(), machine.ExecuteOptions{
-		Code: body.Code, Timeout: timeout, Interrupt: body.Interrupt, Formats: body.Formats, Client: clientOf(r), Key: body.Key,
+		Code: body.Code, Timeout: timeout, Interrupt: body.Interrupt, Formats: body.Formats, Client: clientOf(r), Summary: body.Summary, Key: body.Key,
 	})
 	if err == nil {
 		w.Header().Set(headerInterrupted, strconv.FormatBool(interrupted))

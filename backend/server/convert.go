@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"net/url"
 	"strconv"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/forevervm/desktop/backend/api"
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/naming"
 )
 
 // maxInline is the most bytes of a textual representation that come along with its instruction or
@@ -44,8 +46,15 @@ func machineJSON(m machine.Machine) api.Machine {
 
 // instructionJSON is an instruction of the machine with that name.
 func instructionJSON(name string, in machine.Instruction) api.Instruction {
+	summary := cmp.Or(in.Summary, naming.Says(in.Code))
+	var does []api.Act
+	if summary == "" {
+		for _, act := range naming.Does(in.Code) {
+			does = append(does, api.Act{What: string(act.What), Names: act.Names})
+		}
+	}
 	return api.Instruction{
-		Machine: name, Seq: in.Seq, Code: in.Code, Client: api.Client{Name: in.Client.Name, Version: in.Client.Version},
+		Machine: name, Seq: in.Seq, Code: in.Code, Client: api.Client{Name: in.Client.Name, Version: in.Client.Version}, Summary: summary, Does: does,
 		TimeoutSeconds: in.Timeout.Seconds(), Status: string(in.Status), QueuedAt: in.QueuedAt.UTC(),
 		StartedAt: utc(in.StartedAt), EndedAt: utc(in.EndedAt), RuntimeMS: in.Runtime.Milliseconds(), Value: in.Value,
 		ErrorName: in.ErrorName, Error: in.Error, ErrorANSI: in.ErrorANSI, Data: representations(name, in.Seq, "result", in.Data),

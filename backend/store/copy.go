@@ -4,7 +4,7 @@ import "github.com/forevervm/desktop/backend/machine"
 
 // CopyHistory copies instructions with items and index from one machine to another.
 func (w writer) CopyHistory(from, to machine.ID, last int, running *machine.Mark) error {
-	const columns = `seq, client_name, client_version, timeout, formats, status, queued_at, started_at, ended_at, resumed_at,
+	const columns = `seq, client_name, client_version, summary, timeout, formats, status, queued_at, started_at, ended_at, resumed_at,
 		runtime, ran, error_name, rolled_back, notice, items, output_bytes, output_dropped, last_frame, head_end, overflow, carry_out, carry_err` + instructionBody
 	end := last + 1 // instructions below it are copied whole
 	if running != nil {

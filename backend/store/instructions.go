@@ -10,7 +10,7 @@ import (
 
 // The columns in the order of scanInstruction. What is large can be left out.
 const (
-	instructionHead = `machine, seq, client_name, client_version, timeout, formats, status, queued_at, started_at, ended_at, resumed_at,
+	instructionHead = `machine, seq, client_name, client_version, summary, timeout, formats, status, queued_at, started_at, ended_at, resumed_at,
 		runtime, ran, error_name, rolled_back, notice, items, output_bytes, output_dropped, last_frame, head_end, overflow, carry_out, carry_err, key, again`
 	instructionBody = `, code, value, error, error_ansi, forms, data`
 	instructionBare = `, '', NULL, '', '', '', NULL`
@@ -23,7 +23,7 @@ func scanInstruction(r scanner) (machine.InstructionRecord, error) {
 	var formats, forms string
 	var data []byte
 	var key *string
-	err := r.Scan(&in.Machine, &in.Seq, &in.Client.Name, &in.Client.Version, &in.Timeout, &formats, &in.Status, &queued, &started, &ended, &resumed,
+	err := r.Scan(&in.Machine, &in.Seq, &in.Client.Name, &in.Client.Version, &in.Summary, &in.Timeout, &formats, &in.Status, &queued, &started, &ended, &resumed,
 		&in.Runtime, &in.Ran, &in.ErrorName, &in.RolledBack, &in.Notice, &in.Items, &in.OutputBytes, &in.OutputDropped,
 		&in.LastFrame, &in.HeadEnd, &in.Overflow, &in.CarryOut, &in.CarryErr, &key, &in.Again,
 		&in.Code, &in.Value, &in.Error, &in.ErrorANSI, &forms, &data)
@@ -157,8 +157,8 @@ func (w writer) AddInstruction(in machine.InstructionRecord) error {
 		return err
 	}
 	return w.s.exec(`INSERT INTO instructions (`+instructionHead+instructionBody+`)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), ?, ?, ?, ?, ?, ?, ?)`,
-		in.Machine, in.Seq, in.Client.Name, in.Client.Version, int64(in.Timeout), strings.Join(in.Formats, ","), in.Status,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), ?, ?, ?, ?, ?, ?, ?)`,
+		in.Machine, in.Seq, in.Client.Name, in.Client.Version, in.Summary, int64(in.Timeout), strings.Join(in.Formats, ","), in.Status,
 		nano(in.QueuedAt), nanoPtr(in.StartedAt), nanoPtr(in.EndedAt), nanoPtr(in.ResumedAt),
 		int64(in.Runtime), int64(in.Ran), in.ErrorName, in.RolledBack, in.Notice, in.Items, in.OutputBytes, in.OutputDropped,
 		in.LastFrame, in.HeadEnd, in.Overflow, in.CarryOut, in.CarryErr, in.Key, in.Again,

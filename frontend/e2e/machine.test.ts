@@ -251,6 +251,45 @@ it('is made with what the person wants, found by what ran in it, exported and ar
   await tab.machines.filter({ hasText: 'Thesis' }).waitFor();
 });
 
+it('exports a report that needs no network: headlines, plots, live figures, folded code', async () => {
+  const { page } = tab;
+  await tab.newMachine();
+  await tab.runToEnd(1, 'import matplotlib.pyplot as plt');
+  await tab.runToEnd(2, '# Charts sales by month\nplt.bar([1, 2, 3], [3, 1, 2]); plt.show()');
+  await tab.runToEnd(
+    3,
+    'from IPython.display import display; display({"application/vnd.plotly.v1+json": {"data": [{"type": "bar", "y": [1, 3, 2]}], "layout": {"title": {"text": "Three bars"}}}}, raw=True)',
+  );
+  await tab.runToEnd(4, '1 / 0');
+  await page.getByRole('button', { name: 'More for this machine', exact: true }).click();
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('menuitem', { name: 'Export a report of the results' }).click(),
+  ]);
+  expect(download.suggestedFilename()).toMatch(/\.report\.html$/);
+  const file = `${await download.path()}.html`;
+  await download.saveAs(file);
+
+  const reader = await page.context().newPage();
+  const asked: string[] = [];
+  reader.on('request', (request) => asked.push(request.url()));
+  const problems: string[] = [];
+  reader.on('pageerror', (error) => problems.push(error.message));
+  reader.on('console', (said) => said.type() === 'error' && problems.push(said.text()));
+  await reader.goto(`file://${file}`);
+  await reader.getByRole('heading', { level: 2, name: 'Charts sales by month' }).waitFor();
+  await reader.frameLocator('iframe[data-figure]').getByText('Three bars').waitFor();
+  expect(await reader.getByRole('heading', { level: 2 }).count()).toBe(2);
+  const picture = reader.getByRole('img', { name: 'Picture of step 2' });
+  await expect
+    .poll(() => picture.evaluate((img: HTMLImageElement) => img.naturalWidth))
+    .toBeGreaterThan(100);
+  expect(await reader.getByText('plt.bar').isVisible()).toBe(false);
+  expect(asked.filter((url) => !/^(file|data|about|blob):/.test(url))).toEqual([]);
+  expect(problems).toEqual([]);
+  await reader.close();
+});
+
 it('is in the group of who uses it, in a list that is grouped from then on', async () => {
   const { page } = tab;
   const headers = {

@@ -30,6 +30,31 @@ it('shows what other programs run, and who they are, as it happens', async () =>
   await tab.step(1).getByText('Command line').waitFor();
 });
 
+it('says what the steps of others do, and shows their code when asked', async () => {
+  const { page } = tab;
+  const name = await tab.newMachine();
+  daemon.cli('exec', name, '# Counts to three\nprint([1, 2, 3])');
+  daemon.cli('exec', name, 'open("a.txt", "w").write("a")');
+  const [first, second] = [tab.step(1), tab.step(2)];
+  await second.getByText('Saves a.txt').waitFor();
+  const code = first.getByLabel('Code', { exact: true });
+  const fold = first.getByRole('button', { name: 'Counts to three' });
+  expect(await fold.getAttribute('aria-expanded')).toBe('false');
+  expect(await code.count()).toBe(0);
+  await fold.click();
+  await code.waitFor();
+  await fold.click();
+  await expect.poll(() => code.count()).toBe(0);
+
+  await page.getByRole('button', { name: 'Everything' }).click();
+  await second.getByLabel('Code', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Results' }).click();
+  await expect.poll(() => second.getByLabel('Code', { exact: true }).count()).toBe(0);
+  // What the reader runs is not folded.
+  await tab.run('1 + 1');
+  await tab.step(3).getByLabel('Code', { exact: true }).waitFor();
+});
+
 it('draws progress bars in place and colours in colour', async () => {
   await tab.newMachine();
   const step = await tab.runToEnd(

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -19,8 +20,9 @@ type exported struct {
 func (a *app) exportCommand() *cobra.Command {
 	var format, local string
 	cmd := &cobra.Command{
-		Use: "export NAME", Short: "Save the history of a machine as a notebook, script, page or text", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeMachine,
+		Use: "export NAME", Short: "Save the history of a machine as a report, notebook, page or script", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeMachine,
 		Example: "  forevervm export brave-otter-42                    # brave-otter-42.ipynb, for Jupyter\n" +
+			"  forevervm export brave-otter-42 --format report    # brave-otter-42.report.html, to send to others\n" +
 			"  forevervm export brave-otter-42 --format py -o -   # the code alone, to standard output",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			c, err := a.connect(cmd.Context())
@@ -37,7 +39,7 @@ func (a *app) exportCommand() *cobra.Command {
 				return err
 			}
 			if local == "" {
-				local = filepath.Base(args[0]) + "." + format
+				local = filepath.Base(args[0]) + "." + cmp.Or(map[string]string{"report": "report.html"}[format], format)
 			}
 			n, err := writeWhole(local, 0o666, content)
 			if err != nil {
@@ -46,7 +48,7 @@ func (a *app) exportCommand() *cobra.Command {
 			return a.print(exported{args[0], format, local, n}, func(w io.Writer) { fmt.Fprintf(w, "%s (%s)\n", local, bytesText(n)) })
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "ipynb", "ipynb (Jupyter), py (the code), html (one page) or md (Markdown)")
+	cmd.Flags().StringVar(&format, "format", "ipynb", "ipynb (Jupyter), report (results as a page), html (everything as a page), md (Markdown) or py (the code)")
 	cmd.Flags().StringVarP(&local, "output", "o", "", "the file; - writes to standard output (default NAME.FORMAT)")
 	return cmd
 }

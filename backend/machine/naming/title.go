@@ -1,6 +1,7 @@
 package naming
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 	"unicode"
@@ -10,6 +11,7 @@ import (
 const (
 	minDerivedTitle = 4 // characters: nothing shorter tells one machine from another
 	maxDerivedTitle = 60
+	maxSummary      = 120
 	titleWithin     = 16 << 10 // bytes of code that are looked at
 )
 
@@ -28,7 +30,22 @@ var (
 // or the docstring that it begins with, else its first line that does something. "" where it says
 // nothing. The code may be anything.
 func Title(code string) string {
-	does := ""    // the first line that does something
+	says, does := read(code)
+	return cmp.Or(says, does)
+}
+
+// Says is what code says that it is for: its first comment, or the docstring that it begins with.
+// "" where it has none.
+func Says(code string) string {
+	says, _ := read(code)
+	return says
+}
+
+// Summary is what a sender says of its code, as one short line that can be shown.
+func Summary(said string) string { return shortLine(said, maxSummary) }
+
+// read looks for what code says of itself, and for its first line that does something.
+func read(code string) (says, does string) {
 	until := ""   // what ends the docstring, string or import that the line is in; "" where it is in none
 	first := true // nothing has come before but blank lines
 	inDoc := false
@@ -39,15 +56,15 @@ func Title(code string) string {
 			case line == "" || pragmas.MatchString(line):
 				continue
 			case line[0] == '#':
-				if title := shortLine(strings.Trim(line, "#%=-*_~+| \t")); title != "" && !secrets.MatchString(line) {
-					return title
+				if title := shortLine(strings.Trim(line, "#%=-*_~+| \t"), maxDerivedTitle); title != "" && !secrets.MatchString(line) {
+					return title, does
 				}
 				continue
 			case first && begin != nil:
 				line, until, inDoc = line[len(begin[0]):], begin[1], true
 			default:
 				if does == "" && !secrets.MatchString(line) {
-					does = shortLine(statement(line))
+					does = shortLine(statement(line), maxDerivedTitle)
 				}
 				until = opens(line)
 			}
@@ -58,15 +75,15 @@ func Title(code string) string {
 		}
 		text, _, ends := strings.Cut(line, until)
 		if inDoc {
-			if title := shortLine(text); title != "" && !secrets.MatchString(text) {
-				return title
+			if title := shortLine(text, maxDerivedTitle); title != "" && !secrets.MatchString(text) {
+				return title, does
 			}
 		}
 		if ends {
 			until, inDoc = "", false
 		}
 	}
-	return does
+	return "", does
 }
 
 // statement is what a line does, without the imports before it; "" for nothing.
@@ -93,8 +110,25 @@ func opens(line string) string {
 
 // shortLine is text made fit for one short line: nothing that cannot be seen, or that reverses what
 // follows. "" where it says nothing.
-func shortLine(text string) string {
-	text = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+func shortLine(text string, longest int) string {
+	text = visible(text)
+	length := utf8.RuneCountInString(text)
+	if length < minDerivedTitle || !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+		return ""
+	}
+	if length <= longest {
+		return text
+	}
+	short := string([]rune(text)[:longest-1])
+	if space := strings.LastIndexByte(short, ' '); space > len(short)/2 {
+		short = short[:space]
+	}
+	return strings.TrimSpace(short) + "…"
+}
+
+// visible is text on one line, without what cannot be seen or reverses what follows.
+func visible(text string) string {
+	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
 			return ' '
@@ -103,16 +137,4 @@ func shortLine(text string) string {
 		}
 		return r
 	}, text)), " ")
-	length := utf8.RuneCountInString(text)
-	if length < minDerivedTitle || !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
-		return ""
-	}
-	if length <= maxDerivedTitle {
-		return text
-	}
-	short := string([]rune(text)[:maxDerivedTitle-1])
-	if space := strings.LastIndexByte(short, ' '); space > len(short)/2 {
-		short = short[:space]
-	}
-	return strings.TrimSpace(short) + "…"
 }

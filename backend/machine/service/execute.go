@@ -92,7 +92,7 @@ func (e *entry) Execute(ctx context.Context, opts machine.ExecuteOptions) (machi
 	in := machine.InstructionRecord{
 		Instruction: machine.Instruction{
 			Machine: e.id, Seq: o.rec.NextSeq, Code: opts.Code, Timeout: opts.Timeout, Formats: slices.Clone(opts.Formats),
-			Client: opts.Client.Clean(),
+			Client: opts.Client.Clean(), Summary: naming.Summary(opts.Summary),
 			Status: machine.StatusQueued, QueuedAt: now,
 		},
 		Progress: machine.Progress{LastFrame: -1},

@@ -849,8 +849,8 @@ export interface paths {
     };
     /**
      * What happened in a machine, as a document
-     * @description A Jupyter notebook, a script of the code alone, one page that needs nothing else, or Markdown. What a machine put out is hostile: the page
-     *     runs no script and loads nothing, and shows HTML only in frames that cannot either.
+     * @description A Jupyter notebook, a script of the code alone, a report of the results as one page, all of it as one page, or Markdown. What a machine put
+     *     out is hostile: a page loads nothing, runs no script but those that draw figures from their data, and shows HTML only in frames that run none.
      */
     get: operations['exportMachine'];
     put?: never;
@@ -2105,6 +2105,8 @@ export interface components {
       interrupt?: boolean;
       /** @description Figures wanted beside PNG */
       formats?: ('png' | 'svg')[];
+      /** @description What the code does, in a few words for people. Cut to one line of 120 characters */
+      summary?: string;
       /**
        * @description Names the instruction, at most 64 bytes. Sent again with the same key, say because the connection broke before the
        *     answer came, it does not run again: the answer is the instruction as it is by now, and `interrupt` does nothing.
@@ -2129,6 +2131,10 @@ export interface components {
       seq: number;
       code: string;
       client: components['schemas']['Client'];
+      /** @description What its sender said that it does, else what a comment at its beginning says. One line */
+      summary?: string;
+      /** @description What the code does, by its text; where there is no summary */
+      does?: components['schemas']['Act'][];
       timeout_seconds?: number;
       status: components['schemas']['InstructionStatus'];
       /** Format: date-time */
@@ -2155,6 +2161,22 @@ export interface components {
       output_bytes: number;
       /** Format: int64 */
       output_dropped?: number;
+    };
+    Act: {
+      /** @enum {string} */
+      what:
+        | 'installs'
+        | 'fetches'
+        | 'reads'
+        | 'fits'
+        | 'draws'
+        | 'saves'
+        | 'defines'
+        | 'computes'
+        | 'shows'
+        | 'loads';
+      /** @description Of files, packages, websites or variables; at most three, each a short line */
+      names?: string[];
     };
     Item: {
       index: number;
@@ -3806,7 +3828,7 @@ export interface operations {
   exportMachine: {
     parameters: {
       query?: {
-        format?: 'ipynb' | 'py' | 'html' | 'md';
+        format?: 'ipynb' | 'py' | 'report' | 'html' | 'md';
       };
       header?: never;
       path: {

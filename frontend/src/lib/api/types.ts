@@ -8,6 +8,7 @@ type Schemas = components['schemas'];
 
 export type Machine = Schemas['Machine'];
 export type MachineState = Schemas['State'];
+export type ActKind = Schemas['Act']['what'];
 export type NewMachine = Schemas['NewMachine'];
 export type ShareFolder = Schemas['ShareFolder'];
 export type MachineChange = Schemas['MachineChange'];

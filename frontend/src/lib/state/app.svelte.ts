@@ -43,6 +43,8 @@ export class App {
     width: new Kept('side.width', 360, isNumber),
     tab: new Kept('side.tab', '', isString),
   };
+  /** Whether code that others ran is shown at once. */
+  readonly everything = new Kept('steps.everything', false, isBoolean);
   /** Code written but not run, by machine. */
   readonly drafts = new Map<string, string>();
 

@@ -1,4 +1,4 @@
-import type { Answer, AppState, Contact, NetworkMode } from '../api/types';
+import type { ActKind, Answer, AppState, Contact, NetworkMode } from '../api/types';
 import type { ShownState } from '../shown';
 import { number } from './locale';
 
@@ -60,6 +60,7 @@ export const en = {
     create: 'New machine',
     none: 'No machine yet',
     noneHint: 'Machines appear here as soon as you or an AI app makes one.',
+    working: (who: string) => `${who} is working`,
     noMatch: 'Nothing matches',
     clearSearch: 'Clear search',
     bin: 'Bin',
@@ -359,8 +360,9 @@ export const en = {
     archive: 'Archive',
     unarchive: 'Unarchive',
     exports: {
+      report: 'Export a report of the results',
       ipynb: 'Export as a Jupyter notebook',
-      html: 'Export as a web page',
+      html: 'Export everything as a web page',
       md: 'Export as Markdown',
       py: 'Export the code',
     },
@@ -500,6 +502,22 @@ export const en = {
   step: {
     number: (seq: number) => `Step ${seq + 1}`,
     code: 'Code',
+    /** What code does, in the middle of a sentence. */
+    does: {
+      installs: (names: string) => `installs ${names}`,
+      fetches: (names: string) => `gets data from ${names}`,
+      reads: (names: string) => `reads ${names}`,
+      fits: () => 'fits a model',
+      draws: () => 'draws a chart',
+      saves: (names: string) => `saves ${names}`,
+      defines: (names: string) => `defines ${names}`,
+      computes: (names: string) => `works out ${names}`,
+      shows: (names: string) => `shows ${names}`,
+      loads: (names: string) => `loads ${names}`,
+    } satisfies Record<ActKind, (names: string) => string>,
+    linesOfCode: (n: number) => `${number(n)} ${n === 1 ? 'line' : 'lines'} of Python`,
+    shown: { results: 'Results', everything: 'Everything' },
+    shownHint: 'What this page shows of the steps of others',
     done: 'Done',
     queued: 'Waiting its turn',
     running: 'Running',

@@ -68,6 +68,21 @@ export function outcome(instruction: Instruction): string | null {
   }
 }
 
+/** What a step does, in a few words: as its sender says, else as its code looks. '' for unknown. */
+export function headline({ summary, does }: Pick<Instruction, 'summary' | 'does'>): string {
+  if (summary) return summary;
+  const acts = (does ?? []).map(({ what, names }) =>
+    words.step.does[what]((names ?? []).join(', ')),
+  );
+  const text = acts.join(', ').trim();
+  return text.charAt(0).toLocaleUpperCase() + text.slice(1);
+}
+
+/** Whether a person at this page, or at another of ForeverVM's, ran it. */
+export function byPerson({ client }: Pick<Instruction, 'client'>): boolean {
+  return client.name === 'window' || client.name === 'browser';
+}
+
 /** What an error of the daemon means, in a language that is not the daemon's own. */
 export function explained(code: string, message: string): string {
   const known: Readonly<Record<string, string | undefined>> = words.codes ?? {};
@@ -78,7 +93,7 @@ export function explained(code: string, message: string): string {
 /** Who ran a step. This page's own are the reader's. */
 export function author(client: Instruction['client']): string {
   const { name } = client;
-  if (name === 'window' || name === 'browser') return words.you;
+  if (byPerson({ client })) return words.you;
   if (name === '') return words.aProgram;
   if (name === 'forevervm CLI') return words.commandLine;
   const sdk = /^(?:forevervm-sdk[ -]?)?(python|javascript|rust)(?: \(\w+\))?$/i.exec(name)?.[1];
