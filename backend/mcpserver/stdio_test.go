@@ -71,17 +71,22 @@ func TestInitializeWaitsForNothing(t *testing.T) {
 	start(t, connect.BaseURLVariable+"=http://127.0.0.1:9", connect.TokenVariable+"=a.b").initialize()
 
 	daemon(t) // runs now
-	best := time.Hour
+	best, bare := time.Hour, time.Hour
 	for range 5 {
 		begun := time.Now()
+		if err := exec.CommandContext(t.Context(), connecttest.Program(t, "forevervm"), "--version").Run(); err != nil {
+			t.Fatal(err)
+		}
+		bare = min(bare, time.Since(begun))
+		begun = time.Now()
 		a := start(t)
 		a.initialize()
 		best = min(best, time.Since(begun))
 		a.quit()
 	}
-	t.Logf("from start to the answer to initialize: %v", best)
-	if best > 150*time.Millisecond {
-		t.Errorf("that is more than 150 ms")
+	t.Logf("from start to the answer to initialize: %v; a program that only says its version takes %v", best, bare)
+	if best > 4*bare+50*time.Millisecond { // of the same moments, as the computer may be busy
+		t.Errorf("that is too long")
 	}
 }
 

@@ -29,7 +29,6 @@ inTabs(
 it('connects Claude Desktop after showing what will change, tests, repairs and disconnects it', async () => {
   const { page } = tab;
   await page.getByRole('button', { name: 'Next' }).click();
-  await page.getByRole('button', { name: 'Next' }).click();
   await page.getByRole('button', { name: 'Connect an AI app' }).click();
   const dialog = page.getByRole('dialog');
   const claude = dialog.getByRole('listitem').filter({ hasText: 'Claude Desktop' });
@@ -46,6 +45,7 @@ it('connects Claude Desktop after showing what will change, tests, repairs and d
   await claude.getByText('Connected', { exact: true }).waitFor();
   await claude.getByText('Done. The change takes effect when the app next starts.').waitFor();
   await claude.getByText('Not used yet').waitFor();
+  await page.getByText('Waiting for Claude Desktop…').waitFor();
   expect(readFileSync(file, 'utf8')).toContain('"args": ["mcp", "--home"');
 
   await claude.getByRole('button', { name: 'Test: Claude Desktop' }).click();
@@ -62,6 +62,7 @@ it('connects Claude Desktop after showing what will change, tests, repairs and d
     body: JSON.stringify({ calls: 2 }),
   });
   await claude.getByText('Last used just now (version 1.2.3), 2 tool calls').waitFor();
+  await page.getByText('Claude Desktop is here.').waitFor();
 
   // It writes back what it had in memory: that is seen too, and mended.
   writeFileSync(file, before);

@@ -82,6 +82,20 @@ plt.figure(figsize=(4, 3)); plt.plot([1, 3, 2]); plt.savefig("data/plot.png"); p
   );
   await read.getByText("('dropped words', 3145728)").waitFor();
 
+  // Dropped on the work, it goes to the machine that is shown.
+  const given = await page.evaluateHandle(() => {
+    const data = new DataTransfer();
+    data.items.add(new File(['given words'], 'given.txt'));
+    return data;
+  });
+  const work = page.getByRole('region', { name: 'Work so far' });
+  await work.dispatchEvent('dragenter', { dataTransfer: given });
+  await page.getByText(/^Give to “/).waitFor();
+  await work.dispatchEvent('drop', { dataTransfer: given });
+  await page.getByText(/has given.txt now, as \/root\/given.txt/).waitFor();
+  const taken = await tab.runToEnd(3, `open("given.txt").read()`);
+  await taken.getByText("'given words'").waitFor();
+
   await files.getByRole('button', { name: 'New folder' }).click();
   await page.getByRole('textbox', { name: 'Folder name' }).fill('results');
   await page.getByRole('button', { name: 'Make it' }).click();
@@ -90,7 +104,7 @@ plt.figure(figsize=(4, 3)); plt.plot([1, 3, 2]); plt.savefig("data/plot.png"); p
   await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
   await expect.poll(() => files.getByText('dropped.txt').count()).toBe(0);
   // What code makes appears on its own.
-  await tab.runToEnd(3, 'open("data/later.txt", "w").close()');
+  await tab.runToEnd(4, 'open("data/later.txt", "w").close()');
   await files.getByText('later.txt').waitFor();
   expect(daemon.cli('machine', 'files', 'ls', name, 'data')).toContain('results/');
 });

@@ -40,6 +40,31 @@ it('goes back to a checkpoint; what is undone says so; a copy goes on', async ()
   await page.locator('article').last().getByText('9', { exact: true }).waitFor();
 });
 
+it('goes back to before a step, and makes a machine of the state after it, from its menu', async () => {
+  const { page } = tab;
+  await tab.newMachine();
+  await tab.runToEnd(1, 'x = 1');
+  const checkpoints = await tab.side('Checkpoints');
+  await checkpoints.getByText('After step 1').waitFor();
+  await page.getByRole('button', { name: 'Hide the panel' }).click(); // it lies over the steps
+  await tab.runToEnd(2, 'x = 2');
+  const choose = async (step: number, item: string) => {
+    const menu = page.getByRole('button', { name: `More for this machine: Step ${step}` });
+    await menu.click();
+    await page.getByRole('menuitem', { name: item }).click();
+  };
+  await choose(2, 'Go back to before this step');
+  await page.getByRole('button', { name: 'Go back', exact: true }).click();
+  await tab.step(2).getByText('Undone').waitFor();
+  await (await tab.runToEnd(3, 'x')).getByText('1', { exact: true }).waitFor();
+
+  await choose(1, 'New machine from here');
+  await page.getByLabel('Title').fill('From step one');
+  await page.getByRole('button', { name: 'Make it' }).click();
+  await page.getByRole('heading', { name: 'From step one' }).waitFor();
+  await page.getByText(/^Made from /).waitFor();
+});
+
 it('finds a step that is hundreds back, and draws those near it alone', async () => {
   const { page } = tab;
   const machine = await daemon.machine({ title: 'Long story' });
@@ -142,7 +167,7 @@ it('pauses code that runs, says so everywhere, and resumes it', async () => {
   const step = tab.step(1);
   await step.getByText('Running').waitFor();
   await tab.menu('Pause');
-  const header = page.locator('main header');
+  const header = page.locator('main header').first(); // steps have one, too
   await header.getByText('Paused', { exact: true }).waitFor();
   await step.getByText('Paused', { exact: true }).waitFor();
   expect(await step.getByText('Running').count()).toBe(0);

@@ -195,6 +195,32 @@ it('says what went wrong before it says where', async () => {
   await step.getByText('Failed').waitFor();
 });
 
+it('says what an error means, and copies a request to mend it', async () => {
+  const { page } = tab;
+  await tab.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  const name = await tab.newMachine();
+  const step = await tab.runToEnd(
+    1,
+    'import pandas as pd\ndf = pd.DataFrame({"month": [1], "Revenue": [2]})\ndf["profit"]',
+  );
+  const help = 'There is no column "profit". There are: month, Revenue.';
+  await step.getByText(help).first().waitFor();
+  await step.getByRole('button', { name: 'Copy a request to fix it' }).click();
+  const copied = (): Promise<string> => page.evaluate(() => navigator.clipboard.readText());
+  await expect.poll(copied).toContain(`In the ForeverVM machine ${name}, step 1 failed: KeyError`);
+  expect(await copied()).toContain(help);
+
+  // A sentence is no Python: it is not run, and goes to the AI app.
+  const words = 'please show me the total revenue by shop';
+  await tab.run(words);
+  await page.getByText('This box runs Python.').waitFor();
+  await page.getByRole('button', { name: 'Copy as a request' }).click();
+  await expect.poll(copied).toBe(`In the ForeverVM machine ${name}: ${words}`);
+  expect(await tab.step(2).count()).toBe(0);
+  await page.getByRole('button', { name: 'Run it anyway' }).click();
+  await tab.step(2).getByText('SyntaxError').first().waitFor();
+});
+
 it('stops an endless loop; the machine and its variables go on', async () => {
   await tab.newMachine();
   await tab.runToEnd(1, 'kept = 41');

@@ -376,7 +376,7 @@ it('tells what a name is by Shift+Tab and under the mouse, and wakes no machine 
   await ask('There is no information about this name yet.');
   await editor.fill('    ');
   await editor.press('Shift+Tab');
-  await editor.getByText('Write Python, then').waitFor(); // as in an empty one
+  await editor.getByText('Optional: run Python here yourself').waitFor(); // as in an empty one
   await editor.press('Shift+Tab');
   expect(await editor.evaluate((e) => document.activeElement === e)).toBe(false);
 

@@ -9,7 +9,7 @@ from typing import Any
 import IPython
 
 from .bounded import cut, plain_str
-from .host_paths import advice
+from .hints import hint
 
 TRACEBACK_LIMIT = 256 << 10
 NAME_LIMIT = 200
@@ -36,7 +36,7 @@ class Failure:
                 return
             told = _TracebackException(_type(error), error, _users_part(error.__traceback__), compact=True)
             _clean(told)
-            if said := advice(self.evalue):
+            if said := hint(error, self.evalue):
                 told.__notes__ = [*(told.__notes__ or ()), said]
             self.plain = _text(told, False)
             self.ansi = _text(told, True) if _COLOURS else self.plain

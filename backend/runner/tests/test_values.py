@@ -312,6 +312,8 @@ def test_plotly(machine: Runner) -> None:
         assert json.loads(shown.mimes[mime])["data"][0]["y"] is not None
 
 
+FRAME = 'import pandas as pd\ndf = pd.DataFrame({"month": [1], "Revenue": [2.0], "shop": ["a"]})\n'
+
 # -- errors ----------------------------------------------------------------------------------------
 
 
@@ -325,6 +327,46 @@ def test_traceback_is_pythons(machine: Runner) -> None:
     assert lines[-1] == "ZeroDivisionError: division by zero"
     assert "\x1b" not in outcome.error
     assert "forevervm_runner" not in outcome.error and "interactiveshell" not in outcome.error
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        (f'{FRAME}df["profit"].sum()', 'There is no column "profit". There are: month, Revenue, shop.'),
+        (f'{FRAME}df["revenue"]', 'There is no column "revenue". Is it "Revenue"? There are: month, Revenue, shop.'),
+        (f'{FRAME}df[["month", "x"]]', "The table's columns are: month, Revenue, shop."),
+        (f'{FRAME}df.groupby("city").sum()', 'There is no column "city". There are: month, Revenue, shop.'),
+        (f'{FRAME}df.sort_values("date")', 'There is no column "date". There are: month, Revenue, shop.'),
+        (
+            "import sklaern.linear_model",
+            "There is no library sklaern in this machine. %pip install sklaern installs it.",
+        ),
+        ("import fitz", "There is no library fitz in this machine. %pip install pymupdf installs it."),
+        ("open('/root/hints/salse.csv')", 'There is no file "salse.csv" in /root/hints. Is it "sales.csv"?'),
+        ("open('/root/hints/x')", 'There is no file "x" in /root/hints. There are: dates.txt, sales.csv.'),
+        ("open('/root/nowhere/x', 'w')", 'There is no folder "/root/nowhere". os.makedirs makes one.'),
+        ("b'caf\\xe9 au lait'.decode()", 'This text is not in UTF-8. Pass encoding="cp1252"'),
+        ("float('1.234,50')", "'1.234,50' is text, and a number is needed."),
+        ("import re\nre.match('a', 'b').group()", "What stands before .group is empty (None)"),
+        ("1 + '1'", "A number and a text cannot be put together so."),
+        ("[1][3]", "It has fewer entries than the code asks for."),
+        ("import pandas as pd, io\npd.read_csv(io.StringIO(''))", "The file is empty."),
+        ("import pandas as pd, io\npd.read_csv(io.StringIO('a,b\\n1,2\\n1,2,3,4'))", "Line 3 has 4 values, not 2"),
+    ],
+)
+def test_an_error_says_what_helps(machine: Runner, code: str, says: str) -> None:
+    machine.run(
+        "import os\nos.makedirs('/root/hints', exist_ok=True)\nfor n in ('sales.csv', 'dates.txt'): open(f'/root/hints/{n}', 'w').close()"
+    )
+    last = machine.run(code).error.splitlines()[-1]
+    assert last.startswith(says), last
+
+
+def test_an_error_of_the_users_own_says_nothing_more(machine: Runner) -> None:
+    hostile = "class Bad(KeyError):\n    def __str__(self): return 1 / 0\n    name = filename = property(lambda self: 1 / 0)\n"
+    assert machine.run(hostile + "raise Bad('x')").ename == "Bad"
+    assert machine.run("{'a': 1}['b']").error.splitlines()[-1] == "KeyError: 'b'"
+    assert machine.run("raise FileNotFoundError('x')").error.splitlines()[-1] == "FileNotFoundError: x"
 
 
 def test_colours_say_the_same(machine: Runner) -> None:

@@ -1,4 +1,4 @@
-/** A place onto which files are dragged; `on` are its events. */
+/** A place onto which files are dragged; `on` are its events. Of nested places the inner one counts. */
 export class Dropping {
   private depth = $state(0);
 
@@ -13,15 +13,20 @@ export class Dropping {
     ondragenter: (event: DragEvent) => {
       if (!hasFiles(event)) return;
       event.preventDefault();
+      event.stopPropagation();
       this.depth += 1;
     },
     ondragover: (event: DragEvent) => {
       if (hasFiles(event)) event.preventDefault();
     },
-    ondragleave: () => (this.depth = Math.max(0, this.depth - 1)),
+    ondragleave: (event: DragEvent) => {
+      event.stopPropagation();
+      this.depth = Math.max(0, this.depth - 1);
+    },
     ondrop: (event: DragEvent) => {
       if (!hasFiles(event) || !event.dataTransfer) return;
       event.preventDefault();
+      event.stopPropagation();
       this.depth = 0;
       this.dropped(event.dataTransfer);
     },

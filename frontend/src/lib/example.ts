@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 
 # Two years of made-up temperatures, warmer in summer
 days = pd.date_range("2024-01-01", periods=730)
-season = 11 - 9 * np.cos(2 * np.pi * days.dayofyear / 365.25)
+season = 11 - 9 * np.cos(2 * np.pi * days.day_of_year / 365.25)
 weather = pd.DataFrame(
     {"temperature": season + np.random.default_rng(7).normal(0, 2.5, len(days))}, index=days
 )

@@ -54,7 +54,20 @@ const place = (result) => ({ step: Number(/step (\d+)/.exec(note(result))[1]), o
 const unfinished = (result) => /still running|waits for/.test(note(result));
 const images = (result) => result.content.filter((item) => item.type === "image");
 
+// SSE is the transport of older clients. The tools behind it are the same ones: what it could get
+// wrong is what it carries, streams and cancels.
+const ofSSE = [
+  "a REPL is created without arguments",
+  "output, result and state",
+  "every picture comes back, and the text with them",
+  "long output is cut in the middle, and the rest can be read",
+  "output is streamed as progress",
+  "a cancelled call interrupts its code",
+  "resources and prompts",
+];
+
 async function check(name, body) {
+  if (transport === "sse" && !ofSSE.includes(name)) return;
   await body();
   console.log(`ok ${name}`);
 }

@@ -37,6 +37,10 @@ export class AiApps {
   problem = $state('');
 
   readonly here = $derived((this.list ?? []).filter(({ installed }) => installed));
+  /** Those that can make machines here. */
+  readonly connected = $derived(
+    this.here.filter(({ state }) => state === 'connected' || state === 'extension'),
+  );
   /** Whether one that was connected is no longer. */
   readonly ailing = $derived(
     this.here.some(({ state }) => ['wiped', 'outdated', 'unfinished'].includes(state)),

@@ -12,9 +12,11 @@ import type {
 } from '$lib/api/types';
 import { EXAMPLE } from '$lib/example';
 import { writing, type TableFormat } from '$lib/output/tables';
+import { join } from '$lib/files';
 import { saveAs } from '$lib/save';
 import { title, words } from '$lib/words';
 import type { App } from './app.svelte';
+import { HOME } from './files.svelte';
 import { ARCHIVED } from './machines.svelte';
 import type { Question } from './questions.svelte';
 
@@ -84,10 +86,27 @@ export class Commands {
   archive = (machine: Machine, away: boolean) =>
     this.change(machine, { tags: { [ARCHIVED]: away ? 'true' : null } });
 
-  async copySentence(machine: Machine): Promise<void> {
+  // Only a title that somebody gave: an AI shall not be told what code says of itself.
+  copySentence = (machine: Machine) =>
+    this.copyPrompt(words.machine.sentence(machine.name, machine.title));
+
+  /** Puts files into the folder in which a machine's code begins. */
+  async give(machine: Machine, files: readonly File[]): Promise<void> {
+    for (const file of files) {
+      await this.try(async () => {
+        const path = join(HOME, file.name);
+        const { signal } = new AbortController();
+        await this.app.api.writeFile(machine.name, path, file, () => undefined, signal);
+        this.app.toasts.info(words.files.given(file.name, title(machine), path));
+        return true;
+      });
+    }
+  }
+
+  /** Puts words for an AI app on the clipboard. */
+  async copyPrompt(prompt: string): Promise<void> {
     await this.try(async () => {
-      // Only a title that somebody gave: an AI shall not be told what code says of itself.
-      await navigator.clipboard.writeText(words.machine.sentence(machine.name, machine.title));
+      await navigator.clipboard.writeText(prompt);
       this.app.toasts.info(words.machine.sentenceCopied);
       return true;
     });

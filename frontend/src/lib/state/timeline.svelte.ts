@@ -24,6 +24,23 @@ export class Timeline {
   /** Grows when a step has shown something that is more than text, or may have. */
   shown = $state(0);
 
+  /**
+   * Which states are saved, by step: after it, and before it on the machine's present line of work.
+   */
+  readonly saved = $derived.by(() => {
+    const after = new Map<number, Checkpoint>();
+    for (const one of this.checkpoints) {
+      if (one.running_seq === undefined) after.set(one.last_seq, one);
+    }
+    const before = new Map<number, Checkpoint>();
+    let latest: Checkpoint | undefined;
+    for (const { seq, instruction } of this.entries) {
+      if (latest) before.set(seq, latest);
+      if (!instruction.rolled_back && instruction.status !== 'cancelled') latest = after.get(seq);
+    }
+    return { after, before };
+  });
+
   /** Checkpoints that were asked for, or that a branch ends in, by the step that they follow. */
   readonly marks = $derived.by(() => {
     const marks = new Map<number, Checkpoint[]>();

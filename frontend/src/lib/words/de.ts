@@ -219,8 +219,22 @@ export const de: Words = {
     connected: (names) => `Verbunden: ${names}.`,
     found: (names) => `Auf diesem Computer gefunden: ${names}.`,
     atLogin: 'ForeverVM starten, wenn ich mich an diesem Computer anmelde',
-    chooseTitle: 'Wählen Sie eine Maschine',
-    chooseText: 'Ihre bisherige Arbeit erscheint hier, und Sie können Code in ihr ausführen.',
+    recent: 'Zuletzt benutzte Maschinen',
+    begin: 'Wie möchten Sie beginnen?',
+  },
+
+  first: {
+    ask: (names) => `Starten Sie ${names} und fragen Sie:`,
+    askMore: (names) => `Fragen Sie ${names}, zum Beispiel:`,
+    prompt: 'Zeichne mit ForeverVM die ersten hundert Primzahlen.',
+    prompts: [
+      'Werte mit ForeverVM die Tabelle aus, die ich in den Ordner ForeverVM gelegt habe.',
+      'Zeichne mit ForeverVM, was sich in meinen Daten am meisten geändert hat.',
+      'Bereinige mit ForeverVM meine Adressliste und entferne Doppelte.',
+    ],
+    copy: 'Kopieren',
+    waiting: (names) => `Warten auf ${names}…`,
+    here: (names) => `${names} ist da.`,
   },
 
   apps: {
@@ -403,6 +417,8 @@ export const de: Words = {
     make: 'Anlegen',
     upload: 'Dateien in diesen Ordner legen',
     uploadShort: 'Dateien hinzufügen',
+    dropHere: (machine) => `An „${machine}“ geben`,
+    given: (file, machine, path) => `„${machine}“ hat ${file} jetzt, als ${path}`,
     drop: 'Dateien hier ablegen',
     noFolders: 'Ordner kann man hier nicht ablegen. „forevervm cp“ kopiert ganze Ordner.',
     sending: (name) => `${name} wird gesendet`,
@@ -528,6 +544,11 @@ export const de: Words = {
     copyCode: 'Code kopieren',
     copyOutput: 'Ergebnis kopieren',
     copied: 'Kopiert',
+    fix: 'Bitte um Behebung kopieren',
+    fixPrompt: (machine, seq, error) =>
+      `In der ForeverVM-Maschine ${machine} ist Schritt ${seq + 1} fehlgeschlagen: ${error}\nFinde heraus, warum, und behebe es.`,
+    goBack: 'Zurück vor diesen Schritt',
+    newFrom: 'Neue Maschine ab hier',
     runAgain: 'Noch einmal ausführen',
     traceback: 'Was Python sagt',
     hiddenLines: (n) => `${number(n)} weitere ${n === 1 ? 'Zeile' : 'Zeilen'}`,
@@ -608,7 +629,11 @@ export const de: Words = {
 
   editor: {
     label: 'Python-Code für diese Maschine',
-    placeholder: 'Python schreiben, dann Umschalt+Eingabe',
+    placeholder: 'Bei Bedarf: selbst Python ausführen',
+    sentence: 'Dieses Feld führt Python aus. In Worten fragen Sie Ihre KI-App.',
+    copyRequest: 'Als Bitte kopieren',
+    request: (machine, text) => `In der ForeverVM-Maschine ${machine}: ${text}`,
+    runAnyway: 'Trotzdem ausführen',
     run: 'Ausführen',
     queue: 'Als Nächstes ausführen',
     hint: 'Umschalt+Eingabe',

@@ -233,8 +233,22 @@ export const en = {
     connected: (names: string) => `Connected: ${names}.`,
     found: (names: string) => `Found on this computer: ${names}.`,
     atLogin: 'Start ForeverVM when I log in to this computer',
-    chooseTitle: 'Choose a machine',
-    chooseText: 'Its work so far is shown here, and you can run code in it.',
+    recent: 'Recent machines',
+    begin: 'How do you want to begin?',
+  },
+
+  first: {
+    ask: (names: string) => `Start ${names} and ask:`,
+    askMore: (names: string) => `Ask ${names}, for example:`,
+    prompt: 'With ForeverVM, draw the first hundred primes.',
+    prompts: [
+      'With ForeverVM, analyze the spreadsheet that I put into the folder ForeverVM.',
+      'With ForeverVM, make a chart of what changed most in my data.',
+      'With ForeverVM, clean up my list of addresses and remove duplicates.',
+    ],
+    copy: 'Copy',
+    waiting: (names: string) => `Waiting for ${names}…`,
+    here: (names: string) => `${names} is here.`,
   },
 
   apps: {
@@ -413,6 +427,9 @@ export const en = {
     make: 'Make it',
     upload: 'Put files into this folder',
     uploadShort: 'Add files',
+    dropHere: (machine: string) => `Give to “${machine}”`,
+    given: (file: string, machine: string, path: string) =>
+      `“${machine}” has ${file} now, as ${path}`,
     drop: 'Drop files to put them here',
     noFolders: 'Folders cannot be dropped here. “forevervm cp” copies whole folders.',
     sending: (name: string) => `Sending ${name}`,
@@ -532,6 +549,11 @@ export const en = {
     copyCode: 'Copy code',
     copyOutput: 'Copy result',
     copied: 'Copied',
+    fix: 'Copy a request to fix it',
+    fixPrompt: (machine: string, seq: number, error: string) =>
+      `In the ForeverVM machine ${machine}, step ${seq + 1} failed: ${error}\nFind out why, and fix it.`,
+    goBack: 'Go back to before this step',
+    newFrom: 'New machine from here',
     runAgain: 'Run again',
     traceback: 'What Python says',
     hiddenLines: (n: number) => `${number(n)} more ${n === 1 ? 'line' : 'lines'}`,
@@ -608,7 +630,11 @@ export const en = {
 
   editor: {
     label: 'Python code to run in this machine',
-    placeholder: 'Write Python, then Shift+Enter',
+    placeholder: 'Optional: run Python here yourself',
+    sentence: 'This box runs Python. To ask in words, ask your AI app.',
+    copyRequest: 'Copy as a request',
+    request: (machine: string, text: string) => `In the ForeverVM machine ${machine}: ${text}`,
+    runAnyway: 'Run it anyway',
     run: 'Run',
     queue: 'Run next',
     hint: 'Shift+Enter',

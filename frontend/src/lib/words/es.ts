@@ -220,8 +220,22 @@ export const es: Words = {
     connected: (names) => `Conectadas: ${names}.`,
     found: (names) => `Encontradas en este ordenador: ${names}.`,
     atLogin: 'Iniciar ForeverVM cuando inicio sesión en este ordenador',
-    chooseTitle: 'Elige una máquina',
-    chooseText: 'Aquí se muestra su trabajo, y puedes ejecutar código en ella.',
+    recent: 'Máquinas recientes',
+    begin: '¿Cómo quieres empezar?',
+  },
+
+  first: {
+    ask: (names) => `Inicia ${names} y pregunta:`,
+    askMore: (names) => `Pregunta a ${names}, por ejemplo:`,
+    prompt: 'Con ForeverVM, dibuja los primeros cien números primos.',
+    prompts: [
+      'Con ForeverVM, analiza la hoja de cálculo que puse en la carpeta ForeverVM.',
+      'Con ForeverVM, haz un gráfico de lo que más cambió en mis datos.',
+      'Con ForeverVM, limpia mi lista de direcciones y quita los duplicados.',
+    ],
+    copy: 'Copiar',
+    waiting: (names) => `Esperando a ${names}…`,
+    here: (names) => `${names} está aquí.`,
   },
 
   apps: {
@@ -402,6 +416,8 @@ export const es: Words = {
     make: 'Crear',
     upload: 'Poner archivos en esta carpeta',
     uploadShort: 'Añadir archivos',
+    dropHere: (machine) => `Dar a «${machine}»`,
+    given: (file, machine, path) => `«${machine}» tiene ahora ${file}, como ${path}`,
     drop: 'Suelta archivos para ponerlos aquí',
     noFolders: 'Aquí no se pueden soltar carpetas. «forevervm cp» copia carpetas enteras.',
     sending: (name) => `Enviando ${name}`,
@@ -520,6 +536,11 @@ export const es: Words = {
     copyCode: 'Copiar el código',
     copyOutput: 'Copiar el resultado',
     copied: 'Copiado',
+    fix: 'Copiar una petición para arreglarlo',
+    fixPrompt: (machine, seq, error) =>
+      `En la máquina de ForeverVM ${machine}, el paso ${seq + 1} falló: ${error}\nAverigua por qué y arréglalo.`,
+    goBack: 'Volver a antes de este paso',
+    newFrom: 'Nueva máquina desde aquí',
     runAgain: 'Ejecutar de nuevo',
     traceback: 'Lo que dice Python',
     hiddenLines: (n) => `${number(n)} ${n === 1 ? 'línea' : 'líneas'} más`,
@@ -597,7 +618,11 @@ export const es: Words = {
 
   editor: {
     label: 'Código Python para esta máquina',
-    placeholder: 'Escribe Python y pulsa Mayús+Intro',
+    placeholder: 'Opcional: ejecuta Python tú mismo',
+    sentence: 'Este cuadro ejecuta Python. Para pedir con palabras, usa tu app de IA.',
+    copyRequest: 'Copiar como petición',
+    request: (machine, text) => `En la máquina de ForeverVM ${machine}: ${text}`,
+    runAnyway: 'Ejecutar de todos modos',
     run: 'Ejecutar',
     queue: 'Ejecutar después',
     hint: 'Mayús+Intro',

@@ -222,8 +222,22 @@ export const fr: Words = {
     connected: (names) => `Connectées : ${names}.`,
     found: (names) => `Trouvées sur cet ordinateur : ${names}.`,
     atLogin: 'Démarrer ForeverVM quand j’ouvre ma session sur cet ordinateur',
-    chooseTitle: 'Choisissez une machine',
-    chooseText: 'Son travail s’affiche ici, et vous pouvez y exécuter du code.',
+    recent: 'Machines récentes',
+    begin: 'Par quoi voulez-vous commencer ?',
+  },
+
+  first: {
+    ask: (names) => `Lancez ${names} et demandez :`,
+    askMore: (names) => `Demandez à ${names}, par exemple :`,
+    prompt: 'Avec ForeverVM, dessine les cent premiers nombres premiers.',
+    prompts: [
+      'Avec ForeverVM, analyse le tableur que j’ai mis dans le dossier ForeverVM.',
+      'Avec ForeverVM, fais un graphique de ce qui a le plus changé dans mes données.',
+      'Avec ForeverVM, nettoie ma liste d’adresses et retire les doublons.',
+    ],
+    copy: 'Copier',
+    waiting: (names) => `En attente de ${names}…`,
+    here: (names) => `${names} est là.`,
   },
 
   apps: {
@@ -406,6 +420,8 @@ export const fr: Words = {
     make: 'Créer',
     upload: 'Mettre des fichiers dans ce dossier',
     uploadShort: 'Ajouter des fichiers',
+    dropHere: (machine) => `Donner à « ${machine} »`,
+    given: (file, machine, path) => `« ${machine} » a maintenant ${file}, comme ${path}`,
     drop: 'Déposez des fichiers ici',
     noFolders:
       'Il n’est pas possible de déposer des dossiers ici. « forevervm cp » copie des dossiers entiers.',
@@ -526,6 +542,11 @@ export const fr: Words = {
     copyCode: 'Copier le code',
     copyOutput: 'Copier le résultat',
     copied: 'Copié',
+    fix: 'Copier une demande de correction',
+    fixPrompt: (machine, seq, error) =>
+      `Dans la machine ForeverVM ${machine}, l’étape ${seq + 1} a échoué : ${error}\nTrouve pourquoi et corrige.`,
+    goBack: 'Revenir avant cette étape',
+    newFrom: 'Nouvelle machine à partir d’ici',
     runAgain: 'Exécuter à nouveau',
     traceback: 'Ce que dit Python',
     hiddenLines: (n) => `${number(n)} ${n === 1 ? 'ligne' : 'lignes'} de plus`,
@@ -604,7 +625,11 @@ export const fr: Words = {
 
   editor: {
     label: 'Code Python pour cette machine',
-    placeholder: 'Écrivez du Python, puis Maj+Entrée',
+    placeholder: 'Facultatif : exécutez vous-même du Python',
+    sentence: 'Ce champ exécute du Python. Pour demander avec des mots, utilisez votre app d’IA.',
+    copyRequest: 'Copier comme demande',
+    request: (machine, text) => `Dans la machine ForeverVM ${machine} : ${text}`,
+    runAnyway: 'Exécuter quand même',
     run: 'Exécuter',
     queue: 'Exécuter ensuite',
     hint: 'Maj+Entrée',

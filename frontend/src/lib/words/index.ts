@@ -83,6 +83,14 @@ export function byPerson({ client }: Pick<Instruction, 'client'>): boolean {
   return client.name === 'window' || client.name === 'browser';
 }
 
+/** Whether an AI app ran it: no page, no command line, no program with an SDK. */
+export function byApp(of: Pick<Instruction, 'client'>): boolean {
+  const who = author(of.client);
+  return (
+    !byPerson(of) && ![words.aProgram, words.commandLine].includes(who) && who === of.client.name
+  );
+}
+
 /** What an error of the daemon means, in a language that is not the daemon's own. */
 export function explained(code: string, message: string): string {
   const known: Readonly<Record<string, string | undefined>> = words.codes ?? {};

@@ -214,8 +214,22 @@ export const ja: Words = {
     connected: (names) => `接続済み：${names}`,
     found: (names) => `このコンピューターで見つかりました：${names}`,
     atLogin: 'このコンピューターにログインしたときにForeverVMを起動する',
-    chooseTitle: 'マシンを選んでください',
-    chooseText: 'これまでの作業がここに表示されます。コードも実行できます。',
+    recent: '最近のマシン',
+    begin: 'どう始めますか？',
+  },
+
+  first: {
+    ask: (names) => `${names}を起動して、こう頼んでください:`,
+    askMore: (names) => `${names}にこう頼めます:`,
+    prompt: 'ForeverVMで、最初の100個の素数を描いて。',
+    prompts: [
+      'ForeverVMで、フォルダーForeverVMに入れた表を分析して。',
+      'ForeverVMで、データの中で最も変化したものをグラフにして。',
+      'ForeverVMで、住所録を整理して重複を取り除いて。',
+    ],
+    copy: 'コピー',
+    waiting: (names) => `${names}を待っています…`,
+    here: (names) => `${names}が使えます。`,
   },
 
   apps: {
@@ -395,6 +409,8 @@ export const ja: Words = {
     make: '作成',
     upload: 'このフォルダーにファイルを入れる',
     uploadShort: 'ファイルを追加',
+    dropHere: (machine) => `「${machine}」に渡す`,
+    given: (file, machine, path) => `「${machine}」に${file}を入れました: ${path}`,
     drop: 'ファイルをここにドロップ',
     noFolders:
       'フォルダーはここにドロップできません。「forevervm cp」でフォルダーごとコピーできます。',
@@ -512,6 +528,11 @@ export const ja: Words = {
     copyCode: 'コードをコピー',
     copyOutput: '結果をコピー',
     copied: 'コピーしました',
+    fix: '修正の依頼をコピー',
+    fixPrompt: (machine, seq, error) =>
+      `ForeverVMのマシン${machine}で、ステップ${seq + 1}が失敗しました: ${error}\n原因を調べて直してください。`,
+    goBack: 'このステップの前に戻る',
+    newFrom: 'ここから新しいマシンを作る',
     runAgain: 'もう一度実行',
     traceback: 'Pythonのメッセージ',
     hiddenLines: (n) => `ほか${number(n)}行`,
@@ -587,7 +608,11 @@ export const ja: Words = {
 
   editor: {
     label: 'このマシンで実行するPythonのコード',
-    placeholder: 'Pythonを書いて、Shift+Enter',
+    placeholder: '必要なら、ここでPythonを実行できます',
+    sentence: 'この欄はPythonを実行します。言葉で頼むときはAIアプリを使ってください。',
+    copyRequest: '依頼としてコピー',
+    request: (machine, text) => `ForeverVMのマシン${machine}で: ${text}`,
+    runAnyway: 'それでも実行',
     run: '実行',
     queue: '次に実行',
     hint: 'Shift+Enter',

@@ -217,8 +217,22 @@ export const pt: Words = {
     connected: (names) => `Conectados: ${names}.`,
     found: (names) => `Encontrados neste computador: ${names}.`,
     atLogin: 'Iniciar o ForeverVM quando eu entrar neste computador',
-    chooseTitle: 'Escolha uma máquina',
-    chooseText: 'O que ela já fez aparece aqui, e você pode executar código nela.',
+    recent: 'Máquinas recentes',
+    begin: 'Como você quer começar?',
+  },
+
+  first: {
+    ask: (names) => `Abra ${names} e pergunte:`,
+    askMore: (names) => `Pergunte a ${names}, por exemplo:`,
+    prompt: 'Com o ForeverVM, desenhe os primeiros cem números primos.',
+    prompts: [
+      'Com o ForeverVM, analise a planilha que coloquei na pasta ForeverVM.',
+      'Com o ForeverVM, faça um gráfico do que mais mudou nos meus dados.',
+      'Com o ForeverVM, limpe minha lista de endereços e remova as duplicatas.',
+    ],
+    copy: 'Copiar',
+    waiting: (names) => `Aguardando ${names}…`,
+    here: (names) => `${names} está aqui.`,
   },
 
   apps: {
@@ -400,6 +414,8 @@ export const pt: Words = {
     make: 'Criar',
     upload: 'Pôr arquivos nesta pasta',
     uploadShort: 'Adicionar arquivos',
+    dropHere: (machine) => `Dar a “${machine}”`,
+    given: (file, machine, path) => `“${machine}” agora tem ${file}, como ${path}`,
     drop: 'Solte arquivos para pô-los aqui',
     noFolders: 'Não é possível soltar pastas aqui. “forevervm cp” copia pastas inteiras.',
     sending: (name) => `Enviando ${name}`,
@@ -518,6 +534,11 @@ export const pt: Words = {
     copyCode: 'Copiar o código',
     copyOutput: 'Copiar o resultado',
     copied: 'Copiado',
+    fix: 'Copiar um pedido de correção',
+    fixPrompt: (machine, seq, error) =>
+      `Na máquina ${machine} do ForeverVM, o passo ${seq + 1} falhou: ${error}\nDescubra por quê e corrija.`,
+    goBack: 'Voltar para antes deste passo',
+    newFrom: 'Nova máquina a partir daqui',
     runAgain: 'Executar de novo',
     traceback: 'O que o Python diz',
     hiddenLines: (n) => `Mais ${number(n)} ${n === 1 ? 'linha' : 'linhas'}`,
@@ -593,7 +614,11 @@ export const pt: Words = {
 
   editor: {
     label: 'Código Python para esta máquina',
-    placeholder: 'Escreva Python e pressione Shift+Enter',
+    placeholder: 'Opcional: execute Python aqui',
+    sentence: 'Esta caixa executa Python. Para pedir com palavras, use seu app de IA.',
+    copyRequest: 'Copiar como pedido',
+    request: (machine, text) => `Na máquina ${machine} do ForeverVM: ${text}`,
+    runAnyway: 'Executar mesmo assim',
     run: 'Executar',
     queue: 'Executar em seguida',
     hint: 'Shift+Enter',

@@ -211,8 +211,22 @@ export const zh: Words = {
     connected: (names) => `已连接：${names}。`,
     found: (names) => `在这台电脑上找到：${names}。`,
     atLogin: '登录这台电脑时启动 ForeverVM',
-    chooseTitle: '选择一台机器',
-    chooseText: '它到目前为止的工作显示在这里，你也可以在其中运行代码。',
+    recent: '最近的机器',
+    begin: '你想从哪里开始？',
+  },
+
+  first: {
+    ask: (names) => `启动 ${names} 并提问：`,
+    askMore: (names) => `向 ${names} 提问，例如：`,
+    prompt: '用 ForeverVM 画出前一百个素数。',
+    prompts: [
+      '用 ForeverVM 分析我放在 ForeverVM 文件夹里的表格。',
+      '用 ForeverVM 把我数据中变化最大的部分画成图表。',
+      '用 ForeverVM 整理我的地址列表并删除重复项。',
+    ],
+    copy: '复制',
+    waiting: (names) => `正在等待 ${names}…`,
+    here: (names) => `${names} 已就绪。`,
   },
 
   apps: {
@@ -379,6 +393,8 @@ export const zh: Words = {
     make: '创建',
     upload: '将文件放入此文件夹',
     uploadShort: '添加文件',
+    dropHere: (machine) => `交给“${machine}”`,
+    given: (file, machine, path) => `“${machine}”现在有 ${file}，位于 ${path}`,
     drop: '将文件拖放到这里',
     noFolders: '不能在这里拖放文件夹。“forevervm cp” 可以复制整个文件夹。',
     sending: (name) => `正在发送 ${name}`,
@@ -493,6 +509,11 @@ export const zh: Words = {
     copyCode: '复制代码',
     copyOutput: '复制结果',
     copied: '已复制',
+    fix: '复制修复请求',
+    fixPrompt: (machine, seq, error) =>
+      `在 ForeverVM 机器 ${machine} 中，步骤 ${seq + 1} 失败：${error}\n请找出原因并修复。`,
+    goBack: '回到此步骤之前',
+    newFrom: '从这里新建机器',
     runAgain: '再次运行',
     traceback: 'Python 的说明',
     hiddenLines: (n) => `还有 ${number(n)} 行`,
@@ -564,7 +585,11 @@ export const zh: Words = {
 
   editor: {
     label: '在这台机器中运行的 Python 代码',
-    placeholder: '编写 Python，然后按 Shift+Enter',
+    placeholder: '可选：在此自行运行 Python',
+    sentence: '此框运行 Python。要用文字提问，请使用你的 AI 应用。',
+    copyRequest: '复制为请求',
+    request: (machine, text) => `在 ForeverVM 机器 ${machine} 中：${text}`,
+    runAnyway: '仍然运行',
     run: '运行',
     queue: '接着运行',
     hint: 'Shift+Enter',
