@@ -102,8 +102,11 @@ check("the server says that it has tasks", async () => {
 });
 
 check("short work is answered at once", async () => {
-  const execution = await call("run-python-in-repl", { replId: await create(), pythonCode: "6 * 7" });
-  assert.equal(execution.kind, "immediate");
+  const replId = await create();
+  const began = Date.now();
+  const execution = await call("run-python-in-repl", { replId, pythonCode: "6 * 7" });
+  // A computer that is so busy that this takes 10 s gets a task, and rightly.
+  if (Date.now() - began < 9_000) assert.equal(execution.kind, "immediate");
   assert.equal(text(await execution.result()), "42");
 });
 
