@@ -47,7 +47,7 @@ func (e *UnknownError) Error() string {
 	const what = "the connection broke when code was sent to %s, so it is not known whether it runs; "
 	switch {
 	case e.Exists:
-		return fmt.Sprintf(what+"step %d there is new and may be it: look at its result before you send it again", e.Machine, e.Seq+1)
+		return fmt.Sprintf(what+"its step %d is new and may be that code. Look at its result before you send the code again", e.Machine, e.Seq+1)
 	case e.Seq >= 0:
 		return fmt.Sprintf(what+"up to now there is no step %d, which it would be: look whether there is one before you send it again", e.Machine, e.Seq+1)
 	}

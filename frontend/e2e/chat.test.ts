@@ -248,6 +248,11 @@ it('follows code that runs, and stops it', async () => {
   await show(input);
   await frame.getByText('Running', { exact: true }).waitFor();
   await frame.getByText('at 3', { exact: false }).first().waitFor();
+  // A person pauses the machine in the window.
+  daemon.cli('machine', 'swap', replId);
+  await frame.getByText('Paused', { exact: true }).waitFor();
+  daemon.cli('machine', 'wake', replId);
+  await frame.getByText('Running', { exact: true }).waitFor();
   await frame.getByRole('button', { name: 'Stop', exact: true }).click();
   await answer(await running);
   await frame.getByText('Stopped', { exact: true }).first().waitFor();

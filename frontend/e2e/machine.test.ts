@@ -378,6 +378,24 @@ it('is in the group of who uses it, in a list that is grouped from then on', asy
   await expect.poll(shown).toEqual(['ours-3', 'ours-4', 'ours-2', 'ours-1']);
 });
 
+it('shows the last machines on the start page, with what they drew', async () => {
+  const { page } = tab;
+  await tab.newMachine();
+  await tab.runToEnd(
+    1,
+    '# Primes\nimport matplotlib.pyplot as plt\nplt.plot([2, 3, 5]); plt.show()',
+  );
+  await page.getByRole('button', { name: 'ForeverVM', exact: true }).click();
+  await page.getByRole('heading', { name: 'Recent machines' }).waitFor();
+  const card = page.locator('main').getByRole('button', { name: /Primes/ });
+  const picture = card.locator('img');
+  await expect
+    .poll(() => picture.evaluate((img: HTMLImageElement) => img.naturalWidth))
+    .toBeGreaterThan(100);
+  await card.click();
+  await page.getByRole('heading', { name: 'Primes', exact: true }).waitFor();
+});
+
 it('is deleted, brought back by Undo, and removed for good from the bin', async () => {
   const { page } = tab;
   const name = await tab.newMachine();

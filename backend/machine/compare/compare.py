@@ -59,7 +59,7 @@ def _forevervm_compare(names, mark):
         return pandas.util.hash_pandas_object(column, index=False).to_numpy().tobytes()
 
     def table(value):
-        """A table's values: pandas arranges them anew when a table is only read."""
+        """What a table holds. Reading a table can change how pandas stores it."""
         frame = value.to_frame() if type(value) is pandas.Series else value
         columns = [frame.iloc[:, i] for i in range(frame.shape[1])]
         index = frame.index.to_series()

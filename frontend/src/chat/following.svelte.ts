@@ -1,6 +1,8 @@
 import { of } from '$lib/api/api';
+import { isBusy } from '$lib/api/errors';
 import { isDone, type Instruction, type Variable } from '$lib/api/types';
 import { isTable } from '$lib/output/tables';
+import { shown } from '$lib/shown';
 import { Entry } from '$lib/state/entry.svelte';
 import type { Host } from './host.svelte';
 
@@ -17,6 +19,8 @@ export class Following {
   entry = $state.raw<Entry | null>(null);
   /** Tables that the code names, once it is over. */
   tables = $state.raw<readonly Variable[]>([]);
+  /** A person has paused it. */
+  paused = $state(false);
   /** ForeverVM does not answer this page. */
   lost = $state(false);
   private stopped = false;
@@ -56,10 +60,20 @@ export class Following {
       if (this.entry?.seq !== seq) this.entry = new Entry({ api, name: this.machine }, now);
       await this.entry.load();
       this.entry.update(now);
+      this.paused =
+        now.status === 'running' &&
+        shown(await api.get('/api/machines/{name}', of(this.machine))) === 'paused';
       return isDone(now);
     });
-    // Who shows the result can do without them.
-    if (!this.lost && !this.stopped) await this.findTables().catch(() => undefined);
+    if (this.lost) return;
+    await this.looking(async () => {
+      try {
+        await this.findTables();
+      } catch (reason) {
+        return !isBusy(reason); // who shows the result can do without them
+      }
+      return true;
+    });
   }
 
   stop(): void {

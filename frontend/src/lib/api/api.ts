@@ -56,7 +56,7 @@ export class Api {
   }
 
   /** The instruction once it is over. */
-  async ended(name: string, seq: number, wait = 600): Promise<Instruction> {
+  async ended(name: string, seq: number, wait: number): Promise<Instruction> {
     for (;;) {
       const now = await this.get('/api/machines/{name}/instructions/{seq}', {
         params: { path: { name, seq }, query: { wait } },

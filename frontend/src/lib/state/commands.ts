@@ -19,6 +19,10 @@ import type { App } from './app.svelte';
 import { HOME } from './files.svelte';
 import { ARCHIVED } from './machines.svelte';
 import type { Question } from './questions.svelte';
+import { saveWritten } from './table.svelte';
+
+/** How long a look at a step may wait for its end, in seconds: the daemon's most. */
+const LOOK_SECONDS = 600;
 
 const at = (machine: Machine, { id }: Checkpoint) => ({
   params: { path: { name: machine.name, id } },
@@ -57,15 +61,7 @@ export class Commands {
     const { code, file } = writing(table, format);
     await this.try(async () => {
       const { seq } = await this.execute(machine, code);
-      const { status } = await this.app.api.ended(machine.name, seq);
-      if (status !== 'ok') throw new Error(words.table.notSaved(seq));
-      saveAs(
-        file,
-        await this.app.api.get('/api/machines/{name}/files/content', {
-          params: { path: { name: machine.name }, query: { path: file } },
-          parseAs: 'blob',
-        }),
-      );
+      await saveWritten({ api: this.app.api, name: machine.name }, seq, file, LOOK_SECONDS);
       return true;
     });
   }

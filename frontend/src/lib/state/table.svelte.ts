@@ -2,11 +2,31 @@ import { of } from '$lib/api/api';
 import { isBusy, sentence } from '$lib/api/errors';
 import type { Table, TableFilter, TableSort } from '$lib/api/types';
 import { parseFilter } from '$lib/filters';
+import { saveAs } from '$lib/save';
 import { words } from '$lib/words';
 import type { Source } from './source';
 
 export const PAGE_ROWS = 100;
 export const PAGE_COLUMNS = 30;
+
+/**
+ * Saves the file that a step writes a table into, once the step is over. Each look at the step may
+ * take so many seconds.
+ */
+export async function saveWritten(
+  { api, name }: Source,
+  seq: number,
+  file: string,
+  seconds: number,
+): Promise<void> {
+  const { status } = await api.ended(name, seq, seconds);
+  if (status !== 'ok') throw new Error(words.table.notSaved(seq));
+  const content = await api.get('/api/machines/{name}/files/content', {
+    params: { path: { name }, query: { path: file } },
+    parseAs: 'blob',
+  });
+  saveAs(file, content);
+}
 
 /** Looks at a table in a machine a page at a time; the machine sorts and filters. */
 export class TableLook {

@@ -39,6 +39,7 @@ export const de: Words = {
 
   list: {
     title: 'Maschinen',
+    home: 'Startseite',
     search: 'Maschinen suchen',
     create: 'Neue Maschine',
     none: 'Noch keine Maschine',

@@ -56,6 +56,7 @@ export const en = {
 
   list: {
     title: 'Machines',
+    home: 'Start page',
     search: 'Search machines',
     create: 'New machine',
     none: 'No machine yet',

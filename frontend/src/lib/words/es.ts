@@ -39,6 +39,7 @@ export const es: Words = {
 
   list: {
     title: 'Máquinas',
+    home: 'Página de inicio',
     search: 'Buscar máquinas',
     create: 'Nueva máquina',
     none: 'Todavía no hay máquinas',

@@ -39,6 +39,7 @@ export const fr: Words = {
 
   list: {
     title: 'Machines',
+    home: 'Page d’accueil',
     search: 'Rechercher des machines',
     create: 'Nouvelle machine',
     none: 'Pas encore de machine',

@@ -38,6 +38,7 @@ export const ja: Words = {
 
   list: {
     title: 'マシン',
+    home: 'スタートページ',
     search: 'マシンを検索',
     create: '新しいマシン',
     none: 'マシンはまだありません',

@@ -38,6 +38,7 @@ export const pt: Words = {
 
   list: {
     title: 'Máquinas',
+    home: 'Página inicial',
     search: 'Buscar máquinas',
     create: 'Nova máquina',
     none: 'Nenhuma máquina ainda',

@@ -38,6 +38,7 @@ export const zh: Words = {
 
   list: {
     title: '机器',
+    home: '起始页',
     search: '搜索机器',
     create: '新建机器',
     none: '还没有机器',
