@@ -252,7 +252,7 @@ func (d *desktop) closeWindow(effect string, ok func() bool) {
 		}
 		if shown := d.windows(mainWindow); len(shown) > 0 && time.Since(tried) > 5*time.Second {
 			tried = time.Now()
-			d.run("xdotool", "windowactivate", "--sync", shown[0], "key", "--clearmodifiers", "alt+F4")
+			d.run("xdotool", "windowactivate", shown[0], "key", "--clearmodifiers", "alt+F4")
 		}
 		return false
 	})

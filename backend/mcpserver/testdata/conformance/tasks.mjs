@@ -142,9 +142,13 @@ check("a failure of the code is a result", async () => {
 
 check("a cancelled task ends the code, and what waits never runs", async () => {
   const replId = await create();
-  const forLong = { replId, pythonCode: "import time\nwhile True: time.sleep(1)" };
+  const forLong = { replId, pythonCode: "import time\nprint('begun', flush=True)\nwhile True: time.sleep(1)" };
   const both = await Promise.all([call("run-python-in-repl", forLong), call("run-python-in-repl", forLong)]);
   const [first, second] = both.sort((a, b) => (a.handle.taskId < b.handle.taskId ? -1 : 1));
+  // What has not begun is taken back instead.
+  while ((await session.task(first.handle.taskId).snapshot()).statusMessage !== "begun") {
+    await new Promise((resolve) => { setTimeout(resolve, 500); });
+  }
   assert.match((await session.task(second.handle.taskId).snapshot()).statusMessage, /waits for what runs before it/);
   await session.task(second.handle.taskId).cancel();
   await session.task(first.handle.taskId).cancel();
