@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// savePatience bounds the checkpoint that is made when the daemon is gone.
+	// savePatience bounds a checkpoint that nobody waits for: the daemon is gone, or the machine
+	// took more memory than it may.
 	savePatience = 2 * time.Minute
 	// farewellPatience bounds how long the daemon may take to read what is left.
 	farewellPatience = 5 * time.Second

@@ -24,8 +24,8 @@ const (
 	allowance = 512 << 20
 	// floor is how much memory the computer must have available, in bytes.
 	floor = 192 << 20
-	// rescuePatience bounds the checkpoint made when memory runs short; after it the sandbox is
-	// killed.
+	// rescuePatience bounds the checkpoint made when the computer's memory runs short; after it the
+	// sandbox is killed.
 	rescuePatience = 20 * time.Second
 )
 
@@ -85,10 +85,15 @@ func (s *supervisor) most() int64 {
 	return limit + limit/4 + s.baseline + allowance
 }
 
-// rescue saves the machine, if there is time, and ends it.
+// rescue saves the machine, if there is time, and ends it. Where the computer has memory left,
+// there is as much time as for any other save: a machine that is being saved stands still.
 func (s *supervisor) rescue(why string, ownLimit bool) {
 	e := ending{cause: protocol.CauseMemory, detail: why, ownLimit: ownLimit}
-	if m, err := s.stopWithin(rescuePatience); err != nil {
+	patience := rescuePatience
+	if ownLimit {
+		patience = savePatience
+	}
+	if m, err := s.stopWithin(patience); err != nil {
 		e.detail += " It was stopped and could not be saved: " + err.Error()
 	} else {
 		e.checkpoint = &m

@@ -169,7 +169,7 @@ func (g *Group) Leave() error {
 }
 
 // removePatience bounds how long the last processes of a group may take to be gone.
-const removePatience = 5 * time.Second
+const removePatience = 15 * time.Second
 
 // Remove removes the groups of that name that a killed supervisor left. It waits for processes that
 // are just dying; groups with living ones stay.
