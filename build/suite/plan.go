@@ -8,7 +8,7 @@ import (
 )
 
 // stage is a number of steps that run side by side. Where one fails, later stages still run: one
-// run tells of everything.
+// run tells of everything. A step that is behind goes on beside later stages.
 type stage []step
 
 // plan makes the suites. Tests say by build tags where they belong:
@@ -77,10 +77,7 @@ func (p plan) check() []stage {
 }
 
 // test adds real sandboxes, the page in a browser, and the published Python SDK.
-func (p plan) test() []stage { return p.testWith() }
-
-// testWith has steps that mostly wait run beside the ones that take longest.
-func (p plan) testWith(beside ...step) []stage {
+func (p plan) test() []stage {
 	tags := append([]string{"-tags=real", "-p=3"}, p.real.run()...) // three packages at once: they mostly wait
 	p.fresh = true
 	return append(p.check(),
@@ -88,10 +85,10 @@ func (p plan) testWith(beside ...step) []stage {
 			{name: "image", args: []string{"build/image/check.py"}},
 			{name: "runner", args: []string{"backend/runner/test.sh"}, report: pytestReport},
 		},
-		append(stage{
+		stage{
 			page("page", "test:e2e"),
 			goTests("real", slowestFirst(p.real.not(raced...).packages), tags, once),
-		}, beside...),
+		},
 		stage{goTests("real raced", p.real.in(raced...).packages, tags, race, once)},
 	)
 }
@@ -100,13 +97,12 @@ func (p plan) testWith(beside ...step) []stage {
 // they run beside the others from the beginning.
 func (p plan) testAll() []stage {
 	tags := append([]string{"-tags=real,system"}, p.system.run()...)
-	docker := goTests("docker", p.system.in("./backend/engine/docker").packages, tags, once, asRoot(), []string{"-timeout=30m"})
-	return append(p.testWith(docker),
-		stage{
-			goTests("system", p.system.not("./backend/engine/docker").packages, tags, race, once),
-			page("window", "test:system"),
-		},
-	)
+	docker := goTests("docker", p.system.in("./backend/engine/docker").packages, tags, once, asRoot())
+	docker.behind = true
+	return slices.Concat([]stage{{docker}}, p.test(), []stage{{
+		goTests("system", p.system.not("./backend/engine/docker").packages, tags, race, once),
+		page("window", "test:system"),
+	}})
 }
 
 // soak are the long runs: the Rust SDK, git in a machine, rounds of kill -9, stories of a machine,

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,6 +24,8 @@ type step struct {
 	env    []string
 	args   []string
 	report report
+	// behind says that later stages do not wait for it.
+	behind bool
 }
 
 // report is how a test runner is told where to write what became of each test, and how that is
@@ -53,20 +56,26 @@ type runner struct {
 }
 
 func (r *runner) stages(ctx context.Context, stages []stage) []result {
-	var results []result
+	var behind sync.WaitGroup
+	var results [][]result
 	for _, steps := range stages {
 		done := make([]result, len(steps))
+		results = append(results, done)
 		var group sync.WaitGroup
 		for i, s := range steps {
-			group.Go(func() { done[i] = r.step(ctx, s) })
+			waits := &group
+			if s.behind {
+				waits = &behind
+			}
+			waits.Go(func() { done[i] = r.step(ctx, s) })
 		}
 		group.Wait()
-		results = append(results, done...)
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	return results
+	behind.Wait()
+	return slices.Concat(results...)
 }
 
 func (r *runner) step(ctx context.Context, s step) result {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"go/build/constraint"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -161,6 +162,19 @@ func TestStages(t *testing.T) {
 }
 
 // An interrupt reaches what a step has started, and no later stage begins.
+// A step that is behind goes on while later stages run, and counts like the others.
+func TestLaterStagesDoNotWaitForWhatIsBehind(t *testing.T) {
+	folder := t.TempDir()
+	r := &runner{root: folder, reports: t.TempDir(), out: &lines{to: io.Discard}}
+	results := r.stages(t.Context(), []stage{
+		{{name: "behind", behind: true, args: []string{"sh", "-c", "while ! [ -e later ]; do sleep 0.01; done; exit 1"}}},
+		{{name: "later", args: []string{"touch", "later"}}},
+	})
+	if len(results) != 2 || results[0].step != "behind" || results[0].err == nil || results[1].err != nil {
+		t.Errorf("%+v", results)
+	}
+}
+
 func TestAnInterruptEndsTheRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := filepath.Join(t.TempDir(), "ended")
