@@ -212,9 +212,12 @@ type Checkpoint struct {
 	Parent string `json:"parent,omitempty"`
 
 	// PauseMS How long the machine stood still for it; 0 where that was not kept
-	PauseMS    float64 `json:"pause_ms"`
-	RunningSeq *int    `json:"running_seq,omitempty"`
-	Size       int64   `json:"size"`
+	PauseMS float64 `json:"pause_ms"`
+
+	// Present In lists: the machine's present state comes from it
+	Present    bool  `json:"present,omitempty"`
+	RunningSeq *int  `json:"running_seq,omitempty"`
+	Size       int64 `json:"size"`
 }
 
 // Client defines model for Client.
@@ -303,6 +306,18 @@ type Connection struct {
 
 	// State asking: it waits for an answer
 	State string `json:"state"`
+}
+
+// Contents It comes from inside the machine, and may be made up.
+type Contents struct {
+	// Files Under the working folder, by path, which is the name here; what begins with a dot is left out
+	Files []File `json:"files"`
+
+	// Partial There are more variables, files or folders than were looked at
+	Partial bool `json:"partial,omitempty"`
+
+	// Variables By name
+	Variables []Variable `json:"variables"`
 }
 
 // Disk The room for what the machine has written, as it was last looked at
@@ -600,14 +615,17 @@ type Machine struct {
 	DerivedTitle string `json:"derived_title,omitempty"`
 
 	// Disk The room for what the machine has written, as it was last looked at
-	Disk         *Disk      `json:"disk,omitempty"`
-	Engine       string     `json:"engine"`
-	ExpiresAt    *time.Time `json:"expires_at"`
-	ID           string     `json:"id"`
-	Image        string     `json:"image"`
-	LastActiveAt time.Time  `json:"last_active_at"`
-	MemoryMB     int        `json:"memory_mb"`
-	Name         string     `json:"name"`
+	Disk      *Disk      `json:"disk,omitempty"`
+	Engine    string     `json:"engine"`
+	ExpiresAt *time.Time `json:"expires_at"`
+
+	// Failed The last step whose effect is there ended with an error
+	Failed       bool      `json:"failed,omitempty"`
+	ID           string    `json:"id"`
+	Image        string    `json:"image"`
+	LastActiveAt time.Time `json:"last_active_at"`
+	MemoryMB     int       `json:"memory_mb"`
+	Name         string    `json:"name"`
 
 	// Network What a machine may reach. Whatever it is, addresses of the computer and of the networks that it is in (loopback, private, link-local
 	// and the like) are reached only where they are named in `hosts` without a wildcard, by name or by address.
@@ -900,13 +918,19 @@ type Rewind struct {
 
 // SearchHit defines model for SearchHit.
 type SearchHit struct {
-	At      time.Time `json:"at"`
-	Field   string    `json:"field"`
-	Machine string    `json:"machine"`
-	Seq     int       `json:"seq"`
+	At time.Time `json:"at"`
+
+	// Does As in Instruction
+	Does    []Act  `json:"does,omitempty"`
+	Field   string `json:"field"`
+	Machine string `json:"machine"`
+	Seq     int    `json:"seq"`
 
 	// Snippet The matches stand between U+0001 and U+0002
 	Snippet string `json:"snippet"`
+
+	// Summary As in Instruction
+	Summary string `json:"summary,omitempty"`
 }
 
 // Settings Times are written like "20m", "1h30m" or "7d".

@@ -383,6 +383,17 @@ func (c *caller) checkpointCalls(t *testing.T) {
 	if a := c.send("PATCH", left, api.BranchChange{Name: "the other way"}); a.StatusCode != 204 {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
+	holds := as[api.Contents](c, c.send("GET", path+"/checkpoints/"+saved.ID+"/contents", nil))
+	if len(holds.Variables) != 1 || holds.Variables[0].Name != "x" || holds.Variables[0].Preview != "1" {
+		t.Errorf("%+v", holds)
+	}
+	list = as[api.List[api.Checkpoint]](c, c.send("GET", path+"/checkpoints", nil))
+	for _, checkpoint := range list.Items {
+		if checkpoint.Present && checkpoint.Parent != saved.ID {
+			t.Errorf("the present state comes from %+v", checkpoint)
+		}
+	}
+	c.fails(c.send("GET", path+"/checkpoints/nothing/contents", nil), 404, "NotFound")
 	differ := as[api.Comparison](c, c.send("GET", path+"/compare?from="+url.QueryEscape("the other way"), nil))
 	if len(differ.Variables) != 1 || differ.Variables[0].Name != "x" || len(differ.OnlyFrom) != 2 || len(differ.OnlyTo) != 1 {
 		t.Errorf("%+v", differ)

@@ -361,6 +361,7 @@ func wrongInDescribedForms(name string) []wrong {
 		{"cursor", "GET", at + "/connections?cursor=-1", ""},
 		{"tag", "GET", "/api/machines?tag=x", ""},
 		{"from", "GET", at + "/compare?from=unknown", ""},
+		{"id", "GET", at + "/checkpoints/unknown/contents", ""},
 		{"checkpoint", "GET", at + "/pack?checkpoint=unknown", ""},
 		{"the file", "POST", "/api/unpack", "unknown"},
 		{"the file", "POST", "/api/unpack/look", ""},

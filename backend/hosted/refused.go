@@ -73,6 +73,10 @@ func (refused) RemoveFile(context.Context, string) error                    { re
 func (refused) MakeFolder(context.Context, string) error                    { return errInside() }
 func (refused) Answer(context.Context, int64, machine.Answer) error         { return errNetwork() }
 
+func (refused) Contents(context.Context, string) (machine.Contents, error) {
+	return machine.Contents{}, errCheckpoints()
+}
+
 func (refused) Compare(context.Context, string, string) (machine.Comparison, error) {
 	return machine.Comparison{}, errCheckpoints()
 }

@@ -62,6 +62,8 @@ type Handle interface {
 	Branches(ctx context.Context) ([]Branch, error) // the last left first
 	RenameBranch(ctx context.Context, branch, to string) error
 	DeleteBranch(ctx context.Context, branch string) error
+	// Contents tells what a checkpoint holds; the branch with that name, where it ends.
+	Contents(ctx context.Context, checkpoint string) (Contents, error)
 	// Compare tells in what two states differ: checkpoints, or branches by their names; "" is the
 	// present state.
 	Compare(ctx context.Context, a, b string) (Comparison, error)

@@ -68,6 +68,8 @@ type Machine struct {
 	// Paused says that a person put it to sleep while code ran. The code goes on when somebody
 	// wakes the machine, stops the code or sends more.
 	Paused bool
+	// Failed says that the last step whose effect is there ended with an error.
+	Failed bool
 	// Waits says that the machine is to come into memory and waits for room, as Notice tells.
 	Waits bool
 
@@ -275,6 +277,8 @@ type Checkpoint struct {
 	Parent string
 	// Branch is the name of the branch that ends here; empty for none.
 	Branch string
+	// Present says that the machine's present state comes from here.
+	Present bool
 	// LastSeq is the highest instruction whose effect (or beginning, if it was running) is in it;
 	// -1 for none.
 	LastSeq int

@@ -116,6 +116,8 @@ type SearchHit struct {
 	MachineName string
 	Seq         int
 	At          time.Time
+	Summary     string // what its sender said that it does; empty where nothing was said
+	Code        string
 	Field       string // "code", "output" or "result"
 	Snippet     string // plain text with the matches between U+0001 and U+0002
 }

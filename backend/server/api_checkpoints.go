@@ -46,6 +46,14 @@ func (s *Server) deleteCheckpoint(w http.ResponseWriter, r *http.Request, m mach
 	return noContent(w)
 }
 
+func (s *Server) contents(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
+	found, err := m.Contents(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, contentsJSON(found))
+}
+
 func (s *Server) rewind(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
 	var body api.Rewind
 	if err := readJSON(w, r, &body); err != nil {

@@ -125,6 +125,9 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, list(found.Items, found.Next, func(hit machine.SearchHit) api.SearchHit {
-		return api.SearchHit{Machine: hit.MachineName, Seq: hit.Seq, At: hit.At.UTC(), Field: hit.Field, Snippet: text([]byte(hit.Snippet))}
+		summary, does := headline(hit.Summary, hit.Code)
+		return api.SearchHit{
+			Machine: hit.MachineName, Seq: hit.Seq, At: hit.At.UTC(), Summary: summary, Does: does, Field: hit.Field, Snippet: text([]byte(hit.Snippet)),
+		}
 	}))
 }

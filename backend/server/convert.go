@@ -19,7 +19,7 @@ const maxInline = 256 << 10
 func machineJSON(m machine.Machine) api.Machine {
 	out := api.Machine{
 		ID: string(m.ID), Name: m.Name, Title: m.Title, DerivedTitle: m.DerivedTitle, Tags: m.Tags, Engine: m.Engine, Image: m.Image, MemoryMB: m.MemoryMB,
-		State: string(m.State), Notice: m.Notice, Paused: m.Paused, Waits: m.Waits, CreatedAt: m.CreatedAt.UTC(), LastActiveAt: m.LastActiveAt.UTC(),
+		State: string(m.State), Notice: m.Notice, Paused: m.Paused, Failed: m.Failed, Waits: m.Waits, CreatedAt: m.CreatedAt.UTC(), LastActiveAt: m.LastActiveAt.UTC(),
 		ExpiresAt: utc(m.ExpiresAt), DeletedAt: utc(m.DeletedAt), NextSeq: m.NextSeq, RunningSeq: m.RunningSeq, Queued: m.Queued,
 		Network: networkJSON(m.Network), Branch: m.Branch, Undo: m.Undo,
 	}
@@ -44,15 +44,20 @@ func machineJSON(m machine.Machine) api.Machine {
 	return out
 }
 
+// headline is what an instruction does, as its sender said, or as its code says.
+func headline(said, code string) (summary string, does []api.Act) {
+	if summary = cmp.Or(said, naming.Says(code)); summary != "" {
+		return summary, nil
+	}
+	for _, act := range naming.Does(code) {
+		does = append(does, api.Act{What: string(act.What), Names: act.Names})
+	}
+	return "", does
+}
+
 // instructionJSON is an instruction of the machine with that name.
 func instructionJSON(name string, in machine.Instruction) api.Instruction {
-	summary := cmp.Or(in.Summary, naming.Says(in.Code))
-	var does []api.Act
-	if summary == "" {
-		for _, act := range naming.Does(in.Code) {
-			does = append(does, api.Act{What: string(act.What), Names: act.Names})
-		}
-	}
+	summary, does := headline(in.Summary, in.Code)
 	return api.Instruction{
 		Machine: name, Seq: in.Seq, Code: in.Code, Client: api.Client{Name: in.Client.Name, Version: in.Client.Version}, Summary: summary, Does: does,
 		TimeoutSeconds: in.Timeout.Seconds(), Status: string(in.Status), QueuedAt: in.QueuedAt.UTC(),
@@ -98,8 +103,12 @@ func plotJSON(name string, p machine.Plot) api.Plot {
 func checkpointJSON(c machine.Checkpoint) api.Checkpoint {
 	return api.Checkpoint{
 		ID: c.ID, Kind: string(c.Kind), Label: c.Label, CreatedAt: c.CreatedAt.UTC(), LastSeq: c.LastSeq, RunningSeq: c.RunningSeq, Size: c.Size,
-		PauseMS: float64(c.Pause) / float64(time.Millisecond), Parent: c.Parent, Branch: c.Branch,
+		PauseMS: float64(c.Pause) / float64(time.Millisecond), Parent: c.Parent, Branch: c.Branch, Present: c.Present,
 	}
+}
+
+func contentsJSON(c machine.Contents) api.Contents {
+	return api.Contents{Variables: list(c.Variables, "", variableJSON).Items, Files: list(c.Files, "", fileJSON).Items, Partial: c.Partial}
 }
 
 func branchJSON(b machine.Branch) api.Branch {

@@ -99,6 +99,7 @@ func (s *Server) routes() []route {
 		{pattern: "DELETE /api/machines/{name}/checkpoints/{id}", machine: s.deleteCheckpoint},
 		{pattern: "POST /api/machines/{name}/rewind", machine: s.rewind},
 		{pattern: "POST /api/machines/{name}/fork", machine: s.fork},
+		{pattern: "GET /api/machines/{name}/checkpoints/{id}/contents", machine: s.contents},
 		{pattern: "GET /api/machines/{name}/compare", machine: s.compare},
 		{pattern: "GET /api/machines/{name}/branches", machine: s.listBranches},
 		{pattern: "PATCH /api/machines/{name}/branches/{branch}", machine: s.renameBranch},

@@ -35,6 +35,7 @@ func (s *Store) Machines(ctx context.Context) ([]machine.MachineRecord, error) {
 	err = s.each(ctx, `SELECT id, title, tags, engine, image, memory_mb, notice, created_at, expires_at, deleted_at,
 		parent, live, life, touched, base, fallback, next_notice, network, client_name, client_version, derived_title, branch, undo, shared, paused,
 		coalesce((SELECT max(seq) FROM instructions WHERE machine = m.id), -1) + 1,
+		coalesce((SELECT status FROM instructions WHERE machine = m.id AND status IN ('ok', 'error') AND NOT rolled_back ORDER BY seq DESC LIMIT 1), '') = 'error',
 		max(last_active_at, coalesce((SELECT max(queued_at, coalesce(ended_at, 0)) FROM instructions WHERE machine = m.id ORDER BY seq DESC LIMIT 1), 0))
 		FROM machines m ORDER BY created_at, id`, nil, func(r scanner) (bool, error) {
 		var m machine.MachineRecord
@@ -44,7 +45,7 @@ func (s *Store) Machines(ctx context.Context) ([]machine.MachineRecord, error) {
 		var expires, deleted *int64
 		err := r.Scan(&m.ID, &m.Title, &tags, &m.Engine, &m.Image, &m.MemoryMB, &m.Notice, &created, &expires, &deleted,
 			&parent, &m.Live, &m.Life, &m.Touched, &m.Base, &m.Fallback, &m.NextNotice, &network, &m.Client.Name, &m.Client.Version, &m.DerivedTitle,
-			&m.Branch, &m.Undo, &shared, &m.Paused, &m.NextSeq, &active)
+			&m.Branch, &m.Undo, &shared, &m.Paused, &m.NextSeq, &m.Failed, &active)
 		if err != nil {
 			return false, err
 		}

@@ -22,7 +22,8 @@ const (
 	markTo   = "\x02"
 )
 
-// Index makes a finished instruction findable, in place of what was indexed of it before.
+// Index makes a finished instruction findable, in place of what was indexed of it before. What its
+// sender said that it does is found with its code.
 func (w writer) Index(in machine.Instruction, output string) error {
 	result := in.Error
 	if in.Value != nil {
@@ -30,7 +31,7 @@ func (w writer) Index(in machine.Instruction, output string) error {
 	}
 	return w.s.exec(`INSERT OR REPLACE INTO search (rowid, code, output, result)
 		VALUES ((SELECT id FROM instructions WHERE machine = ? AND seq = ?), ?, ?, ?)`,
-		in.Machine, in.Seq, plainText(in.Code, searchableCode), plainText(output, searchableOutput), plainText(result, searchableResult))
+		in.Machine, in.Seq, plainText(strings.TrimSpace(in.Summary+"\n"+in.Code), searchableCode), plainText(output, searchableOutput), plainText(result, searchableResult))
 }
 
 // plainText is text without terminal colours and other control characters, none of which belong
@@ -73,7 +74,7 @@ func (s *Store) Search(ctx context.Context, q machine.SearchQuery, id machine.ID
 		before = n
 	}
 	var last int64
-	err := s.each(ctx, `SELECT search.rowid, m.name, n.seq, n.queued_at,
+	err := s.each(ctx, `SELECT search.rowid, m.name, n.seq, n.queued_at, n.summary, n.code,
 		snippet(search, 0, char(1), char(2), '…', 16), snippet(search, 1, char(1), char(2), '…', 16), snippet(search, 2, char(1), char(2), '…', 16)
 		FROM search JOIN instructions n ON n.id = search.rowid JOIN machines m ON m.id = n.machine
 		WHERE search MATCH ? AND search.rowid < ? AND (m.id = ? OR ? = '' AND m.deleted_at IS NULL)
@@ -86,7 +87,7 @@ func (s *Store) Search(ctx context.Context, q machine.SearchQuery, id machine.ID
 			var hit machine.SearchHit
 			var at int64
 			var snippets [3]string
-			if err := r.Scan(&last, &hit.MachineName, &hit.Seq, &at, &snippets[0], &snippets[1], &snippets[2]); err != nil {
+			if err := r.Scan(&last, &hit.MachineName, &hit.Seq, &at, &hit.Summary, &hit.Code, &snippets[0], &snippets[1], &snippets[2]); err != nil {
 				return false, err
 			}
 			hit.At = fromNano(at)

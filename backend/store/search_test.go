@@ -14,6 +14,7 @@ func TestSearch(t *testing.T) {
 	value := "array([1, 2, 3])"
 	write(t, s, func(w machine.Writer) error {
 		a := instruction("a", 0, "import pandas as pd\ndf.groupby('country').sum()")
+		a.Summary = "Adds up the sales"
 		b := instruction("a", 1, "x")
 		b.Value = &value
 		gone := record("b", "two")
@@ -30,6 +31,7 @@ func TestSearch(t *testing.T) {
 		{"pandas", "code", "\x01pandas\x02"},
 		{"PAND", "code", "\x01pandas\x02"},
 		{"df.groupby country", "code", "\x01df.groupby\x02"},
+		{"sales", "code", "the \x01sales\x02"},
 		{"malmo", "output", "\x01Malmö\x02 42"},
 		{"array", "result", "\x01array\x02([1, 2, 3])"},
 		{`"; DROP`, "", ""},
@@ -46,7 +48,7 @@ func TestSearch(t *testing.T) {
 			}
 			continue
 		}
-		if len(page.Items) != 1 || page.Items[0].Field != c.field || !strings.Contains(page.Items[0].Snippet, c.snippet) || page.Items[0].MachineName != "one" {
+		if len(page.Items) != 1 || page.Items[0].Field != c.field || !strings.Contains(page.Items[0].Snippet, c.snippet) || page.Items[0].MachineName != "one" || page.Items[0].Code == "" {
 			t.Errorf("%q finds %+v", c.text, page.Items)
 		}
 	}

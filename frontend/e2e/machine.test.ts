@@ -49,7 +49,7 @@ it('goes back to before a step, and makes a machine of the state after it, from 
   await page.getByRole('button', { name: 'Hide the panel' }).click(); // it lies over the steps
   await tab.runToEnd(2, 'x = 2');
   const choose = async (step: number, item: string) => {
-    const menu = page.getByRole('button', { name: `More for this machine: Step ${step}` });
+    const menu = page.getByRole('button', { name: `More for Step ${step}` });
     await menu.click();
     await page.getByRole('menuitem', { name: item }).click();
   };

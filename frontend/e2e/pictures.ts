@@ -103,7 +103,7 @@ it('draws the pictures of the guide', async () => {
     await tab.machines.filter({ hasText: 'Orders' }).click();
     const checkpoints = await tab.side('Checkpoints');
     const clean = checkpoints.getByRole('listitem').filter({ hasText: 'Data is clean' });
-    await clean.getByRole('button', { name: /^More for this machine/ }).click();
+    await clean.getByRole('button', { name: /^More for / }).click();
     await page.getByRole('menuitem', { name: 'Compare with now' }).click();
     await dialog.getByRole('listitem').filter({ hasText: 'Changed' }).first().waitFor();
     await draw(dialog, 'compare');

@@ -30,6 +30,29 @@ it('shows what other programs run, and who they are, as it happens', async () =>
   await tab.step(1).getByText('Command line').waitFor();
 });
 
+it('marks in the list what is new, and what failed, and finds steps by what they do', async () => {
+  const { page } = tab;
+  await tab.newMachine();
+  const other = await daemon.machine({ title: 'Orders of today' });
+  const row = tab.machines.filter({ hasText: 'Orders of today' });
+  await daemon.queue(other, '# Divides the orders\n1 / 0');
+  await row.getByText('1 new step').waitFor({ state: 'attached' });
+  await row.getByText('The last step failed').waitFor({ state: 'attached' });
+  await page.reload();
+  await row.getByText('1 new step').waitFor({ state: 'attached' });
+
+  // A search shows what the step does, and leads there. What was looked at is not new.
+  const search = page.getByRole('searchbox', { name: 'Search machines' });
+  await search.fill('divides');
+  await page.getByRole('button', { name: /Orders of today · Step 1 Divides the orders/ }).click();
+  await tab.step(1).getByText('ZeroDivisionError').first().waitFor();
+  await search.fill('');
+  await row.getByText('1 new step').waitFor({ state: 'detached' });
+  await daemon.ended(other, await daemon.queue(other, '1 + 1'));
+  await row.getByText('The last step failed').waitFor({ state: 'detached' });
+  expect(await row.getByText('new step').count()).toBe(0);
+});
+
 it('says what the steps of others do, and shows their code when asked', async () => {
   const { page } = tab;
   const name = await tab.newMachine();

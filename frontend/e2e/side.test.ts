@@ -149,7 +149,7 @@ it('tells the variables after each step, and does not wake a machine for them', 
   let step = await tab.tells(1, sales, row('sales'));
   // A busy machine may tell late, or of numbers but not of tables. Then the list is not compared
   // with the one before the last step.
-  const same = row('sales').filter({ hasText: 'DataFrame (2, 1)', hasNotText: 'New or changed' });
+  const same = row('sales').filter({ hasText: 'table, 2 rows', hasNotText: 'New or changed' });
   const changed = (n: number) => row(`${n}`).filter({ hasText: 'New or changed' });
   let n = 40;
   do {
@@ -227,7 +227,7 @@ it('lists checkpoints, keeps one, and goes back to it', async () => {
   const checkpoints = await tab.side('Checkpoints');
   await tab.runToEnd(1, 'x = 1');
   const first = checkpoints.getByRole('listitem').filter({ hasText: 'After step 1' });
-  await first.getByRole('button', { name: 'More for this machine: After step 1' }).click();
+  await first.getByRole('button', { name: 'More for After step 1' }).click();
   await page.getByRole('menuitem', { name: 'Keep…' }).click();
   await page.getByLabel('Name (optional)').fill('x is one');
   await page.getByRole('button', { name: 'Keep', exact: true }).click();
@@ -236,9 +236,17 @@ it('lists checkpoints, keeps one, and goes back to it', async () => {
   // It is a mark on the line of steps now, too.
   await page.getByRole('group', { name: 'Checkpoint: x is one' }).waitFor();
   await tab.runToEnd(2, 'x = 2');
+  // Where the machine is, is marked. Elsewhere, what was there is shown before going back.
+  const now = checkpoints.getByRole('listitem').filter({ hasText: '● Now' });
+  await expect.poll(() => now.textContent()).toContain('After step 2');
   await kept.getByRole('button', { name: 'Go back to here: x is one' }).click();
+  const before = page.getByRole('dialog', { name: 'Go back to “x is one”?' });
+  await before.getByText('Data there').waitFor();
+  await before.getByRole('listitem').filter({ hasText: 'int · 1' }).waitFor();
   await page.getByRole('button', { name: 'Go back', exact: true }).click();
   await tab.step(2).getByText('Undone').waitFor();
+  await page.getByText('You are back here, after step 1.').waitFor();
+  await expect.poll(() => now.textContent()).toContain('x is one');
 
   // With one click it is as before, with another as after; then what is left has a name, and is
   // gone back to, and deleted.
@@ -248,11 +256,12 @@ it('lists checkpoints, keeps one, and goes back to it', async () => {
   await tab.step(2).getByText('Undone').waitFor();
   await (await tab.runToEnd(3, 'x + 6')).getByText('7', { exact: true }).waitFor();
   const branch = checkpoints.getByRole('listitem').filter({ hasText: '1 step of its own' });
-  await branch.getByRole('button', { name: /^More for this machine/ }).click();
+  await branch.getByRole('button', { name: /^More for / }).click();
   await page.getByRole('menuitem', { name: 'Rename the branch…' }).click();
   await page.getByRole('textbox', { name: 'Name' }).fill('x is two');
   await page.getByRole('button', { name: 'Rename', exact: true }).click();
-  await checkpoints.getByRole('button', { name: 'Go back to it: x is two' }).click();
+  await branch.filter({ hasText: 'x is two' }).waitFor();
+  await branch.getByRole('button', { name: /^Go back to it/ }).click();
   await page.getByText('what they were on “x is two”').waitFor();
   await page.getByRole('button', { name: 'Go back', exact: true }).click();
   await tab.step(3).getByText('Undone').waitFor();
@@ -261,7 +270,7 @@ it('lists checkpoints, keeps one, and goes back to it', async () => {
 
   // What is there now is compared with what was kept; two others are, too, from the older to the
   // newer.
-  await kept.getByRole('button', { name: /^More for this machine/ }).click();
+  await kept.getByRole('button', { name: /^More for / }).click();
   await page.getByRole('menuitem', { name: 'Compare with now' }).click();
   const compared = page.getByRole('dialog', { name: 'Differences' });
   await compared.getByText('From “x is one” to “Now”.').waitFor();
@@ -270,14 +279,14 @@ it('lists checkpoints, keeps one, and goes back to it', async () => {
   await changed.getByText('int · 2', { exact: true }).waitFor();
   await compared.getByRole('button', { name: 'Step 2' }).waitFor();
   await page.keyboard.press('Escape');
-  await branch.getByRole('button', { name: /^More for this machine/ }).click();
+  await branch.getByRole('button', { name: /^More for / }).click();
   await page.getByRole('menuitem', { name: 'Compare with another…' }).click();
   await checkpoints.getByRole('button', { name: 'Compare with this one: x is one' }).click();
   await compared.getByText('From “x is one” to').waitFor();
   await compared.getByText('Variables').or(compared.getByText('Steps that only')).first().waitFor();
   await page.keyboard.press('Escape');
 
-  await branch.getByRole('button', { name: /^More for this machine/ }).click();
+  await branch.getByRole('button', { name: /^More for / }).click();
   await page.getByRole('menuitem', { name: 'Delete this branch' }).click();
   await branch.waitFor({ state: 'detached' });
 });

@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -54,9 +55,32 @@ func (s *Seen) sawFile(where string) bool {
 	return !slices.ContainsFunc(s.unseen, func(folder string) bool { return folder == "." || strings.HasPrefix(where, folder+"/") })
 }
 
-// Look looks at a machine in memory, which nobody else uses, for as long as it takes at most, and
+// Contents is what was seen, for people to read.
+func (s *Seen) Contents() machine.Contents {
+	c := machine.Contents{Variables: []machine.Variable{}, Files: []machine.FileEntry{}, Partial: s.Partial}
+	for _, name := range slices.Sorted(maps.Keys(s.variables)) {
+		c.Variables = append(c.Variables, s.variables[name])
+	}
+	for _, where := range slices.Sorted(maps.Keys(s.files)) {
+		file := s.files[where]
+		file.Name = where
+		c.Files = append(c.Files, file)
+	}
+	return c
+}
+
+// List looks at a machine in memory, which nobody else uses, for as long as it takes at most, and
 // ends it.
+func List(ctx context.Context, box machine.Sandbox, takes time.Duration) (Seen, error) {
+	return look(ctx, box, takes, false)
+}
+
+// Look does what List does, and makes digests, so that what changed can be told.
 func Look(ctx context.Context, box machine.Sandbox, takes time.Duration) (Seen, error) {
+	return look(ctx, box, takes, true)
+}
+
+func look(ctx context.Context, box machine.Sandbox, takes time.Duration, closely bool) (Seen, error) {
 	ctx, cancel := context.WithTimeout(ctx, takes)
 	defer cancel()
 	h := newHearing(box)
@@ -68,7 +92,9 @@ func Look(ctx context.Context, box machine.Sandbox, takes time.Duration) (Seen, 
 	if err != nil {
 		return Seen{}, err
 	}
-	seen.variableDigests, seen.fileDigests = h.digests(ctx)
+	if closely {
+		seen.variableDigests, seen.fileDigests = h.digests(ctx)
+	}
 	return seen, nil
 }
 

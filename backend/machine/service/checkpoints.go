@@ -226,9 +226,13 @@ func (e *entry) Checkpoints(ctx context.Context) ([]machine.Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
+	o := e.lock()
+	base := o.rec.Base
+	o.unlock()
 	all := make([]machine.Checkpoint, len(records))
 	for i, r := range records {
 		all[i] = r.Checkpoint
+		all[i].Present = r.ID == base
 	}
 	return known(e, all, nil)
 }

@@ -14,39 +14,33 @@ const maxSteps = 500
 // Compare tells in what two states of a machine differ: checkpoints, by their IDs or the names of
 // branches that end there; "" is the present one. Both are brought into memory, one after the other
 // and without a network, looked at, and ended; nothing is left of that.
-func (e *entry) Compare(ctx context.Context, a, b string) (machine.Comparison, error) {
-	if e.s.isClosing() || !e.s.enter() {
-		return machine.Comparison{}, machine.Closing()
-	}
-	defer e.s.group.Done()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(e.s.ctx, cancel)()
-	if err := e.s.roomForMore(); err != nil {
-		return machine.Comparison{}, err
-	}
-	if err := e.s.looks.Enter(ctx, func() bool { return true }); err != nil {
-		return machine.Comparison{}, err
-	}
-	defer e.s.looks.Leave()
-	copies, err := under(ctx, e, func(ctx context.Context) ([2]*lookCopy, error) { return e.copyToLook(ctx, a, b) })
-	if err != nil {
-		return machine.Comparison{}, err
-	}
-	defer e.s.spawn(e.s.takeOutGarbage)
-	defer copies[0].forget()
-	defer copies[1].forget()
-	var seen [2]compare.Seen
-	for i, c := range copies {
-		if i > 0 && c == copies[0] {
-			seen[1] = seen[0]
-			break
+func (e *entry) Compare(ctx context.Context, a, b string) (found machine.Comparison, err error) {
+	err = e.withCopies(ctx, a, b, func(ctx context.Context, copies [2]*lookCopy) error {
+		var seen [2]compare.Seen
+		for i, c := range copies {
+			if i > 0 && c == copies[0] {
+				seen[1] = seen[0]
+				break
+			}
+			if seen[i], err = c.look(ctx, compare.Look); err != nil {
+				return err
+			}
 		}
-		if seen[i], err = c.look(ctx); err != nil {
-			return machine.Comparison{}, err
-		}
-	}
-	return e.compared(ctx, copies, seen)
+		found, err = e.compared(ctx, copies, seen)
+		return err
+	})
+	return found, err
+}
+
+// Contents tells what a checkpoint holds, or the end of the branch with that name. It is looked at
+// as in a comparison.
+func (e *entry) Contents(ctx context.Context, checkpoint string) (found machine.Contents, err error) {
+	err = e.withCopies(ctx, checkpoint, checkpoint, func(ctx context.Context, copies [2]*lookCopy) error {
+		seen, err := copies[0].look(ctx, compare.List)
+		found = seen.Contents()
+		return err
+	})
+	return found, err
 }
 
 // compared puts together what was seen.

@@ -32,6 +32,26 @@ func differences(c machine.Comparison) string {
 	return strings.Join(all, "\n")
 }
 
+// holds checks what a state holds, without waking or changing the machine.
+func (w *world) holds(state, variables, files string) {
+	w.t.Helper()
+	found, err := w.at("m").Contents(w.ctx, state)
+	w.ok(err)
+	var names, paths []string
+	for _, v := range found.Variables {
+		names = append(names, v.Name)
+	}
+	for _, f := range found.Files {
+		paths = append(paths, f.Name)
+	}
+	if got := strings.Join(names, " "); got != variables {
+		w.t.Errorf("%s holds %q, not %q", state, got, variables)
+	}
+	if got := strings.Join(paths, " "); got != files {
+		w.t.Errorf("%s has the files %q, not %q", state, got, files)
+	}
+}
+
 func (w *world) compared(a, b, want string) {
 	w.t.Helper()
 	c, err := w.at("m").Compare(w.ctx, a, b)
@@ -82,9 +102,10 @@ func TestStatesAreCompared(t *testing.T) {
 		w.compared(first.ID, "left", "added i1\nb 1 print 1")
 		w.compared("left", first.ID, "removed i1\na 1 print 1")
 		w.compared(first.ID, first.ID, "")
+		w.holds("left", "i0 i1", "")
 		// The present state is compared as it is, saved or not.
 		w.compared("left", "", "removed i1\nadded i2\nadded idata.csv+0\nadded data.csv\na 1 print 1\nb 2 print 2")
-		w.leftNothing(7)
+		w.leftNothing(8)
 		if m := w.get("m"); m.State != before.State || m.NextSeq != before.NextSeq || m.Undo != before.Undo {
 			t.Errorf("the machine is another one: %+v", m)
 		}
@@ -93,6 +114,8 @@ func TestStatesAreCompared(t *testing.T) {
 		}
 		w.ok(w.at("m").Swap(w.ctx))
 		w.compared("", first.ID, "removed i2\nremoved idata.csv+0\nremoved data.csv\na 2 print 2")
+		present := slices.IndexFunc(w.checkpoints("m"), func(c machine.Checkpoint) bool { return c.Present })
+		w.holds(w.checkpoints("m")[present].ID, "i0 i2 idata.csv+0", "data.csv")
 		if m := w.get("m"); m.State != machine.Swapped {
 			t.Errorf("it was woken: %+v", m)
 		}

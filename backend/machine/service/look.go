@@ -28,6 +28,32 @@ type lookCopy struct {
 	spec   machine.StartSpec
 }
 
+// withCopies has two states looked at, in copies that last as long as that.
+func (e *entry) withCopies(ctx context.Context, a, b string, do func(context.Context, [2]*lookCopy) error) error {
+	if e.s.isClosing() || !e.s.enter() {
+		return machine.Closing()
+	}
+	defer e.s.group.Done()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(e.s.ctx, cancel)()
+	if err := e.s.roomForMore(); err != nil {
+		return err
+	}
+	if err := e.s.looks.Enter(ctx, func() bool { return true }); err != nil {
+		return err
+	}
+	defer e.s.looks.Leave()
+	copies, err := under(ctx, e, func(ctx context.Context) ([2]*lookCopy, error) { return e.copyToLook(ctx, a, b) })
+	if err != nil {
+		return err
+	}
+	defer e.s.spawn(e.s.takeOutGarbage)
+	defer copies[0].forget()
+	defer copies[1].forget()
+	return do(ctx, copies)
+}
+
 // copyToLook copies two states; one, twice, where they are the same. op is held.
 func (e *entry) copyToLook(ctx context.Context, a, b string) (copies [2]*lookCopy, err error) {
 	if err := e.takeUp(ctx); err != nil {
@@ -128,8 +154,8 @@ func (c *lookCopy) make(ctx context.Context) error {
 // forget lets the copy be taken out with the garbage.
 func (c *lookCopy) forget() { c.e.s.making.Delete(c.spec.ID) }
 
-// look brings the copy into memory, without a network, looks at it and ends it.
-func (c *lookCopy) look(ctx context.Context) (compare.Seen, error) {
+// look brings the copy into memory, without a network, has it looked at, and ends it.
+func (c *lookCopy) look(ctx context.Context, at func(context.Context, machine.Sandbox, time.Duration) (compare.Seen, error)) (compare.Seen, error) {
 	s := c.e.s
 	s.looking.Store(max(c.source.Whole, leastLook))
 	defer s.looking.Store(0)
@@ -145,7 +171,7 @@ func (c *lookCopy) look(ctx context.Context) (compare.Seen, error) {
 	if err != nil {
 		return compare.Seen{}, err
 	}
-	seen, err := compare.Look(ctx, box, lookTakes)
+	seen, err := at(ctx, box, lookTakes)
 	if err != nil {
 		return compare.Seen{}, &machine.Error{Kind: machine.ErrUnavailable, Message: "One of the states could not be looked at: " + err.Error(), Cause: err}
 	}

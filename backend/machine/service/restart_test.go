@@ -87,6 +87,41 @@ func TestCloseSavesInTheMiddleAndTheNextDaemonGoesOn(t *testing.T) {
 	})
 }
 
+// Whether the last step failed is known, also after a restart and after going back.
+func TestAFailureIsToldUntilAnotherStep(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		w.run("m", "print 1")
+		w.pass(3 * time.Second)
+		good := w.checkpoints("m")[0]
+		failed := func(want bool, when string) {
+			t.Helper()
+			if m := w.get("m"); m.Failed != want {
+				t.Errorf("%s: failed %v, want %v", when, m.Failed, want)
+			}
+		}
+		failed(false, "after a good step")
+		w.begun("m", "wait")
+		w.ok(w.at("m").Interrupt(w.ctx))
+		if in := w.wait("m", 1); in.Status != machine.StatusError {
+			t.Fatalf("%+v", in)
+		}
+		failed(true, "after a step that failed")
+		w.close()
+		w.open()
+		failed(true, "after a restart")
+		w.back("m", good.ID, "left")
+		failed(false, "back at the good step")
+		w.close()
+		w.open()
+		failed(false, "back at the good step, after a restart")
+		w.back("m", "left", "")
+		failed(true, "again after the step that failed")
+		w.run("m", "print 2")
+		failed(false, "after another good step")
+	})
+}
+
 // A person's pause outlives the daemon: what they stopped does not go on behind their back.
 func TestAPauseOutlivesTheDaemon(t *testing.T) {
 	inTime(t, func(w *world) {

@@ -169,6 +169,8 @@ func (e *entry) rewound(ctx context.Context, target machine.CheckpointRecord, ke
 	if !stays {
 		run = nil
 	}
+	last, err := o.s.store.Instruction(ctx, o.id, target.LastSeq)
+	o.rec.Failed = err == nil && last.Status == machine.StatusError
 	o.run, o.last = run, nil
 	if o.sess != nil {
 		o.clear()

@@ -245,7 +245,7 @@ func (t *take) tell() {
 	}
 	done := t.run.Instruction
 	o.run = nil
-	o.rec.LastActiveAt = t.now
+	o.rec.LastActiveAt, o.rec.Failed = t.now, done.Status == machine.StatusError
 	o.remember(&done)
 	x.limit.stop()
 	x.limit = nil

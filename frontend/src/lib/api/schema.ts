@@ -727,6 +727,31 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/machines/{name}/checkpoints/{id}/contents': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+        /** @description A checkpoint's id, or the name of a branch */
+        id: string;
+      };
+      cookie?: never;
+    };
+    /**
+     * The variables and files of a checkpoint
+     * @description A copy of it is brought into memory for a moment, without a network, looked at, and ended. The machine does not change.
+     */
+    get: operations['checkpointContents'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/machines/{name}/compare': {
     parameters: {
       query?: never;
@@ -1863,6 +1888,8 @@ export interface components {
       notice?: string;
       /** @description A person put it to sleep while code ran. The code goes on when somebody wakes the machine, stops the code or sends more */
       paused?: boolean;
+      /** @description The last step whose effect is there ended with an error */
+      failed?: boolean;
       /** @description It is to come into memory and waits for room, as the notice says */
       waits?: boolean;
       /** Format: date-time */
@@ -2229,6 +2256,17 @@ export interface components {
       parent?: string;
       /** @description The name of the branch that ends here */
       branch?: string;
+      /** @description In lists: the machine's present state comes from it */
+      present?: boolean;
+    };
+    /** @description It comes from inside the machine, and may be made up. */
+    Contents: {
+      /** @description By name */
+      variables: components['schemas']['Variable'][];
+      /** @description Under the working folder, by path, which is the name here; what begins with a dot is left out */
+      files: components['schemas']['File'][];
+      /** @description There are more variables, files or folders than were looked at */
+      partial?: boolean;
     };
     Parcel: {
       /** @description That the machine had */
@@ -2456,6 +2494,10 @@ export interface components {
       seq: number;
       /** Format: date-time */
       at: string;
+      /** @description As in Instruction */
+      summary?: string;
+      /** @description As in Instruction */
+      does?: components['schemas']['Act'][];
       /** @enum {string} */
       field: 'code' | 'output' | 'result';
       /** @description The matches stand between U+0001 and U+0002 */
@@ -3613,6 +3655,32 @@ export interface operations {
     };
     responses: {
       200: components['responses']['Machine'];
+      default: components['responses']['Error'];
+    };
+  };
+  checkpointContents: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+        /** @description A checkpoint's id, or the name of a branch */
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description What it holds */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Contents'];
+        };
+      };
       default: components['responses']['Error'];
     };
   };

@@ -23,6 +23,7 @@ export type TableFilter = Schemas['TableFilter'];
 export type Parcel = Schemas['Parcel'];
 export type Checkpoint = Schemas['Checkpoint'];
 export type Branch = Schemas['Branch'];
+export type Contents = Schemas['Contents'];
 export type Comparison = Schemas['Comparison'];
 export type ChangeKind = Schemas['ChangeKind'];
 export type Completions = Schemas['Completions'];

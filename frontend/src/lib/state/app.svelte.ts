@@ -1,14 +1,14 @@
 import type { Api } from '$lib/api/api';
-import type { Contact, Event, Status } from '$lib/api/types';
+import type { Contact, Event, Machine, Status } from '$lib/api/types';
 import { onSaved } from '$lib/save';
 import type { Place } from '$lib/help/places';
-import { words } from '$lib/words';
+import { byApp, words } from '$lib/words';
 import { AiApps } from './aiapps.svelte';
 import { Appearance } from './appearance.svelte';
 import { Commands } from './commands';
 import type { Dialog } from './dialog';
 import { HostedAccounts } from './hosted.svelte';
-import { Kept, isBoolean, isNumber, isString } from './kept.svelte';
+import { Kept, isBoolean, isNumber, isString, isStrings } from './kept.svelte';
 import { Machines } from './machines.svelte';
 import { Permissions } from './permissions.svelte';
 import { Questions } from './questions.svelte';
@@ -16,6 +16,7 @@ import { Session } from './session.svelte';
 import { MachineSource } from './source';
 import { Timeline } from './timeline.svelte';
 import { Toasts } from './toasts.svelte';
+import { Unseen } from './unseen.svelte';
 import { Updates } from './updates.svelte';
 import { Vitals } from './vitals.svelte';
 
@@ -62,6 +63,9 @@ export class App {
   readonly questions = new Questions();
   readonly permissions = new Permissions();
   readonly machines = new Machines();
+  readonly unseen = new Unseen();
+  /** AI apps whose first machine was announced. */
+  private readonly announced = new Kept<readonly string[]>('announced', [], isStrings);
   readonly aiApps = new AiApps(() => this.api);
   readonly hosted = new HostedAccounts(() => this.api);
   readonly toasts = new Toasts();
@@ -148,6 +152,7 @@ export class App {
       this.toasts.error(reason);
       return;
     }
+    this.unseen.tidy(this.machines.all);
     for (const tell of this.contactListeners) tell();
     void this.questions.load(this.api, this.machines.alive);
     void this.permissions.load(this.api);
@@ -162,7 +167,9 @@ export class App {
         break;
       case 'machine':
         if (event.machine) {
+          const isNew = !this.machines.get(event.machine.id);
           this.machines.put(event.machine);
+          if (isNew) this.announce(event.machine);
           this.vitals.note(event.machine, Date.now());
         }
         break;
@@ -196,6 +203,15 @@ export class App {
           void this.timeline?.loadCheckpoints().catch(() => undefined);
         }
     }
+  }
+
+  /** Says that an app has made its first machine. */
+  private announce(machine: Machine): void {
+    const { client } = machine;
+    if (!client || !byApp({ client }) || this.announced.value.includes(client.name)) return;
+    this.announced.value = [...this.announced.value, client.name];
+    const watch = { label: words.list.watch, run: () => this.select(machine.id) };
+    this.toasts.info(words.list.made(client.name), watch);
   }
 
   private onPurged(event: Event): void {

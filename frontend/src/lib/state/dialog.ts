@@ -17,6 +17,7 @@ export type Dialog =
 export type MachineDialog = { readonly machine: Machine } & (
   | MachineForm
   | Of<'pack' | 'purge' | 'share'>
+  | { readonly kind: 'rewind'; readonly checkpoint: Checkpoint }
   | { readonly kind: 'compare'; readonly from: Compared; readonly to: Compared | null }
   | { readonly kind: 'output'; readonly seq: number }
   | { readonly kind: 'table'; readonly variable: Variable }
@@ -29,7 +30,7 @@ export type MachineForm =
   | { readonly kind: 'branch'; readonly branch: Branch }
   | Of<'checkpoint' | 'details'>
   | { readonly kind: 'fork'; readonly checkpoint: Checkpoint | null }
-  | (Of<'keep' | 'rewind'> & { readonly checkpoint: Checkpoint });
+  | { readonly kind: 'keep'; readonly checkpoint: Checkpoint };
 
 /** A member of the union for each kind. */
 type Of<Kind extends string> = Kind extends string ? { readonly kind: Kind } : never;

@@ -40,3 +40,5 @@ export class Kept<T> {
 export const isBoolean = (value: unknown): value is boolean => typeof value === 'boolean';
 export const isString = (value: unknown): value is string => typeof value === 'string';
 export const isNumber = (value: unknown): value is number => typeof value === 'number';
+export const isStrings = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every(isString);

@@ -1,5 +1,5 @@
 import { given } from '$lib/api/api';
-import type { Page, Plot } from '$lib/api/types';
+import type { Page, Plot, Representation } from '$lib/api/types';
 import type { Source } from './source';
 
 const PAGE = 60;
@@ -80,6 +80,14 @@ export class Plots {
 /** Names a plot within its machine. */
 export function keyOf({ seq, place }: Pick<Plot, 'seq' | 'place'>): string {
   return `${seq}.${place}`;
+}
+
+/** What is small enough to be drawn many times; a figure as data has none. */
+export function thumbnail({ representations }: Plot): Representation | undefined {
+  return (
+    representations.find(({ mime }) => mime === 'image/png') ??
+    representations.find(({ mime }) => /^image\/(svg\+xml|jpeg|gif|webp)$/.test(mime))
+  );
 }
 
 /** A result stands behind what its instruction showed before. */

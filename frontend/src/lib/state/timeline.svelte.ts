@@ -1,6 +1,7 @@
 import { given, of } from '$lib/api/api';
 import { ApiError } from '$lib/api/errors';
 import { isDone, type Branch, type Checkpoint, type Instruction, type Item } from '$lib/api/types';
+import { headline, words } from '$lib/words';
 import { Entry } from './entry.svelte';
 import { mergeBySeq } from './merge';
 import type { Source } from './source';
@@ -51,6 +52,16 @@ export class Timeline {
       marks.set(checkpoint.last_seq, list);
     }
     return marks;
+  });
+
+  /**
+   * The last step whose effect is there, where steps after it were undone: the person is back here.
+   * Undefined where nothing after it was undone.
+   */
+  readonly here = $derived.by((): Entry | undefined => {
+    const done = this.entries.filter(({ instruction }) => instruction.status !== 'cancelled');
+    const last = done.findLastIndex(({ instruction }) => !instruction.rolled_back);
+    return last === done.length - 1 ? undefined : done[last];
   });
 
   private loadingEarlier = false;
@@ -172,6 +183,14 @@ export class Timeline {
       ({ seq, instruction }) =>
         seq > checkpoint.last_seq && instruction.status !== 'cancelled' && !instruction.rolled_back,
     ).length;
+  }
+
+  /** What a saved state is called: its name, else the step that was the last one. */
+  nameOf({ label, last_seq }: Checkpoint): string {
+    if (label) return label;
+    const step = this.find(last_seq)?.instruction;
+    const says = step ? headline(step) : '';
+    return words.checkpoints.after(last_seq) + (says && `: ${says}`);
   }
 
   private find(seq: number): Entry | undefined {

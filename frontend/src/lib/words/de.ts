@@ -44,6 +44,10 @@ export const de: Words = {
     create: 'Neue Maschine',
     none: 'Noch keine Maschine',
     noneHint: 'Maschinen erscheinen hier, sobald Sie oder eine KI-App eine anlegt.',
+    failed: 'Der letzte Schritt ist gescheitert',
+    unseen: (steps) => `${steps} ${steps === 1 ? 'neuer Schritt' : 'neue Schritte'}`,
+    made: (app) => `${app} hat eine Maschine angelegt.`,
+    watch: 'Zusehen',
     working: (who) => `${who} arbeitet`,
     noMatch: 'Keine Treffer',
     clearSearch: 'Suche leeren',
@@ -690,6 +694,13 @@ export const de: Words = {
     asleep: 'Die Maschine schläft. Sie sehen ihre letzten Werte.',
     asleepAndUnknown:
       'Die Maschine schläft. Ihre Variablen sind sicher. Wecken Sie sie, um sie zu sehen.',
+    table: (rows, columns) =>
+      columns === undefined
+        ? `Spalte mit ${number(rows)} ${rows === 1 ? 'Wert' : 'Werten'}`
+        : `Tabelle, ${number(rows)} ${rows === 1 ? 'Zeile' : 'Zeilen'} × ${number(columns)} ${columns === 1 ? 'Spalte' : 'Spalten'}`,
+    tables: 'Tabellen',
+    values: 'Werte',
+    code: 'Funktionen und Importe',
     kinds: { function: 'Funktion', class: 'Klasse' },
   },
 
@@ -723,6 +734,9 @@ export const de: Words = {
     text: 'Zu diesen Ständen kann die Maschine zurückgehen. ForeverVM speichert nach jeder Arbeit einen und entfernt später viele davon. Die, die Sie behalten, bleiben. Wenn Sie zurückgehen, bleibt die verlassene Arbeit als Zweig.',
     none: 'Noch keine Sicherungspunkte.',
     after: (seq) => (seq < 0 ? 'Der Anfang' : `Nach Schritt ${seq + 1}`),
+    now: '● Jetzt',
+    here: (seq) =>
+      `Sie sind wieder hier, nach Schritt ${seq + 1}. Die zurückgenommenen Schritte darunter bleiben als Zweig.`,
     keep: 'Behalten…',
     rename: 'Umbenennen…',
     show: 'Seinen Schritt zeigen',
@@ -768,8 +782,12 @@ export const de: Words = {
   },
 
   rewind: {
-    title: 'Zu diesem Sicherungspunkt zurückgehen?',
-    branchTitle: 'Zu diesem Zweig zurückgehen?',
+    title: (name) => `Zu „${name}“ zurückgehen?`,
+    going: 'Es geht zurück…',
+    looking: 'Es wird nachgesehen, was dort ist…',
+    variables: 'Daten dort',
+    files: 'Dateien dort',
+    empty: 'Dort sind noch keine Daten und keine Datei.',
     text: (later) =>
       later === 0
         ? 'Variablen und Dateien werden wieder so, wie sie damals waren.'
@@ -812,8 +830,6 @@ export const de: Words = {
   },
 
   branch: {
-    title: 'Zweige',
-    others: 'Sicherungspunkte',
     mark: 'Zweig',
     on: (name) => `Sie sind auf dem Zweig „${name}“.`,
     own: (steps) =>
@@ -891,6 +907,7 @@ export const de: Words = {
     'Ein anderes Programm antwortet anstelle von ForeverVM. Diese Seite sendet ihm nichts. Öffnen Sie mit „forevervm open“ die richtige Seite.',
 
   connecting: 'Startet…',
+  moreFor: (name) => `Mehr zu ${name}`,
   cancel: 'Abbrechen',
   close: 'Schließen',
   messages: 'Meldungen',

@@ -61,6 +61,10 @@ export const en = {
     create: 'New machine',
     none: 'No machine yet',
     noneHint: 'Machines appear here as soon as you or an AI app makes one.',
+    failed: 'The last step failed',
+    unseen: (steps: number) => `${steps} new ${steps === 1 ? 'step' : 'steps'}`,
+    made: (app: string) => `${app} has made a machine.`,
+    watch: 'Watch',
     working: (who: string) => `${who} is working`,
     noMatch: 'Nothing matches',
     clearSearch: 'Clear search',
@@ -690,6 +694,13 @@ export const en = {
     old: 'Python is busy. You see the values from before.',
     asleep: 'The machine is asleep. You see its last values.',
     asleepAndUnknown: 'The machine is asleep. Its variables are safe. Wake it to see them.',
+    table: (rows: number, columns: number | undefined) =>
+      columns === undefined
+        ? `column of ${number(rows)} ${rows === 1 ? 'value' : 'values'}`
+        : `table, ${number(rows)} ${rows === 1 ? 'row' : 'rows'} × ${number(columns)} ${columns === 1 ? 'column' : 'columns'}`,
+    tables: 'Tables',
+    values: 'Values',
+    code: 'Functions and imports',
     kinds: { function: 'function', class: 'class' } as Record<string, string | undefined>,
   },
 
@@ -722,6 +733,9 @@ export const en = {
     text: 'This machine can go back to these states. ForeverVM saves one after each piece of work and later removes many of them. Those that you keep stay. When you go back, the work that you leave stays as a branch.',
     none: 'No checkpoints yet.',
     after: (seq: number) => (seq < 0 ? 'The beginning' : `After step ${seq + 1}`),
+    now: '● Now',
+    here: (seq: number) =>
+      `You are back here, after step ${seq + 1}. The undone steps below stay as a branch.`,
     keep: 'Keep…',
     rename: 'Rename…',
     show: 'Show its step',
@@ -767,8 +781,12 @@ export const en = {
   },
 
   rewind: {
-    title: 'Go back to this checkpoint?',
-    branchTitle: 'Go back to this branch?',
+    title: (name: string) => `Go back to “${name}”?`,
+    going: 'Going back…',
+    looking: 'Looking at what was there…',
+    variables: 'Data there',
+    files: 'Files there',
+    empty: 'There is no data and no file yet.',
     text: (later: number) =>
       later === 0
         ? 'Variables and files return to how they were then.'
@@ -810,8 +828,6 @@ export const en = {
   },
 
   branch: {
-    title: 'Branches',
-    others: 'Checkpoints',
     mark: 'Branch',
     on: (name: string) => `You are on the branch “${name}”.`,
     own: (steps: number) =>
@@ -887,6 +903,7 @@ export const en = {
     'Another program answers in place of ForeverVM. This page sends nothing to it. Run “forevervm open” to open the right page.',
 
   connecting: 'Starting…',
+  moreFor: (name: string) => `More for ${name}`,
   cancel: 'Cancel',
   close: 'Close',
   messages: 'Messages',

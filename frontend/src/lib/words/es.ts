@@ -44,6 +44,10 @@ export const es: Words = {
     create: 'Nueva máquina',
     none: 'Todavía no hay máquinas',
     noneHint: 'Las máquinas aparecen aquí en cuanto tú o una app de IA creáis una.',
+    failed: 'El último paso falló',
+    unseen: (steps) => `${steps} ${steps === 1 ? 'paso nuevo' : 'pasos nuevos'}`,
+    made: (app) => `${app} ha creado una máquina.`,
+    watch: 'Mirar',
     working: (who) => `${who} está trabajando`,
     noMatch: 'Sin resultados',
     clearSearch: 'Borrar la búsqueda',
@@ -679,6 +683,13 @@ export const es: Words = {
     asleep: 'La máquina está dormida. Ves sus últimos valores.',
     asleepAndUnknown:
       'La máquina está dormida. Sus variables están a salvo. Despiértala para verlas.',
+    table: (rows, columns) =>
+      columns === undefined
+        ? `columna de ${number(rows)} ${rows === 1 ? 'valor' : 'valores'}`
+        : `tabla, ${number(rows)} ${rows === 1 ? 'fila' : 'filas'} × ${number(columns)} ${columns === 1 ? 'columna' : 'columnas'}`,
+    tables: 'Tablas',
+    values: 'Valores',
+    code: 'Funciones e importaciones',
     kinds: { function: 'función', class: 'clase' },
   },
 
@@ -710,6 +721,9 @@ export const es: Words = {
     text: 'Esta máquina puede volver a estos estados. ForeverVM guarda uno después de cada trabajo y más tarde quita muchos. Los que conservas se quedan. Cuando vuelves atrás, el trabajo que dejas queda como rama.',
     none: 'Aún no hay puntos de guardado.',
     after: (seq) => (seq < 0 ? 'El principio' : `Después del paso ${seq + 1}`),
+    now: '● Ahora',
+    here: (seq) =>
+      `Has vuelto aquí, después del paso ${seq + 1}. Los pasos deshechos de abajo quedan como rama.`,
     keep: 'Conservar…',
     rename: 'Cambiar el nombre…',
     show: 'Mostrar su paso',
@@ -755,8 +769,12 @@ export const es: Words = {
   },
 
   rewind: {
-    title: '¿Volver a este punto de guardado?',
-    branchTitle: '¿Volver a esta rama?',
+    title: (name) => `¿Volver a «${name}»?`,
+    going: 'Volviendo…',
+    looking: 'Mirando qué había…',
+    variables: 'Datos de entonces',
+    files: 'Archivos de entonces',
+    empty: 'Aún no hay datos ni archivos.',
     text: (later) =>
       later === 0
         ? 'Las variables y los archivos vuelven a estar como entonces.'
@@ -798,8 +816,6 @@ export const es: Words = {
   },
 
   branch: {
-    title: 'Ramas',
-    others: 'Puntos de guardado',
     mark: 'Rama',
     on: (name) => `Estás en la rama «${name}».`,
     own: (steps) =>
@@ -877,6 +893,7 @@ export const es: Words = {
     'Otro programa responde en lugar de ForeverVM. Esta página no le envía nada. Ejecuta «forevervm open» para abrir la página correcta.',
 
   connecting: 'Iniciando…',
+  moreFor: (name) => `Más sobre ${name}`,
   cancel: 'Cancelar',
   close: 'Cerrar',
   messages: 'Mensajes',

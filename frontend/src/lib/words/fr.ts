@@ -44,6 +44,10 @@ export const fr: Words = {
     create: 'Nouvelle machine',
     none: 'Pas encore de machine',
     noneHint: 'Les machines apparaissent ici dès que vous ou une appli d’IA en créez une.',
+    failed: 'La dernière étape a échoué',
+    unseen: (steps) => `${steps} ${steps === 1 ? 'nouvelle étape' : 'nouvelles étapes'}`,
+    made: (app) => `${app} a créé une machine.`,
+    watch: 'Regarder',
     working: (who) => `${who} travaille`,
     noMatch: 'Aucun résultat',
     clearSearch: 'Effacer la recherche',
@@ -686,6 +690,13 @@ export const fr: Words = {
     asleep: 'La machine est en veille. Vous voyez ses dernières valeurs.',
     asleepAndUnknown:
       'La machine est en veille. Ses variables sont en sécurité. Réveillez-la pour les voir.',
+    table: (rows, columns) =>
+      columns === undefined
+        ? `colonne de ${number(rows)} ${rows === 1 ? 'valeur' : 'valeurs'}`
+        : `tableau, ${number(rows)} ${rows === 1 ? 'ligne' : 'lignes'} × ${number(columns)} ${columns === 1 ? 'colonne' : 'colonnes'}`,
+    tables: 'Tableaux',
+    values: 'Valeurs',
+    code: 'Fonctions et imports',
     kinds: { function: 'fonction', class: 'classe' },
   },
 
@@ -718,6 +729,9 @@ export const fr: Words = {
     text: 'Cette machine peut revenir à ces états. ForeverVM en enregistre un après chaque travail et en retire beaucoup plus tard. Ceux que vous gardez restent. Quand vous revenez en arrière, le travail que vous quittez reste comme branche.',
     none: 'Pas encore de points de sauvegarde.',
     after: (seq) => (seq < 0 ? 'Le début' : `Après l’étape ${seq + 1}`),
+    now: '● Maintenant',
+    here: (seq) =>
+      `Vous êtes revenu ici, après l’étape ${seq + 1}. Les étapes annulées ci-dessous restent dans une branche.`,
     keep: 'Garder…',
     rename: 'Renommer…',
     show: 'Afficher son étape',
@@ -763,8 +777,12 @@ export const fr: Words = {
   },
 
   rewind: {
-    title: 'Revenir à ce point de sauvegarde ?',
-    branchTitle: 'Revenir à cette branche ?',
+    title: (name) => `Revenir à « ${name} » ?`,
+    going: 'Retour en cours…',
+    looking: 'Lecture de cet état…',
+    variables: 'Données à ce moment',
+    files: 'Fichiers à ce moment',
+    empty: 'Il n’y a encore ni données ni fichiers.',
     text: (later) =>
       later === 0
         ? 'Variables et fichiers redeviennent comme ils étaient alors.'
@@ -807,8 +825,6 @@ export const fr: Words = {
   },
 
   branch: {
-    title: 'Branches',
-    others: 'Points de sauvegarde',
     mark: 'Branche',
     on: (name) => `Vous êtes sur la branche « ${name} ».`,
     own: (steps) =>
@@ -887,6 +903,7 @@ export const fr: Words = {
     'Un autre programme répond à la place de ForeverVM. Cette page ne lui envoie rien. Exécutez « forevervm open » pour ouvrir la bonne page.',
 
   connecting: 'Démarrage…',
+  moreFor: (name) => `Plus pour ${name}`,
   cancel: 'Annuler',
   close: 'Fermer',
   messages: 'Messages',

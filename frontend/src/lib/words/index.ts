@@ -1,4 +1,4 @@
-import type { Instruction, Machine } from '../api/types';
+import type { Instruction, Machine, SearchHit } from '../api/types';
 import { en } from './en';
 import { setLocale } from './locale';
 
@@ -69,7 +69,10 @@ export function outcome(instruction: Instruction): string | null {
 }
 
 /** What a step does, in a few words: as its sender says, else as its code looks. '' for unknown. */
-export function headline({ summary, does }: Pick<Instruction, 'summary' | 'does'>): string {
+export function headline({
+  summary,
+  does,
+}: Pick<Instruction, 'summary' | 'does'> | SearchHit): string {
   if (summary) return summary;
   const acts = (does ?? []).map(({ what, names }) =>
     words.step.does[what]((names ?? []).join(', ')),

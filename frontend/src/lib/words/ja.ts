@@ -43,6 +43,10 @@ export const ja: Words = {
     create: '新しいマシン',
     none: 'マシンはまだありません',
     noneHint: 'あなたまたはAIアプリがマシンを作ると、ここに表示されます。',
+    failed: '最後のステップは失敗しました',
+    unseen: (steps) => `新しいステップ ${steps} 件`,
+    made: (app) => `${app} がマシンを作成しました。`,
+    watch: '見る',
     working: (who) => `${who}が作業中`,
     noMatch: '一致するものがありません',
     clearSearch: '検索をクリア',
@@ -668,6 +672,13 @@ export const ja: Words = {
     old: 'Pythonは処理中です。前の値を表示しています。',
     asleep: 'マシンはスリープ中です。最後の値を表示しています。',
     asleepAndUnknown: 'マシンはスリープ中です。変数は安全です。見るには再開してください。',
+    table: (rows, columns) =>
+      columns === undefined
+        ? `${number(rows)} 個の値の列`
+        : `表、${number(rows)} 行 × ${number(columns)} 列`,
+    tables: '表',
+    values: '値',
+    code: '関数とインポート',
     kinds: { function: '関数', class: 'クラス' },
   },
 
@@ -699,6 +710,9 @@ export const ja: Words = {
     text: 'マシンはこれらの状態に戻れます。ForeverVMは作業のたびに1つ保存し、後でその多くを取り除きます。残すと決めたものは残ります。戻ったとき、離れた作業はブランチとして残ります。',
     none: 'チェックポイントはまだありません。',
     after: (seq) => (seq < 0 ? '最初' : `ステップ ${seq + 1} の後`),
+    now: '● 現在',
+    here: (seq) =>
+      `ステップ ${seq + 1} の後に戻っています。下の取り消したステップはブランチとして残ります。`,
     keep: '残す…',
     rename: '名前を変更…',
     show: 'そのステップを表示',
@@ -744,8 +758,12 @@ export const ja: Words = {
   },
 
   rewind: {
-    title: 'このチェックポイントに戻りますか？',
-    branchTitle: 'このブランチに戻りますか？',
+    title: (name) => `「${name}」に戻りますか？`,
+    going: '戻っています…',
+    looking: 'その時点の内容を確認しています…',
+    variables: 'その時点のデータ',
+    files: 'その時点のファイル',
+    empty: 'まだデータもファイルもありません。',
     text: (later) =>
       later === 0
         ? '変数とファイルは、そのときの状態に戻ります。'
@@ -785,8 +803,6 @@ export const ja: Words = {
   },
 
   branch: {
-    title: 'ブランチ',
-    others: 'チェックポイント',
     mark: 'ブランチ',
     on: (name) => `現在のブランチは「${name}」です。`,
     own: (steps) => (steps === 0 ? '独自のステップなし' : `独自のステップ ${steps}個`),
@@ -861,6 +877,7 @@ export const ja: Words = {
     'ForeverVMの代わりに別のプログラムが応答しています。このページからは何も送信しません。「forevervm open」を実行して正しいページを開いてください。',
 
   connecting: '起動しています…',
+  moreFor: (name) => `${name} のその他の操作`,
   cancel: 'キャンセル',
   close: '閉じる',
   messages: 'メッセージ',

@@ -43,6 +43,10 @@ export const pt: Words = {
     create: 'Nova máquina',
     none: 'Nenhuma máquina ainda',
     noneHint: 'As máquinas aparecem aqui assim que você ou um app de IA criar uma.',
+    failed: 'A última etapa falhou',
+    unseen: (steps) => `${steps} ${steps === 1 ? 'etapa nova' : 'etapas novas'}`,
+    made: (app) => `${app} criou uma máquina.`,
+    watch: 'Assistir',
     working: (who) => `${who} está trabalhando`,
     noMatch: 'Nenhum resultado',
     clearSearch: 'Limpar a busca',
@@ -675,6 +679,13 @@ export const pt: Words = {
     asleep: 'A máquina está em repouso. Você vê seus últimos valores.',
     asleepAndUnknown:
       'A máquina está em repouso. Suas variáveis estão seguras. Acorde-a para vê-las.',
+    table: (rows, columns) =>
+      columns === undefined
+        ? `coluna de ${number(rows)} ${rows === 1 ? 'valor' : 'valores'}`
+        : `tabela, ${number(rows)} ${rows === 1 ? 'linha' : 'linhas'} × ${number(columns)} ${columns === 1 ? 'coluna' : 'colunas'}`,
+    tables: 'Tabelas',
+    values: 'Valores',
+    code: 'Funções e importações',
     kinds: { function: 'função', class: 'classe' },
   },
 
@@ -706,6 +717,9 @@ export const pt: Words = {
     text: 'Esta máquina pode voltar a estes estados. O ForeverVM salva um após cada trabalho e depois remove muitos deles. Os que você mantém ficam. Quando você volta, o trabalho que você deixa fica como ramificação.',
     none: 'Ainda não há pontos de salvamento.',
     after: (seq) => (seq < 0 ? 'O início' : `Após a etapa ${seq + 1}`),
+    now: '● Agora',
+    here: (seq) =>
+      `Você voltou para cá, após a etapa ${seq + 1}. As etapas desfeitas abaixo ficam em uma ramificação.`,
     keep: 'Manter…',
     rename: 'Renomear…',
     show: 'Mostrar a etapa dele',
@@ -751,8 +765,12 @@ export const pt: Words = {
   },
 
   rewind: {
-    title: 'Voltar a este ponto de salvamento?',
-    branchTitle: 'Voltar a esta ramificação?',
+    title: (name) => `Voltar a “${name}”?`,
+    going: 'Voltando…',
+    looking: 'Vendo o que havia lá…',
+    variables: 'Dados de então',
+    files: 'Arquivos de então',
+    empty: 'Ainda não há dados nem arquivos.',
     text: (later) =>
       later === 0
         ? 'Variáveis e arquivos voltam a ser como eram então.'
@@ -794,8 +812,6 @@ export const pt: Words = {
   },
 
   branch: {
-    title: 'Ramificações',
-    others: 'Pontos de salvamento',
     mark: 'Ramificação',
     on: (name) => `Você está na ramificação “${name}”.`,
     own: (steps) =>
@@ -873,6 +889,7 @@ export const pt: Words = {
     'Outro programa responde no lugar do ForeverVM. Esta página não envia nada a ele. Execute “forevervm open” para abrir a página certa.',
 
   connecting: 'Iniciando…',
+  moreFor: (name) => `Mais sobre ${name}`,
   cancel: 'Cancelar',
   close: 'Fechar',
   messages: 'Mensagens',

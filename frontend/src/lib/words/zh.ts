@@ -43,6 +43,10 @@ export const zh: Words = {
     create: '新建机器',
     none: '还没有机器',
     noneHint: '你或 AI 应用创建机器后，它会显示在这里。',
+    failed: '最后一步失败了',
+    unseen: (steps) => `${steps} 个新步骤`,
+    made: (app) => `${app} 创建了一台机器。`,
+    watch: '查看',
     working: (who) => `${who} 正在工作`,
     noMatch: '没有匹配项',
     clearSearch: '清除搜索',
@@ -645,6 +649,13 @@ export const zh: Words = {
     old: 'Python 正忙。你看到的是之前的值。',
     asleep: '机器正在休眠。你看到的是最后的值。',
     asleepAndUnknown: '机器正在休眠。变量是安全的。唤醒它即可查看。',
+    table: (rows, columns) =>
+      columns === undefined
+        ? `一列，${number(rows)} 个值`
+        : `表格，${number(rows)} 行 × ${number(columns)} 列`,
+    tables: '表格',
+    values: '值',
+    code: '函数和导入',
     kinds: { function: '函数', class: '类' },
   },
 
@@ -676,6 +687,8 @@ export const zh: Words = {
     text: '这台机器可以回到这些状态。ForeverVM 在每段工作后保存一个，之后会移除其中许多。你保留的会留下。当你回到之前的状态时，离开的工作会作为分支保留。',
     none: '还没有检查点。',
     after: (seq) => (seq < 0 ? '开始' : `步骤 ${seq + 1} 之后`),
+    now: '● 现在',
+    here: (seq) => `你已回到这里：步骤 ${seq + 1} 之后。下面撤销的步骤保留为分支。`,
     keep: '保留…',
     rename: '重命名…',
     show: '显示它的步骤',
@@ -721,8 +734,12 @@ export const zh: Words = {
   },
 
   rewind: {
-    title: '回到此检查点？',
-    branchTitle: '回到此分支？',
+    title: (name) => `回到“${name}”？`,
+    going: '正在返回…',
+    looking: '正在查看当时的内容…',
+    variables: '当时的数据',
+    files: '当时的文件',
+    empty: '当时还没有数据和文件。',
     text: (later) =>
       later === 0
         ? '变量和文件恢复到当时的样子。'
@@ -762,8 +779,6 @@ export const zh: Words = {
   },
 
   branch: {
-    title: '分支',
-    others: '检查点',
     mark: '分支',
     on: (name) => `你在分支“${name}”上。`,
     own: (steps) => (steps === 0 ? '没有自己的步骤' : `${steps} 个自己的步骤`),
@@ -838,6 +853,7 @@ export const zh: Words = {
     '另一个程序代替 ForeverVM 作出了响应。此页面不会向它发送任何内容。运行 “forevervm open” 以打开正确的页面。',
 
   connecting: '正在启动…',
+  moreFor: (name) => `${name} 的更多操作`,
   cancel: '取消',
   close: '关闭',
   messages: '消息',
