@@ -246,6 +246,28 @@ type CodeAt struct {
 	Detail int `json:"detail,omitempty"`
 }
 
+// ColumnAbout defines model for ColumnAbout.
+type ColumnAbout struct {
+	// Counts How many values are in each of equal parts of the range from low to high
+	Counts []int64 `json:"counts,omitempty"`
+
+	// Distinct Of other columns: how many different values there are; absent where sampled
+	Distinct *int64 `json:"distinct,omitempty"`
+	High     string `json:"high,omitempty"`
+
+	// Low Of numbers and times
+	Low string `json:"low,omitempty"`
+
+	// Missing Rows without a value
+	Missing int64 `json:"missing"`
+
+	// Sampled Of many rows only some were looked at, evenly taken; missing is of all
+	Sampled bool `json:"sampled,omitempty"`
+
+	// Top Of other columns: the values that are there most often
+	Top []ValueCount `json:"top,omitempty"`
+}
+
 // ComparedStep defines model for ComparedStep.
 type ComparedStep struct {
 	Seq int `json:"seq"`
@@ -1049,9 +1071,10 @@ type Table struct {
 
 // TableColumn defines model for TableColumn.
 type TableColumn struct {
-	Name   string `json:"name"`
-	Number bool   `json:"number"`
-	Type   string `json:"type"`
+	About  *ColumnAbout `json:"about,omitempty"`
+	Name   string       `json:"name"`
+	Number bool         `json:"number"`
+	Type   string       `json:"type"`
 }
 
 // TableFilter defines model for TableFilter.
@@ -1066,6 +1089,9 @@ type TableFilter struct {
 
 // TableQuery defines model for TableQuery.
 type TableQuery struct {
+	// About Tell what the columns hold, in the rows that match, in place of rows
+	About bool `json:"about,omitempty"`
+
 	// Columns More than 50, and 0, mean 50
 	Columns int `json:"columns,omitempty"`
 
@@ -1110,6 +1136,12 @@ type Update struct {
 
 	// Version The one that runs
 	Version string `json:"version"`
+}
+
+// ValueCount defines model for ValueCount.
+type ValueCount struct {
+	Count int64  `json:"count"`
+	Value string `json:"value"`
 }
 
 // Variable defines model for Variable.

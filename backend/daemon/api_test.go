@@ -590,6 +590,11 @@ func (c *caller) insideCalls(t *testing.T) {
 		table.Items[0].Index != "1" || *table.Items[0].Cells[0] != "1" || table.Items[0].Cells[1] != nil {
 		t.Errorf("%+v", table)
 	}
+	about := as[api.Table](c, c.ask("POST", path+"/table", api.TableQuery{Variable: "frame", About: true}))
+	if n, w := about.Columns[0].About, about.Columns[1].About; n == nil || n.Low != "1" || n.High != "3" ||
+		w == nil || w.Missing != 1 || w.Distinct == nil || *w.Distinct != 2 || len(about.Items) != 0 {
+		t.Errorf("%+v: %+v, %+v", about, n, w)
+	}
 	c.fails(c.ask("POST", path+"/table", api.TableQuery{Variable: "numbers"}), 400, "Invalid")
 	c.fails(c.ask("POST", path+"/table", api.TableQuery{Variable: "frame", Filters: []api.TableFilter{{Test: "is"}}}), 400, "Invalid")
 

@@ -383,6 +383,7 @@ type TableQuery struct {
 	Columns     int
 	Sort        *TableSort // nil: as they stand
 	Filters     []TableFilter
+	About       bool // tell what the columns hold, in place of rows
 }
 
 // TableSort sorts the rows by a column; -1 is the index.
@@ -416,6 +417,27 @@ type TableColumn struct {
 	Name   string
 	Type   string
 	Number bool
+	About  *ColumnAbout // where it was asked for, and can be told
+}
+
+// ColumnAbout is what a column holds, in the rows that match.
+type ColumnAbout struct {
+	Missing   int64  // rows without a value
+	Low, High string // of numbers and times; empty for others
+	// Counts are how many values are in each of equal parts of the range from Low to High.
+	Counts []int64
+	// Top are the values that are there most often, and Distinct is how many different ones there
+	// are, where the column holds no numbers or times.
+	Top      []ValueCount
+	Distinct *int64 // nil where it is not known
+	// Sampled says that of many rows only some were looked at, evenly taken; Missing is of all.
+	Sampled bool
+}
+
+// ValueCount is a value and how many rows have it.
+type ValueCount struct {
+	Value string
+	Count int64
 }
 
 // FileChunk is a part of a file.

@@ -52,7 +52,7 @@ func (s *Server) readTable(w http.ResponseWriter, r *http.Request, m machine.Han
 	if err := readJSON(w, r, &body); err != nil {
 		return err
 	}
-	wanted := machine.TableQuery{Name: body.Variable, Offset: body.Offset, Limit: body.Limit, FirstColumn: body.FirstColumn, Columns: body.Columns}
+	wanted := machine.TableQuery{Name: body.Variable, Offset: body.Offset, Limit: body.Limit, FirstColumn: body.FirstColumn, Columns: body.Columns, About: body.About}
 	if body.Sort != nil {
 		wanted.Sort = &machine.TableSort{Column: body.Sort.Column, Descending: body.Sort.Descending}
 	}
@@ -68,10 +68,21 @@ func (s *Server) readTable(w http.ResponseWriter, r *http.Request, m machine.Han
 		Columns: []api.TableColumn{}, Items: []api.TableRow{},
 	}
 	for _, c := range found.Columns {
-		answer.Columns = append(answer.Columns, api.TableColumn{Name: c.Name, Type: c.Type, Number: c.Number})
+		answer.Columns = append(answer.Columns, api.TableColumn{Name: c.Name, Type: c.Type, Number: c.Number, About: columnAboutJSON(c.About)})
 	}
 	for i, cells := range found.Cells {
 		answer.Items = append(answer.Items, api.TableRow{Index: found.Index[i], Cells: cells})
 	}
 	return writeJSON(w, http.StatusOK, answer)
+}
+
+func columnAboutJSON(a *machine.ColumnAbout) *api.ColumnAbout {
+	if a == nil {
+		return nil
+	}
+	out := &api.ColumnAbout{Missing: a.Missing, Low: a.Low, High: a.High, Counts: a.Counts, Distinct: a.Distinct, Sampled: a.Sampled}
+	for _, one := range a.Top {
+		out.Top = append(out.Top, api.ValueCount{Value: one.Value, Count: one.Count})
+	}
+	return out
 }

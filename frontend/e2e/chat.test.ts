@@ -365,11 +365,10 @@ it.each([
     { context: { theme, availableDisplayModes: ['inline', 'fullscreen'] } },
   );
   await frame.getByRole('button', { name: /^df/ }).click();
-  await frame
-    .getByRole('region', { name: 'df' })
-    .getByText('29', { exact: true })
-    .first()
-    .waitFor();
+  const grid = frame.getByRole('region', { name: 'df' });
+  await grid.getByRole('cell', { name: '5', exact: true }).waitFor();
+  await grid.press('End');
+  await grid.getByRole('cell', { name: '29', exact: true }).waitFor();
   const inside = page.frames()[1];
   const overflow = await inside?.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   expect(overflow).toBe(0);

@@ -116,7 +116,7 @@ it('finds machines and commands by the keyboard', async () => {
   const name = await tab.newMachine();
   await tab.newMachine();
   await page.keyboard.press('Control+k');
-  await page.getByRole('option', { name: 'Settings' }).waitFor();
+  await page.getByRole('option', { name: 'Settings ,' }).waitFor();
   await page.keyboard.type(name);
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name }).waitFor();
@@ -125,6 +125,56 @@ it('finds machines and commands by the keyboard', async () => {
   await page.keyboard.press('Enter');
   await page.getByRole('dialog', { name: 'Settings' }).waitFor();
   await page.keyboard.press('Escape');
+});
+
+it('has a key for what is done often, where nobody is writing', async () => {
+  const { page } = tab;
+  const name = await tab.newMachine();
+  await tab.tells(1, 'print("one")', page.getByText('one', { exact: true }));
+  await tab.tells(2, 'print("two")', page.getByText('two', { exact: true }));
+  const code = page.getByRole('textbox', { name: 'Python code' });
+  await code.fill('');
+  await code.press('n');
+  expect(await code.innerText()).toBe('n');
+  await code.fill('');
+  await code.blur();
+
+  const focused = (seq: number) =>
+    expect.poll(() => tab.step(seq).evaluate((at) => document.activeElement === at)).toBe(true);
+  await page.keyboard.press('k');
+  await focused(2);
+  await page.keyboard.press('k');
+  await focused(1);
+  await page.keyboard.press('j');
+  await focused(2);
+  await page.keyboard.press('c');
+  await page.getByRole('dialog', { name: 'Save a checkpoint' }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('/');
+  await page.keyboard.type(name);
+  expect(await page.getByRole('searchbox').first().inputValue()).toBe(name);
+  await page.keyboard.press('Escape');
+  await page.getByRole('searchbox').first().blur();
+  await page.keyboard.press('i');
+  await expect.poll(() => code.evaluate((at) => at.contains(document.activeElement))).toBe(true);
+  await code.blur();
+
+  // A command of this machine, found by some of its letters, and the key that stands for it.
+  await page.keyboard.press('Control+k');
+  await page.getByRole('option', { name: 'Save a checkpoint C' }).waitFor();
+  await page.getByRole('combobox').fill('name tags');
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog', { name: 'Name and tags' }).waitFor();
+  await page.keyboard.press('Escape');
+
+  await page.keyboard.press(',');
+  const settings = page.getByRole('dialog', { name: 'Settings' });
+  await settings.getByRole('button', { name: 'Appearance' }).click();
+  await settings.getByLabel('One-letter shortcuts').uncheck();
+  await page.keyboard.press('Escape');
+  await settings.waitFor({ state: 'detached' });
+  await page.locator('body').press('c');
+  expect(await page.getByRole('dialog').count()).toBe(0);
 });
 
 it('shows one dialog at a time, and gives the keyboard back to what opened it', async () => {

@@ -72,7 +72,7 @@ for (const dark of [false, true]) {
       for (const name of ['Plots', 'Variables', 'Network', 'Checkpoints', 'About']) {
         const panel = await tab.side(name);
         await panel
-          .getByText(/\d of \d|DataFrame|No connections yet|a point|Memory limit/)
+          .getByText(/\d of \d|table, 1 row|No connections yet|a point|Memory limit/)
           .first()
           .waitFor();
         expect(await violations(tab)).toEqual([]);

@@ -17,6 +17,10 @@ CELL = 200
 # A page with long cells is cut to short ones.
 TEXT_LIMIT = 256 << 10
 SHORT_CELL = 24
+# What a column holds is told of this many rows, evenly taken, at most.
+SAMPLE = 100_000
+BINS = 12
+MOST_FREQUENT = 3
 
 _MIDNIGHT = " 00:00:00"
 
@@ -63,6 +67,13 @@ def _page(namespace: dict[str, Any], query: Query) -> dict[str, Any]:
         }
         for i, name in enumerate(part.columns)
     ]
+    about = bool(query.get("about"))
+    if about:
+        whole = frame.iloc[:, left:right]
+        told = whole if keep is None else whole[keep]
+        for i, column in enumerate(columns):
+            column["about"] = _about(told.iloc[:, i], pandas)
+        part = part.iloc[:0]
     # By column: a row of several types would turn numbers into others.
     values = [list(part.iloc[:, i]) for i in range(part.shape[1])]
     cells = [_days([_cell(value, CELL, pandas) for value in column]) for column in values]
@@ -162,6 +173,39 @@ def _order(frame: Any, keep: Any, query: Query, pandas: Any) -> Any:
     except TypeError:  # of types that cannot be compared
         ordered = values.astype(str).sort_values(ascending=ascending, kind="stable")
     return ordered.index.to_numpy()
+
+
+def _about(column: Any, pandas: Any) -> dict[str, Any] | None:
+    """What a column holds: of numbers and times their range and how they are spread, else what is
+    there most often. None where that cannot be told."""
+    try:
+        about: dict[str, Any] = {"missing": int(column.isna().sum()), "sampled": len(column) > SAMPLE}
+        if about["sampled"]:
+            column = column.iloc[:: -(-len(column) // SAMPLE)]
+        known = column.dropna()
+        types = pandas.api.types
+        if types.is_datetime64_any_dtype(known.dtype) or _is_number(known.dtype, pandas):
+            if len(known):
+                low, high = _days([_text(known.min(), CELL), _text(known.max(), CELL)])
+                about.update(low=low, high=high, counts=_spread(known, pandas))
+        else:
+            counts = known.astype(str).value_counts()
+            about["distinct"] = None if about["sampled"] else len(counts)
+            frequent = counts.iloc[:MOST_FREQUENT].items()
+            about["top"] = [{"value": _text(value, CELL), "count": int(n)} for value, n in frequent]
+        return about
+    except Exception:
+        return None
+
+
+def _spread(known: Any, pandas: Any) -> list[int]:
+    """How many values are in each of a number of equal parts of their range."""
+    numpy = sys.modules["numpy"]
+    if pandas.api.types.is_datetime64_any_dtype(known.dtype):
+        known = known.astype("int64")
+    values = known.to_numpy(dtype="float64")
+    counts, _ = numpy.histogram(values[numpy.isfinite(values)], bins=BINS)
+    return [int(count) for count in counts]
 
 
 def _is_number(dtype: Any, pandas: Any) -> bool:

@@ -51,6 +51,31 @@ def test_a_page_is_what_was_asked_for(machine: Runner) -> None:
     )
 
 
+def test_what_columns_hold_is_told(machine: Runner) -> None:
+    machine.run(
+        FRAME + "big = pd.DataFrame({'n': np.arange(300_000), 's': 'x'})\n"
+        "class Odd:\n  def __str__(self): raise ValueError\nodd = pd.DataFrame({'o': [Odd()]})"
+    )
+    page = table(machine, "frame", about=True)
+    assert page["cells"] == [] and page["matching"] == 4
+    n, word, day, flag = [column["about"] for column in page["columns"]]
+    assert n == {
+        "missing": 1,
+        "sampled": False,
+        "low": "1.0",
+        "high": "3.0",
+        "counts": [1] + [0] * 5 + [1] + [0] * 4 + [1],
+    }
+    assert (word["missing"], word["distinct"], len(word["top"])) == (1, 3, 3)
+    assert (day["low"], day["high"], sum(day["counts"])) == ("2024-01-01", "2024-01-04", 4)
+    assert {(one["value"], one["count"]) for one in flag["top"]} == {("True", 2), ("False", 2)}
+    matching = table(machine, "frame", about=True, filters=[{"column": 0, "test": "ge", "value": "2"}])
+    assert (matching["matching"], matching["columns"][0]["about"]["low"]) == (2, "2.0")
+    n, s = [column["about"] for column in table(machine, "big", about=True)["columns"]]
+    assert n["sampled"] and 60_000 < sum(n["counts"]) <= 100_000 and s["distinct"] is None
+    assert table(machine, "odd", about=True)["columns"][0]["about"] is None
+
+
 def test_sorting_and_filtering(machine: Runner) -> None:
     machine.run(FRAME + "mixed = pd.DataFrame({'m': [2, 'a', None, 1.5]})")
     assert first(table(machine, "frame", sort={"column": 0})) == ["1.0", "2.0", "3.0", None]

@@ -17,6 +17,7 @@ const (
 	maxName      = 4 << 10
 	maxText      = 1 << 20
 	maxCell      = 1 << 10
+	maxAbout     = 32 // entries of what is told of a column
 	maxProblem   = 1 << 10
 )
 
@@ -155,6 +156,7 @@ type tableQuery struct {
 	Columns     int           `json:"columns"`
 	Sort        *tableSort    `json:"sort"`
 	Filters     []tableFilter `json:"filters"`
+	About       bool          `json:"about"`
 }
 
 type tableSort struct {
@@ -169,7 +171,7 @@ type tableFilter struct {
 }
 
 func asked(q machine.TableQuery) tableQuery {
-	out := tableQuery{Name: q.Name, Offset: q.Offset, Limit: q.Limit, FirstColumn: q.FirstColumn, Columns: q.Columns}
+	out := tableQuery{Name: q.Name, Offset: q.Offset, Limit: q.Limit, FirstColumn: q.FirstColumn, Columns: q.Columns, About: q.About}
 	if q.Sort != nil {
 		out.Sort = &tableSort{q.Sort.Column, q.Sort.Descending}
 	}
@@ -188,12 +190,44 @@ type tablePage struct {
 	Offset      int    `json:"offset"`
 	FirstColumn int    `json:"first_column"`
 	Columns     []struct {
-		Name   string `json:"name"`
-		Type   string `json:"type"`
-		Number bool   `json:"number"`
+		Name   string       `json:"name"`
+		Type   string       `json:"type"`
+		Number bool         `json:"number"`
+		About  *columnAbout `json:"about"`
 	} `json:"columns"`
 	Index []string    `json:"index"`
 	Cells [][]*string `json:"cells"`
+}
+
+// columnAbout is what a column holds.
+type columnAbout struct {
+	Missing  int64   `json:"missing"`
+	Sampled  bool    `json:"sampled"`
+	Low      *string `json:"low"`
+	High     *string `json:"high"`
+	Counts   []int64 `json:"counts"`
+	Distinct *int64  `json:"distinct"`
+	Top      []struct {
+		Value string `json:"value"`
+		Count int64  `json:"count"`
+	} `json:"top"`
+}
+
+func (c *columnAbout) domain() *machine.ColumnAbout {
+	if c == nil || len(c.Counts) > maxAbout || len(c.Top) > maxAbout {
+		return nil
+	}
+	out := &machine.ColumnAbout{Missing: max(0, c.Missing), Sampled: c.Sampled, Distinct: c.Distinct}
+	if c.Low != nil && c.High != nil {
+		out.Low, out.High = clip(*c.Low, maxCell), clip(*c.High, maxCell)
+	}
+	for _, count := range c.Counts {
+		out.Counts = append(out.Counts, max(0, count))
+	}
+	for _, one := range c.Top {
+		out.Top = append(out.Top, machine.ValueCount{Value: clip(one.Value, maxCell), Count: max(0, one.Count)})
+	}
+	return out
 }
 
 // domain checks the page against what was asked for: no more of it than that, and every row as long
@@ -212,7 +246,7 @@ func (p *tablePage) domain(q machine.TableQuery) (machine.Table, error) {
 		Columns: make([]machine.TableColumn, columns), Index: make([]string, rows), Cells: p.Cells,
 	}
 	for i, c := range p.Columns {
-		t.Columns[i] = machine.TableColumn{Name: clip(c.Name, maxCell), Type: clip(c.Type, maxCell), Number: c.Number}
+		t.Columns[i] = machine.TableColumn{Name: clip(c.Name, maxCell), Type: clip(c.Type, maxCell), Number: c.Number, About: c.About.domain()}
 	}
 	for i, row := range p.Cells {
 		if len(row) != columns {

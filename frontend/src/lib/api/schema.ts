@@ -2430,6 +2430,8 @@ export interface components {
       sort?: components['schemas']['TableSort'];
       /** @description All must match */
       filters?: components['schemas']['TableFilter'][];
+      /** @description Tell what the columns hold, in the rows that match, in place of rows */
+      about?: boolean;
     };
     TableSort: {
       /** @description -1 is the index */
@@ -2469,6 +2471,33 @@ export interface components {
       name: string;
       type: string;
       number: boolean;
+      about?: components['schemas']['ColumnAbout'];
+    };
+    ColumnAbout: {
+      /**
+       * Format: int64
+       * @description Rows without a value
+       */
+      missing: number;
+      /** @description Of numbers and times */
+      low?: string;
+      high?: string;
+      /** @description How many values are in each of equal parts of the range from low to high */
+      counts?: number[];
+      /** @description Of other columns: the values that are there most often */
+      top?: components['schemas']['ValueCount'][];
+      /**
+       * Format: int64
+       * @description Of other columns: how many different values there are; absent where sampled
+       */
+      distinct?: number;
+      /** @description Of many rows only some were looked at, evenly taken; missing is of all */
+      sampled?: boolean;
+    };
+    ValueCount: {
+      value: string;
+      /** Format: int64 */
+      count: number;
     };
     TableRow: {
       index: string;

@@ -1,6 +1,6 @@
 import { MediaQuery } from 'svelte/reactivity';
 import { isLanguage, type Language } from '$lib/words';
-import { Kept } from './kept.svelte';
+import { isBoolean, Kept } from './kept.svelte';
 
 export const THEMES = ['system', 'light', 'dark'] as const;
 export const CONTRASTS = ['system', 'more'] as const;
@@ -20,6 +20,8 @@ export class Appearance {
     'system',
     (value) => value === 'system' || isLanguage(value),
   );
+  /** Whether keys of one letter stand for commands. */
+  readonly keys = new Kept('keys', true, isBoolean);
   private readonly contrastWanted = new MediaQuery('prefers-contrast: more');
 
   /** Call it where effects run. */

@@ -1,6 +1,13 @@
 import { of } from '$lib/api/api';
 import { isBusy, sentence } from '$lib/api/errors';
-import type { Table, TableFilter, TableSort } from '$lib/api/types';
+import type {
+  ColumnAbout,
+  Table,
+  TableFilter,
+  TableQuery,
+  TableRow,
+  TableSort,
+} from '$lib/api/types';
 import { parseFilter } from '$lib/filters';
 import { saveAs } from '$lib/save';
 import { words } from '$lib/words';
@@ -28,19 +35,27 @@ export async function saveWritten(
   saveAs(file, content);
 }
 
-/** Looks at a table in a machine a page at a time; the machine sorts and filters. */
+/** So many pages are kept; those that were loaded first go first. */
+const MOST_PAGES = 60;
+
+/** Looks at a table in a machine, a page at a time as it is wanted; the machine sorts and filters. */
 export class TableLook {
-  /** Null until it has come once. */
-  page = $state.raw<Table | null>(null);
+  /** The page that came last, for what it tells of the whole. Null until one has come. */
+  head = $state.raw<Table | null>(null);
+  /** What columns hold, by their number in the whole, as far as that was told. */
+  about = $state.raw<ReadonlyMap<number, ColumnAbout>>(new Map());
   loading = $state(false);
   problem = $state('');
-  offset = $state(0);
   firstColumn = $state(0);
   sort = $state.raw<TableSort | null>(null);
   /** What is typed above the columns, by their number in the whole. */
   typed = $state.raw<ReadonlyMap<number, string>>(new Map());
 
+  private pages = $state.raw<ReadonlyMap<number, readonly TableRow[]>>(new Map());
+  /** The rows that are wanted; the last one is not among them. */
+  private wanted = { first: 0, last: 1 };
   private asked = new AbortController();
+  private busy = false;
   private numbers = new Map<number, boolean>();
 
   constructor(
@@ -48,50 +63,46 @@ export class TableLook {
     private readonly variable: string,
   ) {}
 
-  readonly last = $derived(
-    Math.max(0, Math.floor(((this.page?.matching ?? 0) - 1) / PAGE_ROWS) * PAGE_ROWS),
-  );
+  /** A row of those that match; undefined until it has come. */
+  row(index: number): TableRow | undefined {
+    return this.pages.get(Math.floor(index / PAGE_ROWS))?.[index % PAGE_ROWS];
+  }
 
+  /** Has rows loaded, up to `last`, which is not among them. Throws nothing. */
+  async show(first: number, last: number): Promise<void> {
+    this.wanted = { first, last };
+    if (this.busy || !this.head) return;
+    this.busy = true;
+    const { signal } = this.asked;
+    for (let next = this.missing(); next !== undefined; next = this.missing()) {
+      const page = await this.fetch(next, signal);
+      if (!page) break;
+      this.keep(next, page, this.pages);
+    }
+    if (signal === this.asked.signal) this.busy = false;
+  }
+
+  /** Loads everything anew: at first, and where the rows or columns are others now. */
   async load(): Promise<void> {
     this.asked.abort();
     const { signal } = (this.asked = new AbortController());
-    this.loading = true;
-    try {
-      const page = await this.source.api.post('/api/machines/{name}/table', {
-        ...of(this.source.name),
-        body: {
-          variable: this.variable,
-          offset: this.offset,
-          limit: PAGE_ROWS,
-          first_column: this.firstColumn,
-          columns: PAGE_COLUMNS,
-          ...(this.sort ? { sort: this.sort } : {}),
-          filters: this.filters,
-        },
-        signal,
-      });
-      if (signal.aborted) return;
-      page.columns.forEach(({ number }, i) => this.numbers.set(page.first_column + i, number));
-      this.page = page;
-      this.problem = '';
-    } catch (reason) {
-      if (signal.aborted) return;
-      this.problem = isBusy(reason) ? words.table.busy : sentence(reason);
-    }
-    this.loading = false;
+    this.busy = this.loading = true;
+    this.wanted = { first: 0, last: 1 };
+    const page = await this.fetch(0, signal);
+    if (signal.aborted) return;
+    this.busy = this.loading = false;
+    if (!page) return;
+    page.columns.forEach(({ number }, i) => this.numbers.set(page.first_column + i, number));
+    this.keep(0, page, new Map());
+    void this.tellAbout(signal);
   }
 
   close(): void {
     this.asked.abort();
   }
 
-  async goTo(offset: number): Promise<void> {
-    this.offset = Math.min(Math.max(0, offset), this.last);
-    await this.load();
-  }
-
   async goToColumn(first: number): Promise<void> {
-    const width = this.page?.width ?? 0;
+    const width = this.head?.width ?? 0;
     this.firstColumn = Math.max(0, Math.min(first, width - 1));
     await this.load();
   }
@@ -100,12 +111,12 @@ export class TableLook {
   async sortBy(column: number): Promise<void> {
     if (this.sort?.column !== column) this.sort = { column };
     else this.sort = this.sort.descending ? null : { column, descending: true };
-    await this.again();
+    await this.load();
   }
 
   async filter(column: number, text: string): Promise<void> {
     this.typed = new Map(this.typed).set(column, text);
-    await this.again();
+    await this.load();
   }
 
   private get filters(): TableFilter[] {
@@ -114,9 +125,60 @@ export class TableLook {
       .filter((filter) => filter !== null);
   }
 
-  /** What was the tenth page is another one now. */
-  private async again(): Promise<void> {
-    this.offset = 0;
-    await this.load();
+  /** The first page that is wanted and has not come. */
+  private missing(): number | undefined {
+    const last = Math.min(this.wanted.last, this.head?.matching ?? 0);
+    for (let page = Math.floor(this.wanted.first / PAGE_ROWS); page * PAGE_ROWS < last; page += 1) {
+      if (!this.pages.has(page)) return page;
+    }
+    return undefined;
+  }
+
+  private keep(page: number, table: Table, beside: ReadonlyMap<number, readonly TableRow[]>): void {
+    this.head = table;
+    const all = [...beside, [page, table.items] as const];
+    this.pages = new Map(all.slice(-MOST_PAGES));
+  }
+
+  /** A page; null where it did not come, which `problem` tells. */
+  private async fetch(page: number, signal: AbortSignal): Promise<Table | null> {
+    try {
+      const sort = this.sort ? { sort: this.sort } : {};
+      const found = await this.ask({ offset: page * PAGE_ROWS, limit: PAGE_ROWS, ...sort }, signal);
+      if (signal.aborted) return null;
+      this.problem = '';
+      return found;
+    } catch (reason) {
+      if (!signal.aborted) this.problem = isBusy(reason) ? words.table.busy : sentence(reason);
+      return null;
+    }
+  }
+
+  /** Asks what the columns hold. Where the machine has no time for that, it does without. */
+  private async tellAbout(signal: AbortSignal): Promise<void> {
+    try {
+      const found = await this.ask({ about: true }, signal);
+      if (signal.aborted) return;
+      const told = found.columns.flatMap(({ about }, i) =>
+        about ? [[found.first_column + i, about] as const] : [],
+      );
+      this.about = new Map(told);
+    } catch {
+      if (!signal.aborted) this.about = new Map();
+    }
+  }
+
+  private ask(wanted: Omit<TableQuery, 'variable'>, signal: AbortSignal): Promise<Table> {
+    return this.source.api.post('/api/machines/{name}/table', {
+      ...of(this.source.name),
+      body: {
+        variable: this.variable,
+        first_column: this.firstColumn,
+        columns: PAGE_COLUMNS,
+        filters: this.filters,
+        ...wanted,
+      },
+      signal,
+    });
   }
 }

@@ -147,11 +147,18 @@ export const en = {
   palette: {
     title: 'Find a machine or a command',
     placeholder: 'Type to find a machine or a command',
-    machines: 'Machines',
-    commands: 'Commands',
+    groups: {
+      machine: 'This machine',
+      show: 'Show',
+      machines: 'Machines',
+      everywhere: 'ForeverVM',
+    },
+    search: (text: string) => `Search the work for “${text}”`,
   },
 
   settings: {
+    keys: 'One-letter shortcuts',
+    keysHint: 'Press N, C, J, K and others where you are not writing. Ctrl+K lists them.',
     title: 'Settings',
     appearance: 'Appearance',
     theme: 'Colors',
@@ -712,11 +719,13 @@ export const en = {
     index: 'Index',
     sort: (column: string) => `Sort by ${column}`,
     filter: (column: string) => `Filter ${column}`,
-    filterHint: 'text, > 5, != x',
-    first: 'First rows',
-    previous: 'Previous rows',
-    next: 'Next rows',
-    last: 'Last rows',
+    filterNumbers: '> 5',
+    filterText: 'contains…',
+    spread: (range: string) => `How the values are spread, from ${range}`,
+    only: (value: string) => `Show only rows with “${value}”`,
+    distinct: (n: number) => `${number(n)} different`,
+    missing: (n: number, percent: number) => `${number(n)} missing (${percent}%)`,
+    sampled: 'Of some of the rows.',
     rows: (from: number, n: number, of: number, all: number) =>
       `${n === 0 ? 0 : number(from + 1)}–${number(from + n)} of ${number(of)}${of === all ? '' : ` (${number(all)} in all)`}`,
     columns: (from: number, n: number, of: number) =>

@@ -130,11 +130,19 @@ export const fr: Words = {
   palette: {
     title: 'Trouver une machine ou une commande',
     placeholder: 'Tapez pour trouver une machine ou une commande',
-    machines: 'Machines',
-    commands: 'Commandes',
+    groups: {
+      machine: 'Cette machine',
+      show: 'Afficher',
+      machines: 'Machines',
+      everywhere: 'ForeverVM',
+    },
+    search: (text) => `Chercher « ${text} » dans le travail`,
   },
 
   settings: {
+    keys: 'Touches d’une lettre',
+    keysHint:
+      'N, C, J, K et d’autres sont des commandes quand vous n’écrivez pas. Ctrl+K les montre.',
     title: 'Réglages',
     appearance: 'Apparence',
     theme: 'Couleurs',
@@ -708,11 +716,13 @@ export const fr: Words = {
     index: 'Index',
     sort: (column) => `Trier par ${column}`,
     filter: (column) => `Filtrer ${column}`,
-    filterHint: 'texte, > 5, != x',
-    first: 'Premières lignes',
-    previous: 'Lignes précédentes',
-    next: 'Lignes suivantes',
-    last: 'Dernières lignes',
+    filterNumbers: '> 5',
+    filterText: 'contient…',
+    spread: (range) => `Répartition des valeurs, de ${range}`,
+    only: (value) => `Ne montrer que les lignes avec « ${value} »`,
+    distinct: (n) => `${number(n)} différentes`,
+    missing: (n, percent) => `${number(n)} sans valeur (${percent} %)`,
+    sampled: 'D’une partie des lignes.',
     rows: (from, n, of, all) =>
       `${n === 0 ? 0 : number(from + 1)}–${number(from + n)} sur ${number(of)}${of === all ? '' : ` (${number(all)} au total)`}`,
     columns: (from, n, of) => `Colonnes ${number(from + 1)}–${number(from + n)} sur ${number(of)}`,

@@ -129,11 +129,19 @@ export const pt: Words = {
   palette: {
     title: 'Encontrar uma máquina ou um comando',
     placeholder: 'Digite para encontrar uma máquina ou um comando',
-    machines: 'Máquinas',
-    commands: 'Comandos',
+    groups: {
+      machine: 'Esta máquina',
+      show: 'Mostrar',
+      machines: 'Máquinas',
+      everywhere: 'ForeverVM',
+    },
+    search: (text) => `Procurar “${text}” no trabalho`,
   },
 
   settings: {
+    keys: 'Teclas de uma letra',
+    keysHint:
+      'N, C, J, K e outras são comandos quando você não está escrevendo. Ctrl+K mostra todas.',
     title: 'Configurações',
     appearance: 'Aparência',
     theme: 'Cores',
@@ -697,11 +705,13 @@ export const pt: Words = {
     index: 'Índice',
     sort: (column) => `Ordenar por ${column}`,
     filter: (column) => `Filtrar ${column}`,
-    filterHint: 'texto, > 5, != x',
-    first: 'Primeiras linhas',
-    previous: 'Linhas anteriores',
-    next: 'Próximas linhas',
-    last: 'Últimas linhas',
+    filterNumbers: '> 5',
+    filterText: 'contém…',
+    spread: (range) => `Como os valores se distribuem, de ${range}`,
+    only: (value) => `Mostrar só linhas com “${value}”`,
+    distinct: (n) => `${number(n)} diferentes`,
+    missing: (n, percent) => `${number(n)} sem valor (${percent}%)`,
+    sampled: 'De uma parte das linhas.',
     rows: (from, n, of, all) =>
       `${n === 0 ? 0 : number(from + 1)}–${number(from + n)} de ${number(of)}${of === all ? '' : ` (${number(all)} no total)`}`,
     columns: (from, n, of) => `Colunas ${number(from + 1)}–${number(from + n)} de ${number(of)}`,
