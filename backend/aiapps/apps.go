@@ -38,6 +38,9 @@ type App struct {
 	// Link is an address by which the app asks the person itself whether to add the server; nil
 	// where there is none.
 	Link func(Server) string
+	// Prompt is an address that opens the app with a prompt, which the person then sends or not;
+	// nil where there is none.
+	Prompt func(prompt string) string
 	// Tool is its own command for changing the list; nil where there is none.
 	Tool *Tool
 	// Extensions is the folder, beside its file, of the extensions that it has installed; "" for an
@@ -103,7 +106,7 @@ var Apps = []App{
 			windows: {"AnthropicClaude/claude.exe", "Claude_*/claude.exe"},
 		},
 		List:  configfile.List{Format: configfile.JSON, Keys: []string{"mcpServers"}},
-		Entry: stdio, Clients: []string{"claude-ai", "claude desktop"}, Restarts: true, Extensions: "Claude Extensions",
+		Entry: stdio, Clients: []string{"claude-ai", "claude desktop"}, Restarts: true, Extensions: "Claude Extensions", Prompt: claudePrompt,
 		After: "Quit it, from its tray or menu too (closing the window is not enough), and start it again.",
 	},
 	{
@@ -118,7 +121,7 @@ var Apps = []App{
 		Files:     everywhere("~/.cursor//mcp.json"),
 		Processes: map[string][]string{linux: {"cursor"}, darwin: {"Cursor"}, windows: {"Cursor.exe"}},
 		List:      configfile.List{Format: configfile.JSONC, Keys: []string{"mcpServers"}}, Entry: stdio,
-		Clients: []string{"cursor", "cursor-vscode"}, Link: cursorLink, After: reload,
+		Clients: []string{"cursor", "cursor-vscode"}, Link: cursorLink, Prompt: cursorPrompt, After: reload,
 	},
 	{
 		ID: "vscode", Name: "VS Code",

@@ -7,7 +7,7 @@ import "github.com/forevervm/desktop/backend/api"
 func (s AppStatus) Document(clients []api.ClientUse) api.App {
 	out := api.App{
 		ID: s.App.ID, Name: s.App.Name, Installed: s.Installed, Running: s.Running, State: string(s.State), Files: []api.AppFile{},
-		Restarts: s.App.Restarts, Offers: s.App.Offers(), Skill: string(s.Skill),
+		Restarts: s.App.Restarts, Offers: s.App.Offers(), Asks: s.App.Prompt != nil, Skill: string(s.Skill),
 	}
 	for _, f := range s.Files {
 		out.Files = append(out.Files, api.AppFile{Path: f.Path, State: string(f.State), Problem: f.Problem})

@@ -55,6 +55,25 @@ func (m *Manager) Offer(ctx context.Context, id string) (opened string, err erro
 	return opened, nil
 }
 
+// Ask opens an app with a prompt in it, which the person then sends or not. It returns an
+// ErrNoOffer where that cannot be done.
+func (m *Manager) Ask(ctx context.Context, id, prompt string) error {
+	app, err := m.app(id)
+	if err != nil {
+		return err
+	}
+	if !m.config.Computer.installed(app) {
+		return notInstalled(app)
+	}
+	if app.Prompt == nil {
+		return &Error{Kind: ErrNoOffer, Message: app.Name + " takes no prompts from other programs. Copy the prompt, and paste it there."}
+	}
+	if err := m.config.Computer.Open(ctx, app.Prompt(prompt)); err != nil {
+		return &Error{Kind: ErrNoOffer, Cause: err, Message: fmt.Sprintf("%s was not opened (%v). Start it, and paste the prompt there.", app.Name, err)}
+	}
+	return nil
+}
+
 // installsWithin is how long a person may take to install the extension. Claude Desktop at times
 // shows nothing, or does not come to an end.
 const installsWithin = 3 * time.Minute
@@ -125,6 +144,17 @@ func (c Computer) hasExtension(app App) bool {
 		})
 	})
 }
+
+// claudePrompt begins a chat ("Open Claude Desktop with a link", support.claude.com).
+func claudePrompt(prompt string) string { return "claude://claude.ai/new?q=" + escape(prompt) }
+
+// cursorPrompt begins a chat ("Deeplinks", cursor.com/docs).
+func cursorPrompt(prompt string) string {
+	return "cursor://anysphere.cursor-deeplink/prompt?text=" + escape(prompt)
+}
+
+// escape writes a value into an address. Not every program takes + for a space.
+func escape(value string) string { return strings.ReplaceAll(url.QueryEscape(value), "+", "%20") }
 
 func cursorLink(s Server) string {
 	return "cursor://anysphere.cursor-deeplink/mcp/install?" + linkQuery(s)

@@ -27,6 +27,9 @@ type AnswerPermission struct {
 
 // App defines model for App.
 type App struct {
+	// Asks It can be opened with a prompt
+	Asks bool `json:"asks,omitempty"`
+
 	// Files Where it lists its MCP servers; none where it is not installed
 	Files []AppFile `json:"files"`
 
@@ -96,6 +99,11 @@ type AppFile struct {
 type AppOffer struct {
 	// Opened A link, or the path of the extension
 	Opened string `json:"opened"`
+}
+
+// AppPrompt defines model for AppPrompt.
+type AppPrompt struct {
+	Prompt string `json:"prompt"`
 }
 
 // AppReport defines model for AppReport.
@@ -767,6 +775,12 @@ type OpenCode struct {
 // OpenToken defines model for OpenToken.
 type OpenToken struct {
 	Token string `json:"token"`
+}
+
+// Opened defines model for Opened.
+type Opened struct {
+	// Path The folder that was opened
+	Path string `json:"path"`
 }
 
 // Parcel defines model for Parcel.

@@ -602,6 +602,12 @@ func (c *caller) insideCalls(t *testing.T) {
 	c.permissionCalls()
 	c.dropCalls(name)
 
+	noteOpened(t)
+	c.run(name, "import os; os.makedirs('/root/outbox', exist_ok=True); open('/root/outbox/a.txt', 'w').close()")
+	until(t, "the results to come", func() bool {
+		return c.send("POST", path+"/results/open", nil).StatusCode == 200
+	})
+
 	large := bytes.Repeat([]byte("0123456789abcdef"), 300_000) // several pieces
 	file := path + "/files/content?path=" + url.QueryEscape("data/großes Blatt.csv")
 	if a := c.send("PUT", file, bytes.NewReader(large)); a.StatusCode != 204 {

@@ -45,21 +45,25 @@ func (c *caller) appCalls(t *testing.T) {
 	c.fails(c.send("POST", "/api/apps/cursor/connect", api.ChangeApp{}), 409, "AppHasAnother")
 	c.fails(c.send("POST", "/api/apps/cursor/test", nil), 409, "AppNotConnected")
 
-	// What opens addresses notes this one.
-	opener := t.TempDir()
-	if err := os.WriteFile(filepath.Join(opener, "xdg-open"), []byte("#!/bin/sh\necho \"$1\" >"+opener+"/opened\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", opener+":"+os.Getenv("PATH"))
-	t.Setenv("DISPLAY", ":0")
+	notes := noteOpened(t)
 	offered := as[api.AppOffer](c, c.send("POST", "/api/apps/cursor/offer", nil))
-	if opened, err := os.ReadFile(filepath.Join(opener, "opened")); err != nil || strings.TrimSpace(string(opened)) != offered.Opened || !strings.HasPrefix(offered.Opened, "cursor://") {
+	if opened, err := os.ReadFile(notes); err != nil || string(opened) != offered.Opened || !strings.HasPrefix(offered.Opened, "cursor://") {
 		t.Errorf("%+v, opened %s, %v", offered, opened, err)
 	}
+	prompt := api.AppPrompt{Prompt: "Draw the first 100 primes & print them."}
+	if a := c.send("POST", "/api/apps/cursor/ask", prompt); a.StatusCode != 204 {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	const link = "cursor://anysphere.cursor-deeplink/prompt?text=Draw%20the%20first%20100%20primes%20%26%20print%20them."
+	if opened, err := os.ReadFile(notes); err != nil || string(opened) != link {
+		t.Errorf("asked with %s, %v", opened, err)
+	}
+	c.fails(c.send("POST", "/api/apps/claude/ask", prompt), 409, "AppNotInstalled")
 	c.fails(c.send("POST", "/api/apps/claude/offer", nil), 409, "AppNotInstalled")
 	t.Setenv("DISPLAY", "")
 	t.Setenv("WAYLAND_DISPLAY", "")
 	c.fails(c.send("POST", "/api/apps/cursor/offer", nil), 409, "AppHasNoOffer")
+	c.fails(c.send("POST", "/api/apps/cursor/ask", prompt), 409, "AppHasNoOffer")
 	c.fails(c.send("POST", "/api/apps/zed/repair", api.ChangeApp{}), 409, "AppNotInstalled")
 	plan := as[api.AppReport](c, c.send("POST", "/api/apps/cursor/connect", api.ChangeApp{Replace: true, DryRun: true}))
 	if len(plan.Changes) != 1 || plan.Changes[0].Action != "replaced" || !strings.Contains(plan.Changes[0].Difference, "bin/forevervm") || strings.Contains(plan.Changes[0].Difference, "SECRET") {
@@ -114,4 +118,16 @@ func (c *caller) appCalls(t *testing.T) {
 		t.Errorf("restored is %s, %v", text, err)
 	}
 	c.fails(c.send("POST", "/api/apps/cursor/restore", api.RestoreApp{Backup: "x"}), 404, "AppNotFound")
+}
+
+// noteOpened has what is opened noted in a file in place of shown, and returns the file.
+func noteOpened(t *testing.T) (file string) {
+	t.Helper()
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "xdg-open"), []byte("#!/bin/sh\nprintf %s \"$1\" >"+bin+"/opened\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	t.Setenv("DISPLAY", ":0")
+	return filepath.Join(bin, "opened")
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/forevervm/desktop/backend/hosted"
 	"github.com/forevervm/desktop/backend/machine/service"
 	"github.com/forevervm/desktop/backend/mcpserver"
+	"github.com/forevervm/desktop/backend/opener"
 	"github.com/forevervm/desktop/backend/parcel"
 	"github.com/forevervm/desktop/backend/server"
 	"github.com/forevervm/desktop/backend/shareable"
@@ -191,7 +192,7 @@ func (d *daemon) serve(ctx context.Context, records *store.Store, machines *host
 	httpServer := server.New(server.Config{
 		Machines: machines, Hosted: machines, Apps: d.apps(), Token: token, Account: "local", Version: version.Version, Home: d.dirs.Data, Folder: d.dirs.Folder(), MCP: mcp.Handler(),
 		Page: frontend.Dist, URL: address.url, Host: address.host, Logger: d.log, Shutdown: d.stop,
-		Settings: policies, Updates: updates, Parcels: parcels,
+		Settings: policies, Updates: updates, Parcels: parcels, Open: opener.Open,
 	})
 	// Written before the first request is answered (the port is open already): anyone who is
 	// answered finds this daemon in the file, not its predecessor at the same port.

@@ -52,12 +52,29 @@ func TestThePersonsFolder(t *testing.T) {
 	if len(listed.Items) != 1 || listed.Items[0].Name != "sales.csv" {
 		t.Errorf("%+v", listed)
 	}
+	c.fails(c.send("POST", "/api/machines/"+name+"/results/open", nil), 409, "Conflict")
 	c.run(name, "import os; os.makedirs('outbox/plots', exist_ok=True); open('outbox/plots/a.txt', 'w').write('for you'); open('inbox/year/sales.csv', 'w').write('scribbled')")
 	landed := filepath.Join(folder, exchange.Results, name, "plots", "a.txt")
 	until(t, "the result to land", func() bool {
 		data, _ := os.ReadFile(landed)
 		return string(data) == "for you"
 	})
+	// The folder takes the machine's title with the next result, and opens.
+	as[api.Machine](c, c.send("PATCH", "/api/machines/"+name, api.MachineChange{Title: new("Sales of the year")}))
+	c.run(name, "open('outbox/b.txt', 'w').write('more')")
+	titled := filepath.Join(folder, exchange.Results, "Sales of the year")
+	until(t, "the folder to take the title", func() bool {
+		_, err := os.Stat(filepath.Join(titled, "b.txt"))
+		return err == nil
+	})
+	notes := noteOpened(t)
+	as[api.Opened](c, c.send("POST", "/api/machines/"+name+"/results/open", nil))
+	if opened, err := os.ReadFile(notes); err != nil || string(opened) != titled {
+		t.Errorf("opened %q, %v", opened, err)
+	}
+	t.Setenv("DISPLAY", "")
+	t.Setenv("WAYLAND_DISPLAY", "")
+	c.fails(c.send("POST", "/api/machines/"+name+"/results/open", nil), 409, "NotOpened")
 	if data, err := os.ReadFile(filepath.Join(folder, "year", "sales.csv")); err != nil || string(data) != "a,b\n1,40\n" {
 		t.Errorf("the person's file is %q, %v", data, err)
 	}

@@ -1,7 +1,7 @@
 // Package exchange is the person's folder of ForeverVM, and carries files between it and machines.
 //
 // What lies in the folder is copied into a machine's inbox when code there has to do with it, and
-// what a machine puts into its outbox is copied into Results, under the machine's name. Copies,
+// what a machine puts into its outbox is copied into Results, into the machine's folder. Copies,
 // because an open file of a folder that is shared may be lost to a machine that comes back once the
 // person has changed it, because machines in Docker may be on another computer, and because nothing
 // that code does to its copy reaches the person's file. A link in the folder is never followed, and
@@ -60,6 +60,8 @@ type note struct {
 	Carried map[string][]mark `json:"carried"`
 	// Brought says of each file of the outbox what was brought to the person.
 	Brought map[string]brought `json:"brought"`
+	// Folder is the machine's folder in Results; empty before the first file.
+	Folder string `json:"folder,omitempty"`
 }
 
 // mark tells one version of a file from another.

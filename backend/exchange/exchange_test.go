@@ -146,7 +146,7 @@ func (w *world) fill() string {
 
 func (w *world) collect() string {
 	w.Helper()
-	notice, err := w.folder.Collect(w.Context(), id, "brave-otter-42", w.in)
+	notice, err := w.folder.Collect(w.Context(), machine.Machine{ID: id, Name: "brave-otter-42"}, w.in)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -336,7 +336,7 @@ func TestHostileNamesStayInside(t *testing.T) {
 	}
 	delete(w.in.names, exchange.Outbox)
 	w.write(w.in.at(path.Join(exchange.Outbox, "plots", "x")), "x")
-	if _, err := w.folder.Collect(t.Context(), id, "brave-otter-42", w.in); err == nil {
+	if _, err := w.folder.Collect(t.Context(), machine.Machine{ID: id, Name: "brave-otter-42"}, w.in); err == nil {
 		t.Error("a link was followed")
 	}
 	w.has(outside)
@@ -388,7 +388,7 @@ func TestResultsGoThroughNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.write(w.in.at(path.Join(exchange.Outbox, "plots", "x.csv")), "from the machine")
-			told, err := w.folder.Collect(t.Context(), id, "brave-otter-42", w.in)
+			told, err := w.folder.Collect(t.Context(), machine.Machine{ID: id, Name: "brave-otter-42"}, w.in)
 			if (err == nil) != c.beside {
 				t.Errorf("%q, %v", told, err)
 			}

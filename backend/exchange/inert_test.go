@@ -175,7 +175,7 @@ func comesOut(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	in := &named{inside: w.in, name: name}
-	told, err := w.folder.Collect(t.Context(), id, "m", in)
+	told, err := w.folder.Collect(t.Context(), machine.Machine{ID: id, Name: "m"}, in)
 	if err != nil {
 		t.Fatalf("%q: %v", name, err)
 	}

@@ -18,11 +18,11 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// Collect brings what is new in a machine's outbox to the folder Results of the person's, under the
-// machine's name. What the person has changed there since is left to them: the new one then gets a
-// number. Nothing is ever removed there.
-func (f *Folder) Collect(ctx context.Context, id machine.ID, name string, files machine.Files) (notice string, err error) {
-	p := f.peer(id)
+// Collect brings what is new in a machine's outbox to its folder in Results. What the person has
+// changed there since is left to them: the new one then gets a number. Nothing is ever removed
+// there.
+func (f *Folder) Collect(ctx context.Context, m machine.Machine, files machine.Files) (notice string, err error) {
+	p := f.peer(m.ID)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	kept := refusals{}
@@ -35,13 +35,13 @@ func (f *Folder) Collect(ctx context.Context, id machine.ID, name string, files 
 	fresh = slices.DeleteFunc(fresh, func(n string) bool { return p.note.Brought[n].From == there[n] })
 	var odd, tooMuch []string
 	if len(fresh) > 0 {
-		folder, err := f.results(name)
+		folder, err := f.openResults(m, p)
 		if err != nil {
 			return earlier, err
 		}
 		defer folder.Close()
-		if odd, tooMuch, err = f.bringAll(ctx, folder, name, fresh, there, p, files); err != nil {
-			return earlier, errors.Join(err, f.keep(id, p))
+		if odd, tooMuch, err = f.bringAll(ctx, folder, m.Name, fresh, there, p, files); err != nil {
+			return earlier, errors.Join(err, f.keep(m.ID, p))
 		}
 	}
 	for n := range p.note.Brought {
@@ -56,7 +56,7 @@ func (f *Folder) Collect(ctx context.Context, id machine.ID, name string, files 
 	if len(fresh) == 0 && earlier == "" {
 		return notice, nil
 	}
-	return notice, f.keep(id, p)
+	return notice, f.keep(m.ID, p)
 }
 
 // bringAll copies the fresh files of an outbox to a folder. It returns those whose names this
@@ -122,71 +122,6 @@ func (p *peer) earlier() string {
 		}
 	}
 	return left("An earlier version of ForeverVM brought to this machine's results", "programs on your computer may act on such files. Delete those that you do not know.", names)
-}
-
-// results is the machine's folder in Results, made where it is missing.
-func (f *Folder) results(name string) (*os.Root, error) {
-	local, err := filepath.Localize(name)
-	if err != nil {
-		return nil, fmt.Errorf("%q cannot be the name of a folder here", name)
-	}
-	if err := os.MkdirAll(f.path, 0o700); err != nil {
-		return nil, err
-	}
-	root, err := os.OpenRoot(f.path)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	dir := filepath.Join(Results, local)
-	if err := root.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	folder, err := root.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	if err := keepGitOut(folder); err != nil {
-		return nil, errors.Join(err, folder.Close())
-	}
-	return folder, nil
-}
-
-// guard is the file `.git` in a machine's results. It does not begin with "gitdir:", so git ends
-// with "invalid gitfile format" and names the file.
-const guard = `ForeverVM keeps this file here so that git does not take a machine's files for a repository. A
-repository names programs that git runs on your computer. To use git with these files, copy those
-that you know into another folder.
-`
-
-// keepGitOut has git end with an error in a machine's results and in the folders below. names.go
-// keeps repositories out; this is the second line, should a repository come in at the top. Folders
-// below have no guard of their own: people copy them, and would copy the guard along. A person who
-// keeps their documents in git meets the error only inside this folder. In the folders above, git
-// works and adds these files like any others. A .git that is there already stays.
-func keepGitOut(folder *os.Root) error {
-	file, err := folder.OpenFile(".git", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	_, err = file.WriteString(guard)
-	return errors.Join(err, file.Close())
-}
-
-// weigh is how many bytes lie in a folder.
-func weigh(root *os.Root) (n int64) {
-	_ = fs.WalkDir(root.FS(), ".", func(_ string, e fs.DirEntry, err error) error {
-		if err == nil && e.Type().IsRegular() {
-			if info, err := e.Info(); err == nil {
-				n += info.Size()
-			}
-		}
-		return nil
-	})
-	return n
 }
 
 var errTooMuch = errors.New("there is no room for this file")

@@ -26,6 +26,10 @@ func (refused) Share(context.Context, *machine.SharedFolder) (machine.Machine, e
 	return machine.Machine{}, cannot("share a folder of this computer with a machine")
 }
 
+func (refused) Results() (string, error) {
+	return "", cannot("bring a machine's results to a folder of this computer")
+}
+
 func (refused) Delete(context.Context) error { return cannot("delete a machine") }
 func (refused) Purge(context.Context) error  { return cannot("delete a machine") }
 

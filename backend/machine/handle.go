@@ -21,6 +21,9 @@ type Handle interface {
 	Update(ctx context.Context, change Change) (Machine, error)
 	// Share has the machine see a folder of this computer at SharedPath, or none where it is nil.
 	Share(ctx context.Context, folder *SharedFolder) (Machine, error)
+	// Results returns the path of the folder on this computer that has the machine's results. It
+	// returns an ErrConflict where there are none.
+	Results() (string, error)
 	Delete(ctx context.Context) error  // to the bin; checkpoints first
 	Restore(ctx context.Context) error // from the bin
 	Purge(ctx context.Context) error   // for good; in the bin or not

@@ -254,9 +254,11 @@ type Exchange interface {
 	// Fill makes a machine's inbox what the person's folder holds. notice is a sentence for the
 	// person where something could not be brought.
 	Fill(ctx context.Context, id ID, files Files) (notice string, err error)
-	// Collect brings what is new in the outbox of a machine with that name to the person's folder;
-	// notice as with Fill.
-	Collect(ctx context.Context, id ID, name string, files Files) (notice string, err error)
+	// Collect brings what is new in a machine's outbox to the person's folder; notice as with Fill.
+	Collect(ctx context.Context, m Machine, files Files) (notice string, err error)
+	// Results returns the path of the folder that Collect has brought a machine's files to; ""
+	// where there is none.
+	Results(m Machine) string
 	// Forget drops what is known of a machine that is no more. What it has brought stays the
 	// person's.
 	Forget(id ID)

@@ -18,6 +18,7 @@ type Apps interface {
 	Disconnect(id string, options aiapps.Options) (aiapps.Report, error)
 	Repair(id string, options aiapps.Options) (aiapps.Report, error)
 	Offer(ctx context.Context, id string) (opened string, err error)
+	Ask(ctx context.Context, id, prompt string) error
 	Test(ctx context.Context, id string) (api.AppTest, error)
 	Backups(id string) ([]aiapps.Backup, error)
 	Restore(id, backup string) (aiapps.Report, error)
@@ -129,6 +130,25 @@ func (s *Server) offerApp(w http.ResponseWriter, r *http.Request) error {
 		return appFailure(err)
 	}
 	return writeJSON(w, http.StatusOK, api.AppOffer{Opened: opened})
+}
+
+func (s *Server) askApp(w http.ResponseWriter, r *http.Request) error {
+	if !isHere(r) {
+		return &failure{http.StatusForbidden, "NotHere", "Apps of this computer are opened at this computer alone, in ForeverVM's window there."}
+	}
+	var body api.AppPrompt
+	if err := readJSON(w, r, &body); err != nil {
+		return err
+	}
+	apps, err := s.apps()
+	if err != nil {
+		return err
+	}
+	if err := apps.Ask(r.Context(), r.PathValue("id"), body.Prompt); err != nil {
+		return appFailure(err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
 }
 
 func (s *Server) testApp(w http.ResponseWriter, r *http.Request) error {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -37,6 +38,21 @@ func share(w http.ResponseWriter, r *http.Request, m machine.Handle, folder *mac
 		return err
 	}
 	return writeJSON(w, http.StatusOK, machineJSON(changed))
+}
+
+// openResults shows the folder with a machine's results to the person at this computer.
+func (s *Server) openResults(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
+	if !isHere(r) {
+		return &failure{http.StatusForbidden, "NotHere", "Folders of this computer are opened at this computer alone, in ForeverVM's window there."}
+	}
+	path, err := m.Results()
+	if err != nil {
+		return err
+	}
+	if err := s.config.Open(r.Context(), path); err != nil {
+		return &failure{http.StatusConflict, "NotOpened", fmt.Sprintf("The folder was not opened: %v. Open it yourself: %s", err, path)}
+	}
+	return writeJSON(w, http.StatusOK, api.Opened{Path: path})
 }
 
 // isHere says whether a request comes from a program on this computer: over the socket, or from a

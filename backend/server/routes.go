@@ -60,6 +60,7 @@ func (s *Server) routes() []route {
 		{pattern: "POST /api/apps/{id}/disconnect", handle: s.disconnectApp},
 		{pattern: "POST /api/apps/{id}/repair", handle: s.repairApp},
 		{pattern: "POST /api/apps/{id}/offer", handle: s.offerApp},
+		{pattern: "POST /api/apps/{id}/ask", handle: s.askApp},
 		{pattern: "POST /api/apps/{id}/test", handle: s.testApp},
 		{pattern: "GET /api/apps/{id}/backups", handle: s.listAppBackups},
 		{pattern: "POST /api/apps/{id}/restore", handle: s.restoreApp},
@@ -112,6 +113,7 @@ func (s *Server) routes() []route {
 
 		{pattern: "PUT /api/machines/{name}/shared", machine: s.shareFolder},
 		{pattern: "DELETE /api/machines/{name}/shared", machine: s.stopSharing},
+		{pattern: "POST /api/machines/{name}/results/open", machine: s.openResults},
 		{pattern: "GET /api/machines/{name}/network", machine: s.getNetwork},
 		{pattern: "GET /api/machines/{name}/connections", machine: s.listConnections},
 		{pattern: "POST /api/machines/{name}/connections/{id}/answer", machine: s.answerConnection},

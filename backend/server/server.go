@@ -41,6 +41,8 @@ type Config struct {
 	Host     string       // the name or address that was asked to be listened on, beside the loopback ones; may be ""
 	Logger   *slog.Logger
 	Shutdown func() // called for /api/shutdown, must not block
+	// Open shows a folder of this computer to the person at it.
+	Open func(ctx context.Context, path string) error
 }
 
 // Server answers HTTP requests. Make it with New.

@@ -63,3 +63,26 @@ func TestFoldersAreSharedHereAlone(t *testing.T) {
 		t.Errorf("it stays shared: %d %s", w.Code, w.Body)
 	}
 }
+
+func (s *sharing) Results() (string, error) { return "/results", nil }
+
+// Nobody elsewhere opens windows on this computer.
+func TestResultsAreOpenedHereAlone(t *testing.T) {
+	var opened []string
+	server := New(Config{Machines: &sharing{}, Token: testToken, Open: func(_ context.Context, path string) error {
+		opened = append(opened, path)
+		return nil
+	}})
+	for from, want := range map[string]int{"192.168.1.7:4000": http.StatusForbidden, "127.0.0.1:4000": http.StatusOK} {
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "http://localhost/api/machines/m/results/open", nil)
+		r.RemoteAddr = from
+		r.Header.Set("Authorization", "Bearer "+testToken)
+		w := httptest.NewRecorder()
+		if server.ServeHTTP(w, r); w.Code != want {
+			t.Errorf("from %s: %d %s", from, w.Code, w.Body)
+		}
+	}
+	if len(opened) != 1 || opened[0] != "/results" {
+		t.Errorf("opened %q", opened)
+	}
+}

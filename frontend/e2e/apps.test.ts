@@ -11,6 +11,8 @@ const daemon = new Daemon();
 const file = join(daemon.user, '.config/Claude/claude_desktop_config.json');
 const before =
   '{\n  "mcpServers": {\n    "other": { "command": "x", "env": { "KEY": "SECRET" } }\n  }\n}\n';
+/** What was opened last. */
+const noted = join(daemon.home, 'opened');
 let tab: Tab;
 
 inTabs(
@@ -37,6 +39,8 @@ it('connects Claude Desktop after showing what will change, tests, repairs and d
 
   await claude.getByRole('button', { name: 'Connect: Claude Desktop' }).click();
   await dialog.getByText('Connect Claude Desktop?').waitFor();
+  expect(await dialog.getByText('"forevervm": {').isVisible()).toBe(false);
+  await dialog.getByText('What changes').click();
   await dialog.getByText('"forevervm": {').waitFor();
   await dialog.getByText(file).waitFor();
   expect(await dialog.textContent()).not.toContain('SECRET');
@@ -63,6 +67,13 @@ it('connects Claude Desktop after showing what will change, tests, repairs and d
   });
   await claude.getByText('Last used just now (version 1.2.3), 2 tool calls').waitFor();
   await page.getByText('Claude Desktop is here.').waitFor();
+  // It opens with a prompt in it.
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Open in Claude Desktop' }).first().click();
+  await expect
+    .poll(() => existsSync(noted) && readFileSync(noted, 'utf8'))
+    .toMatch(/^claude:\/\/claude\.ai\/new\?q=With%20ForeverVM%2C%20analyze/);
+  await page.getByRole('button', { name: 'AI apps' }).click();
 
   // It writes back what it had in memory: that is seen too, and mended.
   writeFileSync(file, before);
@@ -80,6 +91,7 @@ it('connects Claude Desktop after showing what will change, tests, repairs and d
   const gemini = dialog.getByRole('listitem').filter({ hasText: 'Gemini CLI' });
   await gemini.getByRole('button', { name: 'Connect: Gemini CLI' }).click();
   const skill = dialog.getByText('.gemini/skills/forevervm/SKILL.md');
+  await dialog.getByText('What changes').click();
   await skill.waitFor();
   const choice = dialog.getByRole('checkbox', { name: 'Also add a skill' });
   await choice.uncheck();
@@ -90,6 +102,7 @@ it('connects Claude Desktop after showing what will change, tests, repairs and d
   await gemini.getByText('Connected', { exact: true }).waitFor();
   expect(existsSync(join(daemon.user, '.gemini/skills/forevervm/SKILL.md'))).toBe(true);
   await gemini.getByRole('button', { name: 'Disconnect: Gemini CLI' }).click();
+  await dialog.getByText('What changes').click();
   await skill.waitFor();
   await dialog.getByRole('button', { name: 'Disconnect', exact: true }).click();
   await gemini.getByText('Not connected').waitFor();
@@ -175,19 +188,18 @@ it('quits Claude Desktop for a change and starts it again', async () => {
 
 it('has an app ask the person itself', async () => {
   const { page } = tab;
-  const opened = join(daemon.home, 'opened');
   mkdirSync(join(daemon.user, '.cursor'), { recursive: true });
   await page.getByRole('button', { name: 'AI apps' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('button', { name: 'Let it ask me: Cursor' }).click();
   await dialog.getByText('Cursor now asks whether to add ForeverVM.').waitFor();
-  expect(readFileSync(opened, 'utf8')).toMatch(
+  expect(readFileSync(noted, 'utf8')).toMatch(
     /^cursor:\/\/anysphere.cursor-deeplink\/mcp\/install\?/,
   );
 
   await dialog.getByRole('button', { name: 'Install as an extension: Claude Desktop' }).click();
   await dialog.getByText(/Claude Desktop now asks whether to install the extension/).waitFor();
-  expect(readFileSync(opened, 'utf8')).toMatch(/forevervm\.mcpb$/);
+  expect(readFileSync(noted, 'utf8')).toMatch(/forevervm\.mcpb$/);
   expect(readFileSync(file, 'utf8')).toBe(before);
 
   const extension = join(dirname(file), 'Claude Extensions/local.mcpb.forevervm.forevervm');

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Locator } from 'playwright-core';
 import { expect, it } from 'vitest';
@@ -112,11 +112,21 @@ plt.figure(figsize=(4, 3)); plt.plot([1, 3, 2]); plt.savefig("data/plot.png"); p
 it('brings what lies in the folder of the person', async () => {
   mkdirSync(join(daemon.home, 'ForeverVM'), { recursive: true });
   writeFileSync(join(daemon.home, 'ForeverVM', 'sales.csv'), 'a,b\n1,2\n');
-  await tab.newMachine();
+  const name = await tab.newMachine();
   const read = await tab.runToEnd(1, 'open("inbox/sales.csv").read()');
   await read.getByText("'a,b\\n1,2\\n'").waitFor();
   const files = await panel();
   await files.getByText(join(daemon.home, 'ForeverVM')).waitFor();
+  const results = files.getByRole('button', { name: 'Open the results folder' });
+  await results.click();
+  await tab.page.getByText(`${name} has no results yet.`).waitFor();
+  await tab.runToEnd(2, 'open("outbox/sum.txt", "w").write("3")');
+  const landed = join(daemon.home, 'ForeverVM', 'Results', name);
+  await expect.poll(() => existsSync(join(landed, 'sum.txt'))).toBe(true);
+  await results.click();
+  const opened = join(daemon.home, 'opened');
+  await expect.poll(() => existsSync(opened) && readFileSync(opened, 'utf8')).toBe(landed);
+
   await files.getByRole('button', { name: 'inbox' }).first().click();
   await files.getByText('sales.csv').waitFor();
 });

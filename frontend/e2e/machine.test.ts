@@ -237,12 +237,15 @@ it('is made with what the person wants, found by what ran in it, exported and ar
   await page.getByRole('menuitem', { name: 'New machine with options…' }).click();
   await page.getByLabel('Title').fill('Thesis');
   await page.getByRole('textbox', { name: 'Tags' }).fill('kind=thesis');
-  await page.getByLabel('Memory limit').fill('many');
-  await page.getByRole('button', { name: 'Make it' }).click();
-  await page.getByText('a whole number of megabytes').waitFor();
-  await page.getByLabel('Memory limit').fill('512');
+  await page.getByRole('combobox', { name: 'Memory limit' }).selectOption('512 MB');
   await page.getByRole('button', { name: 'Make it' }).click();
   await page.getByRole('heading', { name: 'Thesis' }).waitFor();
+  const about = await tab.side('About');
+  await about.getByText(/\b512 MB/).waitFor();
+  await tab.menu('Memory limit…');
+  await page.getByRole('combobox', { name: 'Memory limit' }).selectOption('4 GB');
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await about.getByText(/\b4 GB/).waitFor();
   await tab.runToEnd(1, 'unheard_of_word = 1');
 
   await tab.newMachine();

@@ -65,9 +65,9 @@ func (x *session) fetch(o owned, code string) {
 	if exchange == nil || !exchange.Concerns(o.id, code) {
 		return
 	}
-	name := o.rec.Name
+	m := o.rec.Machine
 	o.s.spawn(func() {
-		notice, err := exchange.Collect(x.e.s.ctx, x.e.id, name, x.box)
+		notice, err := exchange.Collect(x.e.s.ctx, m, x.box)
 		if err != nil && x.e.s.ctx.Err() == nil && !errors.Is(err, machine.ErrConflict) { // the next time brings what is left
 			x.e.log().Warn("the outbox was not emptied", "err", err)
 			notice = naming.Join(notice, "What is in the outbox could not be brought to your folder: "+err.Error())
@@ -84,4 +84,14 @@ func (x *session) fetch(o owned, code string) {
 			o.log().Warn("a notice is missing", "err", err)
 		}
 	})
+}
+
+// Results is the folder of this computer that the machine's results were brought to.
+func (e *entry) Results() (string, error) {
+	if e.s.exchange != nil {
+		if path := e.s.exchange.Results(e.Machine()); path != "" {
+			return path, nil
+		}
+	}
+	return "", machine.Conflict("%s has no results yet. They come when code saves files in /root/outbox.", e.Name())
 }

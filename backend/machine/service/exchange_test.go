@@ -31,12 +31,14 @@ func (x *slowExchange) Fill(ctx context.Context, _ machine.ID, _ machine.Files) 
 	return x.notice, stand(ctx, x.takes)
 }
 
-func (x *slowExchange) Collect(_ context.Context, _ machine.ID, name string, _ machine.Files) (string, error) {
+func (x *slowExchange) Collect(_ context.Context, m machine.Machine, _ machine.Files) (string, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.collected = append(x.collected, name)
+	x.collected = append(x.collected, m.Name)
 	return "", nil
 }
+
+func (x *slowExchange) Results(machine.Machine) string { return "" }
 
 func (x *slowExchange) Forget(machine.ID) {
 	x.mu.Lock()

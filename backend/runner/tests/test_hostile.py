@@ -479,7 +479,7 @@ def tick(*_):
     global n
     n += 1
     show(f't{n}')
-    if not over: signal.setitimer(signal.ITIMER_REAL, 0.0005)
+    if not over and n < 2000: signal.setitimer(signal.ITIMER_REAL, 0.0005)
 over = False
 signal.signal(signal.SIGALRM, tick)
 signal.setitimer(signal.ITIMER_REAL, 0.0005)

@@ -2,6 +2,8 @@ import Archive from '@lucide/svelte/icons/archive';
 import GitFork from '@lucide/svelte/icons/copy-plus';
 import FileDown from '@lucide/svelte/icons/file-down';
 import FolderOpen from '@lucide/svelte/icons/folder-open';
+import FolderSymlink from '@lucide/svelte/icons/folder-symlink';
+import MemoryStick from '@lucide/svelte/icons/memory-stick';
 import MessageCircle from '@lucide/svelte/icons/message-circle';
 import Moon from '@lucide/svelte/icons/moon';
 import Package from '@lucide/svelte/icons/package';
@@ -50,9 +52,19 @@ export function machineActions(app: App, machine: Machine): MenuItem[] {
     },
     wakeOrSleep(app, machine),
     {
-      label: words.machine.share,
+      label: words.machine.openResults,
       icon: FolderOpen,
+      run: () => void commands.openResults(machine),
+    },
+    {
+      label: words.machine.share,
+      icon: FolderSymlink,
       run: () => (app.dialog = { kind: 'share', machine }),
+    },
+    {
+      label: words.machine.memory,
+      icon: MemoryStick,
+      run: () => (app.dialog = { kind: 'memory', machine }),
     },
     ...anywhere,
     {

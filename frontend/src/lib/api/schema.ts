@@ -468,6 +468,27 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/apps/{id}/ask': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Opens an app with a prompt
+     * @description The person at the daemon's computer then sends it or not. Only clients on that computer may ask for it (else NotHere, 403). Where the app takes
+     *     no prompts (`asks` says so), or nothing can be opened, the error is AppHasNoOffer.
+     */
+    post: operations['askApp'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/apps/{id}/test': {
     parameters: {
       query?: never;
@@ -1296,6 +1317,31 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/machines/{name}/results/open': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Open the folder with the machine's results
+     * @description Shows the folder in the file manager of the daemon's computer. It holds what code saved in `/root/outbox`, and has the machine's title. Only
+     *     clients on that computer may ask for it (else NotHere, 403). A machine without results answers Conflict, a computer that shows nothing NotOpened;
+     *     its message has the path.
+     */
+    post: operations['openResults'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/machines/{name}/connections': {
     parameters: {
       query?: never;
@@ -1747,6 +1793,8 @@ export interface components {
        * @enum {string}
        */
       offers?: 'link' | 'extension';
+      /** @description It can be opened with a prompt */
+      asks?: boolean;
     };
     /**
      * @description `extension`: it has ForeverVM as an extension, and no entry. `unfinished`: the extension that it was given is not installed.
@@ -1809,6 +1857,9 @@ export interface components {
     AppOffer: {
       /** @description A link, or the path of the extension */
       opened: string;
+    };
+    AppPrompt: {
+      prompt: string;
     };
     RestoreApp: {
       backup: string;
@@ -2258,6 +2309,10 @@ export interface components {
       branch?: string;
       /** @description In lists: the machine's present state comes from it */
       present?: boolean;
+    };
+    Opened: {
+      /** @description The folder that was opened */
+      path: string;
     };
     /** @description It comes from inside the machine, and may be made up. */
     Contents: {
@@ -3307,6 +3362,32 @@ export interface operations {
         content: {
           'application/json': components['schemas']['AppOffer'];
         };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  askApp: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description An AI app, such as claude */
+        id: components['parameters']['AppID'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['AppPrompt'];
+      };
+    };
+    responses: {
+      /** @description The app was opened */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
       };
       default: components['responses']['Error'];
     };
@@ -4505,6 +4586,30 @@ export interface operations {
     requestBody?: never;
     responses: {
       200: components['responses']['Machine'];
+      default: components['responses']['Error'];
+    };
+  };
+  openResults: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The folder was opened */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Opened'];
+        };
+      };
       default: components['responses']['Error'];
     };
   };

@@ -41,6 +41,8 @@ export class AiApps {
   readonly connected = $derived(
     this.here.filter(({ state }) => state === 'connected' || state === 'extension'),
   );
+  /** Those that can be opened with a prompt. */
+  readonly asking = $derived(this.connected.filter(({ asks }) => asks));
   /** Whether one that was connected is no longer. */
   readonly ailing = $derived(
     this.here.some(({ state }) => ['wiped', 'outdated', 'unfinished'].includes(state)),

@@ -99,14 +99,25 @@ export class Commands {
     }
   }
 
-  /** Puts words for an AI app on the clipboard. */
+  /** Puts words for an AI app on the clipboard, and offers to open the app with them. */
   async copyPrompt(prompt: string): Promise<void> {
     await this.try(async () => {
       await navigator.clipboard.writeText(prompt);
-      this.app.toasts.info(words.machine.sentenceCopied);
+      const app = this.app.aiApps.asking[0];
+      const open = app && {
+        label: words.first.open(app.name),
+        run: () => void this.ask(app.id, prompt),
+      };
+      this.app.toasts.info(words.machine.sentenceCopied, open);
       return true;
     });
   }
+
+  /** Opens an AI app with words that the person then sends or not. */
+  ask = (app: string, prompt: string) =>
+    this.try(() =>
+      this.app.api.post('/api/apps/{id}/ask', { params: { path: { id: app } }, body: { prompt } }),
+    );
 
   cancel = (machine: Machine, seq: number) =>
     this.try(() =>
@@ -126,6 +137,8 @@ export class Commands {
     this.update(() => this.app.api.post('/api/machines/{name}/swap', of(machine.name)));
   wake = (machine: Machine) =>
     this.update(() => this.app.api.post('/api/machines/{name}/wake', of(machine.name)));
+  openResults = (machine: Machine) =>
+    this.try(() => this.app.api.post('/api/machines/{name}/results/open', of(machine.name)));
   stopSharing = (machine: Machine) =>
     this.update(() => this.app.api.delete('/api/machines/{name}/shared', of(machine.name)));
   restore = (machine: Machine) =>

@@ -28,7 +28,7 @@ export type MachineDialog = { readonly machine: Machine } & (
 /** A few fields, and what is done with them. */
 export type MachineForm =
   | { readonly kind: 'branch'; readonly branch: Branch }
-  | Of<'checkpoint' | 'details'>
+  | Of<'checkpoint' | 'details' | 'memory'>
   | { readonly kind: 'fork'; readonly checkpoint: Checkpoint | null }
   | { readonly kind: 'keep'; readonly checkpoint: Checkpoint };
 

@@ -38,6 +38,9 @@ export async function saveWritten(
 /** So many pages are kept; those that were loaded first go first. */
 const MOST_PAGES = 60;
 
+/** A machine that is busy waits a second before it says so. */
+const MOST_ATTEMPTS = 5;
+
 /** Looks at a table in a machine, a page at a time as it is wanted; the machine sorts and filters. */
 export class TableLook {
   /** The page that came last, for what it tells of the whole. Null until one has come. */
@@ -142,15 +145,20 @@ export class TableLook {
 
   /** A page; null where it did not come, which `problem` tells. */
   private async fetch(page: number, signal: AbortSignal): Promise<Table | null> {
-    try {
-      const sort = this.sort ? { sort: this.sort } : {};
-      const found = await this.ask({ offset: page * PAGE_ROWS, limit: PAGE_ROWS, ...sort }, signal);
-      if (signal.aborted) return null;
-      this.problem = '';
-      return found;
-    } catch (reason) {
-      if (!signal.aborted) this.problem = isBusy(reason) ? words.table.busy : sentence(reason);
-      return null;
+    const sort = this.sort ? { sort: this.sort } : {};
+    const query = { offset: page * PAGE_ROWS, limit: PAGE_ROWS, ...sort };
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        const found = await this.ask(query, signal);
+        if (signal.aborted) return null;
+        this.problem = '';
+        return found;
+      } catch (reason) {
+        if (signal.aborted) return null;
+        if (isBusy(reason) && attempt < MOST_ATTEMPTS) continue;
+        this.problem = isBusy(reason) ? words.table.busy : sentence(reason);
+        return null;
+      }
     }
   }
 

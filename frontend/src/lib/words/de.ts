@@ -120,11 +120,14 @@ export const de: Words = {
 
   create: {
     title: 'Neue Maschine',
-    memory: 'Höchster Arbeitsspeicher in MB',
-    memoryHint: 'So viel darf Python benutzen. Standard: 2048.',
-    badMemory: 'Geben Sie den Arbeitsspeicher als ganze Zahl in Megabyte ein.',
+    memory: 'Höchster Arbeitsspeicher',
     engine: 'Wo sie läuft',
     confirm: 'Anlegen',
+  },
+
+  memory: {
+    title: 'Höchster Arbeitsspeicher',
+    text: 'So viel darf Python in dieser Maschine benutzen. Die Änderung gilt sofort.',
   },
 
   palette: {
@@ -244,6 +247,7 @@ export const de: Words = {
       'Zeichne mit ForeverVM, was sich in meinen Daten am meisten geändert hat.',
       'Bereinige mit ForeverVM meine Adressliste und entferne Doppelte.',
     ],
+    open: (name) => `In ${name} öffnen`,
     copy: 'Kopieren',
     waiting: (names) => `Warten auf ${names}…`,
     here: (names) => `${names} ist da.`,
@@ -275,11 +279,13 @@ export const de: Words = {
     },
     planText: {
       connect:
-        'ForeverVM ändert die Einstellungen wie gezeigt und behält eine Kopie. Werte anderer Einträge sind verborgen.',
-      disconnect: 'ForeverVM ändert die Einstellungen wie gezeigt und behält eine Kopie.',
+        'ForeverVM fügt den Einstellungen der App einen Eintrag hinzu und bewahrt eine Kopie auf.',
+      disconnect:
+        'ForeverVM entfernt seinen Eintrag aus den Einstellungen der App und bewahrt eine Kopie auf.',
       repair:
-        'ForeverVM ändert die Einstellungen wie gezeigt und behält eine Kopie. Werte anderer Einträge sind verborgen.',
+        'ForeverVM fügt den Einstellungen der App seinen Eintrag wieder hinzu und bewahrt eine Kopie auf.',
     },
+    hidden: 'Werte anderer Einträge sind verborgen.',
     difference: 'Was sich ändert',
     replacesOfficial:
       'Ihr Code läuft dann auf diesem Computer statt bei forevervm.com. Trennen stellt jene Verbindung wieder her.',
@@ -383,6 +389,8 @@ export const de: Words = {
       py: 'Den Code exportieren',
     },
     pack: 'Als Datei speichern…',
+    memory: 'Arbeitsspeicher begrenzen…',
+    openResults: 'Ergebnisordner öffnen',
     share: 'Ordner freigeben…',
     sentenceCopy: 'Prompt zum Weitermachen kopieren',
     sentence: (name, title) =>
@@ -736,7 +744,7 @@ export const de: Words = {
       'Ein Schritt schreibt die ganze Tabelle in eine Datei der Maschine und gibt Ihnen eine Kopie',
     notSaved: (seq) =>
       `Die Tabelle konnte nicht geschrieben werden: Schritt ${seq + 1} sagt, warum.`,
-    busy: 'Die Maschine hat nicht innerhalb einer Sekunde geantwortet. Sie ist beschäftigt, oder die Tabelle ist zu groß, um sie hier zu sortieren oder zu filtern. Versuchen Sie es noch einmal, oder tun Sie es im Code.',
+    busy: 'Die Maschine hat nicht rechtzeitig geantwortet. Sie ist beschäftigt, oder die Tabelle ist zu groß, um sie hier zu sortieren oder zu filtern. Versuchen Sie es noch einmal, oder tun Sie es im Code.',
   },
 
   checkpoints: {

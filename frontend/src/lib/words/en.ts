@@ -137,11 +137,14 @@ export const en = {
 
   create: {
     title: 'New machine',
-    memory: 'Memory limit, in MB',
-    memoryHint: 'What Python may use. Default: 2048.',
-    badMemory: 'Enter the memory limit as a whole number of megabytes.',
+    memory: 'Memory limit',
     engine: 'Where it runs',
     confirm: 'Make it',
+  },
+
+  memory: {
+    title: 'Memory limit',
+    text: 'How much Python may use in this machine. The change takes effect at once.',
   },
 
   palette: {
@@ -258,6 +261,7 @@ export const en = {
       'With ForeverVM, make a chart of what changed most in my data.',
       'With ForeverVM, clean up my list of addresses and remove duplicates.',
     ],
+    open: (name: string) => `Open in ${name}`,
     copy: 'Copy',
     waiting: (names: string) => `Waiting for ${names}…`,
     here: (names: string) => `${names} is here.`,
@@ -288,12 +292,11 @@ export const en = {
       repair: (name: string) => `Repair the connection of ${name}?`,
     },
     planText: {
-      connect:
-        'ForeverVM changes its settings as shown and keeps a copy. Values of other entries are hidden.',
-      disconnect: 'ForeverVM changes its settings as shown and keeps a copy.',
-      repair:
-        'ForeverVM changes its settings as shown and keeps a copy. Values of other entries are hidden.',
+      connect: 'ForeverVM adds one entry to its settings and keeps a copy of them.',
+      disconnect: 'ForeverVM removes its entry from the settings and keeps a copy of them.',
+      repair: 'ForeverVM adds its entry to the settings again and keeps a copy of them.',
     },
+    hidden: 'Values of other entries are hidden.',
     difference: 'What changes',
     replacesOfficial:
       'Its code will run on this computer instead of at forevervm.com. Disconnecting restores that connection.',
@@ -393,6 +396,8 @@ export const en = {
       py: 'Export the code',
     },
     pack: 'Save as a file…',
+    memory: 'Memory limit…',
+    openResults: 'Open the results folder',
     share: 'Share a folder…',
     sentenceCopy: 'Copy a prompt to continue',
     sentence: (name: string, title: string | undefined) =>
@@ -735,7 +740,7 @@ export const en = {
     empty: '–',
     saveHint: 'A step writes the whole table to a file in the machine and gives you a copy',
     notSaved: (seq: number) => `The table could not be written: step ${seq + 1} says why.`,
-    busy: 'The machine did not answer within a second. It is busy, or the table is too large to sort or filter here. Try again, or do it in code.',
+    busy: 'The machine did not answer in time. It is busy, or the table is too large to sort or filter here. Try again, or do it in code.',
   },
 
   checkpoints: {

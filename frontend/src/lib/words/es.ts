@@ -119,11 +119,14 @@ export const es: Words = {
 
   create: {
     title: 'Nueva máquina',
-    memory: 'Límite de memoria, en MB',
-    memoryHint: 'Lo que Python puede usar. Valor habitual: 2048.',
-    badMemory: 'Escribe el límite de memoria como un número entero de megabytes.',
+    memory: 'Límite de memoria',
     engine: 'Dónde funciona',
     confirm: 'Crear',
+  },
+
+  memory: {
+    title: 'Límite de memoria',
+    text: 'Lo que Python puede usar en esta máquina. El cambio se aplica de inmediato.',
   },
 
   palette: {
@@ -245,6 +248,7 @@ export const es: Words = {
       'Con ForeverVM, haz un gráfico de lo que más cambió en mis datos.',
       'Con ForeverVM, limpia mi lista de direcciones y quita los duplicados.',
     ],
+    open: (name) => `Abrir en ${name}`,
     copy: 'Copiar',
     waiting: (names) => `Esperando a ${names}…`,
     here: (names) => `${names} está aquí.`,
@@ -275,12 +279,12 @@ export const es: Words = {
       repair: (name) => `¿Reparar la conexión de ${name}?`,
     },
     planText: {
-      connect:
-        'ForeverVM cambia sus ajustes como se muestra y guarda una copia. Los valores de otras entradas están ocultos.',
-      disconnect: 'ForeverVM cambia sus ajustes como se muestra y guarda una copia.',
+      connect: 'ForeverVM añade una entrada a los ajustes de la aplicación y guarda una copia.',
+      disconnect: 'ForeverVM quita su entrada de los ajustes de la aplicación y guarda una copia.',
       repair:
-        'ForeverVM cambia sus ajustes como se muestra y guarda una copia. Los valores de otras entradas están ocultos.',
+        'ForeverVM vuelve a añadir su entrada a los ajustes de la aplicación y guarda una copia.',
     },
+    hidden: 'Los valores de otras entradas están ocultos.',
     difference: 'Qué cambia',
     replacesOfficial:
       'Su código se ejecutará en este ordenador y no en forevervm.com. Al desconectarla, se restaura esa conexión.',
@@ -382,6 +386,8 @@ export const es: Words = {
       py: 'Exportar el código',
     },
     pack: 'Guardar en un archivo…',
+    memory: 'Límite de memoria…',
+    openResults: 'Abrir la carpeta de resultados',
     share: 'Compartir una carpeta…',
     sentenceCopy: 'Copiar un mensaje para continuar',
     sentence: (name, title) =>
@@ -723,7 +729,7 @@ export const es: Words = {
     empty: '–',
     saveHint: 'Un paso escribe la tabla entera en un archivo de la máquina y te da una copia',
     notSaved: (seq) => `No se pudo escribir la tabla: el paso ${seq + 1} dice por qué.`,
-    busy: 'La máquina no respondió en un segundo. Está ocupada, o la tabla es demasiado grande para ordenarla o filtrarla aquí. Inténtalo de nuevo, o hazlo con código.',
+    busy: 'La máquina no respondió a tiempo. Está ocupada, o la tabla es demasiado grande para ordenarla o filtrarla aquí. Inténtalo de nuevo, o hazlo con código.',
   },
 
   checkpoints: {

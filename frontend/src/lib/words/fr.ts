@@ -120,11 +120,14 @@ export const fr: Words = {
 
   create: {
     title: 'Nouvelle machine',
-    memory: 'Limite de mémoire, en Mo',
-    memoryHint: 'Ce que Python peut utiliser. Par défaut : 2048.',
-    badMemory: 'Saisissez la limite de mémoire en nombre entier de mégaoctets.',
+    memory: 'Limite de mémoire',
     engine: 'Où elle fonctionne',
     confirm: 'Créer',
+  },
+
+  memory: {
+    title: 'Limite de mémoire',
+    text: 'Ce que Python peut utiliser dans cette machine. Le changement prend effet immédiatement.',
   },
 
   palette: {
@@ -248,6 +251,7 @@ export const fr: Words = {
       'Avec ForeverVM, fais un graphique de ce qui a le plus changé dans mes données.',
       'Avec ForeverVM, nettoie ma liste d’adresses et retire les doublons.',
     ],
+    open: (name) => `Ouvrir dans ${name}`,
     copy: 'Copier',
     waiting: (names) => `En attente de ${names}…`,
     here: (names) => `${names} est là.`,
@@ -278,12 +282,13 @@ export const fr: Words = {
       repair: (name) => `Réparer la connexion de ${name} ?`,
     },
     planText: {
-      connect:
-        'ForeverVM modifie ses réglages comme indiqué et garde une copie. Les valeurs des autres entrées sont masquées.',
-      disconnect: 'ForeverVM modifie ses réglages comme indiqué et garde une copie.',
+      connect: 'ForeverVM ajoute une entrée aux réglages de l’application et en garde une copie.',
+      disconnect:
+        'ForeverVM retire son entrée des réglages de l’application et en garde une copie.',
       repair:
-        'ForeverVM modifie ses réglages comme indiqué et garde une copie. Les valeurs des autres entrées sont masquées.',
+        'ForeverVM remet son entrée dans les réglages de l’application et en garde une copie.',
     },
+    hidden: 'Les valeurs des autres entrées sont masquées.',
     difference: 'Ce qui change',
     replacesOfficial:
       'Son code s’exécutera sur cet ordinateur et non chez forevervm.com. La déconnexion rétablit cette connexion.',
@@ -387,6 +392,8 @@ export const fr: Words = {
       py: 'Exporter le code',
     },
     pack: 'Enregistrer dans un fichier…',
+    memory: 'Limite de mémoire…',
+    openResults: 'Ouvrir le dossier des résultats',
     share: 'Partager un dossier…',
     sentenceCopy: 'Copier une phrase pour continuer',
     sentence: (name, title) =>
@@ -732,7 +739,7 @@ export const fr: Words = {
     saveHint:
       'Une étape écrit tout le tableau dans un fichier de la machine et vous en donne une copie',
     notSaved: (seq) => `Le tableau n’a pas pu être écrit : l’étape ${seq + 1} dit pourquoi.`,
-    busy: 'La machine n’a pas répondu en une seconde. Elle est occupée, ou le tableau est trop grand pour être trié ou filtré ici. Réessayez, ou faites-le dans le code.',
+    busy: 'La machine n’a pas répondu à temps. Elle est occupée, ou le tableau est trop grand pour être trié ou filtré ici. Réessayez, ou faites-le dans le code.',
   },
 
   checkpoints: {

@@ -117,11 +117,14 @@ export const ja: Words = {
 
   create: {
     title: '新しいマシン',
-    memory: 'メモリの上限（MB）',
-    memoryHint: 'Pythonが使えるメモリです。既定値は2048です。',
-    badMemory: 'メモリの上限をメガバイト単位の整数で入力してください。',
+    memory: 'メモリの上限',
     engine: '動作する場所',
     confirm: '作成',
+  },
+
+  memory: {
+    title: 'メモリの上限',
+    text: 'このマシンで Python が使えるメモリです。変更はすぐに反映されます。',
   },
 
   palette: {
@@ -234,6 +237,7 @@ export const ja: Words = {
       'ForeverVMで、データの中で最も変化したものをグラフにして。',
       'ForeverVMで、住所録を整理して重複を取り除いて。',
     ],
+    open: (name) => `${name} で開く`,
     copy: 'コピー',
     waiting: (names) => `${names}を待っています…`,
     here: (names) => `${names}が使えます。`,
@@ -264,12 +268,11 @@ export const ja: Words = {
       repair: (name) => `${name} の接続を修復しますか？`,
     },
     planText: {
-      connect:
-        'ForeverVMは表示のとおりに設定を変更し、コピーを残します。ほかの項目の値は隠しています。',
-      disconnect: 'ForeverVMは表示のとおりに設定を変更し、コピーを残します。',
-      repair:
-        'ForeverVMは表示のとおりに設定を変更し、コピーを残します。ほかの項目の値は隠しています。',
+      connect: 'ForeverVM はアプリの設定に項目を 1 つ追加し、設定のコピーを保存します。',
+      disconnect: 'ForeverVM はアプリの設定から自身の項目を削除し、設定のコピーを保存します。',
+      repair: 'ForeverVM はアプリの設定に自身の項目を追加し直し、設定のコピーを保存します。',
     },
+    hidden: '他の項目の値は表示されません。',
     difference: '変更内容',
     replacesOfficial:
       'コードはforevervm.comではなく、このコンピューターで実行されます。切断すると元の接続に戻ります。',
@@ -370,6 +373,8 @@ export const ja: Words = {
       py: 'コードを書き出す',
     },
     pack: 'ファイルに保存…',
+    memory: 'メモリの上限…',
+    openResults: '結果のフォルダーを開く',
     share: 'フォルダーを共有…',
     sentenceCopy: '続きを頼む文をコピー',
     sentence: (name, title) =>
@@ -707,7 +712,7 @@ export const ja: Words = {
     empty: '–',
     saveHint: 'ステップが表全体をマシンのファイルに書き込み、そのコピーを渡します',
     notSaved: (seq) => `表を書き込めませんでした。理由はステップ ${seq + 1} にあります。`,
-    busy: 'マシンが1秒以内に応答しませんでした。処理中か、表が大きすぎてここでは並べ替えや絞り込みができません。もう一度試すか、コードで行ってください。',
+    busy: 'マシンが時間内に応答しませんでした。処理中か、表が大きすぎてここでは並べ替えや絞り込みができません。もう一度試すか、コードで行ってください。',
   },
 
   checkpoints: {

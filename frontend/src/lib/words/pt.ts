@@ -119,11 +119,14 @@ export const pt: Words = {
 
   create: {
     title: 'Nova máquina',
-    memory: 'Limite de memória, em MB',
-    memoryHint: 'O que o Python pode usar. Padrão: 2048.',
-    badMemory: 'Digite o limite de memória como um número inteiro de megabytes.',
+    memory: 'Limite de memória',
     engine: 'Onde ela funciona',
     confirm: 'Criar',
+  },
+
+  memory: {
+    title: 'Limite de memória',
+    text: 'O que o Python pode usar nesta máquina. A mudança vale imediatamente.',
   },
 
   palette: {
@@ -243,6 +246,7 @@ export const pt: Words = {
       'Com o ForeverVM, faça um gráfico do que mais mudou nos meus dados.',
       'Com o ForeverVM, limpe minha lista de endereços e remova as duplicatas.',
     ],
+    open: (name) => `Abrir no ${name}`,
     copy: 'Copiar',
     waiting: (names) => `Aguardando ${names}…`,
     here: (names) => `${names} está aqui.`,
@@ -274,11 +278,13 @@ export const pt: Words = {
     },
     planText: {
       connect:
-        'O ForeverVM muda as configurações como mostrado e guarda uma cópia. Os valores de outras entradas estão ocultos.',
-      disconnect: 'O ForeverVM muda as configurações como mostrado e guarda uma cópia.',
+        'O ForeverVM adiciona uma entrada às configurações do aplicativo e guarda uma cópia.',
+      disconnect:
+        'O ForeverVM remove sua entrada das configurações do aplicativo e guarda uma cópia.',
       repair:
-        'O ForeverVM muda as configurações como mostrado e guarda uma cópia. Os valores de outras entradas estão ocultos.',
+        'O ForeverVM adiciona de novo sua entrada às configurações do aplicativo e guarda uma cópia.',
     },
+    hidden: 'Os valores de outras entradas ficam ocultos.',
     difference: 'O que muda',
     replacesOfficial:
       'O código dele será executado neste computador e não em forevervm.com. Ao desconectar, aquela conexão é restaurada.',
@@ -381,6 +387,8 @@ export const pt: Words = {
       py: 'Exportar o código',
     },
     pack: 'Salvar em um arquivo…',
+    memory: 'Limite de memória…',
+    openResults: 'Abrir a pasta de resultados',
     share: 'Compartilhar uma pasta…',
     sentenceCopy: 'Copiar um pedido para continuar',
     sentence: (name, title) =>
@@ -720,7 +728,7 @@ export const pt: Words = {
     empty: '–',
     saveHint: 'Uma etapa escreve a tabela inteira em um arquivo da máquina e dá uma cópia a você',
     notSaved: (seq) => `A tabela não pôde ser escrita: a etapa ${seq + 1} diz por quê.`,
-    busy: 'A máquina não respondeu em um segundo. Está ocupada, ou a tabela é grande demais para ordenar ou filtrar aqui. Tente de novo, ou faça isso com código.',
+    busy: 'A máquina não respondeu a tempo. Está ocupada, ou a tabela é grande demais para ordenar ou filtrar aqui. Tente de novo, ou faça isso com código.',
   },
 
   checkpoints: {

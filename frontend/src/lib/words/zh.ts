@@ -117,12 +117,12 @@ export const zh: Words = {
 
   create: {
     title: '新建机器',
-    memory: '内存上限（MB）',
-    memoryHint: 'Python 可以使用的内存。默认：2048。',
-    badMemory: '请输入内存上限，单位为 MB 的整数。',
+    memory: '内存上限',
     engine: '运行位置',
     confirm: '创建',
   },
+
+  memory: { title: '内存上限', text: 'Python 在这台机器中可以使用的内存。更改立即生效。' },
 
   palette: {
     title: '查找机器或命令',
@@ -231,6 +231,7 @@ export const zh: Words = {
       '用 ForeverVM 把我数据中变化最大的部分画成图表。',
       '用 ForeverVM 整理我的地址列表并删除重复项。',
     ],
+    open: (name) => `在 ${name} 中打开`,
     copy: '复制',
     waiting: (names) => `正在等待 ${names}…`,
     here: (names) => `${names} 已就绪。`,
@@ -261,10 +262,11 @@ export const zh: Words = {
       repair: (name) => `修复 ${name} 的连接？`,
     },
     planText: {
-      connect: 'ForeverVM 按所示更改其设置，并保留一份副本。其他项的值已隐藏。',
-      disconnect: 'ForeverVM 按所示更改其设置，并保留一份副本。',
-      repair: 'ForeverVM 按所示更改其设置，并保留一份副本。其他项的值已隐藏。',
+      connect: 'ForeverVM 会在应用的设置中添加一个条目，并保留一份副本。',
+      disconnect: 'ForeverVM 会从应用的设置中移除其条目，并保留一份副本。',
+      repair: 'ForeverVM 会在应用的设置中重新添加其条目，并保留一份副本。',
     },
+    hidden: '其他条目的值已隐藏。',
     difference: '更改内容',
     replacesOfficial: '它的代码将在这台电脑上运行，而不是在 forevervm.com。断开会恢复原来的连接。',
     replacesOther: '这会替换同名的现有服务器。断开会恢复它。',
@@ -355,6 +357,8 @@ export const zh: Words = {
       py: '导出代码',
     },
     pack: '保存为文件…',
+    memory: '内存上限…',
+    openResults: '打开结果文件夹',
     share: '共享文件夹…',
     sentenceCopy: '复制继续工作的提示',
     sentence: (name, title) =>
@@ -684,7 +688,7 @@ export const zh: Words = {
     empty: '–',
     saveHint: '一个步骤将整个表格写入机器中的文件，并给你一份副本',
     notSaved: (seq) => `无法写入表格：步骤 ${seq + 1} 说明了原因。`,
-    busy: '机器没有在一秒内响应。它正忙，或表格太大，无法在这里排序或筛选。请重试，或用代码完成。',
+    busy: '机器没有及时响应。它正忙，或表格太大，无法在这里排序或筛选。请重试，或用代码完成。',
   },
 
   checkpoints: {
