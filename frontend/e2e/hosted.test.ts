@@ -76,7 +76,9 @@ it('shows a hosted machine live, and nothing that the service cannot do', async 
   await page.getByRole('menuitem', { name: 'New machine with options…' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Name', { exact: true }).waitFor();
-  await dialog.getByRole('combobox').selectOption('At the hosted service');
+  await dialog
+    .getByRole('combobox', { name: 'Where it runs' })
+    .selectOption('At the hosted service');
   await dialog.getByLabel('Name', { exact: true }).waitFor({ state: 'detached' });
   await dialog.getByRole('button', { name: 'Make it' }).click();
   await dialog.waitFor({ state: 'detached' });
