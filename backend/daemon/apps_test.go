@@ -58,6 +58,7 @@ func (c *caller) appCalls(t *testing.T) {
 	if opened, err := os.ReadFile(notes); err != nil || string(opened) != link {
 		t.Errorf("asked with %s, %v", opened, err)
 	}
+	c.fails(c.send("POST", "/api/apps/cursor/ask", api.AppPrompt{Prompt: strings.Repeat("é", 2501)}), 400, "Invalid")
 	c.fails(c.send("POST", "/api/apps/claude/ask", prompt), 409, "AppNotInstalled")
 	c.fails(c.send("POST", "/api/apps/claude/offer", nil), 409, "AppNotInstalled")
 	t.Setenv("DISPLAY", "")

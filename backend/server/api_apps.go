@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"unicode/utf8"
 
 	"github.com/forevervm/desktop/backend/aiapps"
 	"github.com/forevervm/desktop/backend/api"
@@ -132,6 +133,10 @@ func (s *Server) offerApp(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, api.AppOffer{Opened: opened})
 }
 
+// maxPrompt is in characters. Windows gives a program 32,767 for its command line, and a character
+// may take twelve of them in an address.
+const maxPrompt = 2500
+
 func (s *Server) askApp(w http.ResponseWriter, r *http.Request) error {
 	if !isHere(r) {
 		return &failure{http.StatusForbidden, "NotHere", "Apps of this computer are opened at this computer alone, in ForeverVM's window there."}
@@ -139,6 +144,9 @@ func (s *Server) askApp(w http.ResponseWriter, r *http.Request) error {
 	var body api.AppPrompt
 	if err := readJSON(w, r, &body); err != nil {
 		return err
+	}
+	if n := utf8.RuneCountInString(body.Prompt); n == 0 || n > maxPrompt {
+		return machine.Invalid("A prompt has 1 to %d characters; this one has %d.", maxPrompt, n)
 	}
 	apps, err := s.apps()
 	if err != nil {

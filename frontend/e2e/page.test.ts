@@ -123,7 +123,7 @@ it('finds machines and commands by the keyboard', async () => {
   await page.keyboard.press('Escape');
 });
 
-it('has a key for what is done often, where nobody is writing', async () => {
+it('has one-letter shortcuts, except while one types', async () => {
   const { page } = tab;
   const name = await tab.newMachine();
   await tab.tells(1, 'print("one")', page.getByText('one', { exact: true }));

@@ -187,7 +187,7 @@ it('opens a data frame as a grid that the machine sorts, filters and pages', asy
   await big.click();
   const grid = page.getByRole('dialog');
   await grid.getByText(/^1–\d+ of 1,000$/).waitFor();
-  // Only what is near is drawn; what is scrolled to comes.
+  // Only the rows in view are drawn. Others load when one scrolls to them.
   expect(await grid.locator('tbody tr').count()).toBeLessThan(80);
   await grid.getByRole('region', { name: 'big' }).focus();
   await page.keyboard.press('End');

@@ -85,7 +85,7 @@ export class TableLook {
     if (signal === this.asked.signal) this.busy = false;
   }
 
-  /** Loads everything anew: at first, and where the rows or columns are others now. */
+  /** Loads the first page again: at first, and after a sort, a filter or other columns. */
   async load(): Promise<void> {
     this.asked.abort();
     const { signal } = (this.asked = new AbortController());
