@@ -224,7 +224,7 @@ func TestTheNotebookIsOne(t *testing.T) {
 func TestHostileOutputStaysWhereItIs(t *testing.T) {
 	bait := "</pre></iframe>\"'></script><script>alert(1)</script><img src=http://x.invalid/ onerror=alert(1)>\n```\n# x\n"
 	var h told
-	h.add(machine.Instruction{Code: bait + "\u202e", Value: &bait, Client: machine.Client{Name: bait}}, out(bait), shown("text/html", bait), shown("text/markdown", bait), shown("image/svg+xml", bait), shown("text/x\" onload=\"alert(1)", bait))
+	h.add(machine.Instruction{Code: bait + "\u202e", Value: &bait, Client: machine.Client{Name: bait}}, out(bait), shown("text/html", bait), shown("text/csv", `"`+strings.ReplaceAll(bait, `"`, `""`)+`"`+"\n1\n"), shown("text/markdown", bait), shown("image/svg+xml", bait), shown("text/x\" onload=\"alert(1)", bait))
 	h.add(machine.Instruction{Code: "x", Status: machine.StatusError, ErrorName: bait, Error: bait})
 	page := write(t, Page, h) + write(t, Report, h)
 	for _, bad := range []string{"<script", "<img src=http", "\u202e"} {
@@ -261,6 +261,63 @@ func TestLongOutputIsCutInTheMiddle(t *testing.T) {
 		got := write(t, f, h)
 		if len(got) > 2<<20 || !strings.Contains(got, "begin 0 ") || !strings.Contains(got, "begin 499 ") || !strings.Contains(got, "left out") || !strings.Contains(got, "7 bytes") {
 			t.Errorf("%s: %d bytes", f, len(got))
+		}
+	}
+}
+
+// A table comes whole: its HTML has a part of it.
+func TestATableIsThereWhole(t *testing.T) {
+	rows := []string{",city,profit"}
+	for i := range 400 {
+		rows = append(rows, fmt.Sprintf("%d,\"Paris, %d\",%d.20000000000002", i, i, 150+i))
+	}
+	both := shown("text/html", "<table><tr><td>…</td></tr></table>")
+	both.Representations = append(both.Representations, machine.Representation{MIME: "text/csv", Data: []byte(strings.Join(rows, "\n") + "\n")})
+	var h told
+	h.add(machine.Instruction{Code: "sales"}, both)
+	for _, f := range []Format{Report, Page} {
+		page := write(t, f, h)
+		for _, want := range []string{
+			`<td>Paris, 0</td>`, `<td>Paris, 399</td>`, `<td class="number" title="549.20000000000002">549.2</td>`, "400 rows × 2 columns",
+		} {
+			if !strings.Contains(page, want) {
+				t.Errorf("%s lacks %s", f, want)
+			}
+		}
+	}
+	for _, broken := range []string{"", "a,b\n1\n", "\"", ",a", strings.Repeat(",", maxCells) + "\n" + strings.Repeat(",", maxCells)} {
+		both.Representations[1].Data = []byte(broken)
+		var h told
+		h.add(machine.Instruction{Code: "sales"}, both)
+		if page := write(t, Report, h); !strings.Contains(page, "<iframe") {
+			t.Errorf("%.20q: the HTML is not there", broken)
+		}
+	}
+}
+
+// What drawing gives is no result.
+func TestAReportHasNoDescriptionsOfObjects(t *testing.T) {
+	for value, want := range map[string]bool{
+		"<Axes: xlabel='city'>": false, "[<matplotlib.lines.Line2D object at 0x7f>]": false, "array([<Axes: >], dtype=object)": true, "'<b>'": true, "1 < 2 > 0": true,
+		"(array([1.]), <BarContainer object of 1 artists>)": false,
+	} {
+		var h told
+		h.add(machine.Instruction{Code: "x", Value: &value}, shown("image/png", "x"))
+		if got := strings.Contains(write(t, Report, h), `<pre class="value">`); got != want {
+			t.Errorf("%s is there: %v", value, got)
+		}
+		if !strings.Contains(write(t, Page, h), `<pre class="value">`) {
+			t.Errorf("a page lacks %s", value)
+		}
+	}
+}
+
+func TestNumbersAreRounded(t *testing.T) {
+	for text, want := range map[string]string{
+		"151.20000000000002": "151.2", "0.1": "0.1", "-3.14159265358": "-3.14159", "1234567.891234": "1234568", "12": "12", "2.5000001e-09": "2.5e-09", "0.000123456789": "0.000123457", "abc": "abc",
+	} {
+		if got := rounded(text); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"regexp"
 	"strings"
 	"time"
 
@@ -82,8 +83,14 @@ iframe { display: block; width: 100%%; margin: 8px 0; border: 0; resize: vertica
 iframe[data-figure] { resize: none; overflow: hidden; border-radius: 6px; background: #fff; }
 details { margin: 0 0 8px; } summary { color: var(--soft); cursor: pointer; font-size: 13px; }
 .report h2 { margin: 40px 0 12px; font-size: 18px; }
+.table { margin: 8px 0 0; overflow: auto; width: fit-content; max-width: 100%%; } .table.long { max-height: 470px; border: 1px solid var(--line); border-radius: 8px; }
+table { border-collapse: collapse; font: 13px/1.5 system-ui, sans-serif; font-variant-numeric: tabular-nums; }
+th, td { padding: 4px 12px; border-bottom: 1px solid var(--line); text-align: left; white-space: nowrap; max-width: 40ch; overflow: hidden; text-overflow: ellipsis; unicode-bidi: isolate; }
+thead th { position: sticky; top: 0; z-index: 1; background: var(--sunken); } tbody th { position: sticky; left: 0; background: var(--paper); color: var(--soft); font-weight: 400; }
+.number { text-align: right; } .size { margin: 4px 0 8px; font-size: 13px; }
 .undone { opacity: .6; }
-@media print { body { margin: 0; max-width: none; } section { break-inside: avoid; } details:not([open]) { display: none; } }
+@media print { body { margin: 0; max-width: none; } h2, tr, img, iframe { break-inside: avoid; } h2 { break-after: avoid; } thead { display: table-header-group; }
+  .table.long { max-height: none; border: 0; } thead th, tbody th { position: static; } details:not([open]) { display: none; } }
 </style>
 </head>
 <body%s>
@@ -142,6 +149,10 @@ func (p *page) result(s step) {
 	fmt.Fprint(p.out, "</details>\n</section>\n")
 }
 
+// object is how Python describes what has no better text, as the axes that drawing gives: nothing
+// for people to read.
+var object = regexp.MustCompile(`(?s)^[\[(]?<\w.*>|<[\w.]+ object [^<>]*>`)
+
 // outcome writes what a step put out, and its value or its error.
 func (p *page) outcome(s step) {
 	for i := range s.blocks {
@@ -157,7 +168,8 @@ func (p *page) outcome(s step) {
 	switch {
 	case s.Status == machine.StatusError:
 		p.pre("error", plain([]byte(s.Error)))
-	case s.Value != nil && !p.shown(s.Seq, s.Data):
+	case s.Value == nil || p.shown(s.Seq, s.Data):
+	case !p.report || !object.MatchString(*s.Value):
 		p.pre("value", plain([]byte(*s.Value)))
 	}
 }
@@ -214,6 +226,9 @@ func (p *page) figure(seq int, data []byte) bool {
 // shown writes something in the best form that a page can have, and says whether there was one.
 func (p *page) shown(seq int, forms []machine.Representation) bool {
 	if f := form(forms, plotlyMIME); f != nil && p.figure(seq, f.Data) {
+		return true
+	}
+	if p.table(forms) {
 		return true
 	}
 	f := form(forms, "image/png", "image/svg+xml", "image/jpeg", "image/gif", "image/webp", "text/html", "text/markdown", "text/latex", "text/plain")

@@ -107,9 +107,9 @@ it('says when a table is shortened, shows all of its height, and what went wrong
   const wide = await tab.runToEnd(
     1,
     'import os, numpy as np, pandas as pd\nos.mkdir("df.csv")\n' +
-      'df = pd.DataFrame(np.arange(400 * 61).reshape(400, 61), columns=[f"column {i}" for i in range(61)])\ndf',
+      'df = pd.DataFrame(np.arange(1000 * 61).reshape(1000, 61), columns=[f"column {i}" for i in range(61)])\ndf',
   );
-  await wide.frameLocator('iframe').getByText('400 rows × 61 columns').waitFor();
+  await wide.frameLocator('iframe').getByText('1000 rows × 61 columns').waitFor();
   // The horizontal bar has room of its own: there is no second, vertical one.
   const scrolls = (): Promise<{ wide: boolean; high: boolean }> =>
     wide
@@ -127,9 +127,13 @@ it('says when a table is shortened, shows all of its height, and what went wrong
   ]);
   expect(readFileSync(await shown.path(), 'utf8').split('\r\n')).toHaveLength(13);
 
-  const small = await tab.runToEnd(2, 'df.iloc[:3, :2]');
-  await small.getByRole('button', { name: 'Save this table as CSV' }).waitFor();
-  expect(await small.getByText('This table is shortened.').count()).toBe(0);
+  const whole = await tab.runToEnd(2, 'df.iloc[:400, :2]');
+  const [all] = await Promise.all([
+    page.waitForEvent('download'),
+    whole.getByRole('button', { name: 'Save this table as CSV' }).click(),
+  ]);
+  expect(readFileSync(await all.path(), 'utf8').split('\r\n')).toHaveLength(402);
+  expect(await whole.getByText('This table is shortened.').count()).toBe(0);
 
   const variables = await tab.side('Variables');
   await variables

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NoReturn
 
-from . import figures, guard, rich, streams, warm
+from . import figures, guard, rich, streams, warm, wholetables
 from .bounded import bounded_repr, plain_str
 from .control_thread import FORMATS, ControlThread
 from .errors import Failure
@@ -110,6 +110,7 @@ class Worker:
         Publisher.on_clear = self._clear
         shell = Shell.instance(user_module=ModuleType("__main__"))
         self._figures.register(shell)
+        wholetables.register(shell)
         return shell
 
     def run(self) -> NoReturn:

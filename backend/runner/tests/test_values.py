@@ -145,6 +145,26 @@ def test_data_frame(machine: Runner) -> None:
     assert b"<table" in mimes["text/html"]
 
 
+def test_data_frame_comes_whole(machine: Runner) -> None:
+    mimes = machine.run("import pandas as pd\npd.DataFrame({'a, b': range(400), 'c': 0.1})").result.mimes
+    assert b"..." in mimes["text/html"]
+    lines = mimes["text/csv"].decode().split("\n")
+    assert lines[0] == ',"a, b",c' and lines[400] == "399,399,0.1" and lines[401:] == [""]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "pd.DataFrame({'a': range(50_000)})",
+        "pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([(1, 2), (1, 3)]))",
+        "pd.Series([1])",
+    ],
+)
+def test_tables_that_do_not_come_whole(machine: Runner, frame: str) -> None:
+    result = machine.run(f"import pandas as pd\n{frame}").result
+    assert result.header["status"] == "ok" and "text/csv" not in result.mimes
+
+
 def test_display_update_and_clear(machine: Runner) -> None:
     code = """
 print('before')

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { csvField, hasTable } from './tables';
+import { csvField, hasTable, wholeAsCsv } from './tables';
 
 it('writes fields that are only what they say', () => {
   expect(
@@ -32,4 +32,10 @@ it('offers only what has a table', () => {
     false,
     false,
   ]);
+});
+
+it('writes a whole table, of which no cell is a formula', () => {
+  expect(wholeAsCsv(',city,note\n0,"Paris, 1",=1+1\n1,"two\nlines",-2.5\n')).toBe(
+    ',city,note\r\n0,"Paris, 1",\'=1+1\r\n1,"two\nlines",-2.5\r\n',
+  );
 });

@@ -1,3 +1,4 @@
+import { parse } from 'papaparse';
 import type { Variable } from '$lib/api/types';
 
 /** Whether a variable can be looked at in rows and columns. */
@@ -39,6 +40,12 @@ export function tableAsCsv(html: string): string | null {
     [...row.cells].map((cell) => csvField(cell.textContent?.trim() ?? '')).join(','),
   );
   return `${rows.join('\r\n')}\r\n`;
+}
+
+/** A whole table in comma-separated values, so that spreadsheets take no cell for a formula. */
+export function wholeAsCsv(csv: string): string {
+  const { data } = parse<string[]>(csv, { skipEmptyLines: true });
+  return data.map((row) => `${row.map(csvField).join(',')}\r\n`).join('');
 }
 
 /**

@@ -1,0 +1,123 @@
+package export
+
+import (
+	"encoding/csv"
+	"fmt"
+	"html"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// csvMIME is a whole table: the runner sends it beside the HTML, which has a part of a long one.
+const csvMIME = "text/csv"
+
+// maxTable and maxCells bound what a machine can make a page draw. The runner sends less.
+const (
+	maxTable = 2 << 20 // bytes
+	maxCells = 100_000
+)
+
+// manyRows is how many rows stand on a page at once; a longer table scrolls in its place.
+const manyRows = 15
+
+// table writes a whole table, and says whether there was one. A page on paper has all rows.
+func (p *page) table(forms []machine.Representation) bool {
+	f := form(forms, csvMIME)
+	if f == nil || len(f.Data) > maxTable {
+		return false
+	}
+	rows, err := csv.NewReader(strings.NewReader(strings.ToValidUTF8(string(f.Data), "\uFFFD"))).ReadAll()
+	if err != nil || len(rows) < 2 || len(rows)*len(rows[0]) > maxCells {
+		return false
+	}
+	head, body := rows[0], rows[1:]
+	class := "table"
+	if len(body) > manyRows {
+		class = "table long"
+	}
+	fmt.Fprintf(p.out, "<div class=\"%s\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table>\n<thead><tr>", class)
+	numbers := make([]bool, len(head))
+	for i, name := range head {
+		numbers[i] = numeric(body, i)
+		p.cell("th", name, numbers[i])
+	}
+	fmt.Fprint(p.out, "</tr></thead>\n<tbody>\n")
+	for _, row := range body {
+		fmt.Fprint(p.out, "<tr>")
+		for i, text := range row {
+			tag := "td"
+			if i == 0 {
+				tag = "th"
+			}
+			p.cell(tag, text, numbers[i])
+		}
+		fmt.Fprint(p.out, "</tr>\n")
+	}
+	fmt.Fprintf(p.out, "</tbody></table></div>\n<p class=\"soft size\">%s</p>\n", tableSize(len(body), len(head)-1))
+	return true
+}
+
+func (p *page) cell(tag, text string, number bool) {
+	class, title := "", ""
+	if number {
+		class = ` class="number"`
+		if short := rounded(text); short != text {
+			text, title = short, fmt.Sprintf(" title=\"%s\"", html.EscapeString(text))
+		}
+	}
+	fmt.Fprintf(p.out, "<%s%s%s>%s</%s>", tag, class, title, html.EscapeString(visible(text)), tag)
+}
+
+// numeric says whether a column has nothing but numbers, and at least one.
+func numeric(rows [][]string, column int) bool {
+	found := false
+	for _, row := range rows {
+		if row[column] == "" {
+			continue
+		}
+		if _, err := strconv.ParseFloat(row[column], 64); err != nil {
+			return false
+		}
+		found = true
+	}
+	return found
+}
+
+// longNumber is one with more digits than people want to read.
+var longNumber = regexp.MustCompile(`^-?\d+\.\d{5,}(e[+-]?\d+)?$`)
+
+// rounded has six digits of a long number, as the window's tables do.
+func rounded(text string) string {
+	if !longNumber.MatchString(text) {
+		return text
+	}
+	number, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return text
+	}
+	digits := max(6, strings.IndexByte(strings.TrimPrefix(text, "-"), '.'))
+	short, err := strconv.ParseFloat(strconv.FormatFloat(number, 'g', digits, 64), 64)
+	if err != nil {
+		return text
+	}
+	form := byte('f')
+	if size := math.Abs(short); size != 0 && (size < 1e-6 || size >= 1e21) {
+		form = 'e'
+	}
+	return strconv.FormatFloat(short, form, -1, 64)
+}
+
+func tableSize(rows, columns int) string {
+	return plural(rows, "row") + " × " + plural(columns, "column")
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
