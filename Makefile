@@ -16,11 +16,11 @@ GO_BUILD = go build -ldflags '-s -w $(shell build/release/stamps.sh $(VERSION))'
 
 # What is compiled, and what is embedded beside it.
 GO_FILES := go.mod $(wildcard go.sum) main.go frontend/embed.go $(shell find backend app -name '*.go') \
-	$(shell find backend -not -path '*/testdata/*' \( -name '*.yaml' -o -name '*.sql' -o -name '*.svg' -o -name seccomp.json -o -name compare.py -o -path '*/descriptions/*.md' \))
+	$(shell find backend -not -path '*/testdata/*' \( -name '*.yaml' -o -name '*.sql' -o -name '*.svg' -o -name seccomp.json -o -name compare.py -o -path '*/export/scripts/*.js' -o -path '*/descriptions/*.md' \))
 PAGE := frontend/dist/index.html
 NODE_MODULES := frontend/node_modules/.package-lock.json
 # The help shows documents.
-PAGE_FILES := $(shell find frontend/src frontend/public -type f) $(wildcard docs/*.md) $(wildcard frontend/*.html frontend/*.ts frontend/*.js frontend/*.json)
+PAGE_FILES := $(shell find frontend/src frontend/public backend/export/scripts -type f) $(wildcard docs/*.md) $(wildcard frontend/*.html frontend/*.ts frontend/*.js frontend/*.json)
 # The extension's program is only in the extension.
 PROGRAMS := $(filter-out $(BIN)/extension,$(patsubst backend/cmd/%/,$(BIN)/%,$(wildcard backend/cmd/*/)))
 MCPB_MODULES := build/mcpb/node_modules/.package-lock.json

@@ -1,6 +1,6 @@
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig, type Plugin } from 'vite';
-import { aliases, digests, figureScripts, frameScript } from './vite.shared.ts';
+import { aliases, digests, figureScripts, frameScript, reportScripts } from './vite.shared.ts';
 
 /**
  * The page's own policy. The frames with machines' output inherit it, so the scripts that they run
@@ -10,7 +10,7 @@ import { aliases, digests, figureScripts, frameScript } from './vite.shared.ts';
 function contentSecurityPolicy(): Plugin {
   const policy = [
     "default-src 'none'",
-    `script-src 'self' ${frameScript} ${figureScripts}`,
+    `script-src 'self' ${frameScript} ${figureScripts} ${reportScripts}`,
     "style-src 'self' 'unsafe-inline'",
     "img-src 'self' data: blob:",
     "font-src 'self' data:",

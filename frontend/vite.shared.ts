@@ -16,6 +16,10 @@ export const digest = (script: string) =>
 
 export const frameScript = digest(FRAME_SCRIPT);
 export const figureScripts = [plotly, FIGURE_SCRIPT].map(digest).join(' ');
+/** Those of a report, which is shown in a frame before it is saved. */
+export const reportScripts = ['boot', 'draw']
+  .map((name) => digest(readFileSync(path(`../backend/export/scripts/${name}.js`), 'utf8')))
+  .join(' ');
 export const digests = {
   __FRAME_SCRIPT_DIGEST__: JSON.stringify(frameScript),
   __FIGURE_SCRIPT_DIGESTS__: JSON.stringify(figureScripts),

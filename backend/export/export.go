@@ -1,5 +1,5 @@
 // Package export writes what happened in a machine as a document: a notebook, a script, a page or a
-// text.
+// text. A PDF is a page that package pdf prints.
 //
 // What a machine put out is hostile. Documents are made so that reading one runs nothing of it and
 // reaches nobody. A page loads nothing from anywhere, and runs no script but ours, which draw
@@ -26,17 +26,18 @@ const (
 	Notebook Format = "ipynb"  // for Jupyter, with outputs
 	Script   Format = "py"     // the code alone, in cells
 	Report   Format = "report" // results alone, as one page for others
+	PDF      Format = "pdf"    // a report to be printed: Write writes the page that package pdf prints
 	Page     Format = "html"   // everything, as one page
 	Text     Format = "md"     // Markdown
 )
 
 // Formats are all of them, the first is what people most likely want.
-var Formats = []Format{Notebook, Script, Report, Page, Text}
+var Formats = []Format{Notebook, Script, Report, PDF, Page, Text}
 
 // MediaType is what documents of the format are over HTTP.
 func (f Format) MediaType() string {
 	return map[Format]string{
-		Notebook: "application/x-ipynb+json", Script: "text/x-python; charset=utf-8", Report: "text/html; charset=utf-8", Page: "text/html; charset=utf-8", Text: "text/markdown; charset=utf-8",
+		Notebook: "application/x-ipynb+json", Script: "text/x-python; charset=utf-8", Report: "text/html; charset=utf-8", PDF: "application/pdf", Page: "text/html; charset=utf-8", Text: "text/markdown; charset=utf-8",
 	}[f]
 }
 
@@ -76,8 +77,8 @@ func Write(ctx context.Context, w io.Writer, f Format, m Machine, at time.Time, 
 		doc = &notebook{out: out}
 	case Script:
 		doc = &script{out: out}
-	case Page, Report:
-		doc = &page{out: out, report: f == Report, plotly: string(plotly)}
+	case Page, Report, PDF:
+		doc = &page{out: out, report: f != Page, paper: f == PDF, plotly: string(plotly)}
 	case Text:
 		doc = &markdown{out: out}
 	default:

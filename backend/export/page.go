@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
+	_ "embed"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 type page struct {
 	out    *bufio.Writer
 	report bool   // results alone
+	paper  bool   // to be printed
 	plotly string // the code of Plotly; "" for none
 	drawn  bool   // a figure is there
 	empty  bool   // nothing is there
@@ -31,26 +33,14 @@ const policy = `default-src 'none'; img-src data:; font-src data:; style-src 'un
 
 // boot gives each figure a frame of its own once it comes into view, with Plotly and the figure's
 // data, in which "<" is written as an escape.
-const boot = `
-const plotly = document.getElementById('plotly').textContent, draw = document.getElementById('draw').textContent;
-const fill = (frame) => {
-  const data = frame.previousElementSibling.textContent, end = '</' + 'script>';
-  frame.srcdoc = '<!doctype html><style>html,body,#plot{margin:0;height:100%}</style><div id="plot"></div>' +
-    '<script type="application/json" id="data">' + data + end + '<script>' + plotly + end + '<script>' + draw + end;
-  watch.unobserve(frame);
-};
-const watch = new IntersectionObserver((all) => {
-  for (const one of all) if (one.isIntersecting) fill(one.target);
-}, { rootMargin: '600px' });
-for (const frame of document.querySelectorAll('iframe[data-figure]')) watch.observe(frame);
-`
+//
+//go:embed scripts/boot.js
+var boot string
 
 // draw draws the figure of a frame.
-const draw = `
-const figure = JSON.parse(document.getElementById('data').textContent);
-const layout = { ...figure.layout, autosize: true, width: undefined, height: undefined };
-Plotly.newPlot('plot', figure.data || [], layout, { responsive: true, displaylogo: false });
-`
+//
+//go:embed scripts/draw.js
+var draw string
 
 // policyOf is the policy of a page that may run these scripts.
 func policyOf(scripts ...string) string {
@@ -88,6 +78,7 @@ table { border-collapse: collapse; font: 13px/1.5 system-ui, sans-serif; font-va
 th, td { padding: 4px 12px; border-bottom: 1px solid var(--line); text-align: left; white-space: nowrap; max-width: 40ch; overflow: hidden; text-overflow: ellipsis; unicode-bidi: isolate; }
 thead th { position: sticky; top: 0; z-index: 1; background: var(--sunken); } tbody th { position: sticky; left: 0; background: var(--paper); color: var(--soft); font-weight: 400; }
 .number { text-align: right; } .size { margin: 4px 0 8px; font-size: 13px; }
+body[data-paper] { color-scheme: only light; }
 .undone { opacity: .6; }
 @media print { body { margin: 0; max-width: none; } h2, tr, img, iframe { break-inside: avoid; } h2 { break-after: avoid; } thead { display: table-header-group; }
   .table.long { max-height: none; border: 0; } thead th, tbody th { position: static; } details:not([open]) { display: none; } }
@@ -113,6 +104,9 @@ func (p *page) begin(m machine.Machine, at time.Time) {
 	about := "Machine " + visible(m.Name) + ", exported by ForeverVM on " + date + "."
 	if p.report {
 		class, about = ` class="report"`, date
+	}
+	if p.paper {
+		class += " data-paper"
 	}
 	fmt.Fprintf(p.out, head, may, name, class, name, html.EscapeString(about))
 	p.empty = true

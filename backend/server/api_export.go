@@ -1,13 +1,19 @@
 package server
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/forevervm/desktop/backend/export"
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/pdf"
 )
 
 // export answers with what happened in a machine, as a document.
@@ -23,8 +29,46 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request, m machine.Handle
 	if err != nil {
 		return err
 	}
+	if format == export.PDF {
+		return printed(w, r, m, plotly)
+	}
 	attachment(w, m.Name()+format.Extension(), format.MediaType())
 	return export.Write(r.Context(), w, format, m, time.Now(), plotly)
+}
+
+// printed answers with a report as a PDF.
+func printed(w http.ResponseWriter, r *http.Request, m machine.Handle, plotly []byte) error {
+	folder, err := os.MkdirTemp("", "forevervm-report-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	page, err := os.Create(filepath.Join(folder, "report.html"))
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(export.Write(r.Context(), page, export.PDF, m, time.Now(), plotly), page.Close()); err != nil {
+		return err
+	}
+	made, err := pdf.Print(r.Context(), page.Name())
+	switch {
+	case errors.Is(err, pdf.ErrNoBrowser):
+		return &failure{http.StatusConflict, "NoBrowser", "A PDF needs Chrome, Edge, Brave or Chromium, and none was found. " +
+			"Install one. Or save the report as a web page, open it in your browser, and print it."}
+	case err != nil && r.Context().Err() == nil:
+		return &failure{http.StatusInternalServerError, "NotPrinted", fmt.Sprintf("The browser made no PDF: %v. "+
+			"Save the report as a web page, open it in your browser, and print it.", err)}
+	case err != nil:
+		return err
+	}
+	file, err := os.Open(made)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	attachment(w, m.Name()+export.PDF.Extension(), export.PDF.MediaType())
+	_, err = io.Copy(w, file)
+	return err
 }
 
 // plotly is the code of Plotly, which comes with the page; nil where this program has no page.

@@ -293,10 +293,25 @@ it('exports a report that needs no network: headlines, plots, live figures, fold
     'from IPython.display import display; display({"application/vnd.plotly.v1+json": {"data": [{"type": "bar", "y": [1, 3, 2]}], "layout": {"title": {"text": "Three bars"}}}}, raw=True)',
   );
   await tab.runToEnd(4, '1 / 0');
-  await page.getByRole('button', { name: 'More for this machine', exact: true }).click();
+  await tab.menu('Export a report of the results…');
+  const dialog = page.getByRole('dialog', { name: 'Report of the results' });
+  const preview = dialog.frameLocator('iframe');
+  await preview.getByRole('heading', { level: 2, name: 'Charts sales by month' }).waitFor();
+  await preview.locator('iframe[data-figure]').scrollIntoViewIfNeeded();
+  await preview.frameLocator('iframe[data-figure]').getByText('Three bars').waitFor();
+  const [paper] = await Promise.all([
+    page.waitForEvent('download'),
+    dialog.getByRole('button', { name: 'Save as PDF' }).click(),
+  ]);
+  expect(paper.suggestedFilename()).toMatch(/\.pdf$/);
+  expect(
+    readFileSync(await paper.path())
+      .subarray(0, 5)
+      .toString(),
+  ).toBe('%PDF-');
   const [download] = await Promise.all([
     page.waitForEvent('download'),
-    page.getByRole('menuitem', { name: 'Export a report of the results' }).click(),
+    dialog.getByRole('button', { name: 'Save as a web page' }).click(),
   ]);
   expect(download.suggestedFilename()).toMatch(/\.report\.html$/);
   const file = `${await download.path()}.html`;

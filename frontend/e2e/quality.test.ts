@@ -93,6 +93,12 @@ for (const dark of [false, true]) {
         await page.getByRole('note').filter({ hasText: says }).waitFor();
         expect(await violations(tab)).toEqual([]);
       }
+      await tab.menu('Export a report of the results…');
+      const report = page.getByRole('dialog', { name: 'Report of the results' });
+      await report.locator('iframe').waitFor();
+      expect(await violations(tab)).toEqual([]);
+      await report.getByRole('button', { name: 'Close' }).click();
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
       await tab.menu('Share a folder…');
       await page.getByRole('dialog', { name: 'Share a folder' }).waitFor();
       expect(await violations(tab)).toEqual([]);

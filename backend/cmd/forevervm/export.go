@@ -23,6 +23,7 @@ func (a *app) exportCommand() *cobra.Command {
 		Use: "export NAME", Short: "Save the history of a machine as a report, notebook, page or script", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeMachine,
 		Example: "  forevervm export brave-otter-42                    # brave-otter-42.ipynb, for Jupyter\n" +
 			"  forevervm export brave-otter-42 --format report    # brave-otter-42.report.html, to send to others\n" +
+			"  forevervm export brave-otter-42 --format pdf       # the same as a PDF, by the browser that is installed\n" +
 			"  forevervm export brave-otter-42 --format py -o -   # the code alone, to standard output",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			c, err := a.connect(cmd.Context())
@@ -48,7 +49,7 @@ func (a *app) exportCommand() *cobra.Command {
 			return a.print(exported{args[0], format, local, n}, func(w io.Writer) { fmt.Fprintf(w, "%s (%s)\n", local, bytesText(n)) })
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "ipynb", "ipynb (Jupyter), report (results as a page), html (everything as a page), md (Markdown) or py (the code)")
+	cmd.Flags().StringVar(&format, "format", "ipynb", "ipynb (Jupyter), report (results as a page), pdf (the report on paper), html (everything as a page), md (Markdown) or py (the code)")
 	cmd.Flags().StringVarP(&local, "output", "o", "", "the file; - writes to standard output (default NAME.FORMAT)")
 	return cmd
 }

@@ -1,6 +1,7 @@
 import Archive from '@lucide/svelte/icons/archive';
 import GitFork from '@lucide/svelte/icons/copy-plus';
 import FileDown from '@lucide/svelte/icons/file-down';
+import FileText from '@lucide/svelte/icons/file-text';
 import FolderOpen from '@lucide/svelte/icons/folder-open';
 import FolderSymlink from '@lucide/svelte/icons/folder-symlink';
 import MemoryStick from '@lucide/svelte/icons/memory-stick';
@@ -20,7 +21,7 @@ import type { App } from '$lib/state/app.svelte';
 import { ARCHIVED } from '$lib/state/machines.svelte';
 import { words } from '$lib/words';
 
-const EXPORTS = ['report', 'ipynb', 'html', 'md', 'py'] as const;
+const EXPORTS = ['ipynb', 'html', 'md', 'py'] as const;
 
 /** What can be done with a machine as it is now: the menu of its header, and the palette. */
 export function machineActions(app: App, machine: Machine): MenuItem[] {
@@ -30,6 +31,11 @@ export function machineActions(app: App, machine: Machine): MenuItem[] {
       label: words.machine.sentenceCopy,
       icon: MessageCircle,
       run: () => void commands.copySentence(machine),
+    },
+    {
+      label: words.machine.report,
+      icon: FileText,
+      run: () => (app.dialog = { kind: 'report', machine }),
     },
     ...EXPORTS.map((format) => ({
       label: words.machine.exports[format],

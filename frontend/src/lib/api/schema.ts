@@ -897,6 +897,7 @@ export interface paths {
      * What happened in a machine, as a document
      * @description A Jupyter notebook, a script of the code alone, a report of the results as one page, all of it as one page, or Markdown. What a machine put
      *     out is hostile: a page loads nothing, runs no script but those that draw figures from their data, and shows HTML only in frames that run none.
+     *     For `pdf`, a browser on the daemon's computer prints the report; NoBrowser (409) says that it has none that can.
      */
     get: operations['exportMachine'];
     put?: never;
@@ -4006,7 +4007,7 @@ export interface operations {
   exportMachine: {
     parameters: {
       query?: {
-        format?: 'ipynb' | 'py' | 'report' | 'html' | 'md';
+        format?: 'ipynb' | 'py' | 'report' | 'pdf' | 'html' | 'md';
       };
       header?: never;
       path: {

@@ -73,7 +73,7 @@ export class Commands {
         params: { path: { name: machine.name }, query: { format } },
         parseAs: 'blob',
       });
-      saveAs(`${machine.name}.${format === 'report' ? 'report.html' : format}`, story);
+      saveAs(`${machine.name}.${format}`, story);
       return true;
     });
   }

@@ -70,6 +70,16 @@ export const de: Words = {
     createWith: 'Neue Maschine mit Optionen…',
   },
 
+  report: {
+    title: 'Bericht der Ergebnisse',
+    about:
+      'Das sehen andere. Schritte, die fehlschlugen, rückgängig gemacht wurden oder nichts zeigen, fehlen.',
+    long: 'Dieser Bericht ist zu lang, um ihn hier zu zeigen. Speichern Sie ihn und öffnen Sie ihn im Browser.',
+    pdf: 'Als PDF speichern',
+    page: 'Als Webseite speichern',
+    printing: 'Das PDF wird erstellt…',
+  },
+
   pack: {
     title: 'Ganze Maschine als Datei speichern',
     text: 'Für einen anderen Computer oder eine andere Person. Die Datei enthält alles: Variablen, Dateien und die bisherige Arbeit. Öffnen Sie sie mit derselben Version von ForeverVM.',
@@ -375,8 +385,8 @@ export const de: Words = {
     copy: 'Diese Maschine kopieren…',
     archive: 'Archivieren',
     unarchive: 'Aus dem Archiv holen',
+    report: 'Bericht der Ergebnisse exportieren…',
     exports: {
-      report: 'Bericht der Ergebnisse exportieren',
       ipynb: 'Als Jupyter-Notebook exportieren',
       html: 'Alles als Webseite exportieren',
       md: 'Als Markdown exportieren',

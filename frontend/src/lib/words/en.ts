@@ -86,6 +86,16 @@ export const en = {
     createWith: 'New machine with options…',
   },
 
+  report: {
+    title: 'Report of the results',
+    about:
+      'This is what others will see. Steps that failed, were undone or show nothing are left out.',
+    long: 'This report is too long to show here. Save it and open it in your browser.',
+    pdf: 'Save as PDF',
+    page: 'Save as a web page',
+    printing: 'Making the PDF…',
+  },
+
   pack: {
     title: 'Save the whole machine as a file',
     text: 'For another computer or another person. The file holds everything: variables, files and the work so far. Open it in the same version of ForeverVM.',
@@ -382,8 +392,8 @@ export const en = {
     copy: 'Copy this machine…',
     archive: 'Archive',
     unarchive: 'Unarchive',
+    report: 'Export a report of the results…',
     exports: {
-      report: 'Export a report of the results',
       ipynb: 'Export as a Jupyter notebook',
       html: 'Export everything as a web page',
       md: 'Export as Markdown',

@@ -69,6 +69,16 @@ export const es: Words = {
     createWith: 'Nueva máquina con opciones…',
   },
 
+  report: {
+    title: 'Informe de los resultados',
+    about:
+      'Esto es lo que verán otras personas. No incluye los pasos que fallaron, se deshicieron o no muestran nada.',
+    long: 'Este informe es demasiado largo para mostrarlo aquí. Guárdelo y ábralo en el navegador.',
+    pdf: 'Guardar como PDF',
+    page: 'Guardar como página web',
+    printing: 'Creando el PDF…',
+  },
+
   pack: {
     title: 'Guardar la máquina entera en un archivo',
     text: 'Para otro ordenador u otra persona. El archivo contiene todo: variables, archivos y el trabajo hecho. Ábrelo con la misma versión de ForeverVM.',
@@ -369,8 +379,8 @@ export const es: Words = {
     copy: 'Copiar esta máquina…',
     archive: 'Archivar',
     unarchive: 'Sacar del archivo',
+    report: 'Exportar un informe de los resultados…',
     exports: {
-      report: 'Exportar un informe de los resultados',
       ipynb: 'Exportar como cuaderno de Jupyter',
       html: 'Exportar todo como página web',
       md: 'Exportar como Markdown',

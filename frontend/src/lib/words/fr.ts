@@ -70,6 +70,16 @@ export const fr: Words = {
     createWith: 'Nouvelle machine avec options…',
   },
 
+  report: {
+    title: 'Rapport des résultats',
+    about:
+      'Voici ce que les autres verront. Les étapes échouées, annulées ou sans résultat n’y sont pas.',
+    long: 'Ce rapport est trop long pour être affiché ici. Enregistrez-le et ouvrez-le dans votre navigateur.',
+    pdf: 'Enregistrer en PDF',
+    page: 'Enregistrer comme page web',
+    printing: 'Création du PDF…',
+  },
+
   pack: {
     title: 'Enregistrer toute la machine dans un fichier',
     text: 'Pour un autre ordinateur ou une autre personne. Le fichier contient tout : variables, fichiers et travail effectué. Ouvrez-le avec la même version de ForeverVM.',
@@ -375,8 +385,8 @@ export const fr: Words = {
     copy: 'Copier cette machine…',
     archive: 'Archiver',
     unarchive: 'Désarchiver',
+    report: 'Exporter un rapport des résultats…',
     exports: {
-      report: 'Exporter un rapport des résultats',
       ipynb: 'Exporter en notebook Jupyter',
       html: 'Tout exporter comme page web',
       md: 'Exporter en Markdown',

@@ -68,6 +68,16 @@ export const ja: Words = {
     createWith: 'オプションを指定して新しいマシン…',
   },
 
+  report: {
+    title: '結果のレポート',
+    about:
+      'ほかの人に見える内容です。失敗したステップ、取り消されたステップ、何も表示しないステップは含まれません。',
+    long: 'このレポートは長すぎるため、ここには表示できません。保存してブラウザで開いてください。',
+    pdf: 'PDFとして保存',
+    page: 'Webページとして保存',
+    printing: 'PDFを作成しています…',
+  },
+
   pack: {
     title: 'マシン全体をファイルに保存',
     text: '別のコンピューターや別の人に渡すためのファイルです。変数、ファイル、これまでの作業がすべて入ります。同じバージョンのForeverVMで開いてください。',
@@ -359,8 +369,8 @@ export const ja: Words = {
     copy: 'このマシンをコピー…',
     archive: 'アーカイブ',
     unarchive: 'アーカイブから戻す',
+    report: '結果のレポートを書き出す…',
     exports: {
-      report: '結果のレポートを書き出す',
       ipynb: 'Jupyter Notebookとして書き出す',
       html: 'すべてをWebページとして書き出す',
       md: 'Markdownとして書き出す',

@@ -69,6 +69,16 @@ export const pt: Words = {
     createWith: 'Nova máquina com opções…',
   },
 
+  report: {
+    title: 'Relatório dos resultados',
+    about:
+      'É isto que outras pessoas verão. Etapas que falharam, foram desfeitas ou não mostram nada ficam de fora.',
+    long: 'Este relatório é longo demais para ser mostrado aqui. Salve-o e abra-o no navegador.',
+    pdf: 'Salvar como PDF',
+    page: 'Salvar como página web',
+    printing: 'Criando o PDF…',
+  },
+
   pack: {
     title: 'Salvar a máquina inteira em um arquivo',
     text: 'Para outro computador ou outra pessoa. O arquivo contém tudo: variáveis, arquivos e o trabalho feito. Abra-o na mesma versão do ForeverVM.',
@@ -373,8 +383,8 @@ export const pt: Words = {
     copy: 'Copiar esta máquina…',
     archive: 'Arquivar',
     unarchive: 'Desarquivar',
+    report: 'Exportar um relatório dos resultados…',
     exports: {
-      report: 'Exportar um relatório dos resultados',
       ipynb: 'Exportar como notebook do Jupyter',
       html: 'Exportar tudo como página web',
       md: 'Exportar como Markdown',

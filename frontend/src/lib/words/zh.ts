@@ -68,6 +68,15 @@ export const zh: Words = {
     createWith: '按选项新建机器…',
   },
 
+  report: {
+    title: '结果报告',
+    about: '这是其他人将看到的内容。失败、已撤销或没有显示内容的步骤不在其中。',
+    long: '报告太长，无法在此显示。请保存后在浏览器中打开。',
+    pdf: '保存为 PDF',
+    page: '保存为网页',
+    printing: '正在生成 PDF…',
+  },
+
   pack: {
     title: '将整台机器保存为文件',
     text: '用于另一台电脑或另一个人。文件包含一切：变量、文件和到目前为止的工作。请用相同版本的 ForeverVM 打开。',
@@ -343,8 +352,8 @@ export const zh: Words = {
     copy: '复制这台机器…',
     archive: '归档',
     unarchive: '取消归档',
+    report: '导出结果报告…',
     exports: {
-      report: '导出结果报告',
       ipynb: '导出为 Jupyter 笔记本',
       html: '将全部内容导出为网页',
       md: '导出为 Markdown',
