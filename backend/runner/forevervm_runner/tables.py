@@ -1,5 +1,5 @@
-"""A page of a table: some rows and columns of a data frame, a series or an array, sorted and
-filtered.
+"""A page of a table: some rows and columns of a data frame, a series, an array, a list or a dict,
+sorted and filtered.
 
 All of it runs in a copy of the process (see forked_eval), because columns may be of classes of the
 user's: it may call whatever it likes of theirs. What is sent is text, bounded in number and length.
@@ -19,6 +19,8 @@ TEXT_LIMIT = 256 << 10
 SHORT_CELL = 24
 # What a column holds is told of this many rows, evenly taken, at most.
 SAMPLE = 100_000
+# A list, say, has no more rows than this: each item is looked at.
+MAX_ITEMS = 100_000
 BINS = 12
 MOST_FREQUENT = 3
 
@@ -103,7 +105,27 @@ def _as_frame(value: Any, pandas: Any) -> Any:
             return value.to_frame(name="value" if value.name is None else value.name)
         if numpy is not None and isinstance(value, numpy.ndarray) and value.ndim in (1, 2):
             return pandas.DataFrame(value, copy=False)
+        if isinstance(value, (list, tuple, set, frozenset, dict)):
+            return _of_items(value, pandas)
     raise Refused("This is not a table that can be shown.")
+
+
+def _of_items(value: Any, pandas: Any) -> Any:
+    """A row for each item: its key, and the item itself, or a column for each key if all are dicts."""
+    if len(value) > MAX_ITEMS:
+        raise Refused(f"This has {len(value):,} items. At most {MAX_ITEMS:,} can be shown.")
+    keys, items = (list(value), list(value.values())) if isinstance(value, dict) else (None, list(value))
+    if items and all(isinstance(item, dict) for item in items):
+        frame = pandas.DataFrame.from_records(items)
+    else:
+        # One by one: pandas would make columns of items that are lists.
+        column = pandas.Series([None] * len(items), dtype=object)
+        for i, item in enumerate(items):
+            column.iat[i] = item
+        frame = column.infer_objects().to_frame("value")
+    if keys is not None:
+        frame.index = pandas.Index([_text(key, CELL) for key in keys], dtype=object)
+    return frame
 
 
 def _mask(frame: Any, filters: list[Query], pandas: Any) -> Any:

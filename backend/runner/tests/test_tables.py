@@ -51,6 +51,27 @@ def test_a_page_is_what_was_asked_for(machine: Runner) -> None:
     )
 
 
+def test_lists_and_dicts_are_tables(machine: Runner) -> None:
+    machine.run(
+        "numbers, words, nested = [3, 1, 2], ('b', 'a'), [[1, 2], [3], {4}]\n"
+        "prices, people = {'tea': 2.5, 'milk': 1.25}, [{'name': 'Ann', 'age': 41}, {'name': 'Bo'}]\n"
+        "colours, empty, odd, long = {'red'}, [], {1: None, (2, 3): b'x'}, list(range(100_001))"
+    )
+    page = table(machine, "numbers", sort={"column": 0})
+    assert (page["rows"], page["index"], first(page)) == (3, ["1", "2", "0"], ["1", "2", "3"])
+    assert page["columns"][0] == {"name": "value", "type": "int64", "number": True}
+    assert first(table(machine, "words")) == ["b", "a"]
+    assert first(table(machine, "nested")) == ["[1, 2]", "[3]", "{4}"]
+    page = table(machine, "prices", filters=[{"column": 0, "test": "gt", "value": "2"}])
+    assert (page["index"], first(page)) == (["tea"], ["2.5"])
+    page = table(machine, "people")
+    assert [column["name"] for column in page["columns"]] == ["name", "age"]
+    assert page["cells"] == [["Ann", "41.0"], ["Bo", None]]
+    assert first(table(machine, "colours")) == ["red"] and table(machine, "empty")["rows"] == 0
+    assert table(machine, "odd")["index"] == ["1", "(2, 3)"] and table(machine, "odd", about=True)["rows"] == 2
+    assert "100,001 items" in table(machine, "long")["problem"]
+
+
 def test_what_columns_hold_is_told(machine: Runner) -> None:
     machine.run(
         FRAME + "big = pd.DataFrame({'n': np.arange(300_000), 's': 'x'})\n"

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { csvField, hasTable, wholeAsCsv } from './tables';
+import { csvField, hasTable, isOpenable, isSaveable, wholeAsCsv } from './tables';
 
 it('writes fields that are only what they say', () => {
   expect(
@@ -24,6 +24,21 @@ it('writes fields that are only what they say', () => {
   ]) {
     expect(csvField(hostile).replace(/^"/, '')).toMatch(/^'/);
   }
+});
+
+it('opens what has rows or items, and saves what is a table', () => {
+  const of = (type: string, shape: string) => ({ name: 'x', type, shape });
+  expect([of('DataFrame', '(2, 2)'), of('list', '3'), of('dict', '1')].map(isOpenable)).toEqual([
+    true,
+    true,
+    true,
+  ]);
+  expect([of('list', '0'), of('int', ''), of('Odd', '3')].map(isOpenable)).toEqual([
+    false,
+    false,
+    false,
+  ]);
+  expect([of('DataFrame', '(2, 2)'), of('list', '3')].map(isSaveable)).toEqual([true, false]);
 });
 
 it('offers only what has a table', () => {

@@ -7,14 +7,21 @@ export function isTable({ type, shape }: Pick<Variable, 'type' | 'shape'>): bool
   return type === 'ndarray' && /^\(\d+,( \d+)?\)$/.test(shape ?? '');
 }
 
+/** Whether a variable can be opened: a table, or what has items, one in each row. */
+export function isOpenable(variable: Pick<Variable, 'type' | 'shape'>): boolean {
+  const { type, shape } = variable;
+  return isTable(variable) || (/^(list|tuple|dict|set|frozenset)$/.test(type) && shape !== '0');
+}
+
 /** How a whole table is saved. */
 export type TableFormat = 'csv' | 'xlsx';
 
 /**
  * Whether code can name a variable: what a hostile machine calls its variables is put into none.
  */
-export function isSaveable({ name }: Pick<Variable, 'name'>): boolean {
-  return /^[\p{L}_][\p{L}\p{N}_]*$/u.test(name);
+export function isSaveable(variable: Pick<Variable, 'name' | 'type' | 'shape'>): boolean {
+  const { name } = variable;
+  return isTable(variable) && /^[\p{L}_][\p{L}\p{N}_]*$/u.test(name);
 }
 
 /** The code that writes a whole table into a file of its machine, and the file's name. */
