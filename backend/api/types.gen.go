@@ -164,6 +164,41 @@ type AskPermission struct {
 	Steps    int            `json:"steps,omitempty"`
 }
 
+// Backup defines model for Backup.
+type Backup struct {
+	At time.Time `json:"at"`
+
+	// File The copy's whole path
+	File string `json:"file"`
+
+	// Machine Its name
+	Machine string `json:"machine"`
+
+	// Size Bytes
+	Size int64 `json:"size"`
+}
+
+// Backups defines model for Backups.
+type Backups struct {
+	// Copies The last copy of each machine
+	Copies []Backup `json:"copies"`
+
+	// Folder Empty where no folder is chosen: there are no backups
+	Folder string `json:"folder"`
+
+	// GoodAt When the last round ended in which nothing went wrong
+	GoodAt *time.Time `json:"good_at,omitempty"`
+
+	// Keep So many copies of each machine are kept
+	Keep int `json:"keep"`
+
+	// Problem What went wrong in the last round, a sentence; empty for nothing
+	Problem string `json:"problem"`
+
+	// Running Copies are made at this moment
+	Running bool `json:"running"`
+}
+
 // Branch defines model for Branch.
 type Branch struct {
 	// Checkpoint Where it ends: going back there takes it up again
@@ -971,6 +1006,12 @@ type SearchHit struct {
 
 // Settings Times are written like "20m", "1h30m" or "7d".
 type Settings struct {
+	// BackupFolder Where machines are backed up each night, a whole path; default none
+	BackupFolder string `json:"backup_folder"`
+
+	// BackupKeep So many copies of each machine are kept there; default 3
+	BackupKeep int `json:"backup_keep"`
+
 	// BinRetention A machine stays in the bin for this long; 1h to 3650d, default 7d
 	BinRetention string `json:"bin_retention"`
 

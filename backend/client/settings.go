@@ -21,3 +21,17 @@ func (c *Client) ChangeSettings(ctx context.Context, changes map[string]any) (ap
 	_, err := c.call(ctx, request{method: http.MethodPatch, path: "/api/settings", json: changes, repeatable: true}, &out)
 	return out, err
 }
+
+// Backups returns how the backups of machines stand.
+func (c *Client) Backups(ctx context.Context) (api.Backups, error) {
+	var out api.Backups
+	_, err := c.call(ctx, request{method: http.MethodGet, path: "/api/backups", repeatable: true}, &out)
+	return out, err
+}
+
+// BackUp begins to back machines up; Backups tells when that has ended.
+func (c *Client) BackUp(ctx context.Context) (api.Backups, error) {
+	var out api.Backups
+	_, err := c.call(ctx, request{method: http.MethodPost, path: "/api/backups/run", repeatable: true}, &out)
+	return out, err
+}

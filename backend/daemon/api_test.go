@@ -35,6 +35,7 @@ func TestTheAPIAnswersAsDescribed(t *testing.T) {
 	t.Run("instructions", func(t *testing.T) { c.instructionCalls(t) })
 	t.Run("checkpoints", func(t *testing.T) { c.checkpointCalls(t) })
 	t.Run("parcels", func(t *testing.T) { c.parcelCalls(t) })
+	t.Run("backups", func(t *testing.T) { c.backupCalls(t) })
 	t.Run("inside", func(t *testing.T) { c.insideCalls(t) })
 	t.Run("apps", func(t *testing.T) { c.appCalls(t) })
 	t.Run("events", func(t *testing.T) { c.eventCalls(t) })
@@ -595,7 +596,10 @@ func (c *caller) insideCalls(t *testing.T) {
 		w == nil || w.Missing != 1 || w.Distinct == nil || *w.Distinct != 2 || len(about.Items) != 0 {
 		t.Errorf("%+v: %+v, %+v", about, n, w)
 	}
-	c.fails(c.ask("POST", path+"/table", api.TableQuery{Variable: "numbers"}), 400, "Invalid")
+	if items := as[api.Table](c, c.ask("POST", path+"/table", api.TableQuery{Variable: "numbers"})); len(items.Items) != 3 {
+		t.Errorf("a list is shown as %+v", items)
+	}
+	c.fails(c.ask("POST", path+"/table", api.TableQuery{Variable: "absent"}), 400, "Invalid")
 	c.fails(c.ask("POST", path+"/table", api.TableQuery{Variable: "frame", Filters: []api.TableFilter{{Test: "is"}}}), 400, "Invalid")
 
 	c.networkCalls(name)

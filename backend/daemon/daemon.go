@@ -20,6 +20,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/forevervm/desktop/backend/aiapps"
+	"github.com/forevervm/desktop/backend/backup"
 	"github.com/forevervm/desktop/backend/client"
 	"github.com/forevervm/desktop/backend/credentials"
 	"github.com/forevervm/desktop/backend/egress"
@@ -109,6 +110,9 @@ type daemon struct {
 // shareable are the rules for folders that machines may see.
 func (d *daemon) shareable() shareable.Rules {
 	rules := shareable.Rules{Home: xdg.Home, Own: []string{d.dirs.Config, d.dirs.Data, d.dirs.Run}}
+	if plan := backupPlan(d.dirs); plan.Folder != "" {
+		rules.Own = append(rules.Own, plan.Folder) // a copy holds all that its machine held
+	}
 	if program, err := os.Executable(); err == nil {
 		rules.Programs = filepath.Dir(program)
 	}
@@ -154,7 +158,7 @@ func (d *daemon) run(ctx context.Context) error {
 		OutputDir: filepath.Join(d.dirs.Data, "output"), Logger: d.log,
 		FreeMemory: freeMemory, TotalMemory: totalMemory(), FreeDisk: func() (int64, error) { return freeDisk(d.dirs.Data) },
 		UsedDisk: func() (int64, error) { return usedDisk(d.dirs.Data) },
-		Exchange: folder, Shareable: d.shareable().Check,
+		Exchange: folder, Shareable: func(path string, writable bool) (string, error) { return d.shareable().Check(path, writable) },
 		ShareWatch: shares,
 	})
 	if err != nil {
@@ -181,18 +185,18 @@ func (d *daemon) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return d.serve(ctx, records, all, policies, parcels, listener, address, token)
+	return d.serve(ctx, records, all, policies, parcels, d.backups(machines, parcels), listener, address, token)
 }
 
 // serve answers requests until the daemon is to end.
-func (d *daemon) serve(ctx context.Context, records *store.Store, machines *hosted.Machines, policies *settings, parcels *parcel.Desk, listener net.Listener, address address, token string) error {
+func (d *daemon) serve(ctx context.Context, records *store.Store, machines *hosted.Machines, policies *settings, parcels *parcel.Desk, backups *backup.Keeper, listener net.Listener, address address, token string) error {
 	inside := listenInProcess()
 	mcp := d.mcp(inside, token)
 	updates := d.updates(ctx)
 	httpServer := server.New(server.Config{
 		Machines: machines, Hosted: machines, Apps: d.apps(), Token: token, Account: "local", Version: version.Version, Home: d.dirs.Data, Folder: d.dirs.Folder(), MCP: mcp.Handler(),
 		Page: frontend.Dist, URL: address.url, Host: address.host, Logger: d.log, Shutdown: d.stop,
-		Settings: policies, Updates: updates, Parcels: parcels, Open: opener.Open,
+		Settings: policies, Updates: updates, Backups: backupsOf{backups}, Parcels: parcels, Open: opener.Open,
 	})
 	// Written before the first request is answered (the port is open already): anyone who is
 	// answered finds this daemon in the file, not its predecessor at the same port.
@@ -214,6 +218,7 @@ func (d *daemon) serve(ctx context.Context, records *store.Store, machines *host
 	watches.Go(func() { updates.watch(serving) })
 	watches.Go(func() { giveBack(serving) })
 	watches.Go(func() { d.backUp(serving, records) })
+	watches.Go(func() { backups.Watch(serving) })
 
 	if err == nil {
 		d.log.Info("the daemon answers", "url", address.url)

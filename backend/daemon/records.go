@@ -24,6 +24,7 @@ type notes struct {
 	mu   sync.Mutex
 	said []string
 	disk string // of the last look at the database; empty for none
+	copy string // of the last round of backups; empty for none
 }
 
 // add adds a sentence, once.
@@ -42,12 +43,22 @@ func (n *notes) looked(sentence string) {
 	n.disk = sentence
 }
 
+// backedUp notes what went wrong with the backups of machines: sentences, or nothing.
+func (n *notes) backedUp(problem string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.copy = problem
+}
+
 func (n *notes) all() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	all := slices.Clone(n.said)
 	if n.disk != "" {
 		all = append(all, n.disk)
+	}
+	if n.copy != "" {
+		all = append(all, n.copy)
 	}
 	return all
 }

@@ -54,7 +54,9 @@ func (s *settings) Settings() api.Settings {
 	if s.hosted() {
 		where = hosted.Name
 	}
+	plan := backupPlan(s.dirs)
 	return api.Settings{
+		BackupFolder: plan.Folder, BackupKeep: plan.Keep,
 		UpdateCheck: updateCheck(s.dirs),
 		NewMachines: where,
 		IdleSwap:    duration(now.IdleSwap), CheckpointAfterIdle: duration(now.CheckpointAfterIdle), CheckpointEvery: pace(now.CheckpointEvery), BinRetention: duration(now.BinRetention),
@@ -105,6 +107,11 @@ func (s *settings) ChangeSettings(changes map[string]json.RawMessage) (api.Setti
 		}
 		if err := rule(value, &service.Settings{}); err != nil {
 			return api.Settings{}, invalidSetting(fmt.Errorf("%s must be %w", key, err))
+		}
+		if key == backupFolderKey {
+			if err := s.mayBackUpTo(value); err != nil {
+				return api.Settings{}, invalidSetting(err)
+			}
 		}
 		file[key] = value
 	}
@@ -171,6 +178,8 @@ var rules = map[string]rule{
 	"min_free_memory_percent": percent,
 	"min_free_memory_mb":      noneOr(mebibytes(64, func(s *service.Settings) *int64 { return &s.MinFreeMemory })),
 	updateCheckKey:            dailyOrOff,
+	backupFolderKey:           absolute,
+	backupKeepKey:             copies,
 	newMachines: func(value json.RawMessage, _ *service.Settings) error { // no policy of the machines here
 		if string(value) != `"local"` && !isHosted(value) {
 			return errors.New(`"local" or "hosted"`)

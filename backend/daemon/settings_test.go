@@ -13,7 +13,7 @@ import (
 	"github.com/forevervm/desktop/backend/api"
 )
 
-var defaults = api.Settings{NewMachines: "local", IdleSwap: "10m", CheckpointAfterIdle: "100ms", CheckpointEvery: "each", KeepAllCheckpoints: "1d", KeepHourlyCheckpoints: "7d", KeepDailyCheckpoints: "90d", BinRetention: "7d", MinFreeMemoryPercent: 15, UpdateCheck: "daily", Network: "public", NetworkHosts: []string{}, NetworkApproved: []string{}}
+var defaults = api.Settings{NewMachines: "local", IdleSwap: "10m", CheckpointAfterIdle: "100ms", CheckpointEvery: "each", KeepAllCheckpoints: "1d", KeepHourlyCheckpoints: "7d", KeepDailyCheckpoints: "90d", BinRetention: "7d", MinFreeMemoryPercent: 15, UpdateCheck: "daily", BackupKeep: 3, Network: "public", NetworkHosts: []string{}, NetworkApproved: []string{}}
 
 // What is in the file holds, what is wrong in it is told, and a change holds at once and for good.
 func TestSettings(t *testing.T) {

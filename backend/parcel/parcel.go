@@ -121,6 +121,18 @@ func receive(ctx context.Context, r io.Reader, dir string, accept func(Head) err
 	return p, err
 }
 
+// Verify reads a whole file, and returns an error where it is not as its maker signed it. Whether
+// the maker is known does not matter.
+func Verify(ctx context.Context, r io.Reader) error {
+	r = reader{ctx, r}
+	head, raw, err := readHead(r)
+	if err != nil {
+		return err
+	}
+	_, err = copySigned(io.Discard, r, raw, head.Maker, func() error { return nil })
+	return err
+}
+
 // copySigned copies a file whose beginning was read already, and compares it with the signature
 // that it ends with. body is how many bytes are between the two.
 func copySigned(to io.Writer, from io.Reader, beginning []byte, maker ed25519.PublicKey, room func() error) (body int64, err error) {

@@ -41,6 +41,8 @@ func (s *Server) routes() []route {
 		{pattern: "GET /api/update", handle: s.getUpdate},
 		{pattern: "POST /api/update/look", handle: s.lookForUpdate},
 		{pattern: "POST /api/update/install", handle: s.installUpdate},
+		{pattern: "GET /api/backups", handle: s.getBackups},
+		{pattern: "POST /api/backups/run", handle: s.backUp},
 		{pattern: "POST /api/open", handle: s.newOpenCode},
 		{pattern: "POST /open", handle: s.redeemOpenCode, open: true},
 		{pattern: "GET /api/events", handle: s.events},

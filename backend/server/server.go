@@ -29,6 +29,7 @@ type Config struct {
 	Hosted   Hosted
 	Settings Settings
 	Updates  Updates
+	Backups  Backups
 	Parcels  *parcel.Desk
 	Token    string // id.secret; every request but those for /health and the page's files carries it
 	Account  string // what /v1/whoami answers

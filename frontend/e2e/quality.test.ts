@@ -109,6 +109,7 @@ for (const dark of [false, true]) {
       for (const name of [
         'Appearance',
         'Storage',
+        'Backups',
         'Network',
         'Engines',
         'AI apps',

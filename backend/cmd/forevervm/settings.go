@@ -75,6 +75,8 @@ func writeSettings(w io.Writer, s api.Settings) {
 	fmt.Fprintf(table, "min_free_memory_percent\t%d\tof the computer's memory to leave free: machines wait until there is room\n", s.MinFreeMemoryPercent)
 	fmt.Fprintf(table, "min_free_memory_mb\t%d\tMiB of it to leave free in place of that (0: the percentage holds)\n", s.MinFreeMemoryMB)
 	fmt.Fprintf(table, "update_check\t%s\twhether ForeverVM checks for newer releases automatically: daily or off\n", s.UpdateCheck)
+	fmt.Fprintf(table, "backup_folder\t%s\twhere machines are backed up each night (empty: nowhere)\n", s.BackupFolder)
+	fmt.Fprintf(table, "backup_keep\t%d\tso many copies of each machine are kept there\n", s.BackupKeep)
 	fmt.Fprintf(table, "network\t%s\twhat machines may reach that have no policy of their own: off, ask, public, list\n", s.Network)
 	fmt.Fprintf(table, "network_hosts\t%s\thosts named for these machines, with commas in between\n", strings.Join(s.NetworkHosts, ","))
 	fmt.Fprintf(table, "network_approved\t%s\tpublic hosts that were approved of for all machines when one asked\n", strings.Join(s.NetworkApproved, ","))

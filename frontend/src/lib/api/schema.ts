@@ -157,6 +157,44 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/backups': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** How the backups of machines stand */
+    get: operations['getBackups'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/backups/run': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Back machines up now
+     * @description Begins to copy each machine that has changed since its last copy, but those with the tag `no-backup`. `GET /api/backups` tells when it
+     *     has ended, and what went wrong. Where no folder is chosen the error is Conflict.
+     */
+    post: operations['backUp'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/hosted': {
     parameters: {
       query?: never;
@@ -1707,6 +1745,10 @@ export interface components {
        * @enum {string}
        */
       update_check: 'daily' | 'off';
+      /** @description Where machines are backed up each night, a whole path; default none */
+      backup_folder: string;
+      /** @description So many copies of each machine are kept there; default 3 */
+      backup_keep: number;
       /**
        * @description What machines may reach that have no policy of their own; default public
        * @enum {string}
@@ -1734,10 +1776,42 @@ export interface components {
       min_free_memory_mb?: number | null;
       /** @enum {string|null} */
       update_check?: 'daily' | 'off' | null;
+      backup_folder?: string | null;
+      backup_keep?: number | null;
       /** @enum {string|null} */
       network?: 'off' | 'ask' | 'public' | 'list' | null;
       network_hosts?: string[] | null;
       network_approved?: string[] | null;
+    };
+    Backups: {
+      /** @description Empty where no folder is chosen: there are no backups */
+      folder: string;
+      /** @description So many copies of each machine are kept */
+      keep: number;
+      /** @description Copies are made at this moment */
+      running: boolean;
+      /**
+       * Format: date-time
+       * @description When the last round ended in which nothing went wrong
+       */
+      good_at?: string;
+      /** @description What went wrong in the last round, a sentence; empty for nothing */
+      problem: string;
+      /** @description The last copy of each machine */
+      copies: components['schemas']['Backup'][];
+    };
+    Backup: {
+      /** @description Its name */
+      machine: string;
+      /** @description The copy's whole path */
+      file: string;
+      /**
+       * Format: int64
+       * @description Bytes
+       */
+      size: number;
+      /** Format: date-time */
+      at: string;
     };
     Update: {
       /** @description The one that runs */
@@ -2949,6 +3023,48 @@ export interface operations {
         };
         content: {
           'application/json': components['schemas']['Update'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  getBackups: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description How they stand */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Backups'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  backUp: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description It has begun */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Backups'];
         };
       };
       default: components['responses']['Error'];

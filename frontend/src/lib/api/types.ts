@@ -54,6 +54,7 @@ export type Drop = Schemas['Drop'];
 export type Permission = Schemas['Permission'];
 export type Answer = Schemas['Answer']['answer'];
 /** A form in which what happened in a machine is told. */
+export type Backups = Schemas['Backups'];
 export type Export = NonNullable<
   NonNullable<operations['exportMachine']['parameters']['query']>['format']
 >;

@@ -47,6 +47,7 @@ export const PLACES = {
   troubles: { page: 'troubleshooting' },
   engines: { page: 'troubleshooting', section: 'machines-do-not-start' },
   apps: { page: 'mcp' },
+  backups: { page: 'guide', section: 'backups' },
   bin: { page: 'guide', section: 'delete-and-the-bin' },
   checkpoints: { page: 'guide', section: 'going-back' },
   files: { page: 'guide', section: 'files' },

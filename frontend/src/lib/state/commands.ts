@@ -17,7 +17,7 @@ import { saveAs } from '$lib/save';
 import { title, words } from '$lib/words';
 import type { App } from './app.svelte';
 import { HOME } from './files.svelte';
-import { ARCHIVED } from './machines.svelte';
+import { ARCHIVED, LEFT_OUT } from './machines.svelte';
 import type { Question } from './questions.svelte';
 import { saveWritten } from './table.svelte';
 
@@ -81,6 +81,9 @@ export class Commands {
   /** Puts a machine out of sight, by a tag that other programs can set as well, or back. */
   archive = (machine: Machine, away: boolean) =>
     this.change(machine, { tags: { [ARCHIVED]: away ? 'true' : null } });
+
+  includeInBackups = (machine: Machine, yes: boolean) =>
+    this.change(machine, { tags: { [LEFT_OUT]: yes ? null : 'true' } });
 
   // Only a title that somebody gave: an AI shall not be told what code says of itself.
   copySentence = (machine: Machine) =>

@@ -7,6 +7,9 @@ import { matches } from './search';
 /** The tag of machines that are put away. */
 export const ARCHIVED = 'archived';
 
+/** The tag of machines that are not backed up. */
+export const LEFT_OUT = 'no-backup';
+
 export const SHOWN = ['all', 'awake', 'asleep', 'archived'] as const;
 
 /** All machines that are known, those in the bin too. */

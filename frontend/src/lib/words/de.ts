@@ -190,6 +190,24 @@ export const de: Words = {
     collect: 'Sammeln',
   },
 
+  backups: {
+    title: 'Sicherungen',
+    text: 'ForeverVM kopiert jede Nacht die geänderten Maschinen in einen Ordner. Wählen Sie einen auf einem anderen Laufwerk oder einen synchronisierten. Eine Kopie enthält alles aus ihrer Maschine, auch Schlüssel und Passwörter.',
+    folder: 'Ordner',
+    running: 'Maschinen werden gesichert…',
+    good: (when: string) => `Letzte gute Sicherung: ${when}.`,
+    never: 'Noch keine Sicherung.',
+    keep: 'Kopien je Maschine',
+    machines: 'Zu sichernde Maschinen',
+    start: 'Jetzt sichern',
+    other: 'Anderen Ordner wählen…',
+    stop: 'Sicherungen beenden',
+    choose: 'Ordner wählen…',
+    use: 'Diesen Ordner verwenden',
+    restore:
+      'Um eine Maschine wiederherzustellen, wählen Sie „Maschine aus einer Datei öffnen…“ und dann ihre Kopie. Eine Kopie lässt sich in der Version von ForeverVM öffnen, die sie erstellt hat.',
+  },
+
   updates: {
     title: 'Updates',
     runs: (version) => `Dies ist Version ${version}.`,

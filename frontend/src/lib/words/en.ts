@@ -207,6 +207,24 @@ export const en = {
     collect: 'Collect',
   },
 
+  backups: {
+    title: 'Backups',
+    text: 'Each night ForeverVM copies the machines that have changed into a folder. Choose one on another disk, or one that is synced. A copy holds everything in its machine, keys and passwords included.',
+    folder: 'Folder',
+    running: 'Backing up…',
+    good: (when: string) => `Last good backup: ${when}.`,
+    never: 'No backup yet.',
+    keep: 'Copies of each machine',
+    machines: 'Machines to back up',
+    start: 'Back up now',
+    other: 'Choose another folder…',
+    stop: 'Stop backups',
+    choose: 'Choose a folder…',
+    use: 'Use this folder',
+    restore:
+      'To restore a machine, choose “Open a machine from a file…” and pick its copy. A copy opens in the version of ForeverVM that made it.',
+  },
+
   updates: {
     title: 'Updates',
     runs: (version: string) => `This is version ${version}.`,

@@ -189,6 +189,24 @@ export const es: Words = {
     collect: 'Recopilar',
   },
 
+  backups: {
+    title: 'Copias de seguridad',
+    text: 'Cada noche, ForeverVM copia en una carpeta las máquinas que han cambiado. Elija una en otro disco o una sincronizada. Una copia contiene todo lo que hay en su máquina, también claves y contraseñas.',
+    folder: 'Carpeta',
+    running: 'Haciendo copias…',
+    good: (when: string) => `Última copia correcta: ${when}.`,
+    never: 'Aún no hay copias.',
+    keep: 'Copias de cada máquina',
+    machines: 'Máquinas que se copian',
+    start: 'Copiar ahora',
+    other: 'Elegir otra carpeta…',
+    stop: 'Dejar de hacer copias',
+    choose: 'Elegir una carpeta…',
+    use: 'Usar esta carpeta',
+    restore:
+      'Para restaurar una máquina, elija «Abrir una máquina desde un archivo…» y seleccione su copia. Una copia se abre en la versión de ForeverVM que la hizo.',
+  },
+
   updates: {
     title: 'Actualizaciones',
     runs: (version) => `Esta es la versión ${version}.`,

@@ -191,6 +191,24 @@ export const fr: Words = {
     collect: 'Rassembler',
   },
 
+  backups: {
+    title: 'Sauvegardes',
+    text: 'Chaque nuit, ForeverVM copie dans un dossier les machines qui ont changé. Choisissez-en un sur un autre disque ou un dossier synchronisé. Une copie contient tout ce que contient sa machine, y compris les clés et les mots de passe.',
+    folder: 'Dossier',
+    running: 'Sauvegarde en cours…',
+    good: (when: string) => `Dernière sauvegarde réussie : ${when}.`,
+    never: 'Aucune sauvegarde pour l’instant.',
+    keep: 'Copies de chaque machine',
+    machines: 'Machines à sauvegarder',
+    start: 'Sauvegarder maintenant',
+    other: 'Choisir un autre dossier…',
+    stop: 'Arrêter les sauvegardes',
+    choose: 'Choisir un dossier…',
+    use: 'Utiliser ce dossier',
+    restore:
+      'Pour restaurer une machine, choisissez « Ouvrir une machine depuis un fichier… » puis sa copie. Une copie s’ouvre dans la version de ForeverVM qui l’a faite.',
+  },
+
   updates: {
     title: 'Mises à jour',
     runs: (version) => `Ceci est la version ${version}.`,

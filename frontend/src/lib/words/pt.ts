@@ -190,6 +190,24 @@ export const pt: Words = {
     collect: 'Reunir',
   },
 
+  backups: {
+    title: 'Backups',
+    text: 'Toda noite, o ForeverVM copia para uma pasta as máquinas que mudaram. Escolha uma em outro disco ou uma pasta sincronizada. Uma cópia contém tudo o que há na máquina, inclusive chaves e senhas.',
+    folder: 'Pasta',
+    running: 'Fazendo backup…',
+    good: (when: string) => `Último backup bem-sucedido: ${when}.`,
+    never: 'Ainda não há backup.',
+    keep: 'Cópias de cada máquina',
+    machines: 'Máquinas com backup',
+    start: 'Fazer backup agora',
+    other: 'Escolher outra pasta…',
+    stop: 'Parar os backups',
+    choose: 'Escolher uma pasta…',
+    use: 'Usar esta pasta',
+    restore:
+      'Para restaurar uma máquina, escolha “Abrir uma máquina de um arquivo…” e selecione a cópia. Uma cópia abre na versão do ForeverVM que a fez.',
+  },
+
   updates: {
     title: 'Atualizações',
     runs: (version) => `Esta é a versão ${version}.`,

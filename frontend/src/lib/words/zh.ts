@@ -177,6 +177,24 @@ export const zh: Words = {
     collect: '收集',
   },
 
+  backups: {
+    title: '备份',
+    text: 'ForeverVM 每晚将有变化的机器复制到一个文件夹。请选择另一块磁盘上的文件夹或同步文件夹。副本包含机器中的一切，包括密钥和密码。',
+    folder: '文件夹',
+    running: '正在备份…',
+    good: (when: string) => `上次成功备份：${when}。`,
+    never: '还没有备份。',
+    keep: '每台机器的副本数',
+    machines: '要备份的机器',
+    start: '立即备份',
+    other: '选择其他文件夹…',
+    stop: '停止备份',
+    choose: '选择文件夹…',
+    use: '使用此文件夹',
+    restore:
+      '要恢复机器，请选择“从文件打开机器…”，然后选取其副本。副本可在制作它的 ForeverVM 版本中打开。',
+  },
+
   updates: {
     title: '更新',
     runs: (version) => `当前版本为 ${version}。`,

@@ -2,6 +2,7 @@ import type { Component } from 'svelte';
 import type { App } from '$lib/state/app.svelte';
 import { words } from '$lib/words';
 import Appearance from './Appearance.svelte';
+import Backups from './Backups.svelte';
 import Connections from './Connections.svelte';
 import Diagnostics from './Diagnostics.svelte';
 import Engines from './Engines.svelte';
@@ -23,6 +24,7 @@ export interface Section {
 export const SECTIONS: readonly [Section, ...Section[]] = [
   { id: 'appearance', label: words.settings.appearance, view: Appearance },
   { id: 'storage', label: words.settings.storage, view: Storage },
+  { id: 'backups', label: words.backups.title, view: Backups },
   { id: 'network', label: words.network.title, view: Network },
   { id: 'engines', label: words.settings.engines, view: Engines },
   { id: 'apps', label: words.apps.title, view: Connections },
