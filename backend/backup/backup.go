@@ -215,10 +215,10 @@ func sentence(err error) string {
 	return fmt.Sprintf("The backup failed: %v. ForeverVM tries again in an hour.", err)
 }
 
-// remember needs mu. What is not written is made again.
+// remember writes the record; mu is held. A machine that is not in it is copied again.
 func (k *Keeper) remember() {
 	if err := k.config.Dirs.WriteBackups(k.known); err != nil {
-		k.config.Logger.Warn("what is known of backups is not written", "err", err)
+		k.config.Logger.Warn("the record of backups cannot be written", "err", err)
 	}
 }
 
@@ -309,7 +309,7 @@ func (k *Keeper) write(ctx context.Context, handle machine.Handle, state, folder
 	if err := removeUnfinished(folder); err != nil {
 		return home.Backup{}, err
 	}
-	file, err := os.CreateTemp(folder, "*"+unfinished)
+	file, err := os.CreateTemp(folder, unfinished+"*")
 	if err != nil {
 		return home.Backup{}, err
 	}
@@ -346,8 +346,8 @@ func (k *Keeper) write(ctx context.Context, handle machine.Handle, state, folder
 	return home.Backup{Checkpoint: state, File: path, Size: size, At: at}, nil
 }
 
-// unfinished is how the name of a copy ends until it counts.
-const unfinished = ".part"
+// unfinished is how the name of a copy begins until it counts.
+const unfinished = ".forevervm-"
 
 // removeUnfinished removes what a daemon that was killed has left.
 func removeUnfinished(folder string) error {
@@ -356,7 +356,7 @@ func removeUnfinished(folder string) error {
 		return err
 	}
 	for _, entry := range entries {
-		if strings.HasSuffix(entry.Name(), unfinished) {
+		if strings.HasPrefix(entry.Name(), unfinished) {
 			if err := os.Remove(filepath.Join(folder, entry.Name())); err != nil {
 				return err
 			}

@@ -77,7 +77,7 @@ func TestBackups(t *testing.T) {
 		t.Error("a machine that has not changed was copied again")
 	}
 	// What a daemon that was killed left goes with the next copy; what is not ours stays.
-	for _, other := range []string{"1.part", "notes.txt", name + " 2020.fvm"} {
+	for _, other := range []string{".forevervm-1", "film.part", name + " 2020.fvm"} {
 		if err := os.WriteFile(filepath.Join(folder, name, other), []byte("x"), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 )
@@ -32,11 +31,11 @@ type Backup struct {
 // BackupsFile is where that is kept.
 func (d Dirs) BackupsFile() string { return filepath.Join(d.Data, "backups.json") }
 
-// ReadBackups returns what is known. A file that is missing or damaged is as good as none: all
-// machines are copied again then.
+// ReadBackups returns what is known: nothing where the file is missing. Where it is damaged, too,
+// with an error.
 func (d Dirs) ReadBackups() (Backups, error) {
 	known := Backups{Machines: map[string]Backup{}}
-	data, err := os.ReadFile(d.BackupsFile())
+	data, err := read(d.BackupsFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return known, nil
 	}
@@ -44,7 +43,7 @@ func (d Dirs) ReadBackups() (Backups, error) {
 		err = json.Unmarshal(data, &known)
 	}
 	if err != nil {
-		return Backups{Machines: map[string]Backup{}}, fmt.Errorf("what is known of backups cannot be read: %w", err)
+		return Backups{Machines: map[string]Backup{}}, fmt.Errorf("the record of backups cannot be read: %w", err)
 	}
 	if known.Machines == nil {
 		known.Machines = map[string]Backup{}

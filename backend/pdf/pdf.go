@@ -18,13 +18,13 @@ import (
 var ErrNoBrowser = errors.New("no Chrome, Edge, Brave or Chromium was found")
 
 const (
-	// patience is how long a browser may take: a report with a hundred figures takes half a minute.
+	// patience is how long a browser may take.
 	patience = 3 * time.Minute
 	// drawing is how long figures may take to be drawn, in milliseconds of the page's own clock.
 	drawing = 20_000
 )
 
-// one browser prints at a time: each takes hundreds of megabytes.
+// one browser prints at a time, because each takes much memory.
 var one = make(chan struct{}, 1)
 
 // Print prints a page, and returns the path of the PDF, which is in the same folder. The folder
@@ -84,7 +84,7 @@ func find() string {
 		if err != nil {
 			continue
 		}
-		if real, err := filepath.EvalSymlinks(path); err == nil && !strings.Contains(real, "/snap") && !callsSnap(real) {
+		if real, err := filepath.EvalSymlinks(path); err == nil && !strings.Contains(real, "/snap/") && !callsSnap(real) {
 			return path
 		}
 	}

@@ -15,18 +15,17 @@ type Backups interface {
 }
 
 func (s *Server) getBackups(w http.ResponseWriter, r *http.Request) error {
-	return writeBackups(w)(s.config.Backups.Backups(r.Context()))
+	now, err := s.config.Backups.Backups(r.Context())
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, now)
 }
 
 func (s *Server) backUp(w http.ResponseWriter, r *http.Request) error {
-	return writeBackups(w)(s.config.Backups.BackUp(r.Context()))
-}
-
-func writeBackups(w http.ResponseWriter) func(api.Backups, error) error {
-	return func(now api.Backups, err error) error {
-		if err != nil {
-			return err
-		}
-		return writeJSON(w, http.StatusOK, now)
+	now, err := s.config.Backups.BackUp(r.Context())
+	if err != nil {
+		return err
 	}
+	return writeJSON(w, http.StatusOK, now)
 }

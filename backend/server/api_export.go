@@ -2,7 +2,6 @@ package server
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -30,14 +29,14 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request, m machine.Handle
 		return err
 	}
 	if format == export.PDF {
-		return printed(w, r, m, plotly)
+		return s.printed(w, r, m, plotly)
 	}
 	attachment(w, m.Name()+format.Extension(), format.MediaType())
 	return export.Write(r.Context(), w, format, m, time.Now(), plotly)
 }
 
 // printed answers with a report as a PDF.
-func printed(w http.ResponseWriter, r *http.Request, m machine.Handle, plotly []byte) error {
+func (s *Server) printed(w http.ResponseWriter, r *http.Request, m machine.Handle, plotly []byte) error {
 	folder, err := os.MkdirTemp("", "forevervm-report-")
 	if err != nil {
 		return err
@@ -56,8 +55,9 @@ func printed(w http.ResponseWriter, r *http.Request, m machine.Handle, plotly []
 		return &failure{http.StatusConflict, "NoBrowser", "A PDF needs Chrome, Edge, Brave or Chromium, and none was found. " +
 			"Install one. Or save the report as a web page, open it in your browser, and print it."}
 	case err != nil && r.Context().Err() == nil:
-		return &failure{http.StatusInternalServerError, "NotPrinted", fmt.Sprintf("The browser made no PDF: %v. "+
-			"Save the report as a web page, open it in your browser, and print it.", err)}
+		s.config.Logger.Error("a report was not printed", "err", err)
+		return &failure{http.StatusInternalServerError, "NotPrinted", "The browser made no PDF; ForeverVM's log says why. " +
+			"Save the report as a web page, open it in your browser, and print it."}
 	case err != nil:
 		return err
 	}

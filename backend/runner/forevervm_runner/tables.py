@@ -118,11 +118,11 @@ def _of_items(value: Any, pandas: Any) -> Any:
     if items and all(isinstance(item, dict) for item in items):
         frame = pandas.DataFrame.from_records(items)
     else:
-        # One by one: pandas would make columns of items that are lists.
-        column = pandas.Series([None] * len(items), dtype=object)
+        # One by one: numpy would make a second dimension of items that are lists.
+        values = sys.modules["numpy"].empty(len(items), dtype=object)
         for i, item in enumerate(items):
-            column.iat[i] = item
-        frame = column.infer_objects().to_frame("value")
+            values[i] = item
+        frame = pandas.Series(values).infer_objects().to_frame("value")
     if keys is not None:
         frame.index = pandas.Index([_text(key, CELL) for key in keys], dtype=object)
     return frame

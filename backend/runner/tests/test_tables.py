@@ -55,7 +55,8 @@ def test_lists_and_dicts_are_tables(machine: Runner) -> None:
     machine.run(
         "numbers, words, nested = [3, 1, 2], ('b', 'a'), [[1, 2], [3], {4}]\n"
         "prices, people = {'tea': 2.5, 'milk': 1.25}, [{'name': 'Ann', 'age': 41}, {'name': 'Bo'}]\n"
-        "colours, empty, odd, long = {'red'}, [], {1: None, (2, 3): b'x'}, list(range(100_001))"
+        "colours, empty, odd = {'red'}, [], {1: None, (2, 3): b'x'}\n"
+        "most, long = ['x'] * 100_000, list(range(100_001))"
     )
     page = table(machine, "numbers", sort={"column": 0})
     assert (page["rows"], page["index"], first(page)) == (3, ["1", "2", "0"], ["1", "2", "3"])
@@ -69,6 +70,7 @@ def test_lists_and_dicts_are_tables(machine: Runner) -> None:
     assert page["cells"] == [["Ann", "41.0"], ["Bo", None]]
     assert first(table(machine, "colours")) == ["red"] and table(machine, "empty")["rows"] == 0
     assert table(machine, "odd")["index"] == ["1", "(2, 3)"] and table(machine, "odd", about=True)["rows"] == 2
+    assert table(machine, "most", about=True)["rows"] == 100_000
     assert "100,001 items" in table(machine, "long")["problem"]
 
 
