@@ -2,7 +2,7 @@
 
 BIN := build/bin
 TOOLS := build/cache/tools
-GVISOR := build/cache/runsc/go.mod
+GVISOR := build/cache/runsc/go.work
 # Where build/allow-namespaces.sh had to leave an unshare that may do its work.
 export PATH := $(CURDIR)/$(TOOLS):$(PATH)
 # Grows with every commit: a front end replaces the daemon of an older build.
@@ -28,7 +28,7 @@ MCPB_FILES := $(filter-out build/mcpb/node_modules,$(wildcard build/mcpb/*))
 IMAGE_FILES := build/image/build.py build/image/compile.py $(wildcard build/image/keyring/*.asc build/image/requirements*.lock) \
 	$(shell find backend/runner/forevervm_runner -name __pycache__ -prune -o -print 2>/dev/null)
 
-.PHONY: help run dev check test test-all soak lint bench pictures build image image-ml arm64 docker-image mcpb dist dist-test version
+.PHONY: help run dev check test test-all ci soak lint bench pictures build image image-ml arm64 docker-image mcpb dist dist-test version
 .DELETE_ON_ERROR:
 
 help: ## This list.
@@ -65,13 +65,15 @@ test: ## check, and real sandboxes, the page in a browser, the published Python 
 	build/allow-namespaces.sh
 	$(SUITE) test
 
-test-all: ## test, and Docker (as root), window, tray, Wine. CI runs it.
+test-all: ## test, and Docker (as root), window, tray, Wine.
+ci: ## test-all with less of Docker, to end in time.
+test-all ci:
 	build/deps.sh test-all
 	$(MAKE) -j2 build $(TOOLS)/gotestsum
 	build/allow-namespaces.sh
 	@[ "$$(id -u)" = 0 ] || [ -n "$$FOREVERVM_TEST_DOCKER" ] || sudo -n true 2>/dev/null || \
 		{ echo "The tests of machines in Docker start one, as root." && sudo true; }
-	$(SUITE) test-all
+	$(SUITE) $@
 
 # What can be said of the code without running it. `make lint-go` runs one part alone.
 LINTS := lint-modules lint-go lint-systems lint-shell lint-python lint-docs lint-workflows lint-page lint-generated
@@ -81,7 +83,8 @@ lint: $(LINTS) ## Formatting, linters and types, without tests.
 GO_MODULES := . build/release build/runsc build/tools
 GOLANGCI = $(WITHOUT_C) $(CURDIR)/$(TOOLS)/golangci-lint
 # gVisor's packages with files of ours.
-IN_GVISOR = $(patsubst build/runsc/gvisor/%/,./%,$(sort $(dir $(shell find build/runsc/gvisor -name '*.go'))))
+WITH_GVISOR = GOWORK=$(CURDIR)/build/cache/runsc/go.work
+IN_GVISOR = $(patsubst build/runsc/gvisor/%/,$(CURDIR)/build/cache/runsc/gvisor/%,$(sort $(dir $(shell find build/runsc/gvisor -name '*.go'))))
 PYTHON := $(TOOLS)/python/bin
 PYTHON_TOOLS := $(TOOLS)/python/requirements.txt
 MARKDOWNLINT := build/tools/node_modules/.package-lock.json
@@ -97,8 +100,8 @@ lint-go: $(TOOLS)/golangci-lint $(PAGE) $(GVISOR)
 	$(GOLANGCI) run . ./app/... ./backend/... ./build/dev ./build/image/sums ./build/suite ./frontend/...
 	cd build/release && $(GOLANGCI) run ./...
 	cd build/tools && $(GOLANGCI) run ./...
-	cd build/runsc && $(GOLANGCI) run ./...
-	cd build/cache/runsc/gvisor && $(GOLANGCI) run --config $(CURDIR)/build/runsc/golangci.yml $(IN_GVISOR)
+	cd build/runsc && $(WITH_GVISOR) $(GOLANGCI) run ./...
+	cd build/runsc && $(WITH_GVISOR) $(GOLANGCI) run --config golangci.yml $(IN_GVISOR)
 
 # Whether it compiles for the systems that nothing runs on here.
 lint-systems: export GOFLAGS += -tags=real,system,soak

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Make the gVisor that runsc is built from, build/cache/runsc/gvisor: a copy of the module that
-# go.mod names, with gvisor/ added to it and patches/ applied. Beside it, go.mod is ours with that
-# copy in place of the module.
+# go.mod names, with gvisor/ added to it and patches/ applied. Beside it, go.work puts that copy in
+# place of the module. Building, testing and linting all use it, so they compile gVisor once.
 set -eu
 cd "$(dirname "$0")"
 cache=../cache/runsc
@@ -17,5 +17,8 @@ for patch in patches/*.patch; do
         exit 1
     }
 done
-cp go.sum "$cache/go.sum"
-{ cat go.mod && echo "replace gvisor.dev/gvisor => $cache/gvisor"; } >"$cache/go.mod"
+{
+    grep '^go ' go.mod
+    echo "use ../../runsc"
+    echo "replace gvisor.dev/gvisor => ./gvisor"
+} >"$cache/go.work"

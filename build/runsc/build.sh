@@ -12,9 +12,9 @@ version=$(go list -m -f '{{.Version}}' gvisor.dev/gvisor |
 # What the daemon asks of runsc (backend/engine/local/features.go), by the patches' headers.
 features=$(sed -n 's/^Feature: /forevervm./p' patches/*.patch | paste -sd, -)
 filters=$cache/filters.$(go env GOARCH) # no Go file, where the project's own go would find it
-export CGO_ENABLED=0
-go run -modfile="$cache/go.mod" ./precompile >"$filters"
+export CGO_ENABLED=0 GOWORK="$PWD/$cache/go.work"
+go run ./precompile >"$filters"
 printf '{"Replace": {"%s": "%s"}}' "$PWD/filters.go" "$PWD/$filters" >"$filters.json"
-go build -modfile="$cache/go.mod" -trimpath -buildvcs=false -overlay "$filters.json" \
+go build -trimpath -buildvcs=false -overlay "$filters.json" \
     -tags "$features" -ldflags "-s -w -X gvisor.dev/gvisor/runsc/version.version=$version" \
     -o "${1:-../bin/runsc}" .
