@@ -234,7 +234,7 @@ it('draws a figure of Plotly, whose code comes through the app', async () => {
   await shown(
     'from IPython.display import display\ndisplay({"application/vnd.plotly.v1+json": {"data": [{"type": "bar", "y": [1, 3, 2]}], "layout": {"title": {"text": "Three bars"}}}}, raw=True)',
   );
-  await frame.frameLocator('iframe').getByText('Three bars').waitFor();
+  await frame.frameLocator('iframe').locator('#plot').getByText('Three bars').waitFor();
 });
 
 it('follows code that runs, and stops it', async () => {

@@ -100,7 +100,7 @@ it('shows figures of Plotly, which answer to the mouse, and formulas', async () 
     'import plotly.express as px\npx.bar(x=["a", "b", "c"], y=[3, 1, 4], title="Three of them")',
   );
   const inside = figure.frameLocator('iframe');
-  await inside.getByText('Three of them').waitFor();
+  await inside.locator('#plot').getByText('Three of them').waitFor(); // not in its picture
   const bars = inside.locator('.bars .point');
   expect(await bars.count()).toBe(3);
   await bars.nth(2).hover({ force: true }); // a layer for dragging lies above
@@ -149,10 +149,12 @@ it('draws of thirty figures only those near what is visible, and moves nothing f
   );
   const figures = tab.step(1).locator('.figure');
   await expect.poll(() => figures.count()).toBe(30);
-  const drawn = (i: number) => figures.nth(i).frameLocator('iframe').getByText(`Figure ${i}`);
+  const drawn = (i: number) =>
+    figures.nth(i).frameLocator('iframe').locator('#plot').getByText(`Figure ${i}`);
   const top = async (i: number) => {
     await figures.nth(i).evaluate((figure) => figure.scrollIntoView({ block: 'start' }));
     await drawn(i).waitFor();
+    await figures.nth(i).locator('> img').waitFor({ state: 'attached' }); // its picture is kept
     const { y = NaN, height = NaN } = (await figures.nth(i).boundingBox()) ?? {};
     return [Math.round(y), Math.round(height)];
   };
@@ -160,7 +162,8 @@ it('draws of thirty figures only those near what is visible, and moves nothing f
   for (const i of [0, 29]) places.push(await top(i));
   await expect.poll(() => page.locator('iframe').count()).toBeLessThanOrEqual(5);
   expect(await figures.first().locator('iframe').count()).toBe(0);
-  await figures.first().getByText('drawn when it comes into view').waitFor({ state: 'attached' });
+  await figures.first().locator('> img:not([hidden])').waitFor({ state: 'attached' });
+  await figures.nth(15).getByText('drawn when it comes into view').waitFor({ state: 'attached' });
 
   // From here on nothing may move but by scrolling.
   const before = (await seen()).shifts;

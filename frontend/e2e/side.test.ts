@@ -108,7 +108,7 @@ it('saves an interactive figure as a picture, and takes nothing else for one', a
     [plots, 'PNG', 'SVG', /-1\.\w+$/],
     [step, 'Save this figure as PNG', 'Save this figure as SVG', /^figure\.\w+$/],
   ] as const) {
-    await place.frameLocator('iframe').getByText('To be saved').waitFor();
+    await place.frameLocator('iframe').locator('#plot').getByText('To be saved').waitFor();
     const [pngName, picture] = await saved(place.getByRole('button', { name: png }));
     expect([picture.subarray(1, 4).toString(), pngName.endsWith('.png')]).toEqual(['PNG', true]);
     expect(picture.readUInt32BE(20)).toBe(900); // twice as sharp as it is high

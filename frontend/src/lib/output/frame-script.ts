@@ -18,7 +18,7 @@ export const FRAME_SCRIPT =
  */
 export const FIGURE_SCRIPT =
   'for(const kind of["error","unhandledrejection"])addEventListener(kind,(e)=>e.preventDefault());' +
-  '(async()=>{const figure=JSON.parse(document.getElementById("figure").textContent)||{},layout=figure.layout||{};' +
+  'const drawn=(async()=>{const figure=JSON.parse(document.getElementById("figure").textContent)||{},layout=figure.layout||{};' +
   'for(const one of[layout,layout.template&&layout.template.layout])for(const[side,most]of[["width",4000],["height",4000]])' +
   'if(one&&!(one[side]>0&&one[side]<=most))delete one[side];' +
   'await Plotly.newPlot("plot",figure.data||[],layout,' +
@@ -26,7 +26,7 @@ export const FIGURE_SCRIPT =
   'if(figure.frames)await Plotly.addFrames("plot",figure.frames)})()' +
   '.catch((e)=>{document.getElementById("plot").textContent="This figure cannot be drawn: "+(e&&e.message||e)});' +
   'addEventListener("message",async({source,data})=>{if(source!==parent||!data||!data.forevervmPicture)return;' +
-  'const{forevervmPicture,format}=data,png=format==="png";let picture;' +
+  'const{forevervmPicture,format}=data,png=format==="png";let picture;await drawn;' +
   'try{const made=await Plotly.toImage("plot",{format,width:null,height:null,scale:png?2:1,imageDataOnly:true});' +
   'picture=new Blob([png?Uint8Array.from(atob(made),(c)=>c.charCodeAt(0)):made])}catch{}' +
   'parent.postMessage({forevervmPicture,picture},"*")});';
