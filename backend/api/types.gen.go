@@ -519,6 +519,18 @@ type FileList struct {
 	Path string `json:"path"`
 }
 
+// FreeUp defines model for FreeUp.
+type FreeUp struct {
+	// Bin Machines in the bin
+	Bin bool `json:"bin,omitempty"`
+
+	// Checkpoints Automatic checkpoints that no machine returns to by itself. Those that were named or that end a branch stay.
+	Checkpoints bool `json:"checkpoints,omitempty"`
+
+	// Packages Packages that machines have installed. Machines keep theirs.
+	Packages bool `json:"packages,omitempty"`
+}
+
 // Health defines model for Health.
 type Health struct {
 	// Proof Where there was a `nonce`: the HMAC-SHA256, in lower-case hexadecimal, of the nonce as it was sent, a space and
@@ -735,6 +747,18 @@ type MachineChange struct {
 	// Tags null removes a tag
 	Tags  map[string]*string `json:"tags,omitempty"`
 	Title *string            `json:"title,omitempty"`
+}
+
+// MachineStorage defines model for MachineStorage.
+type MachineStorage struct {
+	// Bytes Of it alone: files, memory, checkpoints
+	Bytes int64 `json:"bytes"`
+
+	// Deleted It is in the bin
+	Deleted bool   `json:"deleted"`
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Title   string `json:"title"`
 }
 
 // Maker defines model for Maker.
@@ -1099,6 +1123,33 @@ type Status struct {
 	Total       int       `json:"total"`
 	Version     string    `json:"version"`
 	Warnings    []string  `json:"warnings,omitempty"`
+}
+
+// Storage defines model for Storage.
+type Storage struct {
+	// BinBytes Machines in the bin
+	BinBytes int64 `json:"bin_bytes"`
+
+	// Checkpoints Automatic checkpoints that no machine returns to by itself, but those of the bin
+	Checkpoints int `json:"checkpoints"`
+
+	// CheckpointsBytes What these take beside others
+	CheckpointsBytes int64 `json:"checkpoints_bytes"`
+
+	// FreeBytes Free on the disk
+	FreeBytes int64 `json:"free_bytes"`
+
+	// Machines The largest first
+	Machines []MachineStorage `json:"machines"`
+
+	// PackagesBytes Packages that machines have installed, kept for the next one that wants them
+	PackagesBytes int64 `json:"packages_bytes"`
+
+	// SharedBytes What belongs to no machine alone: Python with its packages, and what machines have in common
+	SharedBytes int64 `json:"shared_bytes"`
+
+	// UsedBytes Everything that ForeverVM keeps
+	UsedBytes int64 `json:"used_bytes"`
 }
 
 // StreamMessage defines model for StreamMessage.

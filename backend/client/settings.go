@@ -29,6 +29,20 @@ func (c *Client) Backups(ctx context.Context) (api.Backups, error) {
 	return out, err
 }
 
+// Storage returns what takes room on the disk.
+func (c *Client) Storage(ctx context.Context) (api.Storage, error) {
+	var out api.Storage
+	_, err := c.call(ctx, request{method: http.MethodGet, path: "/api/storage", repeatable: true}, &out)
+	return out, err
+}
+
+// FreeUp deletes what was chosen, for good, and returns what is left.
+func (c *Client) FreeUp(ctx context.Context, what api.FreeUp) (api.Storage, error) {
+	var out api.Storage
+	_, err := c.call(ctx, request{method: http.MethodPost, path: "/api/storage/free", json: what, repeatable: true}, &out)
+	return out, err
+}
+
 // BackUp begins to back machines up; Backups tells when that has ended.
 func (c *Client) BackUp(ctx context.Context) (api.Backups, error) {
 	var out api.Backups

@@ -36,6 +36,7 @@ func TestTheAPIAnswersAsDescribed(t *testing.T) {
 	t.Run("checkpoints", func(t *testing.T) { c.checkpointCalls(t) })
 	t.Run("parcels", func(t *testing.T) { c.parcelCalls(t) })
 	t.Run("backups", func(t *testing.T) { c.backupCalls(t) })
+	t.Run("storage", func(t *testing.T) { c.storageCalls(t) })
 	t.Run("inside", func(t *testing.T) { c.insideCalls(t) })
 	t.Run("apps", func(t *testing.T) { c.appCalls(t) })
 	t.Run("events", func(t *testing.T) { c.eventCalls(t) })

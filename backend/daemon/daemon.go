@@ -157,7 +157,10 @@ func (d *daemon) run(ctx context.Context) error {
 		Engines: engines, DefaultEngine: ofSystem(), Checkpoints: checkpoints, Store: records, Warnings: d.notes.all, Settings: d.policies(),
 		OutputDir: filepath.Join(d.dirs.Data, "output"), Logger: d.log,
 		FreeMemory: freeMemory, TotalMemory: totalMemory(), FreeDisk: func() (int64, error) { return freeDisk(d.dirs.Data) },
-		UsedDisk: func() (int64, error) { return usedDisk(d.dirs.Data) },
+		UsedDisk: func() (int64, error) {
+			used, err := usedDisk(d.dirs.Data)
+			return used.all, err
+		},
 		Exchange: folder, Shareable: func(path string, writable bool) (string, error) { return d.shareable().Check(path, writable) },
 		ShareWatch: shares,
 	})
@@ -185,18 +188,18 @@ func (d *daemon) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return d.serve(ctx, records, all, policies, parcels, d.backups(machines, parcels), listener, address, token)
+	return d.serve(ctx, records, all, policies, parcels, d.backups(machines, parcels), storage{machines, network, d.dirs.Data}, listener, address, token)
 }
 
 // serve answers requests until the daemon is to end.
-func (d *daemon) serve(ctx context.Context, records *store.Store, machines *hosted.Machines, policies *settings, parcels *parcel.Desk, backups *backup.Keeper, listener net.Listener, address address, token string) error {
+func (d *daemon) serve(ctx context.Context, records *store.Store, machines *hosted.Machines, policies *settings, parcels *parcel.Desk, backups *backup.Keeper, space storage, listener net.Listener, address address, token string) error {
 	inside := listenInProcess()
 	mcp := d.mcp(inside, token)
 	updates := d.updates(ctx)
 	httpServer := server.New(server.Config{
 		Machines: machines, Hosted: machines, Apps: d.apps(), Token: token, Account: "local", Version: version.Version, Home: d.dirs.Data, Folder: d.dirs.Folder(), MCP: mcp.Handler(),
 		Page: frontend.Dist, URL: address.url, Host: address.host, Logger: d.log, Shutdown: d.stop,
-		Settings: policies, Updates: updates, Backups: backupsOf{backups}, Parcels: parcels, Open: opener.Open,
+		Settings: policies, Updates: updates, Backups: backupsOf{backups}, Storage: space, Parcels: parcels, Open: opener.Open,
 	})
 	// Written before the first request is answered (the port is open already): anyone who is
 	// answered finds this daemon in the file, not its predecessor at the same port.

@@ -4,12 +4,23 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"strings"
+
+	"github.com/forevervm/desktop/backend/machine"
 )
 
-// usedDisk is how many bytes the files below a folder take of the disk, each counted once.
-func usedDisk(dir string) (used int64, err error) {
-	counted := map[any]bool{}
-	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+// space is what our files take of the disk, in bytes. A file with several names counts once.
+type space struct {
+	all      int64
+	machines map[machine.ID]int64 // files that belong to one machine alone
+	packages int64                // packages that machines have installed
+}
+
+// usedDisk measures the files below the data folder.
+func usedDisk(data string) (space, error) {
+	used := space{machines: map[machine.ID]int64{}}
+	owners := map[any]machine.ID{} // of files that have been counted; "" for several
+	err := filepath.WalkDir(data, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.Type().IsRegular() {
 			return nil
 		}
@@ -24,13 +35,38 @@ func usedDisk(dir string) (used int64, err error) {
 			return err
 		}
 		size, file := sizeOnDisk(info)
-		if file == nil || !counted[file] {
-			used += size
+		area, owner := areaOf(data, path)
+		if before, counted := owners[file]; file != nil && counted {
+			if before != "" && before != owner {
+				used.machines[before] -= size
+				owners[file] = ""
+			}
+			return nil
 		}
 		if file != nil {
-			counted[file] = true
+			owners[file] = owner
+		}
+		used.all += size
+		switch {
+		case owner != "":
+			used.machines[owner] += size
+		case area == "packages":
+			used.packages += size
 		}
 		return nil
 	})
 	return used, err
+}
+
+// areaOf tells in which part of the data folder a file lies, and whose it is: "" for no machine's.
+func areaOf(data, path string) (area string, owner machine.ID) {
+	relative, err := filepath.Rel(data, path)
+	if err != nil {
+		return "", ""
+	}
+	parts := strings.Split(relative, string(filepath.Separator))
+	if (parts[0] == "machines" || parts[0] == "output") && len(parts) > 2 {
+		owner = machine.ID(parts[1])
+	}
+	return parts[0], owner
 }

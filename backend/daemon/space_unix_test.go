@@ -35,7 +35,7 @@ func TestSharedFilesAndHolesAreNotCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	used, err := usedDisk(dir)
-	if err != nil || used < 1<<20 || used > 2<<20 {
-		t.Errorf("1 MiB with three more names takes %d bytes, %v", used, err)
+	if err != nil || used.all < 1<<20 || used.all > 2<<20 {
+		t.Errorf("1 MiB with three more names takes %d bytes, %v", used.all, err)
 	}
 }

@@ -105,6 +105,14 @@ func New(config Config) *Proxy {
 	return p
 }
 
+// ForgetPackages removes the packages that are kept for other machines.
+func (p *Proxy) ForgetPackages() error {
+	if p.packages == nil {
+		return nil
+	}
+	return p.packages.shelf.shrinkTo(0)
+}
+
 // Close ends what is carried.
 func (p *Proxy) Close() error { return p.http.close() }
 

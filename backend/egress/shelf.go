@@ -102,7 +102,10 @@ func (i *incoming) drop() {
 }
 
 // tidy makes room.
-func (s *shelf) tidy() error {
+func (s *shelf) tidy() error { return s.shrinkTo(s.room) }
+
+// shrinkTo removes what was not used for longest until so many bytes are left.
+func (s *shelf) shrinkTo(room int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	entries, err := os.ReadDir(s.dir)
@@ -119,7 +122,7 @@ func (s *shelf) tidy() error {
 	}
 	slices.SortFunc(files, func(a, b os.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
 	for _, f := range files {
-		if total <= s.room {
+		if total <= room {
 			break
 		}
 		if err := os.Remove(filepath.Join(s.dir, f.Name())); err != nil && !errors.Is(err, os.ErrNotExist) {

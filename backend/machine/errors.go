@@ -39,7 +39,7 @@ func (e *Error) Unwrap() []error {
 }
 
 // FreeSpace says what really frees space: moving a machine to the bin does not.
-const FreeSpace = "To free space, empty the bin, delete machines for good or checkpoints that are not needed, or remove something else from this disk."
+const FreeSpace = "To free space, open Settings, Storage, Free up space, or remove something else from this disk."
 
 // Invalid is an ErrInvalid with a sentence.
 func Invalid(format string, args ...any) error {

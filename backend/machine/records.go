@@ -250,6 +250,16 @@ func (in *InstructionRecord) WentOn(f *Frame) bool {
 	return true
 }
 
+// CheckpointUse is what the checkpoints of a machine take that are kept in the form that takes
+// least room, in bytes.
+type CheckpointUse struct {
+	Machine Machine
+	Bytes   int64 // beyond what others have in common with them
+	// Passing are the automatic ones that the machine does not return to by itself.
+	Passing      int
+	PassingBytes int64
+}
+
 // Passing says whether a checkpoint is kept for a while only: one that was made on its own and ends
 // no branch.
 func (c *CheckpointRecord) Passing() bool { return c.Kind == CheckpointAuto && c.Branch == "" }

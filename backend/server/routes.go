@@ -43,6 +43,8 @@ func (s *Server) routes() []route {
 		{pattern: "POST /api/update/install", handle: s.installUpdate},
 		{pattern: "GET /api/backups", handle: s.getBackups},
 		{pattern: "POST /api/backups/run", handle: s.backUp},
+		{pattern: "GET /api/storage", handle: s.getStorage},
+		{pattern: "POST /api/storage/free", handle: s.freeUp},
 		{pattern: "POST /api/open", handle: s.newOpenCode},
 		{pattern: "POST /open", handle: s.redeemOpenCode, open: true},
 		{pattern: "GET /api/events", handle: s.events},

@@ -30,6 +30,7 @@ type Config struct {
 	Settings Settings
 	Updates  Updates
 	Backups  Backups
+	Storage  Storage
 	Parcels  *parcel.Desk
 	Token    string // id.secret; every request but those for /health and the page's files carries it
 	Account  string // what /v1/whoami answers

@@ -75,16 +75,21 @@ func ago(t time.Time) string {
 	}
 }
 
-// bytesText is a size for people.
+// bytesText is a size as the window writes it: in powers of 1,000, with one digit behind the point
+// where it is small.
 func bytesText(n int64) string {
-	switch {
-	case n < 1<<10:
+	if n < 1000 {
 		return fmt.Sprintf("%d B", n)
-	case n < 1<<20:
-		return fmt.Sprintf("%.0f KB", float64(n)/(1<<10))
-	case n < 1<<30:
-		return fmt.Sprintf("%.0f MB", float64(n)/(1<<20))
-	default:
-		return fmt.Sprintf("%.1f GB", float64(n)/(1<<30))
 	}
+	value, unit := float64(n), "B"
+	for _, next := range []string{"kB", "MB", "GB", "TB"} {
+		if value < 999.5 {
+			break
+		}
+		value, unit = value/1000, next
+	}
+	if value < 9.95 {
+		return fmt.Sprintf("%.1f %s", value, unit)
+	}
+	return fmt.Sprintf("%.0f %s", value, unit)
 }

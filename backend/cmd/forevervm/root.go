@@ -120,7 +120,7 @@ func (a *app) root() *cobra.Command {
 		a.machineCommand(), a.replCommand(), a.execCommand(), a.exportCommand(), a.copyCommand(),
 		a.appsCommand(), a.connectCommand(), a.disconnectCommand(), a.repairCommand(), a.installCommand(),
 		a.searchCommand(), a.settingsCommand(), a.doctorCommand(), a.checkpointsStoreCommand(), a.enginesCommand(), a.versionCommand(),
-		a.backupCommand(), a.updateCommand(), a.stopCommand(), a.uninstallCommand(), a.manualCommand(),
+		a.backupCommand(), a.storageCommand(), a.updateCommand(), a.stopCommand(), a.uninstallCommand(), a.manualCommand(),
 	)
 	root.InitDefaultCompletionCmd()
 	explain(root)

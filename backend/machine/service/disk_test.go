@@ -48,7 +48,7 @@ func TestDeletingWorksOnAFullDisk(t *testing.T) {
 		free.Store(0)
 
 		err := w.at("changed").Delete(w.ctx)
-		if !errors.Is(err, machine.ErrDiskFull) || !strings.Contains(err.Error(), "empty the bin, delete machines for good") {
+		if !errors.Is(err, machine.ErrDiskFull) || !strings.Contains(err.Error(), "open Settings, Storage, Free up space") {
 			t.Fatalf("a machine that would have to be saved: %v", err)
 		}
 		w.inState("changed", machine.Idle)

@@ -136,9 +136,12 @@ func (e *entry) seal(ctx context.Context) {
 // collect gives back the room of shrunk checkpoints that are gone, when nobody waits for a machine.
 // What cannot be done now is tried again when checkpoints are thinned out.
 func (s *Service) collect() {
-	if !s.uncollected.Swap(false) {
-		return
+	if s.uncollected.Swap(false) {
+		s.collectNow()
 	}
+}
+
+func (s *Service) collectNow() {
 	leave, err := s.yield(s.ctx)
 	if err != nil {
 		return

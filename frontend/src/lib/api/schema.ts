@@ -195,6 +195,43 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/storage': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * What takes room on the disk
+     * @description Looks at every file that ForeverVM keeps, so it takes a moment.
+     */
+    get: operations['getStorage'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/storage/free': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Deletes what was chosen, for good */
+    post: operations['freeUp'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/hosted': {
     parameters: {
       query?: never;
@@ -1813,6 +1850,62 @@ export interface components {
       /** Format: date-time */
       at: string;
     };
+    Storage: {
+      /**
+       * Format: int64
+       * @description Everything that ForeverVM keeps
+       */
+      used_bytes: number;
+      /**
+       * Format: int64
+       * @description Free on the disk
+       */
+      free_bytes: number;
+      /**
+       * Format: int64
+       * @description What belongs to no machine alone: Python with its packages, and what machines have in common
+       */
+      shared_bytes: number;
+      /**
+       * Format: int64
+       * @description Packages that machines have installed, kept for the next one that wants them
+       */
+      packages_bytes: number;
+      /**
+       * Format: int64
+       * @description Machines in the bin
+       */
+      bin_bytes: number;
+      /** @description Automatic checkpoints that no machine returns to by itself, but those of the bin */
+      checkpoints: number;
+      /**
+       * Format: int64
+       * @description What these take beside others
+       */
+      checkpoints_bytes: number;
+      /** @description The largest first */
+      machines: components['schemas']['MachineStorage'][];
+    };
+    MachineStorage: {
+      id: string;
+      name: string;
+      title: string;
+      /** @description It is in the bin */
+      deleted: boolean;
+      /**
+       * Format: int64
+       * @description Of it alone: files, memory, checkpoints
+       */
+      bytes: number;
+    };
+    FreeUp: {
+      /** @description Machines in the bin */
+      bin?: boolean;
+      /** @description Automatic checkpoints that no machine returns to by itself. Those that were named or that end a branch stay. */
+      checkpoints?: boolean;
+      /** @description Packages that machines have installed. Machines keep theirs. */
+      packages?: boolean;
+    };
     Update: {
       /** @description The one that runs */
       version: string;
@@ -3065,6 +3158,52 @@ export interface operations {
         };
         content: {
           'application/json': components['schemas']['Backups'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  getStorage: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description What takes room */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Storage'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  freeUp: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['FreeUp'];
+      };
+    };
+    responses: {
+      /** @description What is left */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Storage'];
         };
       };
       default: components['responses']['Error'];

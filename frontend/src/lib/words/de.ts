@@ -166,8 +166,7 @@ export const de: Words = {
     languageNext: 'Die neue Sprache erscheint beim nächsten Start.',
     reload: 'Jetzt neu laden',
     storage: 'Speicher',
-    room: (used, free) =>
-      `Maschinen und ihr Verlauf belegen ${used}. Auf dem Datenträger sind ${free} frei.`,
+    room: (used, free) => `ForeverVM belegt ${used}. Auf dem Datenträger sind ${free} frei.`,
     folder: 'Alles liegt in',
     fields: {
       idle_swap: 'Unbenutzte Maschinen schlafen nach',
@@ -188,6 +187,27 @@ export const de: Words = {
     diagnosticsText:
       'Für die Person, die Ihnen hilft: Versionen, Einstellungen und der Zustand von Engines und KI-Apps. Code, Ausgaben, Passwörter und Token sind nicht enthalten. Lesen Sie sie, bevor Sie sie weitergeben.',
     collect: 'Sammeln',
+  },
+
+  space: {
+    measuring: 'Wird gemessen…',
+    shared: 'Python und was Maschinen gemeinsam haben',
+    packages: 'Heruntergeladene Pakete',
+    inBin: (name) => `${name} (im Papierkorb)`,
+    more: (n) => (n === 1 ? 'Eine weitere Maschine' : `${n} weitere Maschinen`),
+    free: 'Platz schaffen…',
+    choose: 'Endgültig löschen',
+    bin: 'Der Papierkorb',
+    checkpoints: (n) =>
+      n === 1 ? 'Ein automatischer Sicherungspunkt' : `${n} automatische Sicherungspunkte`,
+    means: {
+      bin: 'Gelöschte Maschinen lassen sich dann nicht wiederherstellen.',
+      checkpoints:
+        'Du kannst nicht mehr zu ihnen zurück. Maschinen, Zweige und deine eigenen Sicherungspunkte bleiben.',
+      packages: 'Eine neue Maschine lädt sie wieder herunter. Maschinen behalten ihre.',
+    },
+    confirm: (size) => `Etwa ${size} freigeben`,
+    freed: (size) => `${size} freigegeben.`,
   },
 
   backups: {

@@ -183,8 +183,7 @@ export const en = {
     languageNext: 'The new language is shown from the next start.',
     reload: 'Reload now',
     storage: 'Storage',
-    room: (used: string, free: string) =>
-      `Machines and their history use ${used}. The disk has ${free} free.`,
+    room: (used: string, free: string) => `ForeverVM uses ${used}. The disk has ${free} free.`,
     folder: 'Everything is in',
     fields: {
       idle_swap: 'Put idle machines to sleep after',
@@ -205,6 +204,31 @@ export const en = {
     diagnosticsText:
       'For the person who helps you: versions, settings, and the state of engines and AI apps. It has no code, output, passwords or tokens. Read it before you share it.',
     collect: 'Collect',
+  },
+
+  space: {
+    measuring: 'Measuring…',
+    shared: 'Python and what machines share',
+    packages: 'Downloaded packages',
+    inBin: (name: string) => `${name} (in the bin)`,
+    more: (n: number) => (n === 1 ? 'One more machine' : `${n} more machines`),
+    free: 'Free up space…',
+    choose: 'Delete for good',
+    bin: 'The bin',
+    checkpoints: (n: number) =>
+      n === 0
+        ? 'Automatic checkpoints'
+        : n === 1
+          ? 'One automatic checkpoint'
+          : `${n} automatic checkpoints`,
+    means: {
+      bin: 'Deleted machines cannot be restored then.',
+      checkpoints:
+        'You can no longer go back to them. Machines, branches and the checkpoints that you made stay.',
+      packages: 'A new machine downloads them again. Machines keep what they have.',
+    },
+    confirm: (size: string) => `Free about ${size}`,
+    freed: (size: string) => `${size} freed.`,
   },
 
   backups: {

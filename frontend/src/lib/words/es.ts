@@ -165,8 +165,7 @@ export const es: Words = {
     languageNext: 'El nuevo idioma se muestra a partir del próximo inicio.',
     reload: 'Recargar ahora',
     storage: 'Almacenamiento',
-    room: (used, free) =>
-      `Las máquinas y su historial ocupan ${used}. El disco tiene ${free} libres.`,
+    room: (used, free) => `ForeverVM ocupa ${used}. El disco tiene ${free} libres.`,
     folder: 'Todo está en',
     fields: {
       idle_swap: 'Dormir las máquinas sin uso después de',
@@ -187,6 +186,27 @@ export const es: Words = {
     diagnosticsText:
       'Para la persona que te ayuda: versiones, ajustes y el estado de los motores y las apps de IA. No contiene código, resultados, contraseñas ni tokens. Léelo antes de compartirlo.',
     collect: 'Recopilar',
+  },
+
+  space: {
+    measuring: 'Midiendo…',
+    shared: 'Python y lo que comparten las máquinas',
+    packages: 'Paquetes descargados',
+    inBin: (name) => `${name} (en la papelera)`,
+    more: (n) => (n === 1 ? 'Una máquina más' : `${n} máquinas más`),
+    free: 'Liberar espacio…',
+    choose: 'Borrar para siempre',
+    bin: 'La papelera',
+    checkpoints: (n) =>
+      n === 1 ? 'Un punto de guardado automático' : `${n} puntos de guardado automáticos`,
+    means: {
+      bin: 'Después no se pueden recuperar las máquinas borradas.',
+      checkpoints:
+        'Ya no podrás volver a ellos. Quedan las máquinas, las ramas y los puntos que hiciste tú.',
+      packages: 'Una máquina nueva los descarga otra vez. Las máquinas conservan los suyos.',
+    },
+    confirm: (size) => `Liberar unos ${size}`,
+    freed: (size) => `${size} liberados.`,
   },
 
   backups: {

@@ -167,8 +167,7 @@ export const fr: Words = {
     languageNext: 'La nouvelle langue s’affiche à partir du prochain démarrage.',
     reload: 'Recharger maintenant',
     storage: 'Stockage',
-    room: (used, free) =>
-      `Les machines et leur historique occupent ${used}. Il reste ${free} sur le disque.`,
+    room: (used, free) => `ForeverVM occupe ${used}. Il reste ${free} sur le disque.`,
     folder: 'Tout se trouve dans',
     fields: {
       idle_swap: 'Mettre en veille les machines inactives après',
@@ -189,6 +188,27 @@ export const fr: Words = {
     diagnosticsText:
       'Pour la personne qui vous aide : versions, réglages, état des moteurs et des applis d’IA. Il ne contient ni code, ni résultats, ni mots de passe, ni jetons. Lisez-le avant de le partager.',
     collect: 'Rassembler',
+  },
+
+  space: {
+    measuring: 'Mesure en cours…',
+    shared: 'Python et ce que les machines partagent',
+    packages: 'Paquets téléchargés',
+    inBin: (name) => `${name} (dans la corbeille)`,
+    more: (n) => (n === 1 ? 'Une machine de plus' : `${n} machines de plus`),
+    free: 'Libérer de la place…',
+    choose: 'Supprimer définitivement',
+    bin: 'La corbeille',
+    checkpoints: (n) =>
+      n === 1 ? 'Un point de sauvegarde automatique' : `${n} points de sauvegarde automatiques`,
+    means: {
+      bin: 'Les machines supprimées ne peuvent plus être restaurées ensuite.',
+      checkpoints:
+        'Vous ne pourrez plus y revenir. Les machines, les branches et vos propres points restent.',
+      packages: 'Une nouvelle machine les télécharge de nouveau. Les machines gardent les leurs.',
+    },
+    confirm: (size) => `Libérer environ ${size}`,
+    freed: (size) => `${size} libérés.`,
   },
 
   backups: {

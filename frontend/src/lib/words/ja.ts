@@ -158,8 +158,7 @@ export const ja: Words = {
     languageNext: '新しい言語は次回の起動から表示されます。',
     reload: '今すぐ再読み込み',
     storage: 'ストレージ',
-    room: (used, free) =>
-      `マシンとその履歴は ${used} を使っています。ディスクの空きは ${free} です。`,
+    room: (used, free) => `ForeverVM は ${used} を使っています。ディスクの空きは ${free} です。`,
     folder: '保存場所',
     fields: {
       idle_swap: '使っていないマシンをスリープするまでの時間',
@@ -180,6 +179,26 @@ export const ja: Words = {
     diagnosticsText:
       '手助けしてくれる人のための情報です：バージョン、設定、エンジンとAIアプリの状態。コード、出力、パスワード、トークンは含みません。共有する前に内容を確認してください。',
     collect: '収集',
+  },
+
+  space: {
+    measuring: '計算中…',
+    shared: 'Python とマシンの共通部分',
+    packages: 'ダウンロードしたパッケージ',
+    inBin: (name) => `${name}（ゴミ箱）`,
+    more: (n) => `ほか ${n} 台のマシン`,
+    free: '空きを増やす…',
+    choose: '完全に削除',
+    bin: 'ゴミ箱',
+    checkpoints: (n) => `自動チェックポイント ${n} 個`,
+    means: {
+      bin: '削除したマシンは元に戻せなくなります。',
+      checkpoints:
+        'その時点には戻れなくなります。マシン、ブランチ、自分で作成したチェックポイントは残ります。',
+      packages: '新しいマシンは再びダウンロードします。既存のマシンのものは残ります。',
+    },
+    confirm: (size) => `約 ${size} を空ける`,
+    freed: (size) => `${size} の空きができました。`,
   },
 
   backups: {

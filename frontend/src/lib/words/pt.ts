@@ -166,8 +166,7 @@ export const pt: Words = {
     languageNext: 'O novo idioma aparece a partir do próximo início.',
     reload: 'Recarregar agora',
     storage: 'Armazenamento',
-    room: (used, free) =>
-      `As máquinas e o histórico delas usam ${used}. O disco tem ${free} livres.`,
+    room: (used, free) => `ForeverVM usa ${used}. O disco tem ${free} livres.`,
     folder: 'Tudo está em',
     fields: {
       idle_swap: 'Pôr máquinas ociosas em repouso após',
@@ -188,6 +187,27 @@ export const pt: Words = {
     diagnosticsText:
       'Para a pessoa que ajuda você: versões, configurações e o estado dos mecanismos e dos apps de IA. Não contém código, resultados, senhas nem tokens. Leia antes de compartilhar.',
     collect: 'Reunir',
+  },
+
+  space: {
+    measuring: 'Medindo…',
+    shared: 'Python e o que as máquinas compartilham',
+    packages: 'Pacotes baixados',
+    inBin: (name) => `${name} (na lixeira)`,
+    more: (n) => (n === 1 ? 'Mais uma máquina' : `Mais ${n} máquinas`),
+    free: 'Liberar espaço…',
+    choose: 'Excluir para sempre',
+    bin: 'A lixeira',
+    checkpoints: (n) =>
+      n === 1 ? 'Um ponto de salvamento automático' : `${n} pontos de salvamento automáticos`,
+    means: {
+      bin: 'Depois, as máquinas excluídas não podem ser restauradas.',
+      checkpoints:
+        'Você não poderá mais voltar a eles. Ficam as máquinas, os ramos e os pontos que você criou.',
+      packages: 'Uma nova máquina os baixa de novo. As máquinas mantêm os seus.',
+    },
+    confirm: (size) => `Liberar cerca de ${size}`,
+    freed: (size) => `${size} liberados.`,
   },
 
   backups: {

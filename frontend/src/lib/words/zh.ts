@@ -154,7 +154,7 @@ export const zh: Words = {
     languageNext: '新语言将在下次启动时显示。',
     reload: '立即重新加载',
     storage: '存储',
-    room: (used, free) => `机器及其历史占用 ${used}。磁盘剩余 ${free}。`,
+    room: (used, free) => `ForeverVM 占用 ${used}。磁盘剩余 ${free}。`,
     folder: '所有内容位于',
     fields: {
       idle_swap: '闲置机器在多久后休眠',
@@ -175,6 +175,25 @@ export const zh: Words = {
     diagnosticsText:
       '供帮助你的人使用：版本、设置、引擎和 AI 应用的状态。不含代码、输出、密码或令牌。分享前请先阅读。',
     collect: '收集',
+  },
+
+  space: {
+    measuring: '正在计算…',
+    shared: 'Python 和机器共用的内容',
+    packages: '已下载的软件包',
+    inBin: (name) => `${name}（在回收站中）`,
+    more: (n) => `另外 ${n} 台机器`,
+    free: '释放空间…',
+    choose: '永久删除',
+    bin: '回收站',
+    checkpoints: (n) => `${n} 个自动检查点`,
+    means: {
+      bin: '之后无法恢复已删除的机器。',
+      checkpoints: '之后无法回到这些检查点。机器、分支和你创建的检查点会保留。',
+      packages: '新机器会重新下载。现有机器保留自己的软件包。',
+    },
+    confirm: (size) => `释放约 ${size}`,
+    freed: (size) => `已释放 ${size}。`,
   },
 
   backups: {

@@ -1,0 +1,42 @@
+import { expect, it } from 'vitest';
+import type { Tab } from './browser';
+import { Daemon } from './daemon';
+import { inTabs } from './tabs';
+
+const daemon = new Daemon();
+let tab: Tab;
+inTabs(daemon, (opened) => {
+  tab = opened;
+});
+
+it('shows what each machine takes, and frees what is chosen', async () => {
+  const { page } = tab;
+  const gone = await tab.newMachine();
+  await tab.runToEnd(1, 'import os; x = os.urandom(20 << 20)');
+  const stays = await tab.newMachine();
+  await tab.runToEnd(1, 'y = 2');
+  daemon.cli('machine', 'delete', gone);
+
+  await page.getByRole('button', { name: 'Settings' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Storage', exact: true }).click();
+  await dialog
+    .getByRole('listitem')
+    .filter({ hasText: `${gone} (in the bin)` })
+    .waitFor();
+  await dialog
+    .getByRole('listitem')
+    .filter({ hasText: 'Python and what machines share' })
+    .waitFor();
+
+  await dialog.getByRole('button', { name: 'Free up space…' }).click();
+  const confirm = dialog.getByRole('button', { name: /^Free about/ });
+  expect(await confirm.isDisabled()).toBe(true);
+  await dialog.getByRole('checkbox', { name: 'The bin' }).check();
+  await expect.poll(() => confirm.textContent()).toMatch(/[2-9]\d MB/);
+  await confirm.click();
+  await dialog.getByText(/[2-9]\d MB freed\./).waitFor();
+  const left = dialog.getByRole('listitem').filter({ hasText: gone });
+  expect(await left.count()).toBe(0);
+  expect(daemon.cli('machine', 'list')).toContain(stays);
+});
