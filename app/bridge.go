@@ -26,6 +26,7 @@ type Bridge struct {
 	changed func() // the tray shows whether the program starts at login, too
 	saving  *downloads.Downloads
 	speak   func(language string)
+	unseen  func(steps map[string]int)
 }
 
 // Connection says where the daemon is and what opens it; frontend/src/lib/api/connection.ts reads
@@ -63,6 +64,10 @@ func find(ctx context.Context, daemon *client.Client) (Connection, error) {
 // Speak has the tray and its notifications say what they say in the page's language, such as "de",
 // now and at the next start.
 func (b *Bridge) Speak(language string) { b.speak(language) }
+
+// Unseen has the tray show how many steps of each machine the person has not seen, by the machine's
+// ID.
+func (b *Bridge) Unseen(steps map[string]int) { b.unseen(steps) }
 
 // StartsAtLogin says whether the program is started when the person logs in.
 func (b *Bridge) StartsAtLogin() (bool, error) {

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -467,6 +468,7 @@ func TestTheTrayAndTheWindow(t *testing.T) {
 	busy := execute(t, c, "Sales_figures & more", "import time; time.sleep(3600)")
 	d.line("1 machine is running", nil)
 	d.line("Sales__figures & more", nil)
+	d.line("A picture: 1 new step", nil)
 	d.eventually("the icon shows that something runs", func() bool { count, _, _ := d.pixels(runningColour, true); return count > 4 })
 
 	// A link opens a machine, in the window that is there.
@@ -476,6 +478,9 @@ func TestTheTrayAndTheWindow(t *testing.T) {
 	d.waitFor(mainWindow, true)
 	d.eventually("the machine of the link is shown", func() bool { count, _, _ := d.pixels(pictureColour, false); return count > 10_000 })
 	d.picture("machine")
+	d.eventually("the step that was seen is not new any more", func() bool {
+		return !slices.ContainsFunc(d.menu(), func(one item) bool { return strings.HasPrefix(one.label, "A picture") })
+	})
 
 	// What the page saves lies in the person's folder for downloads.
 	page := d.screen()

@@ -117,7 +117,7 @@ func (s *shell) run(page fs.FS) error {
 		OnDomReady:    s.window.pageReady,
 		OnBeforeClose: func(context.Context) (prevent bool) { return s.beforeClose() },
 		AssetServer:   &assetserver.Options{Assets: page},
-		Bind:          []any{&Bridge{daemon: s.daemon, window: s.window, login: s.login, changed: s.refresh, saving: saving, speak: s.speak}},
+		Bind:          []any{&Bridge{daemon: s.daemon, window: s.window, login: s.login, changed: s.refresh, saving: saving, speak: s.speak, unseen: s.follower.Unseen}},
 		// On macOS Command-Q and the red button mean different things, and Wails tells them apart
 		// only so.
 		HideWindowOnClose:        goruntime.GOOS == "darwin",

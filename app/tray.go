@@ -31,7 +31,7 @@ type trayIcon struct {
 	menu  tray.Menu // what is shown, or is to be once the menu is built
 
 	open, status, more, pause, resume, apps, atLogin, quit *systray.MenuItem
-	running                                                [tray.MaxRunning]*systray.MenuItem
+	machines                                               [tray.MaxMachines]*systray.MenuItem
 }
 
 func newTray(do trayActions) *trayIcon { return &trayIcon{do: do} }
@@ -53,9 +53,9 @@ func (t *trayIcon) build() {
 	t.open = line("", t.do.open)
 	systray.AddSeparator()
 	t.status = reading()
-	for i := range t.running {
-		t.running[i] = line("", func() { t.do.openMachine(t.machine(i)) })
-		t.running[i].Hide()
+	for i := range t.machines {
+		t.machines[i] = line("", func() { t.do.openMachine(t.machine(i)) })
+		t.machines[i].Hide()
 	}
 	t.more = reading()
 	t.more.Hide()
@@ -88,8 +88,8 @@ func (t *trayIcon) listen(item *systray.MenuItem, do func()) {
 func (t *trayIcon) machine(line int) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if line < len(t.menu.Running) {
-		return t.menu.Running[line].Machine
+	if line < len(t.menu.Machines) {
+		return t.menu.Machines[line].Machine
 	}
 	return ""
 }
@@ -128,8 +128,8 @@ func (t *trayIcon) apply(before tray.Menu, all bool) {
 	}
 	text(t.open, now.Open, before.Open)
 	text(t.status, now.Status, before.Status)
-	for i, item := range t.running {
-		text(item, at(now.Running, i), at(before.Running, i))
+	for i, item := range t.machines {
+		text(item, at(now.Machines, i), at(before.Machines, i))
 	}
 	text(t.more, now.More, before.More)
 	text(t.pause, now.Pause, before.Pause)

@@ -86,6 +86,14 @@ func (f *Follower) Seen() {
 	})
 }
 
+// Unseen notes how many steps of each machine the person has not seen, by the machine's ID.
+func (f *Follower) Unseen(steps map[string]int) {
+	f.change(func(k *known) []Notice {
+		k.unseen = steps
+		return nil
+	})
+}
+
 // View is the newest view.
 func (f *Follower) View() View {
 	f.mu.Lock()

@@ -30,6 +30,7 @@ type View struct {
 	Mood    Mood
 	Concern string    // a sentence, where the mood is Attention
 	Running []Machine // those in which code runs, by their labels
+	News    []News    // machines with steps that the person has not seen, where none runs
 	Awake   []string  // names of the machines in memory
 	Paused  []string  // names of those that a person put to sleep while code ran
 	Apps    []string  // names of the AI apps that are connected
@@ -39,6 +40,13 @@ type View struct {
 type Machine struct {
 	Name  string
 	Label string // what people call it: its title, or its name; one short line
+}
+
+// News is a machine with steps that the person has not seen.
+type News struct {
+	Machine
+	Steps  int
+	Failed bool // the last one ended with an error
 }
 
 // Notice is something worth telling the person.
@@ -81,6 +89,7 @@ type known struct {
 	asking   []question        // what machines wait to hear, in the order in which they asked
 	wanted   []api.Permission  // what AI apps wait for, oldest first
 	ended    map[string]int    // the last instruction of each machine whose end was told, by the machine's name
+	unseen   map[string]int    // how many steps of each machine the person has not seen, by ID, as the page says
 	unread   string            // a sentence about a machine that the person has not looked after since
 	trouble  string            // why the daemon cannot be followed; "" where it is
 }
@@ -222,8 +231,12 @@ const hosted = "hosted"
 func (k *known) view() View {
 	var v View
 	for _, m := range k.machines {
-		if m.State == "running" {
-			v.Running = append(v.Running, Machine{Name: m.Name, Label: label(m)})
+		is := Machine{Name: m.Name, Label: label(m)}
+		switch steps := k.unseen[m.ID]; {
+		case m.State == "running":
+			v.Running = append(v.Running, is)
+		case steps > 0:
+			v.News = append(v.News, News{Machine: is, Steps: steps, Failed: m.Failed})
 		}
 		if m.State != "swapped" && m.Engine != hosted {
 			v.Awake = append(v.Awake, m.Name)
@@ -232,9 +245,8 @@ func (k *known) view() View {
 			v.Paused = append(v.Paused, m.Name)
 		}
 	}
-	slices.SortFunc(v.Running, func(a, b Machine) int {
-		return cmp.Or(cmp.Compare(strings.ToLower(a.Label), strings.ToLower(b.Label)), cmp.Compare(a.Name, b.Name))
-	})
+	slices.SortFunc(v.Running, byLabel)
+	slices.SortFunc(v.News, func(a, b News) int { return byLabel(a.Machine, b.Machine) })
 	slices.Sort(v.Awake)
 	slices.Sort(v.Paused)
 	for _, app := range k.apps {
@@ -250,6 +262,10 @@ func (k *known) view() View {
 		v.Mood = Running
 	}
 	return v
+}
+
+func byLabel(a, b Machine) int {
+	return cmp.Or(cmp.Compare(strings.ToLower(a.Label), strings.ToLower(b.Label)), cmp.Compare(a.Name, b.Name))
 }
 
 func (k *known) concern() string {

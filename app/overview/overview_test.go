@@ -51,6 +51,18 @@ func TestTheMoodIsTheMostUrgent(t *testing.T) {
 	}
 }
 
+func TestStepsThatWereNotSeenAreShownOnceNothingRuns(t *testing.T) {
+	k := loaded(api.Machine{ID: "1", Name: "a", Title: "Sales", State: "running"}, api.Machine{ID: "2", Name: "b", State: "swapped", Failed: true})
+	k.unseen = map[string]int{"1": 2, "2": 1, "gone": 3}
+	if v := k.view(); !slices.Equal(v.News, []News{{Machine{"b", "b"}, 1, true}}) || len(v.Running) != 1 {
+		t.Errorf("while one runs: %+v", v)
+	}
+	k.machine(api.Machine{ID: "1", Name: "a", Title: "Sales", State: "idle"})
+	if v := k.view(); !slices.Equal(v.News, []News{{Machine{"b", "b"}, 1, true}, {Machine{"a", "Sales"}, 2, false}}) {
+		t.Errorf("afterwards: %+v", v)
+	}
+}
+
 func TestAMachineThatWasTakenOutOfMemoryIsNewsOnce(t *testing.T) {
 	const why = "It took more memory than it may. It was saved and taken out of memory."
 	old := api.Machine{ID: "1", Name: "calm-cat-1", State: "swapped", Notice: "It could not wake."}

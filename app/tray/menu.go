@@ -10,8 +10,8 @@ import (
 	"github.com/forevervm/desktop/app/words"
 )
 
-// MaxRunning is how many running machines have a line of their own.
-const MaxRunning = 8
+// MaxMachines is how many machines have a line of their own.
+const MaxMachines = 8
 
 // Menu is what is shown. A line without text is not there.
 type Menu struct {
@@ -21,9 +21,9 @@ type Menu struct {
 	// The lines that are always there.
 	Open, Pause, Login, Quit string
 
-	Status  string // what goes on; for reading only
-	Running []Line // at most MaxRunning
-	More    string // how many more there are; for reading only
+	Status   string // what goes on; for reading only
+	Machines []Line // those that run, then those with news; at most MaxMachines
+	More     string // how many more there are; for reading only
 	// CanPause says whether there is anything to pause.
 	CanPause bool
 	Resume   string // how many machines are paused, as a command
@@ -56,11 +56,14 @@ func Of(view overview.View, atLogin bool, w *words.Words) Menu {
 		menu.Tooltip = w.Attention
 	}
 	for _, m := range view.Running {
-		if len(menu.Running) == MaxRunning {
-			menu.More = fmt.Sprintf(w.AndMore, len(view.Running)-MaxRunning)
-			break
-		}
-		menu.Running = append(menu.Running, Line{Text: m.Label, Machine: m.Name})
+		menu.Machines = append(menu.Machines, Line{Text: m.Label, Machine: m.Name})
+	}
+	for _, m := range view.News {
+		menu.Machines = append(menu.Machines, Line{Text: news(m, w), Machine: m.Name})
+	}
+	if more := len(menu.Machines) - MaxMachines; more > 0 {
+		menu.Machines = menu.Machines[:MaxMachines]
+		menu.More = fmt.Sprintf(w.AndMore, more)
 	}
 	if len(view.Apps) > 0 {
 		menu.Apps = fmt.Sprintf(w.Apps, clip(strings.Join(view.Apps, ", ")))
@@ -73,6 +76,17 @@ func running(n int, w *words.Words) string {
 		return w.NothingRuns
 	}
 	return count(n, w.OneRuns, w.ManyRun)
+}
+
+// news says what a person has not seen of a machine.
+func news(m overview.News, w *words.Words) string {
+	switch {
+	case m.Failed:
+		return fmt.Sprintf(w.NewFailed, m.Label)
+	case m.Steps == 1:
+		return fmt.Sprintf(w.NewStep, m.Label)
+	}
+	return fmt.Sprintf(w.NewSteps, m.Label, m.Steps)
 }
 
 // count is a sentence about n machines.

@@ -17,6 +17,9 @@ var german = Words{
 	OneRuns:     "1 Maschine läuft",
 	ManyRun:     "%d Maschinen laufen",
 	AndMore:     "und %d weitere",
+	NewStep:     "%s: 1 neuer Schritt",
+	NewSteps:    "%s: %d neue Schritte",
+	NewFailed:   "%s: fehlgeschlagen",
 	Attention:   "ForeverVM braucht Ihre Aufmerksamkeit",
 
 	QuitTitle: "ForeverVM beenden?",

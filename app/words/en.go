@@ -17,6 +17,9 @@ var english = Words{
 	OneRuns:     "1 machine is running",
 	ManyRun:     "%d machines are running",
 	AndMore:     "and %d more",
+	NewStep:     "%s: 1 new step",
+	NewSteps:    "%s: %d new steps",
+	NewFailed:   "%s: failed",
 	Attention:   "ForeverVM needs attention",
 
 	QuitTitle: "Quit ForeverVM?",

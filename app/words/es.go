@@ -17,6 +17,9 @@ var spanish = Words{
 	OneRuns:     "1 máquina en marcha",
 	ManyRun:     "%d máquinas en marcha",
 	AndMore:     "y %d más",
+	NewStep:     "%s: 1 paso nuevo",
+	NewSteps:    "%s: %d pasos nuevos",
+	NewFailed:   "%s: falló",
 	Attention:   "ForeverVM necesita tu atención",
 
 	QuitTitle: "¿Salir de ForeverVM?",

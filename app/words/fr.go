@@ -17,6 +17,9 @@ var french = Words{
 	OneRuns:     "1 machine en cours",
 	ManyRun:     "%d machines en cours",
 	AndMore:     "et %d de plus",
+	NewStep:     "%s : 1 nouvelle étape",
+	NewSteps:    "%s : %d nouvelles étapes",
+	NewFailed:   "%s : échec",
 	Attention:   "ForeverVM demande votre attention",
 
 	QuitTitle: "Quitter ForeverVM ?",

@@ -17,6 +17,9 @@ var japanese = Words{
 	OneRuns:     "1台のマシンが実行中",
 	ManyRun:     "%d台のマシンが実行中",
 	AndMore:     "ほか%d台",
+	NewStep:     "%s：新しいステップ 1",
+	NewSteps:    "%s：新しいステップ %d",
+	NewFailed:   "%s：失敗",
 	Attention:   "ForeverVMを確認してください",
 
 	QuitTitle: "ForeverVMを終了しますか？",

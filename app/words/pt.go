@@ -17,6 +17,9 @@ var portuguese = Words{
 	OneRuns:     "1 máquina em execução",
 	ManyRun:     "%d máquinas em execução",
 	AndMore:     "e mais %d",
+	NewStep:     "%s: 1 etapa nova",
+	NewSteps:    "%s: %d etapas novas",
+	NewFailed:   "%s: falhou",
 	Attention:   "O ForeverVM precisa da sua atenção",
 
 	QuitTitle: "Sair do ForeverVM?",

@@ -23,6 +23,9 @@ type Words struct {
 	OneRuns     string
 	ManyRun     string // %d machines
 	AndMore     string // %d machines more than are listed
+	NewStep     string // the machine %s has one that was not seen
+	NewSteps    string // the machine %s has %d of them
+	NewFailed   string // the last of them in the machine %s failed
 	Attention   string // the icon's tooltip
 
 	// Questions and notifications.

@@ -17,6 +17,9 @@ var chinese = Words{
 	OneRuns:     "1 台机器正在运行",
 	ManyRun:     "%d 台机器正在运行",
 	AndMore:     "还有 %d 台",
+	NewStep:     "%s：1 个新步骤",
+	NewSteps:    "%s：%d 个新步骤",
+	NewFailed:   "%s：失败",
 	Attention:   "ForeverVM 需要你的注意",
 
 	QuitTitle: "退出 ForeverVM？",

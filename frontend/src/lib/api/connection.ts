@@ -15,6 +15,7 @@ export interface Connection {
 interface Bridge {
   Connection(): Promise<Connection>;
   Speak(language: string): Promise<void>;
+  Unseen(steps: Record<string, number>): Promise<void>;
   StartsAtLogin(): Promise<boolean>;
   StartAtLogin(on: boolean): Promise<void>;
   ChooseFolder(title: string): Promise<string>;
@@ -80,6 +81,11 @@ export async function connect(): Promise<Connection | null> {
 /** Has the tray speak the page's language, too. */
 export async function speakInTray(language: string): Promise<void> {
   await bridge()?.Speak(language);
+}
+
+/** Has the tray show how many steps of each machine are new, by the machine's ID. */
+export async function showInTray(steps: Readonly<Record<string, number>>): Promise<void> {
+  await bridge()?.Unseen(steps);
 }
 
 /** Whether the window's program is started when the person logs in; only in the window. */
