@@ -142,17 +142,18 @@ func (e *entry) Restore(ctx context.Context) error {
 
 // Purge removes a machine and everything of it for good.
 func (e *entry) Purge(ctx context.Context) error {
-	return e.purge(ctx)
+	return e.purge(ctx, false)
 }
 
-func (e *entry) purge(ctx context.Context) error {
+// purge does nothing with inBin where the machine was restored meanwhile.
+func (e *entry) purge(ctx context.Context, inBin bool) error {
 	s := e.s
 	if err := e.lockOp(ctx); err != nil {
 		return err
 	}
 	defer e.unlockOp()
 	o := e.lock()
-	if o.life.Gone {
+	if o.life.Gone || inBin && o.life.State != machine.Deleted {
 		o.unlock()
 		return nil
 	}

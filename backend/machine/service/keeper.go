@@ -168,7 +168,7 @@ func (s *Service) expire() (next time.Time) {
 		case s.ctx.Err() != nil:
 			return next
 		case m.DeletedAt != nil:
-			err = e.purge(s.ctx)
+			err = e.purge(s.ctx, true)
 		default:
 			err = e.toBin(s.ctx)
 		}

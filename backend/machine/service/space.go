@@ -53,15 +53,13 @@ func (e *entry) checkpointUse(ctx context.Context) (use machine.CheckpointUse, o
 func (s *Service) FreeUp(ctx context.Context, bin, checkpoints bool) error {
 	var failures []error
 	for _, e := range s.entries() {
-		o := e.lock()
-		deleted := o.life.State == machine.Deleted
-		o.unlock()
+		inBin := e.Machine().State == machine.Deleted
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case bin && deleted:
-			failures = append(failures, e.purge(ctx))
-		case checkpoints && !deleted:
+		case bin && inBin:
+			failures = append(failures, e.purge(ctx, true))
+		case checkpoints && !inBin:
 			_, old, err := e.checkpointUse(ctx)
 			failures = append(failures, err)
 			e.forgetCheckpoints(ctx, old)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -166,6 +167,29 @@ func TestBinKeepsSevenDaysAndPurgeLeavesNothing(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+func TestFreeingSpaceDeletesWhatWasChosenAlone(t *testing.T) {
+	inTime(t, func(w *world) {
+		gone, back := w.create("gone"), w.create("back")
+		for _, name := range []string{"gone", "back"} {
+			w.run(name, "list")
+			w.ok(w.at(name).Delete(w.ctx))
+		}
+		w.ok(w.at("back").Restore(w.ctx))
+		w.ok(w.FreeUp(w.ctx, false, true))
+		w.inState("gone", machine.Deleted)
+		w.ok(w.FreeUp(w.ctx, true, false))
+		if !slices.Equal(w.engine.purged, []machine.ID{gone.ID}) {
+			t.Errorf("purged %v", w.engine.purged)
+		}
+		use, err := w.CheckpointUse(w.ctx)
+		w.ok(err)
+		if len(use) != 1 || use[0].Machine.ID != back.ID || use[0].Passing != 0 {
+			t.Errorf("%+v", use)
+		}
+		w.effects("back", "0")
 	})
 }
 
