@@ -50,7 +50,7 @@ it('shares a folder, says so as long as it does, and stops', async () => {
 
   // Without the folder the machine goes on, and the page says so.
   await tab.menu('Put to sleep');
-  await expect.poll(() => daemon.cli('machine', 'list')).toContain('swapped');
+  await expect.poll(() => daemon.cli('machine', 'list')).toContain('asleep');
   renameSync(folder, `${folder}-moved`);
   await tab.runToEnd(4, 'import os; os.listdir("/mnt/shared")');
   await changes.getByText('is not there').waitFor();

@@ -29,6 +29,9 @@ func (a *app) listCommand() *cobra.Command {
 			if filter.Tags, err = tags(pairs); err != nil {
 				return err
 			}
+			for i, word := range filter.States {
+				filter.States[i] = stateNamed(word)
+			}
 			c, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
@@ -45,7 +48,7 @@ func (a *app) listCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&pairs, "tag", nil, "only with this tag, key=value; may be repeated")
-	flags.StringArrayVar(&filter.States, "state", nil, "only in this state: swapped, waking, idle, running, swapping; may be repeated")
+	flags.StringArrayVar(&filter.States, "state", nil, "only in this state: asleep, waking up, ready, running, falling asleep; may be repeated")
 	flags.StringVar(&filter.Engine, "engine", "", "only of this engine")
 	flags.StringVar(&filter.Text, "search", "", "only with this text in name, titles or tags")
 	flags.BoolVar(&filter.Deleted, "deleted", false, "what is in the bin instead")
@@ -180,10 +183,25 @@ func printable(s string) string {
 	}, s)
 }
 
+// machineWords are the states as the window calls them, by their names in the API.
+var machineWords = map[string]string{
+	"swapped": "asleep", "waking": "waking up", "idle": "ready", "running": "running", "swapping": "falling asleep", "deleted": "in the bin",
+}
+
 // stateText is a machine's state for people: one that they paused is not merely asleep.
 func stateText(m api.Machine) string {
 	if m.Paused && m.State == "swapped" {
 		return "paused"
 	}
-	return m.State
+	return cmp.Or(machineWords[m.State], m.State)
+}
+
+// stateNamed is the API's name of a state that is called by either name.
+func stateNamed(word string) string {
+	for name, called := range machineWords {
+		if word == called {
+			return name
+		}
+	}
+	return word
 }
