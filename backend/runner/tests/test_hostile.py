@@ -11,7 +11,7 @@ import textwrap
 import time
 
 import pytest
-from harness import Runner, interrupted
+from harness import DEADLINE, Runner, interrupted
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_interrupt_ends_a_crowd(start) -> None:  # type: ignore[no-untyped-def]
     )
     assert interrupted(runner, code).ename == "KeyboardInterrupt"
     left = "sum(b'sleep' in open(f'/proc/{p}/cmdline', 'rb').read() for p in os.listdir('/proc') if p.isdigit())"
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + DEADLINE
     while (now := runner.run(left).value) != "0" and time.monotonic() < deadline:
         pass
     assert now == "0"
