@@ -18,7 +18,7 @@ func (a *app) rewindCommand() *cobra.Command {
 	var undo bool
 	var keepAs string
 	cmd := &cobra.Command{
-		Use: "rewind NAME CHECKPOINT|BRANCH", Short: "Return a machine to one of its checkpoints, or to a branch", Args: cobra.RangeArgs(1, 2),
+		Use: "rewind NAME CHECKPOINT|BRANCH", Aliases: []string{"back"}, Short: "Return a machine to one of its checkpoints, or to a branch", Args: cobra.RangeArgs(1, 2),
 		Long: `Return a machine to one of its checkpoints, or to the end of a branch.
 
 What it leaves stays as a branch, so a rewind can be undone: with --undo, or with the name of the branch in place of a checkpoint.`,
