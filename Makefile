@@ -84,7 +84,8 @@ GO_MODULES := . build/release build/runsc build/tools
 GOLANGCI = $(WITHOUT_C) $(CURDIR)/$(TOOLS)/golangci-lint
 # gVisor's packages with files of ours.
 WITH_GVISOR = GOWORK=$(CURDIR)/build/cache/runsc/go.work
-IN_GVISOR = $(patsubst build/runsc/gvisor/%/,$(CURDIR)/build/cache/runsc/gvisor/%,$(sort $(dir $(shell find build/runsc/gvisor -name '*.go'))))
+IN_GVISOR = $(patsubst build/runsc/gvisor/%/,$(CURDIR)/build/cache/runsc/gvisor/%, \
+	$(sort $(dir $(shell find build/runsc/gvisor -name '*.go'))))
 PYTHON := $(TOOLS)/python/bin
 PYTHON_TOOLS := $(TOOLS)/python/requirements.txt
 MARKDOWNLINT := build/tools/node_modules/.package-lock.json

@@ -31,8 +31,8 @@ type Backup struct {
 // BackupsFile is where that is kept.
 func (d Dirs) BackupsFile() string { return filepath.Join(d.Data, "backups.json") }
 
-// ReadBackups returns what is known: nothing where the file is missing. Where it is damaged, too,
-// with an error.
+// ReadBackups returns what is known. Without the file nothing is known. If the file is damaged,
+// nothing is known either, and there is an error.
 func (d Dirs) ReadBackups() (Backups, error) {
 	known := Backups{Machines: map[string]Backup{}}
 	data, err := read(d.BackupsFile())

@@ -15,15 +15,13 @@ it('shows what each machine takes, and frees what is chosen', async () => {
   await tab.runToEnd(1, 'import os; x = os.urandom(20 << 20)');
   const stays = await tab.newMachine();
   await tab.runToEnd(1, 'y = 2');
+  daemon.cli('machine', 'title', gone, 'Old work');
   daemon.cli('machine', 'delete', gone);
 
   await page.getByRole('button', { name: 'Settings' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('button', { name: 'Storage', exact: true }).click();
-  await dialog
-    .getByRole('listitem')
-    .filter({ hasText: `${gone} (in the bin)` })
-    .waitFor();
+  await dialog.getByRole('listitem').filter({ hasText: 'Old work (in the bin)' }).waitFor();
   await dialog
     .getByRole('listitem')
     .filter({ hasText: 'Python and what machines share' })
@@ -36,7 +34,7 @@ it('shows what each machine takes, and frees what is chosen', async () => {
   await expect.poll(() => confirm.textContent()).toMatch(/[2-9]\d MB/);
   await confirm.click();
   await dialog.getByText(/[2-9]\d MB freed\./).waitFor();
-  const left = dialog.getByRole('listitem').filter({ hasText: gone });
+  const left = dialog.getByRole('listitem').filter({ hasText: 'Old work' });
   expect(await left.count()).toBe(0);
   expect(daemon.cli('machine', 'list')).toContain(stays);
 });

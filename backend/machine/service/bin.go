@@ -145,7 +145,7 @@ func (e *entry) Purge(ctx context.Context) error {
 	return e.purge(ctx, false)
 }
 
-// purge does nothing with inBin where the machine was restored meanwhile.
+// purge with inBin leaves a machine that was restored meanwhile.
 func (e *entry) purge(ctx context.Context, inBin bool) error {
 	s := e.s
 	if err := e.lockOp(ctx); err != nil {

@@ -13,8 +13,8 @@ const MAX_BYTES = 2 << 20;
 const MAX_SIDE = 4096;
 
 /**
- * The stills of the figures that were drawn last, by the addresses of their data. They are shown
- * while a figure is drawn anew, and in the filmstrip.
+ * The stills of the figures that were drawn last, by the addresses of their data. A figure shows its
+ * still until it is drawn again. The filmstrip shows it, too.
  */
 const all = new SvelteMap<string, Still>();
 
