@@ -90,7 +90,9 @@ if wants test test-all soak bench pictures; then
     if grep -qs '^ID=ubuntu' /etc/os-release; then
         build/browser.sh >/dev/null || true # it says how to get one; the package is only a snap there
     elif ! build/browser.sh >/dev/null 2>&1; then
-        packages+='chromium: tests and benchmarks of the page
+        packages+='
+chromium: tests of reports as PDF
+chromium-headless-shell: tests and benchmarks of the page
 '
     fi
 fi

@@ -7,8 +7,9 @@ import (
 	"slices"
 )
 
-// stage is a number of steps that run side by side. Where one fails, later stages still run: one
-// run tells of everything. A step that is behind goes on beside later stages.
+// stage is a number of steps that run side by side. Few do: on two cores, more of them make tests
+// wait for each other. Where one fails, later stages still run: one run tells of everything. A step
+// that is behind goes on beside later stages.
 type stage []step
 
 // plan makes the suites. Tests say by build tags where they belong:
@@ -74,10 +75,12 @@ func (p plan) check() []stage {
 	return []stage{
 		{
 			{name: "lint", args: []string{"make", "--no-print-directory", "-j2", "--output-sync=target", "lint"}},
-			goTests("unit", []string{"./app/...", "./backend/...", "./build/dev", "./build/suite"}, race, fresh),
 		},
 		{
+			goTests("unit", []string{"./app/...", "./backend/...", "./build/dev", "./build/suite"}, race, fresh),
 			page("page unit", "test"),
+		},
+		{
 			goTests("alone", p.alone.packages, p.alone.run(), fresh),
 			patched(p.root, p.gvisor, fresh),
 		},
@@ -86,15 +89,15 @@ func (p plan) check() []stage {
 
 // test adds real sandboxes, the page in a browser, and the published Python SDK.
 func (p plan) test() []stage {
-	tags := append([]string{"-tags=real", "-p=3"}, p.real.run()...) // three packages at once: they mostly wait
+	tags := append([]string{"-tags=real"}, p.real.run()...)
 	p.fresh = true
 	return append(p.check(),
 		stage{
 			{name: "image", args: []string{"build/image/check.py"}},
 			{name: "runner", args: []string{"backend/runner/test.sh"}, report: pytestReport},
 		},
+		stage{page("page", "test:e2e")},
 		stage{
-			page("page", "test:e2e"),
 			goTests("real", slowestFirst(p.real.not(raced...).packages), tags, once),
 		},
 		stage{goTests("real raced", p.real.in(raced...).packages, tags, race, once)},
