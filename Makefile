@@ -59,7 +59,7 @@ check: ## Formatting, linters, types, unit tests. Run it before each commit.
 	$(MAKE) $(PAGE) $(TOOLS)/gotestsum $(GVISOR)
 	$(SUITE) check
 
-test: ## check, and real sandboxes, the page in a browser, the published Python SDK.
+test: ## Unit tests, types, real sandboxes, the page in a browser, the published Python SDK.
 	build/deps.sh test
 	$(MAKE) -j2 build $(TOOLS)/gotestsum
 	build/allow-namespaces.sh

@@ -14,11 +14,11 @@ type stage []step
 
 // plan makes the suites. Tests say by build tags where they belong:
 //
-//	none    no root, sandbox or browser                      check
+//	none    no root, sandbox or browser                      check, test
 //	real    built programs, gVisor, a keyring                test
 //	system  Docker, a window, the system's bus, or Wine      test-all
 //	soak    the Rust SDK (minutes to compile)                soak
-//	!race   one goroutine; minutes with the race detector    check, without the detector
+//	!race   one goroutine; minutes with the race detector    check, test, without the detector
 type plan struct {
 	real, system, alone tests
 	root                string
@@ -72,10 +72,16 @@ func (p plan) check() []stage {
 	if p.fresh {
 		fresh = once
 	}
+	return append([]stage{{lint("lint", "lint")}}, p.units(fresh)...)
+}
+
+// lint says what can be said of the code without running it.
+func lint(name string, targets ...string) step {
+	return step{name: name, args: append([]string{"make", "--no-print-directory", "-j2", "--output-sync=target"}, targets...)}
+}
+
+func (p plan) units(fresh []string) []stage {
 	return []stage{
-		{
-			{name: "lint", args: []string{"make", "--no-print-directory", "-j2", "--output-sync=target", "lint"}},
-		},
 		{
 			goTests("unit", []string{"./app/...", "./backend/...", "./build/dev", "./build/suite"}, race, fresh),
 			page("page unit", "test"),
@@ -87,11 +93,13 @@ func (p plan) check() []stage {
 	}
 }
 
-// test adds real sandboxes, the page in a browser, and the published Python SDK.
+// test is unit tests, real sandboxes, the page in a browser, the published Python SDK, and whether
+// all compiles on each system. The other linters are for check: from nothing, golangci-lint alone
+// takes six minutes.
 func (p plan) test() []stage {
 	tags := append([]string{"-tags=real"}, p.real.run()...)
-	p.fresh = true
-	return append(p.check(),
+	stages := append([]stage{{lint("types", "lint-systems", "lint-page")}}, p.units(once)...)
+	return append(stages,
 		stage{
 			{name: "image", args: []string{"build/image/check.py"}},
 			{name: "runner", args: []string{"backend/runner/test.sh"}, report: pytestReport},
