@@ -7,6 +7,30 @@ import (
 	"time"
 )
 
+// Defines values for MoveState.
+const (
+	MoveDone     MoveState = "moved"
+	MoveFailed   MoveState = "failed"
+	MoveNone     MoveState = "none"
+	MoveUnderWay MoveState = "moving"
+)
+
+// Valid indicates whether the value is a known member of the MoveState enum.
+func (e MoveState) Valid() bool {
+	switch e {
+	case MoveDone:
+		return true
+	case MoveFailed:
+		return true
+	case MoveNone:
+		return true
+	case MoveUnderWay:
+		return true
+	default:
+		return false
+	}
+}
+
 // Act defines model for Act.
 type Act struct {
 	// Names Of files, packages, websites or variables; at most three, each a short line
@@ -766,6 +790,39 @@ type Maker struct {
 	AcceptedAt  time.Time `json:"accepted_at"`
 	Fingerprint string    `json:"fingerprint"`
 	Name        string    `json:"name,omitempty"`
+}
+
+// Move defines model for Move.
+type Move struct {
+	// DoneBytes Copied and read back
+	DoneBytes int64 `json:"done_bytes"`
+
+	// Folder Where the files are
+	Folder string `json:"folder"`
+
+	// Problem Why it failed, a sentence
+	Problem string `json:"problem,omitempty"`
+
+	// State What became of the last move since the daemon started
+	State MoveState `json:"state"`
+
+	// To Where they go, or were to go
+	To string `json:"to,omitempty"`
+
+	// TotalBytes 0 while machines are saved
+	TotalBytes int64 `json:"total_bytes"`
+
+	// Usual That is their usual place
+	Usual bool `json:"usual"`
+}
+
+// MoveState What became of the last move since the daemon started
+type MoveState string
+
+// MoveFiles defines model for MoveFiles.
+type MoveFiles struct {
+	// Folder The whole path of a folder, in which they get one of their own, `ForeverVM`; empty for their usual place
+	Folder string `json:"folder"`
 }
 
 // Network defines model for Network.

@@ -43,6 +43,21 @@ func (c *Client) FreeUp(ctx context.Context, what api.FreeUp) (api.Storage, erro
 	return out, err
 }
 
+// Move has the daemon move ForeverVM's files to a folder, "" for their usual place; Moving tells how
+// far it is.
+func (c *Client) Move(ctx context.Context, folder string) (api.Move, error) {
+	var out api.Move
+	_, err := c.call(ctx, request{method: http.MethodPost, path: "/api/storage/move", json: api.MoveFiles{Folder: folder}}, &out)
+	return out, err
+}
+
+// Moving returns where ForeverVM's files are, and how far they are on their way.
+func (c *Client) Moving(ctx context.Context) (api.Move, error) {
+	var out api.Move
+	_, err := c.call(ctx, request{method: http.MethodGet, path: "/api/storage/move", repeatable: true}, &out)
+	return out, err
+}
+
 // BackUp begins to back machines up; Backups tells when that has ended.
 func (c *Client) BackUp(ctx context.Context) (api.Backups, error) {
 	var out api.Backups

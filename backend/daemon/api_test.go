@@ -36,7 +36,7 @@ func TestTheAPIAnswersAsDescribed(t *testing.T) {
 	t.Run("checkpoints", func(t *testing.T) { c.checkpointCalls(t) })
 	t.Run("parcels", func(t *testing.T) { c.parcelCalls(t) })
 	t.Run("backups", func(t *testing.T) { c.backupCalls(t) })
-	t.Run("storage", func(t *testing.T) { c.storageCalls(t) })
+	t.Run("storage", func(t *testing.T) { c.storageCalls(t); c.moveCalls(t) })
 	t.Run("inside", func(t *testing.T) { c.insideCalls(t) })
 	t.Run("apps", func(t *testing.T) { c.appCalls(t) })
 	t.Run("events", func(t *testing.T) { c.eventCalls(t) })
@@ -48,9 +48,9 @@ func TestTheAPIAnswersAsDescribed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The first ends the daemon; the others need the hosted service, a keyring, or a release. Tests
-	// of the command line and of update call them.
-	elsewhere := []string{"shutdown", "hostedLogin", "hostedUse", "hostedLogout", "hostedSignup", "removeOfficial", "lookForUpdate", "installUpdate"}
+	// The first ends the daemon, the second moves its files; the others need the hosted service, a
+	// keyring, or a release. Tests of the command line, of moves and of updates call them.
+	elsewhere := []string{"shutdown", "moveFiles", "hostedLogin", "hostedUse", "hostedLogout", "hostedSignup", "removeOfficial", "lookForUpdate", "installUpdate"}
 	for path, item := range spec.Paths.Map() {
 		for method, operation := range item.Operations() {
 			if !slices.Contains(elsewhere, operation.OperationID) && !c.called[operation.OperationID] {

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/forevervm/desktop/backend/aiapps"
+	"github.com/forevervm/desktop/backend/api"
 	"github.com/forevervm/desktop/backend/backup"
 	"github.com/forevervm/desktop/backend/client"
 	"github.com/forevervm/desktop/backend/credentials"
@@ -73,9 +74,20 @@ func Run(ctx context.Context, config Config) (err error) {
 		return err
 	}
 	defer unlock()
+	moves := &moves{now: api.Move{State: api.MoveNone}}
+	for again := true; again; {
+		dirs, again, err = once(ctx, config, dirs, moves)
+		config.Ready = nil // it was told, and the address is the same
+	}
+	return err
+}
+
+// once runs the parts until the daemon is to end, or until its files are to move, and moves them. It
+// returns where they are then, and whether the daemon is to go on there.
+func once(ctx context.Context, config Config, dirs home.Dirs, moves *moves) (after home.Dirs, again bool, err error) {
 	log, closeLog, err := openLog(dirs)
 	if err != nil {
-		return err
+		return dirs, false, err
 	}
 	defer closeLog()
 	log.Info("the daemon starts", "version", version.Version, "pid", os.Getpid(), "home", dirs.Data)
@@ -92,10 +104,20 @@ func Run(ctx context.Context, config Config) (err error) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(enoughMemory))
 	}
-	ctx, stop := context.WithCancel(ctx)
+	if err := dirs.RemoveLeft(); err != nil {
+		log.Warn("an old copy of the files takes room", "err", err)
+	}
+	running, stop := context.WithCancel(ctx)
 	defer stop()
-	d := &daemon{config: config, dirs: dirs, log: log, stop: stop}
-	return d.run(ctx)
+	d := &daemon{config: config, dirs: dirs, log: log, stop: stop, moves: moves}
+	if err := d.run(running); err != nil {
+		return dirs, false, err
+	}
+	to := moves.wanted()
+	if to == "" {
+		return dirs, false, nil
+	}
+	return d.relocate(ctx, to)
 }
 
 // daemon is what run's steps share.
@@ -105,6 +127,9 @@ type daemon struct {
 	log    *slog.Logger
 	stop   func() // ends the daemon
 	notes  notes
+	moves  *moves
+	// unsaved is why machines could not be saved at the end.
+	unsaved error
 }
 
 // shareable are the rules for folders that machines may see.
@@ -171,7 +196,8 @@ func (d *daemon) run(ctx context.Context) error {
 	defer d.close("the machines", func() error {
 		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveWithin)
 		defer cancel()
-		return machines.Close(patience)
+		d.unsaved = machines.Close(patience)
+		return d.unsaved
 	})
 	policies.machines = machines
 	parcels, err := parcel.Open(d.dirs, version.Version, func() (int64, error) { return freeDisk(d.dirs.Data) })
@@ -199,7 +225,7 @@ func (d *daemon) serve(ctx context.Context, records *store.Store, machines *host
 	httpServer := server.New(server.Config{
 		Machines: machines, Hosted: machines, Apps: d.apps(), Token: token, Account: "local", Version: version.Version, Home: d.dirs.Data, Folder: d.dirs.Folder(), MCP: mcp.Handler(),
 		Page: frontend.Dist, URL: address.url, Host: address.host, Logger: d.log, Shutdown: d.stop,
-		Settings: policies, Updates: updates, Backups: backupsOf{backups}, Storage: space, Parcels: parcels, Open: opener.Open,
+		Settings: policies, Updates: updates, Backups: backupsOf{backups}, Storage: space, Moves: d, Parcels: parcels, Open: opener.Open,
 	})
 	// Written before the first request is answered (the port is open already): anyone who is
 	// answered finds this daemon in the file, not its predecessor at the same port.

@@ -127,7 +127,7 @@ func TestOldRecordsAreBroughtInLine(t *testing.T) {
 func bareDaemon(t *testing.T) *daemon {
 	t.Helper()
 	folder := t.TempDir()
-	return &daemon{dirs: home.Dirs{Config: folder, Data: folder, Run: folder}, log: slog.New(slog.DiscardHandler)}
+	return &daemon{dirs: home.Dirs{Config: folder, Data: folder, Usual: folder, Run: folder}, log: slog.New(slog.DiscardHandler)}
 }
 
 // putMachines puts machines on record, and closes the database.

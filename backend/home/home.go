@@ -21,9 +21,11 @@ const Variable = "FOREVERVM_HOME"
 type Dirs struct {
 	Config string // the token and the settings
 	Data   string // the database and the machines; on a disk that is not roamed or synced
+	Usual  string // where Data is unless it was moved; the lock is always there
 	Run    string // what only means something while a daemon runs
 	// Root is the one folder that holds the others, where they were moved by an override; else "".
 	Root string
+	id   string // of moved data
 }
 
 // Resolve says where the files live: under override, else under $FOREVERVM_HOME, else in the
@@ -40,21 +42,22 @@ func Resolve(override string) (Dirs, error) {
 		}
 		dirs := under(absolute)
 		dirs.Root = absolute
-		return dirs, nil
+		return dirs.withPlace()
 	}
 	switch runtime.GOOS {
 	case "windows", "darwin":
 		// LocalAppData (which is not roamed) and Application Support.
-		return under(filepath.Join(xdg.DataHome, "ForeverVM")), nil
+		return under(filepath.Join(xdg.DataHome, "ForeverVM")).withPlace()
 	}
 	data := filepath.Join(xdg.DataHome, "forevervm")
-	return Dirs{
+	dirs := Dirs{
 		Config: filepath.Join(xdg.ConfigHome, "forevervm"),
 		Data:   data,
 		// Not in XDG_RUNTIME_DIR: a program started by cron, su or a service has another one, or
 		// none, and would then miss the daemon that runs.
 		Run: filepath.Join(data, "run"),
-	}, nil
+	}
+	return dirs.withPlace()
 }
 
 func under(root string) Dirs {
@@ -70,7 +73,7 @@ const Window = "forevervm-desktop"
 
 // Instance names this home among others on this computer, in 16 letters and digits.
 func (d Dirs) Instance() string {
-	digest := sha256.Sum256([]byte(d.Data))
+	digest := sha256.Sum256([]byte(d.Usual))
 	return hex.EncodeToString(digest[:8])
 }
 
@@ -83,9 +86,12 @@ func (d Dirs) LoginEntry() string {
 	return Window + "-" + d.Instance()
 }
 
-// Make creates the folders, for the user alone.
+// Make creates the folders, for the user alone. Data that was moved must be there: ErrAway.
 func (d Dirs) Make() error {
-	dirs := []string{d.Config, d.Data, d.Run}
+	if err := d.there(); err != nil {
+		return err
+	}
+	dirs := []string{d.Config, d.Usual, d.Data, d.Run}
 	if d.Root != "" {
 		dirs = append([]string{d.Root}, dirs...)
 	}
@@ -115,15 +121,15 @@ func makeDir(dir string) error {
 // official command line has its settings in the folder of ours. So does what the person has in
 // theirs.
 func (d Dirs) Remove() error {
-	failures := []error{removeAll(d.Data), removeAll(d.Run)}
-	for _, file := range []string{d.TokenFile(), d.TokenFile() + ".lock", d.MakerKeyFile(), d.MakerKeyFile() + ".lock", d.MakersFile(), d.SettingsFile(), d.AccountsFile(), d.WindowFile()} {
+	failures := []error{removeAll(d.Data), removeAll(d.Usual), removeAll(d.Run)}
+	for _, file := range []string{d.placeFile(), d.TokenFile(), d.TokenFile() + ".lock", d.MakerKeyFile(), d.MakerKeyFile() + ".lock", d.MakersFile(), d.SettingsFile(), d.AccountsFile(), d.WindowFile()} {
 		if err := os.Remove(file); !errors.Is(err, os.ErrNotExist) {
 			failures = append(failures, err)
 		}
 	}
 	_ = os.Remove(d.Config)   // if nothing else is in it
 	_ = os.Remove(d.Folder()) // nor in the person's own: what lies there is theirs
-	if together := filepath.Dir(d.Data); together == filepath.Dir(d.Config) {
+	if together := filepath.Dir(d.Usual); together == filepath.Dir(d.Config) {
 		_ = os.Remove(together)
 	}
 	return errors.Join(failures...)
@@ -154,8 +160,8 @@ func (d Dirs) WindowFile() string { return filepath.Join(d.Config, "window.json"
 // DaemonFile is where a running daemon says where it is.
 func (d Dirs) DaemonFile() string { return filepath.Join(d.Run, "daemon.json") }
 
-// LockFile is locked by the one daemon of this data.
-func (d Dirs) LockFile() string { return filepath.Join(d.Data, "daemon.lock") }
+// LockFile is locked by the one daemon of this data, wherever that is.
+func (d Dirs) LockFile() string { return filepath.Join(d.Usual, "daemon.lock") }
 
 // LogFile is the daemon's log; older ones lie beside it.
 func (d Dirs) LogFile() string { return filepath.Join(d.Data, "logs", "daemon.log") }

@@ -95,7 +95,7 @@ func TestAFolderOfAnotherUserIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	dirs := home.Dirs{Root: theirs, Config: theirs, Data: theirs, Run: theirs}
+	dirs := home.Dirs{Root: theirs, Config: theirs, Data: theirs, Usual: theirs, Run: theirs}
 	if err := dirs.Make(); err == nil || !strings.Contains(err.Error(), "another user") || !strings.Contains(err.Error(), theirs) {
 		t.Errorf("a folder that another user owns was taken: %v", err)
 	}

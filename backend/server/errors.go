@@ -46,6 +46,10 @@ var (
 		http.StatusServiceUnavailable, "ShuttingDown",
 		"ForeverVM is being stopped. Your machines are saved; try again once it runs.",
 	}
+	errMoving = &failure{
+		http.StatusServiceUnavailable, "Moving",
+		"ForeverVM is moving its files to another disk. Your machines are saved; try again in some minutes.",
+	}
 	errPanic = errors.New("a handler panicked")
 )
 

@@ -45,6 +45,8 @@ func (s *Server) routes() []route {
 		{pattern: "POST /api/backups/run", handle: s.backUp},
 		{pattern: "GET /api/storage", handle: s.getStorage},
 		{pattern: "POST /api/storage/free", handle: s.freeUp},
+		{pattern: "GET /api/storage/move", handle: s.getMove},
+		{pattern: "POST /api/storage/move", handle: s.moveFiles},
 		{pattern: "POST /api/open", handle: s.newOpenCode},
 		{pattern: "POST /open", handle: s.redeemOpenCode, open: true},
 		{pattern: "GET /api/events", handle: s.events},
@@ -153,6 +155,25 @@ func (s *Server) routes() []route {
 	}
 	return routes
 }
+
+// routesMeanwhile are what is answered while the files move.
+func (s *Server) routesMeanwhile() []route {
+	routes := []route{
+		{pattern: "GET /health", handle: s.health, open: true},
+		{pattern: "GET /api/storage/move", handle: s.getMove},
+		{pattern: "POST /api/shutdown", handle: s.shutdown},
+		{pattern: "POST /open", handle: moving, open: true},
+	}
+	for _, path := range []string{"/api/", "/v1/", "/internal/", "/mcp", "/sse", "/message"} {
+		routes = append(routes, route{pattern: path, handle: moving})
+	}
+	if s.page != nil {
+		routes = append(routes, route{pattern: "/", handle: s.page.serve, open: true})
+	}
+	return routes
+}
+
+func moving(http.ResponseWriter, *http.Request) error { return errMoving }
 
 func (s *Server) mcp(w http.ResponseWriter, r *http.Request) error {
 	s.config.MCP.ServeHTTP(w, r)

@@ -31,6 +31,8 @@ type Config struct {
 	Updates  Updates
 	Backups  Backups
 	Storage  Storage
+	Moves    Moves
+	Moving   bool // the files are on their way: Moves and the page are all that there is
 	Parcels  *parcel.Desk
 	Token    string // id.secret; every request but those for /health and the page's files carries it
 	Account  string // what /v1/whoami answers
@@ -68,7 +70,11 @@ func New(config Config) *Server {
 		s.page = newPage(config.Page)
 	}
 	go descriptions() // read while nobody waits for them
-	for _, route := range s.routes() {
+	routes := s.routes
+	if config.Moving {
+		routes = s.routesMeanwhile
+	}
+	for _, route := range routes() {
 		s.mux.Handle(route.pattern, s.handler(route))
 	}
 	return s

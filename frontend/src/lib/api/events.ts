@@ -14,9 +14,10 @@ export interface EventHandlers {
   onEvent(event: Event): void;
   /**
    * The stream is open, or was lost and is being tried again. `resumed` is false when nothing is
-   * known of what happened before: everything has to be loaded.
+   * known of what happened before: everything has to be loaded. `reason` is why it was lost, where
+   * the daemon said so.
    */
-  onState(state: 'open' | 'lost', resumed: boolean): void;
+  onState(state: 'open' | 'lost', resumed: boolean, reason?: ApiError): void;
   /** The token is no longer right; the stream has ended. */
   onUnauthorized(): void;
 }
@@ -43,6 +44,7 @@ export async function followEvents(
   let after: string | undefined;
   let failures = 0;
   while (!signal.aborted) {
+    let refusal: ApiError | undefined;
     try {
       const attempt = new AbortController();
       const stop = () => attempt.abort();
@@ -77,9 +79,10 @@ export async function followEvents(
         handlers.onUnauthorized();
         return;
       }
+      if (reason instanceof ApiError) refusal = reason;
     }
     if (signal.aborted) return;
-    handlers.onState('lost', false);
+    handlers.onState('lost', false, refusal);
     await delay(Math.min(FIRST_DELAY_MS * 2 ** failures, LAST_DELAY_MS), signal);
     failures += 1;
   }

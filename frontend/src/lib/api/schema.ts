@@ -232,6 +232,31 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/storage/move': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Where the files are, and how far they are on their way to another folder
+     * @description While they move, this is answered, and `/health`. All else gets the error `Moving`.
+     */
+    get: operations['getMove'];
+    put?: never;
+    /**
+     * Moves ForeverVM's files to another disk
+     * @description Machines are saved and leave memory. The files are copied and read back; only then do the copies count, and the old ones are removed. The token,
+     *     the settings and the person's own folder stay.
+     */
+    post: operations['moveFiles'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/hosted': {
     parameters: {
       query?: never;
@@ -1898,6 +1923,35 @@ export interface components {
        */
       bytes: number;
     };
+    MoveFiles: {
+      /** @description The whole path of a folder, in which they get one of their own, `ForeverVM`; empty for their usual place */
+      folder: string;
+    };
+    Move: {
+      /**
+       * @description What became of the last move since the daemon started
+       * @enum {string}
+       */
+      state: 'none' | 'moving' | 'moved' | 'failed';
+      /** @description Where the files are */
+      folder: string;
+      /** @description That is their usual place */
+      usual: boolean;
+      /** @description Where they go, or were to go */
+      to?: string;
+      /**
+       * Format: int64
+       * @description 0 while machines are saved
+       */
+      total_bytes: number;
+      /**
+       * Format: int64
+       * @description Copied and read back
+       */
+      done_bytes: number;
+      /** @description Why it failed, a sentence */
+      problem?: string;
+    };
     FreeUp: {
       /** @description Machines in the bin */
       bin?: boolean;
@@ -3204,6 +3258,52 @@ export interface operations {
         };
         content: {
           'application/json': components['schemas']['Storage'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  getMove: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Where they are */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Move'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  moveFiles: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['MoveFiles'];
+      };
+    };
+    responses: {
+      /** @description They will move */
+      202: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Move'];
         };
       };
       default: components['responses']['Error'];

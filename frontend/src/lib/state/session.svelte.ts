@@ -24,6 +24,8 @@ export class Session {
   online = $state(true);
   /** While the daemon is away: whether something else answers in its place. */
   stranger = $state(false);
+  /** While the daemon moves its files, and does nothing else. */
+  moving = $state(false);
   /** While the daemon is away: why the window cannot bring it back, for the person. */
   trouble = $state('');
 
@@ -61,7 +63,7 @@ export class Session {
         },
         {
           onEvent: (event) => this.handlers.onEvent(event),
-          onState: (state, resumed) => this.onState(state, resumed),
+          onState: (state, resumed, reason) => this.onState(state, resumed, reason),
           onUnauthorized: () => {
             forget();
             this.phase = 'locked';
@@ -112,8 +114,9 @@ export class Session {
     throw new ApiError(401, 'Unauthorized', words.locked.title);
   }
 
-  private onState(state: 'open' | 'lost', resumed: boolean): void {
+  private onState(state: 'open' | 'lost', resumed: boolean, reason?: ApiError): void {
     clearTimeout(this.lostTimer);
+    this.moving = reason?.code === 'Moving';
     if (state === 'lost') {
       this.current?.http.close();
       this.lostTimer = setTimeout(() => (this.online = false), LOST_SHOWN_AFTER_MS);

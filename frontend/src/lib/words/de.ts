@@ -210,6 +210,19 @@ export const de: Words = {
     freed: (size) => `${size} freigegeben.`,
   },
 
+  place: {
+    move: 'Auf eine andere Festplatte verschieben…',
+    back: 'Zurück an den üblichen Ort…',
+    choose: 'Ordner auf einer anderen Festplatte',
+    text: 'Maschinen werden zuerst gespeichert. Bis zum Ende kann nichts laufen. Die alten Dateien werden erst entfernt, wenn die neuen geprüft sind.',
+    confirm: 'Dateien verschieben',
+    confirmBack: 'Dateien zurückholen',
+    saving: 'Maschinen werden gespeichert…',
+    moving: (done: string, all: string) => `Verschoben: ${done} von ${all}`,
+    moved: 'Die Dateien sind verschoben.',
+    away: 'ForeverVM verschiebt seine Dateien auf eine andere Festplatte…',
+  },
+
   backups: {
     title: 'Sicherungen',
     text: 'ForeverVM kopiert jede Nacht die geänderten Maschinen in einen Ordner. Wählen Sie einen auf einem anderen Laufwerk oder einen synchronisierten. Eine Kopie enthält alles aus ihrer Maschine, auch Schlüssel und Passwörter.',

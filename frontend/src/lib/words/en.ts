@@ -231,6 +231,19 @@ export const en = {
     freed: (size: string) => `${size} freed.`,
   },
 
+  place: {
+    move: 'Move to another disk…',
+    back: 'Move back to the usual place…',
+    choose: 'Folder on another disk',
+    text: 'Machines are saved first. Nothing can run until the move is done. The old files are removed only after the new ones were checked.',
+    confirm: 'Move the files',
+    confirmBack: 'Move the files back',
+    saving: 'Saving the machines…',
+    moving: (done: string, all: string) => `Moving: ${done} of ${all}`,
+    moved: 'The files were moved.',
+    away: 'ForeverVM is moving its files to another disk…',
+  },
+
   backups: {
     title: 'Backups',
     text: 'Each night ForeverVM copies the machines that have changed into a folder. Choose one on another disk, or one that is synced. A copy holds everything in its machine, keys and passwords included.',

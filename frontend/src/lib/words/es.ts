@@ -209,6 +209,19 @@ export const es: Words = {
     freed: (size) => `${size} liberados.`,
   },
 
+  place: {
+    move: 'Mover a otro disco…',
+    back: 'Volver al lugar habitual…',
+    choose: 'Carpeta en otro disco',
+    text: 'Primero se guardan las máquinas. Nada puede ejecutarse hasta que termine. Los archivos antiguos solo se borran después de comprobar los nuevos.',
+    confirm: 'Mover los archivos',
+    confirmBack: 'Traer los archivos de vuelta',
+    saving: 'Guardando las máquinas…',
+    moving: (done: string, all: string) => `Moviendo: ${done} de ${all}`,
+    moved: 'Los archivos se han movido.',
+    away: 'ForeverVM está moviendo sus archivos a otro disco…',
+  },
+
   backups: {
     title: 'Copias de seguridad',
     text: 'Cada noche, ForeverVM copia en una carpeta las máquinas que han cambiado. Elija una en otro disco o una sincronizada. Una copia contiene todo lo que hay en su máquina, también claves y contraseñas.',

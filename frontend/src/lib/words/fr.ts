@@ -211,6 +211,19 @@ export const fr: Words = {
     freed: (size) => `${size} libérés.`,
   },
 
+  place: {
+    move: 'Déplacer vers un autre disque…',
+    back: 'Ramener à l’endroit habituel…',
+    choose: 'Dossier sur un autre disque',
+    text: 'Les machines sont d’abord enregistrées. Rien ne peut s’exécuter avant la fin. Les anciens fichiers ne sont supprimés qu’une fois les nouveaux vérifiés.',
+    confirm: 'Déplacer les fichiers',
+    confirmBack: 'Ramener les fichiers',
+    saving: 'Enregistrement des machines…',
+    moving: (done: string, all: string) => `Déplacement : ${done} sur ${all}`,
+    moved: 'Les fichiers sont déplacés.',
+    away: 'ForeverVM déplace ses fichiers vers un autre disque…',
+  },
+
   backups: {
     title: 'Sauvegardes',
     text: 'Chaque nuit, ForeverVM copie dans un dossier les machines qui ont changé. Choisissez-en un sur un autre disque ou un dossier synchronisé. Une copie contient tout ce que contient sa machine, y compris les clés et les mots de passe.',

@@ -210,6 +210,19 @@ export const pt: Words = {
     freed: (size) => `${size} liberados.`,
   },
 
+  place: {
+    move: 'Mover para outro disco…',
+    back: 'Voltar ao lugar habitual…',
+    choose: 'Pasta em outro disco',
+    text: 'Primeiro as máquinas são salvas. Nada pode ser executado até o fim. Os arquivos antigos só são removidos depois que os novos são verificados.',
+    confirm: 'Mover os arquivos',
+    confirmBack: 'Trazer os arquivos de volta',
+    saving: 'Salvando as máquinas…',
+    moving: (done: string, all: string) => `Movendo: ${done} de ${all}`,
+    moved: 'Os arquivos foram movidos.',
+    away: 'O ForeverVM está movendo seus arquivos para outro disco…',
+  },
+
   backups: {
     title: 'Backups',
     text: 'Toda noite, o ForeverVM copia para uma pasta as máquinas que mudaram. Escolha uma em outro disco ou uma pasta sincronizada. Uma cópia contém tudo o que há na máquina, inclusive chaves e senhas.',

@@ -196,6 +196,19 @@ export const zh: Words = {
     freed: (size) => `已释放 ${size}。`,
   },
 
+  place: {
+    move: '移动到另一个磁盘…',
+    back: '移回原来的位置…',
+    choose: '另一个磁盘上的文件夹',
+    text: '会先保存机器。移动完成之前不能运行任何内容。检查完新文件后才会删除旧文件。',
+    confirm: '移动文件',
+    confirmBack: '移回文件',
+    saving: '正在保存机器…',
+    moving: (done: string, all: string) => `正在移动：${done} / ${all}`,
+    moved: '文件已移动。',
+    away: 'ForeverVM 正在把文件移动到另一个磁盘…',
+  },
+
   backups: {
     title: '备份',
     text: 'ForeverVM 每晚将有变化的机器复制到一个文件夹。请选择另一块磁盘上的文件夹或同步文件夹。副本包含机器中的一切，包括密钥和密码。',
