@@ -294,6 +294,18 @@ it('lists checkpoints, keeps one, and goes back to it', async () => {
   await compared.getByText('Variables').or(compared.getByText('Steps that only')).first().waitFor();
   await page.keyboard.press('Escape');
 
+  // Two lines of work stand beside each other, with what their steps showed.
+  await branch.getByRole('button', { name: /^More for / }).click();
+  await page.getByRole('menuitem', { name: 'Compare with now' }).click();
+  const left = compared.getByRole('region').filter({ hasText: 'Step 3' });
+  const right = compared.getByRole('region').filter({ hasText: 'Step 4' });
+  await left.getByText('7', { exact: true }).waitFor();
+  await right.getByText('8', { exact: true }).waitFor();
+  const [one, other] = await Promise.all([left.boundingBox(), right.boundingBox()]);
+  expect(other?.y).toBe(one?.y);
+  expect(other?.x).toBeGreaterThanOrEqual((one?.x ?? 0) + (one?.width ?? 0));
+  await page.keyboard.press('Escape');
+
   await branch.getByRole('button', { name: /^More for / }).click();
   await page.getByRole('menuitem', { name: 'Delete this branch' }).click();
   await branch.waitFor({ state: 'detached' });
