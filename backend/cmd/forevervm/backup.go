@@ -17,7 +17,7 @@ func (a *app) backupCommand() *cobra.Command {
 	group := &cobra.Command{
 		Use: "backup", Short: "Show the backups of machines, or make them now", Args: cobra.NoArgs,
 		Long: "Machines are backed up each night into a folder of yours, once you choose one: `forevervm settings set backup_folder FOLDER`.\n" +
-			"A machine with the tag no-backup is left out. To restore a copy: `forevervm machine unpack FILE`.",
+			"A machine with the tag no-backup is left out. To restore a copy: `forevervm machine open FILE`.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect(cmd.Context())
 			if err != nil {

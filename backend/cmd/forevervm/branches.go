@@ -18,11 +18,11 @@ func (a *app) rewindCommand() *cobra.Command {
 	var undo bool
 	var keepAs string
 	cmd := &cobra.Command{
-		Use: "rewind NAME CHECKPOINT|BRANCH", Aliases: []string{"back"}, Short: "Return a machine to one of its checkpoints, or to a branch", Args: cobra.RangeArgs(1, 2),
+		Use: "back NAME CHECKPOINT|BRANCH", Aliases: []string{"rewind"}, Short: "Return a machine to one of its checkpoints, or to a branch", Args: cobra.RangeArgs(1, 2),
 		Long: `Return a machine to one of its checkpoints, or to the end of a branch.
 
 What it leaves stays as a branch, so a rewind can be undone: with --undo, or with the name of the branch in place of a checkpoint.`,
-		Example:           "  forevervm machine rewind brave-otter-42 --undo\n  forevervm machine rewind brave-otter-42 'with outliers'",
+		Example:           "  forevervm machine back brave-otter-42 --undo\n  forevervm machine back brave-otter-42 'with outliers'",
 		ValidArgsFunction: a.completeMachine,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if undo == (len(args) == 2) {
@@ -60,7 +60,7 @@ What it leaves stays as a branch, so a rewind can be undone: with --undo, or wit
 					fmt.Fprintf(w, "%s is as it was at %s.\n", m.Name, printable(to))
 				}
 				if branch != "" {
-					fmt.Fprintf(w, "What it was until now stays as the branch %q; `forevervm machine rewind %s --undo` goes back to it.\n", branch, m.Name)
+					fmt.Fprintf(w, "What it was until now stays as the branch %q; `forevervm machine back %s --undo` goes back to it.\n", branch, m.Name)
 				}
 			})
 		},

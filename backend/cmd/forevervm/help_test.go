@@ -56,7 +56,7 @@ func TestWrongCallsSayWhatIsRight(t *testing.T) {
 		"machine lst":  "Did you mean \"list\"?",
 		"machine nope": "`forevervm machine --help` lists them",
 		"exec":         "call it as `forevervm exec NAME CODE|-",
-		"machine fork": "call it as `forevervm machine fork NAME",
+		"machine copy": "call it as `forevervm machine copy NAME",
 	} {
 		var out, said bytes.Buffer
 		status := run(t.Context(), nil, strings.Fields(call), strings.NewReader(""), &out, &said)

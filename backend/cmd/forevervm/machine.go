@@ -123,7 +123,7 @@ func (a *app) newCommand() *cobra.Command {
 func (a *app) forkCommand() *cobra.Command {
 	var flags machineFlags
 	cmd := &cobra.Command{
-		Use: "fork NAME", Aliases: []string{"copy"}, Short: "Make a copy of a machine", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeMachine,
+		Use: "copy NAME", Aliases: []string{"fork"}, Short: "Make a copy of a machine", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeMachine,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			wanted, err := flags.machine()
 			if err != nil {

@@ -27,10 +27,10 @@ type packed struct {
 func (a *app) packCommand() *cobra.Command {
 	var checkpoint string
 	cmd := &cobra.Command{
-		Use: "pack NAME [FILE.fvm|-]", Aliases: []string{"save"}, Short: "Save a whole machine as one file, for another computer or another person", Args: cobra.RangeArgs(1, 2), ValidArgsFunction: a.completeMachine,
-		Long: "Save a whole machine as one file: its memory, its files and its history. `forevervm machine unpack` makes a machine of it again, on a computer with the same version of ForeverVM.\n\n" +
+		Use: "save NAME [FILE.fvm|-]", Aliases: []string{"pack"}, Short: "Save a whole machine as one file, for another computer or another person", Args: cobra.RangeArgs(1, 2), ValidArgsFunction: a.completeMachine,
+		Long: "Save a whole machine as one file: its memory, its files and its history. `forevervm machine open` makes a machine of it again, on a computer with the same version of ForeverVM.\n\n" +
 			"The file holds whatever the machine held, keys and passwords included. It is signed, so that nobody can change it on its way, and not encrypted: who has it can read it.",
-		Example: "  forevervm machine pack brave-otter-42                # brave-otter-42.fvm\n  forevervm machine pack brave-otter-42 for-anna.fvm",
+		Example: "  forevervm machine save brave-otter-42                # brave-otter-42.fvm\n  forevervm machine save brave-otter-42 for-anna.fvm",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect(cmd.Context())
 			if err != nil {
@@ -70,10 +70,10 @@ func (a *app) unpackCommand() *cobra.Command {
 	var how client.Unpacking
 	var look, trust bool
 	cmd := &cobra.Command{
-		Use: "unpack FILE.fvm", Aliases: []string{"open"}, Short: "Make a machine from a file that `pack` wrote", Args: cobra.ExactArgs(1),
-		Long: "Make a machine of a file that `forevervm machine pack` has written, here or on another computer. It has no network until you allow it (`forevervm machine network`).\n\n" +
+		Use: "open FILE.fvm", Aliases: []string{"unpack"}, Short: "Make a machine from a file that `save` wrote", Args: cobra.ExactArgs(1),
+		Long: "Make a machine of a file that `forevervm machine save` has written, here or on another computer. It has no network until you allow it (`forevervm machine network`).\n\n" +
 			"What is in a file may do in its machine whatever its maker wanted it to do, so one by an unknown maker is opened only when you say so. Its maker is known from then on.",
-		Example: "  forevervm machine unpack for-anna.fvm --look   # what is in it\n  forevervm machine unpack for-anna.fvm --trust --maker Ben",
+		Example: "  forevervm machine open for-anna.fvm --look   # what is in it\n  forevervm machine open for-anna.fvm --trust --maker Ben",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := os.Open(args[0])
 			if err != nil {
