@@ -15,6 +15,8 @@ export function launch(): Promise<Browser> {
   // Files have names beyond ASCII, whatever language the computer is set to.
   return chromium.launch({
     executablePath: found.trim(),
+    // As in a person's browser: what a frame does holds up no page. Without a window it is not so.
+    args: ['--site-per-process'],
     env: { ...process.env, LC_ALL: 'C.UTF-8' },
   });
 }
