@@ -66,7 +66,7 @@ test: ## Unit tests, types, real sandboxes, the page in a browser, the published
 	$(SUITE) test
 
 test-all: ## test, and Docker (as root), window, tray, Wine.
-ci: ## test-all with less of Docker, to end in time.
+ci: ## test-all without what takes too long.
 test-all ci:
 	build/deps.sh test-all
 	$(MAKE) -j2 build $(TOOLS)/gotestsum

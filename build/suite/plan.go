@@ -46,7 +46,7 @@ var suites = map[string]func(plan) []stage{
 	"check":    plan.check,
 	"test":     plan.test,
 	"test-all": func(p plan) []stage { return p.testAll(nil) },
-	"ci":       func(p plan) []stage { return p.testAll(sameInDocker) },
+	"ci":       func(p plan) []stage { return p.testAll(tooLong) },
 	"soak":     plan.soak,
 }
 
@@ -112,19 +112,21 @@ func (p plan) test() []stage {
 	)
 }
 
-// sameInDocker are the groups of the conformance suite that test mostly what an engine has in common
-// with the native one, where CI runs them: the runner, the supervisor, the store of checkpoints, and
-// gVisor. They take nine of Docker's fourteen minutes, more than CI has.
-var sameInDocker = []string{"-skip=^TestConformance$/^(Checkpoint|Death|Hostile|Limits|Many|Rot|Running)$"}
+// tooLong are the tests of test-all that CI has no time for: groups of the conformance suite that
+// test mostly what Docker has in common with the native engine, where CI runs them, and a Windows
+// build under Wine.
+var tooLong = []string{
+	"-skip=^TestConformance$/^(Checkpoint|Death|Files|Hostile|Limits|Many|Network|Rot|Running)$|^TestWindowsBuildConnectsApps$",
+}
 
 // testAll adds Docker, the window and the tray, keyrings, and Wine. Docker's tests take longest, so
 // they run beside the others from the beginning.
-func (p plan) testAll(inDocker []string) []stage {
+func (p plan) testAll(skipped []string) []stage {
 	tags := append([]string{"-tags=real,system"}, p.system.run()...)
-	docker := goTests("docker", p.system.in("./backend/engine/docker").packages, tags, once, inDocker, asRoot())
+	docker := goTests("docker", p.system.in("./backend/engine/docker").packages, tags, once, skipped, asRoot())
 	docker.behind = true
 	return slices.Concat([]stage{{docker}}, p.test(), []stage{{
-		goTests("system", p.system.not("./backend/engine/docker").packages, tags, race, once),
+		goTests("system", p.system.not("./backend/engine/docker").packages, tags, race, once, skipped),
 		page("window", "test:system"),
 	}})
 }
