@@ -711,7 +711,7 @@ type Machine struct {
 	CreatedAt time.Time  `json:"created_at"`
 	DeletedAt *time.Time `json:"deleted_at,omitempty"`
 
-	// DerivedTitle What its first code says that it is for: the first comment or the docstring, else the first line that does something. For people who see
+	// DerivedTitle What its first code says that it is for: its summary, the first comment or the docstring, else the first line that does something. For people who see
 	// the machine without a title. It is made of code, so nobody vouches for it; it is one line of characters that can be seen.
 	DerivedTitle string `json:"derived_title,omitempty"`
 

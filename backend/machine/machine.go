@@ -52,7 +52,7 @@ type Machine struct {
 	Name string // unique among all machines, the bin included; friendly, like brave-otter-42
 	// Title is what a person or a model calls it; empty when nobody did.
 	Title string
-	// DerivedTitle is what its first code says that it is for, for people who see it without a
+	// DerivedTitle is what its first code, or who sent it, says that it is for, for people who see it without a
 	// title; at most 60 characters that can all be seen. Empty while no code has said anything.
 	DerivedTitle string
 
@@ -131,7 +131,7 @@ func (m *Machine) UsedBy(in Instruction) bool {
 	client, title := m.Client, m.DerivedTitle
 	m.Client = in.Client
 	if m.DerivedTitle == "" {
-		m.DerivedTitle = naming.Title(in.Code)
+		m.DerivedTitle = naming.TitleOf(in.Summary, in.Code)
 	}
 	return m.Client != client || m.DerivedTitle != title
 }

@@ -34,6 +34,14 @@ func Title(code string) string {
 	return cmp.Or(says, does)
 }
 
+// TitleOf is what a sender says of its code, else what the code says that it is for, as Title does.
+func TitleOf(summary, code string) string {
+	if title := shortLine(summary, maxDerivedTitle); title != "" && !secrets.MatchString(summary) {
+		return title
+	}
+	return Title(code)
+}
+
 // Says is what code says that it is for: its first comment, or the docstring that it begins with.
 // "" where it has none.
 func Says(code string) string {

@@ -93,6 +93,18 @@ func TestATitleTurnsNothing(t *testing.T) {
 	})
 }
 
+// What an AI says of its first code is for people; the code itself is not.
+func TestAMachineIsCalledByTheFirstSummary(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		_, _, err := w.at("m").Execute(w.ctx, machine.ExecuteOptions{Code: "import pandas as pd; df = pd.read_csv('x')", Summary: "Read the sales of 2025"})
+		w.ok(err)
+		if m := w.get("m"); m.DerivedTitle != "Read the sales of 2025" {
+			t.Errorf("it is called %q", m.DerivedTitle)
+		}
+	})
+}
+
 // What a person calls a machine stands beside what its first code says; that stays, also for the
 // next daemon and in copies.
 func TestAMachineKeepsTheTitleOfItsFirstCode(t *testing.T) {

@@ -2146,7 +2146,7 @@ export interface components {
       /** @description What a person or a model calls it */
       title?: string;
       /**
-       * @description What its first code says that it is for: the first comment or the docstring, else the first line that does something. For people who see
+       * @description What its first code says that it is for: its summary, the first comment or the docstring, else the first line that does something. For people who see
        *     the machine without a title. It is made of code, so nobody vouches for it; it is one line of characters that can be seen.
        */
       derived_title?: string;
