@@ -87,12 +87,13 @@ def _worker(
         os.dup2(capture.write_fd, fd)
     null, out, err = hidden(null), hidden(captures[0].write_fd), hidden(captures[1].write_fd)
     # Only now: the relay needs none of the libraries that this loads.
-    from . import figures, guard
+    from . import estimators, figures, guard
     from .output import Outputs
     from .worker import Worker
 
     # matplotlib and plotly read it when they are imported.
     figures.prepare_environment()
+    estimators.prepare()
     for name in ("ROOT_USER_ACTION=ignore", "DISABLE_PIP_VERSION_CHECK=1", "BREAK_SYSTEM_PACKAGES=1", "NO_INPUT=1"):
         os.environ.setdefault("PIP_" + name.partition("=")[0], name.partition("=")[2])
     guard.buffer_c_stdio_by_line()

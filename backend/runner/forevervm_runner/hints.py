@@ -56,11 +56,16 @@ def _key(error: BaseException, message: str) -> str | None:
     frame = _frame_of(error)
     if frame is None:
         return None
+    key: Any = error.args[0] if len(error.args) == 1 else None
+    return _column(frame, None if _type(key) is not _str or key.endswith("not in index") else key)
+
+
+def _column(frame: Any, key: str | None) -> str | None:
+    """That a data frame has no such column; what it has, where nobody knows which was meant."""
     columns = [name for name in list(frame.columns[:_LOOKED_AT]) if _type(name) is _str]
     if not columns:
         return None
-    key: Any = error.args[0] if len(error.args) == 1 else None
-    if _type(key) is not _str or key.endswith("not in index"):
+    if key is None:
         return f"The table's columns are: {_list(columns)}."
     meant = _close(key, columns)
     return (
@@ -141,6 +146,10 @@ def _value(error: BaseException, message: str) -> str | None:
 def _attribute(error: BaseException, message: str) -> str | None:
     if found := _NOTHING_HAS.search(message):
         return f"What stands before .{found[1]} is empty (None): what made it has found or returned nothing."
+    frame, name = getattr(error, "obj", None), getattr(error, "name", None)
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and _type(frame) is pandas.DataFrame and _type(name) is _str:
+        return _column(frame, name)
     return None
 
 

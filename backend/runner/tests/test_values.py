@@ -321,6 +321,14 @@ def test_other_backend_and_magic(machine: Runner) -> None:
     machine.run("matplotlib.use('module://matplotlib_inline.backend_inline')")
 
 
+def test_estimators_are_text(machine: Runner) -> None:
+    fitted = machine.run(
+        "from sklearn.linear_model import LinearRegression\nLinearRegression().fit([[1], [2]], [1, 2])"
+    )
+    assert list(fitted.result.mimes) == ["text/plain"]
+    assert fitted.value == "LinearRegression()"
+
+
 def test_plotly(machine: Runner) -> None:
     made = "import plotly.graph_objects as go\nfig = go.Figure(go.Bar(y=[1, 2]))\n"
     mime = "application/vnd.plotly.v1+json"
@@ -353,6 +361,7 @@ def test_traceback_is_pythons(machine: Runner) -> None:
     ("code", "says"),
     [
         (f'{FRAME}df["profit"].sum()', 'There is no column "profit". There are: month, Revenue, shop.'),
+        (f"{FRAME}df.profit.sum()", 'There is no column "profit". There are: month, Revenue, shop.'),
         (f'{FRAME}df["revenue"]', 'There is no column "revenue". Is it "Revenue"? There are: month, Revenue, shop.'),
         (f'{FRAME}df[["month", "x"]]', "The table's columns are: month, Revenue, shop."),
         (f'{FRAME}df.groupby("city").sum()', 'There is no column "city". There are: month, Revenue, shop.'),
