@@ -29,7 +29,7 @@ var (
 const FeedVariable = "FOREVERVM_UPDATE_FEED"
 
 // ErrOff says that this build looks for no releases.
-var ErrOff = errors.New("this build of ForeverVM does not know where newer ones are announced: look where you have it from")
+var ErrOff = errors.New("this build of ForeverVM does not look for updates: get a newer one where you got this one")
 
 // Config says what an Updater is of; zero fields mean what this build says.
 type Config struct {
