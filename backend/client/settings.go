@@ -43,8 +43,8 @@ func (c *Client) FreeUp(ctx context.Context, what api.FreeUp) (api.Storage, erro
 	return out, err
 }
 
-// Move has the daemon move ForeverVM's files to a folder, "" for their usual place; Moving tells how
-// far it is.
+// Move has the daemon move ForeverVM's files to a folder, "" for their usual place; Moving tells
+// how far it is.
 func (c *Client) Move(ctx context.Context, folder string) (api.Move, error) {
 	var out api.Move
 	_, err := c.call(ctx, request{method: http.MethodPost, path: "/api/storage/move", json: api.MoveFiles{Folder: folder}}, &out)

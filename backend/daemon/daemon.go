@@ -82,8 +82,8 @@ func Run(ctx context.Context, config Config) (err error) {
 	return err
 }
 
-// once runs the parts until the daemon is to end, or until its files are to move, and moves them. It
-// returns where they are then, and whether the daemon is to go on there.
+// once runs the parts until the daemon is to end, or until its files are to move, and moves them.
+// It returns where they are then, and whether the daemon is to go on there.
 func once(ctx context.Context, config Config, dirs home.Dirs, moves *moves) (after home.Dirs, again bool, err error) {
 	log, closeLog, err := openLog(dirs)
 	if err != nil {

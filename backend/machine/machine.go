@@ -52,8 +52,9 @@ type Machine struct {
 	Name string // unique among all machines, the bin included; friendly, like brave-otter-42
 	// Title is what a person or a model calls it; empty when nobody did.
 	Title string
-	// DerivedTitle is what its first code, or who sent it, says that it is for, for people who see it without a
-	// title; at most 60 characters that can all be seen. Empty while no code has said anything.
+	// DerivedTitle is what its first code, or who sent it, says that it is for, for people who see
+	// it without a title; at most 60 characters that can all be seen. Empty while no code has said
+	// anything.
 	DerivedTitle string
 
 	Tags     map[string]string

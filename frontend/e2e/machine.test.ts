@@ -83,6 +83,19 @@ it('finds a step that is hundreds back, and draws those near it alone', async ()
   await tab.step(351).getByText('349', { exact: true }).first().waitFor();
 });
 
+it('does not say that nothing matches above what a search has found', async () => {
+  const { page } = tab;
+  await tab.newMachine();
+  await tab.runToEnd(1, 'first = 1');
+  await tab.runToEnd(2, 'word_of_later = 2');
+  await page.getByRole('searchbox').fill('word_of_later');
+  await page.getByRole('region', { name: 'In the history' }).getByText('Step 2').waitFor();
+  expect(await page.getByText('Nothing matches').count()).toBe(0);
+  await page.getByRole('searchbox').fill('word_of_nobody');
+  await page.getByText('Nothing matches').waitFor();
+  await page.getByRole('searchbox').fill('');
+});
+
 it('can be clicked after a menu and a dialog have closed', async () => {
   const { page } = tab;
   await tab.newMachine();
