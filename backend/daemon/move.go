@@ -121,36 +121,41 @@ func (d *daemon) target(folder string) (string, error) {
 // sizeText is a number of bytes for people, in gigabytes.
 func sizeText(bytes int64) string { return fmt.Sprintf("%.1f GB", float64(bytes)/1e9) }
 
-// relocate moves the files while the parts are down, and answers those who ask how far it is. What
-// goes wrong leaves the files where they are, and is told by Moving.
+// relocate moves the files while the parts are down, and answers those who ask how far it is. Where
+// they cannot be copied, they stay where they are, and Moving says why. Where it is not known which
+// copy counts, the daemon ends: the next one reads it.
 func (d *daemon) relocate(ctx context.Context, to string) (after home.Dirs, again bool, err error) {
 	copying, end := context.WithCancel(ctx)
 	defer end()
-	defer d.answerMeanwhile(copying, end)()
+	told := d.answerMeanwhile(copying, end)
 	after = d.dirs
-	err = d.unsaved
-	if err == nil {
-		after, err = d.copyTo(copying, to)
+	failed := d.unsaved
+	if failed == nil {
+		failed = d.copyTo(copying, to)
 	}
+	if failed == nil {
+		after, err = d.dirs.MoveTo(to)
+	}
+	told() // whoever hears that it is done also hears where the files are, from the next parts
 	if err != nil {
-		d.log.Error("the files stay where they are", "to", to, "err", err)
+		return d.dirs, false, fmt.Errorf("the files were copied to %s, but that cannot be noted; start ForeverVM again: %w", to, err)
 	}
 	d.moves.mu.Lock()
 	defer d.moves.mu.Unlock()
 	d.moves.to = ""
 	d.moves.now.State = api.MoveDone
-	if err != nil {
-		d.moves.now.State, d.moves.now.Problem = api.MoveFailed, fmt.Sprintf("The files stay where they are: %v.", err)
+	if failed != nil {
+		d.log.Error("the files stay where they are", "to", to, "err", failed)
+		d.moves.now.State, d.moves.now.Problem = api.MoveFailed, fmt.Sprintf("The files stay where they are: %v.", failed)
 	}
 	return after, copying.Err() == nil, nil
 }
 
-// copyTo copies the files, and has them count.
-func (d *daemon) copyTo(ctx context.Context, to string) (home.Dirs, error) {
+// copyTo copies the files, or leaves nothing.
+func (d *daemon) copyTo(ctx context.Context, to string) error {
 	if err := d.dirs.Begin(to); err != nil {
-		return d.dirs, err
+		return err
 	}
-	after := d.dirs
 	all, err := relocate.Size(d.dirs.Data, d.dirs.Stays()...)
 	d.moves.change(func(now *api.Move) { now.TotalBytes = all })
 	if err == nil {
@@ -161,13 +166,10 @@ func (d *daemon) copyTo(ctx context.Context, to string) (home.Dirs, error) {
 			d.moves.change(func(now *api.Move) { now.DoneBytes = done })
 		}, d.dirs.Stays()...)
 	}
-	if err == nil {
-		after, err = d.dirs.MoveTo(to)
-	}
 	if err != nil {
 		err = errors.Join(err, d.dirs.RemoveLeft())
 	}
-	return after, err
+	return err
 }
 
 // answerMeanwhile has requests answered until the function it returns is called: how far the move

@@ -86,8 +86,9 @@ func (d Dirs) Begin(folder string) error {
 	return writeJSON(d.placeFile(), now)
 }
 
-// MoveTo makes a whole copy of the data the data, and returns the folders from then on. RemoveLeft
-// removes what was the data before. The switch is one write: after a crash one of both counts.
+// MoveTo switches to a whole copy of the data, and returns the folders from then on. RemoveLeft
+// removes the old copy. The switch is one write: after a crash, one of the two copies counts. After
+// an error, Resolve tells which.
 func (d Dirs) MoveTo(folder string) (Dirs, error) {
 	next := place{Left: d.Data}
 	if folder != d.Usual {

@@ -37,8 +37,8 @@ func Size(from string, leave ...string) (int64, error) {
 // Copy copies what is below from into the folder to, which must exist, and reads each file of the
 // copy back. leave are names at the top that stay behind; so do sockets and pipes. Files with
 // several names keep them, memory keeps its holes, and all keeps its mode and time. Nobody may
-// write to from meanwhile. progress is told how many bytes are done. After an error, the copy is
-// worth nothing.
+// write to from meanwhile. What is read back may come from the system's cache. progress is told
+// how many bytes are done. After an error, the copy is worth nothing.
 func Copy(ctx context.Context, from, to string, progress func(done int64), leave ...string) error {
 	c := copier{ctx: ctx, progress: progress, names: map[any]string{}, buffer: make([]byte, piece)}
 	var folders []func() error
