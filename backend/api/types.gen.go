@@ -376,9 +376,12 @@ type Completions struct {
 // Connection defines model for Connection.
 type Connection struct {
 	// Address That was dialled; absent where a proxy of this computer resolves names
-	Address string     `json:"address,omitempty"`
-	EndedAt *time.Time `json:"ended_at,omitempty"`
-	Host    string     `json:"host"`
+	Address string `json:"address,omitempty"`
+
+	// AnswerBy asking: when it is denied if nobody answers
+	AnswerBy *time.Time `json:"answer_by,omitempty"`
+	EndedAt  *time.Time `json:"ended_at,omitempty"`
+	Host     string     `json:"host"`
 
 	// ID Counts up with time
 	ID   int64 `json:"id"`

@@ -106,6 +106,9 @@ func (s *settings) ChangeSettings(changes map[string]json.RawMessage) (api.Setti
 			continue
 		}
 		if err := rule(value, &service.Settings{}); err != nil {
+			if whole := (*machine.Error)(nil); errors.As(err, &whole) {
+				return api.Settings{}, whole
+			}
 			return api.Settings{}, invalidSetting(fmt.Errorf("%s must be %w", key, err))
 		}
 		if key == backupFolderKey {
@@ -146,14 +149,20 @@ func policiesOf(file home.Settings) (policies service.Settings, wrong []error) {
 	for key, rule := range rules {
 		if value, ok := file[key]; ok {
 			if err := rule(value, &policies); err != nil {
-				wrong = append(wrong, fmt.Errorf("%s must be %w", key, err))
+				if whole := (*machine.Error)(nil); errors.As(err, &whole) {
+					err = fmt.Errorf("%s: %s", key, strings.TrimSuffix(whole.Message, "."))
+				} else {
+					err = fmt.Errorf("%s must be %w", key, err)
+				}
+				wrong = append(wrong, err)
 			}
 		}
 	}
 	return policies, wrong
 }
 
-// A rule reads the value of one setting. The error is what the value must be.
+// A rule reads the value of one setting. The error is what the value must be, or a *machine.Error,
+// a sentence of its own.
 type rule func(value json.RawMessage, into *service.Settings) error
 
 const (
@@ -294,16 +303,16 @@ func networkMode(value json.RawMessage, into *service.Settings) error {
 	return nil
 }
 
-// hosts is a list of hosts.
+// hosts is a list of hosts. What is wrong with one of them is a *machine.Error: it says more than
+// what a list is.
 func hosts(field func(*service.Settings) *[]string) rule {
 	return func(value json.RawMessage, into *service.Settings) error {
 		var list []string
-		err := json.Unmarshal(value, &list)
-		if err == nil {
-			err = machine.CheckNetworkPolicy(machine.NetworkPolicy{Hosts: list})
-		}
-		if err != nil {
+		if json.Unmarshal(value, &list) != nil {
 			return fmt.Errorf("a list of hosts such as %q, %q or %q", "example.com", "*.example.com", "192.168.1.5")
+		}
+		if err := machine.CheckNetworkPolicy(machine.NetworkPolicy{Hosts: list}); err != nil {
+			return err
 		}
 		*field(into) = list
 		return nil

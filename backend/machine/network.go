@@ -150,6 +150,7 @@ type Connection struct {
 	State     ConnectionState
 	Reason    string // a sentence
 	StartedAt time.Time
+	AnswerBy  *time.Time // when it is refused if nobody answers; nil unless it is asking
 	EndedAt   *time.Time
 	Sent      int64 // bytes
 	Received  int64 // bytes

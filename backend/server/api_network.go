@@ -38,7 +38,7 @@ func networkChange(body *api.NetworkChange) *machine.NetworkChange {
 func connectionJSON(c machine.Connection) api.Connection {
 	return api.Connection{
 		ID: c.ID, Host: c.Host, Port: c.Port, Address: c.Address, Seq: c.Seq, State: string(c.State), Reason: c.Reason,
-		StartedAt: c.StartedAt.UTC(), EndedAt: utc(c.EndedAt), SentBytes: c.Sent, ReceivedBytes: c.Received,
+		StartedAt: c.StartedAt.UTC(), AnswerBy: utc(c.AnswerBy), EndedAt: utc(c.EndedAt), SentBytes: c.Sent, ReceivedBytes: c.Received,
 	}
 }
 

@@ -31,13 +31,23 @@ it('says what a machine may reach, asks, and shows what it reached', async () =>
 
   await tab.run(`${REACH}reach("one.example"), reach("one.example")`);
   const question = page.getByRole('alertdialog');
-  await question.getByText('one.example:443').waitFor();
+  await question.getByText('one.example', { exact: true }).waitFor();
+  await question.getByText('Step 1 is running there.').waitFor();
+  await question.getByText(/No answer within 01:\d\d means No/).waitFor();
+  expect(await question.getByRole('button').allTextContents()).toEqual([
+    expect.stringContaining(name),
+    'Step 1 is running there.',
+    'Allow for this step',
+    'Always, for this machine',
+    'Always, for every machine',
+    'No',
+  ]);
   await network.getByText('Waiting for you').waitFor();
   if (process.env.PICTURES)
     await page.screenshot({ path: join(process.env.PICTURES, 'asked.png') });
   // Anyone who opens the page later is asked, too.
   const other = await Tab.open(started.browser, daemon);
-  await other.page.getByRole('alertdialog').getByText('one.example:443').waitFor();
+  await other.page.getByRole('alertdialog').getByText('one.example', { exact: true }).waitFor();
   await other.close();
   await question.getByRole('button', { name: 'No', exact: true }).click();
   await tab
@@ -57,11 +67,11 @@ it('says what a machine may reach, asks, and shows what it reached', async () =>
     .poll(() => tab.step(2).evaluate((step) => document.activeElement === step))
     .toBe(true);
 
-  await network.getByRole('textbox', { name: 'Add a host' }).fill('http://no host');
+  await network.getByRole('textbox', { name: 'Add a website' }).fill('http://no host');
   await network.getByRole('button', { name: 'Add' }).click();
   await page.getByRole('alert').getByText('is not a host').waitFor();
   await page.getByRole('button', { name: 'Dismiss' }).click();
-  await network.getByRole('textbox', { name: 'Add a host' }).fill('three.example');
+  await network.getByRole('textbox', { name: 'Add a website' }).fill('three.example');
   await network.getByRole('button', { name: 'Add' }).click();
   await network.getByRole('button', { name: 'Remove three.example' }).waitFor();
   const three = await tab.runToEnd(3, 'reach("three.example")'); // nobody is asked
@@ -107,11 +117,18 @@ it('keeps what holds for all machines', async () => {
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('button', { name: 'Network' }).click();
   await dialog.getByRole('combobox', { name: 'What machines may reach' }).selectOption('Nothing');
-  await dialog.getByRole('textbox', { name: 'Listed hosts' }).fill('*.example.com\n\n a.example ');
-  await dialog.getByRole('button', { name: 'Save' }).click();
+  const website = dialog.getByRole('textbox', { name: 'Add a website' });
+  for (const host of ['*.example.com', ' a.example ', 'not a host']) {
+    await website.fill(host);
+    await website.press('Enter');
+    if (host.startsWith('not'))
+      await dialog.getByRole('alert').getByText('is not a host').waitFor();
+    else await dialog.getByRole('button', { name: `Remove ${host.trim()}` }).waitFor();
+  }
+  await dialog.getByRole('button', { name: 'Remove *.example.com' }).click();
   await dialog.getByText('Saved.').waitFor();
   const settings = await daemon.call<Record<string, unknown>>('GET', '/api/settings');
-  expect(settings).toMatchObject({ network: 'off', network_hosts: ['*.example.com', 'a.example'] });
+  expect(settings).toMatchObject({ network: 'off', network_hosts: ['a.example'] });
   await dialog.getByRole('button', { name: 'Close' }).click();
   await tab.newMachine();
   const network = await tab.side('Network');

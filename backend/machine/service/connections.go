@@ -48,6 +48,10 @@ func (e *entry) beginConnection(host string, port int) machine.Connection {
 
 // tellConnection takes note of what has become of a connection.
 func (e *entry) tellConnection(c machine.Connection) {
+	if c.State == machine.ConnectionAsking {
+		by := time.Now().UTC().Add(askPatience)
+		c.AnswerBy = &by
+	}
 	e.traffic.Note(c)
 	if c.State.Over() {
 		err := e.s.store.Write(context.WithoutCancel(e.s.ctx), func(w machine.Writer) error { return w.AddConnection(e.id, c) })

@@ -2254,6 +2254,11 @@ export interface components {
       reason?: string;
       /** Format: date-time */
       started_at: string;
+      /**
+       * Format: date-time
+       * @description asking: when it is denied if nobody answers
+       */
+      answer_by?: string;
       /** Format: date-time */
       ended_at?: string;
       /** Format: int64 */

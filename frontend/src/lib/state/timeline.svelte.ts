@@ -26,18 +26,22 @@ export class Timeline {
   shown = $state(0);
 
   /**
-   * Which states are saved, by step: after it, and before it on the machine's present line of work.
+   * Which states are saved, by step: right after it, and the last one before it on the machine's
+   * present line of work. Quick steps in a row share one.
    */
   readonly saved = $derived.by(() => {
     const after = new Map<number, Checkpoint>();
     for (const one of this.checkpoints) {
       if (one.running_seq === undefined) after.set(one.last_seq, one);
     }
-    const before = new Map<number, Checkpoint>();
+    const before = new Map<number, { checkpoint: Checkpoint; exact: boolean }>();
     let latest: Checkpoint | undefined;
+    let exact = true;
     for (const { seq, instruction } of this.entries) {
-      if (latest) before.set(seq, latest);
-      if (!instruction.rolled_back && instruction.status !== 'cancelled') latest = after.get(seq);
+      if (latest) before.set(seq, { checkpoint: latest, exact });
+      if (instruction.rolled_back || instruction.status === 'cancelled') continue;
+      exact = after.has(seq);
+      latest = after.get(seq) ?? latest;
     }
     return { after, before };
   });

@@ -56,3 +56,36 @@ it('takes no answer for news that events have overtaken', async () => {
     expect(timeline.running).toBeUndefined();
   }
 });
+
+it('goes back to the last saved state where quick steps in a row share one', async () => {
+  // Newest first, as they come.
+  const items = {
+    instructions: [3, 2, 1, 0].map((seq) => ({ seq, status: 'ok', items: 0 })),
+    checkpoints: [
+      { id: 'cp-2', last_seq: 2 },
+      { id: 'cp-0', last_seq: 0 },
+    ],
+  };
+  const api = {
+    get: (path: string) =>
+      Promise.resolve({
+        items: path.endsWith('/instructions')
+          ? items.instructions
+          : path.endsWith('/checkpoints')
+            ? items.checkpoints
+            : [],
+      }),
+  } as unknown as Api;
+  const timeline = new Timeline({ api, name: 'm' });
+  await timeline.load();
+  const before = (seq: number) => {
+    const found = timeline.saved.before.get(seq);
+    return found && [found.checkpoint.id, found.exact];
+  };
+  expect([0, 1, 2, 3].map(before)).toEqual([
+    undefined,
+    ['cp-0', true],
+    ['cp-0', false],
+    ['cp-2', true],
+  ]);
+});

@@ -545,7 +545,7 @@ export const en = {
       default: 'Default',
       public: 'The public internet',
       ask: 'What you allow when it asks',
-      list: 'Only the hosts listed here',
+      list: 'Only the websites listed here',
       off: 'Nothing',
     } satisfies Record<NetworkMode, string>,
     asStandard: (mode: string) => `Default: ${mode.toLowerCase()}`,
@@ -553,10 +553,9 @@ export const en = {
       'A machine reaches your computer and the devices around it only if you list them by name or address.',
     upstream: (proxy: string) =>
       `This computer reaches the internet through the proxy ${proxy}, which resolves names itself. Rules for names apply. The addresses behind them are not checked.`,
-    hosts: 'Listed hosts',
-    hostsHint: 'One per line: example.com, *.example.com, 192.168.1.5:5432',
+    hosts: 'Listed websites',
     approved: 'Allowed when asked',
-    add: 'Add a host',
+    add: 'Add a website',
     addHint: 'example.com, *.example.com or 192.168.1.5:5432',
     addShort: 'Add',
     remove: (host: string) => `Remove ${host}`,
@@ -572,11 +571,15 @@ export const en = {
     } satisfies Record<Contact['state'], string>,
     moved: (sent: string, received: string) => `${sent} out, ${received} in`,
     question: (machine: string) => `${machine} wants to reach`,
+    /** Whose step asks; without a name, one of the reader's own. */
+    step: (seq: number, app: string) =>
+      app ? `${app} is running step ${seq + 1} there.` : `Step ${seq + 1} is running there.`,
+    waits: (left: string) => `The code waits. No answer within ${left} means No.`,
     more: (n: number) =>
       n === 1 ? 'One more question is waiting.' : `${n} more questions are waiting.`,
     answers: {
       deny: 'No',
-      once: 'For this step',
+      once: 'Allow for this step',
       machine: 'Always, for this machine',
       always: 'Always, for every machine',
     } satisfies Record<Answer, string>,
@@ -629,6 +632,8 @@ export const en = {
     fixPrompt: (machine: string, seq: number, error: string) =>
       `In the ForeverVM machine ${machine}, step ${seq + 1} failed: ${error}\nFind out why, and fix it.`,
     goBack: 'Go back to before this step',
+    /** Where nothing is saved in between. */
+    goBackTo: (seq: number) => `Go back to after step ${seq + 1}`,
     newFrom: 'New machine from here',
     runAgain: 'Run again',
     traceback: 'What Python says',
