@@ -69,7 +69,7 @@ func (s *Server) describe(ctx context.Context, m Machines, repl string, in api.I
 }
 
 // pausedByUser is why paused code does not get on.
-const pausedByUser = "The user paused this REPL while the code ran. Do not wait: Resume in ForeverVM's window goes on with it. New code here does too, so ask the user first."
+const pausedByUser = "The user paused this REPL while the code ran. Do not wait: it goes on when the user presses Resume in ForeverVM's window. New code here waits for that, too."
 
 // waits says why a REPL does not get on; empty where nothing keeps it. Other notices of a machine
 // on the disk tell of the past.

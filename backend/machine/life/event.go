@@ -19,7 +19,7 @@ type Queued struct{ Seq int }
 
 func (ev Queued) step(l Life) (Life, []Effect) {
 	l.Queue = append(slices.Clone(l.Queue), ev.Seq)
-	l.Paused, l.Later = false, false
+	l.Later = false
 	return l, nil
 }
 
@@ -200,6 +200,14 @@ func (Released) step(l Life) (Life, []Effect) {
 }
 
 // Out of memory.
+
+// Resumed says that a person wants what they paused to go on.
+type Resumed struct{}
+
+func (Resumed) step(l Life) (Life, []Effect) {
+	l.Paused = false
+	return l, nil
+}
 
 // PutToSleep says that a person puts the machine to sleep. What runs waits for a person, too.
 type PutToSleep struct{}

@@ -424,7 +424,7 @@ var moves = []struct {
 		if live && both == 0 && w.life.Alive {
 			w.base, live = *w.box, false // its supervisor saves it
 		}
-		paused := w.life.Paused && !live && len(w.life.Queue) == 0 // is on record
+		paused := w.life.Paused && !live // is on record
 		w.life = New(w.life.Run, w.life.Queue...)
 		w.life.Paused = paused
 		w.rousing = false

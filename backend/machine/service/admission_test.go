@@ -260,7 +260,7 @@ func TestALargeMachineGetsItsTurn(t *testing.T) {
 		c := w.small(4)
 		large := w.create("large")
 		w.engine.set(func() { w.engine.size = 220 << 20 })
-		w.exec("large", "x = 1")
+		w.run("large", "x = 1")
 		w.ok(w.at("large").Swap(w.ctx))
 		w.engine.set(func() { w.engine.size = 0 })
 		all := map[string]machine.ID{}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/life"
 )
 
 const (
@@ -18,8 +19,11 @@ const (
 	maxTableText    = 1000 // bytes of a filter, and of the variable's name
 )
 
-// Wake brings a machine into memory.
+// Wake brings a machine into memory. What a person paused goes on.
 func (e *entry) Wake(ctx context.Context) error {
+	o := e.lock()
+	o.on(life.Resumed{})
+	o.unlock()
 	return e.inBox(ctx, func(machine.Sandbox) error { return nil })
 }
 

@@ -122,6 +122,41 @@ func TestAFailureIsToldUntilAnotherStep(t *testing.T) {
 	})
 }
 
+// Nobody but a person lifts a person's pause: not who sends more code, nor who looks inside.
+func TestNoProgramLiftsAPause(t *testing.T) {
+	inTime(t, func(w *world) {
+		m := w.create("m")
+		w.begun("m", "wait")
+		w.ok(w.at("m").Swap(w.ctx))
+		next := w.exec("m", "list")
+		if _, err := w.at("m").Variables(w.ctx); !errors.Is(err, machine.ErrConflict) {
+			t.Errorf("looking inside: %v", err)
+		}
+		for range 2 {
+			w.pass(time.Minute)
+			if !w.inState("m", machine.Swapped).Paused {
+				t.Fatal("it is paused no more")
+			}
+			w.close()
+			w.open()
+		}
+		w.ok(w.at("m").Wake(w.ctx))
+		w.inState("m", machine.Running)
+		w.engine.box(m.ID).poke("release")
+		if in := w.wait("m", next.Seq); in.Status != machine.StatusOK {
+			t.Errorf("what waited behind it: %+v", in)
+		}
+		// Stopping what is paused lets the rest go on.
+		w.begun("m", "wait")
+		w.ok(w.at("m").Swap(w.ctx))
+		last := w.exec("m", "list")
+		w.ok(w.at("m").Interrupt(w.ctx))
+		if in := w.wait("m", last.Seq); in.Status != machine.StatusOK {
+			t.Errorf("what waited behind what was stopped: %+v", in)
+		}
+	})
+}
+
 // A person's pause outlives the daemon: what they stopped does not go on behind their back.
 func TestAPauseOutlivesTheDaemon(t *testing.T) {
 	inTime(t, func(w *world) {

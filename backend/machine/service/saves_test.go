@@ -40,7 +40,7 @@ func TestACallerWhoLeavesLeavesNothingHalfDone(t *testing.T) {
 		if in := w.run("m", "list"); value(in) != "0" || in.Notice != "" {
 			t.Fatalf("%+v", in)
 		}
-		// What runs is paused by a swap, and goes on with the next instruction.
+		// What runs is paused by a swap, and goes on when a person resumes it.
 		w.exec("m", "wait")
 		gone3, cancel3 := w.leaving()
 		defer cancel3()
@@ -48,6 +48,7 @@ func TestACallerWhoLeavesLeavesNothingHalfDone(t *testing.T) {
 		w.pass(10 * time.Second)
 		w.inState("m", machine.Swapped)
 		next := w.exec("m", "list")
+		w.ok(w.at("m").Wake(w.ctx))
 		w.inState("m", machine.Running)
 		w.engine.box(m.ID).poke("release")
 		if in := w.wait("m", next.Seq); value(in) != "0 1 2" {

@@ -266,9 +266,9 @@ func (s *Service) load(ctx context.Context) error {
 			of.life = life.New(of.life.Run, append(of.life.Queue, in.Seq)...)
 		}
 	}
-	for _, e := range s.machines { // what was sent later goes on with it
+	for _, e := range s.machines {
 		of := &e.guarded
-		of.life.Paused = of.rec.Paused && of.life.Run != life.None && len(of.life.Queue) == 0
+		of.life.Paused = of.rec.Paused && of.life.Run != life.None
 	}
 	return nil
 }

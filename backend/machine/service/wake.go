@@ -43,6 +43,9 @@ func (e *entry) wake(ctx context.Context) (*session, error) {
 		o := e.lock()
 		x, err := o.sess, o.usable()
 		ready := x.alive(o) && (o.life.State == machine.Idle || o.life.State == machine.Running)
+		if err == nil && o.life.Paused { // else its code would go on, behind the person's back
+			err = machine.Conflict("A person has paused %s in the middle of its code. It has to be resumed first, in ForeverVM's window or with `forevervm machine wake`.", o.rec.Name)
+		}
 		o.unlock()
 		if err != nil {
 			return nil, err
