@@ -295,6 +295,35 @@ func TestATableIsThereWhole(t *testing.T) {
 	}
 }
 
+// Paper does not scroll: a wide table stands on it in parts, each with the names of the rows.
+func TestAWideTableOnPaperHasAllColumns(t *testing.T) {
+	const columns = 61
+	row := func(cell func(i int) string) string {
+		var cells []string
+		for i := range columns {
+			cells = append(cells, cell(i))
+		}
+		return strings.Join(cells, ",")
+	}
+	csv := "," + row(func(i int) string { return fmt.Sprint("measure_", i) }) + "\n" +
+		"first," + row(func(i int) string { return fmt.Sprint(i, ".123456789012345") }) + "\n"
+	var h told
+	h.add(machine.Instruction{Code: "wide"}, shown("text/csv", csv))
+	page := write(t, PDF, h)
+	parts := strings.Count(page, "<table>")
+	if parts < 5 || parts > 20 || strings.Count(page, ">first</th>") != parts || !strings.Contains(page, "Columns 1 to ") || !strings.Contains(page, "to 61 of 61") {
+		t.Errorf("%d parts", parts)
+	}
+	for i := range columns {
+		if name := fmt.Sprintf(">measure_%d</th>", i); strings.Count(page, name) != 1 {
+			t.Errorf("%s is there %d times", name, strings.Count(page, name))
+		}
+	}
+	if page := write(t, Report, h); strings.Count(page, "<table>") != 1 || strings.Contains(page, "Columns 1") {
+		t.Error("a page that scrolls has parts, too")
+	}
+}
+
 // What drawing gives is no result.
 func TestAReportHasNoDescriptionsOfObjects(t *testing.T) {
 	for value, want := range map[string]bool{

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/forevervm/desktop/backend/machine"
 )
@@ -39,26 +40,86 @@ func (p *page) table(forms []machine.Representation) bool {
 	if len(body) > manyRows {
 		class = "table long"
 	}
-	fmt.Fprintf(p.out, "<div class=\"%s\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table>\n<thead><tr>", class)
 	numbers := make([]bool, len(head))
-	for i, name := range head {
+	for i := range head {
 		numbers[i] = numeric(body, i)
-		p.cell("th", name, numbers[i])
+	}
+	parts := [][]int{upTo(len(head))}
+	if p.paper {
+		parts = paperParts(rows, numbers)
+	}
+	for _, columns := range parts {
+		if len(parts) > 1 {
+			fmt.Fprintf(p.out, "<p class=\"soft size\">Columns %d to %d of %d</p>\n", columns[1], columns[len(columns)-1], len(head)-1)
+		}
+		p.columns(class, rows, columns, numbers)
+	}
+	fmt.Fprintf(p.out, "<p class=\"soft size\">%s</p>\n", tableSize(len(body), len(head)-1))
+	return true
+}
+
+// columns writes some columns of a table, by their place in a row.
+func (p *page) columns(class string, rows [][]string, columns []int, numbers []bool) {
+	fmt.Fprintf(p.out, "<div class=\"%s\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table>\n<thead><tr>", class)
+	for _, i := range columns {
+		p.cell("th", rows[0][i], numbers[i])
 	}
 	fmt.Fprint(p.out, "</tr></thead>\n<tbody>\n")
-	for _, row := range body {
+	for _, row := range rows[1:] {
 		fmt.Fprint(p.out, "<tr>")
-		for i, text := range row {
+		for _, i := range columns {
 			tag := "td"
 			if i == 0 {
 				tag = "th"
 			}
-			p.cell(tag, text, numbers[i])
+			p.cell(tag, row[i], numbers[i])
 		}
 		fmt.Fprint(p.out, "</tr>\n")
 	}
-	fmt.Fprintf(p.out, "</tbody></table></div>\n<p class=\"soft size\">%s</p>\n", tableSize(len(body), len(head)-1))
-	return true
+	fmt.Fprint(p.out, "</tbody></table></div>\n")
+}
+
+// The width of paper and of what is in a table, in characters. They are estimates on the safe side.
+const (
+	paperWidth = 84
+	cellWidth  = 40 // at most; the rest is cut, see the style
+	cellSpace  = 4  // on both sides of a cell
+)
+
+// paperParts are the columns of a table that stand side by side on paper, which does not scroll.
+// The first column, which names the rows, is in each part.
+func paperParts(rows [][]string, numbers []bool) [][]int {
+	width := func(column int) int {
+		most := 0
+		for _, row := range rows {
+			text := row[column]
+			if numbers[column] {
+				text = rounded(text)
+			}
+			most = max(most, utf8.RuneCountInString(text))
+		}
+		return min(most, cellWidth) + cellSpace
+	}
+	first := width(0)
+	var parts [][]int
+	part, used := []int{0}, first
+	for i := 1; i < len(numbers); i++ {
+		wide := width(i)
+		if len(part) > 1 && used+wide > paperWidth {
+			parts = append(parts, part)
+			part, used = []int{0}, first
+		}
+		part, used = append(part, i), used+wide
+	}
+	return append(parts, part)
+}
+
+func upTo(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
 }
 
 func (p *page) cell(tag, text string, number bool) {

@@ -68,18 +68,7 @@ func headline(in machine.Instruction) string {
 	if said := cmp.Or(in.Summary, naming.Says(in.Code)); said != "" {
 		return line(said)
 	}
-	var acts []string
-	for _, act := range naming.Does(in.Code) {
-		acts = append(acts, strings.TrimSpace(does[act.What]+" "+line(strings.Join(act.Names, ", "))))
-	}
-	text := strings.Join(acts, ", ")
-	return strings.ToUpper(text[:min(len(text), 1)]) + text[min(len(text), 1):]
-}
-
-// does are the acts in words, as the page says them.
-var does = map[naming.What]string{
-	naming.Installs: "installs", naming.Fetches: "gets data from", naming.Reads: "reads", naming.Fits: "fits a model", naming.Draws: "draws a chart",
-	naming.Saves: "saves", naming.Defines: "defines", naming.Computes: "works out", naming.Shows: "shows", naming.Loads: "loads",
+	return line(naming.Phrase(naming.Does(in.Code)))
 }
 
 // author is who sent an instruction, as the page says it.
