@@ -59,6 +59,12 @@ var (
 	shown    = regexp.MustCompile(`^([^\W\d_]\w*)(?:\.(?:head|tail|sample|describe|info)\([^()]*\))?$`)
 )
 
+// plumbing are libraries that say nothing of what a person's work is.
+var plumbing = map[string]bool{
+	"__future__": true, "collections": true, "contextlib": true, "functools": true, "IPython": true, "io": true, "logging": true,
+	"os": true, "pathlib": true, "sys": true, "time": true, "types": true, "typing": true, "warnings": true,
+}
+
 // Does is what code does, in its order, at most three things. It is a guess from the text. The code
 // may be anything.
 func Does(code string) []Act {
@@ -101,7 +107,7 @@ func Does(code string) []Act {
 			}
 		}
 		for what, in := range map[What]*regexp.Regexp{Defines: defined, Computes: computed, Loads: loaded} {
-			if found := in.FindStringSubmatch(line); found != nil {
+			if found := in.FindStringSubmatch(line); found != nil && (what != Loads || !plumbing[found[1]]) {
 				add(&lesser, what, found[1])
 			}
 		}
@@ -118,6 +124,22 @@ func Does(code string) []Act {
 		}
 	}
 	return nil
+}
+
+// verbs are the acts in words, as the page says them in English.
+var verbs = map[What]string{
+	Installs: "installs", Fetches: "gets data from", Reads: "reads", Fits: "fits a model", Draws: "draws a chart", Saves: "saves",
+	Defines: "defines", Computes: "works out", Shows: "shows", Loads: "loads",
+}
+
+// Phrase is acts as a headline, such as "Reads sales.csv, draws a chart".
+func Phrase(acts []Act) string {
+	parts := make([]string, len(acts))
+	for i, act := range acts {
+		parts[i] = strings.TrimSpace(verbs[act.What] + " " + strings.Join(act.Names, ", "))
+	}
+	text := strings.Join(parts, ", ")
+	return strings.ToUpper(text[:min(len(text), 1)]) + text[min(len(text), 1):]
 }
 
 // namesOf are what an act is about, from what stands in the code.

@@ -54,3 +54,11 @@ func FuzzDoes(f *testing.F) {
 		}
 	})
 }
+
+func TestAShortSummaryIsKept(t *testing.T) {
+	for said, want := range map[string]string{"Add": "Add", "画图": "画图", " \n": "", "?!": "", strings.Repeat("a", 200): strings.Repeat("a", 119) + "…"} {
+		if got := Summary(said); got != want {
+			t.Errorf("%q is shown as %q", said, got)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package naming
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -27,11 +28,22 @@ var (
 )
 
 // Title is what code says that it is for, as one short line that can be shown: its first comment,
-// or the docstring that it begins with, else its first line that does something. "" where it says
-// nothing. The code may be anything.
+// or the docstring that it begins with, else what it does with files, websites, models and charts,
+// else its first line that does something. "" where it says nothing. The code may be anything.
 func Title(code string) string {
 	says, does := read(code)
-	return cmp.Or(says, does)
+	return cmp.Or(says, work(code), does)
+}
+
+// work is what code does that a person would call the work by; "" for nothing of the kind.
+func work(code string) string {
+	acts := slices.DeleteFunc(Does(code), func(a Act) bool {
+		return !slices.Contains([]What{Fetches, Reads, Fits, Draws, Saves}, a.What)
+	})
+	if phrase := Phrase(acts); !secrets.MatchString(phrase) {
+		return shortLine(phrase, maxDerivedTitle)
+	}
+	return ""
 }
 
 // TitleOf is what a sender says of its code, else what the code says that it is for, as Title does.
@@ -50,7 +62,7 @@ func Says(code string) string {
 }
 
 // Summary is what a sender says of its code, as one short line that can be shown.
-func Summary(said string) string { return shortLine(said, maxSummary) }
+func Summary(said string) string { return clipLine(said, 1, maxSummary) }
 
 // read looks for what code says of itself, and for its first line that does something.
 func read(code string) (says, does string) {
@@ -118,10 +130,13 @@ func opens(line string) string {
 
 // shortLine is text made fit for one short line: nothing that cannot be seen, or that reverses what
 // follows. "" where it says nothing.
-func shortLine(text string, longest int) string {
+func shortLine(text string, longest int) string { return clipLine(text, minDerivedTitle, longest) }
+
+// clipLine is shortLine for text of another length, in characters.
+func clipLine(text string, shortest, longest int) string {
 	text = visible(text)
 	length := utf8.RuneCountInString(text)
-	if length < minDerivedTitle || !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+	if length < shortest || !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
 		return ""
 	}
 	if length <= longest {
