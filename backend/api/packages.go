@@ -25,8 +25,9 @@ func InstallCode(packages []string) (string, error) {
 		}
 		quoted[i] = "'" + p + "'"
 	}
-	// The magic itself only notes how pip ended.
-	return fmt.Sprintf(`%%pip install --disable-pip-version-check --no-input %s
-if _exit_code != 0: raise RuntimeError("pip could not install %s: its output says why. Where the user lets the REPL have no network, only what is already there, or a file in it, can be installed.")`,
+	return fmt.Sprintf(`try:
+    %%pip install --disable-pip-version-check --no-input %s
+except RuntimeError:
+    raise RuntimeError("pip could not install %s: its output says why. Where the user lets the REPL have no network, only what is already there, or a file in it, can be installed.") from None`,
 		strings.Join(quoted, " "), strings.Join(packages, ", ")), nil
 }

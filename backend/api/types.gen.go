@@ -1071,6 +1071,20 @@ type Rewind struct {
 	KeepAs string `json:"keep_as,omitempty"`
 }
 
+// SaveTable defines model for SaveTable.
+type SaveTable struct {
+	// Filters All must match
+	Filters  []TableFilter `json:"filters,omitempty"`
+	Format   string        `json:"format"`
+	Sort     *TableSort    `json:"sort,omitempty"`
+	Variable string        `json:"variable"`
+}
+
+// SavedTable defines model for SavedTable.
+type SavedTable struct {
+	Path string `json:"path"`
+}
+
 // SearchHit defines model for SearchHit.
 type SearchHit struct {
 	At time.Time `json:"at"`

@@ -600,6 +600,11 @@ func (c *caller) insideCalls(t *testing.T) {
 	if items := as[api.Table](c, c.ask("POST", path+"/table", api.TableQuery{Variable: "numbers"})); len(items.Items) != 3 {
 		t.Errorf("a list is shown as %+v", items)
 	}
+	saved := as[api.SavedTable](c, c.ask("POST", path+"/table/save", api.SaveTable{Variable: "frame", Format: "csv"}))
+	if !strings.HasPrefix(saved.Path, "/tmp/table-") {
+		t.Errorf("%+v", saved)
+	}
+	c.fails(c.ask("POST", path+"/table/save", api.SaveTable{Variable: "absent", Format: "csv"}), 400, "Invalid")
 	c.fails(c.ask("POST", path+"/table", api.TableQuery{Variable: "absent"}), 400, "Invalid")
 	c.fails(c.ask("POST", path+"/table", api.TableQuery{Variable: "frame", Filters: []api.TableFilter{{Test: "is"}}}), 400, "Invalid")
 

@@ -98,6 +98,10 @@ func (refused) Inspect(context.Context, string, int, int) (machine.Inspection, e
 	return machine.Inspection{}, errInside()
 }
 
+func (refused) SaveTable(context.Context, machine.TableQuery, machine.TableFormat) (string, error) {
+	return "", errInside()
+}
+
 func (refused) Table(context.Context, machine.TableQuery) (machine.Table, error) {
 	return machine.Table{}, errInside()
 }

@@ -82,6 +82,9 @@ type Handle interface {
 	Variables(ctx context.Context) ([]Variable, error)
 	// Table reads a page of a variable that is a table.
 	Table(ctx context.Context, q TableQuery) (Table, error)
+	// SaveTable writes all rows that the query's filters leave, in its order, to a new file in the
+	// machine's /tmp, and returns its path. The caller removes the file.
+	SaveTable(ctx context.Context, q TableQuery, format TableFormat) (path string, err error)
 
 	// OpenFile begins to read a file, one state of it.
 	OpenFile(ctx context.Context, path string) (*Download, error)

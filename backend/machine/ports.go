@@ -219,6 +219,9 @@ type Sandbox interface {
 	Variables(ctx context.Context, limit int) ([]Variable, error)
 	// Table reads a page of a table. What the machine cannot give in a second it refuses.
 	Table(ctx context.Context, q TableQuery) (Table, error)
+	// SaveTable writes all rows that the query's filters leave to a new file, whose path in the
+	// machine it returns; see Handle.
+	SaveTable(ctx context.Context, q TableQuery, format TableFormat) (path string, err error)
 	Files
 }
 
@@ -375,6 +378,14 @@ type Variable struct {
 	Size    int64  // bytes, where cheap to know; -1 otherwise
 	Preview string
 }
+
+// TableFormat is what a table is saved as.
+type TableFormat string
+
+const (
+	TableCSV  TableFormat = "csv"
+	TableXLSX TableFormat = "xlsx"
+)
 
 // TableQuery chooses a page of a variable that is a table: a data frame, a series or an array.
 type TableQuery struct {

@@ -123,7 +123,7 @@ func onlyForPages(t *mcp.Tool) {
 }
 
 // asked are the addresses that the page may ask for: of one machine, what a person sees of an
-// instruction, and the file of a table that the person saves. None changes anything.
+// instruction, and the file of a table that the person saves, which lies in the machine's /tmp.
 var asked = allowed(
 	"GET /api/machines/{name}",
 	"GET /api/machines/{name}/instructions",
@@ -132,6 +132,7 @@ var asked = allowed(
 	"GET /api/machines/{name}/instructions/{seq}/data/{place}/{n}",
 	"GET /api/machines/{name}/variables",
 	"POST /api/machines/{name}/table",
+	"POST /api/machines/{name}/table/save",
 	"GET /api/machines/{name}/files/content",
 	"GET /api/drops/{code}",
 )

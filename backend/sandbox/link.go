@@ -254,7 +254,7 @@ func (s *supervisor) serveStream(ctx context.Context, stream net.Conn) {
 		return
 	}
 	switch q.Type {
-	case protocol.TypeComplete, protocol.TypeInspect, protocol.TypeVariables, protocol.TypeTable,
+	case protocol.TypeComplete, protocol.TypeInspect, protocol.TypeVariables, protocol.TypeTable, protocol.TypeSaveTable,
 		protocol.TypeReadFile, protocol.TypeWriteFile, protocol.TypeListFiles, protocol.TypeStatFile,
 		protocol.TypeRemove, protocol.TypeFolder, protocol.TypeDisk, protocol.TypeTrust:
 	default:

@@ -52,14 +52,7 @@ func (s *Server) readTable(w http.ResponseWriter, r *http.Request, m machine.Han
 	if err := readJSON(w, r, &body); err != nil {
 		return err
 	}
-	wanted := machine.TableQuery{Name: body.Variable, Offset: body.Offset, Limit: body.Limit, FirstColumn: body.FirstColumn, Columns: body.Columns, About: body.About}
-	if body.Sort != nil {
-		wanted.Sort = &machine.TableSort{Column: body.Sort.Column, Descending: body.Sort.Descending}
-	}
-	for _, f := range body.Filters {
-		wanted.Filters = append(wanted.Filters, machine.TableFilter{Column: f.Column, Test: f.Test, Value: f.Value})
-	}
-	found, err := m.Table(r.Context(), wanted)
+	found, err := m.Table(r.Context(), tableQuery(body))
 	if err != nil {
 		return err
 	}
@@ -74,6 +67,31 @@ func (s *Server) readTable(w http.ResponseWriter, r *http.Request, m machine.Han
 		answer.Items = append(answer.Items, api.TableRow{Index: found.Index[i], Cells: cells})
 	}
 	return writeJSON(w, http.StatusOK, answer)
+}
+
+// saveTable has a table written to a file of the machine.
+func (s *Server) saveTable(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
+	var body api.SaveTable
+	if err := readJSON(w, r, &body); err != nil {
+		return err
+	}
+	query := api.TableQuery{Variable: body.Variable, Sort: body.Sort, Filters: body.Filters}
+	path, err := m.SaveTable(r.Context(), tableQuery(query), machine.TableFormat(body.Format))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, api.SavedTable{Path: path})
+}
+
+func tableQuery(body api.TableQuery) machine.TableQuery {
+	wanted := machine.TableQuery{Name: body.Variable, Offset: body.Offset, Limit: body.Limit, FirstColumn: body.FirstColumn, Columns: body.Columns, About: body.About}
+	if body.Sort != nil {
+		wanted.Sort = &machine.TableSort{Column: body.Sort.Column, Descending: body.Sort.Descending}
+	}
+	for _, f := range body.Filters {
+		wanted.Filters = append(wanted.Filters, machine.TableFilter{Column: f.Column, Test: f.Test, Value: f.Value})
+	}
+	return wanted
 }
 
 func columnAboutJSON(a *machine.ColumnAbout) *api.ColumnAbout {

@@ -133,6 +133,7 @@ func (s *Server) routes() []route {
 		{pattern: "POST /api/machines/{name}/inspect", machine: s.inspect},
 		{pattern: "GET /api/machines/{name}/variables", machine: s.listVariables},
 		{pattern: "POST /api/machines/{name}/table", machine: s.readTable},
+		{pattern: "POST /api/machines/{name}/table/save", machine: s.saveTable},
 		{pattern: "GET /api/machines/{name}/files", machine: s.listFiles},
 		{pattern: "DELETE /api/machines/{name}/files", machine: s.removeFile},
 		{pattern: "GET /api/machines/{name}/files/stat", machine: s.statFile},

@@ -69,6 +69,10 @@ it('connects Claude Desktop after showing what will change, tests, repairs and d
   await page.getByText('Claude Desktop is here.').waitFor();
   // It opens with a prompt in it.
   await page.keyboard.press('Escape');
+  // The prompts stand in lines, with the buttons below them where there is little room.
+  const prompt = await page.locator('main q').first().boundingBox();
+  expect(prompt?.width).toBeGreaterThan(200);
+  expect(prompt?.height).toBeLessThan(200);
   await page.getByRole('button', { name: 'Open in Claude Desktop' }).first().click();
   await expect
     .poll(() => existsSync(noted) && readFileSync(noted, 'utf8'))

@@ -57,14 +57,21 @@ it('says what a machine may reach, asks, and shows what it reached', async () =>
   await expect.poll(() => question.count()).toBe(0);
   await network.getByText('Not allowed').first().waitFor();
 
+  // Where the step failed of it, the person can change their mind there.
+  await tab.run('raise OSError(reach("refused.example"))');
+  await question.getByRole('button', { name: 'No', exact: true }).click();
+  await tab.step(2).getByRole('button', { name: 'Allow refused.example and run again' }).click();
+  await tab.step(3).getByText('the proxy of this computer does not answer').first().waitFor();
+  await network.getByRole('button', { name: 'Remove refused.example' }).click();
+
   await tab.run('reach("two.example")');
   await question.getByRole('button', { name: 'Always, for this machine' }).click();
-  await tab.step(2).getByText('the proxy of this computer does not answer').waitFor();
-  await network.getByText('Not reached').waitFor();
+  await tab.step(4).getByText('the proxy of this computer does not answer').waitFor();
+  await network.getByText('Not reached').first().waitFor();
   await network.getByRole('button', { name: 'Remove two.example' }).waitFor();
-  await network.getByRole('button', { name: 'Step 2' }).click();
+  await network.getByRole('button', { name: 'Step 4' }).click();
   await expect
-    .poll(() => tab.step(2).evaluate((step) => document.activeElement === step))
+    .poll(() => tab.step(4).evaluate((step) => document.activeElement === step))
     .toBe(true);
 
   await network.getByRole('textbox', { name: 'Add a website' }).fill('http://no host');
@@ -74,7 +81,7 @@ it('says what a machine may reach, asks, and shows what it reached', async () =>
   await network.getByRole('textbox', { name: 'Add a website' }).fill('three.example');
   await network.getByRole('button', { name: 'Add' }).click();
   await network.getByRole('button', { name: 'Remove three.example' }).waitFor();
-  const three = await tab.runToEnd(3, 'reach("three.example")'); // nobody is asked
+  const three = await tab.runToEnd(5, 'reach("three.example")'); // nobody is asked
   await three.getByText('the proxy of this computer does not answer').waitFor();
   await network.getByRole('button', { name: 'Remove two.example' }).click();
   await expect.poll(() => network.getByText('Allowed when asked').count()).toBe(0);

@@ -418,6 +418,10 @@ func (b *box) Complete(context.Context, string, int) (machine.Completions, error
 func (b *box) Inspect(context.Context, string, int, int) (machine.Inspection, error) {
 	return machine.Inspection{}, nil
 }
+func (b *box) SaveTable(context.Context, machine.TableQuery, machine.TableFormat) (string, error) {
+	return "", machine.Invalid("not here")
+}
+
 func (b *box) Table(context.Context, machine.TableQuery) (machine.Table, error) {
 	return machine.Table{}, nil
 }

@@ -50,21 +50,40 @@ var tableTests = []string{"contains", "eq", "ne", "lt", "le", "gt", "ge"}
 
 // Table reads a page of a table in a machine, at most 200 rows of 50 columns.
 func (e *entry) Table(ctx context.Context, q machine.TableQuery) (t machine.Table, err error) {
-	if q.Name == "" || len(q.Name) > maxTableText {
-		return t, machine.Invalid("Say which variable the table is.")
-	}
-	if q.Offset < 0 || q.Limit < 0 || q.FirstColumn < 0 || q.Columns < 0 || len(q.Filters) > maxTableFilters {
-		return t, machine.Invalid("A page of a table begins at row 0 and column 0 or behind them, and has at most %d filters.", maxTableFilters)
-	}
-	for _, f := range q.Filters {
-		if !slices.Contains(tableTests, f.Test) || len(f.Value) > maxTableText {
-			return t, machine.Invalid("A filter is one of %s, with a value of at most %d bytes.", strings.Join(tableTests, ", "), maxTableText)
-		}
+	if err := checkTable(q); err != nil {
+		return t, err
 	}
 	q.Limit = min(cmp.Or(q.Limit, maxTableRows), maxTableRows)
 	q.Columns = min(cmp.Or(q.Columns, maxTableColumns), maxTableColumns)
 	err = e.inBox(ctx, func(b machine.Sandbox) error { t, err = b.Table(ctx, q); return err })
 	return t, err
+}
+
+// SaveTable writes a table to a file of the machine.
+func (e *entry) SaveTable(ctx context.Context, q machine.TableQuery, format machine.TableFormat) (path string, err error) {
+	if err := checkTable(q); err != nil {
+		return "", err
+	}
+	if format != machine.TableCSV && format != machine.TableXLSX {
+		return "", machine.Invalid("A table is saved as csv or xlsx.")
+	}
+	err = e.inBox(ctx, func(b machine.Sandbox) error { path, err = b.SaveTable(ctx, q, format); return err })
+	return path, err
+}
+
+func checkTable(q machine.TableQuery) error {
+	if q.Name == "" || len(q.Name) > maxTableText {
+		return machine.Invalid("Say which variable the table is.")
+	}
+	if q.Offset < 0 || q.Limit < 0 || q.FirstColumn < 0 || q.Columns < 0 || len(q.Filters) > maxTableFilters {
+		return machine.Invalid("A page of a table begins at row 0 and column 0 or behind them, and has at most %d filters.", maxTableFilters)
+	}
+	for _, f := range q.Filters {
+		if !slices.Contains(tableTests, f.Test) || len(f.Value) > maxTableText {
+			return machine.Invalid("A filter is one of %s, with a value of at most %d bytes.", strings.Join(tableTests, ", "), maxTableText)
+		}
+	}
+	return nil
 }
 
 // Subscribe delivers events after a position.

@@ -40,6 +40,7 @@ class ControlThread:
             "inspect": self._inspect,
             "variables": self._variables,
             "table": self._table,
+            "save_table": self._save_table,
             "limit": self._limit,
             "configure": self._configure,
         }
@@ -54,7 +55,7 @@ class ControlThread:
                 if header["type"] == "press":
                     self._interrupts.press(header["seq"], header["hard"])
                     self._pipe.send({"pressed": header["seq"]})
-                elif header["type"] == "table":
+                elif header["type"] in ("table", "save_table"):
                     # It takes too long for an interrupt to wait for it.
                     _Thread(target=self._reply_aside, args=(header, payload), name="forevervm", daemon=True).start()
                 else:
@@ -95,12 +96,16 @@ class ControlThread:
         listed, whole = variables.listing(names, self._initial, limit)
         if whole:
             return {"result": listed}
-        answer = forked_eval.ask(lambda: variables.listing(names, self._initial, limit, True)[0])
+        answer = forked_eval.ask(lambda: variables.listing(names, self._initial, limit, True)[0], variables.SECONDS)
         return answer if "result" in answer else {"result": listed}
 
     def _table(self, _: Header, query: str) -> Header:
         names = self._shell.user_ns
         return forked_eval.ask(lambda: tables.answer(names, _loads(query)), tables.SECONDS)
+
+    def _save_table(self, _: Header, query: str) -> Header:
+        names = self._shell.user_ns
+        return forked_eval.ask(lambda: tables.save(names, _loads(query)), tables.SAVE_SECONDS)
 
     def _limit(self, header: Header, _: str) -> Header:
         limit = header.get("limit_bytes")

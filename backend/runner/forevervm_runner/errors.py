@@ -65,8 +65,10 @@ def _clean(told: traceback.TracebackException) -> None:
     """Drops the runner's frames from the end: an error it raises on purpose points at the user's
     line."""
     stack = told.stack
-    while stack and stack[-1].filename.startswith(_OURS[0]):
+    whose: tuple[str, ...] = _OURS[:1]
+    while stack and stack[-1].filename.startswith(whose):
         stack.pop()
+        whose = _OURS  # IPython's, where it called the runner
 
 
 def _name(error: BaseException) -> str:

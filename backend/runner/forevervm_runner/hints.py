@@ -39,6 +39,9 @@ _NUMBER_AND_TEXT = re.compile(
 )
 _FIELDS = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 
+# What the proxy says to a library that then wraps it in its own words.
+_PROXY = re.compile(r"ForeverVM: ([^\n]{5,400}?\.)['\")>\]]*$")
+
 _type, _str = type, str
 _isdir, _scandir = os.path.isdir, os.scandir
 
@@ -48,6 +51,8 @@ def hint(error: BaseException, message: str) -> str | None:
     message = message[:_MESSAGE]
     if said := advice(message):
         return said
+    if found := _PROXY.search(message):
+        return found[1]
     say = _BY_TYPE.get(_type(error)) or _BY_NAME.get(_type(error).__name__)
     return say(error, message) if say else None
 
@@ -173,6 +178,14 @@ def _parser(error: BaseException, message: str) -> str | None:
     return None
 
 
+def _late(error: BaseException, message: str) -> str | None:
+    return "The website did not answer in time."
+
+
+def _incomplete(error: BaseException, message: str) -> str | None:
+    return "The code ends too early: a bracket or a quotation mark is not closed, or a block is empty."
+
+
 _BY_TYPE: dict[type, Callable[[BaseException, str], str | None]] = {
     KeyError: _key,
     ModuleNotFoundError: _module,
@@ -187,6 +200,11 @@ _BY_TYPE: dict[type, Callable[[BaseException, str], str | None]] = {
 _BY_NAME: dict[str, Callable[[BaseException, str], str | None]] = {
     "EmptyDataError": _empty,
     "ParserError": _parser,
+    # Of requests and httpx.
+    "ReadTimeout": _late,
+    "ConnectTimeout": _late,
+    # Of Python's compiler, which does not export it.
+    "_IncompleteInputError": _incomplete,
 }
 
 

@@ -40,6 +40,7 @@ MANY_PROCESSES = 32
 SWEEPS = 10
 ANSWER_SECONDS = 0.5
 TABLE_SECONDS = 1.5
+SAVE_SECONDS = 26.0
 CONFIGURE_SECONDS = 2.0
 LAST_WORDS_SECONDS = 5.0
 RESULT_DEPTH = 8
@@ -47,9 +48,10 @@ RESULT_DEPTH = 8
 QUESTIONS = {
     "complete": ANSWER_SECONDS,
     "inspect": ANSWER_SECONDS,
-    "variables": ANSWER_SECONDS,
+    "variables": TABLE_SECONDS,
     "limit": ANSWER_SECONDS,
     "table": TABLE_SECONDS,
+    "save_table": SAVE_SECONDS,
 }
 FILE_REQUESTS = ("read_file", "write_file", "list_files", "stat_file", "remove_file", "make_folder", "disk", "trust")
 BUSY = "Python is occupied; ask again when the running instruction lets go."

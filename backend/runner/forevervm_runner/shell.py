@@ -97,9 +97,11 @@ class PipMagics(Magics):
 
     @line_magic
     def pip(self, line: str) -> None:
-        """Run pip for this Python."""
+        """Run pip for this Python. A failure ends the instruction: what follows needs the library."""
         self.shell.system(f"{sys.executable} -m pip {line}")
         importlib.invalidate_caches()
+        if self.shell.user_ns["_exit_code"] != 0:
+            raise RuntimeError("pip did not succeed. What it printed says why.")
 
 
 class Events(EventManager):

@@ -12,6 +12,8 @@ from itertools import islice
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
+# A copy of a process with many libraries takes its time to make.
+SECONDS = 1.0
 PREVIEW = 120
 MAX_LIMIT = 1000
 _ELEMENTS = 8

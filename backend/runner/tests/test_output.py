@@ -371,6 +371,9 @@ def test_pip_and_shell_stream(machine: Runner) -> None:
     assert machine.finish(seq).ename == "KeyboardInterrupt"
     outcome = machine.run("!echo out; echo err >&2; exit 3\n_exit_code")
     assert (outcome.out, outcome.err, outcome.value) == ("out\n", "err\n", "3")
+    failed = machine.run("%pip install --no-index absent-library\nprint('went on')")
+    assert failed.ename == "RuntimeError" and "No matching distribution" in failed.out + failed.err
+    assert "went on" not in failed.out and "IPython" not in failed.error
     assert machine.run("name = 'you'\n!echo hello {name} $name").out == "hello you you\n"
     assert machine.run("%%bash\necho from bash").out == "from bash\n"
 

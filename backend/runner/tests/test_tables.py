@@ -4,6 +4,7 @@ import json
 import time
 from typing import Any
 
+import pytest
 from harness import Runner
 from test_assist import answer
 
@@ -163,3 +164,23 @@ def test_an_interrupt_does_not_wait_for_a_table(machine: Runner) -> None:
     machine.send({"type": "table", "id": 77}, json.dumps({"name": "slow"}).encode())
     machine.interrupt(seq)
     assert machine.finish(seq).ename == "KeyboardInterrupt"
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx"])
+def test_the_rows_that_match_are_saved_to_a_file_of_their_own(machine: Runner, ending: str) -> None:
+    machine.run(
+        "import pandas as pd, glob; t = pd.DataFrame({'n': [3, 1, 2], 'at': pd.date_range('2026-01-01', periods=3, tz='UTC')})"
+    )
+    query = {
+        "name": "t",
+        "format": ending,
+        "sort": {"column": 0},
+        "filters": [{"column": 0, "test": "ge", "value": "2"}],
+    }
+    saved = answer(machine, "save_table", json.dumps(query).encode())
+    assert saved["rows"] == 2 and saved["path"].startswith("/tmp/table-")
+    read = f"pd.read_csv({saved['path']!r})" if ending == "csv" else f"pd.read_excel({saved['path']!r})"
+    assert machine.run(f"list({read}['n'])").value == "[2, 3]"
+    assert answer(machine, "save_table", json.dumps({"name": "absent", "format": ending}).encode()) == {
+        "problem": "There is no variable absent any more."
+    }

@@ -378,6 +378,16 @@ def test_traceback_is_pythons(machine: Runner) -> None:
         ("float('1.234,50')", "'1.234,50' is text, and a number is needed."),
         ("import re\nre.match('a', 'b').group()", "What stands before .group is empty (None)"),
         ("1 + '1'", "A number and a text cannot be put together so."),
+        ("print(", "The code ends too early"),
+        (
+            "raise OSError(\"HTTPSConnectionPool: (Caused by ProxyError('x', OSError('Tunnel connection failed: 502 ForeverVM: The name a.example is not known.')))\")",
+            "The name a.example is not known.",
+        ),
+        (
+            "raise OSError('<urlopen error 403 ForeverVM: That machine\\'s owner denied it.>')",
+            "That machine's owner denied it.",
+        ),
+        ("import requests\nraise requests.exceptions.ReadTimeout('x')", "The website did not answer in time."),
         ("[1][3]", "It has fewer entries than the code asks for."),
         ("import pandas as pd, io\npd.read_csv(io.StringIO(''))", "The file is empty."),
         ("import pandas as pd, io\npd.read_csv(io.StringIO('a,b\\n1,2\\n1,2,3,4'))", "Line 3 has 4 values, not 2"),

@@ -147,6 +147,30 @@ func (s *Sandbox) Table(ctx context.Context, q machine.TableQuery) (machine.Tabl
 	return answer.domain(q)
 }
 
+// SaveTable has all rows of a table that a query leaves written to a file of the machine.
+func (s *Sandbox) SaveTable(ctx context.Context, q machine.TableQuery, format machine.TableFormat) (path string, err error) {
+	wanted := asked(q)
+	wanted.Format = string(format)
+	query, err := json.Marshal(wanted)
+	if err != nil {
+		return "", err
+	}
+	var answer struct {
+		Problem string `json:"problem"`
+		Path    string `json:"path"`
+	}
+	if err := s.question(ctx, protocol.Request{Type: protocol.TypeSaveTable}, string(query), &answer); err != nil {
+		return "", err
+	}
+	if answer.Problem != "" {
+		return "", &machine.Error{Kind: machine.ErrInvalid, Message: clip(answer.Problem, maxProblem)}
+	}
+	if len(answer.Path) == 0 || len(answer.Path) > maxProblem {
+		return "", nonsense(nil)
+	}
+	return answer.Path, nil
+}
+
 // tableQuery is a query as the runner reads it.
 type tableQuery struct {
 	Name        string        `json:"name"`
@@ -157,6 +181,7 @@ type tableQuery struct {
 	Sort        *tableSort    `json:"sort"`
 	Filters     []tableFilter `json:"filters"`
 	About       bool          `json:"about"`
+	Format      string        `json:"format,omitempty"` // of the file to save
 }
 
 type tableSort struct {

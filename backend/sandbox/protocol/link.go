@@ -30,6 +30,7 @@ const (
 	TypeInspect   = "inspect"
 	TypeVariables = "variables"
 	TypeTable     = "table"
+	TypeSaveTable = "save_table"
 	TypeReadFile  = "read_file"
 	TypeWriteFile = "write_file"
 	TypeListFiles = "list_files"

@@ -1,18 +1,18 @@
-/** Tags as people write them: one `key=value` a line. */
+/** Tags as people write them: one a line, a word alone or `key=value`. */
 import { words } from './words';
 
-export function formatTags(tags: Record<string, string>): string {
-  return Object.entries(tags)
-    .map(([key, value]) => `${key}=${value}`)
-    .join('\n');
-}
+export const tagText = ([key, value]: readonly [string, string]): string =>
+  value === '' ? key : `${key}=${value}`;
+
+export const formatTags = (tags: Record<string, string>): string =>
+  Object.entries(tags).map(tagText).join('\n');
 
 /** The tags; throws, for the person, what is wrong with the first line that is none. */
 export function parseTags(text: string): Record<string, string> {
   const tags: Record<string, string> = {};
   for (const line of text.split('\n').map((part) => part.trim())) {
     if (line === '') continue;
-    const at = line.indexOf('=');
+    const at = line.includes('=') ? line.indexOf('=') : line.length;
     if (at < 1) throw new Error(words.details.badTag(line));
     tags[line.slice(0, at).trim()] = line.slice(at + 1).trim();
   }

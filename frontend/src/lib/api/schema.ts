@@ -1533,6 +1533,29 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/machines/{name}/table/save': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Has the machine write all rows of a table that the filters leave to a new file in its /tmp
+     * @description What the machine cannot write within 25 seconds it refuses.
+     */
+    post: operations['saveTable'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/machines/{name}/files': {
     parameters: {
       query?: never;
@@ -2714,6 +2737,17 @@ export interface components {
       filters?: components['schemas']['TableFilter'][];
       /** @description Tell what the columns hold, in the rows that match, in place of rows */
       about?: boolean;
+    };
+    SaveTable: {
+      variable: string;
+      /** @enum {string} */
+      format: 'csv' | 'xlsx';
+      sort?: components['schemas']['TableSort'];
+      /** @description All must match */
+      filters?: components['schemas']['TableFilter'][];
+    };
+    SavedTable: {
+      path: string;
     };
     TableSort: {
       /** @description -1 is the index */
@@ -5075,6 +5109,34 @@ export interface operations {
         };
         content: {
           'application/json': components['schemas']['Table'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  saveTable: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['SaveTable'];
+      };
+    };
+    responses: {
+      /** @description Where the file is */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['SavedTable'];
         };
       };
       default: components['responses']['Error'];

@@ -72,9 +72,10 @@ describe('code points', () => {
 
 describe('tags', () => {
   it('reads what it writes', () => {
-    const tags = { project: 'sales', note: 'a=b' };
+    const tags = { project: 'sales', note: 'a=b', urgent: '' };
     expect(parseTags(formatTags(tags))).toEqual(tags);
-    expect(() => parseTags('ok=1\n\nno')).toThrow('no');
+    expect(formatTags({ urgent: '' })).toBe('urgent');
+    expect(() => parseTags('ok\n\n=no')).toThrow('=no');
   });
 
   it('sends only what changed, null for what is gone', () => {

@@ -24,18 +24,6 @@ export function isSaveable(variable: Pick<Variable, 'name' | 'type' | 'shape'>):
   return isTable(variable) && /^[\p{L}_][\p{L}\p{N}_]*$/u.test(name);
 }
 
-/** The code that writes a whole table into a file of its machine, and the file's name. */
-export function writing(
-  { name, type }: Pick<Variable, 'name' | 'type'>,
-  format: TableFormat,
-): { code: string; file: string } {
-  const file = `${name}.${format}`;
-  const array = type === 'ndarray';
-  const frame = array ? `pd.DataFrame(${name})` : name;
-  const write = `${frame}.to_${format === 'csv' ? 'csv' : 'excel'}("${file}")`;
-  return { code: array ? `import pandas as pd\n${write}` : write, file };
-}
-
 /**
  * The first table in a machine's HTML as comma-separated values; null where there is none. The HTML
  * is read and never shown.

@@ -8,10 +8,8 @@ import type {
   MachineChange,
   NewMachine,
   Permission,
-  Variable,
 } from '$lib/api/types';
 import { EXAMPLE } from '$lib/example';
-import { writing, type TableFormat } from '$lib/output/tables';
 import { join } from '$lib/files';
 import { saveAs } from '$lib/save';
 import { title, words } from '$lib/words';
@@ -19,10 +17,6 @@ import type { App } from './app.svelte';
 import { HOME } from './files.svelte';
 import { ARCHIVED, LEFT_OUT } from './machines.svelte';
 import type { Question } from './questions.svelte';
-import { saveWritten } from './table.svelte';
-
-/** How long a look at a step may wait for its end, in seconds: the daemon's most. */
-const LOOK_SECONDS = 600;
 
 const at = (machine: Machine, { id }: Checkpoint) => ({
   params: { path: { name: machine.name, id } },
@@ -51,19 +45,6 @@ export class Commands {
     const instruction = await this.try(() => this.execute(machine, code));
     if (instruction && this.app.selectedId === machine.id) this.app.timeline?.onQueued(instruction);
     return instruction !== null;
-  }
-
-  /**
-   * Has the machine write a table into a file, by a step that everybody sees, and brings the file
-   * out.
-   */
-  async saveTable(machine: Machine, table: Variable, format: TableFormat): Promise<void> {
-    const { code, file } = writing(table, format);
-    await this.try(async () => {
-      const { seq } = await this.execute(machine, code);
-      await saveWritten({ api: this.app.api, name: machine.name }, seq, file, LOOK_SECONDS);
-      return true;
-    });
   }
 
   /** What happened, as a file. */

@@ -9,31 +9,13 @@ import type {
   TableSort,
 } from '$lib/api/types';
 import { parseFilter } from '$lib/filters';
+import type { TableFormat } from '$lib/output/tables';
 import { saveAs } from '$lib/save';
 import { words } from '$lib/words';
 import type { Source } from './source';
 
 export const PAGE_ROWS = 100;
 export const PAGE_COLUMNS = 30;
-
-/**
- * Saves the file that a step writes a table into, once the step is over. Each look at the step may
- * take so many seconds.
- */
-export async function saveWritten(
-  { api, name }: Source,
-  seq: number,
-  file: string,
-  seconds: number,
-): Promise<void> {
-  const { status } = await api.ended(name, seq, seconds);
-  if (status !== 'ok') throw new Error(words.table.notSaved(seq));
-  const content = await api.get('/api/machines/{name}/files/content', {
-    params: { path: { name }, query: { path: file } },
-    parseAs: 'blob',
-  });
-  saveAs(file, content);
-}
 
 /** So many pages are kept; those that were loaded first go first. */
 const MOST_PAGES = 60;
@@ -65,6 +47,29 @@ export class TableLook {
     private readonly source: Source,
     private readonly variable: string,
   ) {}
+
+  /** Gives the person all rows that match, in this order, as a file. */
+  async save(format: TableFormat): Promise<void> {
+    const { api, name } = this.source;
+    const { path } = await api.post('/api/machines/{name}/table/save', {
+      ...of(name),
+      body: {
+        variable: this.variable,
+        format,
+        filters: this.filters,
+        ...(this.sort ? { sort: this.sort } : {}),
+      },
+    });
+    const content = await api.get('/api/machines/{name}/files/content', {
+      params: { path: { name }, query: { path } },
+      parseAs: 'blob',
+    });
+    saveAs(`${this.variable}.${format}`, content);
+    // What stays lies in the machine's /tmp.
+    await api
+      .delete('/api/machines/{name}/files', { params: { path: { name }, query: { path } } })
+      .catch(() => undefined);
+  }
 
   /** A row of those that match; undefined until it has come. */
   row(index: number): TableRow | undefined {

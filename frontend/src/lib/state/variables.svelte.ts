@@ -1,5 +1,5 @@
 import { of } from '$lib/api/api';
-import { sentence } from '$lib/api/errors';
+import { isBusy, sentence } from '$lib/api/errors';
 import type { Variable } from '$lib/api/types';
 import type { Source } from './source';
 
@@ -14,6 +14,8 @@ export class Variables {
   changed = $state.raw<ReadonlySet<string>>(new Set());
   /** Why the list is not up to date. */
   problem = $state('');
+  /** How often in a row the machine was too busy to answer. */
+  refused = $state(0);
 
   /** What is compared with: the list after the step before. */
   private before: readonly Variable[] | null = null;
@@ -37,8 +39,10 @@ export class Variables {
         // An answer that comes after the next step has ended may tell of that one.
         if (!this.again) this.before = this.list;
         this.problem = '';
+        this.refused = 0;
       } catch (reason) {
         this.problem = sentence(reason);
+        this.refused = isBusy(reason) ? this.refused + 1 : 0;
       }
     } while (this.again);
     this.busy = false;

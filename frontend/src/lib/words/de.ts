@@ -621,6 +621,7 @@ export const de: Words = {
     copyCode: 'Code kopieren',
     copyOutput: 'Ergebnis kopieren',
     copied: 'Kopiert',
+    allowAgain: (hosts) => `${hosts} erlauben und noch einmal ausführen`,
     fix: 'Bitte um Behebung kopieren',
     fixPrompt: (machine, seq, error) =>
       `In der ForeverVM-Maschine ${machine} ist Schritt ${seq + 1} fehlgeschlagen: ${error}\nFinde heraus, warum, und behebe es.`,
@@ -688,7 +689,6 @@ export const de: Words = {
     waiting: 'Wartet, bis der Code beginnt',
     larger: 'Größer zeigen',
     open: 'ForeverVM öffnen',
-    notRun: 'ForeverVM hat den Code nicht ausgeführt.',
   },
 
   drop: {
@@ -798,10 +798,7 @@ export const de: Words = {
     columnsBefore: 'Spalten davor',
     columnsAfter: 'Spalten danach',
     empty: '–',
-    saveHint:
-      'Ein Schritt schreibt die ganze Tabelle in eine Datei der Maschine und gibt Ihnen eine Kopie',
-    notSaved: (seq) =>
-      `Die Tabelle konnte nicht geschrieben werden: Schritt ${seq + 1} sagt, warum.`,
+    saveHint: 'Speichert alle passenden Zeilen in dieser Reihenfolge',
     busy: 'Die Maschine hat nicht rechtzeitig geantwortet. Sie ist beschäftigt, oder die Tabelle ist zu groß, um sie hier zu sortieren oder zu filtern. Versuchen Sie es noch einmal, oder tun Sie es im Code.',
   },
 
@@ -938,7 +935,7 @@ export const de: Words = {
     tagsLabel: 'Tags',
     tagsHint: 'Einer pro Zeile, wie project=sales',
     save: 'Speichern',
-    badTag: (line) => `„${line}“ ist kein Tag: Schreiben Sie key=value.`,
+    badTag: (line) => `„${line}“ ist kein Tag: Schreiben Sie ein Wort oder key=value.`,
   },
 
   purge: {

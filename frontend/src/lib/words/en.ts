@@ -628,6 +628,7 @@ export const en = {
     copyCode: 'Copy code',
     copyOutput: 'Copy result',
     copied: 'Copied',
+    allowAgain: (hosts: string) => `Allow ${hosts} and run again`,
     fix: 'Copy a request to fix it',
     fixPrompt: (machine: string, seq: number, error: string) =>
       `In the ForeverVM machine ${machine}, step ${seq + 1} failed: ${error}\nFind out why, and fix it.`,
@@ -692,7 +693,6 @@ export const en = {
     waiting: 'Waiting for the code to start',
     larger: 'Show larger',
     open: 'Open ForeverVM',
-    notRun: 'ForeverVM did not run the code.',
   },
 
   drop: {
@@ -802,8 +802,7 @@ export const en = {
     columnsBefore: 'Columns before',
     columnsAfter: 'Columns after',
     empty: '–',
-    saveHint: 'A step writes the whole table to a file in the machine and gives you a copy',
-    notSaved: (seq: number) => `The table could not be written: step ${seq + 1} says why.`,
+    saveHint: 'Saves all rows that match, in this order',
     busy: 'The machine did not answer in time. It is busy, or the table is too large to sort or filter here. Try again, or do it in code.',
   },
 
@@ -935,9 +934,9 @@ export const en = {
     nameLabel: 'Name',
     nameHint: 'Used by programs and AI apps. Old names still work.',
     tagsLabel: 'Tags',
-    tagsHint: 'One per line, like project=sales',
+    tagsHint: 'One per line, like sales or project=sales',
     save: 'Save',
-    badTag: (line: string) => `“${line}” is not a tag: write it as key=value.`,
+    badTag: (line: string) => `“${line}” is not a tag: write a word, or key=value.`,
   },
 
   purge: {

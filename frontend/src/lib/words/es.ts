@@ -608,6 +608,7 @@ export const es: Words = {
     copyCode: 'Copiar el código',
     copyOutput: 'Copiar el resultado',
     copied: 'Copiado',
+    allowAgain: (hosts) => `Permitir ${hosts} y ejecutar de nuevo`,
     fix: 'Copiar una petición para arreglarlo',
     fixPrompt: (machine, seq, error) =>
       `En la máquina de ForeverVM ${machine}, el paso ${seq + 1} falló: ${error}\nAverigua por qué y arréglalo.`,
@@ -672,7 +673,6 @@ export const es: Words = {
     waiting: 'Esperando a que empiece el código',
     larger: 'Ver más grande',
     open: 'Abrir ForeverVM',
-    notRun: 'ForeverVM no ejecutó el código.',
   },
 
   drop: {
@@ -782,8 +782,7 @@ export const es: Words = {
     columnsBefore: 'Columnas anteriores',
     columnsAfter: 'Columnas siguientes',
     empty: '–',
-    saveHint: 'Un paso escribe la tabla entera en un archivo de la máquina y te da una copia',
-    notSaved: (seq) => `No se pudo escribir la tabla: el paso ${seq + 1} dice por qué.`,
+    saveHint: 'Guarda todas las filas que coinciden, en este orden',
     busy: 'La máquina no respondió a tiempo. Está ocupada, o la tabla es demasiado grande para ordenarla o filtrarla aquí. Inténtalo de nuevo, o hazlo con código.',
   },
 
@@ -919,7 +918,7 @@ export const es: Words = {
     tagsLabel: 'Etiquetas',
     tagsHint: 'Una por línea, como project=sales',
     save: 'Guardar',
-    badTag: (line) => `«${line}» no es una etiqueta: escríbela como key=value.`,
+    badTag: (line) => `«${line}» no es una etiqueta: escribe una palabra o key=value.`,
   },
 
   purge: {

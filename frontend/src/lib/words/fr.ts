@@ -616,6 +616,7 @@ export const fr: Words = {
     copyCode: 'Copier le code',
     copyOutput: 'Copier le résultat',
     copied: 'Copié',
+    allowAgain: (hosts) => `Autoriser ${hosts} et relancer`,
     fix: 'Copier une demande de correction',
     fixPrompt: (machine, seq, error) =>
       `Dans la machine ForeverVM ${machine}, l’étape ${seq + 1} a échoué : ${error}\nTrouve pourquoi et corrige.`,
@@ -681,7 +682,6 @@ export const fr: Words = {
     waiting: 'En attente du début du code',
     larger: 'Agrandir',
     open: 'Ouvrir ForeverVM',
-    notRun: 'ForeverVM n’a pas exécuté le code.',
   },
 
   drop: {
@@ -791,9 +791,7 @@ export const fr: Words = {
     columnsBefore: 'Colonnes précédentes',
     columnsAfter: 'Colonnes suivantes',
     empty: '–',
-    saveHint:
-      'Une étape écrit tout le tableau dans un fichier de la machine et vous en donne une copie',
-    notSaved: (seq) => `Le tableau n’a pas pu être écrit : l’étape ${seq + 1} dit pourquoi.`,
+    saveHint: 'Enregistre toutes les lignes trouvées, dans cet ordre',
     busy: 'La machine n’a pas répondu à temps. Elle est occupée, ou le tableau est trop grand pour être trié ou filtré ici. Réessayez, ou faites-le dans le code.',
   },
 
@@ -930,7 +928,7 @@ export const fr: Words = {
     tagsLabel: 'Étiquettes',
     tagsHint: 'Une par ligne, comme project=sales',
     save: 'Enregistrer',
-    badTag: (line) => `« ${line} » n’est pas une étiquette : écrivez key=value.`,
+    badTag: (line) => `« ${line} » n’est pas une étiquette : écrivez un mot ou key=value.`,
   },
 
   purge: {

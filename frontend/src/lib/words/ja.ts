@@ -596,6 +596,7 @@ export const ja: Words = {
     copyCode: 'コードをコピー',
     copyOutput: '結果をコピー',
     copied: 'コピーしました',
+    allowAgain: (hosts) => `${hosts} を許可して再実行`,
     fix: '修正の依頼をコピー',
     fixPrompt: (machine, seq, error) =>
       `ForeverVMのマシン${machine}で、ステップ${seq + 1}が失敗しました: ${error}\n原因を調べて直してください。`,
@@ -658,7 +659,6 @@ export const ja: Words = {
     waiting: 'コードの開始を待っています',
     larger: '大きく表示',
     open: 'ForeverVM を開く',
-    notRun: 'ForeverVMはコードを実行しませんでした。',
   },
 
   drop: {
@@ -767,8 +767,7 @@ export const ja: Words = {
     columnsBefore: '前の列',
     columnsAfter: '次の列',
     empty: '–',
-    saveHint: 'ステップが表全体をマシンのファイルに書き込み、そのコピーを渡します',
-    notSaved: (seq) => `表を書き込めませんでした。理由はステップ ${seq + 1} にあります。`,
+    saveHint: '条件に合うすべての行を、この順序で保存します',
     busy: 'マシンが時間内に応答しませんでした。処理中か、表が大きすぎてここでは並べ替えや絞り込みができません。もう一度試すか、コードで行ってください。',
   },
 
@@ -899,7 +898,7 @@ export const ja: Words = {
     tagsLabel: 'タグ',
     tagsHint: '1行に1つ。例：project=sales',
     save: '保存',
-    badTag: (line) => `「${line}」はタグではありません。key=value の形で書いてください。`,
+    badTag: (line) => `「${line}」はタグではありません。単語か key=value の形で書いてください。`,
   },
 
   purge: {

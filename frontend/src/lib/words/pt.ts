@@ -612,6 +612,7 @@ export const pt: Words = {
     copyCode: 'Copiar o código',
     copyOutput: 'Copiar o resultado',
     copied: 'Copiado',
+    allowAgain: (hosts) => `Permitir ${hosts} e executar de novo`,
     fix: 'Copiar um pedido de correção',
     fixPrompt: (machine, seq, error) =>
       `Na máquina ${machine} do ForeverVM, o passo ${seq + 1} falhou: ${error}\nDescubra por quê e corrija.`,
@@ -674,7 +675,6 @@ export const pt: Words = {
     waiting: 'À espera do início do código',
     larger: 'Ver maior',
     open: 'Abrir o ForeverVM',
-    notRun: 'O ForeverVM não executou o código.',
   },
 
   drop: {
@@ -784,8 +784,7 @@ export const pt: Words = {
     columnsBefore: 'Colunas anteriores',
     columnsAfter: 'Próximas colunas',
     empty: '–',
-    saveHint: 'Uma etapa escreve a tabela inteira em um arquivo da máquina e dá uma cópia a você',
-    notSaved: (seq) => `A tabela não pôde ser escrita: a etapa ${seq + 1} diz por quê.`,
+    saveHint: 'Salva todas as linhas encontradas, nesta ordem',
     busy: 'A máquina não respondeu a tempo. Está ocupada, ou a tabela é grande demais para ordenar ou filtrar aqui. Tente de novo, ou faça isso com código.',
   },
 
@@ -921,7 +920,7 @@ export const pt: Words = {
     tagsLabel: 'Etiquetas',
     tagsHint: 'Uma por linha, como project=sales',
     save: 'Salvar',
-    badTag: (line) => `“${line}” não é uma etiqueta: escreva key=value.`,
+    badTag: (line) => `“${line}” não é uma etiqueta: escreva uma palavra ou key=value.`,
   },
 
   purge: {

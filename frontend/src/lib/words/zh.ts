@@ -575,6 +575,7 @@ export const zh: Words = {
     copyCode: '复制代码',
     copyOutput: '复制结果',
     copied: '已复制',
+    allowAgain: (hosts) => `允许 ${hosts} 并重新运行`,
     fix: '复制修复请求',
     fixPrompt: (machine, seq, error) =>
       `在 ForeverVM 机器 ${machine} 中，步骤 ${seq + 1} 失败：${error}\n请找出原因并修复。`,
@@ -633,7 +634,6 @@ export const zh: Words = {
     waiting: '正在等待代码开始',
     larger: '放大显示',
     open: '打开 ForeverVM',
-    notRun: 'ForeverVM 没有运行代码。',
   },
 
   drop: {
@@ -742,8 +742,7 @@ export const zh: Words = {
     columnsBefore: '前面的列',
     columnsAfter: '后面的列',
     empty: '–',
-    saveHint: '一个步骤将整个表格写入机器中的文件，并给你一份副本',
-    notSaved: (seq) => `无法写入表格：步骤 ${seq + 1} 说明了原因。`,
+    saveHint: '按此顺序保存所有匹配的行',
     busy: '机器没有及时响应。它正忙，或表格太大，无法在这里排序或筛选。请重试，或用代码完成。',
   },
 
@@ -873,7 +872,7 @@ export const zh: Words = {
     tagsLabel: '标签',
     tagsHint: '每行一个，例如 project=sales',
     save: '保存',
-    badTag: (line) => `“${line}”不是标签：请写成 key=value。`,
+    badTag: (line) => `“${line}”不是标签：请写一个词，或 key=value。`,
   },
 
   purge: {
