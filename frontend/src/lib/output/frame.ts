@@ -69,6 +69,7 @@ function sanitize(html: string): string {
 function makeCleaner(): DOMPurify {
   const purify = createPurify(window);
   purify.addHook('afterSanitizeAttributes', (element) => {
+    if (element instanceof HTMLTableElement) align(element);
     for (const attribute of ['href', 'xlink:href']) {
       const address = element.getAttribute(attribute);
       if (address === null || address.startsWith('#')) continue;
@@ -78,6 +79,26 @@ function makeCleaner(): DOMPurify {
     }
   });
   return purify;
+}
+
+const NUMBER = /^[-+−]?(\d[\d.,\s]*(e[-+]?\d+)?\s?%?|inf)$/i;
+const NOTHING = /^(|nan|nat|none|<na>|\.\.\.|…)$/i;
+
+/** Numbers stand at the right, and so does the name of a column that has nothing else. */
+function align(table: HTMLTableElement): void {
+  const numeric: boolean[] = [];
+  for (const row of table.tBodies[0]?.rows ?? []) {
+    [...row.cells].forEach((cell, i) => {
+      const text = (cell.textContent ?? '').trim();
+      const number = cell.localName === 'td' && NUMBER.test(text);
+      if (number) cell.classList.add('number');
+      numeric[i] = (numeric[i] ?? true) && (number || NOTHING.test(text));
+    });
+  }
+  for (const row of table.tHead?.rows ?? []) {
+    if (row.cells.length !== numeric.length) continue;
+    [...row.cells].forEach((cell, i) => cell.classList.toggle('number', numeric[i]));
+  }
 }
 
 function page(body: string, scripts = ''): string {
@@ -112,11 +133,13 @@ body { margin: 0; padding: 1px; color: var(--ink); background: transparent; over
   font: 13px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, Cantarell, sans-serif; }
 table { border-collapse: separate; border-spacing: 0; border: 1px solid var(--line) !important; border-radius: 6px;
   font-variant-numeric: tabular-nums; font-size: 12.5px; margin: 0 0 4px; }
-th, td { padding: 4px 12px; text-align: right; border: 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
+th, td { padding: 4px 12px; text-align: left; border: 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
 tr:last-child > td, tbody tr:last-child > th { border-bottom: 0; }
 thead th { position: sticky; top: 0; background: var(--head); font-weight: 600; border-bottom: 1px solid var(--line); }
 thead th:first-child { border-top-left-radius: 5px; } thead th:last-child { border-top-right-radius: 5px; }
+th.number, td.number { text-align: right; }
 tbody th { color: var(--soft); font-weight: 500; }
+tbody th:first-child, thead th:first-child { position: sticky; left: 0; background: var(--head); } thead th:first-child { z-index: 1; }
 tbody tr:nth-child(even) { background: var(--stripe); }
 caption { caption-side: top; text-align: left; color: var(--soft); padding: 0 0 6px; }
 table + p { color: var(--soft); font-size: 12px; margin: 4px 0 0; }

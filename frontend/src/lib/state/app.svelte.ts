@@ -32,6 +32,8 @@ export class App {
   dialog = $state.raw<Dialog | null>(null);
   /** What is shown of the documents. It lies over a dialog, which stays as it is. */
   help = $state.raw<Place | null>(null);
+  /** Whether the list shows the bin in place of the machines. */
+  inBin = $state(false);
   /** Which part of the settings is shown, or was last. */
   settingsSection = $state('');
 

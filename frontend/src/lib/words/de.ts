@@ -854,6 +854,7 @@ export const de: Words = {
   },
 
   rewind: {
+    lastStep: 'Zurück vor den letzten Schritt',
     title: (name) => `Zu „${name}“ zurückgehen?`,
     going: 'Es geht zurück…',
     looking: 'Es wird nachgesehen, was dort ist…',

@@ -858,6 +858,7 @@ export const en = {
   },
 
   rewind: {
+    lastStep: 'Go back to before the last step',
     title: (name: string) => `Go back to “${name}”?`,
     going: 'Going back…',
     looking: 'Looking at what was there…',

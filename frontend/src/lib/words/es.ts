@@ -838,6 +838,7 @@ export const es: Words = {
   },
 
   rewind: {
+    lastStep: 'Volver a antes del último paso',
     title: (name) => `¿Volver a «${name}»?`,
     going: 'Volviendo…',
     looking: 'Mirando qué había…',

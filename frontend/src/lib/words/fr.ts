@@ -847,6 +847,7 @@ export const fr: Words = {
   },
 
   rewind: {
+    lastStep: 'Revenir avant la dernière étape',
     title: (name) => `Revenir à « ${name} » ?`,
     going: 'Retour en cours…',
     looking: 'Lecture de cet état…',

@@ -823,6 +823,7 @@ export const ja: Words = {
   },
 
   rewind: {
+    lastStep: '最後のステップの前に戻る',
     title: (name) => `「${name}」に戻りますか？`,
     going: '戻っています…',
     looking: 'その時点の内容を確認しています…',

@@ -840,6 +840,7 @@ export const pt: Words = {
   },
 
   rewind: {
+    lastStep: 'Voltar para antes do último passo',
     title: (name) => `Voltar a “${name}”?`,
     going: 'Voltando…',
     looking: 'Vendo o que havia lá…',

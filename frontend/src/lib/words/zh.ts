@@ -797,6 +797,7 @@ export const zh: Words = {
   },
 
   rewind: {
+    lastStep: '回到最后一步之前',
     title: (name) => `回到“${name}”？`,
     going: '正在返回…',
     looking: '正在查看当时的内容…',
