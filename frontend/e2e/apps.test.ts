@@ -49,7 +49,7 @@ it('connects Claude Desktop after showing what will change, tests, repairs and d
   await claude.getByText('Connected', { exact: true }).waitFor();
   await claude.getByText('Done. The change takes effect when the app next starts.').waitFor();
   await claude.getByText('Not used yet').waitFor();
-  await page.getByText('Waiting for Claude Desktop…').waitFor();
+  await dialog.getByText('Waiting for Claude Desktop…').waitFor();
   expect(readFileSync(file, 'utf8')).toContain('"args": ["mcp", "--home"');
 
   await claude.getByRole('button', { name: 'Test: Claude Desktop' }).click();

@@ -102,7 +102,7 @@ it('shows figures of Plotly, which answer to the mouse, and formulas', async () 
   const inside = figure.frameLocator('iframe');
   await inside.locator('#plot').getByText('Three of them').waitFor(); // not in its picture
   const bars = inside.locator('.bars .point');
-  expect(await bars.count()).toBe(3);
+  await expect.poll(() => bars.count()).toBe(3); // it may be drawn twice
   await bars.nth(2).hover({ force: true }); // a layer for dragging lies above
   await inside.locator('.hoverlayer').getByText('y=4').waitFor();
   await expect
