@@ -140,7 +140,15 @@ it('says when a table is shortened, shows all of its height, and in a dialog wha
   ]);
   expect(readFileSync(await shown.path(), 'utf8').split('\r\n')).toHaveLength(13);
 
-  const whole = await tab.runToEnd(2, 'df.iloc[:400, :2]');
+  // Text stands left and numbers right, with the names of their columns.
+  const kinds = await tab.runToEnd(2, 'pd.DataFrame({"shop": ["Oslo"], "n": [1.5]})');
+  const sides = kinds
+    .frameLocator('iframe')
+    .locator('thead th, td')
+    .evaluateAll((cells) => cells.map((cell) => getComputedStyle(cell).textAlign));
+  expect(await sides).toEqual(['left', 'left', 'right', 'left', 'right']);
+
+  const whole = await tab.runToEnd(3, 'df.iloc[:400, :2]');
   const [all] = await Promise.all([
     page.waitForEvent('download'),
     whole.getByRole('button', { name: 'Save this table as CSV' }).click(),
@@ -347,7 +355,7 @@ it('exports a report that needs no network: headlines, plots, live figures, fold
 it('is in the group of who uses it, in a list that is grouped from then on', async () => {
   const { page } = tab;
   const headers = {
-    authorization: `Bearer ${daemon.cli('token').trim()}`,
+    authorization: `Bearer ${daemon.cli('token', '--owner').trim()}`,
     'content-type': 'application/json',
   };
   for (const [name, client] of [

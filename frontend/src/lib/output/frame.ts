@@ -137,7 +137,8 @@ th, td { padding: 4px 12px; text-align: left; border: 0; border-bottom: 1px soli
 tr:last-child > td, tbody tr:last-child > th { border-bottom: 0; }
 thead th { position: sticky; top: 0; background: var(--head); font-weight: 600; border-bottom: 1px solid var(--line); }
 thead th:first-child { border-top-left-radius: 5px; } thead th:last-child { border-top-right-radius: 5px; }
-th.number, td.number { text-align: right; }
+table.dataframe thead th { text-align: left; } /* pandas brings a rule of its own */
+th.number, td.number, table.dataframe thead th.number { text-align: right; }
 tbody th { color: var(--soft); font-weight: 500; }
 tbody th:first-child, thead th:first-child { position: sticky; left: 0; background: var(--head); } thead th:first-child { z-index: 1; }
 tbody tr:nth-child(even) { background: var(--stripe); }
