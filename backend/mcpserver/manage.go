@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,13 +59,16 @@ func describeMachine(m api.Machine) repl {
 	return r
 }
 
+// stateWords are the window's words for states: a model tells its user of them.
+var stateWords = map[string]string{"idle": "ready", "swapped": "asleep", "waking": "waking up", "swapping": "falling asleep"}
+
 // line is a machine as models read it.
 func (r repl) line() string {
 	line := r.ReplID
 	if r.Title != "" {
 		line += fmt.Sprintf(" %q", r.Title)
 	}
-	line += fmt.Sprintf(": %s, %d steps, last used %s", r.State, r.Instructions, r.LastActiveAt.UTC().Format(minute))
+	line += fmt.Sprintf(": %s, %d steps, last used %s", cmp.Or(stateWords[r.State], r.State), r.Instructions, r.LastActiveAt.UTC().Format(minute))
 	if r.ForkOf != "" {
 		line += ", fork of " + r.ForkOf
 	}
