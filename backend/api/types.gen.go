@@ -38,6 +38,11 @@ type Act struct {
 	What  string   `json:"what"`
 }
 
+// AllowToken defines model for AllowToken.
+type AllowToken struct {
+	Allowed bool `json:"allowed"`
+}
+
 // Answer defines model for Answer.
 type Answer struct {
 	// Answer once: while the present instruction runs; machine: always, for this machine; always: for all machines
@@ -558,6 +563,22 @@ type FreeUp struct {
 	Packages bool `json:"packages,omitempty"`
 }
 
+// Grant A token that opens what the tools of AI apps do, and no more
+type Grant struct {
+	ID string `json:"id"`
+
+	// Kind app: an AI app, by its name over MCP; program: made by a person
+	Kind   string    `json:"kind"`
+	MadeAt time.Time `json:"made_at"`
+	Name   string    `json:"name"`
+
+	// Revoked It opens nothing
+	Revoked bool `json:"revoked,omitempty"`
+
+	// UsedOn The day it was last used; absent where it never was
+	UsedOn *time.Time `json:"used_on,omitempty"`
+}
+
 // Health defines model for Health.
 type Health struct {
 	// Proof Where there was a `nonce`: the HMAC-SHA256, in lower-case hexadecimal, of the nonce as it was sent, a space and
@@ -788,6 +809,13 @@ type MachineStorage struct {
 	Title   string `json:"title"`
 }
 
+// MadeToken defines model for MadeToken.
+type MadeToken struct {
+	// Grant A token that opens what the tools of AI apps do, and no more
+	Grant Grant  `json:"grant"`
+	Token string `json:"token"`
+}
+
 // Maker defines model for Maker.
 type Maker struct {
 	AcceptedAt  time.Time `json:"accepted_at"`
@@ -884,6 +912,12 @@ type NewMachine struct {
 	Name       string            `json:"name,omitempty"`
 	Tags       map[string]string `json:"tags,omitempty"`
 	Title      string            `json:"title,omitempty"`
+}
+
+// NewToken defines model for NewToken.
+type NewToken struct {
+	// Name What the person calls the program, 1 to 60 characters
+	Name string `json:"name"`
 }
 
 // OpenCode defines model for OpenCode.
@@ -1028,6 +1062,35 @@ type Progress struct {
 
 	// What What people wait for, such as Loading the sandbox image into Docker
 	What string `json:"what"`
+}
+
+// Record defines model for Record.
+type Record struct {
+	// Broken The first entry that does not follow from the one before; absent where the record is as it was written
+	Broken int64 `json:"broken,omitempty"`
+
+	// Head The hash of the newest entry, which stands for all
+	Head  string        `json:"head"`
+	Items []RecordEntry `json:"items"`
+	Next  string        `json:"next,omitempty"`
+}
+
+// RecordEntry defines model for RecordEntry.
+type RecordEntry struct {
+	// About A folder, a host, an app
+	About  string    `json:"about,omitempty"`
+	Action string    `json:"action"`
+	At     time.Time `json:"at"`
+
+	// By The name of the token; absent for the window and the command line
+	By      string `json:"by,omitempty"`
+	Machine string `json:"machine,omitempty"`
+
+	// N From 1
+	N int64 `json:"n"`
+
+	// Program What the program called itself
+	Program string `json:"program,omitempty"`
 }
 
 // Release defines model for Release.

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
+	"github.com/forevervm/desktop/backend/access"
 	"github.com/forevervm/desktop/backend/client"
 	"github.com/forevervm/desktop/backend/handshake"
 	"github.com/forevervm/desktop/backend/home"
@@ -42,6 +43,9 @@ type Options struct {
 	Home string // overrides where the files are, as home.Resolve takes it
 	// Name is the front end's, told to the daemon and shown in the history.
 	Name string
+	// App is the AI app that this front end speaks for. Its client then has the app's token, which
+	// opens what the tools do, in place of the owner's.
+	App string
 	// Executable is the forevervm program that is started as the daemon; by default the one that
 	// runs, or the one beside it.
 	Executable string
@@ -139,7 +143,7 @@ type finder struct {
 // by another user, between any two requests. It takes the daemon's socket where there is one: other
 // users cannot use that up, as they can the port.
 func (f *finder) proved() *http.Client {
-	return handshake.Client(f.dirs.ReadToken, localsocket.Prefer(f.dirs.Socket))
+	return handshake.Client(f.dirs.ReadOwnerToken, localsocket.Prefer(f.dirs.Socket))
 }
 
 // locate returns where the daemon is, which has just answered there; it starts one if none does.
@@ -160,11 +164,16 @@ func (f *finder) locate(ctx context.Context, _ *client.Endpoint) (client.Endpoin
 			return client.Endpoint{}, err
 		}
 	}
-	return f.endpoint(*found)
+	at, err := f.endpoint(*found)
+	if f.opts.App != "" {
+		at.Token = access.ForApp(at.Token, f.opts.App)
+	}
+	return at, err
 }
 
+// endpoint is where a daemon is, for its owner.
 func (f *finder) endpoint(d home.Daemon) (client.Endpoint, error) {
-	token, err := f.dirs.ReadToken()
+	token, err := f.dirs.ReadOwnerToken()
 	if err != nil {
 		return client.Endpoint{}, err
 	}

@@ -183,7 +183,7 @@ func TestADaemonThatCannotStartSaysWhy(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(opts.Home, "config"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(opts.Home, "config", "token"), []byte("damaged"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(opts.Home, "config", "owner-token"), []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err := connect.Daemon(t.Context(), opts)

@@ -50,7 +50,7 @@ func TestThePortOfAKilledDaemonIsNotTrusted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dirs.EnsureToken(t.Context()); err != nil {
+	if _, err := dirs.EnsureOwnerToken(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	other := newImpostor(t, "127.0.0.1:0")

@@ -77,6 +77,14 @@ func (c *caller) daemonCalls() {
 	if now := as[api.Settings](c, c.send("GET", "/api/settings", nil)); !reflect.DeepEqual(as[api.Settings](c, c.send("PATCH", "/api/settings", now)), now) {
 		c.t.Error("setting what holds changes it")
 	}
+	made := as[api.MadeToken](c, c.send("POST", "/api/tokens", api.NewToken{Name: "script"}))
+	if all := as[api.List[api.Grant]](c, c.send("GET", "/api/tokens", nil)); len(all.Items) != 1 || all.Items[0].Name != "script" || made.Token == "" {
+		c.t.Errorf("%+v, made %+v", all, made.Grant)
+	}
+	as[api.Grant](c, c.send("PATCH", "/api/tokens/"+made.Grant.ID, api.AllowToken{}))
+	if record := as[api.Record](c, c.send("GET", "/api/record?limit=2", nil)); len(record.Items) != 2 || record.Items[0].About != "revoked: script" || record.Head == "" || record.Broken != 0 {
+		c.t.Errorf("%+v", record)
+	}
 	if account := as[api.Hosted](c, c.send("GET", "/api/hosted", nil)); account.SignedIn || account.Server == "" {
 		c.t.Errorf("%+v", account)
 	}

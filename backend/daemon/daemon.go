@@ -19,8 +19,10 @@ import (
 	"github.com/adrg/xdg"
 	"golang.org/x/net/netutil"
 
+	"github.com/forevervm/desktop/backend/access"
 	"github.com/forevervm/desktop/backend/aiapps"
 	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/audit"
 	"github.com/forevervm/desktop/backend/backup"
 	"github.com/forevervm/desktop/backend/client"
 	"github.com/forevervm/desktop/backend/credentials"
@@ -146,7 +148,7 @@ func (d *daemon) shareable() shareable.Rules {
 
 // run brings the parts up in order, waits, and takes them down in the opposite order.
 func (d *daemon) run(ctx context.Context) error {
-	token, err := d.dirs.EnsureToken(ctx)
+	keys, token, err := d.keys(ctx)
 	if err != nil {
 		return err
 	}
@@ -214,16 +216,20 @@ func (d *daemon) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return d.serve(ctx, records, all, policies, parcels, d.backups(machines, parcels), storage{machines, network, d.dirs.Data}, listener, address, token)
+	return d.serve(ctx, records, all, policies, parcels, d.backups(machines, parcels), storage{machines, network, d.dirs.Data}, listener, address, keys, token)
 }
 
 // serve answers requests until the daemon is to end.
-func (d *daemon) serve(ctx context.Context, records *store.Store, machines *hosted.Machines, policies *settings, parcels *parcel.Desk, backups *backup.Keeper, space storage, listener net.Listener, address address, token string) error {
+func (d *daemon) serve(ctx context.Context, records *store.Store, machines *hosted.Machines, policies *settings, parcels *parcel.Desk, backups *backup.Keeper, space storage, listener net.Listener, address address, keys *access.Keys, token string) error {
+	record, err := audit.Open(d.dirs.RecordFile())
+	if err != nil {
+		return err
+	}
 	inside := listenInProcess()
 	mcp := d.mcp(inside, token)
 	updates := d.updates(ctx)
 	httpServer := server.New(server.Config{
-		Machines: machines, Hosted: machines, Apps: d.apps(), Token: token, Account: "local", Version: version.Version, Home: d.dirs.Data, Folder: d.dirs.Folder(), MCP: mcp.Handler(),
+		Machines: machines, Hosted: machines, Apps: d.apps(), Token: token, Keys: keys, Record: record, Account: "local", Version: version.Version, Home: d.dirs.Data, Folder: d.dirs.Folder(), MCP: mcp.Handler(),
 		Page: frontend.Dist, URL: address.url, Host: address.host, Logger: d.log, Shutdown: d.stop,
 		Settings: policies, Updates: updates, Backups: backupsOf{backups}, Storage: space, Moves: d, Parcels: parcels, Open: opener.Open,
 	})
@@ -233,7 +239,7 @@ func (d *daemon) serve(ctx context.Context, records *store.Store, machines *host
 	self := home.Daemon{
 		URL: address.url, Socket: socket, PID: os.Getpid(), Version: version.Version, StartedAt: time.Now().UTC(),
 	}
-	err := d.dirs.WriteDaemon(self)
+	err = d.dirs.WriteDaemon(self)
 	served := make(chan error, 1)
 	serving, end := context.WithCancel(ctx)
 	defer end()
@@ -245,6 +251,7 @@ func (d *daemon) serve(ctx context.Context, records *store.Store, machines *host
 	var watches sync.WaitGroup
 	watches.Go(func() { watchSystem(serving, d.log, machines.CheckpointAll) })
 	watches.Go(func() { updates.watch(serving) })
+	watches.Go(func() { d.recordContacts(serving, machines.Subscribe(serving, ""), record) })
 	watches.Go(func() { giveBack(serving) })
 	watches.Go(func() { d.backUp(serving, records) })
 	watches.Go(func() { backups.Watch(serving) })
@@ -292,11 +299,30 @@ func (d *daemon) apps() server.Apps {
 	return nil
 }
 
+// overHTTP is what AI apps are called together that come over HTTP. Each shows a token of its own
+// first.
+const overHTTP = "AI apps over HTTP"
+
+// keys are the tokens that open the daemon, and the owner's among them.
+func (d *daemon) keys(ctx context.Context) (*access.Keys, string, error) {
+	owner, err := d.dirs.EnsureOwnerToken(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	programs, err := d.dirs.EnsureToken(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	file := d.dirs.TokensFile()
+	keys, err := access.Open(file, owner, programs, func(data []byte) error { return home.WritePrivate(file, data) })
+	return keys, owner, err
+}
+
 // mcp is the MCP side, which reaches the machines by the API, as every other client does, but over
 // memory.
 func (d *daemon) mcp(inside *inProcess, token string) *mcpserver.Server {
 	transport := &http.Transport{DialContext: inside.Dial}
-	machines := client.New(insideURL, token, client.Options{
+	machines := client.New(insideURL, access.ForApp(token, overHTTP), client.Options{
 		Name: "MCP", Version: version.Version, HTTPClient: &http.Client{Transport: transport},
 	})
 	return mcpserver.New(func(name, clientVersion string) mcpserver.Machines { return machines.As(name, clientVersion) },

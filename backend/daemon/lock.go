@@ -69,7 +69,7 @@ func answers(ctx context.Context, dirs home.Dirs, url string) bool {
 	if err != nil {
 		return false
 	}
-	client := handshake.Client(dirs.ReadToken, localsocket.Prefer(dirs.Socket))
+	client := handshake.Client(dirs.ReadOwnerToken, localsocket.Prefer(dirs.Socket))
 	defer client.CloseIdleConnections()
 	resp, err := client.Do(req)
 	if err != nil {

@@ -22,7 +22,7 @@ func TestAStaleDiscoveryFileIsRemovedAtOnce(t *testing.T) {
 	if err := dirs.WriteDaemon(home.Daemon{URL: "http://127.0.0.1:9", PID: 1, Version: "9"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(dirs.TokenFile(), []byte("damaged"), 0o600); err != nil {
+	if err := os.WriteFile(dirs.OwnerTokenFile(), []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := daemon.Run(t.Context(), daemon.Config{Home: dirs.Root}); err == nil {

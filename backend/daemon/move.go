@@ -176,7 +176,7 @@ func (d *daemon) copyTo(ctx context.Context, to string) error {
 // is, and to all else that it goes on. Shutdown ends the daemon.
 func (d *daemon) answerMeanwhile(ctx context.Context, shutdown func()) (end func()) {
 	nothing := func() {}
-	token, err := d.dirs.ReadToken()
+	token, err := d.dirs.ReadOwnerToken()
 	if err != nil {
 		d.log.Warn("nobody can ask how far the move is", "err", err)
 		return nothing

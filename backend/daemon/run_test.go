@@ -66,7 +66,7 @@ func run(folder string) (*running, error) {
 		if err != nil {
 			return nil, errors.Join(err, stop())
 		}
-		token, err := dirs.ReadToken()
+		token, err := dirs.ReadOwnerToken()
 		if err != nil {
 			return nil, errors.Join(err, stop())
 		}

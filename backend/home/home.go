@@ -122,7 +122,7 @@ func makeDir(dir string) error {
 // theirs.
 func (d Dirs) Remove() error {
 	failures := []error{removeAll(d.Data), removeAll(d.Usual), removeAll(d.Run)}
-	for _, file := range []string{d.placeFile(), d.TokenFile(), d.TokenFile() + ".lock", d.MakerKeyFile(), d.MakerKeyFile() + ".lock", d.MakersFile(), d.SettingsFile(), d.AccountsFile(), d.WindowFile()} {
+	for _, file := range []string{d.placeFile(), d.OwnerTokenFile(), d.OwnerTokenFile() + ".lock", d.TokenFile(), d.TokenFile() + ".lock", d.TokensFile(), d.MakerKeyFile(), d.MakerKeyFile() + ".lock", d.MakersFile(), d.SettingsFile(), d.AccountsFile(), d.WindowFile()} {
 		if err := os.Remove(file); !errors.Is(err, os.ErrNotExist) {
 			failures = append(failures, err)
 		}
@@ -135,8 +135,17 @@ func (d Dirs) Remove() error {
 	return errors.Join(failures...)
 }
 
-// TokenFile holds the local token.
+// OwnerTokenFile holds the token of the window and the command line.
+func (d Dirs) OwnerTokenFile() string { return filepath.Join(d.Config, "owner-token") }
+
+// TokenFile holds the token that people give to SDKs and programs.
 func (d Dirs) TokenFile() string { return filepath.Join(d.Config, "token") }
+
+// TokensFile says which AI apps and programs have a token of their own.
+func (d Dirs) TokensFile() string { return filepath.Join(d.Config, "tokens.json") }
+
+// RecordFile holds the record of what crossed the line between machines and the rest.
+func (d Dirs) RecordFile() string { return filepath.Join(d.Data, "record.jsonl") }
 
 // MakerKeyFile holds the key with which machines are signed that are saved as files.
 func (d Dirs) MakerKeyFile() string { return filepath.Join(d.Config, "maker.key") }

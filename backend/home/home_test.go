@@ -36,7 +36,7 @@ func TestEverythingLiesUnderTheOverride(t *testing.T) {
 	}
 	for folder, dirs := range map[string]home.Dirs{"from-environment": fromEnvironment, "from-flag": override} {
 		for _, path := range []string{
-			dirs.TokenFile(), dirs.SettingsFile(), dirs.DaemonFile(), dirs.LockFile(), dirs.LogFile(),
+			dirs.OwnerTokenFile(), dirs.TokenFile(), dirs.TokensFile(), dirs.RecordFile(), dirs.SettingsFile(), dirs.DaemonFile(), dirs.LockFile(), dirs.LogFile(),
 			dirs.DatabaseFile(), dirs.MachinesDir(),
 		} {
 			if !strings.HasPrefix(path, filepath.Join(root, folder)+string(filepath.Separator)) {
@@ -103,14 +103,14 @@ func TestAFolderOfAnotherUserIsRefused(t *testing.T) {
 
 func TestTheTokenIsMadeOnce(t *testing.T) {
 	dirs := resolve(t)
-	if _, err := dirs.ReadToken(); !errors.Is(err, home.ErrNoToken) {
+	if _, err := dirs.ReadOwnerToken(); !errors.Is(err, home.ErrNoToken) {
 		t.Fatalf("without a token: %v", err)
 	}
 	tokens := make([]string, 20)
 	var all sync.WaitGroup
 	for i := range tokens {
 		all.Go(func() {
-			token, err := dirs.EnsureToken(t.Context())
+			token, err := dirs.EnsureOwnerToken(t.Context())
 			if err != nil {
 				t.Error(err)
 			}
@@ -127,12 +127,12 @@ func TestTheTokenIsMadeOnce(t *testing.T) {
 	if !ok || id == "" || len(secret) < 32 || strings.Contains(secret, ".") {
 		t.Errorf("%q is not id.secret", tokens[0])
 	}
-	read, err := dirs.ReadToken()
+	read, err := dirs.ReadOwnerToken()
 	if err != nil || read != tokens[0] {
 		t.Errorf("read %q, %v", read, err)
 	}
 	if runtime.GOOS != "windows" {
-		info, err := os.Stat(dirs.TokenFile())
+		info, err := os.Stat(dirs.OwnerTokenFile())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,15 +151,15 @@ func TestTheTokenIsTakenFromOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, err := dirs.EnsureToken(t.Context())
+	before, err := dirs.EnsureOwnerToken(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(dirs.TokenFile(), 0o644); err != nil {
+	if err := os.Chmod(dirs.OwnerTokenFile(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	after, err := dirs.EnsureToken(t.Context())
-	info, statErr := os.Stat(dirs.TokenFile())
+	after, err := dirs.EnsureOwnerToken(t.Context())
+	info, statErr := os.Stat(dirs.OwnerTokenFile())
 	if err != nil || statErr != nil || after != before || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v, %v", info.Mode().Perm(), err, statErr)
 	}
@@ -170,10 +170,10 @@ func TestADamagedTokenIsToldAndKept(t *testing.T) {
 	if err := dirs.Make(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(dirs.TokenFile(), []byte("oops"), 0o600); err != nil {
+	if err := os.WriteFile(dirs.OwnerTokenFile(), []byte("oops"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dirs.EnsureToken(t.Context()); err == nil || !strings.Contains(err.Error(), dirs.TokenFile()) {
+	if _, err := dirs.EnsureOwnerToken(t.Context()); err == nil || !strings.Contains(err.Error(), dirs.OwnerTokenFile()) {
 		t.Errorf("a damaged token: %v", err)
 	}
 }
@@ -315,7 +315,7 @@ func TestRemove(t *testing.T) {
 		if err := os.Symlink(elsewhere, filepath.Join(machine, "link")); err != nil {
 			t.Log("Windows lets only some make links:", err)
 		}
-		if _, err := dirs.EnsureToken(t.Context()); err != nil {
+		if _, err := dirs.EnsureOwnerToken(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if err := dirs.WriteSettings(home.Settings{}); err != nil {

@@ -75,7 +75,9 @@ func (refused) OpenFile(context.Context, string) (*machine.Download, error) { re
 func (refused) PutFile(context.Context, string, io.Reader) (int64, error)   { return 0, errInside() }
 func (refused) RemoveFile(context.Context, string) error                    { return errInside() }
 func (refused) MakeFolder(context.Context, string) error                    { return errInside() }
-func (refused) Answer(context.Context, int64, machine.Answer) error         { return errNetwork() }
+func (refused) Answer(context.Context, int64, machine.Answer) (string, error) {
+	return "", errNetwork()
+}
 
 func (refused) Contents(context.Context, string) (machine.Contents, error) {
 	return machine.Contents{}, errCheckpoints()

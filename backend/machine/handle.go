@@ -99,5 +99,5 @@ type Handle interface {
 	// Connections returns those that are not over, and of the others those on record, newest first.
 	Connections(ctx context.Context, q ConnectionQuery) ([]Connection, error)
 	// Answer answers the question about a connection that waits for one.
-	Answer(ctx context.Context, connection int64, answer Answer) error
+	Answer(ctx context.Context, connection int64, answer Answer) (host string, err error)
 }

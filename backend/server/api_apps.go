@@ -8,6 +8,7 @@ import (
 
 	"github.com/forevervm/desktop/backend/aiapps"
 	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/audit"
 	"github.com/forevervm/desktop/backend/machine"
 )
 
@@ -93,19 +94,19 @@ func (s *Server) listApps(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) connectApp(w http.ResponseWriter, r *http.Request) error {
-	return s.changeApp(w, r, Apps.Connect)
+	return s.changeApp(w, r, Apps.Connect, audit.Connect)
 }
 
 func (s *Server) disconnectApp(w http.ResponseWriter, r *http.Request) error {
-	return s.changeApp(w, r, Apps.Disconnect)
+	return s.changeApp(w, r, Apps.Disconnect, audit.Disconnect)
 }
 
 func (s *Server) repairApp(w http.ResponseWriter, r *http.Request) error {
-	return s.changeApp(w, r, Apps.Repair)
+	return s.changeApp(w, r, Apps.Repair, audit.Connect)
 }
 
 // changeApp changes the settings of one app.
-func (s *Server) changeApp(w http.ResponseWriter, r *http.Request, change func(Apps, string, aiapps.Options) (aiapps.Report, error)) error {
+func (s *Server) changeApp(w http.ResponseWriter, r *http.Request, change func(Apps, string, aiapps.Options) (aiapps.Report, error), action audit.Action) error {
 	var body api.ChangeApp
 	if err := readJSON(w, r, &body); err != nil {
 		return err
@@ -117,6 +118,9 @@ func (s *Server) changeApp(w http.ResponseWriter, r *http.Request, change func(A
 	report, err := change(apps, r.PathValue("id"), aiapps.Options{Replace: body.Replace, DryRun: body.DryRun, Restart: body.Restart, Skill: body.Skill})
 	if err != nil {
 		return appFailure(err)
+	}
+	if !body.DryRun {
+		s.note(r, action, "", r.PathValue("id"))
 	}
 	return writeJSON(w, http.StatusOK, report.Document())
 }
@@ -200,6 +204,7 @@ func (s *Server) restoreApp(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return appFailure(err)
 	}
+	s.note(r, audit.Connect, "", r.PathValue("id")+": earlier settings")
 	return writeJSON(w, http.StatusOK, report.Document())
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/forevervm/desktop/backend/audit"
 	"github.com/forevervm/desktop/backend/export"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/pdf"
@@ -28,6 +29,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request, m machine.Handle
 	if err != nil {
 		return err
 	}
+	s.note(r, audit.Export, m.Name(), string(format))
 	if format == export.PDF {
 		return s.printed(w, r, m, plotly)
 	}

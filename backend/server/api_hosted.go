@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/audit"
 )
 
 // Hosted is being signed in at the hosted service; *hosted.Machines is it. Errors are those of
@@ -35,6 +36,7 @@ func (s *Server) hostedLogin(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	s.note(r, audit.Account, "", "signed in")
 	return writeJSON(w, http.StatusOK, now)
 }
 
@@ -47,6 +49,7 @@ func (s *Server) hostedUse(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	s.note(r, audit.Account, "", "another account")
 	return writeJSON(w, http.StatusOK, now)
 }
 
@@ -55,6 +58,7 @@ func (s *Server) hostedLogout(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	s.note(r, audit.Account, "", "signed out")
 	return writeJSON(w, http.StatusOK, now)
 }
 

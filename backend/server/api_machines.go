@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/audit"
 	"github.com/forevervm/desktop/backend/machine"
 )
 
@@ -84,6 +85,9 @@ func (s *Server) changeMachine(w http.ResponseWriter, r *http.Request, m machine
 	if err != nil {
 		return err
 	}
+	if body.Network != nil {
+		s.note(r, audit.Network, changed.Name, networkText(changed.Network))
+	}
 	return writeJSON(w, http.StatusOK, machineJSON(changed))
 }
 
@@ -92,6 +96,10 @@ func (s *Server) deleteMachine(w http.ResponseWriter, r *http.Request, m machine
 	if err != nil {
 		return err
 	}
+	if purge && !callerOf(r).Owner {
+		return errOwnerOnly
+	}
+	name := m.Name()
 	if purge {
 		err = m.Purge(r.Context())
 	} else {
@@ -99,6 +107,9 @@ func (s *Server) deleteMachine(w http.ResponseWriter, r *http.Request, m machine
 	}
 	if err != nil {
 		return err
+	}
+	if purge {
+		s.note(r, audit.Purge, name, "")
 	}
 	return noContent(w)
 }

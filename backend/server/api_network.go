@@ -3,9 +3,12 @@ package server
 import (
 	"cmp"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/audit"
 	"github.com/forevervm/desktop/backend/machine"
 )
 
@@ -33,6 +36,11 @@ func networkChange(body *api.NetworkChange) *machine.NetworkChange {
 		change.Mode = &mode
 	}
 	return change
+}
+
+// networkText is a policy in one line.
+func networkText(p machine.NetworkPolicy) string {
+	return strings.Join(slices.Concat([]string{string(p.Mode)}, p.Hosts, p.Approved), " ")
 }
 
 func connectionJSON(c machine.Connection) api.Connection {
@@ -82,8 +90,14 @@ func (s *Server) answerConnection(w http.ResponseWriter, r *http.Request, m mach
 	if err := readJSON(w, r, &body); err != nil {
 		return err
 	}
-	if err := m.Answer(r.Context(), id, machine.Answer(body.Answer)); err != nil {
+	answer := machine.Answer(body.Answer)
+	if answer == machine.AllowAlways && !callerOf(r).Owner {
+		return errOwnerOnly
+	}
+	host, err := m.Answer(r.Context(), id, answer)
+	if err != nil {
 		return err
 	}
+	s.note(r, audit.Answer, m.Name(), string(answer)+": "+host)
 	return noContent(w)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/audit"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/parcel"
 )
@@ -20,6 +21,7 @@ func (s *Server) pack(w http.ResponseWriter, r *http.Request, m machine.Handle) 
 		return err
 	}
 	defer packed.Close()
+	s.note(r, audit.Export, m.Name(), parcel.Ending)
 	attachment(w, packed.About().Name+parcel.Ending, parcel.MediaType)
 	return s.config.Parcels.Pack(r.Context(), w, packed)
 }
@@ -77,6 +79,7 @@ func (s *Server) unpack(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	s.note(r, audit.Import, made.Name, "")
 	if err := s.config.Parcels.Remember(taken, trust); err != nil {
 		s.config.Logger.Warn("the maker of a file is not remembered", "err", err)
 	}

@@ -2,11 +2,13 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/audit"
 	"github.com/forevervm/desktop/backend/machine"
 )
 
@@ -51,9 +53,20 @@ func (s *Server) answerPermission(w http.ResponseWriter, r *http.Request) error 
 	if err := readJSON(w, r, &body); err != nil {
 		return err
 	}
+	var asked machine.Permission
+	for _, p := range s.config.Machines.Permissions() {
+		if p.ID == id {
+			asked = p
+		}
+	}
 	if err := s.config.Machines.AnswerPermission(id, body.Allow); err != nil {
 		return err
 	}
+	answer := "deny"
+	if body.Allow {
+		answer = "allow"
+	}
+	s.note(r, audit.Answer, asked.Machine, fmt.Sprintf("%s: %s for %s", answer, asked.Kind, asked.App))
 	return noContent(w)
 }
 

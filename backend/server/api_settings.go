@@ -2,9 +2,13 @@ package server
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/audit"
 )
 
 // Settings are what the person may set; the daemon keeps them.
@@ -31,5 +35,25 @@ func (s *Server) changeSettings(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	s.noteSettings(r, body)
 	return writeJSON(w, http.StatusOK, now)
+}
+
+// noteSettings tells rules of the network apart: they say what leaves the machines.
+func (s *Server) noteSettings(r *http.Request, changes map[string]json.RawMessage) {
+	var rules, others []string
+	for _, key := range slices.Sorted(maps.Keys(changes)) {
+		change := key + " = " + string(changes[key])
+		if strings.HasPrefix(key, "network") {
+			rules = append(rules, change)
+		} else {
+			others = append(others, change)
+		}
+	}
+	if len(rules) > 0 {
+		s.note(r, audit.Network, "", strings.Join(rules, ", "))
+	}
+	if len(others) > 0 {
+		s.note(r, audit.Settings, "", strings.Join(others, ", "))
+	}
 }

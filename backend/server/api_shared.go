@@ -7,6 +7,7 @@ import (
 	"net/netip"
 
 	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/audit"
 	"github.com/forevervm/desktop/backend/machine"
 )
 
@@ -25,18 +26,23 @@ func (s *Server) shareFolder(w http.ResponseWriter, r *http.Request, m machine.H
 	if err := readJSON(w, r, &body); err != nil {
 		return err
 	}
-	return share(w, r, m, &machine.SharedFolder{Path: body.Path, Writable: body.Writable})
+	what := "to read: "
+	if body.Writable {
+		what = "to read and write: "
+	}
+	return s.share(w, r, m, &machine.SharedFolder{Path: body.Path, Writable: body.Writable}, audit.Share, what+body.Path)
 }
 
 func (s *Server) stopSharing(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
-	return share(w, r, m, nil)
+	return s.share(w, r, m, nil, audit.Unshare, "")
 }
 
-func share(w http.ResponseWriter, r *http.Request, m machine.Handle, folder *machine.SharedFolder) error {
+func (s *Server) share(w http.ResponseWriter, r *http.Request, m machine.Handle, folder *machine.SharedFolder, action audit.Action, about string) error {
 	changed, err := m.Share(r.Context(), folder)
 	if err != nil {
 		return err
 	}
+	s.note(r, action, changed.Name, about)
 	return writeJSON(w, http.StatusOK, machineJSON(changed))
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/audit"
 )
 
 // Storage is what ForeverVM keeps on the disk.
@@ -53,5 +54,6 @@ func (s *Server) moveFiles(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	s.note(r, audit.Move, "", wish.Folder)
 	return writeJSON(w, http.StatusAccepted, now)
 }

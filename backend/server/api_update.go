@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/audit"
 )
 
 // Updates are what is known of newer releases; the daemon looks for them. Errors are sentences for
@@ -30,11 +31,12 @@ func (s *Server) lookForUpdate(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, now)
 }
 
-func (s *Server) installUpdate(w http.ResponseWriter, _ *http.Request) error {
+func (s *Server) installUpdate(w http.ResponseWriter, r *http.Request) error {
 	now, err := s.config.Updates.Install()
 	if err != nil {
 		return updateFailed(err)
 	}
+	s.note(r, audit.Update, "", now.Version)
 	return writeJSON(w, http.StatusOK, now)
 }
 

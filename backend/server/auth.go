@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/forevervm/desktop/backend/access"
 	"github.com/forevervm/desktop/backend/wire"
 )
 
@@ -19,20 +21,47 @@ var wailsOrigins = map[string]bool{
 	"http://wails.localhost":  true,
 }
 
+// Keys say who shows a token; *access.Keys is it.
+type Keys interface {
+	// Caller returns ok false for a token that opens nothing. Its caller has a name where that is
+	// an app's, and revoked.
+	Caller(token string) (caller access.Caller, ok bool)
+	List() []access.Grant
+	New(name string) (grant access.Grant, token string, err error)
+	Allow(id string, allowed bool) (access.Grant, error)
+}
+
+type callerKey struct{}
+
+// callerOf says who has sent an authorized request.
+func callerOf(r *http.Request) access.Caller {
+	c, _ := r.Context().Value(callerKey{}).(access.Caller)
+	return c
+}
+
 // authorize checks the token: a bearer, or for the route of a WebSocket, whose headers a browser
 // does not let a page set, a parameter. Elsewhere addresses are logged, kept and passed on.
-func (s *Server) authorize(r *http.Request, socket bool) error {
+func (s *Server) authorize(r *http.Request, route route) (*http.Request, error) {
 	token := ""
 	if scheme, rest, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
 		token = strings.TrimSpace(rest)
 	}
-	if token == "" && socket && wantsSocket(r) {
+	if token == "" && route.socket && wantsSocket(r) {
 		token = r.URL.Query().Get(wire.TokenParameter)
 	}
-	if !sameSecret(token, s.config.Token) {
-		return errUnauthorized
+	caller, ok := access.Caller{Owner: true}, sameSecret(token, s.config.Token)
+	if !ok && s.config.Keys != nil {
+		caller, ok = s.config.Keys.Caller(token)
 	}
-	return nil
+	switch {
+	case !ok && caller.Name != "":
+		return r, revoked(caller.Name)
+	case !ok:
+		return r, errUnauthorized
+	case !caller.Owner && !route.tools:
+		return r, errOwnerOnly
+	}
+	return r.WithContext(context.WithValue(r.Context(), callerKey{}, caller)), nil
 }
 
 // sameSecret compares in a time that tells nothing about either, their lengths included.

@@ -30,6 +30,10 @@ var (
 		http.StatusUnauthorized, "Unauthorized",
 		"The token is missing or wrong. `forevervm token` prints the right one; send it as `Authorization: Bearer …`.",
 	}
+	errOwnerOnly = &failure{
+		http.StatusForbidden, "OwnerOnly",
+		"This token is for work with machines alone. Do this in ForeverVM's window, or with the command `forevervm`.",
+	}
 	errHost = &failure{
 		http.StatusForbidden, "ForbiddenHost",
 		"This address is not one that ForeverVM listens on. Use http://127.0.0.1 or http://localhost with its port.",
@@ -52,6 +56,11 @@ var (
 	}
 	errPanic = errors.New("a handler panicked")
 )
+
+// revoked is what an AI app gets that the person has locked out.
+func revoked(app string) error {
+	return &failure{http.StatusUnauthorized, "Revoked", fmt.Sprintf("The person at this computer has locked %s out of ForeverVM. They can allow it again in ForeverVM's window, under Settings › Access.", app)}
+}
 
 // invalid is what a request gets that makes no sense.
 func invalid(format string, args ...any) error {

@@ -12,6 +12,7 @@ type route struct {
 	handle  func(w http.ResponseWriter, r *http.Request) error
 	machine func(w http.ResponseWriter, r *http.Request, m machine.Handle) error // in place of handle: {name} is a machine
 	open    bool                                                                 // needs no token
+	tools   bool                                                                 // the tokens of AI apps and programs open it, too; all else is the owner's
 	file    bool                                                                 // an open one that takes a file, once it knows who sends it
 	socket  bool                                                                 // a WebSocket, whose address may hold the token
 }
@@ -21,19 +22,19 @@ type route struct {
 func (s *Server) routes() []route {
 	routes := []route{
 		// The ForeverVM wire.
-		{pattern: "GET /v1/whoami", handle: s.wireWhoami},
-		{pattern: "POST /v1/machine/new", handle: s.wireNew},
-		{pattern: "POST /v1/machine/list", handle: s.wireList},
-		{pattern: "GET /v1/machine/list", handle: s.wireList},
-		{pattern: "POST /v1/machine/{name}/exec", machine: s.wireExec},
-		{pattern: "GET /v1/machine/{name}/exec/{seq}/result", machine: s.wireResult},
-		{pattern: "GET /v1/machine/{name}/exec/{seq}/stream-result", machine: s.wireStreamResult},
-		{pattern: "GET /v1/machine/{name}/repl", handle: s.wireRepl, socket: true},
+		{pattern: "GET /v1/whoami", handle: s.wireWhoami, tools: true},
+		{pattern: "POST /v1/machine/new", handle: s.wireNew, tools: true},
+		{pattern: "POST /v1/machine/list", handle: s.wireList, tools: true},
+		{pattern: "GET /v1/machine/list", handle: s.wireList, tools: true},
+		{pattern: "POST /v1/machine/{name}/exec", machine: s.wireExec, tools: true},
+		{pattern: "GET /v1/machine/{name}/exec/{seq}/result", machine: s.wireResult, tools: true},
+		{pattern: "GET /v1/machine/{name}/exec/{seq}/stream-result", machine: s.wireStreamResult, tools: true},
+		{pattern: "GET /v1/machine/{name}/repl", handle: s.wireRepl, socket: true, tools: true},
 		{pattern: "POST /internal/signup", handle: s.wireSignup, open: true},
 
 		// The daemon's own API.
 		{pattern: "GET /health", handle: s.health, open: true},
-		{pattern: "GET /api/status", handle: s.status},
+		{pattern: "GET /api/status", handle: s.status, tools: true},
 		{pattern: "POST /api/engines/{name}/start", handle: s.startEngine},
 		{pattern: "POST /api/shutdown", handle: s.shutdown},
 		{pattern: "GET /api/settings", handle: s.getSettings},
@@ -52,7 +53,7 @@ func (s *Server) routes() []route {
 		{pattern: "GET /api/events", handle: s.events},
 		{pattern: "GET /api/search", handle: s.search},
 		{pattern: "GET /api/clients", handle: s.listClients},
-		{pattern: "POST /api/clients", handle: s.hello},
+		{pattern: "POST /api/clients", handle: s.hello, tools: true},
 
 		{pattern: "GET /api/hosted", handle: s.getHosted},
 		{pattern: "POST /api/hosted/login", handle: s.hostedLogin},
@@ -71,43 +72,48 @@ func (s *Server) routes() []route {
 		{pattern: "GET /api/apps/{id}/backups", handle: s.listAppBackups},
 		{pattern: "POST /api/apps/{id}/restore", handle: s.restoreApp},
 
+		{pattern: "GET /api/tokens", handle: s.listTokens},
+		{pattern: "POST /api/tokens", handle: s.newToken},
+		{pattern: "PATCH /api/tokens/{id}", handle: s.allowToken},
+		{pattern: "GET /api/record", handle: s.listRecord},
+
 		{pattern: "GET /api/permissions", handle: s.listPermissions},
-		{pattern: "POST /api/permissions", handle: s.askPermission},
+		{pattern: "POST /api/permissions", handle: s.askPermission, tools: true},
 		{pattern: "POST /api/permissions/{id}/answer", handle: s.answerPermission},
 
-		{pattern: "GET /api/machines", handle: s.listMachines},
-		{pattern: "POST /api/machines", handle: s.createMachine},
-		{pattern: "GET /api/machines/{name}", machine: s.getMachine},
+		{pattern: "GET /api/machines", handle: s.listMachines, tools: true},
+		{pattern: "POST /api/machines", handle: s.createMachine, tools: true},
+		{pattern: "GET /api/machines/{name}", machine: s.getMachine, tools: true},
 		{pattern: "PATCH /api/machines/{name}", machine: s.changeMachine},
-		{pattern: "DELETE /api/machines/{name}", machine: s.deleteMachine},
+		{pattern: "DELETE /api/machines/{name}", machine: s.deleteMachine, tools: true},
 		{pattern: "POST /api/machines/{name}/restore", machine: changing(machine.Handle.Restore)},
 		{pattern: "POST /api/machines/{name}/swap", machine: changing(machine.Handle.Swap)},
 		{pattern: "POST /api/machines/{name}/wake", machine: changing(machine.Handle.Wake)},
-		{pattern: "POST /api/machines/{name}/interrupt", machine: s.interrupt},
+		{pattern: "POST /api/machines/{name}/interrupt", machine: s.interrupt, tools: true},
 
-		{pattern: "GET /api/machines/{name}/instructions", machine: s.listInstructions},
-		{pattern: "POST /api/machines/{name}/instructions", machine: s.execute},
-		{pattern: "POST /api/machines/{name}/run", machine: s.run},
+		{pattern: "GET /api/machines/{name}/instructions", machine: s.listInstructions, tools: true},
+		{pattern: "POST /api/machines/{name}/instructions", machine: s.execute, tools: true},
+		{pattern: "POST /api/machines/{name}/run", machine: s.run, tools: true},
 		{pattern: "POST /api/machines/{name}/packages", machine: s.install},
-		{pattern: "GET /api/machines/{name}/instructions/{seq}", machine: s.getInstruction},
-		{pattern: "DELETE /api/machines/{name}/instructions/{seq}", machine: s.cancelInstruction},
-		{pattern: "GET /api/machines/{name}/instructions/{seq}/items", machine: s.listItems},
-		{pattern: "GET /api/machines/{name}/instructions/{seq}/stream", machine: s.streamInstruction},
-		{pattern: "GET /api/machines/{name}/instructions/{seq}/data/{place}/{n}", machine: s.getData},
+		{pattern: "GET /api/machines/{name}/instructions/{seq}", machine: s.getInstruction, tools: true},
+		{pattern: "DELETE /api/machines/{name}/instructions/{seq}", machine: s.cancelInstruction, tools: true},
+		{pattern: "GET /api/machines/{name}/instructions/{seq}/items", machine: s.listItems, tools: true},
+		{pattern: "GET /api/machines/{name}/instructions/{seq}/stream", machine: s.streamInstruction, tools: true},
+		{pattern: "GET /api/machines/{name}/instructions/{seq}/data/{place}/{n}", machine: s.getData, tools: true},
 		{pattern: "GET /api/machines/{name}/instructions/{seq}/output", machine: s.getOutput},
 
 		{pattern: "GET /api/machines/{name}/export", machine: s.export},
 		{pattern: "GET /api/machines/{name}/pack", machine: s.pack},
 		{pattern: "GET /api/machines/{name}/plots", machine: s.listPlots},
 
-		{pattern: "GET /api/machines/{name}/checkpoints", machine: s.listCheckpoints},
-		{pattern: "POST /api/machines/{name}/checkpoints", machine: s.createCheckpoint},
+		{pattern: "GET /api/machines/{name}/checkpoints", machine: s.listCheckpoints, tools: true},
+		{pattern: "POST /api/machines/{name}/checkpoints", machine: s.createCheckpoint, tools: true},
 		{pattern: "PATCH /api/machines/{name}/checkpoints/{id}", machine: s.keepCheckpoint},
 		{pattern: "DELETE /api/machines/{name}/checkpoints/{id}", machine: s.deleteCheckpoint},
-		{pattern: "POST /api/machines/{name}/rewind", machine: s.rewind},
-		{pattern: "POST /api/machines/{name}/fork", machine: s.fork},
+		{pattern: "POST /api/machines/{name}/rewind", machine: s.rewind, tools: true},
+		{pattern: "POST /api/machines/{name}/fork", machine: s.fork, tools: true},
 		{pattern: "GET /api/machines/{name}/checkpoints/{id}/contents", machine: s.contents},
-		{pattern: "GET /api/machines/{name}/compare", machine: s.compare},
+		{pattern: "GET /api/machines/{name}/compare", machine: s.compare, tools: true},
 		{pattern: "GET /api/machines/{name}/branches", machine: s.listBranches},
 		{pattern: "PATCH /api/machines/{name}/branches/{branch}", machine: s.renameBranch},
 		{pattern: "DELETE /api/machines/{name}/branches/{branch}", machine: s.deleteBranch},
@@ -120,35 +126,35 @@ func (s *Server) routes() []route {
 		{pattern: "PUT /api/machines/{name}/shared", machine: s.shareFolder},
 		{pattern: "DELETE /api/machines/{name}/shared", machine: s.stopSharing},
 		{pattern: "POST /api/machines/{name}/results/open", machine: s.openResults},
-		{pattern: "GET /api/machines/{name}/network", machine: s.getNetwork},
-		{pattern: "GET /api/machines/{name}/connections", machine: s.listConnections},
-		{pattern: "POST /api/machines/{name}/connections/{id}/answer", machine: s.answerConnection},
+		{pattern: "GET /api/machines/{name}/network", machine: s.getNetwork, tools: true},
+		{pattern: "GET /api/machines/{name}/connections", machine: s.listConnections, tools: true},
+		{pattern: "POST /api/machines/{name}/connections/{id}/answer", machine: s.answerConnection, tools: true},
 
-		{pattern: "POST /api/machines/{name}/drops", machine: s.newDrop},
+		{pattern: "POST /api/machines/{name}/drops", machine: s.newDrop, tools: true},
 		{pattern: "GET /api/drops/{code}", handle: s.getDrop, open: true},
 		{pattern: "PUT /api/drops/{code}", handle: s.takeDrop, open: true, file: true},
-		{pattern: "POST /api/drops/{code}/pieces", handle: s.takePiece},
+		{pattern: "POST /api/drops/{code}/pieces", handle: s.takePiece, tools: true},
 
 		{pattern: "POST /api/machines/{name}/complete", machine: s.complete},
 		{pattern: "POST /api/machines/{name}/inspect", machine: s.inspect},
-		{pattern: "GET /api/machines/{name}/variables", machine: s.listVariables},
-		{pattern: "POST /api/machines/{name}/table", machine: s.readTable},
-		{pattern: "POST /api/machines/{name}/table/save", machine: s.saveTable},
-		{pattern: "GET /api/machines/{name}/files", machine: s.listFiles},
-		{pattern: "DELETE /api/machines/{name}/files", machine: s.removeFile},
+		{pattern: "GET /api/machines/{name}/variables", machine: s.listVariables, tools: true},
+		{pattern: "POST /api/machines/{name}/table", machine: s.readTable, tools: true},
+		{pattern: "GET /api/machines/{name}/files", machine: s.listFiles, tools: true},
+		{pattern: "DELETE /api/machines/{name}/files", machine: s.removeFile, tools: true},
+		{pattern: "POST /api/machines/{name}/table/save", machine: s.saveTable, tools: true},
 		{pattern: "GET /api/machines/{name}/files/stat", machine: s.statFile},
-		{pattern: "POST /api/machines/{name}/files/folder", machine: s.makeFolder},
-		{pattern: "GET /api/machines/{name}/files/content", machine: s.readFile},
-		{pattern: "PUT /api/machines/{name}/files/content", machine: s.writeFile},
+		{pattern: "POST /api/machines/{name}/files/folder", machine: s.makeFolder, tools: true},
+		{pattern: "GET /api/machines/{name}/files/content", machine: s.readFile, tools: true},
+		{pattern: "PUT /api/machines/{name}/files/content", machine: s.writeFile, tools: true},
 
 		// Whatever else looks like a call gets an answer that a program understands, not the page.
-		{pattern: "/api/", handle: noSuchCall},
-		{pattern: "/v1/", handle: noSuchCall},
+		{pattern: "/api/", handle: noSuchCall, tools: true},
+		{pattern: "/v1/", handle: noSuchCall, tools: true},
 		{pattern: "/internal/", handle: noSuchCall, open: true},
 	}
 	if s.config.MCP != nil {
 		for _, path := range []string{"/mcp", "/sse", "/message"} {
-			routes = append(routes, route{pattern: path, handle: s.mcp})
+			routes = append(routes, route{pattern: path, handle: s.mcp, tools: true})
 		}
 	}
 	if s.page != nil {
@@ -166,7 +172,7 @@ func (s *Server) routesMeanwhile() []route {
 		{pattern: "POST /open", handle: moving, open: true},
 	}
 	for _, path := range []string{"/api/", "/v1/", "/internal/", "/mcp", "/sse", "/message"} {
-		routes = append(routes, route{pattern: path, handle: moving})
+		routes = append(routes, route{pattern: path, handle: moving, tools: true})
 	}
 	if s.page != nil {
 		routes = append(routes, route{pattern: "/", handle: s.page.serve, open: true})

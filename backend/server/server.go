@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/forevervm/desktop/backend/audit"
 	"github.com/forevervm/desktop/backend/parcel"
 )
 
@@ -34,8 +35,10 @@ type Config struct {
 	Moves    Moves
 	Moving   bool // the files are on their way: Moves and the page are all that there is
 	Parcels  *parcel.Desk
-	Token    string // id.secret; every request but those for /health and the page's files carries it
-	Account  string // what /v1/whoami answers
+	Token    string     // the owner's, id.secret; every request but those for /health and the page's files carries one
+	Keys     Keys       // the other tokens; nil for none
+	Record   *audit.Log // what crosses the line; nil for none
+	Account  string     // what /v1/whoami answers
 	Version  string
 	Home     string       // where the files are, for /api/status
 	Folder   string       // the person's folder for files, for /api/status; "" for none
@@ -180,7 +183,8 @@ func (s *Server) handler(route route) http.Handler {
 				r.Body = http.MaxBytesReader(w, r.Body, strangerBody)
 			}
 		} else {
-			if err := s.authorize(r, route.socket); err != nil {
+			var err error
+			if r, err = s.authorize(r, route); err != nil {
 				s.fail(w, r, err)
 				return
 			}

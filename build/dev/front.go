@@ -32,7 +32,7 @@ func newFront(dirs home.Dirs, vite *url.URL) http.Handler {
 			}
 			r.Out.Host = r.In.Host
 		},
-		Transport:      handshake.Client(dirs.ReadToken, nil).Transport,
+		Transport:      handshake.Client(dirs.ReadOwnerToken, nil).Transport,
 		ModifyResponse: func(resp *http.Response) error { return proveFront(dirs, resp) },
 		FlushInterval:  -1, // streams arrive as they are sent
 		// No daemon: the page sees what it would see without this front, a lost connection.
@@ -84,7 +84,7 @@ func proveFront(dirs home.Dirs, resp *http.Response) error {
 	if err != nil {
 		return err
 	}
-	token, err := dirs.ReadToken()
+	token, err := dirs.ReadOwnerToken()
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func started(t *testing.T) (front *httptest.Server, daemon *httptest.Server, dir
 	if err := dirs.Make(); err != nil {
 		t.Fatal(err)
 	}
-	token, err := dirs.EnsureToken(t.Context())
+	token, err := dirs.EnsureOwnerToken(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestTheDaemonChecksWhoAsksThroughTheFront(t *testing.T) {
 // As in the page, the proof must name the address that was asked.
 func TestTheFrontProvesItself(t *testing.T) {
 	front, _, dirs := started(t)
-	client := handshake.Client(dirs.ReadToken, nil)
+	client := handshake.Client(dirs.ReadOwnerToken, nil)
 	defer client.CloseIdleConnections()
 	resp, err := client.Get(front.URL + "/health")
 	if err != nil {

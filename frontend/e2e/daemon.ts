@@ -111,7 +111,7 @@ export class Daemon {
 
   /** Asks the daemon as an AI app does. */
   async call<T>(method: string, path: string, body?: object): Promise<T> {
-    this.token ||= this.cli('token').trim();
+    this.token ||= this.cli('token', '--owner').trim();
     const response = await fetch(this.url + path, {
       method,
       headers: {
@@ -127,7 +127,7 @@ export class Daemon {
 
   /** Puts a file into a machine, also while code runs there. */
   async put(machine: string, path: string, text: string): Promise<void> {
-    this.token ||= this.cli('token').trim();
+    this.token ||= this.cli('token', '--owner').trim();
     const response = await fetch(
       `${this.url}/api/machines/${machine}/files/content?path=${encodeURIComponent(path)}`,
       { method: 'PUT', headers: { authorization: `Bearer ${this.token}` }, body: text },
@@ -170,7 +170,7 @@ export class Daemon {
       url: string;
       pid: number;
     };
-    const headers = { authorization: `Bearer ${this.cli('token').trim()}` };
+    const headers = { authorization: `Bearer ${this.cli('token', '--owner').trim()}` };
     await fetch(`${url}/api/shutdown`, { method: 'POST', headers });
     const deadline = Date.now() + 60_000;
     while (alive(pid)) {

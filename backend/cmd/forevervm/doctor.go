@@ -82,7 +82,7 @@ func (a *app) examine(ctx context.Context) (findings []finding) {
 		if err != nil {
 			return findings
 		}
-		add("token", a.tokenIsPrivate(ctx, dirs), "The local token is there, for you alone.", "Delete "+dirs.TokenFile()+" and start the daemon again, which makes a new one; SDKs and apps then need the new token.")
+		add("token", a.tokenIsPrivate(ctx, dirs), "The owner's token is there, for you alone.", "Delete "+dirs.OwnerTokenFile()+" and start the daemon again, which makes a new one.")
 	}
 	c, err := a.connect(ctx)
 	var status api.Status
@@ -125,12 +125,12 @@ func (a *app) examine(ctx context.Context) (findings []finding) {
 }
 
 func (a *app) tokenIsPrivate(ctx context.Context, dirs home.Dirs) error {
-	if _, err := dirs.EnsureToken(ctx); err != nil {
+	if _, err := dirs.EnsureOwnerToken(ctx); err != nil {
 		return err
 	}
-	info, err := os.Stat(dirs.TokenFile())
+	info, err := os.Stat(dirs.OwnerTokenFile())
 	if err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		err = fmt.Errorf("other users can read the local token (%s has mode %v)", dirs.TokenFile(), info.Mode().Perm())
+		err = fmt.Errorf("other users can read the owner's token (%s has mode %v)", dirs.OwnerTokenFile(), info.Mode().Perm())
 	}
 	return err
 }

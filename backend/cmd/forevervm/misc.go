@@ -10,28 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/forevervm/desktop/backend/connect"
-	"github.com/forevervm/desktop/backend/home"
 	"github.com/forevervm/desktop/backend/version"
 )
-
-func (a *app) tokenCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "token", Short: "Print the token of this computer's daemon, for SDKs", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			dirs, err := home.Resolve(a.home)
-			if err != nil {
-				return err
-			}
-			token, err := dirs.EnsureToken(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return a.print(struct {
-				Token string `json:"token"`
-			}{token}, func(w io.Writer) { fmt.Fprintln(w, token) })
-		},
-	}
-}
 
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{

@@ -257,7 +257,7 @@ func Start(t testing.TB, folder string, args ...string) *Daemon {
 	if err := json.Unmarshal([]byte(line), &ready); err != nil || ready.URL == "" {
 		t.Fatalf("the daemon said %q (%v, %v)\n%s", line, err, readErr, d.log)
 	}
-	token, err := exec.Command(Program(t, "forevervm"), "token", "--home", folder).Output()
+	token, err := exec.Command(Program(t, "forevervm"), "token", "--owner", "--home", folder).Output()
 	if err != nil {
 		t.Fatalf("forevervm token: %v", err)
 	}

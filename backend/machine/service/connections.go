@@ -69,30 +69,29 @@ func (e *entry) askAbout(ctx context.Context, c machine.Connection) (refusal str
 }
 
 // Answer answers the question about a connection that waits, and about all others of its machine to
-// the same host.
-func (e *entry) Answer(ctx context.Context, connection int64, answer machine.Answer) error {
+// the same host, which it returns.
+func (e *entry) Answer(ctx context.Context, connection int64, answer machine.Answer) (host string, err error) {
 	c, asking := e.traffic.Asking(connection)
 	if !asking {
-		return machine.Conflict("That connection of %s does not wait for an answer any more.", e.Name())
+		return "", machine.Conflict("That connection of %s does not wait for an answer any more.", e.Name())
 	}
-	var err error
 	switch answer {
 	case machine.AllowMachine:
 		err = e.approve(ctx, c.Host)
 	case machine.AllowAlways:
 		if e.s.approve == nil {
-			return machine.Conflict("This cannot be allowed for all machines here.")
+			return "", machine.Conflict("This cannot be allowed for all machines here.")
 		}
 		err = e.s.approve(c.Host)
 	case machine.AllowOnce, machine.Deny:
 	default:
-		return machine.Invalid("An answer is once, machine, always or deny, not %q.", naming.Clip(string(answer), 40))
+		return "", machine.Invalid("An answer is once, machine, always or deny, not %q.", naming.Clip(string(answer), 40))
 	}
 	if err != nil {
-		return err
+		return "", err
 	}
 	e.traffic.Answer(c, answer)
-	return nil
+	return c.Host, nil
 }
 
 // approve adds a host to those that the machine's person has approved of.

@@ -18,6 +18,11 @@ import (
 // visited is a network that goes nowhere, and keeps who came.
 type visited struct{ visit machine.Visit }
 
+func answer(h machine.Handle, ctx context.Context, connection int64, a machine.Answer) error {
+	_, err := h.Answer(ctx, connection, a)
+	return err
+}
+
 func (v *visited) Carry(_ context.Context, conn net.Conn, visit machine.Visit) {
 	v.visit = visit
 	conn.Close()
@@ -123,12 +128,12 @@ func TestFewQuestionsAtATime(t *testing.T) {
 			}
 		}
 		_, saidAgain := ask("h0.example") // the same question
-		w.ok(w.at("a").Answer(w.ctx, first.ID, machine.AllowOnce))
+		w.ok(answer(w.at("a"), w.ctx, first.ID, machine.AllowOnce))
 		if a, b := <-saidFirst, <-saidAgain; a+b != "" {
 			t.Errorf("%q, %q", a, b)
 		}
 		next, saidNext := ask("next.example")
-		w.ok(w.at("a").Answer(w.ctx, next.ID, machine.AllowOnce))
+		w.ok(answer(w.at("a"), w.ctx, next.ID, machine.AllowOnce))
 		if why := <-saidNext; why != "" {
 			t.Errorf("when one was answered: %q", why)
 		}
@@ -174,20 +179,20 @@ func TestAsking(t *testing.T) {
 		if err != nil || len(asking) != 4 || asking[0].Host != "other.example" || asking[0].State != machine.ConnectionAsking {
 			t.Errorf("%+v, %v", asking, err)
 		}
-		w.ok(w.at("a").Answer(w.ctx, first.ID, machine.AllowOnce))
+		w.ok(answer(w.at("a"), w.ctx, first.ID, machine.AllowOnce))
 		if a, b := <-saidFirst, <-saidSecond; a != "" || b != "" {
 			t.Errorf("allowed once: %q, %q", a, b)
 		}
 		if _, said := ask("once.example"); <-said != "" {
 			t.Error("once is not the whole instruction")
 		}
-		if err := w.at("a").Answer(w.ctx, first.ID, machine.AllowOnce); !errors.Is(err, machine.ErrConflict) {
+		if err := answer(w.at("a"), w.ctx, first.ID, machine.AllowOnce); !errors.Is(err, machine.ErrConflict) {
 			t.Errorf("answered again: %v", err)
 		}
-		if err := w.at("a").Answer(w.ctx, asking[0].ID, "perhaps"); !errors.Is(err, machine.ErrInvalid) {
+		if err := answer(w.at("a"), w.ctx, asking[0].ID, "perhaps"); !errors.Is(err, machine.ErrInvalid) {
 			t.Errorf("perhaps: %v", err)
 		}
-		w.ok(w.at("a").Answer(w.ctx, asking[0].ID, machine.Deny))
+		w.ok(answer(w.at("a"), w.ctx, asking[0].ID, machine.Deny))
 		if why := <-saidOther; !strings.Contains(why, "denied") {
 			t.Errorf("denied: %q", why)
 		}
@@ -195,9 +200,9 @@ func TestAsking(t *testing.T) {
 			t.Error("who was denied is asked about again")
 		}
 		mine, saidMine := ask("mine.example")
-		w.ok(w.at("a").Answer(w.ctx, mine.ID, machine.AllowMachine))
+		w.ok(answer(w.at("a"), w.ctx, mine.ID, machine.AllowMachine))
 		all, saidAll := ask("all.example")
-		w.ok(w.at("a").Answer(w.ctx, all.ID, machine.AllowAlways))
+		w.ok(answer(w.at("a"), w.ctx, all.ID, machine.AllowAlways))
 		if a, b := <-saidMine, <-saidAll; a+b != "" || !slices.Equal(always, []string{"all.example"}) {
 			t.Errorf("%q, %q, %v", a, b, always)
 		}

@@ -640,6 +640,58 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/tokens': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The AI apps and programs that have a token of their own, oldest first */
+    get: operations['listTokens'];
+    put?: never;
+    /** Makes a token for a program, which opens what the tools of AI apps do */
+    post: operations['newToken'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/tokens/{id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    /** Locks an AI app out, or allows it again; deletes a program's token */
+    patch: operations['allowToken'];
+    trace?: never;
+  };
+  '/api/record': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** What crossed the line between machines and the rest of the computer, newest first */
+    get: operations['listRecord'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/permissions': {
     parameters: {
       query?: never;
@@ -2300,6 +2352,80 @@ export interface components {
        */
       answer: 'once' | 'machine' | 'always' | 'deny';
     };
+    /** @description A token that opens what the tools of AI apps do, and no more */
+    Grant: {
+      id: string;
+      /**
+       * @description app: an AI app, by its name over MCP; program: made by a person
+       * @enum {string}
+       */
+      kind: 'app' | 'program';
+      name: string;
+      /** Format: date-time */
+      made_at: string;
+      /**
+       * Format: date-time
+       * @description The day it was last used; absent where it never was
+       */
+      used_on?: string;
+      /** @description It opens nothing */
+      revoked?: boolean;
+    };
+    NewToken: {
+      /** @description What the person calls the program, 1 to 60 characters */
+      name: string;
+    };
+    MadeToken: {
+      grant: components['schemas']['Grant'];
+      token: string;
+    };
+    AllowToken: {
+      allowed: boolean;
+    };
+    Record: {
+      items: components['schemas']['RecordEntry'][];
+      next?: string;
+      /** @description The hash of the newest entry, which stands for all */
+      head: string;
+      /**
+       * Format: int64
+       * @description The first entry that does not follow from the one before; absent where the record is as it was written
+       */
+      broken?: number;
+    };
+    RecordEntry: {
+      /**
+       * Format: int64
+       * @description From 1
+       */
+      n: number;
+      /** Format: date-time */
+      at: string;
+      /** @enum {string} */
+      action:
+        | 'share'
+        | 'unshare'
+        | 'network'
+        | 'answer'
+        | 'contact'
+        | 'settings'
+        | 'export'
+        | 'import'
+        | 'connect'
+        | 'disconnect'
+        | 'account'
+        | 'token'
+        | 'purge'
+        | 'update'
+        | 'move';
+      /** @description The name of the token; absent for the window and the command line */
+      by?: string;
+      /** @description What the program called itself */
+      program?: string;
+      machine?: string;
+      /** @description A folder, a host, an app */
+      about?: string;
+    };
     /** @description What an AI app wants to do and a person allows or denies */
     Permission: {
       /** Format: int64 */
@@ -3860,6 +3986,107 @@ export interface operations {
         };
         content: {
           'application/json': components['schemas']['AppReport'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  listTokens: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The tokens, without their secrets */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            items: components['schemas']['Grant'][];
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  newToken: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['NewToken'];
+      };
+    };
+    responses: {
+      /** @description The token; it is not shown again */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['MadeToken'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  allowToken: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['AllowToken'];
+      };
+    };
+    responses: {
+      /** @description How the token stands */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Grant'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  listRecord: {
+    parameters: {
+      query?: {
+        /** @description Where the list before ended */
+        cursor?: string;
+        /** @description At most 500; 100 where nothing is said */
+        limit?: number;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A part of the record */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Record'];
         };
       };
       default: components['responses']['Error'];

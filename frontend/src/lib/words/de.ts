@@ -578,6 +578,46 @@ export const de: Words = {
     },
   },
 
+  access: {
+    title: 'Zugang',
+    text: 'Jede KI-App hat ein eigenes Token. Es öffnet, was die Werkzeuge der App mit Maschinen tun, und nicht mehr: keine Einstellungen, keine Netzwerkregeln, keine Ihrer Ordner. Sperren Sie eine App aus, die Sie nicht mehr wollen.',
+    kinds: { app: 'KI-App', program: 'Programm' },
+    revoked: 'Ausgesperrt',
+    used: (day) => `zuletzt benutzt am ${day}`,
+    unused: 'noch nicht benutzt',
+    allow: 'Wieder erlauben',
+    lockOut: 'Aussperren',
+    remove: 'Löschen',
+    make: 'Token für ein Programm',
+    makeHint: 'Wie Sie das Programm nennen. Es kann, was KI-Apps können.',
+    makeShort: 'Token erstellen',
+    made: 'Kopieren Sie dieses Token jetzt. Es wird nicht noch einmal gezeigt.',
+    record: 'Protokoll',
+    recordText:
+      'Was freigegeben, erlaubt, herausgegeben und geändert wurde, das Neueste zuerst. Einträge bleiben für immer.',
+    broken: (entry) =>
+      `Etwas hat dieses Protokoll von außen geändert: Eintrag ${number(entry)} folgt nicht auf den vorigen.`,
+    byOwner: 'Sie',
+    nothing: 'Noch nichts.',
+    actions: {
+      share: 'Ordner freigegeben',
+      unshare: 'Freigabe beendet',
+      network: 'Netzwerkregel',
+      answer: 'Antwort',
+      contact: 'Verbindung',
+      settings: 'Einstellung',
+      export: 'Als Datei gespeichert',
+      import: 'Aus einer Datei geöffnet',
+      connect: 'KI-App verbunden',
+      disconnect: 'KI-App getrennt',
+      account: 'Konto',
+      token: 'Token',
+      purge: 'Endgültig gelöscht',
+      update: 'Update',
+      move: 'Dateien verschoben',
+    },
+  },
+
   permission: {
     asks: (app) => `${app} fragt Sie`,
     rewind: (machine, steps) =>

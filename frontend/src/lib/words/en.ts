@@ -1,4 +1,12 @@
-import type { ActKind, Answer, AppState, Contact, NetworkMode } from '../api/types';
+import type {
+  ActKind,
+  Answer,
+  AppState,
+  Contact,
+  Grant,
+  NetworkMode,
+  RecordAction,
+} from '../api/types';
 import type { ShownState } from '../shown';
 import { number } from './locale';
 
@@ -583,6 +591,46 @@ export const en = {
       machine: 'Always, for this machine',
       always: 'Always, for every machine',
     } satisfies Record<Answer, string>,
+  },
+
+  access: {
+    title: 'Access',
+    text: 'Each AI app has a token of its own. It opens what the app’s tools do with machines, and no more: no settings, no network rules, no folders of yours. Lock out an app that you do not want any more.',
+    kinds: { app: 'AI app', program: 'Program' } satisfies Record<Grant['kind'], string>,
+    revoked: 'Locked out',
+    used: (day: string) => `last used ${day}`,
+    unused: 'not used yet',
+    allow: 'Allow again',
+    lockOut: 'Lock out',
+    remove: 'Delete',
+    make: 'Token for a program',
+    makeHint: 'What you call the program. It can do what AI apps can.',
+    makeShort: 'Make a token',
+    made: 'Copy this token now. It is not shown again.',
+    record: 'Record',
+    recordText:
+      'What was shared, allowed, given away and changed, newest first. Entries stay for good.',
+    broken: (entry: number) =>
+      `Something changed this record from outside: entry ${number(entry)} does not follow from the one before.`,
+    byOwner: 'You',
+    nothing: 'Nothing yet.',
+    actions: {
+      share: 'Folder shared',
+      unshare: 'Sharing ended',
+      network: 'Network rule',
+      answer: 'Answer',
+      contact: 'Connection',
+      settings: 'Setting',
+      export: 'Saved as a file',
+      import: 'Opened from a file',
+      connect: 'AI app connected',
+      disconnect: 'AI app disconnected',
+      account: 'Account',
+      token: 'Token',
+      purge: 'Deleted for good',
+      update: 'Update',
+      move: 'Files moved',
+    } satisfies Record<RecordAction, string>,
   },
 
   permission: {

@@ -565,6 +565,46 @@ export const es: Words = {
     },
   },
 
+  access: {
+    title: 'Acceso',
+    text: 'Cada aplicación de IA tiene su propio token. Abre lo que sus herramientas hacen con las máquinas y nada más: ni ajustes, ni reglas de red, ni carpetas tuyas. Bloquea la aplicación que ya no quieras.',
+    kinds: { app: 'Aplicación de IA', program: 'Programa' },
+    revoked: 'Bloqueada',
+    used: (day) => `último uso: ${day}`,
+    unused: 'aún sin usar',
+    allow: 'Permitir de nuevo',
+    lockOut: 'Bloquear',
+    remove: 'Eliminar',
+    make: 'Token para un programa',
+    makeHint: 'Cómo llamas al programa. Puede lo mismo que las aplicaciones de IA.',
+    makeShort: 'Crear un token',
+    made: 'Copia este token ahora. No se vuelve a mostrar.',
+    record: 'Registro',
+    recordText:
+      'Lo que se compartió, permitió, entregó y cambió, lo más reciente primero. Las entradas se quedan para siempre.',
+    broken: (entry) =>
+      `Algo cambió este registro desde fuera: la entrada ${number(entry)} no sigue a la anterior.`,
+    byOwner: 'Tú',
+    nothing: 'Nada todavía.',
+    actions: {
+      share: 'Carpeta compartida',
+      unshare: 'Fin de compartir',
+      network: 'Regla de red',
+      answer: 'Respuesta',
+      contact: 'Conexión',
+      settings: 'Ajuste',
+      export: 'Guardado como archivo',
+      import: 'Abierto desde un archivo',
+      connect: 'Aplicación de IA conectada',
+      disconnect: 'Aplicación de IA desconectada',
+      account: 'Cuenta',
+      token: 'Token',
+      purge: 'Eliminado para siempre',
+      update: 'Actualización',
+      move: 'Archivos movidos',
+    },
+  },
+
   permission: {
     asks: (app) => `${app} te pregunta`,
     rewind: (machine, steps) =>

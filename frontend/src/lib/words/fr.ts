@@ -573,6 +573,46 @@ export const fr: Words = {
     },
   },
 
+  access: {
+    title: 'Accès',
+    text: 'Chaque application d’IA a son propre jeton. Il ouvre ce que ses outils font avec les machines, et rien de plus : ni réglages, ni règles réseau, ni dossiers à vous. Bloquez une application dont vous ne voulez plus.',
+    kinds: { app: 'Application d’IA', program: 'Programme' },
+    revoked: 'Bloquée',
+    used: (day) => `dernière utilisation : ${day}`,
+    unused: 'pas encore utilisé',
+    allow: 'Autoriser à nouveau',
+    lockOut: 'Bloquer',
+    remove: 'Supprimer',
+    make: 'Jeton pour un programme',
+    makeHint: 'Le nom que vous donnez au programme. Il peut ce que peuvent les applications d’IA.',
+    makeShort: 'Créer un jeton',
+    made: 'Copiez ce jeton maintenant. Il ne sera plus affiché.',
+    record: 'Journal',
+    recordText:
+      'Ce qui a été partagé, autorisé, remis et modifié, le plus récent d’abord. Les entrées restent pour toujours.',
+    broken: (entry) =>
+      `Quelque chose a modifié ce journal de l’extérieur : l’entrée ${number(entry)} ne suit pas la précédente.`,
+    byOwner: 'Vous',
+    nothing: 'Rien encore.',
+    actions: {
+      share: 'Dossier partagé',
+      unshare: 'Fin du partage',
+      network: 'Règle réseau',
+      answer: 'Réponse',
+      contact: 'Connexion',
+      settings: 'Réglage',
+      export: 'Enregistré comme fichier',
+      import: 'Ouvert depuis un fichier',
+      connect: 'Application d’IA connectée',
+      disconnect: 'Application d’IA déconnectée',
+      account: 'Compte',
+      token: 'Jeton',
+      purge: 'Supprimé pour toujours',
+      update: 'Mise à jour',
+      move: 'Fichiers déplacés',
+    },
+  },
+
   permission: {
     asks: (app) => `${app} vous demande`,
     rewind: (machine, steps) =>

@@ -569,6 +569,46 @@ export const pt: Words = {
     },
   },
 
+  access: {
+    title: 'Acesso',
+    text: 'Cada app de IA tem seu próprio token. Ele abre o que as ferramentas do app fazem com as máquinas, e nada mais: nem ajustes, nem regras de rede, nem pastas suas. Bloqueie um app que você não quer mais.',
+    kinds: { app: 'App de IA', program: 'Programa' },
+    revoked: 'Bloqueado',
+    used: (day) => `último uso: ${day}`,
+    unused: 'ainda não usado',
+    allow: 'Permitir de novo',
+    lockOut: 'Bloquear',
+    remove: 'Excluir',
+    make: 'Token para um programa',
+    makeHint: 'Como você chama o programa. Ele pode o que os apps de IA podem.',
+    makeShort: 'Criar um token',
+    made: 'Copie este token agora. Ele não será mostrado de novo.',
+    record: 'Registro',
+    recordText:
+      'O que foi compartilhado, permitido, entregue e alterado, o mais novo primeiro. As entradas ficam para sempre.',
+    broken: (entry) =>
+      `Algo alterou este registro por fora: a entrada ${number(entry)} não segue a anterior.`,
+    byOwner: 'Você',
+    nothing: 'Nada ainda.',
+    actions: {
+      share: 'Pasta compartilhada',
+      unshare: 'Fim do compartilhamento',
+      network: 'Regra de rede',
+      answer: 'Resposta',
+      contact: 'Conexão',
+      settings: 'Ajuste',
+      export: 'Salvo como arquivo',
+      import: 'Aberto de um arquivo',
+      connect: 'App de IA conectado',
+      disconnect: 'App de IA desconectado',
+      account: 'Conta',
+      token: 'Token',
+      purge: 'Excluído para sempre',
+      update: 'Atualização',
+      move: 'Arquivos movidos',
+    },
+  },
+
   permission: {
     asks: (app) => `${app} pergunta a você`,
     rewind: (machine, steps) =>

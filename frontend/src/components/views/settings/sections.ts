@@ -1,6 +1,7 @@
 import type { Component } from 'svelte';
 import type { App } from '$lib/state/app.svelte';
 import { words } from '$lib/words';
+import Access from './Access.svelte';
 import Appearance from './Appearance.svelte';
 import Backups from './Backups.svelte';
 import Connections from './Connections.svelte';
@@ -28,6 +29,7 @@ export const SECTIONS: readonly [Section, ...Section[]] = [
   { id: 'network', label: words.network.title, view: Network },
   { id: 'engines', label: words.settings.engines, view: Engines },
   { id: 'apps', label: words.apps.title, view: Connections },
+  { id: 'access', label: words.access.title, view: Access },
   { id: 'updates', label: words.updates.title, view: Updates },
   { id: 'diagnostics', label: words.settings.diagnostics, view: Diagnostics },
 ];
