@@ -65,7 +65,7 @@ func TestAIAppsRunPython(t *testing.T) {
 	for id := range aiApps {
 		forevervm("connect", id)
 	}
-	token := strings.TrimSpace(forevervm("token"))
+	token := strings.TrimSpace(forevervm("token", "--owner"))
 	for id, app := range aiApps {
 		file := filepath.Join(user, app.folder, app.file)
 		if text, err := os.ReadFile(file); err != nil || token == "" || strings.Contains(string(text), token) {

@@ -34,7 +34,7 @@ func TestTheExtensionRunsPython(t *testing.T) {
 		return run(t, dir, env, program(t, "forevervm"), args...)
 	}
 	end := func() {
-		endDaemon(t, filepath.Join(user, ".local", "share", "forevervm", "run"), func() string { return forevervm("token") })
+		endDaemon(t, filepath.Join(user, ".local", "share", "forevervm", "run"), func() string { return forevervm("token", "--owner") })
 	}
 	t.Cleanup(end)
 	forevervm("machine", "new", "--name", "mine")

@@ -154,7 +154,7 @@ func (d *daemon) start() {
 		d.t.Fatalf("not a ready line: %q (%v)", line, err)
 	}
 	d.url = ready.URL
-	token, err := exec.Command(program(d.t, "forevervm"), "token", "--home", d.home).Output()
+	token, err := exec.Command(program(d.t, "forevervm"), "token", "--owner", "--home", d.home).Output()
 	if err != nil {
 		d.t.Fatalf("forevervm token: %v", err)
 	}
@@ -187,10 +187,14 @@ func (d *daemon) stop() {
 	}
 }
 
-// env is the environment that SDK programs get.
+// env is the environment that SDK programs get, with the token that people give them.
 func (d *daemon) env(more ...string) []string {
+	token, err := d.cli("token")
+	if err != nil {
+		d.t.Fatalf("forevervm token: %v", err)
+	}
 	return append(append(os.Environ(),
-		"FOREVERVM_API_BASE="+d.url, "FOREVERVM_BASE_URL="+d.url, "FOREVERVM_TOKEN="+d.token), more...)
+		"FOREVERVM_API_BASE="+d.url, "FOREVERVM_BASE_URL="+d.url, "FOREVERVM_TOKEN="+strings.TrimSpace(token)), more...)
 }
 
 // cli runs the command line program on the daemon's home.
@@ -322,7 +326,7 @@ func adopt(t testing.TB, home string) *daemon {
 		t.Fatal(err)
 	}
 	d.url = found.URL
-	token, err := d.cli("token")
+	token, err := d.cli("token", "--owner")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -120,7 +120,7 @@ func (w *windows) folder(path string) string {
 // endDaemon ends the daemon, and waits until nothing runs under this Windows.
 func (w *windows) endDaemon(data string) {
 	w.t.Helper()
-	endDaemon(w.t, filepath.Join(data, "run"), func() string { return w.forevervm("token") })
+	endDaemon(w.t, filepath.Join(data, "run"), func() string { return w.forevervm("token", "--owner") })
 	w.must("wineserver", "--wait")
 }
 

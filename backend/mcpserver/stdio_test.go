@@ -195,7 +195,7 @@ func TestWorkGoesOnWhenTheDaemonIsKilled(t *testing.T) {
 		t.Errorf("killed in its middle: %+v", r)
 	}
 	a.quit()
-	token, err := exec.Command(connecttest.Program(t, "forevervm"), "token").Output()
+	token, err := exec.Command(connecttest.Program(t, "forevervm"), "token", "--owner").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,10 @@ func launch(bin, engine string, env ...string) (*daemon, error) {
 
 // prepare makes the template, which is not what is measured, by using a first machine.
 func (d *daemon) prepare() error {
-	token, err := exec.Command(filepath.Join(d.bin, "forevervm"), "token", "--home", d.home).Output()
+	token, err := exec.Command(filepath.Join(d.bin, "forevervm"), "token", "--owner", "--home", d.home).Output()
+	if err != nil { // older programs have one token for all
+		token, err = exec.Command(filepath.Join(d.bin, "forevervm"), "token", "--home", d.home).Output()
+	}
 	if err != nil {
 		return err
 	}
