@@ -24,7 +24,7 @@ async function machine(
 const READ = `import numpy as np, pandas as pd
 days = pd.date_range("2024-01-01", "2025-12-31")
 rng = np.random.default_rng(5)
-shape = 1 + 0.35 * np.sin((days.dayofyear - 80) / 58) + np.linspace(0, 0.4, len(days))
+shape = 1 + 0.35 * np.sin((days.day_of_year - 80) / 58) + np.linspace(0, 0.4, len(days))
 frames = [
     pd.DataFrame({"day": days, "country": c, "revenue": (rng.gamma(9, k, len(days)) * shape).round(2)})
     for c, k in [("France", 96), ("Germany", 121), ("Japan", 74)]
@@ -113,7 +113,7 @@ it('draws the pictures of the guide', async () => {
     const code = 'import urllib.request as u; u.urlopen("https://api.example.com/rates")';
     await daemon.queue(name, code);
     const question = page.getByRole('alertdialog');
-    await question.getByText('api.example.com:443').waitFor();
+    await question.getByText('api.example.com', { exact: true }).waitFor();
     await draw(question, 'question');
     await question.getByRole('button', { name: 'No', exact: true }).click();
     await question.waitFor({ state: 'detached' });
