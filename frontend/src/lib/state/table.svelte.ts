@@ -51,15 +51,7 @@ export class TableLook {
   /** Gives the person all rows that match, in this order, as a file. */
   async save(format: TableFormat): Promise<void> {
     const { api, name } = this.source;
-    const { path } = await api.post('/api/machines/{name}/table/save', {
-      ...of(name),
-      body: {
-        variable: this.variable,
-        format,
-        filters: this.filters,
-        ...(this.sort ? { sort: this.sort } : {}),
-      },
-    });
+    const path = await this.write(format);
     const content = await api.get('/api/machines/{name}/files/content', {
       params: { path: { name }, query: { path } },
       parseAs: 'blob',
@@ -146,6 +138,21 @@ export class TableLook {
     this.head = table;
     const all = [...beside, [page, table.items] as const];
     this.pages = new Map(all.slice(-MOST_PAGES));
+  }
+
+  /** Has the machine write the rows that match to a file, and returns its path. */
+  private async write(format: TableFormat): Promise<string> {
+    const { api, name } = this.source;
+    const sort = this.sort ? { sort: this.sort } : {};
+    const body = { variable: this.variable, format, filters: this.filters, ...sort };
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return (await api.post('/api/machines/{name}/table/save', { ...of(name), body })).path;
+      } catch (reason) {
+        if (!isBusy(reason)) throw reason;
+        if (attempt === MOST_ATTEMPTS) throw new Error(words.table.busy, { cause: reason });
+      }
+    }
   }
 
   /** A page; null where it did not come, which `problem` tells. */
