@@ -5,7 +5,7 @@
 //
 //   - The programs' token, which `forevervm token` prints for SDKs.
 //   - A token of an AI app. `forevervm mcp` makes it of the owner's token and the app's name, and
-//     forgets the owner's.
+//     shows the daemon only that.
 //   - A token that a person makes for one program, by name.
 //
 // Tokens of the last two kinds are an HMAC of the owner's: nothing secret is kept for them, and a
@@ -74,16 +74,20 @@ const (
 type Keys struct {
 	owner, programs string
 	write           func([]byte) error
-	now             func() time.Time
 
 	mu     sync.Mutex
 	grants []Grant // oldest first
 }
 
+// ForOwner are the keys of a daemon that only its owner's token opens.
+func ForOwner(owner string) *Keys {
+	return &Keys{owner: owner, write: func([]byte) error { return errors.ErrUnsupported }}
+}
+
 // Open reads what is known of the tokens that were given, and keeps it by write. There need be no
 // file. The owner's and the programs' token are "id.secret".
 func Open(file, owner, programs string, write func([]byte) error) (*Keys, error) {
-	k := &Keys{owner: owner, programs: programs, write: write, now: time.Now}
+	k := &Keys{owner: owner, programs: programs, write: write}
 	data, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
 		return k, nil
@@ -113,13 +117,13 @@ func derive(owner, id string) string {
 // Caller says who shows a token; ok is false where it opens nothing.
 func (k *Keys) Caller(token string) (c Caller, ok bool) {
 	switch {
-	case same(token, k.owner):
+	case Same(token, k.owner):
 		return Caller{Owner: true}, true
-	case same(token, k.programs):
+	case Same(token, k.programs):
 		return Caller{}, true
 	}
 	id, _, _ := strings.Cut(token, ".")
-	if !same(token, derive(k.owner, id)) {
+	if !Same(token, derive(k.owner, id)) {
 		return Caller{}, false
 	}
 	k.mu.Lock()
@@ -134,14 +138,14 @@ func (k *Keys) Caller(token string) (c Caller, ok bool) {
 		if len(k.grants) >= maxGrants { // what is revoked must stay known
 			return Caller{Name: string(name)}, true
 		}
-		k.grants = append(k.grants, Grant{ID: id, Kind: App, Name: string(name), MadeAt: k.now().UTC()})
+		k.grants = append(k.grants, Grant{ID: id, Kind: App, Name: string(name), MadeAt: time.Now().UTC()})
 		i = len(k.grants) - 1
 	}
 	g := &k.grants[i]
 	if g.Revoked {
 		return Caller{Name: g.Name}, false
 	}
-	if today := k.now().UTC().Truncate(24 * time.Hour); !g.UsedOn.Equal(today) {
+	if today := time.Now().UTC().Truncate(24 * time.Hour); !g.UsedOn.Equal(today) {
 		g.UsedOn = today
 		_ = k.save() // the date is a hint; the token is good without
 	}
@@ -166,7 +170,7 @@ func (k *Keys) New(name string) (g Grant, token string, err error) {
 	}
 	var serial [8]byte
 	_, _ = rand.Read(serial[:]) // never fails
-	g = Grant{ID: "program-" + hex.EncodeToString(serial[:]), Kind: Program, Name: name, MadeAt: k.now().UTC()}
+	g = Grant{ID: "program-" + hex.EncodeToString(serial[:]), Kind: Program, Name: name, MadeAt: time.Now().UTC()}
 	k.grants = append(k.grants, g)
 	if err := k.save(); err != nil {
 		k.grants = k.grants[:len(k.grants)-1]
@@ -212,8 +216,9 @@ func (k *Keys) save() error {
 	return nil
 }
 
-// same compares in a time that tells nothing about either, their lengths included.
-func same(a, b string) bool {
+// Same compares secrets in a time that tells nothing about either, their lengths included. No
+// secret is the same as an empty one.
+func Same(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return b != "" && subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }

@@ -1,14 +1,14 @@
 // Package audit keeps a record of what crossed the line between machines and the rest of the
 // computer: what the person allowed, shared, gave away or changed, and which token asked for it.
 //
-// The record is a file of JSON lines that only grows. Each line ends with a hash of itself and of
-// the line before. So a line that is changed, removed or put in shows. Whoever can write the file
-// can also write all of it anew: against that, a person notes down the newest hash.
+// The record is a file of JSON lines that only grows. Each line has a hash of itself and of the
+// line before. So List sees when a line was changed, removed or put in. A program that can write
+// the file can also rewrite the whole record, or cut its end off while no daemon runs. A person who
+// has noted down the newest hash sees that.
 package audit
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -16,6 +16,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -53,10 +55,17 @@ type Entry struct {
 	Hash    string    `json:"hash,omitempty"`    // of this and all before
 }
 
-const (
-	maxText = 500     // bytes of a text in an entry
-	maxLine = 8 << 10 // bytes; what is longer is not ours
-)
+// maxText is the most bytes of a text in an entry.
+const maxText = 500
+
+// Page is a part of the record.
+type Page struct {
+	Entries []Entry // newest first
+	// Broken is the number of the first entry that does not follow from the one before; 0 where the
+	// whole record is as it was written.
+	Broken int64
+	Head   string // the newest entry's hash, which stands for the whole record; "" where it is empty
+}
 
 // Log is the record. All methods may be called from any goroutine.
 type Log struct {
@@ -70,21 +79,19 @@ type Log struct {
 // whole was never acknowledged, and is cut off.
 func Open(path string) (*Log, error) {
 	l := &Log{path: path}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("the record cannot be opened: %w", err)
-	}
-	defer file.Close()
-	whole := int64(0)
-	_, err = read(file, func(line []byte) {
+	whole, torn := int64(0), false
+	err := read(path, func(line []byte, ends bool) {
+		if torn = !ends; torn {
+			return
+		}
 		whole += int64(len(line))
 		var e Entry
 		if json.Unmarshal(line, &e) == nil {
 			l.last = e
 		}
 	})
-	if err == nil {
-		err = file.Truncate(whole)
+	if err == nil && torn {
+		err = os.Truncate(path, whole)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the record in %s cannot be read: %w", path, err)
@@ -112,48 +119,33 @@ func (l *Log) Add(e Entry) error {
 	return nil
 }
 
-// List are entries before one (0: all), newest first, and whether the whole record is as it was
-// written: broken is the number of the first entry that does not follow from the one before, or 0.
-func (l *Log) List(before int64, limit int) (entries []Entry, broken int64, err error) {
+// List is a part of the record: so many entries before one, or the newest where before is 0.
+func (l *Log) List(before int64, limit int) (Page, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	file, err := os.Open(l.path)
-	if errors.Is(err, os.ErrNotExist) && l.last.N == 0 {
-		return nil, 0, nil
-	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("the record cannot be read: %w", err)
-	}
-	defer file.Close()
-	previous := Entry{}
-	_, err = read(file, func(line []byte) {
+	page, previous := Page{Head: l.last.Hash}, Entry{}
+	err := read(l.path, func(line []byte, _ bool) {
 		var e Entry
 		bad := json.Unmarshal(line, &e) != nil || e.N != previous.N+1 || e.Hash != hash(previous.Hash, e)
-		if bad && broken == 0 {
-			broken = previous.N + 1
+		if bad && page.Broken == 0 {
+			page.Broken = previous.N + 1
 		}
 		previous = e
 		if e.N == 0 || (before > 0 && e.N >= before) {
 			return
 		}
-		if entries = append(entries, e); len(entries) > limit {
-			entries = entries[1:]
+		if page.Entries = append(page.Entries, e); len(page.Entries) > limit {
+			page.Entries = page.Entries[1:]
 		}
 	})
-	if broken == 0 && previous.N != l.last.N { // the end is gone
-		broken = previous.N + 1
+	if err != nil {
+		return Page{}, fmt.Errorf("the record cannot be read: %w", err)
 	}
-	for i, j := 0, len(entries)-1; i < j; i, j = i+1, j-1 {
-		entries[i], entries[j] = entries[j], entries[i]
+	if page.Broken == 0 && previous.N != l.last.N { // the end is gone
+		page.Broken = previous.N + 1
 	}
-	return entries, broken, err
-}
-
-// Head is the newest entry's hash, which stands for the whole record; "" where it is empty.
-func (l *Log) Head() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.last.Hash
+	slices.Reverse(page.Entries)
+	return page, nil
 }
 
 // hash is the SHA-256 of the hash before and the entry as JSON without its own, in hexadecimal.
@@ -164,21 +156,31 @@ func hash(previous string, e Entry) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// read passes each whole line on, with its end, and returns what is left at the end of the file.
-func read(file io.Reader, line func([]byte)) (rest []byte, err error) {
-	lines := bufio.NewReaderSize(file, maxLine)
-	for {
+// read passes on each line of a file, which need not be there; ends says whether it has its end.
+func read(path string, line func(text []byte, ends bool)) error {
+	file, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	for lines := bufio.NewReader(file); ; {
 		text, err := lines.ReadBytes('\n')
+		if len(text) > 0 {
+			line(text, err == nil)
+		}
 		if errors.Is(err, io.EOF) {
-			return text, nil
+			return nil
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		line(text)
 	}
 }
 
+// appendSynced appends a line, all of it or nothing, and returns when it is on the disk.
 func appendSynced(path string, line []byte) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
@@ -186,7 +188,7 @@ func appendSynced(path string, line []byte) error {
 	}
 	end, err := file.Seek(0, io.SeekEnd)
 	if err == nil {
-		_, err = io.Copy(file, bytes.NewReader(line))
+		_, err = file.Write(line)
 	}
 	if err == nil {
 		err = file.Sync()
@@ -201,5 +203,5 @@ func clip(text string) string {
 	if len(text) > maxText {
 		text = text[:maxText]
 	}
-	return string(bytes.ToValidUTF8([]byte(text), nil))
+	return strings.ToValidUTF8(text, "")
 }

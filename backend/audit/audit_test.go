@@ -34,14 +34,14 @@ func TestListedInPages(t *testing.T) {
 	for _, l := range []*Log{l, again} {
 		var seen []string
 		for before := int64(0); ; {
-			page, broken, err := l.List(before, 3)
-			if err != nil || broken != 0 {
-				t.Fatalf("broken at %d, %v", broken, err)
+			page, err := l.List(before, 3)
+			if err != nil || page.Broken != 0 || page.Head == "" {
+				t.Fatalf("%+v, %v", page, err)
 			}
-			if len(page) == 0 {
+			if len(page.Entries) == 0 {
 				break
 			}
-			for _, e := range page {
+			for _, e := range page.Entries {
 				seen = append(seen, e.About)
 				before = e.N
 			}
@@ -65,7 +65,7 @@ func TestWhatIsChangedShows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines := strings.SplitAfter(strings.TrimSuffix(string(data), ""), "\n")
+		lines := strings.SplitAfter(string(data), "\n")
 		if err := os.WriteFile(path, []byte(strings.Join(change(lines), "")), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -77,8 +77,8 @@ func TestWhatIsChangedShows(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, l := range []*Log{l, after} {
-			if _, broken, err := l.List(0, 10); err != nil || broken != 3 {
-				t.Errorf("%s: broken at %d, want 3 (%v)", name, broken, err)
+			if page, err := l.List(0, 10); err != nil || page.Broken != 3 {
+				t.Errorf("%s: broken at %d, want 3 (%v)", name, page.Broken, err)
 			}
 		}
 	}
@@ -94,8 +94,8 @@ func TestACutEndShows(t *testing.T) {
 	if err := os.Truncate(path, int64(four)); err != nil {
 		t.Fatal(err)
 	}
-	if _, broken, err := l.List(0, 10); err != nil || broken != 5 {
-		t.Errorf("broken at %d, want 5 (%v)", broken, err)
+	if page, err := l.List(0, 10); err != nil || page.Broken != 5 {
+		t.Errorf("broken at %d, want 5 (%v)", page.Broken, err)
 	}
 }
 
@@ -116,8 +116,8 @@ func TestHalfALineIsCutOff(t *testing.T) {
 	if err := l.Add(Entry{Action: Unshare}); err != nil {
 		t.Fatal(err)
 	}
-	if entries, broken, err := l.List(0, 10); err != nil || broken != 0 || len(entries) != 3 || entries[0].Action != Unshare {
-		t.Errorf("%+v, broken at %d, %v", entries, broken, err)
+	if page, err := l.List(0, 10); err != nil || page.Broken != 0 || len(page.Entries) != 3 || page.Entries[0].Action != Unshare {
+		t.Errorf("%+v, %v", page, err)
 	}
 }
 
@@ -134,7 +134,7 @@ func TestManyAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if entries, broken, err := l.List(0, 100); err != nil || broken != 0 || len(entries) != 80 {
-		t.Errorf("%d entries, broken at %d, %v", len(entries), broken, err)
+	if page, err := l.List(0, 100); err != nil || page.Broken != 0 || len(page.Entries) != 80 {
+		t.Errorf("%d entries, broken at %d, %v", len(page.Entries), page.Broken, err)
 	}
 }

@@ -23,6 +23,8 @@ import (
 type Endpoint struct {
 	URL   string // "http://127.0.0.1:PORT", without a slash at the end
 	Token string // id.secret
+	// Owner says that Token is the owner's, of which ForApp makes an app's.
+	Owner bool
 	// Process tells one running server from the next at the same address; "" when that is not
 	// known.
 	Process string
@@ -48,6 +50,7 @@ type Options struct {
 type Client struct {
 	link          *link
 	name, version string
+	limited       bool // it shows its app's token in place of the owner's
 }
 
 // link is what the copies of a client (As) share.
@@ -94,6 +97,14 @@ func (c *Client) As(name, version string) *Client {
 		name = "forevervm Go client"
 	}
 	return &Client{link: c.link, name: name, version: strings.ReplaceAll(headerText(version), "/", "-")}
+}
+
+// ForApp is As for an AI app. On this computer the client shows the app's token, which opens what
+// the tools do, in place of the owner's.
+func (c *Client) ForApp(name, version string) *Client {
+	app := c.As(name, version)
+	app.limited = true
+	return app
 }
 
 // Endpoint returns where the server is, locating it if that was not done before.

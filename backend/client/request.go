@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/forevervm/desktop/backend/access"
 )
 
 // How long a call that may safely be sent again keeps trying to reach a server that answered
@@ -226,8 +228,12 @@ func (b *limitedBody) Close() error {
 
 // identify adds the token and the program's name.
 func (c *Client) identify(h http.Header, to Endpoint) {
-	if to.Token != "" {
-		h.Set("Authorization", "Bearer "+to.Token)
+	token := to.Token
+	if c.limited && to.Owner {
+		token = access.ForApp(token, c.name)
+	}
+	if token != "" {
+		h.Set("Authorization", "Bearer "+token)
 	}
 	h.Set("X-Forevervm-Client", c.name+"/"+c.version)
 }

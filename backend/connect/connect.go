@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/mod/semver"
 
-	"github.com/forevervm/desktop/backend/access"
 	"github.com/forevervm/desktop/backend/client"
 	"github.com/forevervm/desktop/backend/handshake"
 	"github.com/forevervm/desktop/backend/home"
@@ -43,9 +42,6 @@ type Options struct {
 	Home string // overrides where the files are, as home.Resolve takes it
 	// Name is the front end's, told to the daemon and shown in the history.
 	Name string
-	// App is the AI app that this front end speaks for. Its client then has the app's token, which
-	// opens what the tools do, in place of the owner's.
-	App string
 	// Executable is the forevervm program that is started as the daemon; by default the one that
 	// runs, or the one beside it.
 	Executable string
@@ -164,11 +160,7 @@ func (f *finder) locate(ctx context.Context, _ *client.Endpoint) (client.Endpoin
 			return client.Endpoint{}, err
 		}
 	}
-	at, err := f.endpoint(*found)
-	if f.opts.App != "" {
-		at.Token = access.ForApp(at.Token, f.opts.App)
-	}
-	return at, err
+	return f.endpoint(*found)
 }
 
 // endpoint is where a daemon is, for its owner.
@@ -177,7 +169,7 @@ func (f *finder) endpoint(d home.Daemon) (client.Endpoint, error) {
 	if err != nil {
 		return client.Endpoint{}, err
 	}
-	return client.Endpoint{URL: d.URL, Token: token, Process: fmt.Sprintf("%d/%s", d.PID, d.StartedAt.Format(time.RFC3339Nano))}, nil
+	return client.Endpoint{URL: d.URL, Token: token, Owner: true, Process: fmt.Sprintf("%d/%s", d.PID, d.StartedAt.Format(time.RFC3339Nano))}, nil
 }
 
 // running returns the daemon that answers, or nil. What the file of a killed one says counts for

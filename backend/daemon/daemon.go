@@ -166,6 +166,10 @@ func (d *daemon) run(ctx context.Context) error {
 	for name, engine := range engines {
 		defer d.close("the engine "+name, engine.Close)
 	}
+	record, err := audit.Open(d.dirs.RecordFile())
+	if err != nil {
+		return err
+	}
 	network := egress.New(egress.Config{Logger: d.log, Packages: d.dirs.PackagesDir()})
 	defer d.close("the network", network.Close)
 	folder, err := exchange.New(d.dirs.Folder(), d.dirs.ExchangeDir(), d.log)
@@ -180,7 +184,7 @@ func (d *daemon) run(ctx context.Context) error {
 		d.warn("The folder for files that machines are to see cannot be made: " + err.Error() + ".")
 	}
 	machines, err := service.New(ctx, service.Config{
-		Network: network, Approve: policies.approve,
+		Network: &recordedNetwork{Network: network, record: record, log: d.log}, Approve: policies.approve,
 		Engines: engines, DefaultEngine: ofSystem(), Checkpoints: checkpoints, Store: records, Warnings: d.notes.all, Settings: d.policies(),
 		OutputDir: filepath.Join(d.dirs.Data, "output"), Logger: d.log,
 		FreeMemory: freeMemory, TotalMemory: totalMemory(), FreeDisk: func() (int64, error) { return freeDisk(d.dirs.Data) },
@@ -216,15 +220,12 @@ func (d *daemon) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return d.serve(ctx, records, all, policies, parcels, d.backups(machines, parcels), storage{machines, network, d.dirs.Data}, listener, address, keys, token)
+	return d.serve(ctx, records, all, policies, parcels, d.backups(machines, parcels), storage{machines, network, d.dirs.Data}, listener, address, keys, record, token)
 }
 
 // serve answers requests until the daemon is to end.
-func (d *daemon) serve(ctx context.Context, records *store.Store, machines *hosted.Machines, policies *settings, parcels *parcel.Desk, backups *backup.Keeper, space storage, listener net.Listener, address address, keys *access.Keys, token string) error {
-	record, err := audit.Open(d.dirs.RecordFile())
-	if err != nil {
-		return err
-	}
+func (d *daemon) serve(ctx context.Context, records *store.Store, machines *hosted.Machines, policies *settings, parcels *parcel.Desk, backups *backup.Keeper, space storage, listener net.Listener, address address, keys *access.Keys, record *audit.Log, token string) error {
+
 	inside := listenInProcess()
 	mcp := d.mcp(inside, token)
 	updates := d.updates(ctx)
@@ -239,7 +240,7 @@ func (d *daemon) serve(ctx context.Context, records *store.Store, machines *host
 	self := home.Daemon{
 		URL: address.url, Socket: socket, PID: os.Getpid(), Version: version.Version, StartedAt: time.Now().UTC(),
 	}
-	err = d.dirs.WriteDaemon(self)
+	err := d.dirs.WriteDaemon(self)
 	served := make(chan error, 1)
 	serving, end := context.WithCancel(ctx)
 	defer end()
@@ -251,7 +252,6 @@ func (d *daemon) serve(ctx context.Context, records *store.Store, machines *host
 	var watches sync.WaitGroup
 	watches.Go(func() { watchSystem(serving, d.log, machines.CheckpointAll) })
 	watches.Go(func() { updates.watch(serving) })
-	watches.Go(func() { d.recordContacts(serving, machines.Subscribe(serving, ""), record) })
 	watches.Go(func() { giveBack(serving) })
 	watches.Go(func() { d.backUp(serving, records) })
 	watches.Go(func() { backups.Watch(serving) })

@@ -136,7 +136,7 @@ func (d *daemon) relocate(ctx context.Context, to string) (after home.Dirs, agai
 	if failed == nil {
 		after, err = d.dirs.MoveTo(to)
 	}
-	told() // whoever hears that it is done also hears where the files are, from the next parts
+	told() // the next parts tell that it is done, with the new folder
 	if err != nil {
 		return d.dirs, false, fmt.Errorf("the files were copied to %s, but that cannot be noted; start ForeverVM again: %w", to, err)
 	}

@@ -2,40 +2,72 @@ package daemon
 
 import (
 	"context"
+	"log/slog"
+	"net"
+	"sync"
 	"time"
 
 	"github.com/forevervm/desktop/backend/audit"
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// recordContacts notes which hosts machines reach, each once a day and machine, until ctx ends. All
-// connections are in the database.
-func (d *daemon) recordContacts(ctx context.Context, events <-chan machine.Event, record *audit.Log) {
-	day, seen := "", map[string]bool{}
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case event, ok := <-events:
-			if !ok {
-				return
-			}
-			c := event.Connection
-			if c == nil || c.State != machine.ConnectionOpen || event.Machine == nil {
-				continue
-			}
-			if today := time.Now().UTC().Format(time.DateOnly); today != day {
-				day = today
-				clear(seen)
-			}
-			key := string(event.Machine.ID) + " " + c.Host
-			if seen[key] {
-				continue
-			}
-			seen[key] = true
-			if err := record.Add(audit.Entry{Action: audit.Contact, By: event.Machine.Name, Machine: event.Machine.Name, About: c.Host}); err != nil {
-				d.log.Error("the record misses a contact", "err", err)
-			}
+// mostContacts is how many hosts of a machine are put into the record in a day: code that reaches
+// thousands must not bury the rest.
+const mostContacts = 100
+
+// recordedNetwork puts into the record which hosts machines reach, each once a day for a machine.
+// All connections are in the database.
+type recordedNetwork struct {
+	machine.Network
+	record *audit.Log
+	log    *slog.Logger
+
+	mu   sync.Mutex
+	day  string
+	told map[machine.ID]map[string]bool // hosts, of the day
+}
+
+// Carry serves a connection, and notes when it is open.
+func (n *recordedNetwork) Carry(ctx context.Context, conn net.Conn, visit machine.Visit) {
+	tell := visit.Tell
+	visit.Tell = func(c machine.Connection) {
+		tell(c)
+		if c.State == machine.ConnectionOpen {
+			n.note(visit, c.Host)
 		}
 	}
+	n.Network.Carry(ctx, conn, visit)
+}
+
+func (n *recordedNetwork) note(visit machine.Visit, host string) {
+	about, isNew := n.contact(visit.Machine, host)
+	if !isNew {
+		return
+	}
+	name := visit.Name()
+	if err := n.record.Add(audit.Entry{Action: audit.Contact, By: name, Machine: name, About: about}); err != nil {
+		n.log.Error("the record misses a contact", "err", err)
+	}
+}
+
+// contact is what is noted about a host; isNew is false where nothing is.
+func (n *recordedNetwork) contact(id machine.ID, host string) (about string, isNew bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if today := time.Now().UTC().Format(time.DateOnly); today != n.day {
+		n.day, n.told = today, map[machine.ID]map[string]bool{}
+	}
+	hosts := n.told[id]
+	if hosts == nil {
+		hosts = map[string]bool{}
+		n.told[id] = hosts
+	}
+	if hosts[host] || len(hosts) > mostContacts {
+		return "", false
+	}
+	hosts[host] = true
+	if len(hosts) > mostContacts {
+		return "more hosts", true
+	}
+	return host, true
 }

@@ -44,18 +44,27 @@ func (p *page) table(forms []machine.Representation) bool {
 	for i := range head {
 		numbers[i] = numeric(body, i)
 	}
-	parts := [][]int{upTo(len(head))}
+	room := math.MaxInt // it scrolls
 	if p.paper {
-		parts = paperParts(rows, numbers)
+		room = paperWidth
 	}
+	parts := sideBySide(rows, numbers, room)
 	for _, columns := range parts {
 		if len(parts) > 1 {
-			fmt.Fprintf(p.out, "<p class=\"soft size\">Columns %d to %d of %d</p>\n", columns[1], columns[len(columns)-1], len(head)-1)
+			fmt.Fprintf(p.out, "<p class=\"soft size\">Columns %s of %d</p>\n", span(columns[1], columns[len(columns)-1]), len(head)-1)
 		}
 		p.columns(class, rows, columns, numbers)
 	}
 	fmt.Fprintf(p.out, "<p class=\"soft size\">%s</p>\n", tableSize(len(body), len(head)-1))
 	return true
+}
+
+// span is the numbers from one to another.
+func span(first, last int) string {
+	if first == last {
+		return strconv.Itoa(first)
+	}
+	return fmt.Sprintf("%d to %d", first, last)
 }
 
 // columns writes some columns of a table, by their place in a row.
@@ -86,9 +95,9 @@ const (
 	cellSpace  = 4  // on both sides of a cell
 )
 
-// paperParts are the columns of a table that stand side by side on paper, which does not scroll.
-// The first column, which names the rows, is in each part.
-func paperParts(rows [][]string, numbers []bool) [][]int {
+// sideBySide are the columns of a table that fit beside each other, in characters of room. The
+// first column, which names the rows, is in each part.
+func sideBySide(rows [][]string, numbers []bool, room int) [][]int {
 	width := func(column int) int {
 		most := 0
 		for _, row := range rows {
@@ -105,21 +114,13 @@ func paperParts(rows [][]string, numbers []bool) [][]int {
 	part, used := []int{0}, first
 	for i := 1; i < len(numbers); i++ {
 		wide := width(i)
-		if len(part) > 1 && used+wide > paperWidth {
+		if len(part) > 1 && used+wide > room {
 			parts = append(parts, part)
 			part, used = []int{0}, first
 		}
 		part, used = append(part, i), used+wide
 	}
 	return append(parts, part)
-}
-
-func upTo(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return all
 }
 
 func (p *page) cell(tag, text string, number bool) {

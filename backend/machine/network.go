@@ -104,6 +104,7 @@ type Network interface {
 // from any goroutine.
 type Visit struct {
 	Machine ID
+	Name    func() string // the machine's present one
 	// Policy is what holds now.
 	Policy func() NetworkPolicy
 	// Begin makes a connection known, and gives it its ID.

@@ -79,18 +79,18 @@ func (s *Server) listRecord(w http.ResponseWriter, r *http.Request) error {
 			return invalid("The cursor of the list is not one that was given out. List from the beginning.")
 		}
 	}
-	entries, broken, err := s.config.Record.List(before, limit)
+	found, err := s.config.Record.List(before, limit)
 	if err != nil {
 		return err
 	}
-	page := api.Record{Items: []api.RecordEntry{}, Head: s.config.Record.Head(), Broken: broken}
-	for _, e := range entries {
+	page := api.Record{Items: []api.RecordEntry{}, Head: found.Head, Broken: found.Broken}
+	for _, e := range found.Entries {
 		page.Items = append(page.Items, api.RecordEntry{
 			N: e.N, At: e.At, Action: string(e.Action), By: e.By, Program: e.Program, Machine: e.Machine, About: e.About,
 		})
 	}
-	if len(entries) == limit && entries[limit-1].N > 1 {
-		page.Next = strconv.FormatInt(entries[limit-1].N, 10)
+	if last := len(page.Items) - 1; len(page.Items) == limit && page.Items[last].N > 1 {
+		page.Next = strconv.FormatInt(page.Items[last].N, 10)
 	}
 	return writeJSON(w, http.StatusOK, page)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/forevervm/desktop/backend/access"
 	"github.com/forevervm/desktop/backend/api"
 	"github.com/forevervm/desktop/backend/machine"
 )
@@ -230,7 +231,7 @@ func (all *drops) find(r *http.Request) (*drop, error) {
 	all.expire()
 	var found *drop
 	for _, d := range all.all { // all of them, so that the time tells nothing
-		if sameSecret(d.code, r.PathValue("code")) {
+		if access.Same(d.code, r.PathValue("code")) {
 			found = d
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/forevervm/desktop/backend/access"
 	"github.com/forevervm/desktop/backend/api"
 )
 
@@ -67,7 +68,7 @@ func (c *openCodes) redeem(code string) bool {
 	c.expire()
 	found := -1
 	for i, waiting := range c.waiting { // all of them, so that the time tells nothing
-		if sameSecret(waiting.code, code) {
+		if access.Same(waiting.code, code) {
 			found = i
 		}
 	}

@@ -2,8 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"net"
 	"net/http"
 	"net/netip"
@@ -19,16 +17,6 @@ var wailsOrigins = map[string]bool{
 	"wails://wails":           true,
 	"wails://wails.localhost": true,
 	"http://wails.localhost":  true,
-}
-
-// Keys say who shows a token; *access.Keys is it.
-type Keys interface {
-	// Caller returns ok false for a token that opens nothing. Its caller has a name where that is
-	// an app's, and revoked.
-	Caller(token string) (caller access.Caller, ok bool)
-	List() []access.Grant
-	New(name string) (grant access.Grant, token string, err error)
-	Allow(id string, allowed bool) (access.Grant, error)
 }
 
 type callerKey struct{}
@@ -49,10 +37,7 @@ func (s *Server) authorize(r *http.Request, route route) (*http.Request, error) 
 	if token == "" && route.socket && wantsSocket(r) {
 		token = r.URL.Query().Get(wire.TokenParameter)
 	}
-	caller, ok := access.Caller{Owner: true}, sameSecret(token, s.config.Token)
-	if !ok && s.config.Keys != nil {
-		caller, ok = s.config.Keys.Caller(token)
-	}
+	caller, ok := s.config.Keys.Caller(token)
 	switch {
 	case !ok && caller.Name != "":
 		return r, revoked(caller.Name)
@@ -62,12 +47,6 @@ func (s *Server) authorize(r *http.Request, route route) (*http.Request, error) 
 		return r, errOwnerOnly
 	}
 	return r.WithContext(context.WithValue(r.Context(), callerKey{}, caller)), nil
-}
-
-// sameSecret compares in a time that tells nothing about either, their lengths included.
-func sameSecret(a, b string) bool {
-	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
-	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
 // checkHost keeps out pages that reach this port under a name of their own (DNS rebinding). Allowed

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/forevervm/desktop/backend/access"
 	"github.com/forevervm/desktop/backend/audit"
 	"github.com/forevervm/desktop/backend/parcel"
 )
@@ -35,10 +36,10 @@ type Config struct {
 	Moves    Moves
 	Moving   bool // the files are on their way: Moves and the page are all that there is
 	Parcels  *parcel.Desk
-	Token    string     // the owner's, id.secret; every request but those for /health and the page's files carries one
-	Keys     Keys       // the other tokens; nil for none
-	Record   *audit.Log // what crosses the line; nil for none
-	Account  string     // what /v1/whoami answers
+	Token    string       // the owner's, id.secret; every request but those for /health and the page's files carries one
+	Keys     *access.Keys // who shows a token; nil: the owner's opens all, and there is no other
+	Record   *audit.Log   // what crosses the line; nil for none
+	Account  string       // what /v1/whoami answers
 	Version  string
 	Home     string       // where the files are, for /api/status
 	Folder   string       // the person's folder for files, for /api/status; "" for none
@@ -67,6 +68,9 @@ type Server struct {
 func New(config Config) *Server {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	if config.Keys == nil {
+		config.Keys = access.ForOwner(config.Token)
 	}
 	s := &Server{config: config, mux: http.NewServeMux()}
 	if config.Page != nil {

@@ -9,45 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/forevervm/desktop/backend/client"
 	"github.com/forevervm/desktop/backend/connect"
 	"github.com/forevervm/desktop/backend/mcpserver"
 	"github.com/forevervm/desktop/backend/version"
 	"github.com/forevervm/desktop/frontend"
 )
-
-// apps are the clients of the AI apps that speak to this process, by the apps' names. Each has its
-// app's token: what a model makes the tools do, it does not do as the owner.
-type apps struct {
-	options connect.Options
-
-	mu     sync.Mutex
-	byName map[string]*client.Client
-}
-
-// mostApps bounds the names that one process goes by. It is started by one app.
-const mostApps = 16
-
-func (a *apps) machines(name, version string) mcpserver.Machines {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if c := a.byName[name]; c != nil {
-		return c.As(name, version)
-	}
-	if len(a.byName) >= mostApps {
-		return a.byName[a.options.App].As(name, version)
-	}
-	a.options.App = name
-	c, err := connect.Lazy(a.options)
-	if err != nil { // it was none when the process began
-		return client.New("", "", client.Options{}).As(name, version)
-	}
-	if a.byName == nil {
-		a.byName = map[string]*client.Client{}
-	}
-	a.byName[name] = c
-	return c.As(name, version)
-}
 
 func (a *app) mcpCommand() *cobra.Command {
 	var answerWithin time.Duration
@@ -64,7 +30,7 @@ func (a *app) mcpCommand() *cobra.Command {
 				return err
 			}
 			server := mcpserver.New(
-				(&apps{options: options}).machines,
+				func(name, clientVersion string) mcpserver.Machines { return c.ForApp(name, clientVersion) },
 				mcpserver.Options{Version: version.Version, AnswerWithin: answerWithin, Page: frontend.Dist, Logger: log},
 			)
 			defer server.Close()

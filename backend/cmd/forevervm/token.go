@@ -94,9 +94,9 @@ func (a *app) tokenNewCommand() *cobra.Command {
 }
 
 func (a *app) tokenAllowCommand(verb string, allowed bool) *cobra.Command {
-	short, done := "Lock an AI app out, or delete a program's token", "%s is locked out.\n"
+	short, done := "Lock an AI app out, or delete a program's token", "Revoked: %s\n"
 	if allowed {
-		short, done = "Allow an AI app again that was locked out", "%s is allowed.\n"
+		short, done = "Allow an AI app again that was locked out", "Allowed: %s\n"
 	}
 	return &cobra.Command{
 		Use: verb + " NAME", Short: short, Args: cobra.ExactArgs(1),
@@ -110,8 +110,6 @@ func (a *app) tokenAllowCommand(verb string, allowed bool) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			// A program's comes first: an app of that name is locked out by the second call.
-			slices.SortFunc(all, func(x, y api.Grant) int { return -cmp.Compare(x.Kind, y.Kind) })
 			i := slices.IndexFunc(all, func(g api.Grant) bool { return g.Name == args[0] && g.Revoked == allowed })
 			if i < 0 {
 				return fmt.Errorf("there is no token of that name to %s; `forevervm token list` lists them", verb)

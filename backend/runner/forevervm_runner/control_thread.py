@@ -55,7 +55,7 @@ class ControlThread:
                 if header["type"] == "press":
                     self._interrupts.press(header["seq"], header["hard"])
                     self._pipe.send({"pressed": header["seq"]})
-                elif header["type"] in ("table", "save_table"):
+                elif header["type"] in ("variables", "table", "save_table"):
                     # It takes too long for an interrupt to wait for it.
                     _Thread(target=self._reply_aside, args=(header, payload), name="forevervm", daemon=True).start()
                 else:
