@@ -3,10 +3,10 @@
 It works while an instruction runs, as long as that lets go of the interpreter now and then.
 """
 
+import _thread
 import contextlib
 import json
 import os
-import threading
 from collections.abc import Callable
 
 from . import assist, forked_eval, reseed, tables, threads, variables
@@ -20,7 +20,9 @@ from .shell import Shell
 DEFAULT_VARIABLES = 500
 FORMATS = ("png", "svg")
 
-_exit, _loads, _Thread = os._exit, json.loads, threading.Thread
+# Not threading.Thread, whose parts an instruction may have overwritten.
+_start_new_thread = _thread.start_new_thread
+_exit, _loads = os._exit, json.loads
 
 
 class ControlThread:
@@ -57,7 +59,7 @@ class ControlThread:
                     self._pipe.send({"pressed": header["seq"]})
                 elif header["type"] in ("variables", "table", "save_table"):
                     # It takes too long for an interrupt to wait for it.
-                    _Thread(target=self._reply_aside, args=(header, payload), name="forevervm", daemon=True).start()
+                    _start_new_thread(self._reply_aside, (header, payload))
                 else:
                     self._reply(header, payload)
             except OSError:
