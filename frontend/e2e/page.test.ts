@@ -48,8 +48,22 @@ it('takes the code out of the address, and a link works once', async () => {
 
 it('comes back to the same machine after a reload', async () => {
   const name = await tab.newMachine();
+  const editor = tab.page.getByRole('textbox', { name: 'Python code' });
+  await editor.fill('half = written');
   await tab.page.reload();
   await tab.page.getByRole('heading', { name }).waitFor();
+  await editor.getByText('half = written').waitFor();
+});
+
+it('folds what libraries warn of', async () => {
+  await tab.newMachine();
+  const warn = 'import warnings\nfor n in (1, 2): warnings.warn(f"old{n}", FutureWarning)';
+  const step = await tab.runToEnd(1, warn);
+  const line = step.getByText('2 warnings: old1');
+  await line.waitFor();
+  expect(await step.getByText('FutureWarning: old2').isVisible()).toBe(false);
+  await line.click();
+  await step.getByText('FutureWarning: old2').waitFor();
 });
 
 it('looks as the person wants, also after a reload, and keeps settings', async () => {

@@ -115,7 +115,7 @@ for (const dark of [false, true]) {
         'Storage',
         'Backups',
         'Network',
-        'Engines',
+        'Where machines run',
         'AI apps',
         'Updates',
         'Diagnostics',

@@ -204,6 +204,10 @@ it('opens a data frame as a grid that the machine sorts, filters and pages', asy
   await sort.click();
   await grid.getByRole('row').nth(1).getByRole('cell', { name: '996', exact: true }).waitFor();
   expect(await column.getAttribute('aria-sort')).toBe('descending');
+  await grid.getByLabel('Filter n').fill('few');
+  await grid.getByText('Type part of a text, or a comparison').waitFor();
+  await grid.getByRole('button', { name: 'Clear the filters' }).click();
+  await grid.getByText(/ of 1,000$/).waitFor();
   await grid.getByLabel('Filter n').fill('< 3');
   await grid.getByText('1–6 of 6 (1,000 in all)').waitFor();
   await grid.getByLabel('Filter word').fill('99');

@@ -277,7 +277,10 @@ func (a *app) changeApps(desk *aiapps.Manager, ids []string, options aiapps.Opti
 			failures = append(failures, err)
 		}
 	}
-	return errors.Join(append([]error{a.printReports(reports, options.DryRun)}, failures...)...)
+	if len(reports) > 0 || len(failures) == 0 || a.json {
+		failures = append([]error{a.printReports(reports, options.DryRun)}, failures...)
+	}
+	return errors.Join(failures...)
 }
 
 func (a *app) printReports(reports []aiapps.Report, dryRun bool) error {

@@ -97,6 +97,9 @@ func (c *copying) leave(name, why string) { c.left = append(c.left, name+" ("+wh
 // in copies a file or folder of this computer into the machine.
 func (c *copying) in(ctx context.Context, local, where string) error {
 	info, err := os.Stat(local)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no file or folder %s on this computer", local)
+	}
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ var (
 )
 
 // Title is what code says that it is for, as one short line that can be shown: its first comment,
-// or the docstring that it begins with, else what it does with files, websites, models and charts,
+// or the docstring that it begins with, else what it does with files, websites, models, charts and variables,
 // else its first line that does something. "" where it says nothing. The code may be anything.
 func Title(code string) string {
 	says, does := read(code)
@@ -38,7 +38,7 @@ func Title(code string) string {
 // work is what code does that a person would call the work by; "" for nothing of the kind.
 func work(code string) string {
 	acts := slices.DeleteFunc(Does(code), func(a Act) bool {
-		return !slices.Contains([]What{Fetches, Reads, Fits, Draws, Saves}, a.What)
+		return !slices.Contains([]What{Fetches, Reads, Fits, Draws, Saves, Computes}, a.What)
 	})
 	if phrase := Phrase(acts); !secrets.MatchString(phrase) {
 		return shortLine(phrase, maxDerivedTitle)

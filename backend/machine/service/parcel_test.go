@@ -140,7 +140,7 @@ func TestAMachineIsPackedAndUnpacked(t *testing.T) {
 		before := w.get("m")
 		made, err := w.Unpack(w.ctx, c, machine.CreateOptions{})
 		w.ok(err)
-		if made.ID == before.ID || made.Name == "m" || made.Title != "Sales" || made.Tags["team"] != "a" || made.MemoryMB != 512 || made.NextSeq != 4 {
+		if made.ID == before.ID || made.Name == "m" || made.Title != "Sales (2)" || made.Tags["team"] != "a" || made.MemoryMB != 512 || made.NextSeq != 4 {
 			t.Errorf("made %+v", made)
 		}
 		if made.Network.Mode != machine.NetworkOff || !strings.Contains(made.Notice, "no network") || made.State != machine.Swapped {

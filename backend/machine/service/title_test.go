@@ -1,6 +1,8 @@
 package service_test
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode"
@@ -30,16 +32,16 @@ func TestATitleIsTakenFromTheCode(t *testing.T) {
 			"#!/usr/bin/env python\n# -*- coding: utf-8 -*-\n####\n# %% Survey\nx = 1":   "Survey",
 			"\n\"\"\"\nPrimes up to a limit.\n\nBy a sieve.\n\"\"\"\n# first\nn = 100":   "Primes up to a limit.",
 			"'''Primes'''\nn = 100": "Primes",
-			"import os, sys\nfrom a import (\n    b,\n    c,\n)\n%matplotlib inline\nn = 100": "n = 100",
+			"import os, sys\nfrom a import (\n    b,\n    c,\n)\n%matplotlib inline\nn = 100": "Works out n",
 			"import pandas as pd; df = pd.read_csv('sales.csv'); df":                          "Reads sales.csv",
 			"rng=np.random.default_rng(1)\ndf = pd.DataFrame(rng.random(9))\ndf.plot()":       "Draws a chart",
 			"pd.read_csv('passwords.csv')\nask()":                                             "ask()",
-			"text = \"\"\"\n# not a comment\n\"\"\"\nprint(text)":                             "text = \"\"\"",
+			"text = \"\"\"\n# not a comment\n\"\"\"\nprint(text)":                             "Works out text",
 			"API_KEY = 'sk-12345'\nprint(len(API_KEY.split()))\nask()":                        "ask()",
-			"# password: hunter2\ns3 = client('AKIAIOSFODNN7')\nask()":                        "ask()",
+			"# password: hunter2\ns3 = client('AKIAIOSFODNN7')\nask()":                        "Works out s3",
 			"\"\"\"postgres://me:hunter2@db\"\"\"\nask()":                                     "ask()",
 			"2 ** 100":           "2 ** 100",
-			"x = 'Größe – 漢字'":   "x = 'Größe – 漢字'",
+			"x = 'Größe – 漢字'":   "Works out x",
 			"x\n1+1\n# 1\n":      "",
 			"import numpy as np": "",
 			"":                   "",
@@ -91,6 +93,29 @@ func TestATitleTurnsNothing(t *testing.T) {
 		c.about.Title = given
 		if m, err = w.Unpack(w.ctx, c, machine.CreateOptions{Name: "n"}); err != nil || m.Title != want {
 			t.Errorf("from a file: %q, %v", m.Title, err)
+		}
+	})
+}
+
+// A machine that is opened from a backup stands beside the one that the backup is of.
+func TestAMachineFromAFileIsToldFromTheOneThatItWas(t *testing.T) {
+	inTime(t, func(w *world) {
+		for _, given := range []string{"Café sales", strings.Repeat("x", 200), ""} {
+			made, err := w.Create(w.ctx, machine.CreateOptions{Title: given})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.run(made.Name, "# Works out the tax of "+made.Name)
+			was := w.get(made.Name)
+			seen := map[string]bool{cmp.Or(was.Title, was.DerivedTitle): true}
+			for range 2 {
+				m, err := w.Unpack(w.ctx, w.packed(made.Name, ""), machine.CreateOptions{})
+				title := cmp.Or(m.Title, m.DerivedTitle)
+				if err != nil || seen[title] || !strings.HasSuffix(title, fmt.Sprintf(" (%d)", len(seen)+1)) {
+					t.Errorf("%q beside %v, %v", title, seen, err)
+				}
+				seen[title] = true
+			}
 		}
 	})
 }

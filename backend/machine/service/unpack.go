@@ -10,6 +10,7 @@ import (
 
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/machine/foreign"
+	"github.com/forevervm/desktop/backend/machine/naming"
 )
 
 // MayUnpack says why a machine from elsewhere could not be made here with these options: what does
@@ -29,7 +30,9 @@ func (s *Service) unpackable(ctx context.Context, about machine.Foreign, opts ma
 	if chosen == "" && (checkName(opts.Name) != nil || s.taken(opts.Name, "")) {
 		opts.Name = ""
 	}
-	opts.Title = cmp.Or(opts.Title, about.Title)
+	if opts.Title == "" {
+		opts.Title = s.titles().free(about.Title)
+	}
 	if opts.Tags == nil {
 		opts.Tags = about.Tags
 	}
@@ -120,6 +123,7 @@ func (s *Service) takeParcel(ctx context.Context, p machine.Parcel, rec *machine
 	rec.Base, rec.Fallback, rec.NextSeq = c.ID, c.ID, c.LastSeq+1
 	rec.NextNotice = "This machine came from a file, so it has no network until a person allows it."
 	rec.Notice = rec.NextNotice
+	titles := s.titles() // before the store is held, for which who holds a machine may wait
 	for {
 		err = s.store.WriteSync(ctx, func(w machine.Writer) error {
 			if err := w.PutMachine(*rec); err != nil { // first, as nothing of the history has been read then
@@ -134,6 +138,7 @@ func (s *Service) takeParcel(ctx context.Context, p machine.Parcel, rec *machine
 			if c.Lost, err = h.End(); err != nil {
 				return err
 			}
+			rec.DerivedTitle = titles.free(rec.DerivedTitle)
 			if err := w.PutCheckpoint(c); err != nil {
 				return err
 			}
@@ -147,4 +152,26 @@ func (s *Service) takeParcel(ctx context.Context, p machine.Parcel, rec *machine
 		}
 		rec.Name = s.unusedName() // somebody took it meanwhile
 	}
+}
+
+// titles are what machines are called.
+type titles map[string]bool
+
+func (s *Service) titles() titles {
+	all := titles{}
+	for _, e := range s.entries() {
+		m := e.Machine()
+		all[cmp.Or(m.Title, m.DerivedTitle)] = true
+	}
+	return all
+}
+
+// free is a title that tells a machine from the others: with a number where one has it.
+func (t titles) free(title string) string {
+	found := title
+	for n := 2; title != "" && t[found]; n++ {
+		number := fmt.Sprintf(" (%d)", n)
+		found = naming.Clip(title, maxTitle-len("…")-len(number)) + number
+	}
+	return found
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { crumbs, join, parseTable, previewOf, readsAsText, shownName } from './files';
+import { crumbs, fileName, join, parseTable, previewOf, readsAsText, shownName } from './files';
 
 test('a table with quotes, separators and newlines in its cells', () => {
   expect(parseTable('a;b\r\n"x;y";"say ""hi""\nthere"\n1;2', 10, 10)).toEqual([
@@ -42,4 +42,12 @@ test('paths', () => {
   ]);
   expect(join('/', 'a')).toBe('/a');
   expect(join('/root', 'a')).toBe('/root/a');
+});
+
+test('titles as names of files', () => {
+  expect(fileName('Café sales 2025')).toBe('Café sales 2025');
+  expect(fileName('Reads a/b.csv: "all"?')).toBe('Reads a b.csv all');
+  expect(fileName('..\\..\\x\u202e\u0000')).toBe('x');
+  expect(fileName('x'.repeat(200))).toHaveLength(80);
+  expect(fileName(' / ')).toBe('ForeverVM');
 });

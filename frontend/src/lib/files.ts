@@ -108,3 +108,15 @@ export function crumbs(path: string): { name: string; path: string }[] {
 export function join(folder: string, name: string): string {
   return folder.endsWith('/') ? folder + name : `${folder}/${name}`;
 }
+
+const MOST_LETTERS_OF_A_NAME = 80;
+
+/** A title as the name of a file that every system takes, without its end. */
+export function fileName(title: string): string {
+  const name = title
+    .replace(/[\\/:*?"<>|\p{Cc}\p{Cf}]+/gu, ' ')
+    .replace(/\s+/g, ' ')
+    .slice(0, MOST_LETTERS_OF_A_NAME)
+    .replace(/^[\s.]+|[\s.]+$/g, '');
+  return name === '' ? 'ForeverVM' : name;
+}

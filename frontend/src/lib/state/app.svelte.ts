@@ -7,6 +7,7 @@ import { AiApps } from './aiapps.svelte';
 import { Appearance } from './appearance.svelte';
 import { Commands } from './commands';
 import type { Dialog } from './dialog';
+import { Drafts } from './drafts';
 import { HostedAccounts } from './hosted.svelte';
 import { Kept, isBoolean, isNumber, isString, isStrings } from './kept.svelte';
 import { Machines } from './machines.svelte';
@@ -49,7 +50,7 @@ export class App {
   /** Whether code that others ran is shown at once. */
   readonly everything = new Kept('steps.everything', false, isBoolean);
   /** Code written but not run, by machine. */
-  readonly drafts = new Map<string, string>();
+  readonly drafts = new Drafts();
 
   readonly session = new Session({
     onEvent: (event) => this.onEvent(event),

@@ -119,6 +119,16 @@ export class TableLook {
     await this.load();
   }
 
+  /** Whether something was typed above a column. */
+  get filtered(): boolean {
+    return this.filters.length > 0;
+  }
+
+  async clearFilters(): Promise<void> {
+    this.typed = new Map();
+    await this.load();
+  }
+
   private get filters(): TableFilter[] {
     return [...this.typed]
       .map(([column, text]) => parseFilter(column, this.numbers.get(column) ?? false, text))

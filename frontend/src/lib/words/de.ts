@@ -179,8 +179,8 @@ export const de: Words = {
     budget: 'Platz für ältere Sicherungspunkte',
     budgetUsual: '10 GB, oder ein Zehntel des freien Platzes, wenn das weniger ist',
     saved: 'Gespeichert.',
-    engines: 'Engines',
-    enginesText: 'Eine Engine ist der Ort, an dem Maschinen laufen.',
+    engines: 'Wo Maschinen laufen',
+    enginesText: 'Maschinen laufen auf eine dieser Arten.',
     usual: 'Standard',
     works: 'Bereit',
     diagnostics: 'Diagnose',
@@ -261,7 +261,7 @@ export const de: Words = {
 
   welcome: {
     title: 'Hier kann Ihre KI Code ausführen, und zwar sicher',
-    text: 'Eine Maschine ist eine Sandbox auf Ihrem eigenen Computer. Code in ihr sieht weder Ihre Dateien noch Ihr Netzwerk, nur das öffentliche Internet. Was er berechnet, bleibt dort, solange Sie wollen, und Sie können jeden Schritt beobachten.',
+    text: 'Eine Maschine ist ein abgeschlossener Arbeitsbereich auf Ihrem eigenen Computer. Code in ihr sieht weder Ihre Dateien noch Ihr Netzwerk, nur das öffentliche Internet. Was er berechnet, bleibt dort, solange Sie wollen, und Sie können jeden Schritt beobachten.',
     ask: 'Fragen Sie Ihre KI-App',
     askText:
       'Sobald Claude Desktop oder eine andere KI-App verbunden ist, bitten Sie sie um eine Analyse. Ihre Maschine erscheint links, und Sie sehen die Arbeit live.',
@@ -521,7 +521,7 @@ export const de: Words = {
     diskHint: 'Was diese Maschine geschrieben hat, und ihre Grenze',
     used: (used, size) => `${used} von ${size} belegt`,
     inbox: (folder) =>
-      `Dateien, die Sie in ${folder} legen, erscheinen in der inbox jeder Maschine. Dateien, die Code in die outbox legt, erscheinen in diesem Ordner unter Results.`,
+      `Legen Sie Dateien in ${folder}, dann kann jede Maschine sie lesen. Was Maschinen für Sie speichern, erscheint in diesem Ordner unter Results.`,
     folder: 'Ordner',
     kinds: {
       file: 'Datei',
@@ -678,6 +678,7 @@ export const de: Words = {
     omitted: (n) => `${number(n)} Teile dazwischen werden nicht gezeigt`,
     outputLost: (size) => `${size} der Ausgabe waren zu viel, um sie zu behalten.`,
     background: 'Später ausgegeben, als nichts lief',
+    warnings: (n: number) => (n === 1 ? 'Eine Warnung' : `${n} Warnungen`),
     loadFailed: 'Die Ausgabe konnte nicht geladen werden.',
     retry: 'Noch einmal versuchen',
     cutLine: (n) => `… ${number(n)} weitere Zeichen`,
@@ -827,6 +828,9 @@ export const de: Words = {
     filter: (column) => `${column} filtern`,
     filterNumbers: '> 5',
     filterText: 'enthält…',
+    filterHint:
+      'Geben Sie einen Teil des Textes oder einen Vergleich ein: > 5, <= 2025-02, != Paris.',
+    clearFilters: 'Filter leeren',
     spread: (range) => `Wie die Werte verteilt sind, von ${range}`,
     only: (value) => `Nur Zeilen mit „${value}“ zeigen`,
     distinct: (n) => `${number(n)} verschiedene`,

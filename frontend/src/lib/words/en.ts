@@ -204,8 +204,8 @@ export const en = {
     budget: 'Space for older checkpoints',
     budgetUsual: '10 GB, or a tenth of the free space if that is less',
     saved: 'Saved.',
-    engines: 'Engines',
-    enginesText: 'An engine is where machines run.',
+    engines: 'Where machines run',
+    enginesText: 'Machines run in one of these ways.',
     usual: 'default',
     works: 'Ready',
     diagnostics: 'Diagnostics',
@@ -289,7 +289,7 @@ export const en = {
 
   welcome: {
     title: 'Your AI can run code here, safely',
-    text: 'A machine is a sandbox on your own computer. Code that runs in it cannot see your files or your network, only the public internet. What it computes stays there for as long as you want, and you can watch every step.',
+    text: 'A machine is a closed-off workspace on your own computer. Code that runs in it cannot see your files or your network, only the public internet. What it computes stays there for as long as you want, and you can watch every step.',
     ask: 'Ask your AI app',
     askText:
       'Once Claude Desktop or another AI app is connected, ask it to analyze something. Its machine appears on the left, and you see its work live.',
@@ -539,7 +539,7 @@ export const en = {
     diskHint: 'What this machine has written, and its limit',
     used: (used: string, size: string) => `${used} of ${size} used`,
     inbox: (folder: string) =>
-      `Files that you put into ${folder} appear in every machine’s inbox. Files that code puts into the outbox appear in Results in that folder.`,
+      `Put files into ${folder}, and every machine can read them. What machines save for you appears in Results in that folder.`,
     folder: 'Folder',
     kinds: { file: 'File', folder: 'Folder', link: 'Link', other: 'Neither file nor folder' },
   },
@@ -694,6 +694,7 @@ export const en = {
     omitted: (n: number) => `${number(n)} parts in between are not shown`,
     outputLost: (size: string) => `${size} of output was too much to keep.`,
     background: 'Printed later, while nothing ran',
+    warnings: (n: number) => (n === 1 ? 'A warning' : `${n} warnings`),
     loadFailed: 'The output could not be loaded.',
     retry: 'Try again',
     cutLine: (n: number) => `… ${number(n)} more characters`,
@@ -838,6 +839,8 @@ export const en = {
     filter: (column: string) => `Filter ${column}`,
     filterNumbers: '> 5',
     filterText: 'contains…',
+    filterHint: 'Type part of a text, or a comparison: > 5, <= 2025-02, != Paris.',
+    clearFilters: 'Clear the filters',
     spread: (range: string) => `How the values are spread, from ${range}`,
     only: (value: string) => `Show only rows with “${value}”`,
     distinct: (n: number) => `${number(n)} different`,

@@ -171,8 +171,8 @@ export const ja: Words = {
     budget: '古いチェックポイント用の容量',
     budgetUsual: '10 GB、または空き容量の10分の1のうち小さい方',
     saved: '保存しました。',
-    engines: 'エンジン',
-    enginesText: 'エンジンは、マシンが動作する場所です。',
+    engines: 'マシンが動作する場所',
+    enginesText: 'マシンは次のいずれかの方法で動作します。',
     usual: '既定',
     works: '準備完了',
     diagnostics: '診断',
@@ -252,7 +252,7 @@ export const ja: Words = {
 
   welcome: {
     title: 'ここなら、AIが安全にコードを実行できます',
-    text: 'マシンは、あなたのコンピューターにあるサンドボックスです。その中のコードは、あなたのファイルもネットワークも見られません。見られるのは公開のインターネットだけです。計算の結果は、必要な間ずっとそこに残ります。各ステップをいつでも確認できます。',
+    text: 'マシンは、あなたのコンピューターにある閉じた作業場所です。その中のコードは、あなたのファイルもネットワークも見られません。見られるのは公開のインターネットだけです。計算の結果は、必要な間ずっとそこに残ります。各ステップをいつでも確認できます。',
     ask: 'AIアプリに頼む',
     askText:
       'Claude Desktopなどの AIアプリを接続したら、何かの分析を頼んでください。そのマシンが左に表示され、作業をリアルタイムで見られます。',
@@ -503,7 +503,7 @@ export const ja: Words = {
     diskHint: 'このマシンが書き込んだ量と上限',
     used: (used, size) => `${size} 中 ${used} を使用`,
     inbox: (folder) =>
-      `${folder} に入れたファイルは、すべてのマシンの inbox に表示されます。コードが outbox に入れたファイルは、そのフォルダーの Results に表示されます。`,
+      `${folder} に入れたファイルは、すべてのマシンが読めます。マシンが保存した結果は、そのフォルダーの Results に表示されます。`,
     folder: 'フォルダー',
     kinds: { file: 'ファイル', folder: 'フォルダー', link: 'リンク', other: 'その他' },
   },
@@ -652,6 +652,7 @@ export const ja: Words = {
     omitted: (n) => `途中の${number(n)}個を表示していません`,
     outputLost: (size) => `出力のうち ${size} は、多すぎるため残していません。`,
     background: '何も実行していない間の出力',
+    warnings: (n: number) => `警告 ${n} 件`,
     loadFailed: '出力を読み込めませんでした。',
     retry: '再試行',
     cutLine: (n) => `… ほか${number(n)}文字`,
@@ -795,6 +796,8 @@ export const ja: Words = {
     filter: (column) => `${column} で絞り込み`,
     filterNumbers: '> 5',
     filterText: 'を含む…',
+    filterHint: 'テキストの一部か、比較を入力してください: > 5、<= 2025-02、!= Paris。',
+    clearFilters: 'フィルターを消去',
     spread: (range) => `値の分布：${range}`,
     only: (value) => `「${value}」の行だけを表示`,
     distinct: (n) => `${number(n)} 種類`,

@@ -167,8 +167,8 @@ export const zh: Words = {
     budget: '旧检查点的空间',
     budgetUsual: '10 GB，或可用空间的十分之一（取较小者）',
     saved: '已保存。',
-    engines: '引擎',
-    enginesText: '引擎是机器运行的地方。',
+    engines: '机器在哪里运行',
+    enginesText: '机器以下列方式之一运行。',
     usual: '默认',
     works: '就绪',
     diagnostics: '诊断',
@@ -245,7 +245,7 @@ export const zh: Words = {
 
   welcome: {
     title: '你的 AI 可以在这里安全地运行代码',
-    text: '机器是你自己电脑上的沙盒。其中的代码看不到你的文件和网络，只能访问公共互联网。它计算的结果会一直保留在那里，你可以查看每个步骤。',
+    text: '机器是你自己电脑上的封闭工作区。其中的代码看不到你的文件和网络，只能访问公共互联网。它计算的结果会一直保留在那里，你可以查看每个步骤。',
     ask: '让你的 AI 应用来做',
     askText:
       '连接 Claude Desktop 或其他 AI 应用后，请它分析一些内容。它的机器会显示在左侧，你可以实时看到它的工作。',
@@ -483,7 +483,7 @@ export const zh: Words = {
     diskHint: '这台机器写入的内容及其上限',
     used: (used, size) => `已用 ${used}，共 ${size}`,
     inbox: (folder) =>
-      `你放入 ${folder} 的文件会出现在每台机器的 inbox 中。代码放入 outbox 的文件会出现在该文件夹的 Results 中。`,
+      `把文件放入 ${folder}，每台机器都能读取。机器为你保存的结果会出现在该文件夹的 Results 中。`,
     folder: '文件夹',
     kinds: { file: '文件', folder: '文件夹', link: '链接', other: '其他' },
   },
@@ -630,6 +630,7 @@ export const zh: Words = {
     omitted: (n) => `中间有 ${number(n)} 部分未显示`,
     outputLost: (size) => `${size} 的输出过多，无法保留。`,
     background: '之后在没有代码运行时输出',
+    warnings: (n: number) => `${n} 条警告`,
     loadFailed: '无法加载输出。',
     retry: '重试',
     cutLine: (n) => `… 还有 ${number(n)} 个字符`,
@@ -769,6 +770,8 @@ export const zh: Words = {
     filter: (column) => `筛选 ${column}`,
     filterNumbers: '> 5',
     filterText: '包含…',
+    filterHint: '输入部分文本或比较条件：> 5、<= 2025-02、!= Paris。',
+    clearFilters: '清除筛选',
     spread: (range) => `值的分布：${range}`,
     only: (value) => `只显示值为“${value}”的行`,
     distinct: (n) => `${number(n)} 种`,
