@@ -340,6 +340,16 @@ type ColumnAbout struct {
 	Top []ValueCount `json:"top,omitempty"`
 }
 
+// ColumnChange defines model for ColumnChange.
+type ColumnChange struct {
+	// After The mean of its numbers
+	After *float64 `json:"after,omitempty"`
+
+	// Before The mean of its numbers
+	Before *float64 `json:"before,omitempty"`
+	Name   string   `json:"name"`
+}
+
 // ComparedStep defines model for ComparedStep.
 type ComparedStep struct {
 	Seq int `json:"seq"`
@@ -1404,7 +1414,10 @@ type VariableChange struct {
 	After  *Variable  `json:"after,omitempty"`
 	Before *Variable  `json:"before,omitempty"`
 	Change ChangeKind `json:"change"`
-	Name   string     `json:"name"`
+
+	// Columns Of a table: the columns whose values differ, as far as they were compared
+	Columns []ColumnChange `json:"columns,omitempty"`
+	Name    string         `json:"name"`
 }
 
 // AppID defines model for AppID.

@@ -43,6 +43,15 @@ type VariableChange struct {
 	Name          string
 	Change        ChangeKind
 	Before, After *Variable // nil where it is not there
+	// Columns are those of a table that both have and whose values differ, as far as they were
+	// looked at.
+	Columns []ColumnChange
+}
+
+// ColumnChange is a column of a table whose values are not the same in both states.
+type ColumnChange struct {
+	Name          string
+	Before, After *float64 // the mean of its numbers; nil where it has none
 }
 
 // FileChange is a file or folder that is not the same in both states. Of what is in a folder that

@@ -26,6 +26,8 @@ type change struct {
 	Change string `json:"change" jsonschema_description:"added, removed or changed"`
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
+	// Columns are those of a table whose values differ.
+	Columns []string `json:"columns,omitempty" jsonschema_description:"Columns whose values differ, with their means"`
 }
 
 // text is the comparison as models read it.
@@ -39,6 +41,9 @@ func (c comparison) text() string {
 				line += fmt.Sprintf(", from %s to %s", one.Before, one.After)
 			case one.Before+one.After != "":
 				line += ", " + one.Before + one.After
+			}
+			if len(one.Columns) > 0 {
+				line += "; columns that differ: " + strings.Join(one.Columns, ", ")
 			}
 			lines = append(lines, onOneLine(line))
 		}
@@ -72,10 +77,10 @@ func (s *Server) compare(ctx context.Context, call mcp.CallToolRequest) (*mcp.Ca
 	}
 	out := comparison{Variables: []change{}, Files: []change{}, LookTheSame: found.Unsure, OnlyInFirst: seqs(found.OnlyFrom), OnlyInSecond: seqs(found.OnlyTo), More: found.Partial}
 	for _, v := range found.Variables {
-		out.Variables = append(out.Variables, change{v.Name, v.Change, variableLine(v.Before), variableLine(v.After)})
+		out.Variables = append(out.Variables, change{v.Name, v.Change, variableLine(v.Before), variableLine(v.After), columnLines(v.Columns)})
 	}
 	for _, f := range found.Files {
-		out.Files = append(out.Files, change{f.Path, f.Change, fileLine(f.Before), fileLine(f.After)})
+		out.Files = append(out.Files, change{Name: f.Path, Change: f.Change, Before: fileLine(f.Before), After: fileLine(f.After)})
 	}
 	whole := len(out.Variables) + len(out.Files) + len(out.LookTheSame)
 	all := fitting(s, append(append(out.Variables, out.Files...), named(out.LookTheSame)...))
@@ -94,6 +99,17 @@ func named(names []string) (all []change) {
 		all = append(all, change{Name: name})
 	}
 	return all
+}
+
+func columnLines(columns []api.ColumnChange) (lines []string) {
+	for _, c := range columns {
+		line := c.Name
+		if c.Before != nil && c.After != nil {
+			line += fmt.Sprintf(" (mean %.6g to %.6g)", *c.Before, *c.After)
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 func seqs(steps []api.ComparedStep) []int {

@@ -130,6 +130,9 @@ func comparisonJSON(c machine.Comparison) api.Comparison {
 			after := variableJSON(*v.After)
 			change.After = &after
 		}
+		for _, c := range v.Columns {
+			change.Columns = append(change.Columns, api.ColumnChange{Name: c.Name, Before: c.Before, After: c.After})
+		}
 		out.Variables = append(out.Variables, change)
 	}
 	out.Unsure = append(out.Unsure, c.Unsure...)

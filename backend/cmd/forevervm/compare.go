@@ -41,6 +41,9 @@ func writeComparison(w io.Writer, c api.Comparison) {
 		fmt.Fprintln(table, "VARIABLE\t\tBEFORE\tAFTER")
 		for _, v := range c.Variables {
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", printable(v.Name), v.Change, variableText(v.Before), variableText(v.After))
+			for _, c := range v.Columns {
+				fmt.Fprintf(table, "  column %s\tchanged\t%s\t%s\n", printable(c.Name), meanText(c.Before), meanText(c.After))
+			}
 		}
 	}
 	table.Flush()
@@ -91,6 +94,13 @@ func variableText(v *api.Variable) string {
 		text += " " + string(preview)
 	}
 	return printable(text)
+}
+
+func meanText(mean *float64) string {
+	if mean == nil {
+		return "-"
+	}
+	return fmt.Sprintf("mean %.6g", *mean)
 }
 
 func fileText(f *api.File) string {

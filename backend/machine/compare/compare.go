@@ -21,7 +21,7 @@ func Variables(a, b Seen) (changes []machine.VariableChange, unsure []string) {
 		case !is:
 			changes = append(changes, machine.VariableChange{Name: name, Change: machine.ChangeRemoved, Before: &before})
 		default:
-			one, other := a.variableDigests[name], b.variableDigests[name]
+			one, other := a.digests.Variables[name], b.digests.Variables[name]
 			known := one != "" && other != ""
 			alike := after
 			if known && one == other { // what a list keeps in reserve is none of its value
@@ -29,13 +29,27 @@ func Variables(a, b Seen) (changes []machine.VariableChange, unsure []string) {
 			}
 			switch {
 			case before.Differs(alike) || known && one != other:
-				changes = append(changes, machine.VariableChange{Name: name, Change: machine.ChangeChanged, Before: &before, After: &after})
+				changes = append(changes, machine.VariableChange{
+					Name: name, Change: machine.ChangeChanged, Before: &before, After: &after,
+					Columns: columns(a.digests.Columns[name], b.digests.Columns[name]),
+				})
 			case !known:
 				unsure = append(unsure, name)
 			}
 		}
 	}
 	return changes, unsure
+}
+
+// columns are those that both tables have and whose values differ.
+func columns(a, b []column) (changes []machine.ColumnChange) {
+	for _, before := range a {
+		i := slices.IndexFunc(b, func(c column) bool { return c.name == before.name })
+		if i >= 0 && b[i].digest != before.digest {
+			changes = append(changes, machine.ColumnChange{Name: before.name, Before: before.mean, After: b[i].mean})
+		}
+	}
+	return changes
 }
 
 // Files compares files by path.
@@ -52,7 +66,7 @@ func Files(a, b Seen) (changes []machine.FileChange) {
 		case before.Kind != after.Kind:
 			changes = append(changes, machine.FileChange{Path: where, Change: machine.ChangeChanged, Before: &before, After: &after})
 		case before.Kind != machine.FileFolder:
-			one, other := a.fileDigests[where], b.fileDigests[where]
+			one, other := a.digests.Files[where], b.digests.Files[where]
 			known := one != "" && other != ""
 			if before.Size != after.Size || known && one != other || !known && !before.Modified.Equal(after.Modified) {
 				changes = append(changes, machine.FileChange{

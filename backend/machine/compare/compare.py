@@ -1,12 +1,13 @@
 # Runs in a copy of a machine that is thrown away next: prints digests of the user's variables and
-# files, so that equal ones can be told from changed ones. What takes too long, or cannot be written
-# down, has none. MARK is replaced.
+# files, so that equal ones can be told from changed ones; of tables also the digest and the mean of
+# each column. What takes too long, or cannot be written down, has none. MARK is replaced.
 
 
 def _forevervm_compare(names, mark):
     import functools
     import hashlib
     import json
+    import math
     import os
     import pickle
     import signal
@@ -17,7 +18,7 @@ def _forevervm_compare(names, mark):
     import typing
 
     each, variables_take, files_take = 0.5, 2.0, 1.0
-    largest, most_files = 64 << 20, 2000
+    largest, most_files, most_columns, longest = 64 << 20, 2000, 50, 100
     not_theirs = {"In", "Out", "exit", "quit", "get_ipython", "open", "display"}
     unsaid = {"__dict__", "__weakref__", "__firstlineno__"}
 
@@ -99,7 +100,21 @@ def _forevervm_compare(names, mark):
         pickler.dump(value)
         return to.hash.hexdigest()
 
+    def mean(column):
+        """The mean of a column's numbers; None where it has none."""
+        if column.dtype.kind not in "iuf":
+            return None
+        value = float(column.mean())
+        return value if math.isfinite(value) else None
+
+    def columns_of(frame, until):
+        return [
+            [str(frame.columns[i])[:longest], digest(content(column), until), mean(column)]
+            for i, column in ((i, frame.iloc[:, i]) for i in range(frame.shape[1]))
+        ]
+
     signal.signal(signal.SIGALRM, stop)
+    columns = {}
     found, deadline = {}, time.monotonic() + variables_take
     theirs = [
         key
@@ -115,6 +130,9 @@ def _forevervm_compare(names, mark):
             signal.setitimer(signal.ITIMER_REAL, max(until - now, 0.001))
             try:
                 found[name] = digest(names[name], until)
+                if pandas is not None and type(names[name]) is pandas.DataFrame:
+                    if names[name].shape[1] <= most_columns:
+                        columns[name] = columns_of(names[name], until)
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
         except (Exception, TooLong):
@@ -156,7 +174,7 @@ def _forevervm_compare(names, mark):
         pass
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-    print("\n" + mark + json.dumps({"variables": found, "files": told}), flush=True)
+    print("\n" + mark + json.dumps({"variables": found, "files": told, "columns": columns}), flush=True)
 
 
 _forevervm_compare(dict(globals()), "MARK")

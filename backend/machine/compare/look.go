@@ -29,6 +29,8 @@ const (
 	maxPath       = 4096    // bytes
 	maxDigestText = 4 << 20 // bytes that the machine may tell of its digests
 	digestLength  = 32      // hexadecimal digits
+	maxColumns    = 50      // of one table
+	maxColumnName = 400     // bytes
 )
 
 // digestCode is run in the copy of a machine that is looked at, and prints digests.
@@ -45,8 +47,25 @@ type Seen struct {
 	files     map[string]machine.FileEntry
 	unseen    []string // folders that were not looked into
 
-	// Digests of what they were made of in time, by name and by path.
-	variableDigests, fileDigests map[string]string
+	digests digests
+}
+
+// digests are digests of what they were made of in time.
+type digests struct {
+	Variables map[string]string   `json:"variables"` // by name
+	Files     map[string]string   `json:"files"`     // by path
+	Columns   map[string][]column `json:"columns"`   // of tables, by the table's name
+}
+
+// column is a column of a table.
+type column struct {
+	name, digest string
+	mean         *float64 // of its numbers; nil where it has none
+}
+
+// UnmarshalJSON reads a column from [name, digest, mean].
+func (c *column) UnmarshalJSON(data []byte) error {
+	return json.Unmarshal(data, &[]any{&c.name, &c.digest, &c.mean})
 }
 
 func (s *Seen) sawVariable(name string) bool { return s.last == "" || name <= s.last }
@@ -93,7 +112,7 @@ func look(ctx context.Context, box machine.Sandbox, takes time.Duration, closely
 		return Seen{}, err
 	}
 	if closely {
-		seen.variableDigests, seen.fileDigests = h.digests(ctx)
+		seen.digests = h.digests(ctx)
 	}
 	return seen, nil
 }
@@ -202,16 +221,16 @@ func (h *hearing) hear() {
 
 // digests has the machine make digests of its variables and files, where nothing runs in it. It
 // returns those that it made in time.
-func (h *hearing) digests(ctx context.Context) (variables, files map[string]string) {
+func (h *hearing) digests(ctx context.Context) digests {
 	ready := h.box.Ready()
 	if ready.Running != nil || len(ready.Queued) > 0 {
-		return nil, nil
+		return digests{}
 	}
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // never fails
 	mark := hex.EncodeToString(random[:])
 	if h.box.Execute(ctx, h.seq, strings.Replace(digestCode, `"MARK"`, `"`+mark+`"`, 1), nil) != nil {
-		return nil, nil
+		return digests{}
 	}
 	select {
 	case <-h.done:
@@ -219,23 +238,29 @@ func (h *hearing) digests(ctx context.Context) (variables, files map[string]stri
 	case <-h.over:
 	case <-ctx.Done():
 	}
-	return nil, nil
+	return digests{}
 }
 
 // readDigests finds the digests in what a machine printed.
-func readDigests(text []byte, mark string) (variables, files map[string]string) {
+func readDigests(text []byte, mark string) digests {
 	_, rest, _ := bytes.Cut(text, []byte("\n"+mark))
 	line, _, _ := bytes.Cut(rest, []byte("\n"))
-	var told struct{ Variables, Files map[string]string }
+	var told digests
 	if json.Unmarshal(line, &told) != nil {
-		return nil, nil
+		return digests{}
 	}
 	for _, all := range []map[string]string{told.Variables, told.Files} {
-		for name, digest := range all {
-			if _, err := hex.DecodeString(digest); err != nil || len(digest) != digestLength {
-				delete(all, name)
-			}
-		}
+		maps.DeleteFunc(all, func(_, digest string) bool { return !isDigest(digest) })
 	}
-	return told.Variables, told.Files
+	for name, columns := range told.Columns {
+		told.Columns[name] = slices.DeleteFunc(columns[:min(len(columns), maxColumns)], func(c column) bool {
+			return !isDigest(c.digest) || len(c.name) > maxColumnName
+		})
+	}
+	return told
+}
+
+func isDigest(text string) bool {
+	_, err := hex.DecodeString(text)
+	return err == nil && len(text) == digestLength
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -444,6 +445,7 @@ class Thing:
 read = pd.DataFrame({"n": range(1000), "word": ["a", "b"] * 500, "price": 1.5, "at": pd.date_range("2025", periods=1000)})
 for i in range(20): read[f"more{i}"] = i * 1.5
 text = read["word"]
+sales = pd.DataFrame({"shop": ["a", "b"], "revenue": [1.0, 3.0], "day": [1, 2], "note": ["x", "y"]})
 thing, stream = Thing(), (n for n in range(3))
 def double(x): return 2 * x
 def triple(x): return 3 * x
@@ -455,6 +457,8 @@ for name in ("kept", "changed", "gone"):
 _ = read.groupby("word").sum(numeric_only=True), read.values, read.sort_values("price"), text.str.upper(), read.set_index("at").loc["2025-02"]
 read._consolidate_inplace() # as pandas does now and then
 def triple(x): return 4 * x
+sales["revenue"] *= 2
+sales["note"] = "z"
 del gone
 new = [1, 2]
 _ = open("changed.txt", "w").write("two")
@@ -477,11 +481,16 @@ _ = open("folder/new.txt", "w").write("new")`)
 	}
 	c := differ(before.ID, "")
 	want := map[string]machine.ChangeKind{
-		"hidden": machine.ChangeChanged, "triple": machine.ChangeChanged, "gone": machine.ChangeRemoved, "new": machine.ChangeAdded,
+		"hidden": machine.ChangeChanged, "triple": machine.ChangeChanged, "gone": machine.ChangeRemoved, "new": machine.ChangeAdded, "sales": machine.ChangeChanged,
 		"changed.txt": machine.ChangeChanged, "gone.txt": machine.ChangeRemoved, "folder": machine.ChangeAdded, "folder/new.txt": machine.ChangeAdded,
 	}
 	if !maps.Equal(changed, want) || !slices.Equal(c.Unsure, []string{"stream"}) || c.Partial || len(c.OnlyA) != 0 || len(c.OnlyB) != 1 {
 		t.Errorf("there differ %v, unsure is %q: %+v", changed, c.Unsure, c)
+	}
+	was, is := 2.0, 4.0
+	i := slices.IndexFunc(c.Variables, func(v machine.VariableChange) bool { return v.Name == "sales" })
+	if inside := c.Variables[i].Columns; !reflect.DeepEqual(inside, []machine.ColumnChange{{Name: "revenue", Before: &was, After: &is}, {Name: "note"}}) {
+		t.Errorf("of the table there differ %+v", inside)
 	}
 
 	// In the middle of an instruction, too.

@@ -8,4 +8,6 @@ export interface Change {
   after: string | undefined;
   /** It may be the same: it was written, and is too large to compare. */
   unsure?: boolean | undefined;
+  /** What differs inside it: of a table its columns. */
+  inside?: readonly string[] | undefined;
 }

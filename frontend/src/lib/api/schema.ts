@@ -2802,6 +2802,21 @@ export interface components {
       change: components['schemas']['ChangeKind'];
       before?: components['schemas']['Variable'];
       after?: components['schemas']['Variable'];
+      /** @description Of a table: the columns whose values differ, as far as they were compared */
+      columns?: components['schemas']['ColumnChange'][];
+    };
+    ColumnChange: {
+      name: string;
+      /**
+       * Format: double
+       * @description The mean of its numbers
+       */
+      before?: number;
+      /**
+       * Format: double
+       * @description The mean of its numbers
+       */
+      after?: number;
     };
     FileChange: {
       /** @description Relative to the working folder */

@@ -939,6 +939,8 @@ export const de: Words = {
     writtenText: 'Sie wurde geschrieben und ist gleich groß. Sie ist zu groß für den Vergleich.',
     before: 'Vorher',
     after: 'Nachher',
+    column: (name) => `„${name}“ geändert`,
+    means: (name, before, after) => `Mittelwert von „${name}“: ${before} → ${after}`,
     step: (seq) => `Schritt ${seq + 1}`,
     unsure: (names, n) =>
       `${n === 1 ? 'Dies sieht' : 'Diese sehen'} gleich aus und ${n === 1 ? 'konnte' : 'konnten'} nicht ganz verglichen werden: ${names}`,

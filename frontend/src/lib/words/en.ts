@@ -949,6 +949,9 @@ export const en = {
     writtenText: 'It was written and has the same size. It is too large to compare.',
     before: 'Before',
     after: 'After',
+    column: (name: string) => `“${name}” changed`,
+    means: (name: string, before: string, after: string) =>
+      `mean of “${name}”: ${before} → ${after}`,
     step: (seq: number) => `Step ${seq + 1}`,
     unsure: (names: string, n: number) =>
       `${n === 1 ? 'This looks' : 'These look'} the same and could not be compared completely: ${names}`,

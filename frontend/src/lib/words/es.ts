@@ -921,6 +921,8 @@ export const es: Words = {
     writtenText: 'Se escribió y tiene el mismo tamaño. Es demasiado grande para compararlo.',
     before: 'Antes',
     after: 'Después',
+    column: (name) => `«${name}» cambió`,
+    means: (name, before, after) => `media de «${name}»: ${before} → ${after}`,
     step: (seq) => `Paso ${seq + 1}`,
     unsure: (names, n) =>
       `${n === 1 ? 'Parece igual y no se pudo' : 'Parecen iguales y no se pudieron'} comparar del todo: ${names}`,

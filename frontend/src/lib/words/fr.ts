@@ -930,6 +930,8 @@ export const fr: Words = {
     writtenText: 'Il a été écrit et fait la même taille. Il est trop grand pour être comparé.',
     before: 'Avant',
     after: 'Après',
+    column: (name) => `« ${name} » a changé`,
+    means: (name, before, after) => `moyenne de « ${name} » : ${before} → ${after}`,
     step: (seq) => `Étape ${seq + 1}`,
     unsure: (names, n) =>
       `${n === 1 ? 'Semble identique et n’a pas pu être entièrement comparé' : 'Semblent identiques et n’ont pas pu être entièrement comparés'} : ${names}`,

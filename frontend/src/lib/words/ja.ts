@@ -904,6 +904,8 @@ export const ja: Words = {
     writtenText: '書き込まれましたが、サイズは同じです。大きすぎて比較できません。',
     before: '前',
     after: '後',
+    column: (name) => `「${name}」が変わりました`,
+    means: (name, before, after) => `「${name}」の平均：${before} → ${after}`,
     step: (seq) => `ステップ ${seq + 1}`,
     unsure: (names) => `同じに見えますが、完全には比較できませんでした：${names}`,
     partial: '変数、ファイル、フォルダーが多すぎるため、すべては比較していません。',

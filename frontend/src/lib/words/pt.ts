@@ -923,6 +923,8 @@ export const pt: Words = {
     writtenText: 'Foi escrito e tem o mesmo tamanho. É grande demais para comparar.',
     before: 'Antes',
     after: 'Depois',
+    column: (name) => `“${name}” mudou`,
+    means: (name, before, after) => `média de “${name}”: ${before} → ${after}`,
     step: (seq) => `Etapa ${seq + 1}`,
     unsure: (names, n) =>
       `${n === 1 ? 'Parece igual e não pôde ser comparado' : 'Parecem iguais e não puderam ser comparados'} por completo: ${names}`,

@@ -877,6 +877,8 @@ export const zh: Words = {
     writtenText: '它被写入过，大小相同。它太大，无法比较。',
     before: '之前',
     after: '之后',
+    column: (name) => `“${name}”已更改`,
+    means: (name, before, after) => `“${name}”的平均值：${before} → ${after}`,
     step: (seq) => `步骤 ${seq + 1}`,
     unsure: (names) => `看起来相同，但无法完全比较：${names}`,
     partial: '变量、文件或文件夹太多，没有全部比较。',
