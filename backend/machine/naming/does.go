@@ -54,7 +54,7 @@ var told = []struct {
 
 var (
 	defined  = regexp.MustCompile(`^(?:async\s+)?(?:def|class)\s+(\w+)`)
-	computed = regexp.MustCompile(`^([^\W\d_]\w*)\s*(?::[^=]+)?[-+*/|&]?=[^=]`)
+	computed = regexp.MustCompile(`^([^\W\d_]\w*)(?:\.\w+|\[[^\]]*\])*\s*(?::[^=]+)?[-+*/|&]?=[^=]`)
 	loaded   = regexp.MustCompile(`^(?:import|from)\s+(\w+)`)
 	shown    = regexp.MustCompile(`^([^\W\d_]\w*)(?:\.(?:head|tail|sample|describe|info)\([^()]*\))?$`)
 )
