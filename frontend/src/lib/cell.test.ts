@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { columnWidth, shownNumber } from './cell';
+import { columnWidth, shownNumber, shownValue } from './cell';
 
 it('rounds numbers that have too many digits, and nothing else', () => {
   expect(
@@ -14,6 +14,17 @@ it('rounds numbers that have too many digits, and nothing else', () => {
     '2024-01-01',
   ]);
   expect(shownNumber('1.6666666666666666e-07')).toBe('1.66667e-7');
+});
+
+it('shows numpy’s values as the values that they are', () => {
+  expect(
+    ['np.float64(1983.38)', 'np.int64(-3)', "np.str_('a')", 'np.True_', 'np.float64(nan)'].map(
+      shownValue,
+    ),
+  ).toEqual(['1983.38', '-3', "'a'", 'True', 'nan']);
+  for (const other of ['[np.float64(1.0)]', 'np.array([1])', 'np.float64', '3', "'np.int64(3)'"]) {
+    expect(shownValue(other)).toBe(other);
+  }
 });
 
 it('makes columns as wide as they need, within bounds', () => {

@@ -8,6 +8,15 @@ export function shownNumber(text: string): string {
   return String(Number(Number(text).toPrecision(Math.max(DIGITS, whole))));
 }
 
+/** A value as people read it: numpy's `np.float64(1983.38)` is 1983.38. */
+export function shownValue(text: string): string {
+  if (text.length > 200) return text;
+  const [, inside] =
+    /^np\.(?:u?int|float|longdouble|str_|datetime|timedelta)\d*\(([^()]*)\)$/.exec(text) ?? [];
+  const [, truth] = /^np\.(True|False)_$/.exec(text) ?? [];
+  return inside ?? truth ?? text;
+}
+
 /** How wide a column is, in characters: as its name and what is in it, within bounds. */
 export function columnWidth(name: string, cells: readonly (string | null | undefined)[]): number {
   const longest = Math.max(name.length + 3, ...cells.map((cell) => cell?.length ?? 0));

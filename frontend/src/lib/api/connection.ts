@@ -142,6 +142,11 @@ function base64(part: Blob): Promise<string> {
   });
 }
 
+/** Whether the last that was heard of the daemon is that it is ours. */
+export function isProven(): boolean {
+  return inWindow() || sessionStorage.getItem(TOKEN_KEY) !== null;
+}
+
 /** Forgets a token that the daemon refused. */
 export function forget(): void {
   known = null;

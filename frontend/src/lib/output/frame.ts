@@ -95,9 +95,11 @@ function align(table: HTMLTableElement): void {
       numeric[i] = (numeric[i] ?? true) && (number || NOTHING.test(text));
     });
   }
-  for (const row of table.tHead?.rows ?? []) {
+  for (const row of [...(table.tHead?.rows ?? []), ...(table.tBodies[0]?.rows ?? [])]) {
     if (row.cells.length !== numeric.length) continue;
-    [...row.cells].forEach((cell, i) => cell.classList.toggle('number', numeric[i]));
+    [...row.cells].forEach((cell, i) => {
+      if (numeric[i]) cell.classList.add('number');
+    });
   }
 }
 

@@ -1,30 +1,41 @@
+import { isProven } from '$lib/api/connection';
+
 const KEY = 'forevervm.draft.';
 
 /**
- * Code that was written and not run, by machine. The browser's tab keeps it: a reload, as after
- * another language was chosen, loses nothing.
+ * Code that was written and not run, by machine. It outlives a reload, as after another language
+ * was chosen: for that moment it is in the tab's storage, where another program in the daemon's
+ * place could read it.
  */
 export class Drafts {
-  private readonly here = new Map<string, string>();
+  private readonly all = new Map<string, string>();
+
+  constructor() {
+    try {
+      for (const key of Object.keys(sessionStorage)) {
+        if (!key.startsWith(KEY)) continue;
+        this.all.set(key.slice(KEY.length), sessionStorage.getItem(key) ?? '');
+        sessionStorage.removeItem(key);
+      }
+      addEventListener('pagehide', () => this.leave());
+    } catch {
+      // Then it holds until the page is closed.
+    }
+  }
 
   /** "" where there is none. */
   get(machine: string): string {
-    let kept: string | null = null;
-    try {
-      kept = sessionStorage.getItem(KEY + machine);
-    } catch {
-      // Then only what was written since the page was loaded is known.
-    }
-    return this.here.get(machine) ?? kept ?? '';
+    return this.all.get(machine) ?? '';
   }
 
   set(machine: string, code: string): void {
-    this.here.set(machine, code);
-    try {
-      if (code === '') sessionStorage.removeItem(KEY + machine);
-      else sessionStorage.setItem(KEY + machine, code);
-    } catch {
-      // It holds until the page is closed.
+    this.all.set(machine, code);
+  }
+
+  private leave(): void {
+    if (!isProven()) return;
+    for (const [machine, code] of this.all) {
+      if (code !== '') sessionStorage.setItem(KEY + machine, code);
     }
   }
 }
