@@ -405,7 +405,10 @@ type Connection struct {
 	// Reason Why it was denied, or failed
 	Reason        string `json:"reason,omitempty"`
 	ReceivedBytes int64  `json:"received_bytes"`
-	SentBytes     int64  `json:"sent_bytes"`
+
+	// Secrets The names of the secrets that it carried
+	Secrets   []string `json:"secrets,omitempty"`
+	SentBytes int64    `json:"sent_bytes"`
 
 	// Seq The instruction that ran
 	Seq       *int      `json:"seq,omitempty"`
@@ -924,6 +927,16 @@ type NewMachine struct {
 	Title      string            `json:"title,omitempty"`
 }
 
+// NewSecret defines model for NewSecret.
+type NewSecret struct {
+	// Hosts Such as api.openai.com or *.openai.com
+	Hosts []string `json:"hosts"`
+
+	// Machines The names of the machines that may use it; absent for all
+	Machines []string `json:"machines,omitempty"`
+	Value    string   `json:"value"`
+}
+
 // NewToken defines model for NewToken.
 type NewToken struct {
 	// Name What the person calls the program, 1 to 60 characters
@@ -1173,6 +1186,20 @@ type SearchHit struct {
 
 	// Summary As in Instruction
 	Summary string `json:"summary,omitempty"`
+}
+
+// Secret defines model for Secret.
+type Secret struct {
+	CreatedAt time.Time `json:"created_at"`
+
+	// Hosts Who gets the value
+	Hosts []string `json:"hosts"`
+
+	// Machines The names of the machines that may use it; absent for all
+	Machines []string `json:"machines,omitempty"`
+
+	// Name The environment variable in which code finds a placeholder
+	Name string `json:"name"`
 }
 
 // Settings Times are written like "20m", "1h30m" or "7d".

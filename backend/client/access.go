@@ -33,3 +33,22 @@ func (c *Client) Record(ctx context.Context, limit int) (page api.Record, err er
 	_, err = c.call(ctx, request{method: http.MethodGet, path: "/api/record?limit=" + strconv.Itoa(limit), repeatable: true}, &page)
 	return page, err
 }
+
+// Secrets are what machines may use and not see, by name.
+func (c *Client) Secrets(ctx context.Context) ([]api.Secret, error) {
+	var page api.List[api.Secret]
+	_, err := c.call(ctx, request{method: http.MethodGet, path: "/api/secrets", repeatable: true}, &page)
+	return page.Items, err
+}
+
+// SetSecret keeps a secret, in place of one of the same name.
+func (c *Client) SetSecret(ctx context.Context, name string, secret api.NewSecret) (kept api.Secret, err error) {
+	_, err = c.call(ctx, request{method: http.MethodPut, path: "/api/secrets/" + url.PathEscape(name), json: secret}, &kept)
+	return kept, err
+}
+
+// RemoveSecret forgets a secret.
+func (c *Client) RemoveSecret(ctx context.Context, name string) error {
+	_, err := c.call(ctx, request{method: http.MethodDelete, path: "/api/secrets/" + url.PathEscape(name)}, nil)
+	return err
+}

@@ -56,10 +56,7 @@ type given struct {
 // Open returns the store of a home. A token in the environment is taken out of it, so that no
 // program that is started later gets it.
 func Open(dirs home.Dirs) *Store {
-	s := &Store{path: dirs.AccountsFile(), service: "ForeverVM"}
-	if dirs.Root != "" { // homes beside the usual one share no sign-in with it
-		s.service += " in " + dirs.Root
-	}
+	s := &Store{path: dirs.AccountsFile(), service: serviceOf(dirs)}
 	if text, ok := os.LookupEnv(TokenVariable); ok && text != "" {
 		s.given.secret, s.given.err = Parse(text)
 		if s.given.err == nil {
@@ -68,6 +65,14 @@ func Open(dirs home.Dirs) *Store {
 		_ = os.Unsetenv(TokenVariable) // never fails with such a name
 	}
 	return s
+}
+
+// serviceOf is what the keyring's entries of a home are called.
+func serviceOf(dirs home.Dirs) string {
+	if dirs.Root != "" { // homes beside the usual one share nothing with it
+		return "ForeverVM in " + dirs.Root
+	}
+	return "ForeverVM"
 }
 
 // FromEnvironment says whether the environment decides who is signed in.
@@ -216,6 +221,54 @@ func (s *Store) Forget(a Account) error {
 		file.Current = nil
 	}
 	return s.write(file)
+}
+
+// Vault is a part of the keyring that holds texts by name, for one home. Its methods may be called
+// from any goroutine; each may take as long as a person needs to unlock the keyring.
+type Vault struct{ service string }
+
+// OpenVault returns the part that has this name.
+func OpenVault(dirs home.Dirs, name string) Vault {
+	return Vault{serviceOf(dirs) + " " + name}
+}
+
+// Get returns "" where nothing is held under the name.
+func (v Vault) Get(name string) (text string, err error) {
+	err = ask(func() (err error) {
+		text, err = keyring.Get(v.service, name)
+		return err
+	})
+	if errors.Is(err, keyring.ErrNotFound) {
+		return "", nil
+	}
+	return text, ofVault(err)
+}
+
+// ofVault says the same for texts as keyringError does for tokens.
+func ofVault(err error) error {
+	switch {
+	case errors.Is(err, ErrLocked):
+		return fmt.Errorf("%w: unlock it (say by signing in to your computer again) and try once more", ErrLocked)
+	case errors.Is(err, ErrDenied):
+		return fmt.Errorf("%w: allow ForeverVM to use the keyring when you are asked, and try once more", ErrDenied)
+	case errors.Is(err, ErrNoKeyring):
+		return fmt.Errorf("%w: install one (such as GNOME Keyring), sign in to your computer again, and try once more", ErrNoKeyring)
+	}
+	return err
+}
+
+// Set holds a text under a name.
+func (v Vault) Set(name, text string) error {
+	return ofVault(ask(func() error { return keyring.Set(v.service, name, text) }))
+}
+
+// Delete forgets what is held under a name, if anything is.
+func (v Vault) Delete(name string) error {
+	err := ask(func() error { return keyring.Delete(v.service, name) })
+	if errors.Is(err, keyring.ErrNotFound) {
+		return nil
+	}
+	return ofVault(err)
 }
 
 // String is the account for people: "ada at https://api.forevervm.com".

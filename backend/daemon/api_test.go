@@ -50,7 +50,7 @@ func TestTheAPIAnswersAsDescribed(t *testing.T) {
 	}
 	// The first ends the daemon, the second moves its files; the others need the hosted service, a
 	// keyring, or a release. Tests of the command line, of moves and of updates call them.
-	elsewhere := []string{"shutdown", "moveFiles", "hostedLogin", "hostedUse", "hostedLogout", "hostedSignup", "removeOfficial", "lookForUpdate", "installUpdate"}
+	elsewhere := []string{"shutdown", "moveFiles", "hostedLogin", "hostedUse", "hostedLogout", "hostedSignup", "removeOfficial", "lookForUpdate", "installUpdate", "setSecret", "removeSecret"}
 	for path, item := range spec.Paths.Map() {
 		for method, operation := range item.Operations() {
 			if !slices.Contains(elsewhere, operation.OperationID) && !c.called[operation.OperationID] {
@@ -76,6 +76,9 @@ func (c *caller) daemonCalls() {
 	}
 	if now := as[api.Settings](c, c.send("GET", "/api/settings", nil)); !reflect.DeepEqual(as[api.Settings](c, c.send("PATCH", "/api/settings", now)), now) {
 		c.t.Error("setting what holds changes it")
+	}
+	if all := as[api.List[api.Secret]](c, c.send("GET", "/api/secrets", nil)); len(all.Items) != 0 {
+		c.t.Errorf("secrets: %+v", all.Items)
 	}
 	made := as[api.MadeToken](c, c.send("POST", "/api/tokens", api.NewToken{Name: "script"}))
 	if all := as[api.List[api.Grant]](c, c.send("GET", "/api/tokens", nil)); len(all.Items) != 1 || all.Items[0].Name != "script" || made.Token == "" {

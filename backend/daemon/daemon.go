@@ -34,6 +34,7 @@ import (
 	"github.com/forevervm/desktop/backend/mcpserver"
 	"github.com/forevervm/desktop/backend/opener"
 	"github.com/forevervm/desktop/backend/parcel"
+	"github.com/forevervm/desktop/backend/secrets"
 	"github.com/forevervm/desktop/backend/server"
 	"github.com/forevervm/desktop/backend/shareable"
 	"github.com/forevervm/desktop/backend/store"
@@ -130,6 +131,8 @@ type daemon struct {
 	stop   func() // ends the daemon
 	notes  notes
 	moves  *moves
+	// secrets are what machines may use and not see.
+	secrets *secrets.Store
 	// unsaved is why machines could not be saved at the end.
 	unsaved error
 }
@@ -170,7 +173,8 @@ func (d *daemon) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	network := egress.New(egress.Config{Logger: d.log, Packages: d.dirs.PackagesDir()})
+	d.secrets = secrets.Open(d.dirs.SecretsFile(), credentials.OpenVault(d.dirs, "secrets"))
+	network := egress.New(egress.Config{Logger: d.log, Packages: d.dirs.PackagesDir(), Secrets: d.secrets})
 	defer d.close("the network", network.Close)
 	folder, err := exchange.New(d.dirs.Folder(), d.dirs.ExchangeDir(), d.log)
 	if err != nil {
@@ -230,7 +234,7 @@ func (d *daemon) serve(ctx context.Context, records *store.Store, machines *host
 	mcp := d.mcp(inside, token)
 	updates := d.updates(ctx)
 	httpServer := server.New(server.Config{
-		Machines: machines, Hosted: machines, Apps: d.apps(), Token: token, Keys: keys, Record: record, Account: "local", Version: version.Version, Home: d.dirs.Data, Folder: d.dirs.Folder(), MCP: mcp.Handler(),
+		Machines: machines, Hosted: machines, Apps: d.apps(), Token: token, Keys: keys, Record: record, Secrets: d.secrets, Account: "local", Version: version.Version, Home: d.dirs.Data, Folder: d.dirs.Folder(), MCP: mcp.Handler(),
 		Page: frontend.Dist, URL: address.url, Host: address.host, Logger: d.log, Shutdown: d.stop,
 		Settings: policies, Updates: updates, Backups: backupsOf{backups}, Storage: space, Moves: d, Parcels: parcels, Open: opener.Open,
 	})

@@ -15,7 +15,8 @@ import (
 // thousands must not bury the rest.
 const mostContacts = 100
 
-// recordedNetwork puts into the record which hosts machines reach, each once a day for a machine.
+// recordedNetwork puts into the record which hosts machines reach, and which secrets go there, each
+// once a day for a machine.
 // All connections are in the database.
 type recordedNetwork struct {
 	machine.Network
@@ -24,7 +25,12 @@ type recordedNetwork struct {
 
 	mu   sync.Mutex
 	day  string
-	told map[machine.ID]map[string]bool // hosts, of the day
+	told map[noted]map[string]bool // hosts, of the day
+}
+
+type noted struct {
+	machine machine.ID
+	action  audit.Action
 }
 
 // Carry serves a connection, and notes when it is open.
@@ -33,34 +39,38 @@ func (n *recordedNetwork) Carry(ctx context.Context, conn net.Conn, visit machin
 	visit.Tell = func(c machine.Connection) {
 		tell(c)
 		if c.State == machine.ConnectionOpen {
-			n.note(visit, c.Host)
+			n.note(visit, audit.Contact, c.Host)
+		}
+		for _, name := range c.Secrets {
+			n.note(visit, audit.Secret, name+" went to "+c.Host)
 		}
 	}
 	n.Network.Carry(ctx, conn, visit)
 }
 
-func (n *recordedNetwork) note(visit machine.Visit, host string) {
-	about, isNew := n.contact(visit.Machine, host)
+func (n *recordedNetwork) note(visit machine.Visit, action audit.Action, what string) {
+	about, isNew := n.contact(visit.Machine, action, what)
 	if !isNew {
 		return
 	}
 	name := visit.Name()
-	if err := n.record.Add(audit.Entry{Action: audit.Contact, By: name, Machine: name, About: about}); err != nil {
+	if err := n.record.Add(audit.Entry{Action: action, By: name, Machine: name, About: about}); err != nil {
 		n.log.Error("the record misses a contact", "err", err)
 	}
 }
 
 // contact is what is noted about a host; isNew is false where nothing is.
-func (n *recordedNetwork) contact(id machine.ID, host string) (about string, isNew bool) {
+func (n *recordedNetwork) contact(id machine.ID, action audit.Action, host string) (about string, isNew bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if today := time.Now().UTC().Format(time.DateOnly); today != n.day {
-		n.day, n.told = today, map[machine.ID]map[string]bool{}
+		n.day, n.told = today, map[noted]map[string]bool{}
 	}
-	hosts := n.told[id]
+	of := noted{id, action} // any number of hosts hides no secret
+	hosts := n.told[of]
 	if hosts == nil {
 		hosts = map[string]bool{}
-		n.told[id] = hosts
+		n.told[of] = hosts
 	}
 	if hosts[host] || len(hosts) > mostContacts {
 		return "", false

@@ -5,8 +5,14 @@ import (
 	"encoding/pem"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
+	"sync"
 	"time"
+
+	"golang.org/x/crypto/x509roots/fallback/bundle"
+
+	"github.com/forevervm/desktop/backend/machine"
 )
 
 // Where code in a machine finds the relay, which is on the machine's own loopback.
@@ -36,8 +42,9 @@ var bundles = []string{
 var named = []string{"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT"}
 
 // Belongings are what a machine needs in order to use the network: where the relay is, and whom
-// this computer trusts. Without authorities it keeps those of its image.
-func (p *Proxy) Belongings() (env map[string]string, authorities []byte) {
+// this computer trusts; of its secrets, placeholders. Without authorities it keeps those of its
+// image.
+func (p *Proxy) Belongings(id machine.ID) (env map[string]string, authorities []byte) {
 	const here = "localhost,127.0.0.1,::1"
 	env = map[string]string{}
 	for name, value := range map[string]string{
@@ -53,7 +60,16 @@ func (p *Proxy) Belongings() (env map[string]string, authorities []byte) {
 		env["PIP_INDEX_URL"] = relayIndex
 	}
 	env["PIP_DEFAULT_TIMEOUT"] = pipPatience
-	return env, p.authorities()
+	authorities = p.authorities()
+	if p.vault != nil {
+		if own := p.vault.belongings(id, env); own != nil {
+			if len(authorities) == 0 { // else the machine would trust no other
+				authorities = mozillas()
+			}
+			authorities = append(slices.Clip(authorities), own...)
+		}
+	}
+	return env, authorities
 }
 
 // authoritiesFor is how long the authorities of this computer are believed to be the same.
@@ -113,3 +129,12 @@ func (p *Proxy) readAuthorities() []byte {
 	}
 	return out.Bytes()
 }
+
+// mozillas are the certificates that Mozilla trusts.
+var mozillas = sync.OnceValue(func() []byte {
+	var out bytes.Buffer
+	for root := range bundle.Roots() {
+		_ = pem.Encode(&out, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}) // to memory
+	}
+	return out.Bytes()
+})

@@ -38,6 +38,8 @@ type Config struct {
 	// Packages is the folder in which packages are kept that machines install, for all of them; ""
 	// for nowhere.
 	Packages string
+	// Secrets are what requests of machines may carry; nil for none.
+	Secrets Secrets
 	// Lookup resolves a name.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 	// Dial connects to an address that has been checked.
@@ -58,6 +60,8 @@ type Proxy struct {
 	http   *httpSide
 	// packages is nil where none are kept.
 	packages *packages
+	// vault is nil where there are no secrets.
+	vault *vault
 
 	mu    sync.Mutex // guards what follows
 	own   ownAddresses
@@ -100,6 +104,9 @@ func New(config Config) *Proxy {
 		} else {
 			p.log.Warn("packages are not kept for other machines", "err", err)
 		}
+	}
+	if config.Secrets != nil {
+		p.vault = newVault(p, config.Secrets)
 	}
 	p.http = newHTTPSide(p)
 	return p

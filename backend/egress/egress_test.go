@@ -45,6 +45,11 @@ type world struct {
 }
 
 func newWorld(t *testing.T, mode machine.NetworkMode, hosts ...string) *world {
+	return newWorldWith(t, Config{}, mode, hosts...)
+}
+
+// newWorldWith has what the configuration says of secrets and of the environment.
+func newWorldWith(t *testing.T, config Config, mode machine.NetworkMode, hosts ...string) *world {
 	w := &world{t: t, policy: machine.NetworkPolicy{Mode: mode, Hosts: hosts}, names: map[string][]string{}, servers: map[string]string{}}
 	w.proxy = New(Config{
 		Lookup: func(_ context.Context, host string) ([]netip.Addr, error) {
@@ -74,7 +79,13 @@ func newWorld(t *testing.T, mode machine.NetworkMode, hosts ...string) *world {
 			return []net.Addr{&net.IPNet{IP: net.ParseIP("203.0.114.7"), Mask: net.CIDRMask(24, 32)}}, nil
 		},
 		ProxyFor: func(*http.Request) (*url.URL, error) { return nil, nil },
-		Getenv:   func(string) string { return "" },
+		Getenv: func(name string) string {
+			if config.Getenv == nil {
+				return ""
+			}
+			return config.Getenv(name)
+		},
+		Secrets: config.Secrets,
 	})
 	w.serve()
 	return w

@@ -140,7 +140,7 @@ func (h *httpSide) tunnel(w http.ResponseWriter, r *http.Request, v *guest) {
 	if _, err := io.WriteString(inside, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
-	splice(&early{inside, in.Reader}, outside)
+	h.proxy.tunnel(v, &early{inside, in.Reader}, outside, host, port)
 }
 
 // early is a connection that has been read from already.

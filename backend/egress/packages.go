@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"io"
@@ -281,16 +280,11 @@ func (p *packages) get(ctx context.Context, v *guest, address string, header htt
 // client is for one connection of a machine's, as long as that lasts: what it keeps open no other
 // gets.
 func (p *packages) client(v *guest) *http.Client {
-	var roots *x509.CertPool // nil: the system's
-	if trusted := p.proxy.authorities(); len(trusted) > 0 {
-		roots = x509.NewCertPool()
-		roots.AppendCertsFromPEM(trusted)
-	}
 	return &http.Client{
 		Transport: &http.Transport{
 			IdleConnTimeout: idleIndex, MaxIdleConnsPerHost: 1, DisableCompression: true, MaxResponseHeaderBytes: 1 << 20,
 			ResponseHeaderTimeout: answerPatience, TLSHandshakeTimeout: answerPatience,
-			TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+			TLSClientConfig: &tls.Config{RootCAs: p.proxy.roots(), MinVersion: tls.VersionTLS12},
 			DialContext: func(ctx context.Context, _, to string) (net.Conn, error) {
 				host, port, err := splitHostPort(to, 443)
 				if err != nil {

@@ -49,7 +49,7 @@ func (p *Proxy) serveSOCKS(v *guest) {
 	if replySOCKS(v, socksGranted) != nil {
 		return
 	}
-	splice(v, outside)
+	p.tunnel(v, v, outside, host, port)
 }
 
 func replySOCKS(w io.Writer, code byte) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -111,6 +112,19 @@ func (c *counted) count(n int) error {
 		c.report(false)
 	}
 	return nil
+}
+
+// carries notes that a secret was sent.
+func (c *counted) carries(name string) {
+	c.tell.Lock()
+	known := slices.Contains(c.record.Secrets, name)
+	if !known {
+		c.record.Secrets = append(slices.Clone(c.record.Secrets), name)
+	}
+	c.tell.Unlock()
+	if !known {
+		c.report(false)
+	}
 }
 
 func (c *counted) end(why *refusal) error {

@@ -114,3 +114,6 @@ func (r HostRule) Contains(addr netip.Addr, port int) bool {
 func (r HostRule) IsAny(port int) bool {
 	return r.wild && r.suffix == "" && (r.port == 0 || r.port == port)
 }
+
+// IsName says whether the rule is for names, not for addresses.
+func (r HostRule) IsName() bool { return !r.prefix.IsValid() }

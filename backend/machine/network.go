@@ -94,7 +94,7 @@ type Network interface {
 	Carry(ctx context.Context, conn net.Conn, visit Visit)
 	// Belongings are what a machine needs to have to use the network: environment variables, and
 	// certificate authorities in PEM.
-	Belongings() (env map[string]string, authorities []byte)
+	Belongings(id ID) (env map[string]string, authorities []byte)
 	// Upstream names the proxy that this computer itself needs; "" for none. It resolves names by
 	// itself, so where there is one, addresses that names lead to are not checked.
 	Upstream() string
@@ -155,6 +155,8 @@ type Connection struct {
 	EndedAt   *time.Time
 	Sent      int64 // bytes
 	Received  int64 // bytes
+	// Secrets are the names of those that it carried.
+	Secrets []string
 }
 
 // Answer is what a person says about a host that a machine wants to reach for the first time.

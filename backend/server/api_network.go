@@ -45,7 +45,8 @@ func networkText(p machine.NetworkPolicy) string {
 
 func connectionJSON(c machine.Connection) api.Connection {
 	return api.Connection{
-		ID: c.ID, Host: c.Host, Port: c.Port, Address: c.Address, Seq: c.Seq, State: string(c.State), Reason: c.Reason,
+		Secrets: c.Secrets,
+		ID:      c.ID, Host: c.Host, Port: c.Port, Address: c.Address, Seq: c.Seq, State: string(c.State), Reason: c.Reason,
 		StartedAt: c.StartedAt.UTC(), AnswerBy: utc(c.AnswerBy), EndedAt: utc(c.EndedAt), SentBytes: c.Sent, ReceivedBytes: c.Received,
 	}
 }

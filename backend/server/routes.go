@@ -75,6 +75,9 @@ func (s *Server) routes() []route {
 		{pattern: "GET /api/tokens", handle: s.listTokens},
 		{pattern: "POST /api/tokens", handle: s.newToken},
 		{pattern: "PATCH /api/tokens/{id}", handle: s.allowToken},
+		{pattern: "GET /api/secrets", handle: s.listSecrets},
+		{pattern: "PUT /api/secrets/{name}", handle: s.setSecret},
+		{pattern: "DELETE /api/secrets/{name}", handle: s.removeSecret},
 		{pattern: "GET /api/record", handle: s.listRecord},
 
 		{pattern: "GET /api/permissions", handle: s.listPermissions},

@@ -39,7 +39,8 @@ type Config struct {
 	Token    string       // the owner's, id.secret; every request but those for /health and the page's files carries one
 	Keys     *access.Keys // who shows a token; nil: the owner's opens all, and there is no other
 	Record   *audit.Log   // what crosses the line; nil for none
-	Account  string       // what /v1/whoami answers
+	Secrets  Secrets
+	Account  string // what /v1/whoami answers
 	Version  string
 	Home     string       // where the files are, for /api/status
 	Folder   string       // the person's folder for files, for /api/status; "" for none

@@ -328,7 +328,7 @@ it('exports a report that needs no network: headlines, plots, live figures, fold
     page.waitForEvent('download'),
     dialog.getByRole('button', { name: 'Save as a web page' }).click(),
   ]);
-  expect(download.suggestedFilename()).toMatch(/\.report\.html$/);
+  expect(download.suggestedFilename()).toMatch(/\.html$/);
   const file = `${await download.path()}.html`;
   await download.saveAs(file);
 

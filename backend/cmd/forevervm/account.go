@@ -162,21 +162,27 @@ func (a *app) offerRemoval(ctx context.Context, c *client.Client, path string) e
 
 // readToken asks for the token without showing it, or reads a line of standard input.
 func (a *app) readToken() (credentials.Secret, error) {
-	const most = 8 << 10
-	if !isTerminal(a.in) {
-		line, err := bufio.NewReader(io.LimitReader(a.in, most)).ReadString('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
-			return credentials.Secret{}, err
-		}
-		return credentials.Parse(line)
-	}
-	fmt.Fprint(a.err, "Enter your token: ")
-	typed, err := term.ReadPassword(int(a.in.(*os.File).Fd()))
-	fmt.Fprintln(a.err)
+	line, err := a.readHidden("Enter your token: ")
 	if err != nil {
 		return credentials.Secret{}, err
 	}
-	return credentials.Parse(string(typed))
+	return credentials.Parse(line)
+}
+
+// readHidden asks for a line without showing what is typed, or reads one of standard input.
+func (a *app) readHidden(prompt string) (string, error) {
+	const most = 9 << 10
+	if !isTerminal(a.in) {
+		line, err := bufio.NewReader(io.LimitReader(a.in, most)).ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return "", err
+		}
+		return strings.TrimRight(line, "\r\n"), nil
+	}
+	fmt.Fprint(a.err, prompt)
+	typed, err := term.ReadPassword(int(a.in.(*os.File).Fd()))
+	fmt.Fprintln(a.err)
+	return string(typed), err
 }
 
 func (a *app) logoutCommand() *cobra.Command {

@@ -9,7 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"strings"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,6 +18,7 @@ import (
 	"github.com/forevervm/desktop/backend/egress"
 	"github.com/forevervm/desktop/backend/egress/tlstest"
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/secrets"
 )
 
 // World answers the connections of machines as the daemon does.
@@ -63,7 +64,9 @@ func (w *World) Connect(conn net.Conn) {
 }
 
 // Belongings are what a machine needs for it.
-func (w *World) Belongings() (env map[string]string, authorities []byte) { return w.proxy.Belongings() }
+func (w *World) Belongings(machine.ID) (env map[string]string, authorities []byte) {
+	return w.proxy.Belongings(w.visit.Machine)
+}
 
 // SetPolicy changes what machines may reach.
 func (w *World) SetPolicy(p machine.NetworkPolicy) { w.policy.Store(&p) }
@@ -83,21 +86,33 @@ func Undialled(t *testing.T) *World {
 // Host is the name of the test's own server.
 const Host = "server.example"
 
-// Internet is a world that reaches the real internet and, under Host, a server of the test's own:
-// HTTPS at port 443, PostgreSQL's protocol at 5432. Its certificates are of an authority that only
-// this computer is told of.
+// KeyHost is another name of it, which gets the secret SecretName.
+const (
+	KeyHost     = "keys.example"
+	SecretName  = "PROBE_KEY"
+	SecretValue = "sk-the-real-one"
+)
+
+// Internet is a world that reaches the real internet and, under Host and KeyHost, a server of the
+// test's own: HTTPS at port 443, PostgreSQL's protocol at 5432. Its certificates are of an
+// authority that only this computer is told of.
 func Internet(t *testing.T) *World {
 	authority := tlstest.NewAuthority(t)
+	kept := secrets.Open(filepath.Join(t.TempDir(), "secrets.json"), keyring{})
+	if _, err := kept.Set(SecretName, []string{KeyHost}, nil, SecretValue); err != nil {
+		t.Fatal(err)
+	}
 	ports := serve(t, authority)
 	address := netip.MustParseAddr("192.31.196.10") // a sink of DNS, if it were dialled
 	resolver := func(ctx context.Context, host string) ([]netip.Addr, error) {
-		if host == Host {
+		if host == Host || host == KeyHost {
 			return []netip.Addr{address}, nil
 		}
 		return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	}
 	return New(t, egress.Config{
 		Packages: t.TempDir(),
+		Secrets:  kept,
 		Lookup:   resolver,
 		Dial: func(ctx context.Context, addr netip.AddrPort) (net.Conn, error) {
 			to := addr.String()
@@ -107,7 +122,7 @@ func Internet(t *testing.T) *World {
 			return (&net.Dialer{}).DialContext(ctx, "tcp", to)
 		},
 		ProxyFor: func(r *http.Request) (*url.URL, error) {
-			if strings.HasPrefix(r.URL.Host, Host+":") {
+			if host := r.URL.Hostname(); host == Host || host == KeyHost {
 				return nil, nil
 			}
 			return http.ProxyFromEnvironment(r)
@@ -120,3 +135,10 @@ func Internet(t *testing.T) *World {
 		},
 	})
 }
+
+// keyring is one that this process holds.
+type keyring map[string]string
+
+func (k keyring) Get(name string) (string, error) { return k[name], nil }
+func (k keyring) Set(name, value string) error    { k[name] = value; return nil }
+func (k keyring) Delete(name string) error        { delete(k, name); return nil }

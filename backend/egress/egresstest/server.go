@@ -24,7 +24,7 @@ import (
 
 // serve starts the test's own servers, and says where each port of theirs really is.
 func serve(t *testing.T, authority *tlstest.Authority) map[uint16]string {
-	config := &tls.Config{Certificates: []tls.Certificate{authority.Certificate(Host)}}
+	config := &tls.Config{Certificates: []tls.Certificate{authority.Certificate(Host, KeyHost)}}
 	web := httptest.NewUnstartedServer(pages(t))
 	web.TLS = config
 	web.StartTLS()
@@ -32,13 +32,26 @@ func serve(t *testing.T, authority *tlstest.Authority) map[uint16]string {
 	return map[uint16]string{443: web.Listener.Addr().String(), 5432: servePostgres(t, config)}
 }
 
-// pages are /hello, which greets; /echo, a WebSocket; /simple, an index with the package
-// forevervm-probe; and /repo.git, a repository with the file hello.
+// pages are /hello, which greets; /key and /v1/models, which know who shows SecretValue; /echo, a
+// WebSocket; /simple, an index with the package forevervm-probe; and /repo.git, a repository with
+// the file hello.
 func pages(t *testing.T) http.Handler {
 	const wheel = "forevervm_probe-1-py3-none-any.whl"
 	probe := wheelOf(t)
 	mux := http.NewServeMux()
 	mux.HandleFunc("/hello", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") })
+	mux.HandleFunc("/key", func(w http.ResponseWriter, r *http.Request) {
+		key, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		fmt.Fprintf(w, "%t %s", key == SecretValue, key)
+	})
+	mux.HandleFunc("/v1/models", func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+SecretValue {
+			http.Error(w, "Who are you?", http.StatusUnauthorized)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"object": "list", "data": [{"id": "probe", "object": "model", "created": 1, "owned_by": "test"}]}`)
+	})
 	mux.HandleFunc("/simple/forevervm-probe/", func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, wheel) {
 			_, _ = w.Write(probe)

@@ -16,7 +16,7 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-var networkTests = []test{{"WayOut", testWayOut}, {"WayOutIsBounded", testWayOutIsBounded}, {"Libraries", testLibraries}, {"Git", testGit}}
+var networkTests = []test{{"WayOut", testWayOut}, {"WayOutIsBounded", testWayOutIsBounded}, {"Libraries", testLibraries}, {"Secrets", testSecrets}, {"Git", testGit}}
 
 // outside answers the connections of a machine: what is asked of it for the host "echo" comes back,
 // "zeros" sends forever, and "silent" never reads.
@@ -224,8 +224,46 @@ func testWayOutIsBounded(t *testing.T, s Subject) {
 
 // withInternet is how a machine is started that has what the product gives one for its network.
 func withInternet(id machine.ID, o Outside) machine.StartSpec {
-	env, authorities := o.Belongings()
+	env, authorities := o.Belongings(id)
 	return machine.StartSpec{ID: id, Env: env, Authorities: authorities, Connect: o.Connect}
+}
+
+const useSecret = `
+	import os, subprocess, urllib.request
+	import httpx, requests
+	from openai import OpenAI
+
+	key, url = os.environ["PROBE_KEY"], "https://keys.example/key"
+	bearer = {"Authorization": f"Bearer {key}"}
+	session = requests.Session()
+	session.headers.update(bearer)
+	client = OpenAI(base_url="https://keys.example/v1", api_key=key)
+
+	def use():
+	    said = {
+	        session.get(url).text, requests.get(url, headers=bearer).text, httpx.get(url, headers=bearer).text,
+	        urllib.request.urlopen(urllib.request.Request(url, headers=bearer)).read().decode(),
+	        subprocess.run(["curl", "-sS", "-H", f"Authorization: Bearer {key}", url], capture_output=True, text=True).stdout,
+	    }
+	    models = [model.id for model in client.models.list()]
+	    elsewhere = requests.get("https://server.example/key", headers=bearer).text
+	    return [text.replace(key, "KEY") for text in said], models, elsewhere == f"false {key}", "the-real" in key
+`
+
+// A host gets a secret from the libraries that people use, before and after waking; the machine
+// never has it, whatever the host answers.
+func testSecrets(t *testing.T, s Subject) {
+	spec := withInternet(s.newID(t), s.Internet(t))
+	m := s.start(t, spec)
+	if r, out := m.run("%pip install openai"); !r.OK || !strings.Contains(out, "Successfully installed") {
+		t.Fatalf("%s\n%s", r.Error, out)
+	}
+	const used = `(['true KEY'], ['probe'], True, False)`
+	m.value(useSecret)
+	m.expect("use()", used)
+	info := m.stop()
+	spec.Checkpoint, spec.Acked = info.ID, m.acks()
+	s.start(t, spec).expect("use()", used)
 }
 
 const useLibraries = `

@@ -50,7 +50,7 @@ type Subject struct {
 // Outside answers the connections of machines, under the default policy until another is set.
 type Outside interface {
 	Connect(net.Conn)
-	Belongings() (env map[string]string, authorities []byte)
+	Belongings(id machine.ID) (env map[string]string, authorities []byte)
 	SetPolicy(machine.NetworkPolicy)
 }
 

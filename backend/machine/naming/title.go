@@ -28,8 +28,9 @@ var (
 )
 
 // Title is what code says that it is for, as one short line that can be shown: its first comment,
-// or the docstring that it begins with, else what it does with files, websites, models, charts and variables,
-// else its first line that does something. "" where it says nothing. The code may be anything.
+// or the docstring that it begins with, else what it does with files, websites, models, charts and
+// variables, else its first line that does something. "" where it says nothing. The code may be
+// anything.
 func Title(code string) string {
 	says, does := read(code)
 	return cmp.Or(says, work(code), does)

@@ -675,6 +675,47 @@ export interface paths {
     patch: operations['allowToken'];
     trace?: never;
   };
+  '/api/secrets': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The secrets that machines may use, by name, without their values */
+    get: operations['listSecrets'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/secrets/{name}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    /**
+     * Keeps a secret in the keyring, in place of one of the same name
+     * @description Code in machines finds a placeholder in the environment variable of this name. Where it sends
+     *     that to one of the hosts over HTTPS, as a header or a parameter of the address, the host gets
+     *     the value. Machines that are awake and do nothing go to sleep, and have it when they wake.
+     *     Others have it when they next wake.
+     */
+    put: operations['setSecret'];
+    post?: never;
+    /** Forgets a secret */
+    delete: operations['removeSecret'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/record': {
     parameters: {
       query?: never;
@@ -2340,6 +2381,8 @@ export interface components {
       sent_bytes: number;
       /** Format: int64 */
       received_bytes: number;
+      /** @description The names of the secrets that it carried */
+      secrets?: string[];
     };
     ConnectionList: {
       items: components['schemas']['Connection'][];
@@ -2415,6 +2458,7 @@ export interface components {
         | 'disconnect'
         | 'account'
         | 'token'
+        | 'secret'
         | 'purge'
         | 'update'
         | 'move';
@@ -2804,6 +2848,23 @@ export interface components {
       after?: components['schemas']['Variable'];
       /** @description Of a table: the columns whose values differ, as far as they were compared */
       columns?: components['schemas']['ColumnChange'][];
+    };
+    Secret: {
+      /** @description The environment variable in which code finds a placeholder */
+      name: string;
+      /** @description Who gets the value */
+      hosts: string[];
+      /** @description The names of the machines that may use it; absent for all */
+      machines?: string[];
+      /** Format: date-time */
+      created_at: string;
+    };
+    NewSecret: {
+      value: string;
+      /** @description Such as api.openai.com or *.openai.com */
+      hosts: string[];
+      /** @description The names of the machines that may use it; absent for all */
+      machines?: string[];
     };
     ColumnChange: {
       name: string;
@@ -4077,6 +4138,77 @@ export interface operations {
         content: {
           'application/json': components['schemas']['Grant'];
         };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  listSecrets: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The secrets */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            items: components['schemas']['Secret'][];
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  setSecret: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        name: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['NewSecret'];
+      };
+    };
+    responses: {
+      /** @description The secret */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Secret'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  removeSecret: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        name: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description It is forgotten */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
       };
       default: components['responses']['Error'];
     };

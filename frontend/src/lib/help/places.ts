@@ -55,6 +55,7 @@ export const PLACES = {
   plots: { page: 'guide', section: 'plots-and-tables' },
   hosted: { page: 'hosted' },
   share: { page: 'guide', section: 'share-a-folder' },
+  secrets: { page: 'guide', section: 'keys-of-services' },
 } as const satisfies Record<string, Place>;
 
 /** Where to read more about an error with this code, if anywhere. */

@@ -557,6 +557,7 @@ export const de: Words = {
     contacts: 'Verbindungen',
     none: 'Noch keine Verbindungen und keine Versuche.',
     earlier: 'Frühere zeigen',
+    carried: (names) => `Damit ging ${names} mit.`,
     states: {
       asking: 'Wartet auf Sie',
       open: 'Offen',
@@ -576,6 +577,21 @@ export const de: Words = {
       machine: 'Immer, für diese Maschine',
       always: 'Immer, für jede Maschine',
     },
+  },
+
+  secrets: {
+    title: 'Schlüssel',
+    text: 'Code braucht oft den Schlüssel eines Dienstes. Bewahren Sie ihn hier auf: Dann arbeitet Code damit und sieht ihn nie. Nur die Websites, die Sie nennen, bekommen ihn. Er liegt im Schlüsselbund Ihres Computers.',
+    name: 'Name',
+    nameHint: 'Die Umgebungsvariable, in der Code den Schlüssel sucht.',
+    value: 'Schlüssel',
+    valueHint: 'Er wird nicht noch einmal angezeigt.',
+    hosts: 'Websites, die ihn bekommen',
+    hostsHint: 'Etwa api.openai.com oder *.openai.com.',
+    keep: 'Schlüssel aufbewahren',
+    kept: (name) => `Aufbewahrt. Ihre KI-App kann ${name} jetzt benutzen.`,
+    goes: (hosts) => `geht an ${hosts}`,
+    remove: 'Vergessen',
   },
 
   access: {
@@ -612,6 +628,7 @@ export const de: Words = {
       disconnect: 'KI-App getrennt',
       account: 'Konto',
       token: 'Token',
+      secret: 'Schlüssel',
       purge: 'Endgültig gelöscht',
       update: 'Update',
       move: 'Dateien verschoben',

@@ -570,6 +570,7 @@ export const en = {
     contacts: 'Connections',
     none: 'No connections yet, and no attempts.',
     earlier: 'Show earlier ones',
+    carried: (names: string) => `It carried ${names}.`,
     states: {
       asking: 'Waiting for you',
       open: 'Open',
@@ -591,6 +592,21 @@ export const en = {
       machine: 'Always, for this machine',
       always: 'Always, for every machine',
     } satisfies Record<Answer, string>,
+  },
+
+  secrets: {
+    title: 'Keys',
+    text: 'Code often needs the key of a service. Keep it here: code then works with it and never sees it. Only the websites that you name get it. It lies in your computer’s keyring.',
+    name: 'Name',
+    nameHint: 'The environment variable in which code looks for the key.',
+    value: 'Key',
+    valueHint: 'It is not shown again.',
+    hosts: 'Websites that get it',
+    hostsHint: 'Such as api.openai.com or *.openai.com.',
+    keep: 'Keep the key',
+    kept: (name: string) => `Kept. Your AI app can use ${name} now.`,
+    goes: (hosts: string) => `goes to ${hosts}`,
+    remove: 'Forget',
   },
 
   access: {
@@ -627,6 +643,7 @@ export const en = {
       disconnect: 'AI app disconnected',
       account: 'Account',
       token: 'Token',
+      secret: 'Key',
       purge: 'Deleted for good',
       update: 'Update',
       move: 'Files moved',

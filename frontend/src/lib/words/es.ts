@@ -544,6 +544,7 @@ export const es: Words = {
     contacts: 'Conexiones',
     none: 'Aún no hay conexiones ni intentos.',
     earlier: 'Mostrar las anteriores',
+    carried: (names) => `Llevaba ${names}.`,
     states: {
       asking: 'Espera tu respuesta',
       open: 'Abierta',
@@ -563,6 +564,21 @@ export const es: Words = {
       machine: 'Siempre, para esta máquina',
       always: 'Siempre, para todas las máquinas',
     },
+  },
+
+  secrets: {
+    title: 'Claves',
+    text: 'El código necesita a menudo la clave de un servicio. Guárdala aquí: el código la usa y nunca la ve. Solo la reciben los sitios web que indiques. Está en el llavero de tu ordenador.',
+    name: 'Nombre',
+    nameHint: 'La variable de entorno en la que el código busca la clave.',
+    value: 'Clave',
+    valueHint: 'No se vuelve a mostrar.',
+    hosts: 'Sitios web que la reciben',
+    hostsHint: 'Por ejemplo api.openai.com o *.openai.com.',
+    keep: 'Guardar la clave',
+    kept: (name) => `Guardada. Tu app de IA ya puede usar ${name}.`,
+    goes: (hosts) => `va a ${hosts}`,
+    remove: 'Olvidar',
   },
 
   access: {
@@ -599,6 +615,7 @@ export const es: Words = {
       disconnect: 'Aplicación de IA desconectada',
       account: 'Cuenta',
       token: 'Token',
+      secret: 'Clave',
       purge: 'Eliminado para siempre',
       update: 'Actualización',
       move: 'Archivos movidos',

@@ -552,6 +552,7 @@ export const fr: Words = {
     contacts: 'Connexions',
     none: 'Pas encore de connexion ni de tentative.',
     earlier: 'Afficher les précédentes',
+    carried: (names) => `Elle portait ${names}.`,
     states: {
       asking: 'Attend votre réponse',
       open: 'Ouverte',
@@ -571,6 +572,21 @@ export const fr: Words = {
       machine: 'Toujours, pour cette machine',
       always: 'Toujours, pour toutes les machines',
     },
+  },
+
+  secrets: {
+    title: 'Clés',
+    text: 'Le code a souvent besoin de la clé d’un service. Gardez-la ici : le code s’en sert et ne la voit jamais. Seuls les sites que vous nommez la reçoivent. Elle est dans le trousseau de votre ordinateur.',
+    name: 'Nom',
+    nameHint: 'La variable d’environnement où le code cherche la clé.',
+    value: 'Clé',
+    valueHint: 'Elle n’est plus affichée ensuite.',
+    hosts: 'Sites qui la reçoivent',
+    hostsHint: 'Par exemple api.openai.com ou *.openai.com.',
+    keep: 'Garder la clé',
+    kept: (name) => `Gardée. Votre appli d’IA peut maintenant utiliser ${name}.`,
+    goes: (hosts) => `va à ${hosts}`,
+    remove: 'Oublier',
   },
 
   access: {
@@ -607,6 +623,7 @@ export const fr: Words = {
       disconnect: 'Application d’IA déconnectée',
       account: 'Compte',
       token: 'Jeton',
+      secret: 'Clé',
       purge: 'Supprimé pour toujours',
       update: 'Mise à jour',
       move: 'Fichiers déplacés',

@@ -534,6 +534,7 @@ export const ja: Words = {
     contacts: '接続',
     none: '接続もその試みもまだありません。',
     earlier: '前のものを表示',
+    carried: (names) => `${names} を送りました。`,
     states: {
       asking: '返事を待っています',
       open: '接続中',
@@ -553,6 +554,21 @@ export const ja: Words = {
       machine: 'このマシンでは常に許可',
       always: 'すべてのマシンで常に許可',
     },
+  },
+
+  secrets: {
+    title: 'キー',
+    text: 'コードにはサービスのキーがよく必要です。ここに保存すると、コードはキーを使えますが、見ることはできません。指定したウェブサイトだけがキーを受け取ります。キーはコンピューターのキーリングにあります。',
+    name: '名前',
+    nameHint: 'コードがキーを探す環境変数です。',
+    value: 'キー',
+    valueHint: 'あとで表示されることはありません。',
+    hosts: 'キーを受け取るウェブサイト',
+    hostsHint: '例：api.openai.com、*.openai.com',
+    keep: 'キーを保存',
+    kept: (name) => `保存しました。AIアプリで ${name} を使えます。`,
+    goes: (hosts) => `${hosts} に送信`,
+    remove: '削除',
   },
 
   access: {
@@ -588,6 +604,7 @@ export const ja: Words = {
       disconnect: 'AIアプリを切断',
       account: 'アカウント',
       token: 'トークン',
+      secret: 'キー',
       purge: '完全に削除',
       update: 'アップデート',
       move: 'ファイルを移動',

@@ -548,6 +548,7 @@ export const pt: Words = {
     contacts: 'Conexões',
     none: 'Ainda não há conexões nem tentativas.',
     earlier: 'Mostrar as anteriores',
+    carried: (names) => `Levou ${names}.`,
     states: {
       asking: 'Esperando você',
       open: 'Aberta',
@@ -567,6 +568,21 @@ export const pt: Words = {
       machine: 'Sempre, para esta máquina',
       always: 'Sempre, para todas as máquinas',
     },
+  },
+
+  secrets: {
+    title: 'Chaves',
+    text: 'O código precisa muitas vezes da chave de um serviço. Guarde-a aqui: o código a usa e nunca a vê. Só os sites que você indicar a recebem. Ela fica no chaveiro do seu computador.',
+    name: 'Nome',
+    nameHint: 'A variável de ambiente em que o código procura a chave.',
+    value: 'Chave',
+    valueHint: 'Ela não é mostrada de novo.',
+    hosts: 'Sites que a recebem',
+    hostsHint: 'Por exemplo api.openai.com ou *.openai.com.',
+    keep: 'Guardar a chave',
+    kept: (name) => `Guardada. Seu app de IA já pode usar ${name}.`,
+    goes: (hosts) => `vai para ${hosts}`,
+    remove: 'Esquecer',
   },
 
   access: {
@@ -603,6 +619,7 @@ export const pt: Words = {
       disconnect: 'App de IA desconectado',
       account: 'Conta',
       token: 'Token',
+      secret: 'Chave',
       purge: 'Excluído para sempre',
       update: 'Atualização',
       move: 'Arquivos movidos',

@@ -513,6 +513,7 @@ export const zh: Words = {
     contacts: '连接',
     none: '还没有连接，也没有尝试。',
     earlier: '显示更早的连接',
+    carried: (names) => `其中带有 ${names}。`,
     states: {
       asking: '等待你的回答',
       open: '已打开',
@@ -532,6 +533,21 @@ export const zh: Words = {
       machine: '始终允许这台机器',
       always: '始终允许所有机器',
     },
+  },
+
+  secrets: {
+    title: '密钥',
+    text: '代码常常需要服务的密钥。把它保存在这里：代码可以使用它，但永远看不到它。只有你指定的网站会收到它。它存放在你电脑的钥匙串中。',
+    name: '名称',
+    nameHint: '代码查找密钥时所用的环境变量。',
+    value: '密钥',
+    valueHint: '之后不会再显示。',
+    hosts: '会收到它的网站',
+    hostsHint: '例如 api.openai.com 或 *.openai.com。',
+    keep: '保存密钥',
+    kept: (name) => `已保存。你的 AI 应用现在可以使用 ${name}。`,
+    goes: (hosts) => `发送到 ${hosts}`,
+    remove: '删除',
   },
 
   access: {
@@ -566,6 +582,7 @@ export const zh: Words = {
       disconnect: '断开了 AI 应用',
       account: '账户',
       token: '令牌',
+      secret: '密钥',
       purge: '永久删除',
       update: '更新',
       move: '移动了文件',

@@ -8,6 +8,7 @@ import Connections from './Connections.svelte';
 import Diagnostics from './Diagnostics.svelte';
 import Engines from './Engines.svelte';
 import Network from './Network.svelte';
+import Secrets from './Secrets.svelte';
 import Storage from './Storage.svelte';
 import Updates from './Updates.svelte';
 
@@ -29,6 +30,7 @@ export const SECTIONS: readonly [Section, ...Section[]] = [
   { id: 'network', label: words.network.title, view: Network },
   { id: 'engines', label: words.settings.engines, view: Engines },
   { id: 'apps', label: words.apps.title, view: Connections },
+  { id: 'secrets', label: words.secrets.title, view: Secrets },
   { id: 'access', label: words.access.title, view: Access },
   { id: 'updates', label: words.updates.title, view: Updates },
   { id: 'diagnostics', label: words.settings.diagnostics, view: Diagnostics },

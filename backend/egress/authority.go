@@ -1,0 +1,103 @@
+package egress
+
+import (
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"sync"
+	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+const (
+	// leafFor is how long a certificate of a host is good; it is made anew in the middle of that.
+	leafFor   = 48 * time.Hour
+	maxLeaves = 100 // of one machine
+)
+
+// The certificate of an authority is the same each time that it is made: a machine that sleeps for
+// a year still trusts it, and its bundle need not be written anew.
+var (
+	authorityFrom = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+	authorityTill = time.Date(2049, 12, 31, 0, 0, 0, 0, time.UTC)
+)
+
+// authority speaks for the hosts to which one machine sends secrets. That machine alone trusts it.
+type authority struct {
+	pem  []byte // its certificate
+	cert *x509.Certificate
+	key  ed25519.PrivateKey
+
+	mu     sync.Mutex
+	leaves map[string]leaf // by host
+}
+
+type leaf struct {
+	cert *tls.Certificate
+	made time.Time
+}
+
+// newAuthority makes the one of a machine from a seed that never leaves the keyring and this
+// process.
+func newAuthority(seed []byte, id machine.ID) (*authority, error) {
+	own, err := hkdf.Key(sha256.New, seed, nil, "authority of machine "+string(id), ed25519.SeedSize)
+	if err != nil {
+		return nil, err
+	}
+	key := ed25519.NewKeyFromSeed(own)
+	public := key.Public()
+	serial := sha256.Sum256(public.(ed25519.PublicKey))
+	template := &x509.Certificate{
+		SerialNumber: new(big.Int).SetBytes(serial[:8]),
+		Subject:      pkix.Name{CommonName: "ForeverVM, for secrets of machine " + string(id) + " alone"},
+		NotBefore:    authorityFrom, NotAfter: authorityTill,
+		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, public, key)
+	if err != nil {
+		return nil, err
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, err
+	}
+	return &authority{pem: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), cert: cert, key: key, leaves: map[string]leaf{}}, nil
+}
+
+// certificate is one for a host.
+func (a *authority) certificate(host string) (*tls.Certificate, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := time.Now()
+	if kept, ok := a.leaves[host]; ok && now.Sub(kept.made) < leafFor/2 {
+		return kept.cert, nil
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: host[:min(len(host), 64)]}, DNSNames: []string{host},
+		NotBefore: now.Add(-leafFor / 2), NotAfter: now.Add(leafFor),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}, a.cert, key.Public(), a.key)
+	if err != nil {
+		return nil, err
+	}
+	if len(a.leaves) >= maxLeaves {
+		clear(a.leaves)
+	}
+	cert := &tls.Certificate{Certificate: [][]byte{der, a.cert.Raw}, PrivateKey: key}
+	a.leaves[host] = leaf{cert, now}
+	return cert, nil
+}

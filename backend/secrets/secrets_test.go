@@ -1,0 +1,90 @@
+package secrets_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/secrets"
+)
+
+// memory is a keyring that this process holds. The system's is tested by the scripts of the CLI.
+type memory map[string]string
+
+func (m memory) Get(name string) (string, error) { return m[name], nil }
+func (m memory) Set(name, value string) error    { m[name] = value; return nil }
+func (m memory) Delete(name string) error        { delete(m, name); return nil }
+
+const value = "ghp_0123456789abcdef"
+
+func TestSecretsAreKept(t *testing.T) {
+	file, keyring := filepath.Join(t.TempDir(), "secrets.json"), memory{}
+	store := secrets.Open(file, keyring)
+	one, err := store.Set("GITHUB_TOKEN", []string{"API.github.com."}, []machine.ID{"m"}, value)
+	if err != nil || !strings.HasPrefix(one.Placeholder, "ghp_forevervm") || one.Placeholder == value {
+		t.Fatalf("%+v, %v", one, err)
+	}
+	if data, err := os.ReadFile(file); err != nil || strings.Contains(string(data), value) {
+		t.Errorf("the file holds %s, %v", data, err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+
+	// Another process finds it, with the same placeholder and the same seed.
+	seed, err := store.Seed()
+	again := secrets.Open(file, keyring)
+	found := again.Of("m")
+	read, err2 := again.Value("GITHUB_TOKEN")
+	same, err3 := again.Seed()
+	if err != nil || err2 != nil || err3 != nil || len(found) != 1 || found[0].Placeholder != one.Placeholder || read != value || string(same) != string(seed) || len(seed) != 32 {
+		t.Errorf("%+v, %q, %v, %v, %v", found, read, err, err2, err3)
+	}
+	if len(again.Of("another")) != 0 {
+		t.Error("a machine that may not use it has it")
+	}
+	if !found[0].Goes("api.github.com") || found[0].Goes("github.com") || found[0].Goes("api.github.com.example") {
+		t.Errorf("it goes to other hosts than %q", found[0].Hosts)
+	}
+
+	// A new value keeps the placeholder: code that runs has it.
+	other, err := again.Set("GITHUB_TOKEN", []string{"*.github.com"}, nil, "ghp_another_value")
+	if err != nil || other.Placeholder != one.Placeholder || len(again.Of("another")) != 1 {
+		t.Errorf("%+v, %v", other, err)
+	}
+	if err := again.Remove("GITHUB_TOKEN"); err != nil || keyring["GITHUB_TOKEN"] != "" || len(again.Of("m")) != 0 {
+		t.Errorf("%v, %v", keyring, err)
+	}
+	if err := again.Remove("GITHUB_TOKEN"); err == nil {
+		t.Error("what is not there is forgotten")
+	}
+}
+
+func TestWhatIsNoSecret(t *testing.T) {
+	store := secrets.Open(filepath.Join(t.TempDir(), "secrets.json"), memory{})
+	for _, wrong := range []struct{ name, host, value string }{
+		{"", "a.example", value},
+		{"no name", "a.example", value},
+		{"HTTPS_PROXY", "a.example", value},
+		{"LD_PRELOAD", "a.example", value},
+		{"PYTHONPATH", "a.example", value},
+		{"KEY", "*", value},
+		{"KEY", "*:443", value},
+		{"KEY", "*.com", value},
+		{"KEY", "localhost", value},
+		{"KEY", "10.0.0.1", value},
+		{"KEY", "10.0.0.0/8", value},
+		{"KEY", "a.example:8443", value},
+		{"KEY", "a b", value},
+		{"KEY", "a.example", "short"},
+		{"KEY", "a.example", " " + value},
+		{"KEY", "a.example", value + "\n" + value},
+		{"KEY", "a.example", strings.Repeat("x", secrets.MaxValue+1)},
+	} {
+		if _, err := store.Set(wrong.name, []string{wrong.host}, nil, wrong.value); err == nil {
+			t.Errorf("%+v is a secret", wrong)
+		}
+	}
+}
