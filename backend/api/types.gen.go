@@ -932,7 +932,7 @@ type NewSecret struct {
 	// Hosts Such as api.openai.com or *.openai.com
 	Hosts []string `json:"hosts"`
 
-	// Machines The names of the machines that may use it; absent for all
+	// Machines The names of the machines that may use it; absent for those of before, and at first for all
 	Machines []string `json:"machines,omitempty"`
 	Value    string   `json:"value"`
 }
@@ -1400,6 +1400,15 @@ type TableSort struct {
 	// Column -1 is the index
 	Column     int  `json:"column"`
 	Descending bool `json:"descending,omitempty"`
+}
+
+// TypedKey defines model for TypedKey.
+type TypedKey struct {
+	// Seq The instruction
+	Seq int `json:"seq"`
+
+	// Service Whose key it looks like
+	Service string `json:"service"`
 }
 
 // Update defines model for Update.

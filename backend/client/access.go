@@ -52,3 +52,10 @@ func (c *Client) RemoveSecret(ctx context.Context, name string) error {
 	_, err := c.call(ctx, request{method: http.MethodDelete, path: "/api/secrets/" + url.PathEscape(name)}, nil)
 	return err
 }
+
+// TypedKeys are the steps of a machine whose code holds what looks like a key.
+func (c *Client) TypedKeys(ctx context.Context, machine string) ([]api.TypedKey, error) {
+	var page api.List[api.TypedKey]
+	_, err := c.call(ctx, request{method: http.MethodGet, path: "/api/machines/" + url.PathEscape(machine) + "/typed-keys", repeatable: true}, &page)
+	return page.Items, err
+}

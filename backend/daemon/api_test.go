@@ -77,6 +77,9 @@ func (c *caller) daemonCalls() {
 	if now := as[api.Settings](c, c.send("GET", "/api/settings", nil)); !reflect.DeepEqual(as[api.Settings](c, c.send("PATCH", "/api/settings", now)), now) {
 		c.t.Error("setting what holds changes it")
 	}
+	if keys := as[api.List[api.TypedKey]](c, c.send("GET", "/api/machines/"+c.machine()+"/typed-keys", nil)); len(keys.Items) != 0 {
+		c.t.Errorf("keys: %+v", keys.Items)
+	}
 	if all := as[api.List[api.Secret]](c, c.send("GET", "/api/secrets", nil)); len(all.Items) != 0 {
 		c.t.Errorf("secrets: %+v", all.Items)
 	}

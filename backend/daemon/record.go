@@ -30,7 +30,7 @@ type recordedNetwork struct {
 
 type noted struct {
 	machine machine.ID
-	action  audit.Action
+	secret  string // "" for hosts: any number of them hides no secret
 }
 
 // Carry serves a connection, and notes when it is open.
@@ -39,17 +39,17 @@ func (n *recordedNetwork) Carry(ctx context.Context, conn net.Conn, visit machin
 	visit.Tell = func(c machine.Connection) {
 		tell(c)
 		if c.State == machine.ConnectionOpen {
-			n.note(visit, audit.Contact, c.Host)
+			n.note(visit, audit.Contact, "", c.Host)
 		}
 		for _, name := range c.Secrets {
-			n.note(visit, audit.Secret, name+" went to "+c.Host)
+			n.note(visit, audit.Secret, name, name+" went to "+c.Host)
 		}
 	}
 	n.Network.Carry(ctx, conn, visit)
 }
 
-func (n *recordedNetwork) note(visit machine.Visit, action audit.Action, what string) {
-	about, isNew := n.contact(visit.Machine, action, what)
+func (n *recordedNetwork) note(visit machine.Visit, action audit.Action, secret, what string) {
+	about, isNew := n.contact(noted{visit.Machine, secret}, what)
 	if !isNew {
 		return
 	}
@@ -60,13 +60,12 @@ func (n *recordedNetwork) note(visit machine.Visit, action audit.Action, what st
 }
 
 // contact is what is noted about a host; isNew is false where nothing is.
-func (n *recordedNetwork) contact(id machine.ID, action audit.Action, host string) (about string, isNew bool) {
+func (n *recordedNetwork) contact(of noted, host string) (about string, isNew bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if today := time.Now().UTC().Format(time.DateOnly); today != n.day {
 		n.day, n.told = today, map[noted]map[string]bool{}
 	}
-	of := noted{id, action} // any number of hosts hides no secret
 	hosts := n.told[of]
 	if hosts == nil {
 		hosts = map[string]bool{}

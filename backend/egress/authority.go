@@ -4,7 +4,6 @@ import (
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
-	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
@@ -14,14 +13,12 @@ import (
 	"math/big"
 	"sync"
 	"time"
-
-	"github.com/forevervm/desktop/backend/machine"
 )
 
 const (
 	// leafFor is how long a certificate of a host is good; it is made anew in the middle of that.
 	leafFor   = 48 * time.Hour
-	maxLeaves = 100 // of one machine
+	maxLeaves = 1000
 )
 
 // The certificate of an authority is the same each time that it is made: a machine that sleeps for
@@ -31,7 +28,8 @@ var (
 	authorityTill = time.Date(2049, 12, 31, 0, 0, 0, 0, time.UTC)
 )
 
-// authority speaks for the hosts to which one machine sends secrets. That machine alone trusts it.
+// authority speaks for the hosts to which machines send secrets. Machines alone trust it, and none of
+// them has its key: so all have the same, and what was copied from one machine into another goes on.
 type authority struct {
 	pem  []byte // its certificate
 	cert *x509.Certificate
@@ -46,19 +44,14 @@ type leaf struct {
 	made time.Time
 }
 
-// newAuthority makes the one of a machine from a seed that never leaves the keyring and this
-// process.
-func newAuthority(seed []byte, id machine.ID) (*authority, error) {
-	own, err := hkdf.Key(sha256.New, seed, nil, "authority of machine "+string(id), ed25519.SeedSize)
-	if err != nil {
-		return nil, err
-	}
-	key := ed25519.NewKeyFromSeed(own)
+// newAuthority makes it from a seed of 32 bytes, which never leaves the keyring and this process.
+func newAuthority(seed []byte) (*authority, error) {
+	key := ed25519.NewKeyFromSeed(seed)
 	public := key.Public()
 	serial := sha256.Sum256(public.(ed25519.PublicKey))
 	template := &x509.Certificate{
 		SerialNumber: new(big.Int).SetBytes(serial[:8]),
-		Subject:      pkix.Name{CommonName: "ForeverVM, for secrets of machine " + string(id) + " alone"},
+		Subject:      pkix.Name{CommonName: "ForeverVM, for secrets of machines alone"},
 		NotBefore:    authorityFrom, NotAfter: authorityTill,
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,

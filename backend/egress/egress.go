@@ -106,7 +106,7 @@ func New(config Config) *Proxy {
 		}
 	}
 	if config.Secrets != nil {
-		p.vault = newVault(p, config.Secrets)
+		p.vault = &vault{proxy: p, secrets: config.Secrets}
 	}
 	p.http = newHTTPSide(p)
 	return p

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -8,11 +9,14 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"fmt"
+	"html"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -138,6 +142,10 @@ func TestASecretGoesToItsHost(t *testing.T) {
 			t.Errorf("with %v the host hears %s", header, heard)
 		}
 	}
+	s.send("HEAD", "https://"+secretHost+"/v1", http.Header{"Private-Token": {s.secret.Placeholder}}, "")
+	if heard := s.lastHeard(); !strings.Contains(heard, secretValue) {
+		t.Errorf("the host hears %s", heard)
+	}
 	s.send("GET", "https://"+secretHost+"/v1?a=b&key="+s.secret.Placeholder, nil, "")
 	if heard := s.lastHeard(); !strings.Contains(heard, "/v1?a=b&key="+url.QueryEscape(secretValue)+" ") {
 		t.Errorf("the host hears %s", heard)
@@ -240,6 +248,20 @@ func TestAnAnswerHasNoSecret(t *testing.T) {
 		},
 		"in digits":   func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, "%x", secretValue) },
 		"as an error": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, secretValue, http.StatusTeapot) },
+		"in JSON and HTML": func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintln(w, strings.ReplaceAll(secretValue, "/", `\/`), html.EscapeString(secretValue), strings.ToLower(url.QueryEscape(secretValue)))
+		},
+		"in part": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Range", "bytes 0-3/10")
+			w.WriteHeader(http.StatusPartialContent)
+			_, _ = io.WriteString(w, secretValue)
+		},
+		"in wide letters": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/plain; charset=UTF-16")
+			for _, c := range secretValue {
+				fmt.Fprintf(w, "\x00%c", c)
+			}
+		},
 		"a new protocol": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Upgrade", "x")
 			w.Header().Set("Connection", "Upgrade")
@@ -254,6 +276,9 @@ func TestAnAnswerHasNoSecret(t *testing.T) {
 				t.Errorf("%s, the answer is %s", name, all)
 			}
 		}
+		if strings.Contains(strings.ReplaceAll(all, "\x00", ""), secretValue) {
+			t.Errorf("%s, the answer is %q", name, all)
+		}
 		for _, word := range strings.Fields(text) { // whatever stands around it
 			if plain, err := base64.URLEncoding.DecodeString(word); err == nil && strings.Contains(string(plain), secretValue) {
 				t.Errorf("%s, the answer is %s", name, word)
@@ -265,11 +290,12 @@ func TestAnAnswerHasNoSecret(t *testing.T) {
 	}
 }
 
-// A long answer is passed on as it comes, byte by byte where it must be.
+// However an answer comes, it is clean.
 func TestScrubbing(t *testing.T) {
-	s := newScrubber([]string{"abab", "X", "babc", "Y"})
+	s := newScrubber(map[string]string{"abab": "X", "babc": "Y", "abab:longer": "Z"})
 	for text, want := range map[string]string{
-		"": "", "ab": "ab", "aba": "aba", "abab": "X", "ababab": "Xab", "xababcx": "xXcx", "babc": "Y", "bababc": "bXc", "abaabab": "abaX",
+		"": "", "ab": "ab", "aba": "aba", "abab": "X", "ababab": "Xab", "xababcx": "xXcx", "babc": "Y", "bababc": "bXc",
+		"abab:longer": "Z", "ab\nabab\nab": "ab\nX\nab", "YWJhYg": "Xg",
 	} {
 		for name, from := range map[string]io.Reader{"at once": strings.NewReader(text), "byte by byte": iotest.OneByteReader(strings.NewReader(text))} {
 			got, err := io.ReadAll(s.body(io.NopCloser(from)))
@@ -280,12 +306,48 @@ func TestScrubbing(t *testing.T) {
 	}
 }
 
-// The authority of a machine is the same each time, and of no use to another.
+// pieces counts what was read of it.
+type pieces struct {
+	io.Reader
+	read int
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b[:1])
+	p.read += n
+	return n, err
+}
+
+// How soon an answer is passed on tells nothing of the values: a machine that has its own text come
+// back could guess them letter by letter. The end of a line is passed on at once.
+func TestWhatIsHeldTellsNothing(t *testing.T) {
+	s := newScrubber(map[string]string{secretValue: "X"})
+	soon := func(text string) (steps []string) {
+		from := &pieces{Reader: strings.NewReader(text)}
+		body := s.body(io.NopCloser(from))
+		for b := make([]byte, 1000); ; {
+			n, err := body.Read(b)
+			if err != nil {
+				return steps
+			}
+			steps = append(steps, fmt.Sprint(from.read, " ", n))
+		}
+	}
+	around := strings.Repeat("something ", 20)
+	right, wrong := soon(around+secretValue[:8]+around), soon(around+"sk-tho/r"+around)
+	if !slices.Equal(right, wrong) {
+		t.Errorf("a right guess is passed on as %q, a wrong one as %q", right, wrong)
+	}
+	if lines := soon("data: a\n\ndata"); lines[0] != "8 8" {
+		t.Errorf("a line is passed on as %q", lines)
+	}
+}
+
+// The authority is the same each time that it is made, and of no use to others.
 func TestAuthorities(t *testing.T) {
-	seed := bytes.Repeat([]byte{7}, 32)
-	one, err := newAuthority(seed, "m")
-	again, err2 := newAuthority(seed, "m")
-	other, err3 := newAuthority(seed, "n")
+	one, err := newAuthority(bytes.Repeat([]byte{7}, 32))
+	again, err2 := newAuthority(bytes.Repeat([]byte{7}, 32))
+	other, err3 := newAuthority(bytes.Repeat([]byte{8}, 32))
 	if err != nil || err2 != nil || err3 != nil || !bytes.Equal(one.pem, again.pem) || bytes.Equal(one.pem, other.pem) {
 		t.Fatalf("%s, %s, %s", one.pem, again.pem, other.pem)
 	}
@@ -304,4 +366,55 @@ func TestAuthorities(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// What could lead a value elsewhere is refused, and what could split it in an answer is not asked for.
+func TestOddRequestsCarryNoSecret(t *testing.T) {
+	s := newSecretWorld(t)
+	bearer := "Authorization: Bearer " + s.secret.Placeholder
+	for request, want := range map[string]string{
+		"GET x:http://other.example/?key=" + s.secret.Placeholder + " HTTP/1.1\r\nHost: " + secretHost:         "400",
+		"TRACE / HTTP/1.1\r\nHost: " + secretHost + "\r\n" + bearer:                                            "400",
+		"CONNECT " + secretHost + ":443 HTTP/1.1\r\nHost: " + secretHost + "\r\n" + bearer:                     "400",
+		"GET / HTTP/1.1\r\nHost: other.example\r\n" + bearer:                                                   "421",
+		"GET / HTTP/1.1\r\nHost: " + secretHost + "\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" + bearer: "502",
+	} {
+		before := s.lastHeard()
+		if got := s.spoken(request); !strings.HasPrefix(got, "HTTP/1.1 "+want) {
+			t.Errorf("%q is answered %.80q, want %s", request, got, want)
+		}
+		if heard := s.lastHeard(); heard != before {
+			t.Errorf("after %q the host hears %s", request, heard)
+		}
+	}
+	s.send("GET", "https://"+secretHost+"/?text="+s.secret.Placeholder, http.Header{
+		"X-Amz-Meta-Key": {s.secret.Placeholder}, "User-Agent": {s.secret.Placeholder}, "Range": {"bytes=0-3"}, "Request-Range": {"bytes=0-3"},
+	}, "")
+	if heard := s.lastHeard(); strings.Contains(heard, secretValue) || strings.Contains(heard, url.QueryEscape(secretValue)) || strings.Contains(heard, "bytes=") {
+		t.Errorf("the host hears %s", heard)
+	}
+}
+
+// spoken is what is answered to a request that no library would make.
+func (s *secretWorld) spoken(request string) string {
+	s.t.Helper()
+	_, authorities := s.proxy.Belongings("m")
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authorities)
+	conn, err := (&net.Dialer{}).DialContext(s.t.Context(), "tcp", s.url.Host)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "CONNECT %s:443 HTTP/1.1\r\nHost: %s:443\r\n\r\n", secretHost, secretHost)
+	in := bufio.NewReader(conn)
+	for line := ""; line != "\r\n"; {
+		if line, err = in.ReadString('\n'); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	secured := tls.Client(conn, &tls.Config{RootCAs: roots, ServerName: secretHost})
+	fmt.Fprintf(secured, "%s\r\nConnection: close\r\n\r\n", request)
+	answer, _ := io.ReadAll(secured)
+	return string(answer)
 }

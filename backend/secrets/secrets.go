@@ -17,6 +17,9 @@ import (
 	"time"
 	"unicode"
 
+	"golang.org/x/net/publicsuffix"
+	"golang.org/x/sync/singleflight"
+
 	"github.com/forevervm/desktop/backend/home"
 	"github.com/forevervm/desktop/backend/machine"
 )
@@ -72,34 +75,37 @@ type Store struct {
 	path    string
 	keyring Keyring
 
-	mu     sync.Mutex // held while something is changed, and while the keyring is asked
+	changing sync.Mutex // held while something is changed, and while the keyring is asked for that
+
+	mu     sync.Mutex // guards what follows; never held while the keyring is asked
 	values map[string]string
+	failed map[string]failure // of the keyring, by what was asked for
 	kept   []Secret
 	read   bool
+
+	asking singleflight.Group
 }
+
+type failure struct {
+	err error
+	at  time.Time
+}
+
+// failedFor is how long the keyring is not asked again after it has failed: code in machines can
+// have it asked at any time.
+const failedFor = 30 * time.Second
 
 // Open returns the store whose list is in a file.
 func Open(path string, keyring Keyring) *Store {
-	return &Store{path: path, keyring: keyring, values: map[string]string{}}
+	return &Store{path: path, keyring: keyring, values: map[string]string{}, failed: map[string]failure{}}
 }
 
 // List returns all, by name.
 func (s *Store) List() ([]Secret, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all, err := s.list()
-	return slices.Clone(all), err
-}
-
-// Of returns those that a machine may use. What cannot be read is none.
-func (s *Store) Of(id machine.ID) []Secret {
-	all, _ := s.List()
-	return slices.DeleteFunc(all, func(one Secret) bool { return !one.For(id) })
-}
-
-func (s *Store) list() ([]Secret, error) {
 	if s.read {
-		return s.kept, nil
+		return slices.Clone(s.kept), nil
 	}
 	data, err := os.ReadFile(s.path)
 	if err == nil {
@@ -109,7 +115,13 @@ func (s *Store) list() ([]Secret, error) {
 		return nil, fmt.Errorf("which secrets there are cannot be read from %s; delete that file and enter them again: %w", s.path, err)
 	}
 	s.read = true
-	return s.kept, nil
+	return slices.Clone(s.kept), nil
+}
+
+// Of returns those that a machine may use. What cannot be read is none.
+func (s *Store) Of(id machine.ID) []Secret {
+	all, _ := s.List()
+	return slices.DeleteFunc(all, func(one Secret) bool { return !one.For(id) })
 }
 
 func (s *Store) write(all []Secret) error {
@@ -120,6 +132,8 @@ func (s *Store) write(all []Secret) error {
 	if err != nil {
 		return fmt.Errorf("which secrets there are cannot be kept: %w", err)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.kept = all
 	return nil
 }
@@ -148,22 +162,27 @@ func Check(name string, hosts []string, value string) error {
 		if err != nil {
 			return err
 		}
-		if rule.IsAny(port) || !rule.IsName() || strings.Contains(host, ":") || !strings.Contains(strings.TrimPrefix(host, "*."), ".") {
+		below := strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(host, "*."), "."))
+		shared, _ := publicsuffix.PublicSuffix(below)
+		switch {
+		case rule.IsAny(port) || !rule.IsName() || strings.Contains(host, ":") || !strings.Contains(below, "."):
 			return machine.Invalid("%s cannot get a secret. Name a host such as api.openai.com or *.openai.com, without a port.", host)
+		case shared == below:
+			return machine.Invalid("%s cannot get a secret: the names below %s belong to different people. Name one host.", host, below)
 		}
 	}
 	return nil
 }
 
-// Set keeps a secret, in place of one of the same name. The placeholder of one that is replaced
-// stays.
+// Set keeps a secret, in place of one of the same name, whose placeholder stays, and whose machines
+// do where none are named.
 func (s *Store) Set(name string, hosts []string, machines []machine.ID, value string) (Secret, error) {
 	if err := Check(name, hosts, value); err != nil {
 		return Secret{}, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all, err := s.list()
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	all, err := s.List()
 	if err != nil {
 		return Secret{}, err
 	}
@@ -171,10 +190,12 @@ func (s *Store) Set(name string, hosts []string, machines []machine.ID, value st
 	for _, host := range hosts {
 		secret.Hosts = append(secret.Hosts, strings.ToLower(strings.TrimSuffix(host, ".")))
 	}
-	all = slices.Clone(all)
 	i := slices.IndexFunc(all, func(one Secret) bool { return one.Name == name })
 	if i >= 0 {
 		secret.Placeholder = all[i].Placeholder
+		if len(machines) == 0 {
+			secret.Machines = all[i].Machines
+		}
 		all[i] = secret
 	} else {
 		if len(all) >= MaxSecrets {
@@ -184,18 +205,26 @@ func (s *Store) Set(name string, hosts []string, machines []machine.ID, value st
 		all = append(all, secret)
 		slices.SortFunc(all, func(a, b Secret) int { return strings.Compare(a.Name, b.Name) })
 	}
+	// The list first: a new value must not go to the hosts of before. Until it is there, none goes.
+	if err := s.keyring.Delete(name); err != nil {
+		return Secret{}, unavailable("The secret is not kept", err)
+	}
+	s.remember(name, "")
+	if err := s.write(all); err != nil {
+		return Secret{}, err
+	}
 	if err := s.keyring.Set(name, value); err != nil {
 		return Secret{}, unavailable("The secret is not kept", err)
 	}
-	s.values[name] = value
-	return secret, s.write(all)
+	s.remember(name, value)
+	return secret, nil
 }
 
 // Remove forgets a secret.
 func (s *Store) Remove(name string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all, err := s.list()
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	all, err := s.List()
 	if err != nil {
 		return err
 	}
@@ -207,8 +236,22 @@ func (s *Store) Remove(name string) error {
 	if err := s.keyring.Delete(name); err != nil {
 		return unavailable("The secret is not forgotten", err)
 	}
-	delete(s.values, name)
+	s.remember(name, "")
 	return s.write(left)
+}
+
+// Clear forgets all, so that the keyring holds nothing more.
+func (s *Store) Clear() error {
+	all, err := s.List()
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	for _, one := range all {
+		if err := s.Remove(one.Name); err != nil {
+			return err
+		}
+	}
+	return s.keyring.Delete(seedName)
 }
 
 func unavailable(what string, err error) error {
@@ -217,20 +260,52 @@ func unavailable(what string, err error) error {
 
 // Value is what a secret stands for.
 func (s *Store) Value(name string) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if value, ok := s.values[name]; ok {
-		return value, nil
-	}
-	value, err := s.keyring.Get(name)
+	value, err := s.held(name)
 	if err == nil && value == "" {
 		err = fmt.Errorf("the keyring no longer holds %s; enter it again", name)
 	}
+	return value, err
+}
+
+// held is what the keyring holds under a name. It is asked once, for however many want to know.
+func (s *Store) held(name string) (string, error) {
+	s.mu.Lock()
+	text, ok := s.values[name]
+	failed := s.failed[name]
+	s.mu.Unlock()
+	if ok {
+		return text, nil
+	}
+	if failed.err != nil && time.Since(failed.at) < failedFor {
+		return "", failed.err
+	}
+	found, err, _ := s.asking.Do(name, func() (any, error) {
+		text, err := s.keyring.Get(name)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err != nil {
+			s.failed[name] = failure{err, time.Now()}
+		} else if text != "" {
+			s.values[name] = text
+		}
+		return text, err
+	})
 	if err != nil {
 		return "", err
 	}
-	s.values[name] = value
-	return value, nil
+	return found.(string), nil
+}
+
+// remember saves asking the keyring; "" makes it be asked again.
+func (s *Store) remember(name, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.failed, name)
+	if text == "" {
+		delete(s.values, name)
+	} else {
+		s.values[name] = text
+	}
 }
 
 // seedName is an entry of the keyring that no secret can have.
@@ -239,34 +314,40 @@ const seedName = "authority of machines"
 // Seed is what the certificate authorities of machines are made of: 32 bytes, the same as long as
 // the keyring keeps them.
 func (s *Store) Seed() ([]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	text, ok := s.values[seedName]
-	if !ok {
-		var err error
-		if text, err = s.keyring.Get(seedName); err != nil {
-			return nil, err
-		}
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	text, err := s.held(seedName)
+	if err != nil {
+		return nil, err
 	}
 	seed, err := hex.DecodeString(text)
-	if err != nil || len(seed) != 32 {
-		seed = make([]byte, 32)
-		_, _ = rand.Read(seed) // never fails
-		text = hex.EncodeToString(seed)
-		if err := s.keyring.Set(seedName, text); err != nil {
-			return nil, err
-		}
+	if err == nil && len(seed) == 32 {
+		return seed, nil
 	}
-	s.values[seedName] = text
+	seed = make([]byte, 32)
+	_, _ = rand.Read(seed) // never fails
+	text = hex.EncodeToString(seed)
+	if err := s.keyring.Set(seedName, text); err != nil {
+		return nil, err
+	}
+	s.remember(seedName, text)
 	return seed, nil
 }
 
-// prefix is how keys of many services begin, which some libraries insist on.
-var prefix = regexp.MustCompile(`^[a-z]{2,6}[-_]`)
+// prefixes are how keys of services begin. Some libraries insist on them, and they say nothing.
+var prefixes = []string{
+	"sk-proj-", "sk-ant-", "sk-", "sk_live_", "sk_test_", "github_pat_", "ghp_", "gho_", "glpat-", "hf_", "xoxb-", "xoxp-", "gsk_", "pplx-", "tvly-",
+}
 
 // placeholder makes up what stands for a value. Nobody can guess it.
 func placeholder(value string) string {
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // never fails
-	return prefix.FindString(value) + "forevervm" + hex.EncodeToString(random[:])
+	text := "forevervm" + hex.EncodeToString(random[:])
+	for _, prefix := range prefixes {
+		if strings.HasPrefix(value, prefix) {
+			return prefix + text
+		}
+	}
+	return text
 }

@@ -51,7 +51,7 @@ func TestSecretsAreKept(t *testing.T) {
 
 	// A new value keeps the placeholder: code that runs has it.
 	other, err := again.Set("GITHUB_TOKEN", []string{"*.github.com"}, nil, "ghp_another_value")
-	if err != nil || other.Placeholder != one.Placeholder || len(again.Of("another")) != 1 {
+	if err != nil || other.Placeholder != one.Placeholder || len(again.Of("another")) != 0 || len(again.Of("m")) != 1 {
 		t.Errorf("%+v, %v", other, err)
 	}
 	if err := again.Remove("GITHUB_TOKEN"); err != nil || keyring["GITHUB_TOKEN"] != "" || len(again.Of("m")) != 0 {
@@ -59,6 +59,12 @@ func TestSecretsAreKept(t *testing.T) {
 	}
 	if err := again.Remove("GITHUB_TOKEN"); err == nil {
 		t.Error("what is not there is forgotten")
+	}
+	if _, err := again.Set("ANOTHER", []string{"a.example"}, nil, value); err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Clear(); err != nil || len(keyring) != 0 {
+		t.Errorf("the keyring still holds %v, %v", keyring, err)
 	}
 }
 
@@ -73,6 +79,8 @@ func TestWhatIsNoSecret(t *testing.T) {
 		{"KEY", "*", value},
 		{"KEY", "*:443", value},
 		{"KEY", "*.com", value},
+		{"KEY", "*.co.uk", value},
+		{"KEY", "*.github.io", value},
 		{"KEY", "localhost", value},
 		{"KEY", "10.0.0.1", value},
 		{"KEY", "10.0.0.0/8", value},

@@ -9,6 +9,7 @@ import (
 	"github.com/forevervm/desktop/backend/api"
 	"github.com/forevervm/desktop/backend/audit"
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/naming"
 	"github.com/forevervm/desktop/backend/secrets"
 )
 
@@ -123,5 +124,28 @@ func (s *Server) renew(ctx context.Context, secret secrets.Secret) {
 		if err != nil && !errors.Is(err, machine.ErrConflict) && !errors.Is(err, machine.ErrNotFound) {
 			s.config.Logger.Warn("a machine that is awake does not have a secret yet", "machine", id, "err", err)
 		}
+	}
+}
+
+const mostTypedKeys = 100
+
+// typedKeys are the steps whose code holds what looks like a key.
+func (s *Server) typedKeys(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
+	found := api.List[api.TypedKey]{Items: []api.TypedKey{}}
+	query := machine.InstructionQuery{Limit: 500}
+	for {
+		page, err := m.Instructions(r.Context(), query)
+		if err != nil {
+			return err
+		}
+		for _, in := range page.Items {
+			if service := naming.TypedKey(in.Code); service != "" && len(found.Items) < mostTypedKeys {
+				found.Items = append(found.Items, api.TypedKey{Seq: in.Seq, Service: service})
+			}
+		}
+		if len(page.Items) < query.Limit || len(found.Items) == mostTypedKeys {
+			return writeJSON(w, http.StatusOK, found)
+		}
+		query.After = &page.Items[len(page.Items)-1].Seq
 	}
 }

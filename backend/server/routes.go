@@ -106,6 +106,7 @@ func (s *Server) routes() []route {
 		{pattern: "GET /api/machines/{name}/instructions/{seq}/output", machine: s.getOutput},
 
 		{pattern: "GET /api/machines/{name}/export", machine: s.export},
+		{pattern: "GET /api/machines/{name}/typed-keys", machine: s.typedKeys},
 		{pattern: "GET /api/machines/{name}/pack", machine: s.pack},
 		{pattern: "GET /api/machines/{name}/plots", machine: s.listPlots},
 

@@ -22,6 +22,8 @@ type packed struct {
 	Machine string `json:"machine"`
 	Local   string `json:"local"` // "-" for standard output
 	Bytes   int64  `json:"bytes"`
+	// Keys are the steps whose code holds what looks like a key.
+	Keys []api.TypedKey `json:"typed_keys,omitempty"`
 }
 
 func (a *app) packCommand() *cobra.Command {
@@ -56,10 +58,17 @@ func (a *app) packCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("%s cannot be written: %w", local, err)
 			}
+			keys, err := c.TypedKeys(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
 			if !a.json {
+				for _, key := range keys {
+					fmt.Fprintf(a.err, "Step %d holds what looks like a key (%s), and the file does, too.\n", key.Seq+1, key.Service)
+				}
 				fmt.Fprintln(a.err, "The file holds whatever the machine held, keys and passwords included. Give it only to those who may have them.")
 			}
-			return a.print(packed{args[0], local, n}, func(w io.Writer) { fmt.Fprintf(w, "%s (%s)\n", local, bytesText(n)) })
+			return a.print(packed{args[0], local, n, keys}, func(w io.Writer) { fmt.Fprintf(w, "%s (%s)\n", local, bytesText(n)) })
 		},
 	}
 	cmd.Flags().StringVar(&checkpoint, "checkpoint", "", "the state to save (default: the present one)")

@@ -76,7 +76,7 @@ func (a *app) secretSetCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringSliceVar(&body.Hosts, "host", nil, "a host that gets the value, such as api.openai.com or *.openai.com; may be repeated")
-	cmd.Flags().StringSliceVar(&body.Machines, "machine", nil, "a machine that may use it; may be repeated (default all)")
+	cmd.Flags().StringSliceVar(&body.Machines, "machine", nil, "a machine that may use it; may be repeated (default as before, and at first all)")
 	_ = cmd.MarkFlagRequired("host") // it is there
 	return cmd
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -16,6 +18,7 @@ func (a *app) serveCommand() *cobra.Command {
 		Use: "serve", Short: "Run the daemon, which runs the machines", Args: cobra.NoArgs,
 		Long: "Run the daemon, which runs the machines. Other commands start it when it is not running.\nOne JSON line with its address and process is printed when it is ready. Interrupted, it saves every machine and ends.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			log.SetOutput(io.Discard) // Go's HTTP client quotes there what services answer
 			config.Home = a.home
 			config.Warn = func(sentence string) { fmt.Fprintln(a.err, sentence) }
 			var printErr error

@@ -8,7 +8,9 @@ import (
 	"github.com/forevervm/desktop/app/autostart"
 	"github.com/forevervm/desktop/backend/aiapps"
 	"github.com/forevervm/desktop/backend/connect"
+	"github.com/forevervm/desktop/backend/credentials"
 	"github.com/forevervm/desktop/backend/home"
+	"github.com/forevervm/desktop/backend/secrets"
 )
 
 // uninstallCommand does what an installer cannot know of. Windows' calls it.
@@ -44,12 +46,27 @@ func (a *app) uninstallCommand() *cobra.Command {
 			if !data {
 				return undone
 			}
-			return errors.Join(undone, dirs.Remove())
+			return errors.Join(undone, emptyKeyring(dirs), dirs.Remove())
 		},
 	}
 	cmd.Flags().BoolVar(&agreed, "yes", false, "do not ask")
 	cmd.Flags().BoolVar(&data, "data", false, "delete all machines and settings, too")
 	return cmd
+}
+
+// emptyKeyring takes tokens and secrets out of the keyring. Without any, it is not asked.
+func emptyKeyring(dirs home.Dirs) error {
+	failures := []error{secrets.Open(dirs.SecretsFile(), credentials.OpenVault(dirs, "secrets")).Clear()}
+	accounts := credentials.Open(dirs)
+	if accounts.FromEnvironment() {
+		return errors.Join(failures...)
+	}
+	all, _, err := accounts.Accounts()
+	failures = append(failures, err)
+	for _, account := range all {
+		failures = append(failures, accounts.Forget(account))
+	}
+	return errors.Join(failures...)
 }
 
 // disconnectAll takes the connection out of all apps that have it.

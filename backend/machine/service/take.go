@@ -143,6 +143,9 @@ func (t *take) conclude() {
 	}
 	run.Notice = naming.Join(run.Notice, t.o.rec.NextNotice)
 	run.Notice = naming.Join(run.Notice, t.o.s.health.unsaved())
+	if whose := naming.TypedKey(run.Code); whose != "" {
+		run.Notice = naming.Join(run.Notice, typedKey(whose))
+	}
 	if res.Truncated {
 		run.Notice = naming.Join(run.Notice, "Parts of the result were too large to be kept.")
 	}
@@ -288,4 +291,10 @@ func (o owned) remember(in *machine.Instruction) {
 	if ev := (machine.Event{Instruction: in}); events.Weight(ev) <= remembered {
 		o.last = in
 	}
+}
+
+// typedKey tells of a key in code, whose service is named.
+func typedKey(whose string) string {
+	return fmt.Sprintf("This code holds what looks like a key (%s). It is now in the machine, its checkpoints and its backups. "+
+		"Better: the person keeps it in ForeverVM's Settings, Keys. Code then finds a placeholder in an environment variable, and the service gets the key.", whose)
 }

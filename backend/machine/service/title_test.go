@@ -171,3 +171,16 @@ func TestAMachineKeepsTheTitleOfItsFirstCode(t *testing.T) {
 		}
 	})
 }
+
+// Whoever sends a key in code hears that it is in the machine now, and what is better.
+func TestAKeyInCodeIsTold(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.create("m")
+		if in := w.run("m", "print ghp_0123456789abcdef0123456789abcdef0123"); !strings.Contains(in.Notice, "a key (GitHub)") {
+			t.Errorf("the notice is %q", in.Notice)
+		}
+		if in := w.run("m", "print 1"); in.Notice != "" {
+			t.Errorf("the next notice is %q", in.Notice)
+		}
+	})
+}

@@ -1101,6 +1101,26 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/machines/{name}/typed-keys': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    /** The steps of a machine whose code holds what looks like a key of a service, at most 100 */
+    get: operations['listTypedKeys'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/machines/{name}/pack': {
     parameters: {
       query?: never;
@@ -2859,11 +2879,17 @@ export interface components {
       /** Format: date-time */
       created_at: string;
     };
+    TypedKey: {
+      /** @description The instruction */
+      seq: number;
+      /** @description Whose key it looks like */
+      service: string;
+    };
     NewSecret: {
       value: string;
       /** @description Such as api.openai.com or *.openai.com */
       hosts: string[];
-      /** @description The names of the machines that may use it; absent for all */
+      /** @description The names of the machines that may use it; absent for those of before, and at first for all */
       machines?: string[];
     };
     ColumnChange: {
@@ -4793,6 +4819,32 @@ export interface operations {
         };
         content: {
           '*/*': string;
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  listTypedKeys: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The steps */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            items: components['schemas']['TypedKey'][];
+          };
         };
       };
       default: components['responses']['Error'];

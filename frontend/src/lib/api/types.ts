@@ -29,6 +29,7 @@ export type Checkpoint = Schemas['Checkpoint'];
 export type Branch = Schemas['Branch'];
 export type Contents = Schemas['Contents'];
 export type ComparedStep = Schemas['ComparedStep'];
+export type TypedKey = Schemas['TypedKey'];
 export type Secret = Schemas['Secret'];
 export type ColumnChange = Schemas['ColumnChange'];
 export type Comparison = Schemas['Comparison'];

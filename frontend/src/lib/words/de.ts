@@ -85,6 +85,8 @@ export const de: Words = {
     text: 'Für einen anderen Computer oder eine andere Person. Die Datei enthält alles: Variablen, Dateien und die bisherige Arbeit. Öffnen Sie sie mit derselben Version von ForeverVM.',
     warning:
       'Die Datei enthält alles in dieser Maschine, auch Schlüssel und Passwörter. Jeder, der die Datei hat, kann sie lesen. Geben Sie sie nur Personen, die sie haben dürfen.',
+    keys: (steps) =>
+      `Diese Schritte enthalten etwas, das wie ein Schlüssel aussieht, und die Datei dann auch: ${steps}.`,
     confirm: 'Datei speichern',
     coming: (size) => `Bisher ${size}`,
   },

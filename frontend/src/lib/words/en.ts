@@ -109,6 +109,8 @@ export const en = {
     text: 'For another computer or another person. The file holds everything: variables, files and the work so far. Open it in the same version of ForeverVM.',
     warning:
       'The file holds everything in this machine, including keys and passwords. Anyone who has the file can read them. Give it only to people who may have them.',
+    keys: (steps: string) =>
+      `These steps hold what looks like a key, and the file will, too: ${steps}.`,
     confirm: 'Save the file',
     coming: (size: string) => `${size} so far`,
   },

@@ -84,6 +84,8 @@ export const es: Words = {
     text: 'Para otro ordenador u otra persona. El archivo contiene todo: variables, archivos y el trabajo hecho. Ábrelo con la misma versión de ForeverVM.',
     warning:
       'El archivo contiene todo lo de esta máquina, también claves y contraseñas. Quien tenga el archivo puede leerlas. Dáselo solo a quien pueda tenerlas.',
+    keys: (steps) =>
+      `Estos pasos contienen lo que parece una clave, y el archivo también la tendrá: ${steps}.`,
     confirm: 'Guardar el archivo',
     coming: (size) => `${size} hasta ahora`,
   },

@@ -85,6 +85,8 @@ export const fr: Words = {
     text: 'Pour un autre ordinateur ou une autre personne. Le fichier contient tout : variables, fichiers et travail effectué. Ouvrez-le avec la même version de ForeverVM.',
     warning:
       'Le fichier contient tout ce qui est dans cette machine, y compris les clés et les mots de passe. Toute personne qui a le fichier peut les lire. Ne le donnez qu’aux personnes autorisées.',
+    keys: (steps) =>
+      `Ces étapes contiennent ce qui ressemble à une clé, et le fichier la contiendra aussi : ${steps}.`,
     confirm: 'Enregistrer le fichier',
     coming: (size) => `${size} pour l’instant`,
   },

@@ -84,6 +84,8 @@ export const pt: Words = {
     text: 'Para outro computador ou outra pessoa. O arquivo contém tudo: variáveis, arquivos e o trabalho feito. Abra-o na mesma versão do ForeverVM.',
     warning:
       'O arquivo contém tudo o que há nesta máquina, inclusive chaves e senhas. Quem tiver o arquivo pode lê-las. Dê-o somente a quem pode tê-las.',
+    keys: (steps) =>
+      `Estes passos contêm o que parece uma chave, e o arquivo também a terá: ${steps}.`,
     confirm: 'Salvar o arquivo',
     coming: (size) => `${size} até agora`,
   },
