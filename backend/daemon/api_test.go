@@ -84,7 +84,9 @@ func (c *caller) daemonCalls() {
 		c.t.Errorf("secrets: %+v", all.Items)
 	}
 	made := as[api.MadeToken](c, c.send("POST", "/api/tokens", api.NewToken{Name: "script"}))
-	if all := as[api.List[api.Grant]](c, c.send("GET", "/api/tokens", nil)); len(all.Items) != 1 || all.Items[0].Name != "script" || made.Token == "" {
+	// AI apps over HTTP have theirs as soon as they have asked for something.
+	isScript := func(g api.Grant) bool { return g.Name == "script" && g.ID == made.Grant.ID }
+	if all := as[api.List[api.Grant]](c, c.send("GET", "/api/tokens", nil)); !slices.ContainsFunc(all.Items, isScript) || made.Token == "" {
 		c.t.Errorf("%+v, made %+v", all, made.Grant)
 	}
 	as[api.Grant](c, c.send("PATCH", "/api/tokens/"+made.Grant.ID, api.AllowToken{}))
