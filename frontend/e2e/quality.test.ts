@@ -116,7 +116,9 @@ for (const dark of [false, true]) {
         'Backups',
         'Network',
         'Where machines run',
+        'Keys',
         'AI apps',
+        'Access',
         'Updates',
         'Diagnostics',
       ]) {

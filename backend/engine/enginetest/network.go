@@ -250,8 +250,8 @@ const useSecret = `
 	    return [text.replace(key, "KEY") for text in said], models, elsewhere == f"false {key}", "the-real" in key
 `
 
-// A host gets a secret from the libraries that people use, before and after waking; the machine
-// never has it, whatever the host answers.
+// A host gets a secret from the libraries that people use, before and after waking, and in a fork;
+// the machine never has it, whatever the host answers.
 func testSecrets(t *testing.T, s Subject) {
 	spec := withInternet(s.newID(t), s.Internet(t))
 	m := s.start(t, spec)
@@ -262,6 +262,14 @@ func testSecrets(t *testing.T, s Subject) {
 	m.value(useSecret)
 	m.expect("use()", used)
 	info := m.stop()
+	fork := spec
+	fork.ID, fork.Clone, fork.Acked = s.newID(t), true, m.acks()
+	copied, err := s.Checkpoints.Copy(t.Context(), m.id, info.ID, fork.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fork.Checkpoint = copied.ID
+	s.start(t, fork).expect("use()", used)
 	spec.Checkpoint, spec.Acked = info.ID, m.acks()
 	s.start(t, spec).expect("use()", used)
 }
