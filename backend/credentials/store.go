@@ -246,16 +246,29 @@ func (v Vault) Get(name string) (text string, err error) {
 
 // ofVault says the same for texts as keyringError does for tokens.
 func ofVault(err error) error {
-	switch {
-	case errors.Is(err, ErrLocked):
-		return fmt.Errorf("%w: unlock it (say by signing in to your computer again) and try once more", ErrLocked)
-	case errors.Is(err, ErrDenied):
-		return fmt.Errorf("%w: allow ForeverVM to use the keyring when you are asked, and try once more", ErrDenied)
-	case errors.Is(err, ErrNoKeyring):
-		return fmt.Errorf("%w: install one (such as GNOME Keyring), sign in to your computer again, and try once more", ErrNoKeyring)
+	for kind, sentence := range map[error]string{
+		ErrLocked:    "your keyring is locked; unlock it (say by signing in to your computer again) and try once more",
+		ErrDenied:    "your computer does not let ForeverVM use the keyring; allow it when you are asked, and try once more",
+		ErrNoKeyring: "this computer has no keyring that ForeverVM can reach; install one (such as GNOME Keyring), sign in to your computer again, and try once more",
+	} {
+		if errors.Is(err, kind) {
+			return &vaultError{sentence, kind}
+		}
 	}
 	return err
 }
+
+// vaultError is a sentence of a kind.
+type vaultError struct {
+	sentence string
+	kind     error
+}
+
+// Error returns the sentence.
+func (e *vaultError) Error() string { return e.sentence }
+
+// Unwrap gives errors.Is the kind.
+func (e *vaultError) Unwrap() error { return e.kind }
 
 // Set holds a text under a name.
 func (v Vault) Set(name, text string) error {

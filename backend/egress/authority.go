@@ -28,8 +28,8 @@ var (
 	authorityTill = time.Date(2049, 12, 31, 0, 0, 0, 0, time.UTC)
 )
 
-// authority speaks for the hosts to which machines send secrets. Machines alone trust it, and none of
-// them has its key: so all have the same, and what was copied from one machine into another goes on.
+// authority speaks for the hosts to which machines send secrets. Machines alone trust it, and none
+// of them has its key: so all have the same, and what runs in a copy of a machine goes on.
 type authority struct {
 	pem  []byte // its certificate
 	cert *x509.Certificate

@@ -115,7 +115,7 @@ func (p *Proxy) tunnel(v *guest, inside, outside net.Conn, host string, port int
 // serve speaks to the machine in the host's name.
 func (s *vault) serve(v *guest, inside net.Conn, outside *counted, host string) {
 	defer inside.Close()
-	defer outside.Close()
+	defer func() { _ = outside.Close() }()
 	a := s.speaker()
 	if a == nil {
 		return

@@ -368,7 +368,8 @@ func TestAuthorities(t *testing.T) {
 	}
 }
 
-// What could lead a value elsewhere is refused, and what could split it in an answer is not asked for.
+// What could lead a value elsewhere is refused, and what could split it in an answer is not asked
+// for.
 func TestOddRequestsCarryNoSecret(t *testing.T) {
 	s := newSecretWorld(t)
 	bearer := "Authorization: Bearer " + s.secret.Placeholder
