@@ -129,10 +129,11 @@ def _forevervm_compare(names, mark):
         try:
             signal.setitimer(signal.ITIMER_REAL, max(until - now, 0.001))
             try:
-                found[name] = digest(names[name], until)
-                if pandas is not None and type(names[name]) is pandas.DataFrame:
-                    if names[name].shape[1] <= most_columns:
-                        columns[name] = columns_of(names[name], until)
+                value = names[name]
+                found[name] = digest(value, until)
+                is_table = pandas is not None and type(value) is pandas.DataFrame
+                if is_table and value.shape[1] <= most_columns:
+                    columns[name] = columns_of(value, until)
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
         except (Exception, TooLong):
@@ -174,7 +175,10 @@ def _forevervm_compare(names, mark):
         pass
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-    print("\n" + mark + json.dumps({"variables": found, "files": told, "columns": columns}), flush=True)
+    print(
+        "\n" + mark + json.dumps({"variables": found, "files": told, "columns": columns}),
+        flush=True,
+    )
 
 
 _forevervm_compare(dict(globals()), "MARK")
