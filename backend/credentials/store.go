@@ -275,7 +275,7 @@ func (v Vault) Set(name, text string) error {
 	return ofVault(ask(func() error { return keyring.Set(v.service, name, text) }))
 }
 
-// Delete forgets what is held under a name, if anything is.
+// Delete forgets the text of a name. It is no error where there is none.
 func (v Vault) Delete(name string) error {
 	err := ask(func() error { return keyring.Delete(v.service, name) })
 	if errors.Is(err, keyring.ErrNotFound) {

@@ -59,8 +59,8 @@ func (n *recordedNetwork) note(visit machine.Visit, action audit.Action, secret,
 	}
 }
 
-// contact is what is noted about a host; isNew is false where nothing is.
-func (n *recordedNetwork) contact(of noted, host string) (about string, isNew bool) {
+// contact returns what to note, and whether that is new today.
+func (n *recordedNetwork) contact(of noted, what string) (about string, isNew bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if today := time.Now().UTC().Format(time.DateOnly); today != n.day {
@@ -71,12 +71,12 @@ func (n *recordedNetwork) contact(of noted, host string) (about string, isNew bo
 		hosts = map[string]bool{}
 		n.told[of] = hosts
 	}
-	if hosts[host] || len(hosts) > mostContacts {
+	if hosts[what] || len(hosts) > mostContacts {
 		return "", false
 	}
-	hosts[host] = true
+	hosts[what] = true
 	if len(hosts) > mostContacts {
 		return "more hosts", true
 	}
-	return host, true
+	return what, true
 }

@@ -50,23 +50,22 @@ func (s *vault) belongings(id machine.ID, env map[string]string) (authorityPEM [
 		env[one.Name] = one.Placeholder
 	}
 	// A keyring that is locked asks a person, and machines do not wait for that.
-	made := make(chan []byte, 1)
-	go func() {
-		if a := s.speaker(); a != nil {
-			made <- a.pem
-		}
-	}()
+	loaded := make(chan *authority, 1)
+	go func() { loaded <- s.loadAuthority() }()
 	select {
-	case authorityPEM = <-made:
-		return authorityPEM
+	case a := <-loaded:
+		if a == nil {
+			return nil
+		}
+		return a.pem
 	case <-time.After(keyringPatience):
 		s.proxy.log.Warn("a machine cannot use its secrets until it next wakes: the keyring does not answer", "machine", id)
 		return nil
 	}
 }
 
-// speaker is the authority; nil where the keyring does not give what it is made of.
-func (s *vault) speaker() *authority {
+// loadAuthority returns nil where the keyring does not give the seed.
+func (s *vault) loadAuthority() *authority {
 	s.mu.Lock()
 	a := s.authority
 	s.mu.Unlock()
@@ -87,8 +86,8 @@ func (s *vault) speaker() *authority {
 	return a
 }
 
-// going are the secrets that a machine may send to a host now.
-func (s *vault) going(id machine.ID, host string) []secrets.Secret {
+// secretsFor are those that a machine may send to a host now.
+func (s *vault) secretsFor(id machine.ID, host string) []secrets.Secret {
 	return slices.DeleteFunc(s.secrets.Of(id), func(one secrets.Secret) bool { return !one.Goes(host) })
 }
 
@@ -96,7 +95,7 @@ func (s *vault) going(id machine.ID, host string) []secrets.Secret {
 func (p *Proxy) tunnel(v *guest, inside, outside net.Conn, host string, port int) {
 	t, ok := parseTarget(host, port)
 	first, isCounted := outside.(*counted)
-	if !ok || !isCounted || p.vault == nil || t.port != 443 || t.addr.IsValid() || len(p.vault.going(v.visit.Machine, t.host)) == 0 {
+	if !ok || !isCounted || p.vault == nil || t.port != 443 || t.addr.IsValid() || len(p.vault.secretsFor(v.visit.Machine, t.host)) == 0 {
 		splice(inside, outside)
 		return
 	}
@@ -116,7 +115,7 @@ func (p *Proxy) tunnel(v *guest, inside, outside net.Conn, host string, port int
 func (s *vault) serve(v *guest, inside net.Conn, outside *counted, host string) {
 	defer inside.Close()
 	defer func() { _ = outside.Close() }()
-	a := s.speaker()
+	a := s.loadAuthority()
 	if a == nil {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"html"
 	"io"
@@ -20,23 +21,18 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/forevervm/desktop/backend/egress/tlstest"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/secrets"
+	"github.com/forevervm/desktop/backend/secrets/secretstest"
 )
 
 const (
 	secretValue = "sk-the/real+value=0123456789"
 	secretHost  = "api.service.example"
 )
-
-// memory is a keyring that this process holds. What the system's does is tested in credentials.
-type memory map[string]string
-
-func (m memory) Get(name string) (string, error) { return m[name], nil }
-func (m memory) Set(name, value string) error    { m[name] = value; return nil }
-func (m memory) Delete(name string) error        { delete(m, name); return nil }
 
 // secretWorld has a secret for one host, and two services under names that this computer trusts.
 // What the services heard is in heard.
@@ -50,7 +46,7 @@ type secretWorld struct {
 func newSecretWorld(t *testing.T) *secretWorld {
 	t.Helper()
 	authority := tlstest.NewAuthority(t)
-	store := secrets.Open(filepath.Join(t.TempDir(), "secrets.json"), memory{})
+	store := secrets.Open(filepath.Join(t.TempDir(), "secrets.json"), secretstest.Keyring{})
 	one, err := store.Set("SERVICE_KEY", []string{secretHost}, nil, secretValue)
 	if err != nil {
 		t.Fatal(err)
@@ -418,4 +414,24 @@ func (s *secretWorld) spoken(request string) string {
 	fmt.Fprintf(secured, "%s\r\nConnection: close\r\n\r\n", request)
 	answer, _ := io.ReadAll(secured)
 	return string(answer)
+}
+
+// locked is a keyring that gives nothing.
+type locked struct{ secretstest.Keyring }
+
+func (locked) Get(string) (string, error) { return "", errors.New("it is locked") }
+
+// A keyring that fails holds up no machine that wakes.
+func TestAMachineDoesNotWaitForAKeyringThatFails(t *testing.T) {
+	store := secrets.Open(filepath.Join(t.TempDir(), "secrets.json"), locked{secretstest.Keyring{}})
+	one, err := store.Set("SERVICE_KEY", []string{secretHost}, nil, secretValue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := New(Config{Secrets: store})
+	defer proxy.Close()
+	began := time.Now()
+	if env, _ := proxy.Belongings("m"); env["SERVICE_KEY"] != one.Placeholder || time.Since(began) > keyringPatience/2 {
+		t.Errorf("the machine has %q after %v", env["SERVICE_KEY"], time.Since(began))
+	}
 }

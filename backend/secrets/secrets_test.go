@@ -8,19 +8,13 @@ import (
 
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/secrets"
+	"github.com/forevervm/desktop/backend/secrets/secretstest"
 )
-
-// memory is a keyring that this process holds. The system's is tested by the scripts of the CLI.
-type memory map[string]string
-
-func (m memory) Get(name string) (string, error) { return m[name], nil }
-func (m memory) Set(name, value string) error    { m[name] = value; return nil }
-func (m memory) Delete(name string) error        { delete(m, name); return nil }
 
 const value = "ghp_0123456789abcdef"
 
 func TestSecretsAreKept(t *testing.T) {
-	file, keyring := filepath.Join(t.TempDir(), "secrets.json"), memory{}
+	file, keyring := filepath.Join(t.TempDir(), "secrets.json"), secretstest.Keyring{}
 	store := secrets.Open(file, keyring)
 	one, err := store.Set("GITHUB_TOKEN", []string{"API.github.com."}, []machine.ID{"m"}, value)
 	if err != nil || !strings.HasPrefix(one.Placeholder, "ghp_forevervm") || one.Placeholder == value {
@@ -69,7 +63,7 @@ func TestSecretsAreKept(t *testing.T) {
 }
 
 func TestWhatIsNoSecret(t *testing.T) {
-	store := secrets.Open(filepath.Join(t.TempDir(), "secrets.json"), memory{})
+	store := secrets.Open(filepath.Join(t.TempDir(), "secrets.json"), secretstest.Keyring{})
 	for _, wrong := range []struct{ name, host, value string }{
 		{"", "a.example", value},
 		{"no name", "a.example", value},

@@ -19,6 +19,7 @@ import (
 	"github.com/forevervm/desktop/backend/egress/tlstest"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/secrets"
+	"github.com/forevervm/desktop/backend/secrets/secretstest"
 )
 
 // World answers the connections of machines as the daemon does.
@@ -98,7 +99,7 @@ const (
 // authority that only this computer is told of.
 func Internet(t *testing.T) *World {
 	authority := tlstest.NewAuthority(t)
-	kept := secrets.Open(filepath.Join(t.TempDir(), "secrets.json"), keyring{})
+	kept := secrets.Open(filepath.Join(t.TempDir(), "secrets.json"), secretstest.Keyring{})
 	if _, err := kept.Set(SecretName, []string{KeyHost}, nil, SecretValue); err != nil {
 		t.Fatal(err)
 	}
@@ -135,10 +136,3 @@ func Internet(t *testing.T) *World {
 		},
 	})
 }
-
-// keyring is one that this process holds.
-type keyring map[string]string
-
-func (k keyring) Get(name string) (string, error) { return k[name], nil }
-func (k keyring) Set(name, value string) error    { k[name] = value; return nil }
-func (k keyring) Delete(name string) error        { delete(k, name); return nil }

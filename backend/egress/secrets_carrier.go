@@ -90,8 +90,8 @@ func (c *carrier) rewrite(p *httputil.ProxyRequest) {
 	}
 }
 
-// quiet sends requests without whoever listens for what comes before an answer, or behind it: that
-// would get past what is replaced in answers. It notes at the connection what it carries.
+// quiet drops what a host says before an answer (early hints) and after it (trailers): clean does
+// not see those. It notes at the connection which secrets that carries.
 type quiet struct{ transport *http.Transport }
 
 // RoundTrip sends a request.
@@ -124,7 +124,7 @@ func (c *carrier) clean(answer *http.Response) error {
 	c.mu.Lock()
 	values := maps.Clone(c.sent)
 	c.mu.Unlock()
-	for _, one := range c.going(c.guest.visit.Machine, c.host) {
+	for _, one := range c.secretsFor(c.guest.visit.Machine, c.host) {
 		if value, err := c.secrets.Value(one.Name); err == nil { // else it was not told
 			values[value] = one.Placeholder
 		}

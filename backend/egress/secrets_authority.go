@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// leafFor is how long a certificate of a host is good; it is made anew in the middle of that.
+	// leafFor is how long a host's certificate is good. After half of that the next one is made.
 	leafFor   = 48 * time.Hour
 	maxLeaves = 1000
 )
 
-// The certificate of an authority is the same each time that it is made: a machine that sleeps for
-// a year still trusts it, and its bundle need not be written anew.
+// The authority's certificate never changes. So a machine that has slept for a year trusts it, and
+// its bundle of authorities stays as it is.
 var (
 	authorityFrom = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 	authorityTill = time.Date(2049, 12, 31, 0, 0, 0, 0, time.UTC)

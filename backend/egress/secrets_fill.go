@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Where services take keys. Elsewhere a placeholder stays: a service could keep what stands there,
-// and give it to whoever reads it.
+// Where services take keys. Elsewhere a placeholder stays: a service could store the key there and
+// show it to others.
 var (
 	keyHeaders    = regexp.MustCompile(`(?i)^(?:.*-)?(?:authorization|api-?key|key|token|auth|secret)$`)
 	keptHeaders   = regexp.MustCompile(`(?i)-meta-`)
@@ -25,7 +25,7 @@ const mostFilled = 8
 // address. It returns the names of the secrets that it used.
 func (c *carrier) fill(r *http.Request) (used []string, err error) {
 	values := map[string]string{} // by placeholder
-	for _, one := range c.going(c.guest.visit.Machine, c.host) {
+	for _, one := range c.secretsFor(c.guest.visit.Machine, c.host) {
 		if !mentions(r, one.Placeholder) {
 			continue
 		}
