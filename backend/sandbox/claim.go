@@ -130,7 +130,7 @@ func (h *home) serve(cfg Config, socket *os.File) (end func()) {
 		if cfg.Restore == "" {
 			how = afresh
 		}
-		if err := h.hand(socket, how); err != nil {
+		if err := errors.Join(h.hand(socket, how), h.confine()); err != nil {
 			failed(err)
 		}
 		return func() { socket.Close() }
@@ -210,7 +210,7 @@ func (h *home) take(cfg Config, c Claim, socket *os.File) error {
 	if h.memory != nil {
 		limitMemory(h.memory, c.MemoryMax)
 	}
-	return h.hand(socket, how)
+	return errors.Join(h.hand(socket, how), h.confine())
 }
 
 func linkAll(from, to string) error {

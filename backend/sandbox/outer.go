@@ -50,6 +50,9 @@ func Run(cfg Config) int {
 	defer home.leave() // the inner supervisor cannot tidy: its root is mounted on what is to go
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
+	if err := filterCalls(); err != nil {
+		return failed(err)
+	}
 	group := enterLimits(cfg)
 	defer func() { _ = group.Leave() }() // a group that is not empty is removed by the next supervisor
 	home.group, home.memory = group, group.MemoryMax()

@@ -13,6 +13,7 @@ import (
 	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/sandbox"
+	"github.com/forevervm/desktop/backend/sandbox/seccomp"
 )
 
 // Labels of what is ours in Docker.
@@ -25,6 +26,9 @@ const (
 	imageLabel   = "dev.forevervm.image"   // the sandbox image's name, such as "base"
 	partsLabel   = "dev.forevervm.parts"   // digests of the sandbox image and of runsc, with a space between
 )
+
+// seccompProfile is the containers' filter of system calls; tests put others in its place.
+var seccompProfile = seccomp.Profile
 
 // stopSeconds is how long Docker may take to stop a container: its supervisor saves the machine
 // when it is asked to end.

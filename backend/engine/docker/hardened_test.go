@@ -13,6 +13,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 
+	"github.com/forevervm/desktop/backend/engine/enginetest"
 	"github.com/forevervm/desktop/backend/sandbox"
 )
 
@@ -35,8 +36,8 @@ func hardened(t *testing.T, m, other *running) {
 		t.Fatal(err)
 	}
 	proc := fmt.Sprintf("/proc/%d", info.State.Pid)
-	status := statusOf(t, proc)
-	mounts := mountsOf(t, proc)
+	status := enginetest.Status(t, info.State.Pid)
+	mounts := enginetest.Mounts(t, info.State.Pid)
 	rows := map[string]func(t *testing.T){
 		"User": func(t *testing.T) {
 			if status["Uid"] != "1000 1000 1000 1000" || status["Gid"] != "1000 1000 1000 1000" || status["Groups"] != "" && status["Groups"] != "1000" {
@@ -87,22 +88,22 @@ func hardened(t *testing.T, m, other *running) {
 		},
 		"Writable": func(t *testing.T) {
 			for point, mount := range mounts {
-				system := slices.Contains([]string{"proc", "tmpfs", "devpts", "mqueue"}, mount.kind) // Docker's own, root's alone
-				if mount.writable && point != machinePath && !system {
-					t.Errorf("%s can be written to (%s)", point, mount.kind)
+				system := slices.Contains([]string{"proc", "tmpfs", "devpts", "mqueue"}, mount.Kind) // Docker's own, root's alone
+				if mount.Writable && point != machinePath && !system {
+					t.Errorf("%s can be written to (%s)", point, mount.Kind)
 				}
-				if system && mount.writable {
+				if system && mount.Writable {
 					if st, err := os.Stat(proc + "/root" + point); err == nil && st.IsDir() && st.Mode().Perm()&0o022 != 0 && !strings.HasPrefix(point, "/dev/mqueue") {
 						t.Errorf("%s can be written to by all: %v", point, st.Mode())
 					}
 				}
 			}
-			if !mounts[machinePath].writable || mounts["/"].writable {
+			if !mounts[machinePath].Writable || mounts["/"].Writable {
 				t.Errorf("the mounts are %+v", mounts)
 			}
 		},
 		"OtherMachines": func(t *testing.T) {
-			if mounts[templatePath].writable {
+			if mounts[templatePath].Writable {
 				t.Error("the template can be written to")
 			}
 			for _, p := range info.Mounts {
@@ -177,58 +178,5 @@ func hardened(t *testing.T, m, other *running) {
 			}
 		},
 	}
-	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(readme)) {
-		name, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " |")
-		if !strings.HasPrefix(line, "| ") || name == "row" || name == "---" {
-			continue
-		}
-		check, ok := rows[name]
-		if !ok {
-			t.Errorf("README.md tells of %s, which nothing checks", name)
-			continue
-		}
-		delete(rows, name)
-		t.Run(name, check)
-	}
-	for name := range rows {
-		t.Errorf("README.md does not tell of %s", name)
-	}
-}
-
-func statusOf(t *testing.T, proc string) map[string]string {
-	t.Helper()
-	b, err := os.ReadFile(proc + "/status")
-	if err != nil {
-		t.Fatal(err)
-	}
-	status := map[string]string{}
-	for line := range strings.Lines(string(b)) {
-		name, value, _ := strings.Cut(line, ":")
-		status[name] = strings.Join(strings.Fields(value), " ")
-	}
-	return status
-}
-
-type mountInfo struct {
-	kind     string
-	writable bool
-}
-
-func mountsOf(t *testing.T, proc string) map[string]mountInfo {
-	t.Helper()
-	b, err := os.ReadFile(proc + "/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	mounts := map[string]mountInfo{}
-	for line := range strings.Lines(string(b)) {
-		before, after, _ := strings.Cut(line, " - ")
-		fields := strings.Fields(before)
-		mounts[fields[4]] = mountInfo{kind: strings.Fields(after)[0], writable: strings.HasPrefix(fields[5], "rw")}
-	}
-	return mounts
+	enginetest.Rows(t, "README.md", rows)
 }

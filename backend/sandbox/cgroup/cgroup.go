@@ -168,6 +168,15 @@ func (g *Group) Leave() error {
 	return errors.Join(errs...)
 }
 
+// Folders are those that the group's files, and what Leave needs, lie in.
+func (g *Group) Folders() []string {
+	var all []string
+	for _, dir := range g.folders {
+		all = append(all, filepath.Dir(dir), g.origin[dir])
+	}
+	return all
+}
+
 // removePatience bounds how long the last processes of a group may take to be gone.
 const removePatience = 15 * time.Second
 

@@ -1,6 +1,6 @@
 //go:build linux
 
-package docker
+package seccomp
 
 import (
 	"bytes"
@@ -11,8 +11,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/moby/profiles/seccomp"
+	moby "github.com/moby/profiles/seccomp"
 	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
 )
 
 var update = flag.Bool("update", false, "write seccomp.json")
@@ -23,14 +24,23 @@ var update = flag.Bool("update", false, "write seccomp.json")
 var beyondDefault = []string{"clone", "clone3", "unshare", "setns", "mount", "umount2", "pivot_root", "chroot", "sethostname", "ptrace"}
 
 // ours is Docker's default profile, plus what it lacks.
-func ours() *seccomp.Seccomp {
-	p := seccomp.DefaultProfile()
+func ours() *moby.Seccomp {
+	p := moby.DefaultProfile()
 	// This rule answers clone3 so that programs fall back to clone, whose arguments a filter can
 	// look into.
-	p.Syscalls = slices.DeleteFunc(p.Syscalls, func(s *seccomp.Syscall) bool {
+	p.Syscalls = slices.DeleteFunc(p.Syscalls, func(s *moby.Syscall) bool {
 		return s.Action == specs.ActErrno && reflect.DeepEqual(s.Names, []string{"clone3"})
 	})
-	p.Syscalls = append(p.Syscalls, &seccomp.Syscall{
+	// Of the sockets, gVisor and the supervisor use only those between local processes. Without the
+	// others the kernel's networks and firewall, and a virtual machine's host (vsock), are out of
+	// reach.
+	p.Syscalls = slices.DeleteFunc(p.Syscalls, func(s *moby.Syscall) bool { return slices.Equal(s.Names, []string{"socket"}) })
+	p.Syscalls = append(p.Syscalls, &moby.Syscall{
+		LinuxSyscall: specs.LinuxSyscall{
+			Names: []string{"socket"}, Action: specs.ActAllow, Args: []specs.LinuxSeccompArg{{Value: unix.AF_UNIX, Op: specs.OpEqualTo}},
+		},
+		Comment: "sockets between local processes",
+	}, &moby.Syscall{
 		LinuxSyscall: specs.LinuxSyscall{Names: beyondDefault, Action: specs.ActAllow},
 		Comment:      "what gVisor needs to build its sandbox in a user name space of its own",
 	})
@@ -50,7 +60,7 @@ func TestSeccompIsGenerated(t *testing.T) {
 		}
 		return
 	}
-	if b.String() != seccompProfile {
+	if b.String() != Profile {
 		t.Error("seccomp.json is not what the profile's library and this test say: look at the difference and run `go test -run Seccomp -update`")
 	}
 }
@@ -58,14 +68,14 @@ func TestSeccompIsGenerated(t *testing.T) {
 // What a container may do for all the libraries' changes: exactly these calls more than by Docker's
 // default.
 func TestSeccompDiffersFromDefault(t *testing.T) {
-	var p seccomp.Seccomp
-	if err := json.Unmarshal([]byte(seccompProfile), &p); err != nil {
+	var p moby.Seccomp
+	if err := json.Unmarshal([]byte(Profile), &p); err != nil {
 		t.Fatal(err)
 	}
 	if p.DefaultAction != specs.ActErrno {
 		t.Errorf("what no rule names is answered with %s", p.DefaultAction)
 	}
-	allowed, usual := allowedCalls(&p), allowedCalls(seccomp.DefaultProfile())
+	allowed, usual := allowedCalls(&p), allowedCalls(moby.DefaultProfile())
 	var more, fewer []string
 	for call := range allowed {
 		if !usual[call] {
@@ -94,7 +104,7 @@ func TestSeccompDiffersFromDefault(t *testing.T) {
 
 // allowedCalls are those that a process without any capability may make whatever their arguments,
 // on a new kernel of this architecture.
-func allowedCalls(p *seccomp.Seccomp) map[string]bool {
+func allowedCalls(p *moby.Seccomp) map[string]bool {
 	allowed := map[string]bool{}
 	for _, s := range p.Syscalls {
 		if s.Action != specs.ActAllow || len(s.Args) > 0 {
