@@ -174,8 +174,8 @@ func unfit(r rune) bool {
 	return unicode.In(r, unicode.Bidi_Control, unicode.Cc, unicode.Zl, unicode.Zp)
 }
 
-// refused returns the path up to the first part that is refused, and why. Both are "" for a path
-// that may come out.
+// refused returns the path up to the first part that is refused, and why. The reason is "" for a
+// path that may come out.
 func refused(name string, folder bool) (at, why string) {
 	parts := strings.Split(name, "/")
 	for i, part := range parts {

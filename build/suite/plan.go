@@ -132,7 +132,8 @@ func (p plan) testAll(skipped []string) []stage {
 }
 
 // soak are the long runs: the Rust SDK, git in a machine, rounds of kill -9, stories of a machine,
-// crashes of the store, a bad network, and fuzzing of what reads untrusted bytes.
+// crashes of the store, a bad network, an app that makes 1,000 machines, and fuzzing of what reads
+// untrusted bytes.
 func (p plan) soak() []stage {
 	// What go test does not know must follow -args: else it takes the package for an argument, too.
 	long := func(name, pkg, test string, args ...string) step {
@@ -149,6 +150,7 @@ func (p plan) soak() []stage {
 		with(long("stories", "./backend/machine/service", "^TestWhateverHappens", "-args", "-rapid.checks=1000")),
 		with(long("crashes", "./backend/checkpoint/blocks", "^TestNothingIsLost$", "-args", "-rapid.checks=2000")),
 		with(long("hosted", "./backend/hosted", "^TestHostedMachines$"), "FOREVERVM_INSTRUCTIONS=1000"),
+		with(long("hostile", "./backend/mcpserver", "^TestAThousandMachines$")),
 		{{name: "fuzz", args: []string{"build/fuzz.sh", "2m"}}},
 	}
 }

@@ -1,0 +1,96 @@
+//go:build linux && real && soak
+
+package mcpserver_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/forevervm/desktop/backend/connect/connecttest"
+)
+
+// An attacker that comes as several apps makes 1,000 machines, as fast as it may, and fills the
+// memory of each. The computer keeps its floor of free memory, and another program's machine
+// answers as usual. It takes ten minutes, as there are 120 new machines a minute at most.
+func TestAThousandMachines(t *testing.T) {
+	const all, apps = 1000, 5
+	home := connecttest.Home(t)
+	c := connecttest.Start(t, home).Client("test")
+	defer c.Close()
+	total, free := memory(t)
+	floor := total * 15 / 100
+	if free < floor*3/2 {
+		t.Fatalf("only %d MiB of this computer's memory are free: this shows nothing", free>>20)
+	}
+	mine := newNeighbour(t, c)
+	usual := mine.usually()
+
+	var made, done atomic.Int32
+	var attack sync.WaitGroup
+	for range apps {
+		a := start(t, "FOREVERVM_HOME="+home)
+		a.initialize()
+		attack.Go(func() {
+			var answers []<-chan json.RawMessage
+			for made.Load() < all {
+				r := a.call("create-python-repl", map[string]any{})
+				if r.IsError {
+					time.Sleep(500 * time.Millisecond) // as an attacker would
+					continue
+				}
+				answers = append(answers, a.send("tools/call", map[string]any{"name": "run-python-in-repl", "arguments": map[string]any{
+					"replId": r.Content[0].Text, "pythonCode": "x = b'x' * (200 << 20)\n'done'",
+				}}))
+				made.Add(1)
+			}
+			for _, answer := range answers {
+				var r result
+				if a.wait(answer, &r); r.text() == "'done'" {
+					done.Add(1)
+				} else if !strings.Contains(r.text(), "call read-output") {
+					t.Errorf("it is told %q", r.text())
+				}
+			}
+		})
+	}
+	over := make(chan struct{})
+	go func() { attack.Wait(); close(over) }()
+	var slow []time.Duration
+	least := free
+	for attacked := true; attacked; {
+		select {
+		case <-over:
+			attacked = false
+		default:
+			slow = append(slow, mine.ask())
+			_, now := memory(t)
+			least = min(least, now)
+		}
+	}
+	t.Logf("%d machines were made, %d answered in time. At least %d MiB of %d were free, the floor is %d. Another machine took %v, usually %v.",
+		made.Load(), done.Load(), least>>20, total>>20, floor>>20, median(slow), usual)
+	if least < floor {
+		t.Errorf("%d MiB were free, the floor is %d", least>>20, floor>>20)
+	}
+	mine.answeredIn(slow, usual)
+}
+
+// memory is how many bytes the computer has, and how many are free for programs.
+func memory(t *testing.T) (total, available int64) {
+	t.Helper()
+	b, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		_, _ = fmt.Sscanf(line, "MemTotal: %d kB", &total)
+		_, _ = fmt.Sscanf(line, "MemAvailable: %d kB", &available)
+	}
+	return total << 10, available << 10
+}
