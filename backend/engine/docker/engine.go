@@ -17,6 +17,7 @@ import (
 	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/sandbox"
+	"github.com/forevervm/desktop/backend/sandbox/link"
 	"github.com/forevervm/desktop/backend/sandbox/protocol"
 )
 
@@ -131,16 +132,13 @@ func (e *Engine) start(ctx context.Context, d *daemon, spec machine.StartSpec, p
 	folder := local.Checkpoints(e.store.Machine(spec.ID))
 	s := stay{
 		id: spec.ID, name: spec.Name, parts: parts, folder: folder, memory: int64(spec.MemoryMB) << 20,
-		start:       protocol.Start{Name: spec.Name, LimitBytes: int64(spec.MemoryMB) << 20, Life: spec.Life, Clone: spec.Clone || spec.Checkpoint == "", Env: spec.Env},
+		start:       link.For(spec).Start,
 		authorities: spec.Authorities, connect: spec.Connect,
 	}
 	if spec.Shared != nil {
 		if s.unshared = e.unshared(d, parts, *spec.Shared); s.unshared == "" {
 			s.shared = spec.Shared
 		}
-	}
-	for _, a := range spec.Acked {
-		s.start.Acked = append(s.start.Acked, [2]int{a.Seq, a.Index})
 	}
 	if list, err := folder.List(); err != nil {
 		return nil, local.Describe(err)

@@ -5,6 +5,7 @@ package native
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -15,7 +16,6 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/sandbox"
 	"github.com/forevervm/desktop/backend/sandbox/link"
-	"github.com/forevervm/desktop/backend/sandbox/protocol"
 )
 
 const (
@@ -52,18 +52,32 @@ func (e *Engine) Name() string { return Name }
 
 // Start brings a machine into memory.
 func (e *Engine) Start(ctx context.Context, spec machine.StartSpec) (machine.Sandbox, error) {
+	box, err := e.StartBy(ctx, spec, link.Connect)
+	if err != nil { // else box would be an interface that holds nil
+		return nil, err
+	}
+	return box, nil
+}
+
+// Connector opens the link to a supervisor that has just been started, as link.Connect does. What
+// it returns beside the error is only passed on.
+type Connector func(ctx context.Context, conn io.ReadWriteCloser, opts link.Options) (*link.Sandbox, error)
+
+// StartBy is Start where somebody else than link.Connect opens the link: an agent has its daemon do
+// so. That may be called several times, until one call succeeds.
+func (e *Engine) StartBy(ctx context.Context, spec machine.StartSpec, by Connector) (*link.Sandbox, error) {
 	if err := local.ValidID(spec.ID); err != nil {
 		return nil, err
 	}
 	defer e.store.Starting()()
-	box, err := e.start(ctx, spec)
+	box, err := e.start(ctx, spec, by)
 	if errors.Is(err, machine.ErrCheckpointUnusable) && e.store.SetAside(ctx, spec.ID, spec.Checkpoint) {
-		box, err = e.start(ctx, spec)
+		box, err = e.start(ctx, spec, by)
 	}
 	return box, err
 }
 
-func (e *Engine) start(ctx context.Context, spec machine.StartSpec) (machine.Sandbox, error) {
+func (e *Engine) start(ctx context.Context, spec machine.StartSpec, by Connector) (*link.Sandbox, error) {
 	parts, err := e.store.PartsFor(ctx, spec.Image, spec.ID, spec.Checkpoint)
 	if err != nil {
 		return nil, err
@@ -87,23 +101,15 @@ func (e *Engine) start(ctx context.Context, spec machine.StartSpec) (machine.San
 	} else if f != nil {
 		unshared = machine.UnsharedOld
 	}
-	limit := int64(spec.MemoryMB) << 20
-	cfg.MemoryMax = sandbox.HardLimit(limit)
-	acked := make([][2]int, len(spec.Acked))
-	for i, a := range spec.Acked {
-		acked[i] = [2]int{a.Seq, a.Index}
-	}
-	opts := link.Options{
-		Start: protocol.Start{
-			Name: spec.Name, LimitBytes: limit, Acked: acked, Clone: spec.Clone || spec.Checkpoint == "", Life: spec.Life, Unsynced: true, Env: spec.Env,
-		},
-		Authorities: spec.Authorities, Connect: spec.Connect, Rush: e.store.Rush, Unshared: unshared,
-	}
+	cfg.MemoryMax = sandbox.HardLimit(int64(spec.MemoryMB) << 20)
+	opts := link.For(spec)
+	opts.Start.Unsynced = true
+	opts.Rush, opts.Unshared = e.store.Rush, unshared
 	if spec.Checkpoint == "" {
-		return e.launchNew(ctx, parts, cfg, opts)
+		return e.launchNew(ctx, parts, cfg, opts, by)
 	}
 	opts.Damaged = func() string { return e.store.Damaged(spec.ID, spec.Checkpoint) }
-	return e.launch(ctx, cfg, opts)
+	return e.launch(ctx, cfg, opts, by)
 }
 
 // MayShow says why a machine cannot see a folder of this computer.
@@ -112,14 +118,14 @@ func (e *Engine) MayShow(ctx context.Context, id machine.ID, image, checkpoint s
 }
 
 // launchNew is launch from the template. One that cannot be restored is made again, once.
-func (e *Engine) launchNew(ctx context.Context, p local.Parts, cfg sandbox.Config, opts link.Options) (machine.Sandbox, error) {
+func (e *Engine) launchNew(ctx context.Context, p local.Parts, cfg sandbox.Config, opts link.Options, by Connector) (*link.Sandbox, error) {
 	for again := false; ; again = true {
 		var err error
 		if cfg.Restore, err = e.template(ctx, p); err != nil {
 			return nil, err
 		}
 		opts.Damaged = func() string { return e.store.DamagedTemplate(p, cfg.Restore) }
-		s, err := e.launch(ctx, cfg, opts)
+		s, err := e.launch(ctx, cfg, opts, by)
 		if again || !errors.Is(err, machine.ErrCheckpointUnusable) {
 			return s, err
 		}
@@ -132,14 +138,14 @@ func (e *Engine) launchNew(ctx context.Context, p local.Parts, cfg sandbox.Confi
 
 // launch brings a machine into memory: in the sandbox that was made ahead where there is one, else
 // in one of its own.
-func (e *Engine) launch(ctx context.Context, cfg sandbox.Config, opts link.Options) (*link.Sandbox, error) {
+func (e *Engine) launch(ctx context.Context, cfg sandbox.Config, opts link.Options, by Connector) (*link.Sandbox, error) {
 	if err := os.MkdirAll(cfg.Machine, 0o700); err != nil {
 		return nil, local.Describe(err)
 	}
 	if cfg.Restore != "" {
 		time.AfterFunc(refillAfter, func() { e.spares.refill(cfg) })
 		if sp := e.spares.take(cfg); sp != nil {
-			s, err := e.connect(ctx, sp.supervisor, cfg.Machine, opts)
+			s, err := e.connect(ctx, sp.supervisor, cfg.Machine, opts, by)
 			if err == nil || ctx.Err() != nil {
 				e.spares.ahead.Worked()
 				return s, err
@@ -150,23 +156,23 @@ func (e *Engine) launch(ctx context.Context, cfg sandbox.Config, opts link.Optio
 				return nil, err
 			}
 			// The checkpoint may be to blame as well: a sandbox of its own tells.
-			if s, err = e.alone(ctx, cfg, opts); err == nil {
+			if s, err = e.alone(ctx, cfg, opts, by); err == nil {
 				e.spares.failed()
 			}
 			return s, err
 		}
 	}
-	return e.alone(ctx, cfg, opts)
+	return e.alone(ctx, cfg, opts, by)
 }
 
 // alone brings a machine into memory in a sandbox that is made for it. The folder that is shared
 // with it is to keep nobody from it.
-func (e *Engine) alone(ctx context.Context, cfg sandbox.Config, opts link.Options) (*link.Sandbox, error) {
+func (e *Engine) alone(ctx context.Context, cfg sandbox.Config, opts link.Options, by Connector) (*link.Sandbox, error) {
 	p, err := e.spawn(cfg)
 	if err != nil {
 		return nil, err
 	}
-	s, err := e.connect(ctx, p, cfg.Machine, opts)
+	s, err := e.connect(ctx, p, cfg.Machine, opts, by)
 	if err == nil || cfg.Shared == "" || ctx.Err() != nil {
 		return s, err
 	}
@@ -175,11 +181,11 @@ func (e *Engine) alone(ctx context.Context, cfg sandbox.Config, opts link.Option
 		return nil, err
 	}
 	cfg.Shared, cfg.Writable, opts.Unshared = "", false, machine.UnsharedRefused
-	return e.alone(ctx, cfg, opts)
+	return e.alone(ctx, cfg, opts, by)
 }
 
 // connect waits until a supervisor has its machine in memory.
-func (e *Engine) connect(ctx context.Context, p *supervisor, machineDir string, opts link.Options) (*link.Sandbox, error) {
+func (e *Engine) connect(ctx context.Context, p *supervisor, machineDir string, opts link.Options, by Connector) (*link.Sandbox, error) {
 	wait := func() {
 		defer e.running.Done()
 		<-p.ended
@@ -195,7 +201,7 @@ func (e *Engine) connect(ctx context.Context, p *supervisor, machineDir string, 
 	}
 	e.running.Add(1)
 	opts.Kill, opts.Wait = p.kill, wait
-	return link.Connect(ctx, p.pipes, opts)
+	return by(ctx, p.pipes, opts)
 }
 
 // tailOf reads the end of what a supervisor wrote to its stderr.

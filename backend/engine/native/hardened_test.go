@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/forevervm/desktop/backend/engine/enginetest"
+	"github.com/forevervm/desktop/backend/engine/native/nativetest"
 	"github.com/forevervm/desktop/backend/sandbox"
 )
 
@@ -27,10 +28,10 @@ const (
 func TestHardened(t *testing.T) {
 	e := newEngine(t, t.TempDir())
 	startNew(t, e, "a")
-	pids := processes(t, e.store.Machine("a"))
-	for _, p := range allProcesses(t) {
-		if p.parent == pids["sandbox"] {
-			pids["code"] = p.pid // what runs the machine's code
+	pids := nativetest.Of(t, e.store.Machine("a"))
+	for _, p := range nativetest.All(t) {
+		if p.Parent == pids["sandbox"] {
+			pids["code"] = p.PID // what runs the machine's code
 		}
 	}
 	if len(pids) != 5 {

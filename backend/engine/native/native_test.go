@@ -3,24 +3,18 @@
 package native
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
@@ -28,9 +22,9 @@ import (
 	"github.com/forevervm/desktop/backend/egress/egresstest"
 	"github.com/forevervm/desktop/backend/engine/enginetest"
 	"github.com/forevervm/desktop/backend/engine/local"
+	"github.com/forevervm/desktop/backend/engine/native/nativetest"
 	"github.com/forevervm/desktop/backend/home/hometest"
 	"github.com/forevervm/desktop/backend/machine"
-	"github.com/forevervm/desktop/backend/sandbox/cgroup"
 	"github.com/forevervm/desktop/backend/sandbox/link"
 )
 
@@ -154,7 +148,7 @@ func TestConformance(t *testing.T) {
 			Engine:      seen,
 			Checkpoints: e.store,
 			Disconnect:  func(s machine.Sandbox) { s.(*link.Sandbox).Disconnect() },
-			Processes:   func(t testing.TB, id machine.ID) map[string]int { return processes(t, e.store.Machine(id)) },
+			Processes:   func(t testing.TB, id machine.ID) map[string]int { return nativetest.Of(t, e.store.Machine(id)) },
 			Undialled:   func(t *testing.T) enginetest.Outside { return egresstest.Undialled(t) },
 			Internet:    func(t *testing.T) enginetest.Outside { return egresstest.Internet(t) },
 			Folder:      e.store.Machine,
@@ -201,180 +195,18 @@ func lentEngine(t testing.TB, data string) *Engine {
 	return newEngine(t, data)
 }
 
-// process is what /proc tells of one.
-type process struct {
-	pid, parent int
-	zombie      bool
-	args        []string
-}
-
-func allProcesses(t testing.TB) []process {
-	t.Helper()
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var list []process
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil {
-			continue // gone meanwhile
-		}
-		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-		parent, _ := strconv.Atoi(string(fields[1]))
-		args, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		list = append(list, process{pid, parent, string(fields[0]) == "Z", strings.Split(string(args), "\x00")})
-	}
-	return list
-}
-
-// processes finds those of the machine whose folder is dir.
-func processes(t testing.TB, dir string) map[string]int {
-	holders := lockHolders(t, filepath.Join(dir, "lock"))
-	all := allProcesses(t)
-	found := map[string]int{}
-	for _, p := range all {
-		if len(p.args) > 1 && p.args[1] == "run" && slices.Contains(holders, p.pid) {
-			found["supervisor"] = p.pid
-		}
-	}
-	child := func(of, name string, is func(process) bool) {
-		for _, p := range all {
-			if found[of] != 0 && p.parent == found[of] && is(p) {
-				found[name] = p.pid
-			}
-		}
-	}
-	child("supervisor", "inner", func(p process) bool { return true })
-	child("inner", "sandbox", func(p process) bool { return p.args[0] == "runsc-sandbox" })
-	child("inner", "gofer", func(p process) bool { return p.args[0] == "runsc-gofer" })
-	return found
-}
-
-// lockHolders are who took a lock on a file.
-func lockHolders(t testing.TB, path string) (pids []int) {
-	var st unix.Stat_t
-	if unix.Stat(path, &st) != nil {
-		return nil
-	}
-	locks, err := os.ReadFile("/proc/locks")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(locks)) {
-		fields := strings.Fields(line) // such as "1: FLOCK ADVISORY WRITE 123 fe:00:456 0 EOF"
-		if len(fields) > 5 && strings.HasSuffix(fields[5], fmt.Sprintf(":%d", st.Ino)) {
-			pid, _ := strconv.Atoi(fields[4])
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
-// remembering is an engine that remembers which machines it has started, so that what is left of a
-// purged one is found too.
+// remembering is an engine that remembers which machines it has started.
 type remembering struct {
 	*Engine
-	mu     sync.Mutex
-	groups map[string]bool // control groups of theirs
+	started nativetest.Started
 }
 
 func (r *remembering) Start(ctx context.Context, spec machine.StartSpec) (machine.Sandbox, error) {
 	box, err := r.Engine.Start(ctx, spec)
-	group, _ := os.ReadFile(filepath.Join(r.store.Machine(spec.ID), "lock"))
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.groups == nil {
-		r.groups = map[string]bool{}
-	}
-	if cgroup.IsName(string(group)) {
-		r.groups[string(group)] = true
-	}
+	r.started.Note(r.store.Machine(spec.ID))
 	return box, err
 }
 
-// leftovers waits until nothing is left of machines, and tells what stays.
 func (r *remembering) leftovers(t testing.TB) []string {
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		left := append(leftProcesses(t), leftFiles(t, r.store.Config().Data)...)
-		r.mu.Lock()
-		for name := range r.groups {
-			groups, _ := filepath.Glob("/sys/fs/cgroup/*/" + name)
-			nested, _ := filepath.Glob("/sys/fs/cgroup/*/*/*/" + name)
-			if groups = append(groups, nested...); len(groups) == 0 {
-				delete(r.groups, name) // for good, unless it is started again
-			}
-			left = append(left, groups...)
-		}
-		r.mu.Unlock()
-		if len(left) == 0 || time.Now().After(deadline) {
-			return left
-		}
-	}
-}
-
-// leftProcesses are all that descend from this one, but for a sandbox that waits for its machine.
-func leftProcesses(t testing.TB) []string {
-	ours := map[int]bool{os.Getpid(): true}
-	var left []string
-	for again := true; again; {
-		again = false
-		for _, p := range allProcesses(t) {
-			if !ours[p.parent] || ours[p.pid] || isSpare(p) {
-				continue
-			}
-			if p.zombie {
-				if p.parent == os.Getpid() {
-					_, _ = unix.Wait4(p.pid, nil, unix.WNOHANG, nil) // an orphan: elsewhere init does that
-				}
-				continue
-			}
-			ours[p.pid], again = true, true
-			left = append(left, fmt.Sprintf("process %d %q", p.pid, p.args))
-		}
-	}
-	return left
-}
-
-// isSpare says whether a process is a supervisor that nobody has claimed.
-func isSpare(p process) bool {
-	for _, arg := range p.args {
-		if folder, ok := strings.CutPrefix(arg, "-spare="); ok && folder != "" && p.args[1] == "run" {
-			_, err := os.Stat(folder)
-			return err == nil
-		}
-	}
-	return false
-}
-
-// leftFiles are mounts and what is half written.
-func leftFiles(t testing.TB, data string) []string {
-	var left []string
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(mounts)) {
-		if strings.Contains(line, data) {
-			left = append(left, "mount "+line)
-		}
-	}
-	err = filepath.WalkDir(data, func(path string, d fs.DirEntry, err error) error {
-		name := filepath.Base(path)
-		if path == filepath.Join(data, "spares") {
-			return filepath.SkipDir
-		}
-		if d != nil && (name == "scratch" || strings.HasSuffix(name, ".partial") || strings.HasSuffix(name, ".removed")) {
-			left = append(left, path)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return left
+	return r.started.Leftovers(t, r.store.Config().Data, nil)
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/forevervm/desktop/backend/engine/local"
+	"github.com/forevervm/desktop/backend/engine/native/nativetest"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/sandbox"
 	"github.com/forevervm/desktop/backend/sandbox/link"
@@ -39,10 +40,10 @@ func startNew(t *testing.T, e *Engine, id machine.ID) *link.Sandbox {
 // wasSpare says whether the machine's supervisor was started before anybody knew of the machine.
 func wasSpare(t *testing.T, e *Engine, id machine.ID) bool {
 	t.Helper()
-	pid := processes(t, e.store.Machine(id))["supervisor"]
-	for _, p := range allProcesses(t) {
-		if p.pid == pid {
-			return !slices.Contains(p.args, "-spare=")
+	pid := nativetest.Of(t, e.store.Machine(id))["supervisor"]
+	for _, p := range nativetest.All(t) {
+		if p.PID == pid {
+			return !slices.Contains(p.Args, "-spare=")
 		}
 	}
 	t.Fatalf("machine %s has no supervisor", id)
@@ -171,7 +172,7 @@ func TestSandboxMadeAheadIsKilled(t *testing.T) {
 			s := theSpare(t, e)
 			var pid int
 			eventually(t, "it has a "+victim, func() bool {
-				pid = processes(t, s.cfg.Spare)[victim]
+				pid = nativetest.Of(t, s.cfg.Spare)[victim]
 				return pid != 0
 			})
 			if victim == "supervisor" {
@@ -197,7 +198,7 @@ func TestSandboxesMadeAheadAreGivenUp(t *testing.T) {
 		s := theSpare(t, e)
 		var pid int
 		eventually(t, "it has a sandbox", func() bool {
-			pid = processes(t, s.cfg.Spare)["sandbox"]
+			pid = nativetest.Of(t, s.cfg.Spare)["sandbox"]
 			return pid != 0
 		})
 		if err := unix.Kill(pid, unix.SIGKILL); err != nil {

@@ -20,7 +20,7 @@ func (e *Engine) template(ctx context.Context, p local.Parts) (string, error) {
 		if list, err := local.Checkpoints(dir).List(); err == nil && len(list) > 0 {
 			return nil
 		}
-		s, err := e.launch(ctx, config(p, dir), link.Options{Start: protocol.Start{Name: "template"}})
+		s, err := e.launch(ctx, config(p, dir), link.Options{Start: protocol.Start{Name: "template"}}, link.Connect)
 		if err != nil {
 			return err
 		}

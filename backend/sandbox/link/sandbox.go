@@ -47,6 +47,20 @@ type Options struct {
 	Wait func()
 }
 
+// For are the options for what the domain wants to have in memory. The engine adds its own.
+func For(spec machine.StartSpec) Options {
+	acked := make([][2]int, len(spec.Acked))
+	for i, a := range spec.Acked {
+		acked[i] = [2]int{a.Seq, a.Index}
+	}
+	return Options{
+		Start: protocol.Start{
+			Name: spec.Name, LimitBytes: int64(spec.MemoryMB) << 20, Acked: acked, Clone: spec.Clone || spec.Checkpoint == "", Life: spec.Life, Env: spec.Env,
+		},
+		Authorities: spec.Authorities, Connect: spec.Connect,
+	}
+}
+
 // Sandbox is one machine in memory behind a supervisor: a machine.Sandbox.
 type Sandbox struct {
 	opts    Options
