@@ -221,6 +221,7 @@ docker-image: build
 # (qemu-user-static, binfmt-support), which takes half an hour. A release builds them on ARM.
 arm64: $(GVISOR)
 	GOARCH=arm64 $(WITHOUT_C) $(GO_BUILD) -o $(BIN)/arm64/supervisor ./backend/cmd/supervisor
+	GOARCH=arm64 $(WITHOUT_C) $(GO_BUILD) -o $(BIN)/arm64/agent ./backend/cmd/agent
 	GOARCH=arm64 build/runsc/build.sh ../bin/arm64/runsc
 	build/image/build.py --architecture aarch64 --cache build/cache/image-arm64 --out $(BIN)/arm64/image
 

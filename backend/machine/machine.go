@@ -58,7 +58,7 @@ type Machine struct {
 	DerivedTitle string
 
 	Tags     map[string]string
-	Engine   string // "native", "docker", "hosted"
+	Engine   string // "native", "docker", "hosted", or a place's name
 	Image    string // "base", "ml"
 	MemoryMB int    // limit of what its programs may use beyond the template, MiB
 

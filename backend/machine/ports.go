@@ -12,7 +12,7 @@ import (
 // Engine runs machines somewhere. It saves them among the Checkpoints of that place.
 // Implementations pass engine/enginetest.
 type Engine interface {
-	// Name is "native" or "docker".
+	// Name is "native", "docker", or that of a place.
 	Name() string
 	// Start brings a machine into memory from a checkpoint, or from the template where
 	// Spec.Checkpoint is empty. It waits for a predecessor's supervisor that is still saving the
@@ -72,6 +72,13 @@ type Checkpoints interface {
 	// called for each of the state's files, in order; what it reads has to have the size that was
 	// said.
 	Import(ctx context.Context, id ID, state SavedState, next func(StateFile) (io.Reader, error)) (CheckpointInfo, error)
+}
+
+// Place is where machines are that take nothing of this computer: an engine elsewhere, with the
+// checkpoints that it makes.
+type Place interface {
+	Engine
+	Checkpoints
 }
 
 // Notifier is an Engine that tells of itself while it works: what it had to do without, and what it
@@ -300,6 +307,7 @@ const (
 	EndedExited  CauseKind = "exited"  // Python ended itself, or was ended from inside
 	EndedMemory  CauseKind = "memory"  // stopped for what it took; saved if Checkpoint is set
 	EndedBroken  CauseKind = "broken"  // supervisor or runsc died, or broke the protocol
+	EndedApart   CauseKind = "apart"   // the connection to its place is lost; it saves itself there, and Reclaim finds that
 	EndedDamaged CauseKind = "damaged" // its saved memory, which is read as it is used, is not what was saved
 )
 

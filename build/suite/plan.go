@@ -116,7 +116,8 @@ func (p plan) test() []stage {
 // test mostly what Docker has in common with the native engine, where CI runs them, and a Windows
 // build under Wine.
 var tooLong = []string{
-	"-skip=^TestConformance$/^(Checkpoint|Death|Files|Hostile|Limits|Many|Network|Rot|Running)$|^TestWindowsBuildConnectsApps$",
+	"-skip=^TestConformance$/^(Checkpoint|Death|Files|Hostile|Limits|Many|Network|Rot|Running)$" +
+		"|^TestConformanceOverSSH$/^(Hostile|Limits|Many|Network|Rot|Running)$|^TestWindowsBuildConnectsApps$",
 }
 
 // testAll adds Docker, the window and the tray, keyrings, and Wine. Docker's tests take longest, so

@@ -14,15 +14,13 @@ import (
 	"math/big"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/forevervm/desktop/backend/engine/docker/dockertest"
+	"github.com/forevervm/desktop/backend/engine/remote/ssh/sshtest"
 	"github.com/forevervm/desktop/backend/machine"
 )
 
@@ -88,9 +86,7 @@ func TestOverTLS(t *testing.T) {
 // Docker on another computer that is reached as its own command does: by ssh.
 func TestOverSSH(t *testing.T) {
 	noDocker(t)
-	dir := t.TempDir()
-	port := freePort(t)
-	startSSH(t, dir, port)
+	port := sshtest.Serve(t, "root")
 	host := "ssh://root@127.0.0.1:" + port + strings.TrimPrefix(dockerd.Host, "unix://")
 	t.Setenv("DOCKER_HOST", host)
 	e := remoteEngine(t)
@@ -175,60 +171,4 @@ func freePort(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return port
-}
-
-// startSSH starts a server of ssh that lets this user in, and has the command ssh know both sides'
-// keys.
-func startSSH(t *testing.T, dir, port string) {
-	t.Helper()
-	for _, key := range []string{"host", "user"} {
-		if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, key)).CombinedOutput(); err != nil {
-			t.Fatalf("ssh-keygen: %v: %s", err, out)
-		}
-	}
-	hostKey, err := os.ReadFile(filepath.Join(dir, "host.pub"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	real, err := exec.LookPath("ssh")
-	if err != nil {
-		t.Fatalf("%v: install what `build/deps.sh test-all` names", err)
-	}
-	for name, content := range map[string]string{
-		"sshd_config": "Port " + port + "\nListenAddress 127.0.0.1\nHostKey " + dir + "/host\nAuthorizedKeysFile " + dir + "/user.pub\nPidFile none\nStrictModes no\n" +
-			"PermitRootLogin prohibit-password\nPasswordAuthentication no\nUsePAM no\n",
-		"ssh_config": "Host *\nIdentityFile " + dir + "/user\nIdentitiesOnly yes\nUserKnownHostsFile " + dir + "/known\n",
-		"known":      "[127.0.0.1]:" + port + " " + string(hostKey),
-		"ssh":        "#!/bin/sh\nexec " + real + " -F " + dir + "/ssh_config \"$@\"\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	if err := os.MkdirAll("/run/sshd", 0o755); err != nil { // where it locks itself in
-		t.Fatal(err)
-	}
-	server := exec.Command("/usr/sbin/sshd", "-D", "-e", "-f", filepath.Join(dir, "sshd_config"))
-	server.Stderr = t.Output()
-	server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	runtime.LockOSThread() // the system takes the end of the thread that starts it for that of the program
-	t.Cleanup(runtime.UnlockOSThread)
-	if err := server.Start(); err != nil {
-		t.Fatalf("%v: install what `build/deps.sh test-all` names", err)
-	}
-	t.Cleanup(func() {
-		_ = server.Process.Signal(syscall.SIGTERM)
-		_ = server.Wait()
-	})
-	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
-		if err == nil {
-			conn.Close()
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-	}
 }

@@ -3,6 +3,7 @@ package enginetest
 import (
 	"bytes"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -126,6 +127,22 @@ const works = `
 				pass
 		return done
 `
+
+// apartTests take the place of sharedTests where machines are elsewhere: they are told that there
+// is no folder, and work.
+var apartTests = []test{
+	{"NotHere", func(t *testing.T, s Subject) {
+		folder := t.TempDir()
+		m := s.start(t, machine.StartSpec{ID: s.newID(t), Shared: &machine.SharedFolder{Path: folder}})
+		if m.box.Ready().Unshared == "" {
+			t.Error("nobody is told that the folder is not there")
+		}
+		m.expect("import os; os.listdir('/mnt/shared')", "[]")
+		if err := s.Engine.MayShow(t.Context(), m.id, "base", ""); !errors.Is(err, machine.ErrInvalid) {
+			t.Errorf("it is refused as %v", err)
+		}
+	}},
+}
 
 var sharedTests = []test{
 	{"Seen", func(t *testing.T, s Subject) {

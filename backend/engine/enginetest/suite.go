@@ -37,6 +37,8 @@ type Subject struct {
 	// the test's own, whose authority the machine is told of: HTTPS at port 443 and PostgreSQL at
 	// 5432.
 	Internet func(t *testing.T) Outside
+	// Apart says that the machines are elsewhere, where no folder of this computer can be seen.
+	Apart bool
 	// Neighbour listens at a private address in another network, one that this computer reaches;
 	// nil where the test cannot have one.
 	Neighbour func(t *testing.T) net.Listener
@@ -67,6 +69,9 @@ func Run(t *testing.T, newSubject func(t *testing.T) Subject) {
 		{"Life", lifeTests}, {"Checkpoint", checkpointTests}, {"Running", runningTests}, {"Limits", limitTests},
 		{"Files", fileTests}, {"Shared", sharedTests}, {"Network", networkTests}, {"Hostile", hostileTests}, {"Escape", escapeTests}, {"Rot", rotTests}, {"Death", deathTests}, {"Many", manyTests},
 	} {
+		if s.Apart && group.name == "Shared" {
+			group.tests = apartTests
+		}
 		t.Run(group.name, func(t *testing.T) {
 			for _, one := range group.tests {
 				t.Run(one.name, func(t *testing.T) {

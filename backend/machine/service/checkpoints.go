@@ -139,7 +139,7 @@ func (s *Service) removeFiles(g machine.Garbage) error {
 	case g.Checkpoint == "":
 		err = engine.Purge(s.ctx, g.Machine)
 	default:
-		err = s.checkpoints.Delete(s.ctx, g.Machine, g.Checkpoint)
+		err = s.saved(g.Engine).Delete(s.ctx, g.Machine, g.Checkpoint)
 	}
 	return err
 }

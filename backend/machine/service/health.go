@@ -217,8 +217,8 @@ func (s *Service) standardEngine() string {
 // checkEngines asks every engine whether it works here, and chooses that of new machines.
 func (s *Service) checkEngines() {
 	var all []machine.EngineStatus
-	for name, engine := range s.engines {
-		all = append(all, machine.EngineStatus{Name: name, Problems: engine.Check(s.ctx)})
+	for name, problems := range s.problemsOf(s.ctx) {
+		all = append(all, machine.EngineStatus{Name: name, Problems: problems})
 	}
 	standard := s.defaultEngine
 	works := func(name string) bool {

@@ -143,7 +143,7 @@ func (c *lookCopy) make(ctx context.Context) error {
 	if c.source.ID == "" {
 		return nil
 	}
-	info, err := s.checkpoints.Copy(ctx, c.e.id, c.source.ID, c.spec.ID)
+	info, err := s.saved(c.e.engine).Copy(ctx, c.e.id, c.source.ID, c.spec.ID)
 	if err != nil {
 		return saveError(err)
 	}
@@ -157,16 +157,18 @@ func (c *lookCopy) forget() { c.e.s.making.Delete(c.spec.ID) }
 // look brings the copy into memory, without a network, has it looked at, and ends it.
 func (c *lookCopy) look(ctx context.Context, at func(context.Context, machine.Sandbox, time.Duration) (compare.Seen, error)) (compare.Seen, error) {
 	s := c.e.s
-	s.looking.Store(max(c.source.Whole, leastLook))
-	defer s.looking.Store(0)
-	s.relieve()
-	leave, err := s.enterMemory(ctx, admission.Entrant{
-		Need: max(c.source.Whole, leastLook), Wanted: func() bool { return true }, Tell: func(bool) {},
-	}, roomBriefly)
-	if err != nil {
-		return compare.Seen{}, err
+	if !s.isAway(c.e.engine) {
+		s.looking.Store(max(c.source.Whole, leastLook))
+		defer s.looking.Store(0)
+		s.relieve()
+		leave, err := s.enterMemory(ctx, admission.Entrant{
+			Need: max(c.source.Whole, leastLook), Wanted: func() bool { return true }, Tell: func(bool) {},
+		}, roomBriefly)
+		if err != nil {
+			return compare.Seen{}, err
+		}
+		defer leave()
 	}
-	defer leave()
 	box, err := c.start(ctx)
 	if err != nil {
 		return compare.Seen{}, err

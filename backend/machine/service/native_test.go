@@ -35,6 +35,7 @@ type real struct {
 	program string // of supervisors
 	place   local.Config
 
+	places []machine.Place // elsewhere
 	engine *native.Engine
 	dead   []*native.Engine // of services that let go of everything
 	store  *store.Store
@@ -112,7 +113,12 @@ func (r *real) closeRest() {
 			r.t.Errorf("close the engine: %v", err)
 		}
 	}
-	r.dead = nil
+	for _, place := range r.places {
+		if err := place.Close(); err != nil {
+			r.t.Errorf("close %s: %v", place.Name(), err)
+		}
+	}
+	r.dead, r.places = nil, nil
 }
 
 // die lets go of everything as the death of the daemon does: the supervisors save their machines by

@@ -35,7 +35,7 @@ func (e *entry) Pack(ctx context.Context, checkpoint string) (machine.Packed, er
 	if err != nil {
 		return nil, err
 	}
-	open, err := e.s.checkpoints.Export(ctx, held.id, held.copy)
+	open, err := e.s.saved(e.engine).Export(ctx, held.id, held.copy)
 	if err != nil {
 		held.release()
 		return nil, err
@@ -110,7 +110,7 @@ func (e *entry) hold(ctx, caller context.Context, checkpoint string) (heldState,
 	err = s.store.Write(ctx, func(w machine.Writer) error { return w.AddGarbage(trash) })
 	if err == nil {
 		var info machine.CheckpointInfo
-		if info, err = s.checkpoints.Copy(ctx, e.id, h.source.ID, h.id); err != nil {
+		if info, err = s.saved(e.engine).Copy(ctx, e.id, h.source.ID, h.id); err != nil {
 			err = saveError(err)
 		}
 		h.copy = info.ID

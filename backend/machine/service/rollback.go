@@ -31,6 +31,14 @@ func (e *entry) cleanUp(ctx context.Context, x *session) error {
 	if x.saved == nil {
 		x.saved = cause.Checkpoint
 	}
+	if cause.Kind == machine.EndedApart && x.saved == nil {
+		// As for a daemon that has died: what became of it is found out before it is used again,
+		// which is at once where there is something to do.
+		o.clear()
+		o.on(life.Asleep{})
+		o.unlock()
+		return nil
+	}
 	again := o.tooLargeAgain(x, cause)
 	o.unlock()
 	if (life.End{Saved: x.saved != nil, TooLarge: again}).Outcome() == life.PutAway {
@@ -107,7 +115,7 @@ func (e *entry) leftBehind(ctx context.Context) (*machine.CheckpointInfo, error)
 	if err != nil || info == nil || info.RunningSeq == nil {
 		return info, err
 	}
-	return nil, e.s.checkpoints.Delete(ctx, e.id, info.ID)
+	return nil, e.s.saved(e.engine).Delete(ctx, e.id, info.ID)
 }
 
 // because turns a cause into what follows "because".

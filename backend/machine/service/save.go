@@ -273,7 +273,7 @@ func (e *entry) checkpointHeld(ctx context.Context, x *session, begun held, kind
 		x.ended(o, begun, false)
 		return machine.CheckpointRecord{}, saveError(err)
 	}
-	err = e.s.checkpoints.Persist(saveCtx, e.id, info.ID, awaited)
+	err = e.s.saved(e.engine).Persist(saveCtx, e.id, info.ID, awaited)
 	o := e.lock()
 	defer o.unlock()
 	var rec machine.CheckpointRecord
@@ -309,7 +309,7 @@ const shedAfter = 15 * time.Second
 
 // drop deletes a checkpoint that could not be recorded.
 func (e *entry) drop(checkpoint string) {
-	if err := e.s.checkpoints.Delete(e.s.ctx, e.id, checkpoint); err != nil {
+	if err := e.s.saved(e.engine).Delete(e.s.ctx, e.id, checkpoint); err != nil {
 		e.log().Warn("a checkpoint that is not recorded stays behind", "checkpoint", checkpoint, "err", err)
 	}
 }

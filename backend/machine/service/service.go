@@ -8,10 +8,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -101,6 +99,7 @@ type Config struct {
 	// another that works.
 	DefaultEngine string
 	Checkpoints   machine.Checkpoints // of the machines of all engines
+	Places        []machine.Place     // elsewhere; see AddPlace
 	Store         machine.Store       // the service does not close it
 	Settings      Settings
 	OutputDir     string       // where overflow files lie; the service makes and owns it
@@ -135,9 +134,8 @@ type Config struct {
 // Service is the domain: it owns every machine. It implements server.Machines, where its methods
 // are described. All methods may be called from any goroutine.
 type Service struct {
-	engines       map[string]machine.Engine
+	places
 	defaultEngine string
-	checkpoints   machine.Checkpoints
 	store         machine.Store
 	set           atomic.Pointer[Settings]
 	kept          output.Kept
@@ -199,7 +197,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	s := &Service{
-		engines: cfg.Engines, defaultEngine: cfg.DefaultEngine, checkpoints: cfg.Checkpoints, store: cfg.Store,
+		places: places{engines: cfg.Engines, checkpoints: cfg.Checkpoints, elsewhere: map[string]machine.Place{}}, defaultEngine: cfg.DefaultEngine, store: cfg.Store,
 		kept: output.Kept{Rows: cfg.Store, Dir: cfg.OutputDir, Log: log}, log: log, freeMemory: cfg.FreeMemory, totalMemory: cfg.TotalMemory, freeDisk: cfg.FreeDisk, usedDisk: cfg.UsedDisk, warnings: cfg.Warnings,
 		network: cfg.Network, approve: cfg.Approve, exchange: cfg.Exchange, shareable: cfg.Shareable,
 		shareWatch: cfg.ShareWatch,
@@ -227,6 +225,9 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 		if teller, ok := engine.(machine.Notifier); ok {
 			teller.Notify(func(news machine.EngineNews) { s.hear(name, news) })
 		}
+	}
+	for _, place := range cfg.Places {
+		s.putPlace(place)
 	}
 	s.resume() // before anybody else can hold a machine
 	s.spawn(s.keep)
@@ -386,8 +387,8 @@ func (s *Service) entries() []*entry {
 }
 
 func (s *Service) engineOf(name string) (machine.Engine, error) {
-	engine, ok := s.engines[name]
-	if !ok {
+	engine := s.engine(name)
+	if engine == nil {
 		return nil, &machine.Error{Kind: machine.ErrUnavailable, Message: fmt.Sprintf("The engine %q is not available on this computer.", naming.Clip(name, 40))}
 	}
 	return engine, nil
@@ -395,9 +396,9 @@ func (s *Service) engineOf(name string) (machine.Engine, error) {
 
 // namedEngine is the engine that a request names: one that there is not is no fault of ours.
 func (s *Service) namedEngine(name string) (machine.Engine, error) {
-	engine, ok := s.engines[name]
-	if !ok {
-		return nil, machine.Invalid("There is no engine %q on this computer; choose one of %s.", naming.Clip(name, 40), strings.Join(slices.Sorted(maps.Keys(s.engines)), ", "))
+	engine := s.engine(name)
+	if engine == nil {
+		return nil, machine.Invalid("There is no engine %q on this computer; choose one of %s.", naming.Clip(name, 40), strings.Join(s.engineNames(), ", "))
 	}
 	return engine, nil
 }

@@ -60,7 +60,7 @@ func (e *entry) shrinkNext(ctx context.Context, but map[string]bool) (string, er
 	if err != nil || id == "" {
 		return "", err
 	}
-	size, err := e.s.checkpoints.Compact(ctx, e.id, id)
+	size, err := e.s.saved(e.engine).Compact(ctx, e.id, id)
 	if err != nil {
 		return id, err
 	}
@@ -127,7 +127,7 @@ func (e *entry) seal(ctx context.Context) {
 		if id == "" {
 			continue
 		}
-		if err := e.s.checkpoints.Seal(ctx, e.id, id); err != nil && ctx.Err() == nil {
+		if err := e.s.saved(e.engine).Seal(ctx, e.id, id); err != nil && ctx.Err() == nil {
 			e.log().Warn("a bit of a checkpoint that flips would not be noticed", "checkpoint", id, "err", err)
 		}
 	}
@@ -151,6 +151,7 @@ func (s *Service) collectNow() {
 	defer s.collecting.Unlock()
 	before := s.usedByShrunk()
 	err = s.checkpoints.Collect(s.ctx)
+	s.collectAway()
 	if s.ctx.Err() != nil {
 		return
 	}

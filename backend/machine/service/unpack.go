@@ -112,7 +112,7 @@ func (s *Service) Unpack(ctx context.Context, p machine.Parcel, opts machine.Cre
 // asked for.
 func (s *Service) takeParcel(ctx context.Context, p machine.Parcel, rec *machine.MachineRecord, named bool, trash machine.Garbage) error {
 	about := p.About()
-	info, err := s.checkpoints.Import(ctx, rec.ID, about.State, p.NextFile)
+	info, err := s.saved(rec.Engine).Import(ctx, rec.ID, about.State, p.NextFile)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,80 @@
+//go:build linux
+
+// Command agent has the machines of a place: a Linux without a daemon of its own, such as another
+// computer or a virtual machine. It speaks with the daemon of the person's computer on its standard
+// input and output (package engine/remote). Its log is standard error.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/forevervm/desktop/backend/engine/local"
+	"github.com/forevervm/desktop/backend/engine/native"
+	"github.com/forevervm/desktop/backend/engine/remote"
+	"github.com/forevervm/desktop/backend/sandbox/protocol"
+	"github.com/forevervm/desktop/backend/version"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "agent:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	parts := flag.String("parts", filepath.Dir(program), "folder of supervisor, runsc and image")
+	data := flag.String("data", "", "folder of the machines; made if need be")
+	flag.Parse()
+	if !filepath.IsAbs(*data) || !filepath.IsAbs(*parts) {
+		return fmt.Errorf("call it as: agent -data FOLDER, as an absolute path")
+	}
+	if err := os.MkdirAll(*data, 0o700); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	signal.Ignore(syscall.SIGHUP) // the end of ssh closes the pipe, too
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	store := local.NewStore(local.Config{
+		Runsc: filepath.Join(*parts, "runsc"), Images: filepath.Join(*parts, "image"), Data: *data, Log: log,
+		Warn: func(sentence string) { log.Warn(sentence) },
+	})
+	engine := native.New(native.Config{Supervisor: filepath.Join(*parts, "supervisor"), Store: store, Log: log})
+	var held io.Closer // until this process ends
+	agent := remote.Agent{
+		Engine: engine, Store: store, Version: version.Version, Log: log,
+		Enter: func(owner string) (err error) {
+			if held, err = remote.TakeOver(*data, owner); err == nil {
+				go prepare(ctx, engine, log)
+			}
+			return err
+		},
+	}
+	err = agent.Serve(ctx, protocol.Stdio(os.Stdin, os.Stdout))
+	err = errors.Join(err, engine.Close())
+	if held != nil {
+		err = errors.Join(err, held.Close())
+	}
+	return err
+}
+
+// prepare makes what the first machine would have to wait for.
+func prepare(ctx context.Context, engine *native.Engine, log *slog.Logger) {
+	if err := engine.Prepare(ctx); err != nil && ctx.Err() == nil {
+		log.Warn("the first machine will take longer", "err", err)
+	}
+}

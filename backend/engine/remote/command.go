@@ -1,0 +1,112 @@
+package remote
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/forevervm/desktop/backend/iox"
+	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/sandbox/protocol"
+)
+
+const (
+	// endPatience bounds how long a program whose pipe was closed may take to end: its agent saves
+	// what is in memory.
+	endPatience = 2 * time.Minute
+	// whyPatience bounds how long one may take to end that did not lead to an agent.
+	whyPatience = 5 * time.Second
+)
+
+// Command is a Dialer by a program whose standard input and output lead to an agent, such as ssh.
+type Command struct {
+	Args []string // the program and its arguments
+	Log  *slog.Logger
+	// Explain makes a sentence of what the program said on its standard error before it ended
+	// without having led to an agent.
+	Explain func(said string) error
+
+	running sync.WaitGroup
+}
+
+// Dial starts the program.
+func (d *Command) Dial(context.Context) (io.ReadWriteCloser, error) {
+	theirIn, stdin, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer theirIn.Close()
+	stdout, theirOut, err := os.Pipe()
+	if err != nil {
+		stdin.Close()
+		return nil, err
+	}
+	defer theirOut.Close()
+	p := &piped{ReadWriteCloser: protocol.Stdio(stdout, stdin), explain: d.Explain, ended: make(chan struct{}), shut: make(chan struct{})}
+	cmd := exec.Command(d.Args[0], d.Args[1:]...) //nolint:gosec // its caller's
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirIn, theirOut, &p.said
+	apart(cmd)
+	if err := cmd.Start(); err != nil {
+		_ = p.Close()
+		return nil, &machine.Error{Kind: machine.ErrUnavailable, Message: "The program " + d.Args[0] + " cannot be started. Install it, and try again.", Cause: err}
+	}
+	d.running.Go(func() {
+		err := cmd.Wait()
+		close(p.ended)
+		d.Log.Info("the way to a place has ended", "program", d.Args[0], "err", err, "said", plain(p.said.String(), maxMessage))
+	})
+	d.running.Go(func() {
+		select {
+		case <-p.ended:
+			return
+		case <-p.shut:
+		}
+		select {
+		case <-p.ended:
+		case <-time.After(endPatience):
+			_ = cmd.Process.Kill()
+		}
+	})
+	return p, nil
+}
+
+// Close waits until every program has ended whose pipe was closed.
+func (d *Command) Close() error {
+	d.running.Wait()
+	return nil
+}
+
+// piped is the pipe to a program.
+type piped struct {
+	io.ReadWriteCloser
+	said    iox.Tail
+	explain func(said string) error
+	ended   chan struct{} // closed with the program
+
+	once sync.Once
+	shut chan struct{} // closed by Close
+}
+
+// Close lets the program end.
+func (p *piped) Close() error {
+	p.once.Do(func() { close(p.shut) })
+	return p.ReadWriteCloser.Close()
+}
+
+// why says in a sentence why there was no agent at the other end; nil where the program said
+// nothing. The pipe is closed.
+func (p *piped) why() error {
+	select {
+	case <-p.ended:
+	case <-time.After(whyPatience):
+		return nil
+	}
+	if said := p.said.String(); said != "" && p.explain != nil {
+		return p.explain(said)
+	}
+	return nil
+}

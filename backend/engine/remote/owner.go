@@ -1,0 +1,75 @@
+//go:build linux
+
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// ownerName is what a daemon's home is called.
+var ownerName = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// takeoverPatience bounds how long an earlier agent may take to save its machines and end.
+const takeoverPatience = 90 * time.Second
+
+// TakeOver makes this process the one agent of a daemon's home at a place whose data lie in that
+// folder, until what it returns is closed. An earlier one, whose pipe may have broken without its
+// noticing, is asked to end; its machines are saved.
+func TakeOver(data, owner string) (held io.Closer, err error) {
+	if !ownerName.MatchString(owner) {
+		return nil, machine.Invalid("An agent is told whose it is by 32 hexadecimal digits.")
+	}
+	folder := filepath.Join(data, "owners")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(filepath.Join(folder, owner), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	asked := 0
+	for end := time.Now().Add(takeoverPatience); ; time.Sleep(20 * time.Millisecond) {
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(end) {
+			file.Close()
+			return nil, &machine.Error{Kind: machine.ErrConflict, Message: "An earlier connection to this place is still saving its machines. Try again in a moment.", Cause: err}
+		}
+		if pid := holder(file); pid > 1 && pid != asked { // it holds the lock, so the id is its own
+			asked = pid
+			_ = unix.Kill(pid, unix.SIGTERM)
+		}
+	}
+	err = file.Truncate(0)
+	if err == nil {
+		_, err = fmt.Fprintf(file, "%020d", os.Getpid())
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// holder is the process that holds the lock of that file.
+func holder(file *os.File) int {
+	b := make([]byte, 20)
+	if n, _ := file.ReadAt(b, 0); n < len(b) {
+		return 0
+	}
+	pid, _ := strconv.Atoi(string(b))
+	return pid
+}

@@ -1,0 +1,213 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// Dialer opens a new pipe to a place, which ends with Close. ctx bounds the opening alone. The
+// error is a sentence for a person. One that is an io.Closer is closed with the place.
+type Dialer interface {
+	Dial(ctx context.Context) (io.ReadWriteCloser, error)
+}
+
+// Config says what a place is.
+type Config struct {
+	Name   string // of the engine, such as "ssh:big-computer"
+	Owner  string // names this daemon's home: 32 hexadecimal digits
+	Dialer Dialer
+}
+
+// Place is a place's engine, and its store of checkpoints. It has one pipe at a time, opened when
+// something is wanted from there.
+type Place struct {
+	cfg     Config
+	running sync.WaitGroup // what goes on while machines live
+
+	dialing chan struct{} // full while a pipe is opened
+	mu      sync.Mutex
+	current *connection // may be lost
+	closed  bool
+}
+
+var (
+	_ machine.Engine      = (*Place)(nil)
+	_ machine.Checkpoints = (*Place)(nil)
+)
+
+// New makes the place. It opens nothing yet.
+func New(cfg Config) *Place { return &Place{cfg: cfg, dialing: make(chan struct{}, 1)} }
+
+// Name is the engine's name.
+func (p *Place) Name() string { return p.cfg.Name }
+
+// connection is the pipe to the place, opened where there is none.
+func (p *Place) connection(ctx context.Context) (*connection, error) {
+	select {
+	case p.dialing <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-p.dialing }()
+	p.mu.Lock()
+	current, closed := p.current, p.closed
+	p.mu.Unlock()
+	if closed {
+		return nil, machine.Closing()
+	}
+	if current != nil && !current.lost() {
+		return current, nil
+	}
+	pipe, err := p.cfg.Dialer.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := connect(ctx, pipe, p.cfg.Owner)
+	if err != nil {
+		if said, ok := pipe.(*piped); ok && ctx.Err() == nil {
+			if why := said.why(); why != nil {
+				return nil, why
+			}
+		}
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		c.close()
+		return nil, machine.Closing()
+	}
+	p.current = c
+	return c, nil
+}
+
+// Close lets go of the place: what is in memory there is saved. It waits for machines that are
+// still ending.
+func (p *Place) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	current := p.current
+	p.mu.Unlock()
+	if current != nil {
+		current.close()
+	}
+	p.running.Wait()
+	if dialer, ok := p.cfg.Dialer.(io.Closer); ok {
+		return dialer.Close()
+	}
+	return nil
+}
+
+// call asks the agent something and returns the one answer.
+func (p *Place) call(ctx context.Context, q ask) (*connection, answer, error) {
+	c, err := p.connection(ctx)
+	if err != nil {
+		return nil, answer{}, err
+	}
+	a, err := c.call(ctx, q)
+	return c, a, err
+}
+
+// Reclaim is machine.Engine's.
+func (p *Place) Reclaim(ctx context.Context, id machine.ID, life string, known []string) (*machine.CheckpointInfo, error) {
+	c, a, err := p.call(ctx, ask{Type: askReclaim, Machine: id, Life: life, Known: known})
+	if err != nil || a.Checkpoint == nil {
+		return nil, err
+	}
+	info, err := a.Checkpoint.info()
+	if _, err = checked(ctx, c, info, err); err != nil {
+		return nil, err
+	}
+	return &info, nil
+}
+
+// Purge is machine.Engine's.
+func (p *Place) Purge(ctx context.Context, id machine.ID) error {
+	_, _, err := p.call(ctx, ask{Type: askPurge, Machine: id})
+	return err
+}
+
+// MayShow says that no folder of this computer is seen there.
+func (p *Place) MayShow(context.Context, machine.ID, string, string) error {
+	return machine.Invalid("A machine on another computer cannot see a folder of this one. Put files into its inbox instead, or run the machine on this computer.")
+}
+
+// CheckCompatible is machine.Engine's.
+func (p *Place) CheckCompatible(ctx context.Context, image string, n machine.Needs) error {
+	given := needsOf(n)
+	_, _, err := p.call(ctx, ask{Type: askFits, Image: image, Needs: &given})
+	return err
+}
+
+// Check says what is wrong with the place. One that cannot be reached is wrong, too.
+func (p *Place) Check(ctx context.Context) []machine.Problem {
+	_, a, err := p.call(ctx, ask{Type: askCheck})
+	var told *machine.Error
+	switch {
+	case errors.As(err, &told):
+		return []machine.Problem{{What: told.Message}}
+	case err != nil:
+		return []machine.Problem{{What: "This place did not answer.", Do: "Try again in a moment."}}
+	}
+	return a.problems()
+}
+
+// Copy is machine.Checkpoints'.
+func (p *Place) Copy(ctx context.Context, from machine.ID, checkpoint string, to machine.ID) (machine.CheckpointInfo, error) {
+	c, a, err := p.call(ctx, ask{Type: askCopy, Machine: from, Checkpoint: checkpoint, To: to})
+	if err != nil {
+		return machine.CheckpointInfo{}, err
+	}
+	info, err := a.Checkpoint.info()
+	return checked(ctx, c, info, err)
+}
+
+// Persist is machine.Checkpoints'.
+func (p *Place) Persist(ctx context.Context, id machine.ID, checkpoint string, awaited bool) error {
+	_, _, err := p.call(ctx, ask{Type: askPersist, Machine: id, Checkpoint: checkpoint, Awaited: awaited})
+	return err
+}
+
+// Seal is machine.Checkpoints'.
+func (p *Place) Seal(ctx context.Context, id machine.ID, checkpoint string) error {
+	_, _, err := p.call(ctx, ask{Type: askSeal, Machine: id, Checkpoint: checkpoint})
+	return err
+}
+
+// Compact is machine.Checkpoints'.
+func (p *Place) Compact(ctx context.Context, id machine.ID, checkpoint string) (int64, error) {
+	c, a, err := p.call(ctx, ask{Type: askCompact, Machine: id, Checkpoint: checkpoint})
+	if err != nil {
+		return 0, err
+	}
+	n, err := a.bytes()
+	return checked(ctx, c, n, err)
+}
+
+// Collect is machine.Checkpoints'.
+func (p *Place) Collect(ctx context.Context) error {
+	_, _, err := p.call(ctx, ask{Type: askCollect})
+	return err
+}
+
+// Used is machine.Checkpoints'.
+func (p *Place) Used() (int64, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), silence)
+	defer cancel()
+	c, a, err := p.call(ctx, ask{Type: askUsed})
+	if err != nil {
+		return 0, err
+	}
+	n, err := a.bytes()
+	return checked(ctx, c, n, err)
+}
+
+// Delete is machine.Checkpoints'.
+func (p *Place) Delete(ctx context.Context, id machine.ID, checkpoint string) error {
+	_, _, err := p.call(ctx, ask{Type: askDelete, Machine: id, Checkpoint: checkpoint})
+	return err
+}

@@ -1,0 +1,168 @@
+//go:build linux && system
+
+package ssh_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/forevervm/desktop/backend/egress/egresstest"
+	"github.com/forevervm/desktop/backend/engine/enginetest"
+	"github.com/forevervm/desktop/backend/engine/native/nativetest"
+	"github.com/forevervm/desktop/backend/engine/remote"
+	"github.com/forevervm/desktop/backend/engine/remote/ssh"
+	"github.com/forevervm/desktop/backend/engine/remote/ssh/sshtest"
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// parts are what `make build` has built.
+func parts(t testing.TB) *ssh.Parts {
+	t.Helper()
+	bin := os.Getenv("FOREVERVM_BIN")
+	if bin == "" {
+		bin = "../../../../build/bin"
+	}
+	p, err := ssh.OwnParts(bin)
+	if err != nil {
+		t.Fatalf("%v: run `make build` first, or set FOREVERVM_BIN", err)
+	}
+	return p
+}
+
+// installed is a host with a place, and the home of the user there.
+func installed(t *testing.T) (ssh.Host, string) {
+	t.Helper()
+	address, home := sshtest.Stranger(t)
+	h, p := ssh.Host(address), parts(t)
+	facts, err := h.Look(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if facts.Home != home || facts.Installed != "" || facts.Free <= 0 {
+		t.Errorf("it is known as %+v", facts)
+	}
+	if err := h.Fits(facts, p); err != nil {
+		t.Fatal(err)
+	}
+	sent := int64(0)
+	if err := h.Install(t.Context(), p, func(n int64) { sent = n }); err != nil {
+		t.Fatal(err)
+	}
+	if facts, err = h.Look(t.Context()); err != nil || facts.Installed != p.Digest || sent != p.Size {
+		t.Errorf("%d bytes of %d were sent; then it is known as %+v, %v", sent, p.Size, facts, err)
+	}
+	return h, home
+}
+
+func place(t *testing.T, host ssh.Host) *remote.Place {
+	t.Helper()
+	owner := make([]byte, 16)
+	if _, err := rand.Read(owner); err != nil {
+		t.Fatal(err)
+	}
+	p := remote.New(remote.Config{Name: "test", Owner: hex.EncodeToString(owner), Dialer: host.Dialer(slog.New(slog.NewTextHandler(t.Output(), nil)))})
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// The whole suite, over ssh, with an agent that runs as another user.
+func TestConformanceOverSSH(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T) enginetest.Subject {
+		h, home := installed(t)
+		p, data := place(t, h), filepath.Join(home, ssh.Folder, "data")
+		folder := func(id machine.ID) string { return filepath.Join(data, "machines", string(id)) }
+		return enginetest.Subject{
+			Engine:      p,
+			Checkpoints: p,
+			Apart:       true,
+			Disconnect:  func(box machine.Sandbox) { box.(machine.Disconnecter).Disconnect() },
+			Processes:   func(t testing.TB, id machine.ID) map[string]int { return nativetest.Of(t, folder(id)) },
+			Undialled:   func(t *testing.T) enginetest.Outside { return egresstest.Undialled(t) },
+			Internet:    func(t *testing.T) enginetest.Outside { return egresstest.Internet(t) },
+			Folder:      folder,
+			Leftovers:   func(t testing.TB) []string { return nativetest.Supervised(t, data) },
+		}
+	})
+}
+
+// A place is removed with its machines, or without.
+func TestRemove(t *testing.T) {
+	h, home := installed(t)
+	data := filepath.Join(home, ssh.Folder, "data")
+	if err := os.MkdirAll(data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Remove(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(data); err != nil {
+		t.Errorf("the machines are gone: %v", err)
+	}
+	p := place(t, h)
+	if _, err := p.Used(); !errors.Is(err, machine.ErrUnavailable) || !strings.Contains(err.Error(), "is not at "+string(h)+" any more") {
+		t.Errorf("without programs, it is told as %v", err)
+	}
+	if err := h.Remove(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(home, ssh.Folder)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder stays: %v", err)
+	}
+}
+
+// What breaks off on the way leaves the place as it was.
+func TestAnInstallationThatBreaksOff(t *testing.T) {
+	h, _ := installed(t)
+	p := parts(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	err := h.Install(ctx, p, func(sent int64) {
+		if sent > p.Size/2 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("it ended as %v", err)
+	}
+	if facts, err := h.Look(t.Context()); err != nil || facts.Installed != p.Digest {
+		t.Errorf("it is known as %+v, %v", facts, err)
+	}
+	if problems := place(t, h).Check(t.Context()); len(problems) > 0 {
+		t.Errorf("it does not work any more: %+v", problems)
+	}
+}
+
+// What ssh refuses is told in words that help.
+func TestRefusals(t *testing.T) {
+	address, _ := sshtest.Stranger(t)
+	for host, want := range map[ssh.Host]string{
+		"nobody@127.0.0.1": "does not let you in", "no-such-computer.invalid": "No computer is called",
+		ssh.Host(strings.Replace(address, "127.0.0.1", "localhost", 1)): "does not know",
+	} {
+		if _, err := host.Look(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+	for _, address := range []string{"", "-oProxyCommand=x", "a b", "a;b", "a'b", "a@-b", "$(x)"} {
+		if _, err := ssh.Parse(address); !errors.Is(err, machine.ErrInvalid) {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+	if h, err := ssh.Parse("me@big-computer.example"); err != nil || h != "me@big-computer.example" {
+		t.Errorf("%s, %v", h, err)
+	}
+}
