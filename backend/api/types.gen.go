@@ -927,6 +927,13 @@ type NewMachine struct {
 	Title      string            `json:"title,omitempty"`
 }
 
+// NewPlace defines model for NewPlace.
+type NewPlace struct {
+	// Address As for ssh: HOST, USER@HOST, or a name of its configuration
+	Address string `json:"address"`
+	Kind    string `json:"kind"`
+}
+
 // NewSecret defines model for NewSecret.
 type NewSecret struct {
 	// Hosts Such as api.openai.com or *.openai.com
@@ -1041,6 +1048,36 @@ type Piece struct {
 
 	// Size Of the whole file
 	Size int64 `json:"size"`
+}
+
+// Place defines model for Place.
+type Place struct {
+	Address string `json:"address"`
+	Kind    string `json:"kind"`
+
+	// Name Of the engine, such as ssh:me@big-computer
+	Name string `json:"name"`
+}
+
+// PlaceFacts defines model for PlaceFacts.
+type PlaceFacts struct {
+	// Folder Where everything goes
+	Folder string `json:"folder"`
+
+	// FreeBytes On the disk of that folder
+	FreeBytes int64 `json:"free_bytes"`
+
+	// Installed They are there already
+	Installed bool `json:"installed"`
+
+	// Processor amd64 or arm64
+	Processor string `json:"processor"`
+
+	// SizeBytes Of the programs and the image
+	SizeBytes int64 `json:"size_bytes"`
+
+	// System Linux
+	System string `json:"system"`
 }
 
 // Plot defines model for Plot.

@@ -50,7 +50,7 @@ func TestTheAPIAnswersAsDescribed(t *testing.T) {
 	}
 	// The first ends the daemon, the second moves its files; the others need the hosted service, a
 	// keyring, or a release. Tests of the command line, of moves and of updates call them.
-	elsewhere := []string{"shutdown", "moveFiles", "hostedLogin", "hostedUse", "hostedLogout", "hostedSignup", "removeOfficial", "lookForUpdate", "installUpdate", "setSecret", "removeSecret"}
+	elsewhere := []string{"shutdown", "moveFiles", "hostedLogin", "hostedUse", "hostedLogout", "hostedSignup", "removeOfficial", "lookForUpdate", "installUpdate", "setSecret", "removeSecret", "lookAtPlace", "addPlace", "removePlace"}
 	for path, item := range spec.Paths.Map() {
 		for method, operation := range item.Operations() {
 			if !slices.Contains(elsewhere, operation.OperationID) && !c.called[operation.OperationID] {
@@ -79,6 +79,9 @@ func (c *caller) daemonCalls() {
 	}
 	if keys := as[api.List[api.TypedKey]](c, c.send("GET", "/api/machines/"+c.machine()+"/typed-keys", nil)); len(keys.Items) != 0 {
 		c.t.Errorf("keys: %+v", keys.Items)
+	}
+	if all := as[api.List[api.Place]](c, c.send("GET", "/api/places", nil)); len(all.Items) != 0 {
+		c.t.Errorf("places: %+v", all.Items)
 	}
 	if all := as[api.List[api.Secret]](c, c.send("GET", "/api/secrets", nil)); len(all.Items) != 0 {
 		c.t.Errorf("secrets: %+v", all.Items)

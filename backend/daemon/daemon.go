@@ -133,6 +133,8 @@ type daemon struct {
 	moves  *moves
 	// secrets are what machines may use and not see.
 	secrets *secrets.Store
+	// places are where machines can be beside this computer.
+	places *places
 	// unsaved is why machines could not be saved at the end.
 	unsaved error
 }
@@ -169,6 +171,14 @@ func (d *daemon) run(ctx context.Context) error {
 	for name, engine := range engines {
 		defer d.close("the engine "+name, engine.Close)
 	}
+	executable, err := d.executable()
+	if err != nil {
+		return err
+	}
+	if d.places, err = openPlaces(d.dirs, filepath.Dir(executable), d.log); err != nil {
+		return err
+	}
+	defer d.close("the places", d.places.close)
 	record, err := audit.Open(d.dirs.RecordFile())
 	if err != nil {
 		return err
@@ -189,7 +199,7 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	machines, err := service.New(ctx, service.Config{
 		Network: &recordedNetwork{Network: network, record: record, log: d.log}, Approve: policies.approve,
-		Engines: engines, DefaultEngine: ofSystem(), Checkpoints: checkpoints, Store: records, Warnings: d.notes.all, Settings: d.policies(),
+		Engines: engines, DefaultEngine: ofSystem(), Checkpoints: checkpoints, Places: d.places.all(), Store: records, Warnings: d.notes.all, Settings: d.policies(),
 		OutputDir: filepath.Join(d.dirs.Data, "output"), Logger: d.log,
 		FreeMemory: freeMemory, TotalMemory: totalMemory(), FreeDisk: func() (int64, error) { return freeDisk(d.dirs.Data) },
 		UsedDisk: func() (int64, error) {
@@ -209,7 +219,7 @@ func (d *daemon) run(ctx context.Context) error {
 		d.unsaved = machines.Close(patience)
 		return d.unsaved
 	})
-	policies.machines = machines
+	policies.machines, d.places.machines = machines, machines
 	parcels, err := parcel.Open(d.dirs, version.Version, func() (int64, error) { return freeDisk(d.dirs.Data) })
 	if err != nil {
 		return err
@@ -234,7 +244,7 @@ func (d *daemon) serve(ctx context.Context, records *store.Store, machines *host
 	mcp := d.mcp(inside, token)
 	updates := d.updates(ctx)
 	httpServer := server.New(server.Config{
-		Machines: machines, Hosted: machines, Apps: d.apps(), Token: token, Keys: keys, Record: record, Secrets: d.secrets, Account: "local", Version: version.Version, Home: d.dirs.Data, Folder: d.dirs.Folder(), MCP: mcp.Handler(),
+		Machines: machines, Hosted: machines, Apps: d.apps(), Token: token, Keys: keys, Record: record, Secrets: d.secrets, Places: d.places, Account: "local", Version: version.Version, Home: d.dirs.Data, Folder: d.dirs.Folder(), MCP: mcp.Handler(),
 		Page: frontend.Dist, URL: address.url, Host: address.host, Logger: d.log, Shutdown: d.stop,
 		Settings: policies, Updates: updates, Backups: backupsOf{backups}, Storage: space, Moves: d, Parcels: parcels, Open: opener.Open,
 	})

@@ -122,7 +122,7 @@ func makeDir(dir string) error {
 // theirs.
 func (d Dirs) Remove() error {
 	failures := []error{removeAll(d.Data), removeAll(d.Usual), removeAll(d.Run)}
-	for _, file := range []string{d.placeFile(), d.OwnerTokenFile(), d.OwnerTokenFile() + ".lock", d.TokenFile(), d.TokenFile() + ".lock", d.TokensFile(), d.MakerKeyFile(), d.MakerKeyFile() + ".lock", d.MakersFile(), d.SettingsFile(), d.AccountsFile(), d.SecretsFile(), d.WindowFile()} {
+	for _, file := range []string{d.placeFile(), d.OwnerTokenFile(), d.OwnerTokenFile() + ".lock", d.TokenFile(), d.TokenFile() + ".lock", d.TokensFile(), d.MakerKeyFile(), d.MakerKeyFile() + ".lock", d.MakersFile(), d.SettingsFile(), d.AccountsFile(), d.SecretsFile(), d.PlacesFile(), d.WindowFile()} {
 		if err := os.Remove(file); !errors.Is(err, os.ErrNotExist) {
 			failures = append(failures, err)
 		}
@@ -165,6 +165,9 @@ func (d Dirs) AccountsFile() string { return filepath.Join(d.Config, "accounts.j
 
 // SecretsFile says which secrets machines may use. Their values are in the keyring.
 func (d Dirs) SecretsFile() string { return filepath.Join(d.Config, "secrets.json") }
+
+// PlacesFile says where machines can be beside this computer.
+func (d Dirs) PlacesFile() string { return filepath.Join(d.Config, "places.json") }
 
 // WindowFile holds what the window remembers.
 func (d Dirs) WindowFile() string { return filepath.Join(d.Config, "window.json") }

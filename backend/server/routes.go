@@ -78,6 +78,10 @@ func (s *Server) routes() []route {
 		{pattern: "GET /api/secrets", handle: s.listSecrets},
 		{pattern: "PUT /api/secrets/{name}", handle: s.setSecret},
 		{pattern: "DELETE /api/secrets/{name}", handle: s.removeSecret},
+		{pattern: "GET /api/places", handle: s.listPlaces},
+		{pattern: "POST /api/places", handle: s.addPlace},
+		{pattern: "POST /api/places/look", handle: s.lookAtPlace},
+		{pattern: "DELETE /api/places/{name}", handle: s.removePlace},
 		{pattern: "GET /api/record", handle: s.listRecord},
 
 		{pattern: "GET /api/permissions", handle: s.listPermissions},

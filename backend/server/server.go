@@ -40,6 +40,7 @@ type Config struct {
 	Keys     *access.Keys // who shows a token; nil: the owner's opens all, and there is no other
 	Record   *audit.Log   // what crosses the line; nil for none
 	Secrets  Secrets
+	Places   Places
 	Account  string // what /v1/whoami answers
 	Version  string
 	Home     string       // where the files are, for /api/status

@@ -18,7 +18,7 @@ tree=$work/$name
 rm -rf "$work"
 mkdir -p "$out" "$tree"/{bin,lib/forevervm/image,share/applications,share/doc/forevervm,share/forevervm} "$tree"/share/icons/hicolor/{scalable,512x512}/apps
 
-cp build/bin/{forevervm,forevervm-desktop,supervisor,runsc,forevervm.mcpb} "$tree/lib/forevervm/"
+cp build/bin/{forevervm,forevervm-desktop,agent,supervisor,runsc,forevervm.mcpb} "$tree/lib/forevervm/"
 cp build/bin/image/base.{erofs,json} "$tree/lib/forevervm/image/"
 ln -s ../lib/forevervm/forevervm ../lib/forevervm/forevervm-desktop "$tree/bin/"
 build/bin/forevervm manual "$tree/share"
@@ -27,7 +27,7 @@ cp frontend/public/icon.svg "$tree/share/icons/hicolor/scalable/apps/forevervm.s
 cp build/mcpb/icon.png "$tree/share/icons/hicolor/512x512/apps/forevervm.png"
 cp build/linux/apparmor/forevervm-supervisor "$tree/share/forevervm/apparmor"
 cp LICENSE "$tree/share/doc/forevervm/copyright"
-build/release/notices.sh "$tree/share/doc/forevervm" "$version" build/bin/image/base.json "$tree"/lib/forevervm/{forevervm,forevervm-desktop,supervisor,runsc}
+build/release/notices.sh "$tree/share/doc/forevervm" "$version" build/bin/image/base.json "$tree"/lib/forevervm/{forevervm,forevervm-desktop,agent,supervisor,runsc}
 cp "$tree/share/doc/forevervm/sbom.cdx.json" "$out/$name.sbom.cdx.json"
 chmod -R u=rwX,go=rX "$tree"
 

@@ -6,7 +6,7 @@
 # in the keychain, and notarised where $NOTARY_KEY is a file with a key of App Store Connect
 # ($NOTARY_KEY_ID, $NOTARY_ISSUER say which). It needs dmgbuild (PyPI). Elsewhere it is a rehearsal:
 # the same bundle, with the command line program for a window. ARCHITECTURE is amd64 or arm64.
-# supervisor, runsc and image, which run in Docker on its Linux, are taken from $PARTS, by default
+# agent, supervisor, runsc and image, which run on Linux, are taken from $PARTS, by default
 # build/bin; where there are none for that architecture ($PARTS=none), the bundle has none.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -36,9 +36,9 @@ fi
 # lie among the resources.
 beside() { ln -s "../Resources/$1" "$contents/MacOS/$(basename "$1")"; }
 if [ "$parts" != none ]; then
-    cp "$parts"/{supervisor,runsc} "$contents/Resources/sandbox/"
+    cp "$parts"/{agent,supervisor,runsc} "$contents/Resources/sandbox/"
     cp "$parts"/image/base.{erofs,json} "$contents/Resources/sandbox/image/"
-    for part in supervisor runsc image; do beside "sandbox/$part"; done
+    for part in agent supervisor runsc image; do beside "sandbox/$part"; done
 else
     rmdir "$contents/Resources/sandbox/image" "$contents/Resources/sandbox"
 fi
@@ -59,7 +59,7 @@ else
 fi
 cp LICENSE "$contents/Resources/LICENSE.txt"
 if [ "$parts" != none ]; then
-    build/release/notices.sh "$contents/Resources" "$version" "$parts/image/base.json" "$contents/MacOS/forevervm" "$contents/MacOS/$program" "$contents/Resources/sandbox"/{supervisor,runsc}
+    build/release/notices.sh "$contents/Resources" "$version" "$parts/image/base.json" "$contents/MacOS/forevervm" "$contents/MacOS/$program" "$contents/Resources/sandbox"/{agent,supervisor,runsc}
     cp "$contents/Resources/sbom.cdx.json" "$out/${name%.dmg}.sbom.cdx.json"
 fi
 chmod -R u=rwX,go=rX "$work/volume"

@@ -2,7 +2,7 @@
 # Pack the Windows programs, and what machines need in Docker, as an MSI: build/windows/package.sh
 # VERSION [FOLDER]
 #
-# It takes supervisor, runsc and image from build/bin: in Docker they run on Linux. With
+# It takes agent, supervisor, runsc and image from build/bin: they run on Linux. With
 # $WINDOWS_CERTIFICATE and $WINDOWS_KEY (PEM files), the programs and the MSI are signed, and dated
 # by $TIMESTAMP_SERVER where there is one. Unsigned, the same inputs and SOURCE_DATE_EPOCH give the
 # same bytes.
@@ -32,11 +32,11 @@ program() { # NAME, what is to be compiled, and how
 program forevervm ./backend/cmd/forevervm
 program forevervm-desktop . desktop,production '-H windowsgui'
 build/mcpb/build.sh "$version" "$work/program/forevervm.mcpb" windows amd64
-cp build/bin/{supervisor,runsc} "$work/program/"
+cp build/bin/{agent,supervisor,runsc} "$work/program/"
 ln -s "$PWD"/build/bin/image/base.{erofs,json} "$work/program/image/"
 echo msi >"$work/program/package"
 cp LICENSE "$work/program/LICENSE.txt"
-build/release/notices.sh "$work/program" "$version" build/bin/image/base.json "$work"/program/{forevervm.exe,forevervm-desktop.exe,supervisor,runsc}
+build/release/notices.sh "$work/program" "$version" build/bin/image/base.json "$work"/program/{forevervm.exe,forevervm-desktop.exe,agent,supervisor,runsc}
 cp "$work/program/sbom.cdx.json" "$out/${name%.msi}.sbom.cdx.json"
 convert build/mcpb/icon.png -define icon:auto-resize=256,64,48,32,16 "$work/icon.ico"
 find "$work" -type f -exec touch --date="@$SOURCE_DATE_EPOCH" {} +

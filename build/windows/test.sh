@@ -51,7 +51,7 @@ msiinfo suminfo "$folder/$name.msi" | grep -q '^Source: 10 ' || fail "it is not 
 removal=$(msiinfo export "$folder/$name.msi" InstallExecuteSequence | tr -d '\r' | awk -F'\t' '$1 == "InstallInitialize" {begins = $3} $1 == "RemoveExistingProducts" {removes = $3} END {print removes - begins}')
 [ "$removal" = 1 ] || fail "an update that fails would leave no version at all" # Wine, in which nothing is brought back, cannot show it
 msiexec /i "$folder/$name.msi"
-for file in forevervm.exe forevervm-desktop.exe forevervm.mcpb supervisor runsc image/base.erofs image/base.json package NOTICES.txt; do
+for file in forevervm.exe forevervm-desktop.exe forevervm.mcpb agent supervisor runsc image/base.erofs image/base.json package NOTICES.txt; do
     [ -s "$installed/$file" ] || fail "$file is missing"
 done
 cmp "$installed/image/base.erofs" build/bin/image/base.erofs

@@ -86,7 +86,7 @@ func (f *machineFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.made.Name, "name", "", "its name (default: a made-up one)")
 	flags.StringVar(&f.made.Title, "title", "", "what it is for")
 	flags.IntVar(&f.made.MemoryMB, "memory-mb", 0, "how much memory Python may use, in MiB (default 2048)")
-	flags.StringVar(&f.made.Engine, "engine", "", "where it runs: native, docker, hosted, or auto, which is the first of these that works (default: the setting new_machines)")
+	flags.StringVar(&f.made.Engine, "engine", "", "where it runs: native, docker, hosted, a place such as ssh:HOST, or auto, which is the first that works on this computer (default: the setting new_machines)")
 	flags.StringVar(&f.made.Image, "image", "", "installed libraries: base, or ml with torch and transformers (default base)")
 }
 

@@ -716,6 +716,63 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/places': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Where machines can be beside this computer. Each is an engine of that name */
+    get: operations['listPlaces'];
+    put?: never;
+    /**
+     * Sets a place up on another computer, and runs a first machine there. It may take minutes
+     * @description The programs are copied there over ssh, unless they are there. Meanwhile the status has the
+     *     place among the engines, with how far that has come. A place that is known already gets the
+     *     programs of this version.
+     */
+    post: operations['addPlace'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/places/look': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Finds out what is at an address, and whether machines can run there. It changes nothing */
+    post: operations['lookAtPlace'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/places/{name}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    /** Removes what ForeverVM has put at a place, and forgets it. A place with machines stays */
+    delete: operations['removePlace'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/record': {
     parameters: {
       query?: never;
@@ -2479,6 +2536,7 @@ export interface components {
         | 'account'
         | 'token'
         | 'secret'
+        | 'place'
         | 'purge'
         | 'update'
         | 'move';
@@ -2884,6 +2942,39 @@ export interface components {
       seq: number;
       /** @description Whose key it looks like */
       service: string;
+    };
+    Place: {
+      /** @description Of the engine, such as ssh:me@big-computer */
+      name: string;
+      /** @enum {string} */
+      kind: 'ssh';
+      address: string;
+    };
+    NewPlace: {
+      /** @enum {string} */
+      kind: 'ssh';
+      /** @description As for ssh: HOST, USER@HOST, or a name of its configuration */
+      address: string;
+    };
+    PlaceFacts: {
+      /** @description Linux */
+      system: string;
+      /** @description amd64 or arm64 */
+      processor: string;
+      /** @description Where everything goes */
+      folder: string;
+      /**
+       * Format: int64
+       * @description On the disk of that folder
+       */
+      free_bytes: number;
+      /**
+       * Format: int64
+       * @description Of the programs and the image
+       */
+      size_bytes: number;
+      /** @description They are there already */
+      installed: boolean;
     };
     NewSecret: {
       value: string;
@@ -4219,6 +4310,100 @@ export interface operations {
     };
   };
   removeSecret: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        name: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description It is forgotten */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  listPlaces: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The places */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            items: components['schemas']['Place'][];
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  addPlace: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['NewPlace'];
+      };
+    };
+    responses: {
+      /** @description The place */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Place'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  lookAtPlace: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['NewPlace'];
+      };
+    };
+    responses: {
+      /** @description What is there */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['PlaceFacts'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  removePlace: {
     parameters: {
       query?: never;
       header?: never;

@@ -1,0 +1,266 @@
+package daemon
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/engine/remote"
+	"github.com/forevervm/desktop/backend/engine/remote/ssh"
+	"github.com/forevervm/desktop/backend/home"
+	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/naming"
+	"github.com/forevervm/desktop/backend/machine/service"
+)
+
+// overSSH is the kind of places that are reached by ssh, and the beginning of their engines' names.
+const overSSH = "ssh"
+
+// places are those elsewhere that the person has added. Their file holds addresses and nothing
+// secret: ssh has the rest.
+type places struct {
+	file  string
+	parts string // folder of what a place is made of
+	owner string
+	log   *slog.Logger
+
+	machines *service.Service // set once it is there
+
+	mu    sync.Mutex // of the file, and while a place is added or removed
+	known map[string]*place
+}
+
+// place is one of them, as an engine that tells what is done with it.
+type place struct {
+	*remote.Place
+	host ssh.Host
+
+	mu     sync.Mutex
+	listen func(machine.EngineNews)
+	busy   bool // it is being set up
+}
+
+// Notify is machine.Notifier's.
+func (p *place) Notify(listen func(machine.EngineNews)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.listen = listen
+}
+
+// tell says what is done with the place; nil for nothing any more.
+func (p *place) tell(busy *machine.Preparation) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.busy = busy != nil; p.listen != nil {
+		p.listen(machine.EngineNews{Busy: busy})
+	}
+}
+
+// Check says what is wrong with the place.
+func (p *place) Check(ctx context.Context) []machine.Problem {
+	p.mu.Lock()
+	busy := p.busy
+	p.mu.Unlock()
+	if busy {
+		return []machine.Problem{{What: "This place is being set up.", Do: "Wait until it is done."}}
+	}
+	return p.Place.Check(ctx)
+}
+
+// openPlaces reads which places there are. It opens no connection.
+func openPlaces(dirs home.Dirs, parts string, log *slog.Logger) (*places, error) {
+	sum := sha256.Sum256([]byte(dirs.Data))
+	p := &places{file: dirs.PlacesFile(), parts: parts, owner: hex.EncodeToString(sum[:16]), log: log, known: map[string]*place{}}
+	content, err := os.ReadFile(p.file)
+	if errors.Is(err, os.ErrNotExist) {
+		return p, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the places: %w", err)
+	}
+	var kept []api.Place
+	if err := json.Unmarshal(content, &kept); err != nil {
+		return nil, fmt.Errorf("the file %s cannot be read: %w. Remove it, and add the places again", p.file, err)
+	}
+	for _, one := range kept {
+		host, err := ssh.Parse(one.Address)
+		if err != nil || one.Kind != overSSH {
+			log.Warn("a place is left out", "name", one.Name, "err", err)
+			continue
+		}
+		p.known[one.Name] = p.open(host)
+	}
+	return p, nil
+}
+
+func (p *places) open(host ssh.Host) *place {
+	name := overSSH + ":" + string(host)
+	return &place{host: host, Place: remote.New(remote.Config{Name: name, Owner: p.owner, Dialer: host.Dialer(p.log.With("place", name))})}
+}
+
+// all are the places, for the service.
+func (p *places) all() (all []machine.Place) {
+	for _, one := range p.known {
+		all = append(all, one)
+	}
+	return all
+}
+
+// close lets go of all places.
+func (p *places) close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []error
+	for _, one := range p.known {
+		errs = append(errs, one.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// save writes the file. mu is held.
+func (p *places) save() error {
+	content, err := json.MarshalIndent(p.list(), "", "  ")
+	if err != nil {
+		return err
+	}
+	return home.WritePrivate(p.file, append(content, '\n'))
+}
+
+func (p *places) list() []api.Place {
+	list := []api.Place{}
+	for name, one := range p.known {
+		list = append(list, api.Place{Name: name, Kind: overSSH, Address: string(one.host)})
+	}
+	slices.SortFunc(list, func(a, b api.Place) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
+// List is server.Places'.
+func (p *places) List() []api.Place {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.list()
+}
+
+// look finds out what is at a host, and whether machines can run there.
+func (p *places) look(ctx context.Context, address string) (ssh.Host, *ssh.Parts, api.PlaceFacts, error) {
+	host, err := ssh.Parse(address)
+	if err != nil {
+		return "", nil, api.PlaceFacts{}, err
+	}
+	parts, err := ssh.OwnParts(p.parts)
+	if err != nil {
+		return "", nil, api.PlaceFacts{}, err
+	}
+	found, err := host.Look(ctx)
+	if err == nil {
+		err = host.Fits(found, parts)
+	}
+	if err != nil {
+		return "", nil, api.PlaceFacts{}, err
+	}
+	return host, parts, api.PlaceFacts{
+		System: found.System, Processor: found.Processor, Folder: found.Home + "/" + ssh.Folder, FreeBytes: max(0, found.Free),
+		SizeBytes: parts.Size, Installed: found.Installed == parts.Digest,
+	}, nil
+}
+
+// Look is server.Places'.
+func (p *places) Look(ctx context.Context, address string) (api.PlaceFacts, error) {
+	_, _, facts, err := p.look(ctx, address)
+	return facts, err
+}
+
+// Add is server.Places'. A place that is there already gets the programs of this version.
+func (p *places) Add(ctx context.Context, address string) (api.Place, error) {
+	host, parts, facts, err := p.look(ctx, address)
+	if err != nil {
+		return api.Place{}, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	name := overSSH + ":" + string(host)
+	one, again := p.known[name]
+	if !again {
+		one = p.open(host)
+		one.tell(&machine.Preparation{What: "Preparing " + string(host)}) // no agent is there yet
+		if err := p.machines.AddPlace(one); err != nil {
+			return api.Place{}, err
+		}
+	}
+	if err := p.setUp(ctx, one, parts, facts.Installed); err != nil {
+		if !again {
+			err = errors.Join(err, p.machines.RemovePlace(name), one.Close())
+		}
+		return api.Place{}, err
+	}
+	p.known[name] = one
+	if err := p.save(); err != nil {
+		return api.Place{}, err
+	}
+	_, err = p.machines.StartEngine(ctx, name) // which looks whether it works now
+	return api.Place{Name: name, Kind: overSSH, Address: string(host)}, err
+}
+
+// setUp puts the programs there, and runs a first machine.
+func (p *places) setUp(ctx context.Context, one *place, parts *ssh.Parts, installed bool) error {
+	defer one.tell(nil)
+	if !installed {
+		what := "Copying ForeverVM to " + string(one.host)
+		one.tell(&machine.Preparation{What: what, Total: parts.Size})
+		told := time.Now()
+		err := one.host.Install(ctx, parts, func(sent int64) {
+			if time.Since(told) > 100*time.Millisecond {
+				told = time.Now()
+				one.tell(&machine.Preparation{What: what, Done: sent, Total: parts.Size})
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	one.tell(&machine.Preparation{What: "Starting a first machine at " + string(one.host)})
+	if problems := one.Place.Check(ctx); len(problems) > 0 {
+		return &machine.Error{Kind: machine.ErrUnavailable, Message: naming.Join(problems[0].What, problems[0].Do)}
+	}
+	id := machine.NewID()
+	box, err := one.Start(ctx, machine.StartSpec{ID: id, Name: "first", Image: "base", MemoryMB: machine.DefaultMemoryMB, Life: rand.Text()})
+	if err != nil {
+		return err
+	}
+	box.Kill()
+	for range box.Frames() {
+	}
+	<-box.Ended()
+	return one.Purge(ctx, id)
+}
+
+// Remove is server.Places'.
+func (p *places) Remove(ctx context.Context, name string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one, ok := p.known[name]
+	if !ok {
+		return &machine.Error{Kind: machine.ErrNotFound, Message: fmt.Sprintf("There is no place called %q.", naming.Clip(name, 80))}
+	}
+	if err := p.machines.RemovePlace(name); err != nil {
+		return err
+	}
+	delete(p.known, name)
+	err := errors.Join(p.save(), one.Close())
+	if err == nil {
+		err = one.host.Remove(ctx, true)
+	}
+	return err
+}
