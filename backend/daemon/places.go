@@ -3,12 +3,12 @@ package daemon
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -32,13 +32,20 @@ const overSSH = "ssh"
 type places struct {
 	file  string
 	parts string // folder of what a place is made of
-	owner string
+	owner string // see remote.Config
 	log   *slog.Logger
 
 	machines *service.Service // set once it is there
 
-	mu    sync.Mutex // of the file, and while a place is added or removed
-	known map[string]*place
+	changing sync.Mutex // held while a place is added or removed
+	mu       sync.Mutex // of the file and the map
+	known    map[string]*place
+}
+
+// placesFile is what the file holds.
+type placesFile struct {
+	Owner  string      `json:"owner"` // made up once: two computers may have the same paths
+	Places []api.Place `json:"places"`
 }
 
 // place is one of them, as an engine that tells what is done with it.
@@ -67,12 +74,23 @@ func (p *place) tell(busy *machine.Preparation) {
 	}
 }
 
+// Start brings a machine into memory there, once the place is set up.
+func (p *place) Start(ctx context.Context, spec machine.StartSpec) (machine.Sandbox, error) {
+	if p.isBusy() {
+		return nil, &machine.Error{Kind: machine.ErrUnavailable, Message: "The place of this machine is being set up. Try again when that is done."}
+	}
+	return p.Place.Start(ctx, spec)
+}
+
+func (p *place) isBusy() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.busy
+}
+
 // Check says what is wrong with the place.
 func (p *place) Check(ctx context.Context) []machine.Problem {
-	p.mu.Lock()
-	busy := p.busy
-	p.mu.Unlock()
-	if busy {
+	if p.isBusy() {
 		return []machine.Problem{{What: "This place is being set up.", Do: "Wait until it is done."}}
 	}
 	return p.Place.Check(ctx)
@@ -80,20 +98,25 @@ func (p *place) Check(ctx context.Context) []machine.Problem {
 
 // openPlaces reads which places there are. It opens no connection.
 func openPlaces(dirs home.Dirs, parts string, log *slog.Logger) (*places, error) {
-	sum := sha256.Sum256([]byte(dirs.Data))
-	p := &places{file: dirs.PlacesFile(), parts: parts, owner: hex.EncodeToString(sum[:16]), log: log, known: map[string]*place{}}
+	p := &places{file: dirs.PlacesFile(), parts: parts, log: log, known: map[string]*place{}}
+	var kept placesFile
 	content, err := os.ReadFile(p.file)
-	if errors.Is(err, os.ErrNotExist) {
-		return p, nil
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		owner := make([]byte, 16)
+		if _, err := rand.Read(owner); err != nil {
+			return nil, err
+		}
+		kept.Owner = hex.EncodeToString(owner) // kept with the first place
+	case err != nil:
 		return nil, fmt.Errorf("read the places: %w", err)
+	default:
+		if err := json.Unmarshal(content, &kept); err != nil {
+			return nil, fmt.Errorf("the file %s cannot be read: %w. Remove it, and add the places again", p.file, err)
+		}
 	}
-	var kept []api.Place
-	if err := json.Unmarshal(content, &kept); err != nil {
-		return nil, fmt.Errorf("the file %s cannot be read: %w. Remove it, and add the places again", p.file, err)
-	}
-	for _, one := range kept {
+	p.owner = kept.Owner
+	for _, one := range kept.Places {
 		host, err := ssh.Parse(one.Address)
 		if err != nil || one.Kind != overSSH {
 			log.Warn("a place is left out", "name", one.Name, "err", err)
@@ -117,20 +140,30 @@ func (p *places) all() (all []machine.Place) {
 	return all
 }
 
-// close lets go of all places.
+// close lets go of all places, at once.
 func (p *places) close() error {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	var errs []error
-	for _, one := range p.known {
-		errs = append(errs, one.Close())
+	all := slices.Collect(maps.Values(p.known))
+	p.mu.Unlock()
+	errs := make([]error, len(all))
+	var closing sync.WaitGroup
+	for i, one := range all {
+		closing.Go(func() { errs[i] = one.Close() })
 	}
+	closing.Wait()
 	return errors.Join(errs...)
 }
 
-// save writes the file. mu is held.
-func (p *places) save() error {
-	content, err := json.MarshalIndent(p.list(), "", "  ")
+// keep writes the file, with one place more or less.
+func (p *places) keep(name string, one *place) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if one == nil {
+		delete(p.known, name)
+	} else {
+		p.known[name] = one
+	}
+	content, err := json.MarshalIndent(placesFile{p.owner, p.list()}, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -188,10 +221,14 @@ func (p *places) Add(ctx context.Context, address string) (api.Place, error) {
 	if err != nil {
 		return api.Place{}, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.changing.Lock()
+	defer p.changing.Unlock()
 	name := overSSH + ":" + string(host)
-	one, again := p.known[name]
+	added := api.Place{Name: name, Kind: overSSH, Address: string(host)}
+	p.mu.Lock()
+	one := p.known[name]
+	p.mu.Unlock()
+	again := one != nil
 	if !again {
 		one = p.open(host)
 		one.tell(&machine.Preparation{What: "Preparing " + string(host)}) // no agent is there yet
@@ -199,18 +236,20 @@ func (p *places) Add(ctx context.Context, address string) (api.Place, error) {
 			return api.Place{}, err
 		}
 	}
-	if err := p.setUp(ctx, one, parts, facts.Installed); err != nil {
-		if !again {
-			err = errors.Join(err, p.machines.RemovePlace(name), one.Close())
+	err = p.setUp(ctx, one, parts, facts.Installed)
+	if err != nil && !again {
+		if p.machines.RemovePlace(context.WithoutCancel(ctx), name) == nil {
+			return api.Place{}, errors.Join(err, one.Close())
 		}
-		return api.Place{}, err
+		// Somebody has made a machine there meanwhile, so it stays.
 	}
-	p.known[name] = one
-	if err := p.save(); err != nil {
-		return api.Place{}, err
+	if !again {
+		err = errors.Join(err, p.keep(name, one))
 	}
-	_, err = p.machines.StartEngine(ctx, name) // which looks whether it works now
-	return api.Place{Name: name, Kind: overSSH, Address: string(host)}, err
+	if err == nil {
+		_, err = p.machines.StartEngine(ctx, name) // which looks whether it works now
+	}
+	return added, err
 }
 
 // setUp puts the programs there, and runs a first machine.
@@ -220,6 +259,7 @@ func (p *places) setUp(ctx context.Context, one *place, parts *ssh.Parts, instal
 		what := "Copying ForeverVM to " + string(one.host)
 		one.tell(&machine.Preparation{What: what, Total: parts.Size})
 		told := time.Now()
+		one.Reset() // an agent must not find new programs beside it; machines there are saved
 		err := one.host.Install(ctx, parts, func(sent int64) {
 			if time.Since(told) > 100*time.Millisecond {
 				told = time.Now()
@@ -235,32 +275,44 @@ func (p *places) setUp(ctx context.Context, one *place, parts *ssh.Parts, instal
 		return &machine.Error{Kind: machine.ErrUnavailable, Message: naming.Join(problems[0].What, problems[0].Do)}
 	}
 	id := machine.NewID()
-	box, err := one.Start(ctx, machine.StartSpec{ID: id, Name: "first", Image: "base", MemoryMB: machine.DefaultMemoryMB, Life: rand.Text()})
+	box, err := one.Place.Start(ctx, machine.StartSpec{ID: id, Name: "first", Image: "base", MemoryMB: machine.DefaultMemoryMB, Life: rand.Text()})
 	if err != nil {
 		return err
 	}
+	go func() {
+		for range box.Frames() { // it has nothing to say
+		}
+	}()
 	box.Kill()
-	for range box.Frames() {
+	select {
+	case <-box.Ended():
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	<-box.Ended()
 	return one.Purge(ctx, id)
 }
 
-// Remove is server.Places'.
+// Remove is server.Places'. A place that cannot be reached is forgotten all the same.
 func (p *places) Remove(ctx context.Context, name string) error {
+	p.changing.Lock()
+	defer p.changing.Unlock()
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	one, ok := p.known[name]
-	if !ok {
+	one := p.known[name]
+	p.mu.Unlock()
+	if one == nil {
 		return &machine.Error{Kind: machine.ErrNotFound, Message: fmt.Sprintf("There is no place called %q.", naming.Clip(name, 80))}
 	}
-	if err := p.machines.RemovePlace(name); err != nil {
+	if err := p.machines.RemovePlace(ctx, name); err != nil {
 		return err
 	}
-	delete(p.known, name)
-	err := errors.Join(p.save(), one.Close())
-	if err == nil {
-		err = one.host.Remove(ctx, true)
+	if err := errors.Join(p.keep(name, nil), one.Close()); err != nil {
+		return err
 	}
-	return err
+	if err := one.host.Leave(ctx, p.owner); err != nil {
+		return &machine.Error{
+			Kind:    machine.ErrUnavailable,
+			Message: "The place is forgotten. The folder " + ssh.Folder + " stays there, as it could not be removed: " + err.Error(), Cause: err,
+		}
+	}
+	return nil
 }

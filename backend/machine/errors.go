@@ -18,6 +18,9 @@ var (
 	ErrDiskFull             = errors.New("disk full")
 	ErrInstructionUndecided = errors.New("instruction not done")
 	ErrBusy                 = errors.New("Python is busy")
+	// ErrApart is beside another kind: the connection to a place was lost, and a supervisor there
+	// may have the machine.
+	ErrApart = errors.New("connection to the place lost")
 )
 
 // Error is an error whose message is a sentence that a person can act on.

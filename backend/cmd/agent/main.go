@@ -59,7 +59,7 @@ func run() error {
 		Engine: engine, Store: store, Version: version.Version, Log: log,
 		Enter: func(owner string) (err error) {
 			if held, err = remote.TakeOver(*data, owner); err == nil {
-				go prepare(ctx, engine, log)
+				go prepare(ctx, engine, store, log)
 			}
 			return err
 		},
@@ -72,9 +72,13 @@ func run() error {
 	return err
 }
 
-// prepare makes what the first machine would have to wait for.
-func prepare(ctx context.Context, engine *native.Engine, log *slog.Logger) {
+// prepare makes what the first machine would have to wait for, and removes the parts of earlier
+// versions that no machine needs any more.
+func prepare(ctx context.Context, engine *native.Engine, store *local.Store, log *slog.Logger) {
 	if err := engine.Prepare(ctx); err != nil && ctx.Err() == nil {
 		log.Warn("the first machine will take longer", "err", err)
+	}
+	if err := store.ForgetParts(); err != nil {
+		log.Warn("parts of an earlier version stay", "err", err)
 	}
 }

@@ -56,7 +56,7 @@ func (f *failure) err() error {
 	if !ok {
 		kind = machine.ErrUnavailable
 	}
-	return &machine.Error{Kind: kind, Message: plain(f.Message, maxMessage)}
+	return full(&machine.Error{Kind: kind, Message: plain(f.Message, maxMessage)})
 }
 
 // plain is text of the other end, fit to be shown: one line, of so many bytes at most.

@@ -49,7 +49,8 @@ func (d *Command) Dial(context.Context) (io.ReadWriteCloser, error) {
 	p := &piped{ReadWriteCloser: protocol.Stdio(stdout, stdin), explain: d.Explain, ended: make(chan struct{}), shut: make(chan struct{})}
 	cmd := exec.Command(d.Args[0], d.Args[1:]...) //nolint:gosec // its caller's
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirIn, theirOut, &p.said
-	apart(cmd)
+	cmd.WaitDelay = whyPatience // another program of its may keep its standard error
+	Detach(cmd)
 	if err := cmd.Start(); err != nil {
 		_ = p.Close()
 		return nil, &machine.Error{Kind: machine.ErrUnavailable, Message: "The program " + d.Args[0] + " cannot be started. Install it, and try again.", Cause: err}

@@ -31,7 +31,7 @@ func connect(ctx context.Context, pipe io.ReadWriteCloser, owner string) (*conne
 	slow.Stop()
 	if err != nil {
 		pipe.Close()
-		return nil, nobodyThere(ctx, err)
+		return nil, nobodyThere(ctx, errors.Join(err, errNoGreeting))
 	}
 	session, err := yamux.Client(pipe, mux())
 	if err != nil {
@@ -50,6 +50,9 @@ func connect(ctx context.Context, pipe io.ReadWriteCloser, owner string) (*conne
 	c.hello = hello{a.Hello.Protocol, plain(a.Hello.Version, maxWord), plain(a.Hello.Processor, maxWord)}
 	return c, nil
 }
+
+// errNoGreeting is in the error of a pipe at whose other end no agent has said anything.
+var errNoGreeting = errors.New("no agent begins")
 
 // nobodyThere says that no agent answers, unless nobody waits for one any more.
 func nobodyThere(ctx context.Context, err error) error {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -48,7 +49,7 @@ func TakeOver(data, owner string) (held io.Closer, err error) {
 			file.Close()
 			return nil, &machine.Error{Kind: machine.ErrConflict, Message: "An earlier connection to this place is still saving its machines. Try again in a moment.", Cause: err}
 		}
-		if pid := holder(file); pid > 1 && pid != asked { // it holds the lock, so the id is its own
+		if pid := holder(file); pid > 1 && pid != asked && sameProgram(pid) {
 			asked = pid
 			_ = unix.Kill(pid, unix.SIGTERM)
 		}
@@ -62,6 +63,13 @@ func TakeOver(data, owner string) (held io.Closer, err error) {
 		return nil, err
 	}
 	return file, nil
+}
+
+// sameProgram says whether a process is an agent, also of a version that was replaced.
+func sameProgram(pid int) bool {
+	theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	own, ownErr := os.Executable()
+	return err == nil && ownErr == nil && filepath.Base(strings.TrimSuffix(theirs, " (deleted)")) == filepath.Base(own)
 }
 
 // holder is the process that holds the lock of that file.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
 )
@@ -28,10 +29,14 @@ type Place struct {
 	cfg     Config
 	running sync.WaitGroup // what goes on while machines live
 
-	dialing chan struct{} // full while a pipe is opened
+	dialing chan struct{}   // full while a pipe is opened
+	whole   context.Context // ends with Close
+	stop    context.CancelFunc
 	mu      sync.Mutex
 	current *connection // may be lost
 	closed  bool
+	failed  error // of the last dial; nil for none
+	tried   time.Time
 }
 
 var (
@@ -40,7 +45,11 @@ var (
 )
 
 // New makes the place. It opens nothing yet.
-func New(cfg Config) *Place { return &Place{cfg: cfg, dialing: make(chan struct{}, 1)} }
+func New(cfg Config) *Place {
+	p := &Place{cfg: cfg, dialing: make(chan struct{}, 1)}
+	p.whole, p.stop = context.WithCancel(context.Background())
+	return p
+}
 
 // Name is the engine's name.
 func (p *Place) Name() string { return p.cfg.Name }
@@ -54,29 +63,26 @@ func (p *Place) connection(ctx context.Context) (*connection, error) {
 	}
 	defer func() { <-p.dialing }()
 	p.mu.Lock()
-	current, closed := p.current, p.closed
+	current, closed, failed := p.current, p.closed, p.failed
+	again := time.Since(p.tried) >= dialAgain
 	p.mu.Unlock()
-	if closed {
+	switch {
+	case closed:
 		return nil, machine.Closing()
-	}
-	if current != nil && !current.lost() {
+	case current != nil && !current.lost():
 		return current, nil
+	case failed != nil && !again:
+		return nil, failed
 	}
-	pipe, err := p.cfg.Dialer.Dial(ctx)
-	if err != nil {
-		return nil, err
-	}
-	c, err := connect(ctx, pipe, p.cfg.Owner)
-	if err != nil {
-		if said, ok := pipe.(*piped); ok && ctx.Err() == nil {
-			if why := said.why(); why != nil {
-				return nil, why
-			}
-		}
-		return nil, err
-	}
+	c, err := p.dial(ctx)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if ctx.Err() == nil {
+		p.failed, p.tried = err, time.Now()
+	}
+	if err != nil {
+		return nil, err
+	}
 	if p.closed {
 		c.close()
 		return nil, machine.Closing()
@@ -85,9 +91,41 @@ func (p *Place) connection(ctx context.Context) (*connection, error) {
 	return c, nil
 }
 
+// dial opens a pipe, and greets the agent.
+func (p *Place) dial(ctx context.Context) (*connection, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(p.whole, cancel)()
+	pipe, err := p.cfg.Dialer.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := connect(ctx, pipe, p.cfg.Owner)
+	if errors.Is(err, errNoGreeting) {
+		if said, ok := pipe.(*piped); ok {
+			if why := said.why(); why != nil {
+				return nil, why
+			}
+		}
+	}
+	return c, err
+}
+
+// Reset lets go of the agent: what is in memory there is saved. The next who wants something dials
+// again.
+func (p *Place) Reset() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failed = nil
+	if p.current != nil {
+		p.current.close()
+	}
+}
+
 // Close lets go of the place: what is in memory there is saved. It waits for machines that are
 // still ending.
 func (p *Place) Close() error {
+	p.stop()
 	p.mu.Lock()
 	p.closed = true
 	current := p.current
@@ -104,6 +142,13 @@ func (p *Place) Close() error {
 
 // call asks the agent something and returns the one answer.
 func (p *Place) call(ctx context.Context, q ask) (*connection, answer, error) {
+	patience := quickly
+	switch q.Type {
+	case askReclaim, askPurge, askCopy, askSeal, askCompact, askCollect:
+		patience = slowly
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	c, err := p.connection(ctx)
 	if err != nil {
 		return nil, answer{}, err

@@ -32,12 +32,23 @@ const Protocol = 1
 
 const (
 	// pulse is how often each end asks whether the other one is still there.
-	pulse = 10 * time.Second
-	// silence is how long it may take to answer before the pipe counts as broken.
-	silence = 30 * time.Second
+	pulse = 5 * time.Second
+	// silence is how long it may take to answer before the pipe counts as broken. Both together are
+	// less than a machine may take to accept an order: a pipe that breaks is no machine that hangs.
+	silence = 15 * time.Second
 	// greetingPatience bounds how long a new agent may take to say hello. It may have to wait for
 	// an earlier one of this daemon's, which saves its machines.
 	greetingPatience = 2 * time.Minute
+	// quickly bounds what an agent may take for one request, and slowly where it reads or writes
+	// whole states.
+	quickly = 2 * time.Minute
+	slowly  = 30 * time.Minute
+	// killPatience is how long it may take to end a supervisor before its link is cut.
+	killPatience = 15 * time.Second
+	// savePatience is how long a supervisor may go on without its link: it saves its machine.
+	savePatience = 5 * time.Minute
+	// dialAgain is how long a place is left alone that could not be reached.
+	dialAgain = 5 * time.Second
 )
 
 // awaitGreeting reads up to the greeting and not a byte more.

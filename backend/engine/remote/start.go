@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/sandbox/link"
@@ -37,7 +39,7 @@ func (p *Place) Start(ctx context.Context, spec machine.StartSpec) (machine.Sand
 		<-box.Ended()
 		end()
 	})
-	return &sandbox{Sandbox: box, c: c}, nil
+	return &sandbox{Sandbox: box, c: c, one: s.linkedTo}, nil
 }
 
 // starting is a start, and what is left of it to be done while the sandbox lives.
@@ -50,6 +52,8 @@ type starting struct {
 	done     chan answer   // the agent's last word on the start
 	over     chan struct{} // closed when it says nothing any more
 
+	linkedTo *supervisor // whose link is open
+
 	mu          sync.Mutex
 	supervisors map[int]*supervisor
 }
@@ -57,6 +61,8 @@ type starting struct {
 // supervisor is one that the agent has started.
 type supervisor struct {
 	gone  chan struct{} // closed when nothing is left of it, as far as can be known
+	once  sync.Once
+	told  atomic.Bool // the agent has said so
 	helps chan string
 }
 
@@ -71,6 +77,7 @@ func (s *starting) listen(ctx context.Context) {
 			one.end()
 		}
 	}()
+	settled := false
 	for {
 		a, err := s.talk.hear(ctx)
 		if err != nil {
@@ -79,7 +86,7 @@ func (s *starting) listen(ctx context.Context) {
 		}
 		switch a.Type {
 		case sayAttempt:
-			if !s.add(a.Pipe) {
+			if settled || !s.add(a.Pipe) {
 				s.finish(answer{Type: sayDone, Failure: failureOf(s.c.failed(ctx, errLies))})
 				return
 			}
@@ -88,9 +95,11 @@ func (s *starting) listen(ctx context.Context) {
 			case <-ctx.Done():
 			}
 		case sayDone:
+			settled = true
 			s.finish(a)
 		case sayGone:
 			if one := s.supervisor(a.Pipe); one != nil {
+				one.told.Store(true)
 				one.end()
 			}
 		case sayHelps:
@@ -130,20 +139,19 @@ func (s *starting) supervisor(number int) *supervisor {
 	return s.supervisors[number]
 }
 
-// end says that nothing is left. Only listen calls it.
-func (one *supervisor) end() {
-	select {
-	case <-one.gone:
-	default:
-		close(one.gone)
-	}
-}
+// end says that nothing is left.
+func (one *supervisor) end() { one.once.Do(func() { close(one.gone) }) }
 
 // link opens the links of supervisors that the agent starts, until it is content with one.
 func (s *starting) link(ctx context.Context) (box *link.Sandbox, err error) {
 	for {
 		select {
 		case number := <-s.attempts:
+			if box != nil {
+				box.Kill()
+				drain(box)
+				return nil, s.c.failed(ctx, errLies)
+			}
 			var failed error
 			box, failed = s.attempt(ctx, number)
 			if err := s.talk.say(ask{Type: sayLinked, Pipe: number, Failure: failureOf(failed)}); err != nil && failed != nil {
@@ -158,7 +166,10 @@ func (s *starting) link(ctx context.Context) (box *link.Sandbox, err error) {
 				if ctx.Err() != nil {
 					return nil, ctx.Err()
 				}
-				return nil, errors.Join(err, ended(box == nil && err == nil))
+				if err == nil {
+					err = s.c.failed(ctx, errLies)
+				}
+				return nil, s.apart(err)
 			}
 			return box, nil
 		case <-ctx.Done():
@@ -171,12 +182,16 @@ func (s *starting) link(ctx context.Context) (box *link.Sandbox, err error) {
 	}
 }
 
-// ended is the error of an agent that is content with nothing.
-func ended(nothing bool) error {
-	if !nothing {
-		return nil
+// apart adds to an error that a supervisor may have the machine, where the pipe broke meanwhile.
+func (s *starting) apart(err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, one := range s.supervisors {
+		if s.c.lost() && !one.told.Load() {
+			return &machine.Error{Kind: machine.ErrUnavailable, Message: err.Error(), Cause: errors.Join(err, machine.ErrApart)}
+		}
 	}
-	return &machine.Error{Kind: machine.ErrUnavailable, Message: errBroken, Cause: errLies}
+	return err
 }
 
 // drain waits for the end of a sandbox that nobody wants.
@@ -195,8 +210,19 @@ func (s *starting) attempt(ctx context.Context, number int) (*link.Sandbox, erro
 	}
 	opts := link.For(s.spec)
 	opts.Start.Unsynced = true
-	opts.Kill = func() { _ = s.talk.say(ask{Type: sayKill, Pipe: number}) }
-	opts.Wait = func() { <-one.gone }
+	opts.Kill = func() {
+		_ = s.talk.say(ask{Type: sayKill, Pipe: number})
+		time.AfterFunc(killPatience, func() { // where the agent does not
+			pipe.end()
+			one.end()
+		})
+	}
+	opts.Wait = func() {
+		select {
+		case <-one.gone:
+		case <-time.After(savePatience):
+		}
+	}
 	opts.Rush = func() (done func()) {
 		_ = s.talk.say(ask{Type: sayRush})
 		return func() { _ = s.talk.say(ask{Type: sayCalm}) }
@@ -215,21 +241,46 @@ func (s *starting) attempt(ctx context.Context, number int) (*link.Sandbox, erro
 	if s.spec.Shared != nil {
 		opts.Unshared = machine.UnsharedRefused
 	}
-	return link.Connect(ctx, pipe, opts)
+	box, err := link.Connect(ctx, pipe, opts)
+	if err == nil {
+		s.linkedTo = one
+	}
+	return box, err
 }
 
 // sandbox is a machine in memory at a place.
 type sandbox struct {
 	*link.Sandbox
-	c *connection
+	c   *connection
+	one *supervisor
 }
 
-// Cause says why it ended. Where the pipe broke, the machine may go on for a moment, and its
-// supervisor saves it.
+// Cause says why it ended. Where the pipe broke, its supervisor saves it, and a kill has not come
+// there.
 func (s *sandbox) Cause() machine.Cause {
 	cause := s.Sandbox.Cause()
-	if cause.Kind == machine.EndedBroken && s.c.lost() {
+	if (cause.Kind == machine.EndedBroken || cause.Kind == machine.EndedKilled) && s.c.lost() && !s.one.told.Load() {
 		return machine.Cause{Kind: machine.EndedApart, Detail: "The connection to the place where this machine is was lost."}
 	}
 	return cause
+}
+
+// Checkpoint is machine.Sandbox's.
+func (s *sandbox) Checkpoint(ctx context.Context, goesOn func()) (machine.CheckpointInfo, error) {
+	info, err := s.Sandbox.Checkpoint(ctx, goesOn)
+	return info, full(err)
+}
+
+// Stop is machine.Sandbox's.
+func (s *sandbox) Stop(ctx context.Context) (machine.CheckpointInfo, error) {
+	info, err := s.Sandbox.Stop(ctx)
+	return info, full(err)
+}
+
+// full says of a full disk whose it is: this computer's may have room.
+func full(err error) error {
+	if !errors.Is(err, machine.ErrDiskFull) {
+		return err
+	}
+	return &machine.Error{Kind: machine.ErrUnavailable, Message: "The disk is full at the place where this machine is: " + err.Error()}
 }

@@ -65,7 +65,7 @@ func (o owned) rebase(ctx context.Context, c machine.CheckpointRecord, change fu
 		return err
 	}
 	all.Machine = next
-	old := all.Replaced(c, o.brief, o.s.set.Load().KeepAll < 0 || o.s.health.diskLow())
+	old := all.Replaced(c, o.brief, o.s.set.Load().KeepAll < 0 || o.diskLow())
 	more = append(more, func(w machine.Writer) error { return o.discardCheckpoints(w, old) })
 	if err := o.saveSync(ctx, func(m *machine.MachineRecord) { *m = next }, more...); err != nil {
 		return err
@@ -105,10 +105,16 @@ func (s *Service) takeOutGarbage() {
 		s.log.Warn("the list of what is to be deleted cannot be read", "err", err)
 		return
 	}
+	lost := map[string]bool{} // engines elsewhere that do not answer
 	for _, g := range list {
-		if err := s.takeOut(g); err != nil && s.ctx.Err() == nil {
+		if lost[g.Engine] {
+			continue
+		}
+		err := s.takeOut(g)
+		if err != nil && s.ctx.Err() == nil {
 			s.log.Warn("something could not be deleted", "machine", g.Machine, "checkpoint", g.Checkpoint, "err", err)
 		}
+		lost[g.Engine] = err != nil && s.isAway(g.Engine)
 	}
 	if len(list) > 0 {
 		s.uncollected.Store(true)

@@ -50,8 +50,14 @@ func (s *Service) roomForMore() error {
 	return &machine.Error{Kind: machine.ErrDiskFull, Message: fmt.Sprintf("Only %d MB are free on the disk, which is kept for saving the machines that there are; nothing new is made. %s", free>>20, machine.FreeSpace)}
 }
 
-// roomToSave refuses a save that would only fill the disk.
+// diskLow says whether the disk is nearly full that the machine is saved on, as far as is known.
+func (e *entry) diskLow() bool { return !e.s.isAway(e.engine) && e.s.health.diskLow() }
+
+// roomToSave refuses a save that would only fill the disk. Places elsewhere do so themselves.
 func (e *entry) roomToSave(ctx context.Context) error {
+	if e.s.isAway(e.engine) {
+		return nil
+	}
 	free := e.s.free()
 	if free < 0 {
 		return nil

@@ -26,6 +26,7 @@ type health struct {
 	diskFull  time.Time                     // when a write last failed for want of room
 	low       bool
 	memoryLow bool
+	checking  sync.Mutex
 	held      bool // the room of checkpoints that are gone cannot be given back
 }
 
@@ -181,9 +182,16 @@ func (s *Service) StartEngine(ctx context.Context, name string) (machine.EngineS
 			return machine.EngineStatus{}, err
 		}
 	}
+	if place, ok := s.away(name); ok {
+		s.askPlace(ctx, place)
+	}
 	s.checkEngines()
-	engines := s.Status(ctx).Engines
-	return engines[slices.IndexFunc(engines, func(e machine.EngineStatus) bool { return e.Name == name })], nil
+	for _, e := range s.Status(ctx).Engines {
+		if e.Name == name {
+			return e, nil
+		}
+	}
+	return machine.EngineStatus{}, machine.Conflict("This place has just been removed.")
 }
 
 // ailing says whether the engine of new machines does not work.
@@ -216,6 +224,8 @@ func (s *Service) standardEngine() string {
 
 // checkEngines asks every engine whether it works here, and chooses that of new machines.
 func (s *Service) checkEngines() {
+	s.health.checking.Lock()
+	defer s.health.checking.Unlock()
 	var all []machine.EngineStatus
 	for name, problems := range s.problemsOf(s.ctx) {
 		all = append(all, machine.EngineStatus{Name: name, Problems: problems})

@@ -182,10 +182,11 @@ func (c *lookCopy) look(ctx context.Context, at func(context.Context, machine.Sa
 
 func (c *lookCopy) start(ctx context.Context) (machine.Sandbox, error) {
 	s := c.e.s
-	if err := s.starts.Enter(ctx, func() bool { return true }); err != nil {
+	starts := s.startsAt(c.e.engine)
+	if err := starts.Enter(ctx, func() bool { return true }); err != nil {
 		return nil, err
 	}
-	defer s.starts.Leave()
+	defer starts.Leave()
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	box, err := c.engine.Start(ctx, c.spec)

@@ -95,12 +95,12 @@ func TestRealMachineIsCopiedToAnotherPlace(t *testing.T) {
 	r.ok(err)
 	r.value("back", "x", "[1, 2, 3]")
 	r.value("here", "x", "[1, 2]")
-	if err := r.RemovePlace(name); err == nil || !strings.Contains(err.Error(), "there") {
+	if err := r.RemovePlace(r.ctx, name); err == nil || !strings.Contains(err.Error(), "there") {
 		t.Errorf("a place with machines is removed: %v", err)
 	}
 	r.ok(r.at("there").Delete(r.ctx))
 	r.ok(r.at("there").Purge(r.ctx))
-	r.ok(r.RemovePlace(name))
+	r.ok(r.RemovePlace(r.ctx, name))
 	if _, err := r.Create(r.ctx, machine.CreateOptions{Engine: name}); err == nil {
 		t.Error("a machine is made at a place that is gone")
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/gate"
 	"github.com/forevervm/desktop/backend/machine/naming"
 )
 
@@ -22,10 +23,16 @@ type places struct {
 
 	mu        sync.Mutex
 	elsewhere map[string]machine.Place
+	answers   map[string][]machine.Problem // what each of those said last
+	asking    map[string]bool              // those that are being asked
 }
 
-// checkPatience bounds how long a place elsewhere may take to say whether it works.
-const checkPatience = 15 * time.Second
+const (
+	// checkPatience bounds how long a place elsewhere may take to say whether it works.
+	checkPatience = 15 * time.Second
+	// farAtOnce is how many machines come into memory at places elsewhere at once, and are saved.
+	farAtOnce = 4
+)
 
 func (p *places) away(name string) (machine.Place, bool) {
 	p.mu.Lock()
@@ -64,12 +71,20 @@ func (p *places) saved(engine string) machine.Checkpoints {
 	if place, ok := p.away(engine); ok {
 		return place
 	}
-	return p.checkpoints
+	return p.checkpoints // also of an engine that is gone: engineOf tells that
+}
+
+// startsAt bounds how many machines of an engine come into memory at once.
+func (s *Service) startsAt(engine string) *gate.Gate {
+	if s.isAway(engine) {
+		return s.farStarts
+	}
+	return s.starts
 }
 
 // copyState gives machine `to` its own copy of a checkpoint, also at another place.
-func (p *places) copyState(ctx context.Context, from machine.ID, engine, checkpoint string, to *machine.MachineRecord) (machine.CheckpointInfo, error) {
-	here, there := p.saved(engine), p.saved(to.Engine)
+func (s *Service) copyState(ctx context.Context, from machine.ID, engine, checkpoint string, to *machine.MachineRecord) (machine.CheckpointInfo, error) {
+	here, there := s.saved(engine), s.saved(to.Engine)
 	if here == there {
 		return here.Copy(ctx, from, checkpoint, to.ID)
 	}
@@ -78,10 +93,15 @@ func (p *places) copyState(ctx context.Context, from machine.ID, engine, checkpo
 		return machine.CheckpointInfo{}, err
 	}
 	defer open.Close()
-	if target := p.engine(to.Engine); target != nil {
-		if err := target.CheckCompatible(ctx, to.Image, open.State.Needs); err != nil {
-			return machine.CheckpointInfo{}, err
-		}
+	target, err := s.engineOf(to.Engine)
+	if err == nil {
+		err = target.CheckCompatible(ctx, to.Image, open.State.Needs)
+	}
+	if size := open.State.Size(); err == nil && there == s.checkpoints && size > s.roomFor() {
+		err = &machine.Error{Kind: machine.ErrDiskFull, Message: fmt.Sprintf("The machine takes %d MB, which this computer's disk has no room for. %s", size>>20, machine.FreeSpace)}
+	}
+	if err != nil {
+		return machine.CheckpointInfo{}, err
 	}
 	var last io.Closer
 	defer func() {
@@ -125,10 +145,11 @@ func (s *Service) putPlace(place machine.Place) {
 	}
 }
 
-// RemovePlace forgets a place elsewhere that has no machines any more, not even in the bin.
-func (s *Service) RemovePlace(name string) error {
+// RemovePlace forgets a place elsewhere that has no machines any more, not even in the bin, and
+// what was still to be deleted there.
+func (s *Service) RemovePlace(ctx context.Context, name string) error {
 	if !s.isAway(name) {
-		return &machine.Error{Kind: machine.ErrNotFound, Message: fmt.Sprintf("There is no place %q.", naming.Clip(name, 80))}
+		return &machine.Error{Kind: machine.ErrNotFound, Message: fmt.Sprintf("There is no place called %q.", naming.Clip(name, 80))}
 	}
 	var there []string
 	for _, e := range s.entries() {
@@ -139,8 +160,32 @@ func (s *Service) RemovePlace(name string) error {
 	if len(there) > 0 {
 		return machine.Conflict("There are machines at %s: %s. Delete them for good first, or copy them to this computer.", name, naming.Clip(strings.Join(there, ", "), 300))
 	}
+	s.garbage.Lock() // nothing is deleted there meanwhile
+	defer s.garbage.Unlock()
+	list, err := s.store.Garbage(ctx)
+	if err != nil {
+		return err
+	}
+	list = slices.DeleteFunc(list, func(g machine.Garbage) bool { return g.Engine != name })
+	for _, g := range list {
+		if _, making := s.making.Load(g.Machine); making {
+			return machine.Conflict("A machine is just being made at %s. Wait until it is there.", name)
+		}
+	}
+	err = s.writeSyncDeleting(ctx, func(w machine.Writer) error {
+		for _, g := range list {
+			if err := w.RemoveGarbage(g); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
 	s.places.mu.Lock()
 	delete(s.elsewhere, name)
+	delete(s.answers, name)
 	s.places.mu.Unlock()
 	s.checkEngines()
 	return nil
@@ -149,6 +194,10 @@ func (s *Service) RemovePlace(name string) error {
 // collectAway gives back room at places elsewhere. One that cannot be reached now does so another
 // time.
 func (s *Service) collectAway() {
+	if !s.collectingAway.CompareAndSwap(false, true) {
+		return
+	}
+	defer s.collectingAway.Store(false)
 	for _, name := range s.engineNames() {
 		if place, ok := s.away(name); ok {
 			if err := place.Collect(s.ctx); err != nil && s.ctx.Err() == nil {
@@ -158,31 +207,46 @@ func (s *Service) collectAway() {
 	}
 }
 
-// problemsOf asks all engines at once what is wrong with them. Places elsewhere may be far away:
-// one that does not answer soon is told as that.
+// problemsOf is what is wrong with each engine. Places elsewhere are asked meanwhile, and count as
+// they answered last: one may be far away, and nobody waits for that.
 func (s *Service) problemsOf(ctx context.Context) map[string][]machine.Problem {
-	s.places.mu.Lock()
-	elsewhere := maps.Clone(s.elsewhere)
-	s.places.mu.Unlock()
 	found := map[string][]machine.Problem{}
-	var mu sync.Mutex
-	var asked sync.WaitGroup
-	for name, place := range elsewhere {
-		asked.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, checkPatience)
-			defer cancel()
-			problems := place.Check(ctx)
-			mu.Lock()
-			defer mu.Unlock()
-			found[name] = problems
+	for name, engine := range s.engines {
+		found[name] = engine.Check(ctx)
+	}
+	var unasked []machine.Place
+	s.places.mu.Lock()
+	for name, place := range s.elsewhere {
+		answer, ok := s.answers[name]
+		if !ok {
+			answer = []machine.Problem{{What: "This place has not answered yet.", Do: "Wait a moment."}}
+		}
+		found[name] = answer
+		if !s.asking[name] {
+			s.asking[name] = true
+			unasked = append(unasked, place)
+		}
+	}
+	s.places.mu.Unlock()
+	for _, place := range unasked {
+		s.spawn(func() {
+			if s.askPlace(s.ctx, place) {
+				s.checkEngines()
+			}
 		})
 	}
-	for name, engine := range s.engines {
-		problems := engine.Check(ctx)
-		mu.Lock()
-		found[name] = problems
-		mu.Unlock()
-	}
-	asked.Wait()
 	return found
+}
+
+// askPlace asks a place what is wrong with it, and says whether that is news.
+func (s *Service) askPlace(ctx context.Context, place machine.Place) (news bool) {
+	ctx, cancel := context.WithTimeout(ctx, checkPatience)
+	defer cancel()
+	problems := place.Check(ctx)
+	s.places.mu.Lock()
+	defer s.places.mu.Unlock()
+	before, known := s.answers[place.Name()]
+	s.answers[place.Name()] = problems
+	delete(s.asking, place.Name())
+	return !known || !slices.Equal(before, problems)
 }

@@ -32,10 +32,7 @@ func (e *entry) cleanUp(ctx context.Context, x *session) error {
 		x.saved = cause.Checkpoint
 	}
 	if cause.Kind == machine.EndedApart && x.saved == nil {
-		// As for a daemon that has died: what became of it is found out before it is used again,
-		// which is at once where there is something to do.
-		o.clear()
-		o.on(life.Asleep{})
+		o.lost()
 		o.unlock()
 		return nil
 	}
@@ -45,13 +42,17 @@ func (e *entry) cleanUp(ctx context.Context, x *session) error {
 		return e.putAway(ctx, x)
 	}
 	left, err := e.leftBehind(ctx)
-	if err != nil {
+	if err != nil && !e.s.isAway(e.engine) {
 		return err
 	}
 	o = e.lock()
 	defer o.unlock()
 	if o.life.Gone {
 		return nil
+	}
+	if err != nil {
+		o.lost()
+		return nil //nolint:nilerr // it is told when the machine is used
 	}
 	known, base, err := o.ending(ctx)
 	if err != nil {
@@ -73,6 +74,14 @@ func (e *entry) cleanUp(ctx context.Context, x *session) error {
 	o.clear()
 	o.on(life.Asleep{})
 	return nil
+}
+
+// lost puts a machine aside whose place cannot be reached, as after the death of the daemon: what
+// became of it is found out before it is used again, which is at once where there is something to
+// do.
+func (o owned) lost() {
+	o.clear()
+	o.on(life.Asleep{})
 }
 
 // ending is what the records know of a machine whose sandbox has ended, and the checkpoint that it

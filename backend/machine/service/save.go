@@ -38,6 +38,17 @@ func (s *Service) yield(ctx context.Context) (leave func(), err error) {
 	return s.saves.Leave, nil
 }
 
+// yield is Service.yield. What is saved elsewhere holds up nobody here.
+func (e *entry) yield(ctx context.Context) (leave func(), err error) {
+	if !e.s.isAway(e.engine) {
+		return e.s.yield(ctx)
+	}
+	if err := e.s.farSaves.Enter(ctx, func() bool { return false }); err != nil {
+		return nil, err
+	}
+	return e.s.farSaves.Leave, nil
+}
+
 // calmDown waits until no machine has come into memory for a moment, patience at most.
 func (s *Service) calmDown(ctx context.Context, patience time.Duration) error {
 	for deadline := time.Now().Add(patience); ; {
@@ -58,7 +69,7 @@ func (s *Service) calmDown(ctx context.Context, patience time.Duration) error {
 func (e *entry) unasked(x *session, save func(ctx context.Context) error) {
 	ctx, cancel := context.WithTimeout(e.s.ctx, saveTimeout)
 	defer cancel()
-	leave, err := e.s.yield(ctx)
+	leave, err := e.yield(ctx)
 	if err == nil {
 		defer leave()
 		err = e.lockOp(ctx)
@@ -96,7 +107,7 @@ func (e *entry) autoSave(x *session) {
 // Held.
 func (o owned) dueSave(x *session) func() {
 	at := x.due(o)
-	if at.IsZero() || time.Now().Before(at) || !x.alive(o) || o.life.Holding || o.life.Stale != life.None || o.life.State != machine.Idle && o.life.State != machine.Running || o.s.health.diskLow() {
+	if at.IsZero() || time.Now().Before(at) || !x.alive(o) || o.life.Holding || o.life.Stale != life.None || o.life.State != machine.Idle && o.life.State != machine.Running || o.diskLow() {
 		return nil
 	}
 	select {

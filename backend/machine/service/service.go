@@ -153,16 +153,19 @@ type Service struct {
 	shareWatch    machine.ShareWatch
 	started       time.Time
 
-	hub         *events.Hub
-	permissions *permission.Requests
-	health      health
-	reserve     *reserve.File
-	admission   *admission.Queue
-	makingRoom  atomic.Bool  // somebody is making room
-	starts      *gate.Gate   // bounds how many machines come into memory at once
-	saves       *gate.Gate   // bounds how many are saved at once that nobody asked to save: many fall idle together, and who works meanwhile needs processors, too
-	looks       *gate.Gate   // bounds how many comparisons bring states into memory at once
-	looking     atomic.Int64 // bytes of memory that is taken for that
+	hub            *events.Hub
+	permissions    *permission.Requests
+	health         health
+	reserve        *reserve.File
+	admission      *admission.Queue
+	makingRoom     atomic.Bool  // somebody is making room
+	collectingAway atomic.Bool  // somebody collects at places elsewhere
+	starts         *gate.Gate   // bounds how many machines come into memory at once
+	saves          *gate.Gate   // bounds how many are saved at once that nobody asked to save: many fall idle together, and who works meanwhile needs processors, too
+	farStarts      *gate.Gate   // starts at places elsewhere: a slow one holds up nobody here
+	farSaves       *gate.Gate   // saves there, in the same way
+	looks          *gate.Gate   // bounds how many comparisons bring states into memory at once
+	looking        atomic.Int64 // bytes of memory that is taken for that
 
 	unscrubbed  atomic.Bool // something that was removed may still be in the store's files
 	uncollected atomic.Bool // something that was removed may still take room among the checkpoints
@@ -197,11 +200,11 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	s := &Service{
-		places: places{engines: cfg.Engines, checkpoints: cfg.Checkpoints, elsewhere: map[string]machine.Place{}}, defaultEngine: cfg.DefaultEngine, store: cfg.Store,
+		places: places{engines: cfg.Engines, checkpoints: cfg.Checkpoints, elsewhere: map[string]machine.Place{}, answers: map[string][]machine.Problem{}, asking: map[string]bool{}}, defaultEngine: cfg.DefaultEngine, store: cfg.Store,
 		kept: output.Kept{Rows: cfg.Store, Dir: cfg.OutputDir, Log: log}, log: log, freeMemory: cfg.FreeMemory, totalMemory: cfg.TotalMemory, freeDisk: cfg.FreeDisk, usedDisk: cfg.UsedDisk, warnings: cfg.Warnings,
 		network: cfg.Network, approve: cfg.Approve, exchange: cfg.Exchange, shareable: cfg.Shareable,
 		shareWatch: cfg.ShareWatch,
-		started:    time.Now().UTC(), hub: events.New(), starts: gate.New(max(2, runtime.NumCPU())), saves: gate.New(max(1, runtime.NumCPU()/2)),
+		started:    time.Now().UTC(), hub: events.New(), starts: gate.New(max(2, runtime.NumCPU())), saves: gate.New(max(1, runtime.NumCPU()/2)), farStarts: gate.New(farAtOnce), farSaves: gate.New(farAtOnce),
 		looks: gate.New(1), nudge: make(chan struct{}, 1), machines: map[machine.ID]*entry{}, names: map[string]machine.ID{},
 	}
 	s.uncollected.Store(true)                  // a daemon that was killed may have left what nobody needs
@@ -220,14 +223,14 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 		return nil, err
 	}
 	s.lookAtDisk() // so that the first who asks is told what is so
+	for _, place := range cfg.Places {
+		s.putPlace(place)
+	}
 	s.checkEngines()
 	for name, engine := range s.engines {
 		if teller, ok := engine.(machine.Notifier); ok {
 			teller.Notify(func(news machine.EngineNews) { s.hear(name, news) })
 		}
-	}
-	for _, place := range cfg.Places {
-		s.putPlace(place)
 	}
 	s.resume() // before anybody else can hold a machine
 	s.spawn(s.keep)

@@ -24,7 +24,7 @@ func (o owned) shrinkLater() {
 func (e *entry) shrinkAll() {
 	failed := map[string]bool{}
 	for {
-		leave, err := e.s.yield(e.s.ctx)
+		leave, err := e.yield(e.s.ctx)
 		if err != nil {
 			return
 		}
@@ -137,6 +137,7 @@ func (e *entry) seal(ctx context.Context) {
 // What cannot be done now is tried again when checkpoints are thinned out.
 func (s *Service) collect() {
 	if s.uncollected.Swap(false) {
+		s.spawn(s.collectAway)
 		s.collectNow()
 	}
 }
@@ -151,7 +152,6 @@ func (s *Service) collectNow() {
 	defer s.collecting.Unlock()
 	before := s.usedByShrunk()
 	err = s.checkpoints.Collect(s.ctx)
-	s.collectAway()
 	if s.ctx.Err() != nil {
 		return
 	}

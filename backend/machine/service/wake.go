@@ -247,6 +247,9 @@ func (e *entry) start(ctx context.Context) (err error) {
 		if ctx.Err() != nil { // the service ends
 			return ctx.Err()
 		}
+		if errors.Is(err, machine.ErrApart) { // it may go on there: Reclaim tells
+			return err
+		}
 		notice := "This machine could not be brought into memory: " + err.Error()
 		if errors.Is(err, machine.ErrCheckpointUnusable) {
 			notice = "This machine's saved state cannot be used: " + err.Error() +
@@ -272,10 +275,11 @@ func (e *entry) start(ctx context.Context) (err error) {
 const startTimeout = 5 * time.Minute
 
 func (e *entry) startBox(ctx context.Context, engine machine.Engine, spec machine.StartSpec) (machine.Sandbox, error) {
-	if err := e.s.starts.Enter(ctx, e.wanted.Load); err != nil {
+	starts := e.s.startsAt(e.engine)
+	if err := starts.Enter(ctx, e.wanted.Load); err != nil {
 		return nil, err
 	}
-	defer e.s.starts.Leave()
+	defer starts.Leave()
 	limited, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	box, err := engine.Start(limited, spec)

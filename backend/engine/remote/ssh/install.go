@@ -74,7 +74,12 @@ func digest(path string) (sum string, size int64, err error) {
 // off on the way changes nothing.
 const unpack = `set -e; umask 077; d="$HOME/` + Folder + `"; mkdir -p "$d"; rm -rf "$d/bin.new" "$d/bin.old"; mkdir "$d/bin.new"; cd "$d/bin.new"; ` +
 	`tar xzf -; sha256sum -c sums >/dev/null; test "$(sha256sum <sums | cut -d " " -f 1)" = "$(cat digest)"; cd ..; ` +
-	`if test -e bin; then mv bin bin.old; fi; mv bin.new bin; rm -rf bin.old; echo forevervm-done`
+	`if test -e bin; then mv bin bin.old; fi; mv bin.new bin; ` + keep + `rm -rf bin.old; echo forevervm-done`
+
+// keep keeps the image and runsc of the version before among the parts that machines may need which
+// it has saved (package engine/local). The agent removes them when none does.
+const keep = `for f in runsc image/base.erofs; do if test -e "bin.old/$f" && ! cmp -s "bin/$f" "bin.old/$f"; then ` +
+	`s=$(sha256sum <"bin.old/$f" | cut -d " " -f 1); mkdir -p "data/parts/$s"; mv "bin.old/$f" "data/parts/$s/"; fi; done; `
 
 // Install puts the parts there. progress, which may be nil, is called with how many bytes of them
 // have been read, of p.Size.

@@ -16,6 +16,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/forevervm/desktop/backend/engine/remote"
 	"github.com/forevervm/desktop/backend/iox"
@@ -45,7 +46,7 @@ func Parse(text string) (Host, error) {
 func (h Host) command(script string) []string {
 	return []string{
 		"ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=2",
-		"-o", "ClearAllForwardings=yes", "-o", "ForwardAgent=no", "-o", "ForwardX11=no", "-o", "PermitLocalCommand=no",
+		"-o", "ClearAllForwardings=yes", "-o", "ForwardAgent=no", "-o", "ForwardX11=no", "-o", "PermitLocalCommand=no", "-o", "ControlMaster=no",
 		"--", string(h), "exec sh -c '" + script + "'",
 	}
 }
@@ -68,6 +69,8 @@ func (h Host) run(ctx context.Context, script string, in io.Reader) ([]byte, err
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...) //nolint:gosec // the address was checked
 	var out, said iox.Tail
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &out, &said
+	cmd.WaitDelay = 5 * time.Second
+	remote.Detach(cmd)
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -168,12 +171,9 @@ func (h Host) Fits(f Facts, p *Parts) error {
 	return nil
 }
 
-// Remove removes the programs there and, with data, the machines.
-func (h Host) Remove(ctx context.Context, data bool) error {
-	script := `d="$HOME/` + Folder + `"; rm -rf "$d/bin" "$d/bin.new" "$d/bin.old"; rmdir "$d" 2>/dev/null || true`
-	if data {
-		script = `rm -rf "$HOME/` + Folder + `"`
-	}
-	_, err := h.run(ctx, script, nil)
+// Leave removes what an owner (see remote.Config) has there, who has no machines there any more,
+// and everything where nobody else has an owner's file. The agents must have ended.
+func (h Host) Leave(ctx context.Context, owner string) error {
+	_, err := h.run(ctx, `set -e; d="$HOME/`+Folder+`"; rm -f "$d/data/owners/`+owner+`"; if test -z "$(ls -A "$d/data/owners" 2>/dev/null)"; then rm -rf "$d"; fi`, nil)
 	return err
 }

@@ -5,12 +5,14 @@ package ssh_test
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -100,28 +102,63 @@ func TestConformanceOverSSH(t *testing.T) {
 	})
 }
 
-// A place is removed with its machines, or without.
-func TestRemove(t *testing.T) {
+// The folder goes with its last owner. Where there is no agent any more, a place says so.
+func TestLeave(t *testing.T) {
 	h, home := installed(t)
-	data := filepath.Join(home, ssh.Folder, "data")
-	if err := os.MkdirAll(data, 0o755); err != nil {
+	owners := filepath.Join(home, ssh.Folder, "data", "owners")
+	if err := os.MkdirAll(owners, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Remove(t.Context(), false); err != nil {
+	for _, owner := range []string{"aa", "bb"} {
+		if err := os.WriteFile(filepath.Join(owners, owner), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	theirs, err := os.Stat(home)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(data); err != nil {
-		t.Errorf("the machines are gone: %v", err)
+	user := theirs.Sys().(*syscall.Stat_t)
+	for _, path := range []string{filepath.Dir(owners), owners} {
+		if err := os.Chown(path, int(user.Uid), int(user.Gid)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	p := place(t, h)
-	if _, err := p.Used(); !errors.Is(err, machine.ErrUnavailable) || !strings.Contains(err.Error(), "is not at "+string(h)+" any more") {
-		t.Errorf("without programs, it is told as %v", err)
+	if err := h.Leave(t.Context(), "aa"); err != nil {
+		t.Fatal(err)
 	}
-	if err := h.Remove(t.Context(), true); err != nil {
+	if left, err := os.ReadDir(owners); err != nil || len(left) != 1 {
+		t.Errorf("the other owner's is gone, too: %v, %v", left, err)
+	}
+	if err := h.Leave(t.Context(), "bb"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(home, ssh.Folder)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder stays: %v", err)
+	}
+	if _, err := place(t, h).Used(); !errors.Is(err, machine.ErrUnavailable) || !strings.Contains(err.Error(), "is not at "+string(h)+" any more") {
+		t.Errorf("without programs, it is told as %v", err)
+	}
+}
+
+// The parts of the version before stay where machines may need them.
+func TestAnUpdateKeepsParts(t *testing.T) {
+	h, home := installed(t)
+	bin := filepath.Join(home, ssh.Folder, "bin")
+	if err := os.WriteFile(filepath.Join(bin, "runsc"), []byte("old"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := parts(t)
+	if err := h.Install(t.Context(), p, nil); err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256([]byte("old"))
+	kept := filepath.Join(home, ssh.Folder, "data", "parts", hex.EncodeToString(sum[:]), "runsc")
+	if b, err := os.ReadFile(kept); err != nil || string(b) != "old" {
+		t.Errorf("kept is %q, %v", b, err)
+	}
+	if same, _ := os.ReadDir(filepath.Join(home, ssh.Folder, "data", "parts")); len(same) != 1 {
+		t.Errorf("the image is the same, and kept as well: %v", same)
 	}
 }
 
