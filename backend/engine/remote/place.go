@@ -96,7 +96,9 @@ func (p *Place) dial(ctx context.Context) (*connection, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(p.whole, cancel)()
-	pipe, err := p.cfg.Dialer.Dial(ctx)
+	soon, done := context.WithTimeout(ctx, dialPatience)
+	defer done()
+	pipe, err := p.cfg.Dialer.Dial(soon)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +146,7 @@ func (p *Place) Close() error {
 func (p *Place) call(ctx context.Context, q ask) (*connection, answer, error) {
 	patience := quickly
 	switch q.Type {
-	case askReclaim, askPurge, askCopy, askSeal, askCompact, askCollect:
+	case askReclaim, askCopy, askSeal, askCompact, askCollect:
 		patience = slowly
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)

@@ -47,6 +47,8 @@ const (
 	killPatience = 15 * time.Second
 	// savePatience is how long a supervisor may go on without its link: it saves its machine.
 	savePatience = 5 * time.Minute
+	// dialPatience bounds how long it may take to open a pipe.
+	dialPatience = time.Minute
 	// dialAgain is how long a place is left alone that could not be reached.
 	dialAgain = 5 * time.Second
 )

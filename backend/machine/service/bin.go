@@ -212,11 +212,7 @@ func (e *entry) purge(ctx context.Context, inBin bool) error {
 		s.shareWatch.Forget(rec.ID)
 	}
 	s.hub.Publish(machine.Event{Type: machine.EventPurged, Machine: &machine.Machine{ID: rec.ID, Name: rec.Name}})
-	if s.isAway(rec.Engine) { // it may not answer
-		s.spawn(s.takeOutGarbage)
-	} else {
-		s.takeOutGarbage()
-	}
+	s.takeOutGarbage()
 	s.unscrubbed.Store(true)
 	s.scrub()
 	return nil

@@ -96,7 +96,8 @@ func (e *entry) discardCheckpoints(w machine.Writer, old []machine.CheckpointRec
 	return nil
 }
 
-// takeOutGarbage deletes what is on the list. What cannot be deleted now stays on it.
+// takeOutGarbage deletes what is on the list. What cannot be deleted now stays on it. For what is at
+// places elsewhere nobody waits.
 func (s *Service) takeOutGarbage() {
 	s.garbage.Lock()
 	defer s.garbage.Unlock()
@@ -105,20 +106,42 @@ func (s *Service) takeOutGarbage() {
 		s.log.Warn("the list of what is to be deleted cannot be read", "err", err)
 		return
 	}
-	lost := map[string]bool{} // engines elsewhere that do not answer
+	away := map[string][]machine.Garbage{}
 	for _, g := range list {
-		if lost[g.Engine] {
-			continue
+		if s.isAway(g.Engine) {
+			away[g.Engine] = append(away[g.Engine], g)
+		} else {
+			_ = s.takeOutTold(g)
 		}
-		err := s.takeOut(g)
-		if err != nil && s.ctx.Err() == nil {
-			s.log.Warn("something could not be deleted", "machine", g.Machine, "checkpoint", g.Checkpoint, "err", err)
-		}
-		lost[g.Engine] = err != nil && s.isAway(g.Engine)
+	}
+	for engine, list := range away {
+		s.spawn(func() { s.takeOutAway(engine, list) })
 	}
 	if len(list) > 0 {
 		s.uncollected.Store(true)
 		s.spawn(s.collect)
+	}
+}
+
+// takeOutTold is takeOut, and says what could not be deleted.
+func (s *Service) takeOutTold(g machine.Garbage) error {
+	err := s.takeOut(g)
+	if err != nil && s.ctx.Err() == nil {
+		s.log.Warn("something could not be deleted", "machine", g.Machine, "checkpoint", g.Checkpoint, "err", err)
+	}
+	return err
+}
+
+// takeOutAway deletes what is at a place elsewhere, until it does not answer. One at a time does so.
+func (s *Service) takeOutAway(engine string, list []machine.Garbage) {
+	if _, busy := s.deletingAway.LoadOrStore(engine, true); busy {
+		return
+	}
+	defer s.deletingAway.Delete(engine)
+	for _, g := range list {
+		if s.takeOutTold(g) != nil {
+			return
+		}
 	}
 }
 

@@ -160,8 +160,6 @@ func (s *Service) RemovePlace(ctx context.Context, name string) error {
 	if len(there) > 0 {
 		return machine.Conflict("There are machines at %s: %s. Delete them for good first, or copy them to this computer.", name, naming.Clip(strings.Join(there, ", "), 300))
 	}
-	s.garbage.Lock() // nothing is deleted there meanwhile
-	defer s.garbage.Unlock()
 	list, err := s.store.Garbage(ctx)
 	if err != nil {
 		return err

@@ -178,9 +178,10 @@ type Service struct {
 	group  sync.WaitGroup // every goroutine of the service
 	nudge  chan struct{}  // wakes the keeper
 
-	garbage sync.Mutex // held while garbage is taken out
-	making  sync.Map   // IDs of forks that are being made, which are not garbage yet
-	naming  sync.Mutex // held while names are decided, longer than mu
+	garbage      sync.Mutex // held while garbage is taken out
+	making       sync.Map   // IDs of forks that are being made, which are not garbage yet
+	deletingAway sync.Map   // engines elsewhere where something is being deleted
+	naming       sync.Mutex // held while names are decided, longer than mu
 
 	mu       sync.Mutex // guards what follows
 	closing  bool       // nothing new is taken on
