@@ -27,6 +27,9 @@ import (
 // overSSH is the kind of places that are reached by ssh, and the beginning of their engines' names.
 const overSSH = "ssh"
 
+// isElsewhere says whether the engine of that name is a place that is not on this computer.
+func isElsewhere(engine string) bool { return strings.HasPrefix(engine, overSSH+":") }
+
 // places are those elsewhere that the person has added. Their file holds addresses and nothing
 // secret: ssh has the rest.
 type places struct {

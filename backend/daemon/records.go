@@ -274,6 +274,10 @@ func recoverMachines(ctx context.Context, s *store.Store, left map[machine.ID][]
 
 // align brings a machine's record in line with the checkpoints that it has.
 func (n *recovered) align(w machine.Writer, m machine.MachineRecord, recorded []machine.CheckpointRecord, there []checkpoint.Manifest, keeps func(machine.ID, string) bool) error {
+	if isElsewhere(m.Engine) { // so are its saved states; what became of it is asked before it is used
+		m.Live, m.Undo = true, ""
+		return w.PutMachine(m)
+	}
 	on := map[string]machine.CheckpointRecord{}
 	for _, c := range recorded {
 		on[c.ID] = c

@@ -33,8 +33,11 @@ func TestOldRecordsAreBroughtInLine(t *testing.T) {
 		}
 	}
 	err = s.WriteSync(t.Context(), func(w machine.Writer) error {
-		for _, id := range []machine.ID{"behind", "ahead", "gone", "new"} {
-			m := machine.MachineRecord{Machine: machine.Machine{ID: id, Name: string(id), CreatedAt: now}, Live: true, Life: "old"}
+		for _, id := range []machine.ID{"behind", "ahead", "gone", "new", "far"} {
+			m := machine.MachineRecord{Machine: machine.Machine{ID: id, Name: string(id), CreatedAt: now}, Live: id != "far", Life: "old"}
+			if id == "far" {
+				m.Engine = "ssh:somewhere"
+			}
 			if id != "new" {
 				m.Base, m.Fallback = "00000001-"+string(id), "00000001-"+string(id)
 			}
@@ -50,8 +53,10 @@ func TestOldRecordsAreBroughtInLine(t *testing.T) {
 				return err
 			}
 		}
-		if err := w.PutCheckpoint(machine.CheckpointRecord{Checkpoint: machine.Checkpoint{ID: "00000001-ahead", Machine: "ahead", Kind: machine.CheckpointAuto, CreatedAt: now}}); err != nil {
-			return err
+		for _, id := range []machine.ID{"ahead", "far"} {
+			if err := w.PutCheckpoint(machine.CheckpointRecord{Checkpoint: machine.Checkpoint{ID: "00000001-" + string(id), Machine: id, Kind: machine.CheckpointAuto, CreatedAt: now}}); err != nil {
+				return err
+			}
 		}
 		for _, id := range []string{"00000000-ahead", "00000000-lost"} { // one of them cannot be read just now
 			if err := w.PutCheckpoint(machine.CheckpointRecord{Checkpoint: machine.Checkpoint{ID: id, Machine: "ahead", Kind: machine.CheckpointManual, CreatedAt: now}}); err != nil {
@@ -83,12 +88,13 @@ func TestOldRecordsAreBroughtInLine(t *testing.T) {
 		next int
 	}{
 		"behind": {"00000002-behind", 6}, "ahead": {"00000001-ahead", 2}, "gone": {"00000001-gone", 0}, "new": {"", 1},
+		"far":             {"00000001-far", 0}, // its states are elsewhere
 		"recovered-found": {"00000009-found", 4}, "recovered-broken": {"", 0},
 		"recovered-deleted": {"00000001-deleted", 0},
 	}
 	for _, m := range all {
 		w, ok := want[m.Name]
-		if !ok || m.Base != w.base || m.Fallback != w.base || m.NextSeq != w.next || m.Live {
+		if !ok || m.Base != w.base || m.Fallback != w.base || m.NextSeq != w.next || m.Live != (m.Name == "far") {
 			t.Errorf("%s: %+v", m.Name, m)
 		}
 		if added := strings.HasPrefix(m.Name, "recovered-"); (m.Network.Mode == machine.NetworkOff) != added || (m.DeletedAt != nil) != (m.ID == "deleted") {
@@ -102,7 +108,7 @@ func TestOldRecordsAreBroughtInLine(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("missing are %v", want)
 	}
-	for id, want := range map[machine.ID][]string{"behind": {"00000002-behind"}, "ahead": {"00000000-ahead", "00000001-ahead"}} {
+	for id, want := range map[machine.ID][]string{"behind": {"00000002-behind"}, "ahead": {"00000000-ahead", "00000001-ahead"}, "far": {"00000001-far"}} {
 		var got []string
 		all, err := s.Checkpoints(t.Context(), id)
 		for _, c := range all {

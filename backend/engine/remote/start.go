@@ -155,7 +155,7 @@ func (s *starting) link(ctx context.Context) (box *link.Sandbox, err error) {
 			var failed error
 			box, failed = s.attempt(ctx, number)
 			if err := s.talk.say(ask{Type: sayLinked, Pipe: number, Failure: failureOf(failed)}); err != nil && failed != nil {
-				return nil, s.c.failed(ctx, err)
+				return nil, s.apart(s.c.failed(ctx, err))
 			}
 		case a := <-s.done:
 			if err := a.Failure.err(); err != nil || box == nil {

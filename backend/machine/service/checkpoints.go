@@ -96,8 +96,8 @@ func (e *entry) discardCheckpoints(w machine.Writer, old []machine.CheckpointRec
 	return nil
 }
 
-// takeOutGarbage deletes what is on the list. What cannot be deleted now stays on it. For what is at
-// places elsewhere nobody waits.
+// takeOutGarbage deletes what is on the list. What cannot be deleted now stays on it. Nobody waits
+// for what is at places elsewhere.
 func (s *Service) takeOutGarbage() {
 	s.garbage.Lock()
 	defer s.garbage.Unlock()
@@ -132,7 +132,8 @@ func (s *Service) takeOutTold(g machine.Garbage) error {
 	return err
 }
 
-// takeOutAway deletes what is at a place elsewhere, until it does not answer. One at a time does so.
+// takeOutAway deletes what is at a place elsewhere, until it does not answer. One at a time does
+// so.
 func (s *Service) takeOutAway(engine string, list []machine.Garbage) {
 	if _, busy := s.deletingAway.LoadOrStore(engine, true); busy {
 		return
