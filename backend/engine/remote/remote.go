@@ -48,7 +48,7 @@ const (
 	// savePatience is how long a supervisor may go on without its link: it saves its machine.
 	savePatience = 5 * time.Minute
 	// dialPatience bounds how long it may take to open a pipe.
-	dialPatience = time.Minute
+	dialPatience = 30 * time.Second
 	// dialAgain is how long a place is left alone that could not be reached.
 	dialAgain = 5 * time.Second
 )

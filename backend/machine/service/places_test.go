@@ -66,7 +66,6 @@ func TestAPlaceThatDoesNotAnswerHoldsUpNobody(t *testing.T) {
 	ok(err)
 	_, err = s.Create(ctx, machine.CreateOptions{Name: "here"})
 	ok(err)
-	ok(at(t, s, "there").Purge(ctx)) // what is there is deleted later
 	in, _, err := at(t, s, "here").Execute(ctx, machine.ExecuteOptions{Code: "1"})
 	ok(err)
 	_, err = at(t, s, "here").Wait(ctx, in.Seq)
@@ -80,6 +79,11 @@ func TestAPlaceThatDoesNotAnswerHoldsUpNobody(t *testing.T) {
 	if err := s.RemovePlace(ctx, "nowhere"); !errors.Is(err, machine.ErrNotFound) {
 		t.Errorf("a place that there is not: %v", err)
 	}
+	if err := s.RemovePlace(ctx, "far"); !errors.Is(err, machine.ErrConflict) {
+		t.Errorf("a place with a machine: %v", err)
+	}
+	ok(place.Close()) // nobody waits for its machine any more
+	ok(at(t, s, "there").Purge(ctx))
 	ok(s.RemovePlace(ctx, "far"))
 	if _, err := s.Create(ctx, machine.CreateOptions{Engine: "far"}); !errors.Is(err, machine.ErrInvalid) {
 		t.Errorf("a machine at a place that is gone: %v", err)
