@@ -14,7 +14,7 @@ import (
 	"github.com/forevervm/desktop/backend/sandbox/cgroup"
 )
 
-// confinedTo names the folder of a process of this test that is to be confined.
+// confinedTo is set in the process that confines itself: to its folder.
 const confinedTo = "FOREVERVM_TEST_CONFINED_TO"
 
 // A confined supervisor does in its folder what it has to, and finds no other file.

@@ -3,7 +3,6 @@
 package docker
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +24,7 @@ import (
 	"github.com/forevervm/desktop/backend/engine/docker/dockertest"
 	"github.com/forevervm/desktop/backend/engine/enginetest"
 	"github.com/forevervm/desktop/backend/engine/local"
+	"github.com/forevervm/desktop/backend/engine/native/nativetest"
 	"github.com/forevervm/desktop/backend/machine"
 )
 
@@ -184,38 +183,15 @@ func processes(t testing.TB, e *Engine, id machine.ID) map[string]int {
 			found["supervisor"] = info.State.Pid
 		}
 	}
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	type process struct {
-		pid, parent int
-		name        string
-	}
-	var all []process
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil {
-			continue // gone meanwhile
-		}
-		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-		parent, _ := strconv.Atoi(string(fields[1]))
-		args, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		name, _, _ := strings.Cut(string(args), "\x00")
-		all = append(all, process{pid, parent, name})
-	}
+	all := nativetest.All(t)
 	for _, p := range all {
-		if found["supervisor"] != 0 && p.parent == found["supervisor"] && p.name == "/proc/self/exe" {
-			found["inner"] = p.pid
+		if found["supervisor"] != 0 && p.Parent == found["supervisor"] && p.Args[0] == "/proc/self/exe" {
+			found["inner"] = p.PID
 		}
 	}
 	for _, p := range all {
-		if found["inner"] != 0 && p.parent == found["inner"] && strings.HasPrefix(p.name, "runsc-") {
-			found[strings.TrimPrefix(p.name, "runsc-")] = p.pid
+		if found["inner"] != 0 && p.Parent == found["inner"] && strings.HasPrefix(p.Args[0], "runsc-") {
+			found[strings.TrimPrefix(p.Args[0], "runsc-")] = p.PID
 		}
 	}
 	return found

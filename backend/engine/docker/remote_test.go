@@ -63,7 +63,7 @@ func TestOverTLS(t *testing.T) {
 	home := noDocker(t)
 	certs := filepath.Join(home, "certs")
 	makeCertificates(t, certs)
-	address := "tcp://127.0.0.1:" + freePort(t)
+	address := "tcp://127.0.0.1:" + sshtest.FreePort(t)
 	restart(t, dockerd, "--host", address, "--tlsverify", "--tlscacert", certs+"/ca.pem", "--tlscert", certs+"/cert.pem", "--tlskey", certs+"/key.pem")
 
 	t.Setenv("DOCKER_HOST", address)
@@ -91,7 +91,7 @@ func TestOverSSH(t *testing.T) {
 	t.Setenv("DOCKER_HOST", host)
 	e := remoteEngine(t)
 	liveAway(t, e)
-	t.Setenv("DOCKER_HOST", "ssh://root@127.0.0.1:"+freePort(t))
+	t.Setenv("DOCKER_HOST", "ssh://root@127.0.0.1:"+sshtest.FreePort(t))
 	if problems := remoteEngine(t).Check(t.Context()); len(problems) != 1 || !strings.Contains(problems[0].What, "ssh") {
 		t.Errorf("where nobody answers: %+v", problems)
 	}
@@ -157,18 +157,4 @@ func makeCertificates(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	write("key.pem", "EC PRIVATE KEY", b)
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }

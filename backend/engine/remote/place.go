@@ -113,8 +113,7 @@ func (p *Place) dial(ctx context.Context) (*connection, error) {
 	return c, err
 }
 
-// Reset lets go of the agent: what is in memory there is saved. The next who wants something dials
-// again.
+// Reset closes the pipe. The agent saves its machines and ends. The next call dials again.
 func (p *Place) Reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,8 +123,8 @@ func (p *Place) Reset() {
 	}
 }
 
-// Close lets go of the place: what is in memory there is saved. It waits for machines that are
-// still ending.
+// Close closes the pipe for good. The agent saves its machines. Close waits until all sandboxes have
+// ended here.
 func (p *Place) Close() error {
 	p.stop()
 	p.mu.Lock()

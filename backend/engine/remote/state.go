@@ -15,7 +15,7 @@ func (p *Place) Export(ctx context.Context, id machine.ID, checkpoint string) (m
 	if err != nil {
 		return machine.OpenState{}, err
 	}
-	whole, end := context.WithCancel(context.WithoutCancel(ctx)) // what is open is closed by Close
+	whole, end := context.WithCancel(context.WithoutCancel(ctx)) // until OpenState.Close
 	t, err := c.open(whole, ask{Type: askExport, Machine: id, Checkpoint: checkpoint})
 	if err != nil {
 		end()

@@ -27,8 +27,8 @@ func (s silent) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	return nil, ctx.Err()
 }
 
-// A place that does not answer holds up nothing on this computer: neither the start, nor new
-// machines, nor what is to be deleted. Its own machines say what is wrong.
+// A place that does not answer holds up nothing on this computer: not the start, not new machines,
+// not deletion.
 func TestAPlaceThatDoesNotAnswerHoldsUpNobody(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -97,7 +97,7 @@ func lockHolders(t testing.TB, path string) (pids []int) {
 	return pids
 }
 
-// Started remembers machines that were started, so that what is left of a purged one is found too.
+// Started remembers the control groups of machines, so that leftovers of purged machines are found.
 type Started struct {
 	mu     sync.Mutex
 	groups map[string]bool // control groups of theirs

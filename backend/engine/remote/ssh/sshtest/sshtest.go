@@ -46,7 +46,7 @@ func Serve(t *testing.T, who string) (port string) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, needs)
 	}
-	port = freePort(t)
+	port = FreePort(t)
 	for name, content := range map[string]string{
 		"sshd_config": "Port " + port + "\nListenAddress 127.0.0.1\nHostKey " + dir + "/host\nAuthorizedKeysFile " + dir + "/user.pub\nPidFile none\nStrictModes no\n" +
 			"PermitRootLogin prohibit-password\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nUsePAM no\nMaxStartups 100\nAllowUsers " + who + "\n",
@@ -163,7 +163,8 @@ func run(t *testing.T, args ...string) {
 	}
 }
 
-func freePort(t *testing.T) string {
+// FreePort is a port of the loopback at which nobody listens.
+func FreePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
