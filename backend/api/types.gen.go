@@ -810,6 +810,12 @@ type MachineChange struct {
 	Title *string            `json:"title,omitempty"`
 }
 
+// MachineMove defines model for MachineMove.
+type MachineMove struct {
+	// Engine Name of the engine, or of the place, where it is to be
+	Engine string `json:"engine"`
+}
+
 // MachineStorage defines model for MachineStorage.
 type MachineStorage struct {
 	// Bytes Of it alone: files, memory, checkpoints

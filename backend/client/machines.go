@@ -181,6 +181,14 @@ func (c *Client) Fork(ctx context.Context, name string, n api.NewMachine) (api.M
 	return m, err
 }
 
+// MoveMachine has a machine live at another place, the engine of that name. It takes as long as the state
+// takes to be copied.
+func (c *Client) MoveMachine(ctx context.Context, name string, to api.MachineMove) (api.Machine, error) {
+	var m api.Machine
+	_, err := c.call(ctx, request{method: http.MethodPost, path: machinePath(name, "move"), json: to}, &m)
+	return m, err
+}
+
 // Rewind returns a machine to one of its checkpoints, or to the end of the branch with that name.
 // What it leaves stays as a branch.
 func (c *Client) Rewind(ctx context.Context, name string, to api.Rewind) (api.Machine, error) {

@@ -50,7 +50,7 @@ func TestTheAPIAnswersAsDescribed(t *testing.T) {
 	}
 	// The first ends the daemon, the second moves its files; the others need the hosted service, a
 	// keyring, or a release. Tests of the command line, of moves and of updates call them.
-	elsewhere := []string{"shutdown", "moveFiles", "hostedLogin", "hostedUse", "hostedLogout", "hostedSignup", "removeOfficial", "lookForUpdate", "installUpdate", "setSecret", "removeSecret", "lookAtPlace", "addPlace", "removePlace"}
+	elsewhere := []string{"shutdown", "moveFiles", "hostedLogin", "hostedUse", "hostedLogout", "hostedSignup", "removeOfficial", "lookForUpdate", "installUpdate", "setSecret", "removeSecret", "lookAtPlace", "addPlace", "removePlace", "moveMachine"}
 	for path, item := range spec.Paths.Map() {
 		for method, operation := range item.Operations() {
 			if !slices.Contains(elsewhere, operation.OperationID) && !c.called[operation.OperationID] {

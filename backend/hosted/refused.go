@@ -70,6 +70,9 @@ func (refused) DeleteBranch(context.Context, string) error         { return errC
 func (refused) Pack(context.Context, string) (machine.Packed, error) {
 	return nil, cannot("save a machine as a file")
 }
+func (refused) Move(context.Context, string) (machine.Machine, error) {
+	return machine.Machine{}, cannot("move a machine")
+}
 func (refused) Variables(context.Context) ([]machine.Variable, error)       { return nil, errInside() }
 func (refused) OpenFile(context.Context, string) (*machine.Download, error) { return nil, errInside() }
 func (refused) PutFile(context.Context, string, io.Reader) (int64, error)   { return 0, errInside() }

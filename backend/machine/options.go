@@ -164,7 +164,7 @@ type Status struct {
 	InMemory  int   // machines
 	Running   int   // of them with an instruction running
 	Total     int   // all but the bin
-	Memory    int64 // bytes, of all sandboxes
+	Memory    int64 // bytes, of this computer, that all sandboxes take
 	DiskFree  int64 // bytes, where the data lies
 	DiskUsed  int64 // bytes, of our data
 	Warnings  []string

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/audit"
 	"github.com/forevervm/desktop/backend/machine"
 )
 
@@ -52,6 +53,23 @@ func (s *Server) contents(w http.ResponseWriter, r *http.Request, m machine.Hand
 		return err
 	}
 	return writeJSON(w, http.StatusOK, contentsJSON(found))
+}
+
+func (s *Server) moveMachine(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
+	var body api.MachineMove
+	if err := readJSON(w, r, &body); err != nil {
+		return err
+	}
+	if body.Engine == "" {
+		return invalid("Say where the machine is to be.")
+	}
+	from := m.Machine().Engine
+	moved, err := m.Move(r.Context(), body.Engine)
+	if err != nil {
+		return err
+	}
+	s.note(r, audit.Place, moved.Name, "moved from "+from+" to "+moved.Engine)
+	return writeJSON(w, http.StatusOK, machineJSON(moved))
 }
 
 func (s *Server) rewind(w http.ResponseWriter, r *http.Request, m machine.Handle) error {

@@ -118,6 +118,7 @@ func (s *Server) routes() []route {
 		{pattern: "POST /api/machines/{name}/checkpoints", machine: s.createCheckpoint, tools: true},
 		{pattern: "PATCH /api/machines/{name}/checkpoints/{id}", machine: s.keepCheckpoint},
 		{pattern: "DELETE /api/machines/{name}/checkpoints/{id}", machine: s.deleteCheckpoint},
+		{pattern: "POST /api/machines/{name}/move", machine: s.moveMachine},
 		{pattern: "POST /api/machines/{name}/rewind", machine: s.rewind, tools: true},
 		{pattern: "POST /api/machines/{name}/fork", machine: s.fork, tools: true},
 		{pattern: "GET /api/machines/{name}/checkpoints/{id}/contents", machine: s.contents},

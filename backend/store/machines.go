@@ -105,7 +105,7 @@ func (w writer) PutMachine(m machine.MachineRecord) error {
 		client_name, client_version, derived_title, branch, undo, shared, paused)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET name = excluded.name, title = excluded.title, tags = excluded.tags,
-		memory_mb = excluded.memory_mb, notice = excluded.notice, last_active_at = excluded.last_active_at,
+		engine = excluded.engine, memory_mb = excluded.memory_mb, notice = excluded.notice, last_active_at = excluded.last_active_at,
 		expires_at = excluded.expires_at, deleted_at = excluded.deleted_at, live = excluded.live, life = excluded.life, touched = excluded.touched,
 		base = excluded.base, fallback = excluded.fallback, next_notice = excluded.next_notice, network = excluded.network,
 		client_name = excluded.client_name, client_version = excluded.client_version, derived_title = excluded.derived_title,

@@ -18,7 +18,7 @@ func (a *app) machineCommand() *cobra.Command {
 	group := &cobra.Command{Use: "machine", Aliases: []string{"machines"}, Short: "Make, run and remove machines"}
 	group.AddCommand(
 		a.newCommand(), a.listCommand(), a.machineReplCommand(), a.filesCommand(),
-		a.forkCommand(), a.tagCommand(), a.limitCommand(), a.deleteCommand(), a.purgeCommand(),
+		a.forkCommand(), a.moveCommand(), a.tagCommand(), a.limitCommand(), a.deleteCommand(), a.purgeCommand(),
 		a.checkpointCommand(), a.checkpointsCommand(), a.packCommand(), a.unpackCommand(), a.makersCommand(),
 		a.networkCommand(), a.connectionsCommand(), a.answerCommand(), a.shareCommand(),
 		a.onMachine("sleep NAME", "Save a machine to disk and free its memory", "%s is asleep. It wakes when it is used.", (*client.Client).Swap, "swap"),
@@ -142,6 +142,31 @@ func (a *app) forkCommand() *cobra.Command {
 	}
 	flags.add(cmd)
 	cmd.Flags().StringVar(&flags.made.Checkpoint, "checkpoint", "", "the state to start from (default: the present one)")
+	return cmd
+}
+
+func (a *app) moveCommand() *cobra.Command {
+	var move api.MachineMove
+	cmd := &cobra.Command{
+		Use: "move NAME --to PLACE", Short: "Move a machine to another place", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeMachine,
+		Long: "Move a machine to another place: a computer from `forevervm places list`, native or docker. Its variables, files, history,\n" +
+			"kept checkpoints and branches go along. Its automatic checkpoints of the past are deleted. Code that runs is paused\n" +
+			"meanwhile. Both computers need the same kind of processor. Nothing is deleted before the copy is complete.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			m, err := c.MoveMachine(cmd.Context(), args[0], move)
+			if err != nil {
+				return err
+			}
+			return a.print(m, func(w io.Writer) { fmt.Fprintf(w, "%s is at %s now.\n", m.Name, m.Engine) })
+		},
+	}
+	cmd.Flags().StringVar(&move.Engine, "to", "", "where it is to be")
+	_ = cmd.MarkFlagRequired("to")
 	return cmd
 }
 

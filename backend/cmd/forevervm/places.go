@@ -102,7 +102,7 @@ func (a *app) placesRemoveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Short: "Remove what ForeverVM has put at a place, and forget it", Args: cobra.ExactArgs(1),
 		Long: "Remove what ForeverVM has put at a place, and forget it. A place with machines stays, also with machines in the bin:\n" +
-			"copy them to this computer (machine copy --engine), or delete them for good (machine purge), first.",
+			"move them to this computer (machine move --to), or delete them for good (machine purge), first.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect(cmd.Context())
 			if err != nil {

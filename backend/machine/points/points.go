@@ -70,6 +70,50 @@ func (p Points) Replaced(c machine.CheckpointRecord, brief string, latestOnly bo
 	return old
 }
 
+// Going are the checkpoints that go along when the machine moves to another place, the oldest
+// first: those that it needs or somebody keeps, and what to fall back to from those.
+func (p Points) Going() (going []machine.CheckpointRecord) {
+	goes := map[string]bool{}
+	for _, c := range p.All {
+		if c.Passing() && !p.Needs(c.ID) {
+			continue
+		}
+		goes[c.ID] = true
+		if c.RunningSeq == nil {
+			continue
+		}
+		if quiet := p.QuietBefore(c); quiet != nil {
+			goes[quiet.ID] = true
+		}
+	}
+	for _, c := range slices.Backward(p.All) {
+		if goes[c.ID] {
+			going = append(going, c)
+		}
+	}
+	return going
+}
+
+// Moved is what the records become once the checkpoints that go along have been copied. copies are
+// by what they are copies of.
+func (p Points) Moved(m machine.MachineRecord, copies map[string]machine.CheckpointInfo) ([]machine.CheckpointRecord, machine.MachineRecord) {
+	var moved []machine.CheckpointRecord
+	now := map[string]string{} // what stays behind becomes its nearest ancestor that goes along
+	for _, c := range slices.Backward(p.All) {
+		before := c.ID
+		c.Parent = now[c.Parent]
+		if copied, ok := copies[before]; ok {
+			c.ID, c.Size, c.Whole, c.Shrunk = copied.ID, copied.Size, copied.Whole, false
+			moved = append(moved, c)
+			now[before] = c.ID
+		} else {
+			now[before] = c.Parent
+		}
+	}
+	m.Base, m.Fallback, m.Undo = now[m.Base], now[m.Fallback], now[m.Undo]
+	return moved, m
+}
+
 func noBranch(name, branch string) error {
 	return &machine.Error{Kind: machine.ErrNotFound, Message: fmt.Sprintf("%s has no branch %q; it may have been deleted, or taken up again.", name, naming.Clip(branch, 80))}
 }

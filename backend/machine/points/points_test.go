@@ -121,3 +121,38 @@ func TestWhatANewCheckpointTakesThePlaceOf(t *testing.T) {
 		t.Errorf("the one that a rewind is under way to goes: %v", got)
 	}
 }
+
+func TestWhatAMoveTakesAlong(t *testing.T) {
+	// template <- quiet <- middle (kept, 5 runs in it) <- passing <- tip (a branch) <- passing2 <- base
+	middle, tip, running := point("middle", "quiet", 5), point("tip", "passing", 7), 5
+	middle.RunningSeq, middle.Kind, tip.Branch = &running, machine.CheckpointManual, "try"
+	tip.Shrunk = true
+	p := Points{
+		Machine: machine.MachineRecord{Machine: machine.Machine{Undo: "tip"}, Base: "base", Fallback: "base"},
+		All: []machine.CheckpointRecord{
+			point("base", "passing2", 9), point("passing2", "tip", 8), tip, point("passing", "middle", 6), middle, point("quiet", "", 4), point("early", "", 1),
+		},
+	}
+	going := p.Going()
+	if got := ids(going); !slices.Equal(got, []string{"quiet", "middle", "tip", "base"}) {
+		t.Fatalf("%v goes along", got)
+	}
+	copies := map[string]machine.CheckpointInfo{}
+	for _, c := range going {
+		copies[c.ID] = machine.CheckpointInfo{ID: c.ID + "'", Size: 7, Whole: 8}
+	}
+	moved, m := p.Moved(p.Machine, copies)
+	var got []string
+	for _, c := range moved {
+		got = append(got, c.Parent+"<"+c.ID)
+	}
+	if !slices.Equal(got, []string{"<quiet'", "quiet'<middle'", "middle'<tip'", "tip'<base'"}) {
+		t.Errorf("%v", got)
+	}
+	if m.Base != "base'" || m.Fallback != "base'" || m.Undo != "tip'" {
+		t.Errorf("the machine refers to %+v", m)
+	}
+	if now := moved[2]; now.Branch != "try" || now.Shrunk || now.Size != 7 || now.Whole != 8 {
+		t.Errorf("the branch's end is %+v", now)
+	}
+}

@@ -66,7 +66,7 @@ func (s *Service) room() (r admission.Room, clients map[string]int, ok bool) {
 	clients = map[string]int{}
 	for _, e := range s.entries() {
 		o := e.lock()
-		if o.life.State.InMemory() && !s.isAway(e.engine) {
+		if o.life.State.InMemory() && !s.isAway(e.engine()) {
 			r.Others++
 			clients[o.rec.Client.Name]++
 			took := int64(0)
@@ -85,7 +85,7 @@ func (s *Service) room() (r admission.Room, clients map[string]int, ok bool) {
 
 // enterMemory waits until there is room for the machine; see admission.Queue.Enter.
 func (e *entry) enterMemory(ctx context.Context, patience time.Duration, wanted func() bool) (leave func(), err error) {
-	if e.s.isAway(e.engine) {
+	if e.s.isAway(e.engine()) {
 		if !wanted() {
 			return nil, nil
 		}

@@ -86,7 +86,7 @@ func (o owned) snapshotPointer() *machine.Machine {
 // discardCheckpoints forgets checkpoints and puts their bytes on the list of what is to be deleted.
 func (e *entry) discardCheckpoints(w machine.Writer, old []machine.CheckpointRecord) error {
 	for _, o := range old {
-		if err := w.AddGarbage(machine.Garbage{Engine: e.engine, Machine: e.id, Checkpoint: o.ID}); err != nil {
+		if err := w.AddGarbage(machine.Garbage{Engine: e.engine(), Machine: e.id, Checkpoint: o.ID}); err != nil {
 			return err
 		}
 		if err := w.RemoveCheckpoint(o.ID); err != nil {
@@ -147,8 +147,8 @@ func (s *Service) takeOutAway(engine string, list []machine.Garbage) {
 }
 
 func (s *Service) takeOut(g machine.Garbage) error {
-	if _, making := s.making.Load(g.Machine); making || g.Checkpoint == "" && s.knows(g.Machine) {
-		return nil // the list was read before a fork was finished
+	if _, making := s.making.Load(g.Machine); making || g.Checkpoint == "" && s.isAt(g.Machine, g.Engine) {
+		return nil // the list was read before a fork, or a move, was finished
 	}
 	if err := s.removeFiles(g); err != nil {
 		return err
@@ -158,7 +158,7 @@ func (s *Service) takeOut(g machine.Garbage) error {
 
 // removeFiles deletes what lies outside the store.
 func (s *Service) removeFiles(g machine.Garbage) error {
-	if g.Checkpoint == "" {
+	if g.Checkpoint == "" && !s.knows(g.Machine) { // the output of one that moved stays
 		if err := os.RemoveAll(output.Dir(s.kept.Dir, g.Machine)); err != nil {
 			return err
 		}

@@ -20,10 +20,10 @@ import (
 // operation at a time. mu guards the fields and is held for moments. Methods of entry take mu;
 // methods of owned need it. Take op before mu.
 type entry struct {
-	s      *Service
-	id     machine.ID    // never changes
-	engine string        // never changes
-	op     chan struct{} // a lock that can be waited for with a context: full while held
+	s  *Service
+	id machine.ID             // never changes
+	at atomic.Pointer[string] // its engine; a move changes it, with op held and out of memory
+	op chan struct{}          // a lock that can be waited for with a context: full while held
 
 	wanted atomic.Bool // somebody waits for it to come into memory
 
@@ -79,14 +79,18 @@ func (o owned) unlock() { o.mu.Unlock() }
 
 func newEntry(s *Service, rec machine.MachineRecord) *entry {
 	e := &entry{
-		s: s, id: rec.ID, engine: rec.Engine, op: make(chan struct{}, 1),
+		s: s, id: rec.ID, op: make(chan struct{}, 1),
 		guarded: guarded{rec: rec, life: life.New(life.None), changed: make(chan struct{})},
 	}
+	e.at.Store(&rec.Engine)
 	if rec.DeletedAt != nil {
 		e.guarded.life = life.NewInBin()
 	}
 	return e
 }
+
+// engine is the name of the engine that the machine is at.
+func (e *entry) engine() string { return *e.at.Load() }
 
 // lockOp takes op, or gives up with ctx.
 func (e *entry) lockOp(ctx context.Context) error {

@@ -155,7 +155,7 @@ func (e *entry) copyInto(ctx context.Context, rec *machine.MachineRecord, run **
 	}
 	for i := range copied {
 		c := &copied[i]
-		info, err := s.copyState(ctx, parent, e.engine, c.ID, rec)
+		info, err := s.copyState(ctx, parent, e.engine(), c.ID, rec)
 		if err != nil {
 			return saveError(err)
 		}

@@ -92,7 +92,7 @@ func (s *Service) Status(context.Context) machine.Status {
 		if m.State == machine.Running {
 			st.Running++
 		}
-		if m.Memory != nil {
+		if m.Memory != nil && !s.isAway(m.Engine) {
 			st.Memory += m.Memory.MemoryBytes
 		}
 	}

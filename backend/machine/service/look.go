@@ -87,7 +87,7 @@ func (e *entry) pointsToLook(ctx context.Context, asked [2]string) (points [2]*l
 	if m.State == machine.Deleted {
 		return points, machine.InBin(m.Name)
 	}
-	engine, err := e.s.engineOf(e.engine)
+	engine, err := e.s.engineOf(e.engine())
 	if err != nil {
 		return points, err
 	}
@@ -136,14 +136,14 @@ func (c *lookCopy) make(ctx context.Context) error {
 	c.spec.ID, c.spec.Life = machine.NewID(), string(machine.NewID())
 	c.spec.Clone = c.source.ID == "" || c.source.Clone
 	s.making.Store(c.spec.ID, true)
-	trash := machine.Garbage{Engine: c.e.engine, Machine: c.spec.ID}
+	trash := machine.Garbage{Engine: c.e.engine(), Machine: c.spec.ID}
 	if err := s.store.Write(ctx, func(w machine.Writer) error { return w.AddGarbage(trash) }); err != nil {
 		return err
 	}
 	if c.source.ID == "" {
 		return nil
 	}
-	info, err := s.saved(c.e.engine).Copy(ctx, c.e.id, c.source.ID, c.spec.ID)
+	info, err := s.saved(c.e.engine()).Copy(ctx, c.e.id, c.source.ID, c.spec.ID)
 	if err != nil {
 		return saveError(err)
 	}
@@ -157,7 +157,7 @@ func (c *lookCopy) forget() { c.e.s.making.Delete(c.spec.ID) }
 // look brings the copy into memory, without a network, has it looked at, and ends it.
 func (c *lookCopy) look(ctx context.Context, at func(context.Context, machine.Sandbox, time.Duration) (compare.Seen, error)) (compare.Seen, error) {
 	s := c.e.s
-	if !s.isAway(c.e.engine) {
+	if !s.isAway(c.e.engine()) {
 		s.looking.Store(max(c.source.Whole, leastLook))
 		defer s.looking.Store(0)
 		s.relieve()
@@ -182,7 +182,7 @@ func (c *lookCopy) look(ctx context.Context, at func(context.Context, machine.Sa
 
 func (c *lookCopy) start(ctx context.Context) (machine.Sandbox, error) {
 	s := c.e.s
-	starts := s.startsAt(c.e.engine)
+	starts := s.startsAt(c.e.engine())
 	if err := starts.Enter(ctx, func() bool { return true }); err != nil {
 		return nil, err
 	}

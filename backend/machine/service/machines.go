@@ -65,6 +65,14 @@ func (s *Service) knows(id machine.ID) bool {
 	return s.machines[id] != nil
 }
 
+// isAt says whether a machine's checkpoints are where those of that engine are.
+func (s *Service) isAt(id machine.ID, engine string) bool {
+	s.mu.Lock()
+	e := s.machines[id]
+	s.mu.Unlock()
+	return e != nil && s.saved(e.engine()) == s.saved(engine)
+}
+
 // forget makes a purged machine unknown.
 func (s *Service) forget(e *entry) {
 	s.mu.Lock()

@@ -28,14 +28,14 @@ func (e *entry) Pack(ctx context.Context, checkpoint string) (machine.Packed, er
 	if err := e.s.roomForMore(); err != nil {
 		return nil, err
 	}
-	if _, err := e.s.engineOf(e.engine); err != nil {
+	if _, err := e.s.engineOf(e.engine()); err != nil {
 		return nil, err
 	}
 	held, err := under(ctx, e, func(own context.Context) (heldState, error) { return e.hold(own, ctx, checkpoint) })
 	if err != nil {
 		return nil, err
 	}
-	open, err := e.s.saved(e.engine).Export(ctx, held.id, held.copy)
+	open, err := e.s.saved(e.engine()).Export(ctx, held.id, held.copy)
 	if err != nil {
 		held.release()
 		return nil, err
@@ -101,7 +101,7 @@ func (e *entry) hold(ctx, caller context.Context, checkpoint string) (heldState,
 	if h.source.LastSeq >= foreign.MaxHistory {
 		return h, machine.Conflict("%s has run more than %d steps, which is more than a file can hold.", h.machine.Name, foreign.MaxHistory)
 	}
-	trash := machine.Garbage{Engine: e.engine, Machine: h.id}
+	trash := machine.Garbage{Engine: e.engine(), Machine: h.id}
 	s.making.Store(h.id, true)
 	h.release = sync.OnceFunc(func() {
 		s.making.Delete(h.id)
@@ -110,7 +110,7 @@ func (e *entry) hold(ctx, caller context.Context, checkpoint string) (heldState,
 	err = s.store.Write(ctx, func(w machine.Writer) error { return w.AddGarbage(trash) })
 	if err == nil {
 		var info machine.CheckpointInfo
-		if info, err = s.saved(e.engine).Copy(ctx, e.id, h.source.ID, h.id); err != nil {
+		if info, err = s.saved(e.engine()).Copy(ctx, e.id, h.source.ID, h.id); err != nil {
 			err = saveError(err)
 		}
 		h.copy = info.ID

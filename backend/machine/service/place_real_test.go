@@ -3,7 +3,9 @@
 package service_test
 
 import (
+	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -76,6 +78,99 @@ func TestRealPlaceIsLostAndFound(t *testing.T) {
 	if said.String() != "begun\ndone\n" {
 		t.Errorf("it said %q", said.String())
 	}
+}
+
+// A machine moves to another place and back while code runs in it. Its variables, kept checkpoints,
+// branches and history go along. Nothing of it stays behind.
+func TestRealMachineMoves(t *testing.T) {
+	r := openReal(t, service.Settings{})
+	place, data := r.elsewhere()
+	r.create("m")
+	r.value("m", "x = 1; x", "1")
+	kept, err := r.at("m").Checkpoint(r.ctx, "one")
+	r.ok(err)
+	r.value("m", "x = 2; x", "2")
+	_, err = r.at("m").Rewind(r.ctx, kept.ID, "two")
+	r.ok(err)
+	r.value("m", "x", "1")
+	in, _, err := r.at("m").Execute(r.ctx, machine.ExecuteOptions{Code: "import os, time\nwhile not os.path.exists('/tmp/go'): time.sleep(0.05)\nx += 10\nx"})
+	r.ok(err)
+	id := r.at("m").Machine().ID
+	for _, to := range []string{place, "native", place} {
+		_, err := r.at("m").Move(r.ctx, to)
+		r.ok(err)
+		if m := r.at("m").Machine(); m.Engine != to || m.ID != id {
+			t.Errorf("it is %s at %s", m.ID, m.Engine)
+		}
+		left := filepath.Join(data, "machines", string(id))
+		if to == place {
+			left = filepath.Join(r.place.Data, "machines", string(id))
+		}
+		r.until("nothing is left at the old place", func() bool {
+			_, err := os.Stat(left)
+			return errors.Is(err, os.ErrNotExist)
+		})
+	}
+	_, err = r.at("m").PutFile(r.ctx, "/tmp/go", strings.NewReader("now"))
+	r.ok(err)
+	done, err := r.at("m").Wait(r.ctx, in.Seq)
+	r.ok(err)
+	if done.Status != machine.StatusOK || done.Value == nil || *done.Value != "11" {
+		t.Errorf("what ran ended as %+v", done)
+	}
+	_, err = r.at("m").Rewind(r.ctx, "two", "")
+	r.ok(err)
+	r.value("m", "x", "2")
+	checkpoints, err := r.at("m").Checkpoints(r.ctx)
+	r.ok(err)
+	labels := ""
+	for _, c := range checkpoints {
+		labels += c.Label
+	}
+	if labels != "one" {
+		t.Errorf("kept: %q", labels)
+	}
+	if _, err := r.at("m").Move(r.ctx, "nowhere"); !errors.Is(err, machine.ErrInvalid) {
+		t.Errorf("a place that there is not: %v", err)
+	}
+	if _, err := r.at("m").Move(r.ctx, place); !errors.Is(err, machine.ErrConflict) {
+		t.Errorf("where it is already: %v", err)
+	}
+}
+
+// A move that is cut off changes nothing: the machine is where it was. The next move finds nothing
+// in its way.
+func TestRealMoveIsCutOff(t *testing.T) {
+	r := openReal(t, service.Settings{})
+	place, data := r.elsewhere()
+	r.create("m")
+	r.value("m", "import os; x = os.urandom(200 << 20); len(x) >> 20", "200")
+	id := r.at("m").Machine().ID
+	moved := make(chan error, 1)
+	go func() {
+		_, err := r.at("m").Move(r.ctx, place)
+		moved <- err
+	}()
+	r.until("something has arrived", func() bool {
+		_, err := os.Stat(filepath.Join(data, "machines", string(id)))
+		return err == nil
+	})
+	r.ok(syscall.Kill(r.agent(data), syscall.SIGKILL))
+	if err := <-moved; !errors.Is(err, machine.ErrUnavailable) {
+		t.Errorf("the move ended with %v", err)
+	}
+	if m := r.at("m").Machine(); m.Engine != "native" {
+		t.Errorf("it is at %s", m.Engine)
+	}
+	r.value("m", "len(x) >> 20", "200")
+	r.until("it has moved", func() bool {
+		_, err := r.at("m").Move(r.ctx, place)
+		if err != nil && !errors.Is(err, machine.ErrConflict) {
+			t.Error(err)
+		}
+		return err == nil
+	})
+	r.value("m", "len(x) >> 20", "200")
 }
 
 // A machine is copied to another place and back, with its variables and history. A place with

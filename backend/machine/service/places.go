@@ -153,12 +153,12 @@ func (s *Service) RemovePlace(ctx context.Context, name string) error {
 	}
 	var there []string
 	for _, e := range s.entries() {
-		if e.engine == name {
+		if e.engine() == name {
 			there = append(there, e.Machine().Name)
 		}
 	}
 	if len(there) > 0 {
-		return machine.Conflict("There are machines at %s: %s. Delete them for good first, or copy them to this computer.", name, naming.Clip(strings.Join(there, ", "), 300))
+		return machine.Conflict("There are machines at %s: %s. Delete them for good first, or move them to this computer.", name, naming.Clip(strings.Join(there, ", "), 300))
 	}
 	list, err := s.store.Garbage(ctx)
 	if err != nil {

@@ -48,7 +48,7 @@ func (e *entry) takeUp(ctx context.Context) error {
 	if !due {
 		return nil
 	}
-	engine, err := e.s.engineOf(e.engine)
+	engine, err := e.s.engineOf(e.engine())
 	if err != nil {
 		return err
 	}

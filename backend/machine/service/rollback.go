@@ -42,7 +42,7 @@ func (e *entry) cleanUp(ctx context.Context, x *session) error {
 		return e.putAway(ctx, x)
 	}
 	left, err := e.leftBehind(ctx)
-	if err != nil && !e.s.isAway(e.engine) {
+	if err != nil && !e.s.isAway(e.engine()) {
 		return err
 	}
 	o = e.lock()
@@ -109,7 +109,7 @@ func (o owned) goBack(ctx context.Context, to life.Outcome, base machine.Checkpo
 // nil for nothing. What it saved in the middle of an instruction is of no use and is deleted. op is
 // held.
 func (e *entry) leftBehind(ctx context.Context) (*machine.CheckpointInfo, error) {
-	engine, err := e.s.engineOf(e.engine)
+	engine, err := e.s.engineOf(e.engine())
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (e *entry) leftBehind(ctx context.Context) (*machine.CheckpointInfo, error)
 	if err != nil || info == nil || info.RunningSeq == nil {
 		return info, err
 	}
-	return nil, e.s.saved(e.engine).Delete(ctx, e.id, info.ID)
+	return nil, e.s.saved(e.engine()).Delete(ctx, e.id, info.ID)
 }
 
 // because turns a cause into what follows "because".

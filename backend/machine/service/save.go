@@ -40,7 +40,7 @@ func (s *Service) yield(ctx context.Context) (leave func(), err error) {
 
 // yield is Service.yield. What is saved elsewhere holds up nobody here.
 func (e *entry) yield(ctx context.Context) (leave func(), err error) {
-	if !e.s.isAway(e.engine) {
+	if !e.s.isAway(e.engine()) {
 		return e.s.yield(ctx)
 	}
 	if err := e.s.farSaves.Enter(ctx, func() bool { return false }); err != nil {
@@ -284,7 +284,7 @@ func (e *entry) checkpointHeld(ctx context.Context, x *session, begun held, kind
 		x.ended(o, begun, false)
 		return machine.CheckpointRecord{}, saveError(err)
 	}
-	err = e.s.saved(e.engine).Persist(saveCtx, e.id, info.ID, awaited)
+	err = e.s.saved(e.engine()).Persist(saveCtx, e.id, info.ID, awaited)
 	o := e.lock()
 	defer o.unlock()
 	var rec machine.CheckpointRecord
@@ -320,7 +320,7 @@ const shedAfter = 15 * time.Second
 
 // drop deletes a checkpoint that could not be recorded.
 func (e *entry) drop(checkpoint string) {
-	if err := e.s.saved(e.engine).Delete(e.s.ctx, e.id, checkpoint); err != nil {
+	if err := e.s.saved(e.engine()).Delete(e.s.ctx, e.id, checkpoint); err != nil {
 		e.log().Warn("a checkpoint that is not recorded stays behind", "checkpoint", checkpoint, "err", err)
 	}
 }

@@ -53,14 +53,14 @@ func (e *entry) shrinkAll() {
 
 // shrinkNext shrinks the oldest that is still to be, and returns its id; "" when there is none.
 func (e *entry) shrinkNext(ctx context.Context, but map[string]bool) (string, error) {
-	if _, err := e.s.engineOf(e.engine); err != nil {
+	if _, err := e.s.engineOf(e.engine()); err != nil {
 		return "", err
 	}
 	id, err := e.toShrink(ctx, but)
 	if err != nil || id == "" {
 		return "", err
 	}
-	size, err := e.s.saved(e.engine).Compact(ctx, e.id, id)
+	size, err := e.s.saved(e.engine()).Compact(ctx, e.id, id)
 	if err != nil {
 		return id, err
 	}
@@ -114,7 +114,7 @@ func (o owned) readies(c *machine.CheckpointRecord) bool {
 // seal has the checkpoints sealed that a machine comes back from which is not in memory: it may lie
 // there for years.
 func (e *entry) seal(ctx context.Context) {
-	if _, err := e.s.engineOf(e.engine); err != nil {
+	if _, err := e.s.engineOf(e.engine()); err != nil {
 		return
 	}
 	o := e.lock()
@@ -127,7 +127,7 @@ func (e *entry) seal(ctx context.Context) {
 		if id == "" {
 			continue
 		}
-		if err := e.s.saved(e.engine).Seal(ctx, e.id, id); err != nil && ctx.Err() == nil {
+		if err := e.s.saved(e.engine()).Seal(ctx, e.id, id); err != nil && ctx.Err() == nil {
 			e.log().Warn("a bit of a checkpoint that flips would not be noticed", "checkpoint", id, "err", err)
 		}
 	}

@@ -166,7 +166,7 @@ type idler struct {
 // idle lists the idle machines in memory, least recently used first.
 func (s *Service) idle() (idle []idler) {
 	for _, e := range s.entries() {
-		if m := e.Machine(); m.State == machine.Idle && m.Queued == 0 && !s.isAway(e.engine) {
+		if m := e.Machine(); m.State == machine.Idle && m.Queued == 0 && !s.isAway(e.engine()) {
 			i := idler{e: e, active: m.LastActiveAt}
 			if m.Memory != nil {
 				i.bytes = m.Memory.MemoryBytes
@@ -184,7 +184,7 @@ func (s *Service) relieve() {
 	if most := s.set.Load().MaxInMemory; most > 0 {
 		total := s.looking.Load()
 		for _, e := range s.entries() {
-			if m := e.Machine(); m.Memory != nil && !s.isAway(e.engine) {
+			if m := e.Machine(); m.Memory != nil && !s.isAway(e.engine()) {
 				total += m.Memory.MemoryBytes
 			}
 		}

@@ -216,7 +216,7 @@ func (e *entry) start(ctx context.Context) (err error) {
 	if err := e.takeUp(ctx); err != nil {
 		return err
 	}
-	engine, err := e.s.engineOf(e.engine)
+	engine, err := e.s.engineOf(e.engine())
 	if err != nil {
 		return err
 	}
@@ -275,7 +275,7 @@ func (e *entry) start(ctx context.Context) (err error) {
 const startTimeout = 5 * time.Minute
 
 func (e *entry) startBox(ctx context.Context, engine machine.Engine, spec machine.StartSpec) (machine.Sandbox, error) {
-	starts := e.s.startsAt(e.engine)
+	starts := e.s.startsAt(e.engine())
 	if err := starts.Enter(ctx, e.wanted.Load); err != nil {
 		return nil, err
 	}

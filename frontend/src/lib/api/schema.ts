@@ -998,6 +998,30 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/machines/{name}/move': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Has a machine live at another place
+     * @description Its name and history stay. What runs is paused meanwhile, and goes on there. The checkpoints that somebody keeps go along, and the ends of branches;
+     *     automatic checkpoints of the past are deleted.
+     */
+    post: operations['moveMachine'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/machines/{name}/checkpoints/{id}/contents': {
     parameters: {
       query?: never;
@@ -2870,6 +2894,10 @@ export interface components {
     NewCheckpoint: {
       label?: string;
     };
+    MachineMove: {
+      /** @description Name of the engine, or of the place, where it is to be */
+      engine: string;
+    };
     Rewind: {
       /** @description Its id, or the name of a branch */
       checkpoint: string;
@@ -4741,6 +4769,26 @@ export interface operations {
     requestBody?: {
       content: {
         'application/json': components['schemas']['NewMachine'];
+      };
+    };
+    responses: {
+      200: components['responses']['Machine'];
+      default: components['responses']['Error'];
+    };
+  };
+  moveMachine: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description A machine's name, or an old one */
+        name: components['parameters']['Name'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['MachineMove'];
       };
     };
     responses: {
