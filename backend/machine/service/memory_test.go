@@ -42,6 +42,40 @@ func TestWhatTheComputerHasNoMemoryForComesBackWhenItHas(t *testing.T) {
 	})
 }
 
+// Machines grow after they came in. Below the floor those go to the disk that have rested for a
+// minute, the least recently used first, until there is enough; others stay.
+func TestWhatRestsMakesRoomBelowTheFloor(t *testing.T) {
+	inTime(t, func(w *world) {
+		w.close()
+		w.settings.IdleSwap = time.Hour
+		var free atomic.Int64
+		w.freeMem, w.totalMem = func() (int64, error) { return free.Load(), nil }, 10<<30
+		free.Store(8 << 30)
+		w.open()
+		for _, name := range []string{"old", "older", "late"} {
+			w.create(name)
+		}
+		w.exec("older", "1")
+		w.wait("older", 0)
+		w.exec("old", "1")
+		w.wait("old", 0)
+		w.pass(50 * time.Second)
+		w.exec("late", "1")
+		w.wait("late", 0)
+		free.Store(1536<<20 - 1)
+		w.pass(5 * time.Second)
+		for _, name := range []string{"old", "older", "late"} {
+			w.inState(name, machine.Idle)
+		}
+		w.pass(40 * time.Second)
+		w.inState("older", machine.Swapped)
+		w.inState("late", machine.Idle)
+		free.Store(1536 << 20)
+		w.pass(2 * time.Minute)
+		w.inState("late", machine.Idle)
+	})
+}
+
 // What takes more than it may gets another try, and then an end: anyone who waits for it is told,
 // and nothing goes round forever.
 func TestWhatTakesMoreMemoryThanItMayIsEndedTheSecondTime(t *testing.T) {

@@ -178,9 +178,15 @@ func (s *Service) idle() (idle []idler) {
 	return idle
 }
 
-// relieve frees memory by moving idle machines to the disk, least recently used first.
+// rested is how long a machine has been idle that goes before the computer's memory is nearly used
+// up: on a computer that is always below the floor, a person's next step finds it in memory.
+const rested = time.Minute
+
+// relieve frees memory by moving idle machines to the disk, least recently used first. Below the
+// floor those go that have rested for a while, as machines grow after they came in; where there is
+// nearly none left, all.
 func (s *Service) relieve() {
-	excess := int64(0)
+	excess, above := int64(0), int64(0) // above the floor; what rests goes for that
 	if most := s.set.Load().MaxInMemory; most > 0 {
 		total := s.looking.Load()
 		for _, e := range s.entries() {
@@ -192,23 +198,26 @@ func (s *Service) relieve() {
 	}
 	low := false
 	if s.freeMemory != nil {
-		if free, err := s.freeMemory(); err == nil && free < s.low() {
-			low = true
-			excess = max(excess, s.low()-free)
+		if free, err := s.freeMemory(); err == nil {
+			low = free < s.low()
+			excess, above = max(excess, s.low()-free), s.floor()-free
 		}
 	}
 	s.health.mu.Lock()
 	s.health.memoryLow = low
 	s.health.mu.Unlock()
-	if excess <= 0 {
+	if excess <= 0 && above <= 0 {
 		return
 	}
 	for _, i := range s.idle() {
-		if excess <= 0 || s.ctx.Err() != nil {
+		if time.Since(i.active) < rested {
+			above = 0
+		}
+		if excess <= 0 && above <= 0 || s.ctx.Err() != nil {
 			return
 		}
 		if i.bytes > 0 && s.moveOut(i.e) {
-			excess -= i.bytes
+			excess, above = excess-i.bytes, above-i.bytes
 		}
 	}
 }
