@@ -154,18 +154,13 @@ func alone(out *tabwriter.Writer, d *daemon) error {
 		}
 		wakes = append(wakes, since(begin))
 	}
-	for i := range 7 {
-		var c struct {
-			PauseMS float64 `json:"pause_ms"`
-		}
-		if err := d.exec(name, fmt.Sprintf("x = %d", i)); err != nil {
-			return err
-		}
+	for range 7 {
 		begin := time.Now()
-		if err := d.call("POST", "/api/machines/"+name+"/checkpoints", struct{}{}, &c); err != nil {
+		pause, err := d.pause(name)
+		if err != nil {
 			return err
 		}
-		checkpoints, pauses = append(checkpoints, since(begin)), append(pauses, c.PauseMS/1000)
+		checkpoints, pauses = append(checkpoints, since(begin)), append(pauses, pause)
 	}
 	if err := d.rests(); err != nil { // those are still being looked through
 		return err
@@ -199,6 +194,18 @@ func alone(out *tabwriter.Writer, d *daemon) error {
 	}
 	fmt.Fprintf(out, "idle daemon with 100 swapped machines, resident\t%.1f MB\t≤ 60 MB\n", memory)
 	return nil
+}
+
+// pause has a machine work and saves it, and returns how many seconds it stood still for that.
+func (d *daemon) pause(name string) (float64, error) {
+	var c struct {
+		PauseMS float64 `json:"pause_ms"`
+	}
+	if err := d.exec(name, "x += 1"); err != nil {
+		return 0, err
+	}
+	err := d.call("POST", "/api/machines/"+name+"/checkpoints", struct{}{}, &c)
+	return c.PauseMS / 1000, err
 }
 
 // mcpStart times an AI app's start of the MCP server, with the daemon running.

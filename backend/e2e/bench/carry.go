@@ -112,29 +112,10 @@ func carry(out *tabwriter.Writer, d *daemon) error {
 		}
 		fmt.Fprintf(out, "%s\t%.0f MB/s\t%.0f %%\t≥ 60 %%\t%s\n", way.name, median(through)/1e6, 100*median(through)/median(loop), peaks)
 	}
-	content := d.url + "/api/machines/" + name + "/files/content?path=big"
 	for _, way := range []string{http.MethodPut, http.MethodGet} {
 		var took float64
-		peaks, err := d.peaks(func() error {
-			req, err := http.NewRequest(way, content, nil) //nolint:noctx // a benchmark ends as a whole
-			if err != nil {
-				return err
-			}
-			if way == http.MethodPut {
-				req.Body, req.ContentLength = io.NopCloser(io.LimitReader(zeros{}, load)), load
-			}
-			req.Header.Set("Authorization", "Bearer "+d.token)
-			begin := time.Now()
-			res, err := http.DefaultClient.Do(req)
-			if err != nil {
-				return err
-			}
-			defer res.Body.Close()
-			n, err := io.Copy(io.Discard, res.Body)
-			took = since(begin)
-			if err == nil && (res.StatusCode >= 300 || way == http.MethodGet && n != load) {
-				err = fmt.Errorf("%s of a large file: %s, %d bytes", way, res.Status, n)
-			}
+		peaks, err := d.peaks(func() (err error) {
+			took, err = d.file(way, name, load)
 			return err
 		})
 		if err != nil {
@@ -144,6 +125,30 @@ func carry(out *tabwriter.Writer, d *daemon) error {
 		fmt.Fprintf(out, "%s\t%.0f MB/s\t\t\t%s\n", what, load/1e6/took, peaks)
 	}
 	return nil
+}
+
+// file puts a file of so many bytes into a machine, or gets it out again, and returns how many
+// seconds that took.
+func (d *daemon) file(way, machine string, size int64) (float64, error) {
+	req, err := http.NewRequest(way, d.url+"/api/machines/"+machine+"/files/content?path=big", nil) //nolint:noctx // a benchmark ends as a whole
+	if err != nil {
+		return 0, err
+	}
+	if way == http.MethodPut {
+		req.Body, req.ContentLength = io.NopCloser(io.LimitReader(zeros{}, size)), size
+	}
+	req.Header.Set("Authorization", "Bearer "+d.token)
+	begin := time.Now()
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	n, err := io.Copy(io.Discard, res.Body)
+	if err == nil && (res.StatusCode >= 300 || way == http.MethodGet && n != size) {
+		err = fmt.Errorf("%s of a large file: %s, %d bytes", way, res.Status, n)
+	}
+	return since(begin), err
 }
 
 // serveLoad sends the load to who comes, or takes it.

@@ -2,7 +2,7 @@
 
 // Command bench measures the built programs: against Jupyter with the same Python and libraries,
 // alone, in a long session whose every state is brought back, with large transfers, as the way to a
-// hosted machine, and in Docker against `docker run`. It prints medians and ratios as a table.
+// hosted machine, in Docker against `docker run`, and on a computer that is reached by ssh. It prints medians and ratios as a table.
 // `make bench` runs it; it needs Linux, user namespaces and about twenty minutes, and for the last
 // part a Docker (FOREVERVM_TEST_DOCKER) or root, who can start one.
 package main
@@ -25,16 +25,17 @@ func main() {
 	bin := flag.String("bin", "build/bin", "what `make build` left")
 	cache := flag.String("cache", "build/cache/bench", "where Jupyter and the unpacked image are kept between runs")
 	rounds := flag.Int("rounds", 5, "rounds of each comparison")
-	only := flag.String("only", "", "measure only this: jupyter, alone, session, carry, hosted or docker")
+	only := flag.String("only", "", "measure only this: jupyter, alone, session, carry, hosted, docker or ssh")
+	host := flag.String("ssh", "", "a computer for the part ssh, as `user@host`; what is put there is removed")
 	instructions := flag.Int("instructions", 200, "of a session")
 	flag.Parse()
-	if err := measure(*bin, *cache, *rounds, *instructions, *only); err != nil {
+	if err := measure(*bin, *cache, *rounds, *instructions, *only, *host); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func measure(bin, cache string, rounds, instructions int, only string) error {
+func measure(bin, cache string, rounds, instructions int, only, host string) error {
 	bin, err := filepath.Abs(bin)
 	if err != nil {
 		return err
@@ -67,6 +68,12 @@ func measure(bin, cache string, rounds, instructions int, only string) error {
 				return err
 			}
 			return inDocker(out, bin, root, rounds, instructions)
+		}},
+		{"ssh", func(out *tabwriter.Writer) error {
+			if host == "" {
+				return nil
+			}
+			return native(bin, func(d *daemon) error { return overSSH(out, d, host, rounds) })
 		}},
 	} {
 		if only != "" && only != part.name {
