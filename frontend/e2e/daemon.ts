@@ -61,8 +61,8 @@ export class Daemon {
   }
 
   /**
-   * Has it run with the default settings and without machines, makers, files and AI apps, whatever
-   * was done to it. What it knows of programs, updates and the apps' earlier settings stays: see
+   * Has it run with the default settings and without machines, places elsewhere, makers, files and
+   * AI apps, whatever was done to it. What it knows of programs, updates and the apps' earlier settings stays: see
    * renew.
    */
   async reset(): Promise<void> {
@@ -79,6 +79,9 @@ export class Daemon {
         items.map(({ name }) => this.call('DELETE', `/api/machines/${name}?purge=true`)),
       );
     }
+    const places = await this.call<{ items: { name: string }[] }>('GET', '/api/places');
+    for (const { name } of places.items)
+      await this.call('DELETE', `/api/places/${encodeURIComponent(name)}`);
     const makers = await this.call<{ items: { fingerprint: string }[] }>('GET', '/api/makers');
     for (const { fingerprint } of makers.items)
       await this.call('DELETE', `/api/makers/${fingerprint}`);

@@ -116,6 +116,7 @@ for (const dark of [false, true]) {
         'Backups',
         'Network',
         'Where machines run',
+        'Other computers',
         'Keys',
         'AI apps',
         'Access',

@@ -6,9 +6,10 @@ export class ApiError extends Error {
   constructor(
     readonly status: number,
     readonly code: string,
-    message: string,
+    /** The daemon's own words, which are English. */
+    readonly said: string,
   ) {
-    super(explained(code, message));
+    super(explained(code, said));
     this.name = 'ApiError';
   }
 }

@@ -50,6 +50,7 @@ export const PLACES = {
   backups: { page: 'guide', section: 'backups' },
   bin: { page: 'guide', section: 'delete-and-the-bin' },
   checkpoints: { page: 'guide', section: 'going-back' },
+  computers: { page: 'guide', section: 'use-a-bigger-computer' },
   files: { page: 'guide', section: 'files' },
   network: { page: 'guide', section: 'network' },
   plots: { page: 'guide', section: 'plots-and-tables' },

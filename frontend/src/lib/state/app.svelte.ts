@@ -6,6 +6,7 @@ import { byApp, words } from '$lib/words';
 import { AiApps } from './aiapps.svelte';
 import { Appearance } from './appearance.svelte';
 import { Commands } from './commands';
+import { Computers } from './computers.svelte';
 import type { Dialog } from './dialog';
 import { Drafts } from './drafts';
 import { HostedAccounts } from './hosted.svelte';
@@ -72,6 +73,7 @@ export class App {
   readonly aiApps = new AiApps(() => this.api);
   readonly hosted = new HostedAccounts(() => this.api);
   readonly toasts = new Toasts();
+  readonly computers = new Computers(() => this.api, this.toasts);
   readonly updates = new Updates(
     () => this.api,
     (version) => this.toasts.info(words.updates.installed(version)),

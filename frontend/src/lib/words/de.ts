@@ -225,6 +225,35 @@ export const de: Words = {
     away: 'ForeverVM verschiebt seine Dateien auf eine andere Festplatte…',
   },
 
+  computers: {
+    title: 'Andere Computer',
+    text: 'Maschinen können auch auf einem anderen Computer mit Linux laufen, den Sie per ssh erreichen. Ihr Code, ihre Variablen und ihre Dateien sind dort. Sie sehen und benutzen sie hier. Wer den anderen Computer verwaltet, kann sie lesen.',
+    ssh: 'ForeverVM benutzt ssh so, wie es auf diesem Computer eingerichtet ist, mit seiner Konfiguration und seinen Schlüsseln, und speichert nur die Adresse. ssh muss ohne Passwort hineinkommen.',
+    address: 'Computer hinzufügen',
+    addressHint: 'Wie für ssh: benutzer@rechner oder ein Name aus Ihrer ssh-Konfiguration.',
+    look: 'Ansehen',
+    looking: 'Wird angesehen…',
+    facts: (address, system, processor, free) =>
+      `${address} läuft mit ${system} (${processor}) und hat ${free} frei.`,
+    puts: (size, folder) =>
+      `ForeverVM legt dort ${size} in ${folder} ab und lässt eine erste Maschine laufen.`,
+    isThere: (folder) => `Diese Version von ForeverVM ist dort schon in ${folder}.`,
+    add: 'Einrichten',
+    preparing: 'Wird eingerichtet…',
+    copying: (done, all) => `Kopiert: ${done} von ${all}`,
+    meanwhile:
+      'Das kann Minuten dauern. Sie können die Einstellungen schließen. Lassen Sie das Fenster offen.',
+    added: (address, choice, menu) =>
+      `Eine erste Maschine lief dort. „${choice}“ in „${menu}“ bietet ${address} jetzt an.`,
+    remove: 'Entfernen…',
+    removeText: (address) =>
+      `ForeverVM entfernt, was es auf ${address} abgelegt hat, und vergisst die Adresse. Ein Computer mit Maschinen bleibt, auch mit Maschinen im Papierkorb. Löschen Sie diese zuerst endgültig, oder kopieren Sie sie auf diesen Computer.`,
+    confirm: 'Entfernen',
+    removed: (address) => `${address} ist entfernt.`,
+    machineHint:
+      'Sie läuft dort. Was sie sendet, geht über diesen Computer, nach ihren Netzwerkregeln.',
+  },
+
   backups: {
     title: 'Sicherungen',
     text: 'ForeverVM kopiert jede Nacht die geänderten Maschinen in einen Ordner. Wählen Sie einen auf einem anderen Laufwerk oder einen synchronisierten. Eine Kopie enthält alles aus ihrer Maschine, auch Schlüssel und Passwörter.',

@@ -254,6 +254,33 @@ export const en = {
     away: 'ForeverVM is moving its files to another disk…',
   },
 
+  computers: {
+    title: 'Other computers',
+    text: 'Machines can also run on another computer with Linux that you reach by ssh. Their code, variables and files are there. You see and use them here. Administrators of that computer can read them.',
+    ssh: 'ForeverVM uses ssh as it is set up on this computer, with its configuration and keys, and stores only the address. ssh must get in without a password.',
+    address: 'Add a computer',
+    addressHint: 'As for ssh: user@host, or a name from your ssh configuration.',
+    look: 'Look at it',
+    looking: 'Looking…',
+    facts: (address: string, system: string, processor: string, free: string) =>
+      `${address} runs ${system} (${processor}) and has ${free} free.`,
+    puts: (size: string, folder: string) =>
+      `ForeverVM puts ${size} into ${folder} there and runs a first machine.`,
+    isThere: (folder: string) => `This version of ForeverVM is in ${folder} there already.`,
+    add: 'Set it up',
+    preparing: 'Setting it up…',
+    copying: (done: string, all: string) => `Copying: ${done} of ${all}`,
+    meanwhile: 'This may take minutes. You can close the settings. Keep the window open.',
+    added: (address: string, choice: string, menu: string) =>
+      `A first machine ran there. “${choice}” in “${menu}” offers ${address} now.`,
+    remove: 'Remove…',
+    removeText: (address: string) =>
+      `ForeverVM removes what it has put on ${address} and forgets the address. A computer with machines stays, also with machines in the bin. Delete them for good first, or copy them to this computer.`,
+    confirm: 'Remove it',
+    removed: (address: string) => `${address} was removed.`,
+    machineHint: 'It runs there. What it sends goes through this computer, by its network rules.',
+  },
+
   backups: {
     title: 'Backups',
     text: 'Each night ForeverVM copies the machines that have changed into a folder. Choose one on another disk, or one that is synced. A copy holds everything in its machine, keys and passwords included.',

@@ -224,6 +224,33 @@ export const es: Words = {
     away: 'ForeverVM está moviendo sus archivos a otro disco…',
   },
 
+  computers: {
+    title: 'Otros ordenadores',
+    text: 'Las máquinas también pueden funcionar en otro ordenador con Linux al que llegas por ssh. Su código, sus variables y sus archivos están allí. Tú las ves y las usas aquí. Quien administra ese ordenador puede leerlas.',
+    ssh: 'ForeverVM usa ssh tal como está configurado en este ordenador, con su configuración y sus claves, y solo guarda la dirección. ssh debe entrar sin contraseña.',
+    address: 'Añadir un ordenador',
+    addressHint: 'Como para ssh: usuario@equipo, o un nombre de tu configuración de ssh.',
+    look: 'Examinar',
+    looking: 'Examinando…',
+    facts: (address, system, processor, free) =>
+      `${address} tiene ${system} (${processor}) y ${free} libres.`,
+    puts: (size, folder) =>
+      `ForeverVM pone allí ${size} en ${folder} y ejecuta una primera máquina.`,
+    isThere: (folder) => `Esta versión de ForeverVM ya está allí, en ${folder}.`,
+    add: 'Preparar',
+    preparing: 'Preparando…',
+    copying: (done, all) => `Copiando: ${done} de ${all}`,
+    meanwhile: 'Puede tardar minutos. Puedes cerrar los ajustes. Deja la ventana abierta.',
+    added: (address, choice, menu) =>
+      `Una primera máquina funcionó allí. «${choice}», en «${menu}», ofrece ahora ${address}.`,
+    remove: 'Quitar…',
+    removeText: (address) =>
+      `ForeverVM borra lo que puso en ${address} y olvida la dirección. Un ordenador con máquinas se queda, también si están en la papelera. Bórralas antes para siempre o cópialas a este ordenador.`,
+    confirm: 'Quitar',
+    removed: (address) => `${address} se ha quitado.`,
+    machineHint: 'Funciona allí. Lo que envía pasa por este ordenador, según sus reglas de red.',
+  },
+
   backups: {
     title: 'Copias de seguridad',
     text: 'Cada noche, ForeverVM copia en una carpeta las máquinas que han cambiado. Elija una en otro disco o una sincronizada. Una copia contiene todo lo que hay en su máquina, también claves y contraseñas.',

@@ -226,6 +226,35 @@ export const fr: Words = {
     away: 'ForeverVM déplace ses fichiers vers un autre disque…',
   },
 
+  computers: {
+    title: 'Autres ordinateurs',
+    text: 'Les machines peuvent aussi fonctionner sur un autre ordinateur sous Linux que vous joignez par ssh. Leur code, leurs variables et leurs fichiers sont là-bas. Vous les voyez et les utilisez ici. Les administrateurs de cet ordinateur peuvent les lire.',
+    ssh: 'ForeverVM utilise ssh tel qu’il est réglé sur cet ordinateur, avec sa configuration et ses clés, et ne garde que l’adresse. ssh doit entrer sans mot de passe.',
+    address: 'Ajouter un ordinateur',
+    addressHint: 'Comme pour ssh : utilisateur@hôte, ou un nom de votre configuration ssh.',
+    look: 'Examiner',
+    looking: 'Examen en cours…',
+    facts: (address, system, processor, free) =>
+      `${address} est sous ${system} (${processor}) et a ${free} libres.`,
+    puts: (size, folder) =>
+      `ForeverVM y met ${size} dans ${folder} et fait fonctionner une première machine.`,
+    isThere: (folder) => `Cette version de ForeverVM y est déjà, dans ${folder}.`,
+    add: 'Préparer',
+    preparing: 'Préparation…',
+    copying: (done, all) => `Copie : ${done} sur ${all}`,
+    meanwhile:
+      'Cela peut prendre des minutes. Vous pouvez fermer les réglages. Laissez la fenêtre ouverte.',
+    added: (address, choice, menu) =>
+      `Une première machine y a fonctionné. « ${choice} », dans « ${menu} », propose maintenant ${address}.`,
+    remove: 'Retirer…',
+    removeText: (address) =>
+      `ForeverVM supprime ce qu’il a mis sur ${address} et oublie l’adresse. Un ordinateur avec des machines reste, même si elles sont dans la corbeille. Supprimez-les d’abord définitivement, ou copiez-les sur cet ordinateur.`,
+    confirm: 'Retirer',
+    removed: (address) => `${address} est retiré.`,
+    machineHint:
+      'Elle fonctionne là-bas. Ce qu’elle envoie passe par cet ordinateur, selon ses règles de réseau.',
+  },
+
   backups: {
     title: 'Sauvegardes',
     text: 'Chaque nuit, ForeverVM copie dans un dossier les machines qui ont changé. Choisissez-en un sur un autre disque ou un dossier synchronisé. Une copie contient tout ce que contient sa machine, y compris les clés et les mots de passe.',

@@ -215,6 +215,34 @@ export const ja: Words = {
     away: 'ForeverVM がファイルを別のディスクに移動しています…',
   },
 
+  computers: {
+    title: 'ほかのコンピューター',
+    text: 'マシンは、sshで接続できる別のLinuxコンピューターでも動作します。コード、変数、ファイルはそのコンピューターにあり、ここで見たり使ったりできます。そのコンピューターの管理者は中身を読むことができます。',
+    ssh: 'ForeverVM はこのコンピューターのsshを、その設定とキーのまま使います。保存するのはアドレスだけです。sshがパスワードなしで接続できる必要があります。',
+    address: 'コンピューターを追加',
+    addressHint: 'sshと同じ書き方です：user@host、またはssh設定にある名前。',
+    look: '調べる',
+    looking: '調べています…',
+    facts: (address, system, processor, free) =>
+      `${address} は ${system}（${processor}）で、空き容量は ${free} です。`,
+    puts: (size, folder) => `ForeverVM は ${folder} に ${size} を置き、最初のマシンを動かします。`,
+    isThere: (folder) => `このバージョンの ForeverVM はすでに ${folder} にあります。`,
+    add: 'セットアップ',
+    preparing: 'セットアップしています…',
+    copying: (done, all) => `コピー中: ${done} / ${all}`,
+    meanwhile:
+      '数分かかることがあります。設定は閉じてもかまいません。ウィンドウは開いたままにしてください。',
+    added: (address, choice, menu) =>
+      `最初のマシンが動作しました。「${menu}」の「${choice}」で ${address} を選べます。`,
+    remove: '取り除く…',
+    removeText: (address) =>
+      `ForeverVM は ${address} に置いたものを削除し、アドレスを忘れます。マシンがあるコンピューターは残ります。ゴミ箱のマシンも含みます。先に完全に削除するか、このコンピューターにコピーしてください。`,
+    confirm: '取り除く',
+    removed: (address) => `${address} を取り除きました。`,
+    machineHint:
+      'そのコンピューターで動作します。通信はネットワークのルールに従い、このコンピューターを経由します。',
+  },
+
   backups: {
     title: 'バックアップ',
     text: 'ForeverVMは毎晩、変更されたマシンをフォルダにコピーします。別のディスク上のフォルダか、同期されるフォルダを選んでください。コピーには、キーやパスワードを含むマシンのすべてが入ります。',

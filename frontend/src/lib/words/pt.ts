@@ -225,6 +225,35 @@ export const pt: Words = {
     away: 'O ForeverVM está movendo seus arquivos para outro disco…',
   },
 
+  computers: {
+    title: 'Outros computadores',
+    text: 'As máquinas também podem funcionar em outro computador com Linux que você acessa por ssh. O código, as variáveis e os arquivos delas ficam lá. Você as vê e usa aqui. Quem administra esse computador pode ler tudo.',
+    ssh: 'O ForeverVM usa o ssh como está configurado neste computador, com a configuração e as chaves dele, e guarda só o endereço. O ssh precisa entrar sem senha.',
+    address: 'Adicionar um computador',
+    addressHint: 'Como no ssh: usuário@máquina, ou um nome da sua configuração do ssh.',
+    look: 'Examinar',
+    looking: 'Examinando…',
+    facts: (address, system, processor, free) =>
+      `${address} tem ${system} (${processor}) e ${free} livres.`,
+    puts: (size, folder) =>
+      `O ForeverVM coloca ${size} em ${folder} lá e executa uma primeira máquina.`,
+    isThere: (folder) => `Esta versão do ForeverVM já está lá, em ${folder}.`,
+    add: 'Preparar',
+    preparing: 'Preparando…',
+    copying: (done, all) => `Copiando: ${done} de ${all}`,
+    meanwhile:
+      'Pode levar alguns minutos. Você pode fechar as configurações. Deixe a janela aberta.',
+    added: (address, choice, menu) =>
+      `Uma primeira máquina funcionou lá. “${choice}”, em “${menu}”, agora oferece ${address}.`,
+    remove: 'Remover…',
+    removeText: (address) =>
+      `O ForeverVM remove o que colocou em ${address} e esquece o endereço. Um computador com máquinas fica, também com máquinas na lixeira. Antes, exclua-as para sempre ou copie-as para este computador.`,
+    confirm: 'Remover',
+    removed: (address) => `${address} foi removido.`,
+    machineHint:
+      'Ela funciona lá. O que ela envia passa por este computador, pelas regras de rede dela.',
+  },
+
   backups: {
     title: 'Backups',
     text: 'Toda noite, o ForeverVM copia para uma pasta as máquinas que mudaram. Escolha uma em outro disco ou uma pasta sincronizada. Uma cópia contém tudo o que há na máquina, inclusive chaves e senhas.',

@@ -210,6 +210,32 @@ export const zh: Words = {
     away: 'ForeverVM 正在把文件移动到另一个磁盘…',
   },
 
+  computers: {
+    title: '其他电脑',
+    text: '机器也可以在另一台装有 Linux、能用 ssh 连接的电脑上运行。代码、变量和文件都在那台电脑上，你在这里查看和使用。那台电脑的管理员可以读取它们。',
+    ssh: 'ForeverVM 使用这台电脑上的 ssh 及其配置和密钥，只保存地址。ssh 必须无需密码即可登录。',
+    address: '添加电脑',
+    addressHint: '与 ssh 的写法相同：user@host，或 ssh 配置中的名称。',
+    look: '查看',
+    looking: '正在查看…',
+    facts: (address, system, processor, free) =>
+      `${address} 运行 ${system}（${processor}），可用空间 ${free}。`,
+    puts: (size, folder) => `ForeverVM 会把 ${size} 放入那里的 ${folder}，并运行第一台机器。`,
+    isThere: (folder) => `这个版本的 ForeverVM 已在那里的 ${folder} 中。`,
+    add: '设置',
+    preparing: '正在设置…',
+    copying: (done, all) => `正在复制：${done} / ${all}`,
+    meanwhile: '可能需要几分钟。你可以关闭设置，但请不要关闭窗口。',
+    added: (address, choice, menu) =>
+      `第一台机器已在那里运行。现在可以在“${menu}”的“${choice}”中选择 ${address}。`,
+    remove: '移除…',
+    removeText: (address) =>
+      `ForeverVM 会删除放在 ${address} 上的内容，并忘记地址。有机器的电脑会保留，回收站里的机器也算在内。请先永久删除它们，或把它们复制到这台电脑。`,
+    confirm: '移除',
+    removed: (address) => `${address} 已移除。`,
+    machineHint: '它在那台电脑上运行。它发送的内容按其网络规则经过这台电脑。',
+  },
+
   backups: {
     title: '备份',
     text: 'ForeverVM 每晚将有变化的机器复制到一个文件夹。请选择另一块磁盘上的文件夹或同步文件夹。副本包含机器中的一切，包括密钥和密码。',

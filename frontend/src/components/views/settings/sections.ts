@@ -4,6 +4,7 @@ import { words } from '$lib/words';
 import Access from './Access.svelte';
 import Appearance from './Appearance.svelte';
 import Backups from './Backups.svelte';
+import Computers from './Computers.svelte';
 import Connections from './Connections.svelte';
 import Diagnostics from './Diagnostics.svelte';
 import Engines from './Engines.svelte';
@@ -29,6 +30,7 @@ export const SECTIONS: readonly [Section, ...Section[]] = [
   { id: 'backups', label: words.backups.title, view: Backups },
   { id: 'network', label: words.network.title, view: Network },
   { id: 'engines', label: words.settings.engines, view: Engines },
+  { id: 'computers', label: words.computers.title, view: Computers },
   { id: 'apps', label: words.apps.title, view: Connections },
   { id: 'secrets', label: words.secrets.title, view: Secrets },
   { id: 'access', label: words.access.title, view: Access },
