@@ -59,66 +59,68 @@ it('says why ssh does not get in, and what cannot be an address', async () => {
 });
 
 // It copies a gigabyte: on a busy computer longer than others take.
-it('adds a computer, has a machine there, and removes it', { timeout: 600_000 }, async () => {
-  const { page } = tab;
-  await open();
-  await look('me@far');
-  const facts = dialog.getByText(/^me@far runs Linux \(\w+\) and has .* free\./);
-  await facts.waitFor();
-  expect(await facts.textContent()).toMatch(
-    /ForeverVM puts [\d.]+ [MG]B into .*\/far\/\.local\/share\/forevervm-place there/,
-  );
-  await dialog.getByRole('button', { name: 'Set it up' }).click();
-  const bar = dialog.getByRole('progressbar', { name: /^Copying: .* of [\d.]+ GB$/ });
-  await expect
-    .poll(() => bar.evaluate((bar: HTMLProgressElement) => bar.value / bar.max), { interval: 50 })
-    .toBeGreaterThan(0.02);
-  await dialog
-    .getByRole('status')
-    .filter({ hasText: '“Where it runs” in “New machine with options…” offers me@far now.' })
-    .waitFor({ timeout: 120_000 });
-  const row = dialog.getByRole('listitem').filter({ hasText: 'me@far' });
-  await row.getByText('Ready').waitFor();
-  await look('me@far');
-  await dialog.getByText(/This version of ForeverVM is in .* there already\.$/).waitFor();
-  await close();
+it(
+  'adds a computer, has a machine there, moves it here, and removes the computer',
+  { timeout: 600_000 },
+  async () => {
+    const { page } = tab;
+    await open();
+    await look('me@far');
+    const facts = dialog.getByText(/^me@far runs Linux \(\w+\) and has .* free\./);
+    await facts.waitFor();
+    expect(await facts.textContent()).toMatch(
+      /ForeverVM puts [\d.]+ [MG]B into .*\/far\/\.local\/share\/forevervm-place there/,
+    );
+    await dialog.getByRole('button', { name: 'Set it up' }).click();
+    const bar = dialog.getByRole('progressbar', { name: /^Copying: .* of [\d.]+ GB$/ });
+    await expect
+      .poll(() => bar.evaluate((bar: HTMLProgressElement) => bar.value / bar.max), { interval: 50 })
+      .toBeGreaterThan(0.02);
+    await dialog
+      .getByRole('status')
+      .filter({ hasText: '“Where it runs” in “New machine with options…” offers me@far now.' })
+      .waitFor({ timeout: 120_000 });
+    const row = dialog.getByRole('listitem').filter({ hasText: 'me@far' });
+    await row.getByText('Ready').waitFor();
+    await look('me@far');
+    await dialog.getByText(/This version of ForeverVM is in .* there already\.$/).waitFor();
+    await close();
 
-  await page.keyboard.press('Control+k');
-  await page.getByRole('combobox').fill('New machine with options');
-  await page.keyboard.press('Enter');
-  await dialog.getByLabel('Title').fill('Far away');
-  await dialog.getByLabel('Where it runs').selectOption('On me@far');
-  await dialog.getByRole('button', { name: 'Make it' }).click();
-  await page.getByRole('heading', { name: 'Far away' }).waitFor();
-  const step = await tab.runToEnd(1, '6 * 7');
-  await step.getByText('42', { exact: true }).waitFor();
-  await page.locator('header').getByText('On me@far', { exact: true }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox').fill('New machine with options');
+    await page.keyboard.press('Enter');
+    await dialog.getByLabel('Title').fill('Far away');
+    await dialog.getByLabel('Where it runs').selectOption('On me@far');
+    await dialog.getByRole('button', { name: 'Make it' }).click();
+    await page.getByRole('heading', { name: 'Far away' }).waitFor();
+    const step = await tab.runToEnd(1, 'x = 6 * 7; x');
+    await step.getByText('42', { exact: true }).waitFor();
+    await page.locator('header').getByText('On me@far', { exact: true }).waitFor();
 
-  await open();
-  await row.getByRole('button', { name: 'Remove…' }).click();
-  await row.getByRole('button', { name: 'Remove it' }).click();
-  await dialog
-    .getByRole('alert')
-    .filter({ hasText: /^There are machines at ssh:me@far: / })
-    .waitFor();
-  await row.getByText('Ready').waitFor();
-  await close();
+    await open();
+    await row.getByRole('button', { name: 'Remove…' }).click();
+    await row.getByRole('button', { name: 'Remove it' }).click();
+    await dialog
+      .getByRole('alert')
+      .filter({ hasText: /^There are machines at ssh:me@far: / })
+      .waitFor();
+    await row.getByText('Ready').waitFor();
+    await close();
 
-  await tab.menu('Delete');
-  await page.getByRole('button', { name: 'Bin' }).click();
-  const gone = page.getByRole('listitem').filter({ hasText: 'Far away' });
-  await gone.getByRole('button', { name: 'Delete for good' }).click();
-  await dialog.getByRole('button', { name: 'Delete for good' }).click();
-  await gone.waitFor({ state: 'detached' });
-  await page.getByRole('button', { name: 'Back to machines' }).click();
+    await tab.menu('Move to another place…');
+    await dialog.getByLabel('Where it runs').selectOption('On this computer');
+    await dialog.getByRole('button', { name: 'Move it' }).click();
+    await page.getByText('Far away has moved. Runs: On this computer.').waitFor();
+    await expect.poll(() => page.locator('header').getByText('On me@far').count()).toBe(0);
 
-  await open();
-  await row.getByRole('button', { name: 'Remove…' }).click();
-  await row.getByRole('button', { name: 'Remove it' }).click();
-  await dialog.getByRole('status').filter({ hasText: 'me@far was removed.' }).waitFor();
-  await row.waitFor({ state: 'detached' });
-  expect(existsSync(join(far, '.local/share/forevervm-place'))).toBe(false);
-});
+    await open();
+    await row.getByRole('button', { name: 'Remove…' }).click();
+    await row.getByRole('button', { name: 'Remove it' }).click();
+    await dialog.getByRole('status').filter({ hasText: 'me@far was removed.' }).waitFor();
+    await row.waitFor({ state: 'detached' });
+    expect(existsSync(join(far, '.local/share/forevervm-place'))).toBe(false);
+  },
+);
 
 it('stops setting up when the person wants that', async () => {
   await open();

@@ -1,3 +1,6 @@
+import type { Machine, Status } from '$lib/api/types';
+import { HOSTED } from '$lib/hosted';
+
 /** What the names of engines begin with that are other computers, reached by ssh. */
 const OVER_SSH = 'ssh:';
 
@@ -9,3 +12,10 @@ export const hostOf = (engine: string): string => engine.slice(OVER_SSH.length);
 
 /** The engine that the computer at an address is. */
 export const engineAt = (address: string): string => OVER_SSH + address;
+
+/** The engines that a machine can move to: those that work and that it is not at. */
+export const placesFor = (machine: Machine, engines: Status['engines'] = []): string[] =>
+  engines
+    .filter(({ problems }) => !problems || problems.length === 0)
+    .map(({ name }) => name)
+    .filter((name) => name !== HOSTED && name !== machine.engine);

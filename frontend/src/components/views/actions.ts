@@ -8,6 +8,7 @@ import MemoryStick from '@lucide/svelte/icons/memory-stick';
 import MessageCircle from '@lucide/svelte/icons/message-circle';
 import Moon from '@lucide/svelte/icons/moon';
 import Package from '@lucide/svelte/icons/package';
+import MoveRight from '@lucide/svelte/icons/move-right';
 import Pause from '@lucide/svelte/icons/pause';
 import Pencil from '@lucide/svelte/icons/pencil';
 import Play from '@lucide/svelte/icons/play';
@@ -15,6 +16,7 @@ import Sun from '@lucide/svelte/icons/sun';
 import Trash from '@lucide/svelte/icons/trash-2';
 import type { MenuItem } from '$components/shared/Menu.svelte';
 import type { Machine } from '$lib/api/types';
+import { placesFor } from '$lib/elsewhere';
 import { isHosted } from '$lib/hosted';
 import { shown } from '$lib/shown';
 import type { App } from '$lib/state/app.svelte';
@@ -72,6 +74,7 @@ export function machineActions(app: App, machine: Machine): MenuItem[] {
       icon: MemoryStick,
       run: () => (app.dialog = { kind: 'memory', machine }),
     },
+    ...(placesFor(machine, app.status?.engines).length > 0 ? [move(app, machine)] : []),
     ...anywhere,
     {
       label: words.machine.pack,
@@ -90,6 +93,14 @@ export function machineActions(app: App, machine: Machine): MenuItem[] {
       run: () => void commands.remove(machine),
     },
   ];
+}
+
+function move(app: App, machine: Machine): MenuItem {
+  return {
+    label: words.machine.move,
+    icon: MoveRight,
+    run: () => (app.dialog = { kind: 'move', machine }),
+  };
 }
 
 function wakeOrSleep({ commands }: App, machine: Machine): MenuItem {

@@ -16,7 +16,7 @@ export type Dialog =
 /** About a machine, as it was when the dialog opened. It closes when another machine is shown. */
 export type MachineDialog = { readonly machine: Machine } & (
   | MachineForm
-  | Of<'pack' | 'purge' | 'report' | 'share'>
+  | Of<'move' | 'pack' | 'purge' | 'report' | 'share'>
   | { readonly kind: 'rewind'; readonly checkpoint: Checkpoint }
   | { readonly kind: 'compare'; readonly from: Compared; readonly to: Compared | null }
   | { readonly kind: 'output'; readonly seq: number }

@@ -247,7 +247,7 @@ export const de: Words = {
       `Eine erste Maschine lief dort. „${choice}“ in „${menu}“ bietet ${address} jetzt an.`,
     remove: 'Entfernen…',
     removeText: (address) =>
-      `ForeverVM entfernt, was es auf ${address} abgelegt hat, und vergisst die Adresse. Ein Computer mit Maschinen bleibt, auch mit Maschinen im Papierkorb. Löschen Sie diese zuerst endgültig, oder kopieren Sie sie auf diesen Computer.`,
+      `ForeverVM entfernt, was es auf ${address} abgelegt hat, und vergisst die Adresse. Ein Computer mit Maschinen bleibt, auch mit Maschinen im Papierkorb. Löschen Sie diese zuerst endgültig, oder verschieben Sie sie auf diesen Computer.`,
     confirm: 'Entfernen',
     removed: (address) => `${address} ist entfernt.`,
     machineHint:
@@ -474,6 +474,7 @@ export const de: Words = {
       md: 'Als Markdown exportieren',
       py: 'Den Code exportieren',
     },
+    move: 'An einen anderen Ort verschieben…',
     pack: 'Als Datei speichern…',
     memory: 'Arbeitsspeicher begrenzen…',
     openResults: 'Ergebnisordner öffnen',
@@ -1013,6 +1014,14 @@ export const de: Words = {
     label: 'Name',
     save: 'Umbenennen',
     explain: 'Was Sie beim Zurückgehen verlassen haben. Sie können dorthin zurück.',
+  },
+
+  move: {
+    title: 'Diese Maschine verschieben',
+    text: 'Variablen, Dateien, Verlauf, behaltene Sicherungspunkte und Zweige kommen mit. Ältere automatische Sicherungspunkte werden gelöscht. Laufender Code pausiert und läuft dort weiter.',
+    confirm: 'Verschieben',
+    moving: 'Wird verschoben. Das kann Minuten dauern.',
+    done: (machine, place) => `${machine} wurde verschoben. Läuft: ${place}.`,
   },
 
   fork: {

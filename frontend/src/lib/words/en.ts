@@ -275,7 +275,7 @@ export const en = {
       `A first machine ran there. “${choice}” in “${menu}” offers ${address} now.`,
     remove: 'Remove…',
     removeText: (address: string) =>
-      `ForeverVM removes what it has put on ${address} and forgets the address. A computer with machines stays, also with machines in the bin. Delete them for good first, or copy them to this computer.`,
+      `ForeverVM removes what it has put on ${address} and forgets the address. A computer with machines stays, also with machines in the bin. Delete them for good first, or move them to this computer.`,
     confirm: 'Remove it',
     removed: (address: string) => `${address} was removed.`,
     machineHint: 'It runs there. What it sends goes through this computer, by its network rules.',
@@ -491,6 +491,7 @@ export const en = {
       md: 'Export as Markdown',
       py: 'Export the code',
     },
+    move: 'Move to another place…',
     pack: 'Save as a file…',
     memory: 'Memory limit…',
     openResults: 'Open the results folder',
@@ -1020,6 +1021,14 @@ export const en = {
     label: 'Name',
     save: 'Rename',
     explain: 'What you left when you went back. You can return to it.',
+  },
+
+  move: {
+    title: 'Move this machine',
+    text: 'Its variables, files, history, kept checkpoints and branches go along. Its older automatic checkpoints are deleted. Code that runs is paused and goes on there.',
+    confirm: 'Move it',
+    moving: 'Moving. This may take minutes.',
+    done: (machine: string, place: string) => `${machine} has moved. Runs: ${place}.`,
   },
 
   fork: {

@@ -245,7 +245,7 @@ export const es: Words = {
       `Una primera máquina funcionó allí. «${choice}», en «${menu}», ofrece ahora ${address}.`,
     remove: 'Quitar…',
     removeText: (address) =>
-      `ForeverVM borra lo que puso en ${address} y olvida la dirección. Un ordenador con máquinas se queda, también si están en la papelera. Bórralas antes para siempre o cópialas a este ordenador.`,
+      `ForeverVM borra lo que puso en ${address} y olvida la dirección. Un ordenador con máquinas se queda, también si están en la papelera. Bórralas antes para siempre o muévelas a este ordenador.`,
     confirm: 'Quitar',
     removed: (address) => `${address} se ha quitado.`,
     machineHint: 'Funciona allí. Lo que envía pasa por este ordenador, según sus reglas de red.',
@@ -466,6 +466,7 @@ export const es: Words = {
       md: 'Exportar como Markdown',
       py: 'Exportar el código',
     },
+    move: 'Mover a otro lugar…',
     pack: 'Guardar en un archivo…',
     memory: 'Límite de memoria…',
     openResults: 'Abrir la carpeta de resultados',
@@ -993,6 +994,14 @@ export const es: Words = {
     label: 'Nombre',
     save: 'Cambiar el nombre',
     explain: 'Lo que dejaste al volver atrás. Puedes regresar a ello.',
+  },
+
+  move: {
+    title: 'Mover esta máquina',
+    text: 'Van con ella sus variables, archivos, historial, puntos de guardado conservados y ramas. Sus puntos de guardado automáticos anteriores se borran. El código en marcha se pausa y sigue allí.',
+    confirm: 'Mover',
+    moving: 'Moviendo. Puede tardar minutos.',
+    done: (machine, place) => `${machine} se ha movido. Se ejecuta: ${place}.`,
   },
 
   fork: {

@@ -248,7 +248,7 @@ export const fr: Words = {
       `Une première machine y a fonctionné. « ${choice} », dans « ${menu} », propose maintenant ${address}.`,
     remove: 'Retirer…',
     removeText: (address) =>
-      `ForeverVM supprime ce qu’il a mis sur ${address} et oublie l’adresse. Un ordinateur avec des machines reste, même si elles sont dans la corbeille. Supprimez-les d’abord définitivement, ou copiez-les sur cet ordinateur.`,
+      `ForeverVM supprime ce qu’il a mis sur ${address} et oublie l’adresse. Un ordinateur avec des machines reste, même si elles sont dans la corbeille. Supprimez-les d’abord définitivement, ou déplacez-les sur cet ordinateur.`,
     confirm: 'Retirer',
     removed: (address) => `${address} est retiré.`,
     machineHint:
@@ -474,6 +474,7 @@ export const fr: Words = {
       md: 'Exporter en Markdown',
       py: 'Exporter le code',
     },
+    move: 'Déplacer vers un autre endroit…',
     pack: 'Enregistrer dans un fichier…',
     memory: 'Limite de mémoire…',
     openResults: 'Ouvrir le dossier des résultats',
@@ -1005,6 +1006,14 @@ export const fr: Words = {
     label: 'Nom',
     save: 'Renommer',
     explain: 'Ce que vous avez quitté en revenant en arrière. Vous pouvez y retourner.',
+  },
+
+  move: {
+    title: 'Déplacer cette machine',
+    text: 'Ses variables, fichiers, historique, points de sauvegarde conservés et branches la suivent. Ses anciens points de sauvegarde automatiques sont supprimés. Le code en cours est mis en pause et continue là-bas.',
+    confirm: 'Déplacer',
+    moving: 'Déplacement en cours. Cela peut prendre des minutes.',
+    done: (machine, place) => `${machine} a été déplacée. S’exécute : ${place}.`,
   },
 
   fork: {

@@ -236,7 +236,7 @@ export const ja: Words = {
       `最初のマシンが動作しました。「${menu}」の「${choice}」で ${address} を選べます。`,
     remove: '取り除く…',
     removeText: (address) =>
-      `ForeverVM は ${address} に置いたものを削除し、アドレスを忘れます。マシンがあるコンピューターは残ります。ゴミ箱のマシンも含みます。先に完全に削除するか、このコンピューターにコピーしてください。`,
+      `ForeverVM は ${address} に置いたものを削除し、アドレスを忘れます。マシンがあるコンピューターは残ります。ゴミ箱のマシンも含みます。先に完全に削除するか、このコンピューターに移動してください。`,
     confirm: '取り除く',
     removed: (address) => `${address} を取り除きました。`,
     machineHint:
@@ -455,6 +455,7 @@ export const ja: Words = {
       md: 'Markdownとして書き出す',
       py: 'コードを書き出す',
     },
+    move: '別の場所に移動…',
     pack: 'ファイルに保存…',
     memory: 'メモリの上限…',
     openResults: '結果のフォルダーを開く',
@@ -972,6 +973,14 @@ export const ja: Words = {
     label: '名前',
     save: '名前を変更',
     explain: '戻ったときに離れた作業です。ここに戻れます。',
+  },
+
+  move: {
+    title: 'このマシンを移動',
+    text: '変数、ファイル、履歴、残したチェックポイント、ブランチも移動します。古い自動チェックポイントは削除されます。実行中のコードは一時停止し、移動先で続きます。',
+    confirm: '移動',
+    moving: '移動しています。数分かかることがあります。',
+    done: (machine, place) => `${machine} を移動しました。実行場所：${place}。`,
   },
 
   fork: {

@@ -247,7 +247,7 @@ export const pt: Words = {
       `Uma primeira máquina funcionou lá. “${choice}”, em “${menu}”, agora oferece ${address}.`,
     remove: 'Remover…',
     removeText: (address) =>
-      `O ForeverVM remove o que colocou em ${address} e esquece o endereço. Um computador com máquinas fica, também com máquinas na lixeira. Antes, exclua-as para sempre ou copie-as para este computador.`,
+      `O ForeverVM remove o que colocou em ${address} e esquece o endereço. Um computador com máquinas fica, também com máquinas na lixeira. Antes, exclua-as para sempre ou mova-as para este computador.`,
     confirm: 'Remover',
     removed: (address) => `${address} foi removido.`,
     machineHint:
@@ -472,6 +472,7 @@ export const pt: Words = {
       md: 'Exportar como Markdown',
       py: 'Exportar o código',
     },
+    move: 'Mover para outro lugar…',
     pack: 'Salvar em um arquivo…',
     memory: 'Limite de memória…',
     openResults: 'Abrir a pasta de resultados',
@@ -997,6 +998,14 @@ export const pt: Words = {
     label: 'Nome',
     save: 'Renomear',
     explain: 'O que você deixou ao voltar. Você pode retornar a isso.',
+  },
+
+  move: {
+    title: 'Mover esta máquina',
+    text: 'Variáveis, arquivos, histórico, pontos de salvamento mantidos e ramos vão junto. Os pontos de salvamento automáticos antigos são excluídos. O código em execução é pausado e continua lá.',
+    confirm: 'Mover',
+    moving: 'Movendo. Pode levar minutos.',
+    done: (machine, place) => `${machine} foi movida. Executa: ${place}.`,
   },
 
   fork: {

@@ -230,7 +230,7 @@ export const zh: Words = {
       `第一台机器已在那里运行。现在可以在“${menu}”的“${choice}”中选择 ${address}。`,
     remove: '移除…',
     removeText: (address) =>
-      `ForeverVM 会删除放在 ${address} 上的内容，并忘记地址。有机器的电脑会保留，回收站里的机器也算在内。请先永久删除它们，或把它们复制到这台电脑。`,
+      `ForeverVM 会删除放在 ${address} 上的内容，并忘记地址。有机器的电脑会保留，回收站里的机器也算在内。请先永久删除它们，或把它们移动到这台电脑。`,
     confirm: '移除',
     removed: (address) => `${address} 已移除。`,
     machineHint: '它在那台电脑上运行。它发送的内容按其网络规则经过这台电脑。',
@@ -436,6 +436,7 @@ export const zh: Words = {
       md: '导出为 Markdown',
       py: '导出代码',
     },
+    move: '移动到其他位置…',
     pack: '保存为文件…',
     memory: '内存上限…',
     openResults: '打开结果文件夹',
@@ -943,6 +944,14 @@ export const zh: Words = {
     label: '名称',
     save: '重命名',
     explain: '你回到之前的状态时离开的内容。你可以回到它。',
+  },
+
+  move: {
+    title: '移动这台机器',
+    text: '变量、文件、历史、保留的检查点和分支会一起移动。较早的自动检查点会被删除。正在运行的代码会暂停，并在那里继续。',
+    confirm: '移动',
+    moving: '正在移动，可能需要几分钟。',
+    done: (machine, place) => `${machine} 已移动。运行位置：${place}。`,
   },
 
   fork: {
