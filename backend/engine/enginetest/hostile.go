@@ -104,7 +104,7 @@ func holds(name, code string) test {
 		m.value("x = 'kept'")
 		info := m.checkpoint()
 		ended := func(seq int) bool {
-			deadline := time.After(20 * time.Second)
+			deadline := time.After(10 * time.Second)
 			for wait := time.After(5 * time.Second); ; {
 				over, changed := m.over(seq)
 				if over {

@@ -189,6 +189,14 @@ func (p *Place) CheckCompatible(ctx context.Context, image string, n machine.Nee
 	return err
 }
 
+// StartUp is machine.Starter's: who asks has mended what was wrong, and is not told of it again.
+func (p *Place) StartUp(context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failed = nil
+	return nil
+}
+
 // Check says what is wrong with the place. One that cannot be reached is wrong, too.
 func (p *Place) Check(ctx context.Context) []machine.Problem {
 	_, a, err := p.call(ctx, ask{Type: askCheck})

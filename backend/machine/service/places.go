@@ -154,7 +154,11 @@ func (s *Service) RemovePlace(ctx context.Context, name string) error {
 	var there []string
 	for _, e := range s.entries() {
 		if e.engine() == name {
-			there = append(there, e.Machine().Name)
+			m := e.Machine()
+			if m.Title != "" {
+				m.Name = fmt.Sprintf("%s (%s)", m.Title, m.Name)
+			}
+			there = append(there, m.Name)
 		}
 	}
 	if len(there) > 0 {

@@ -1,0 +1,34 @@
+package remote
+
+import (
+	"context"
+	"io"
+	"testing"
+
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// broken is the way to a place that cannot be reached; it counts the tries.
+type broken struct{ tries int }
+
+func (b *broken) Dial(context.Context) (io.ReadWriteCloser, error) {
+	b.tries++
+	return nil, &machine.Error{Kind: machine.ErrUnavailable, Message: "It is off."}
+}
+
+// A place that could not be reached is left alone for a while, unless the person asks.
+func TestAPlaceIsTriedAgainWhenSomebodyAsks(t *testing.T) {
+	way := &broken{}
+	p := New(Config{Name: "off", Owner: "0123456789abcdef0123456789abcdef", Dialer: way})
+	defer p.Close()
+	for _, want := range []int{1, 1, 2} {
+		if want == 2 {
+			if err := p.StartUp(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if problems := p.Check(t.Context()); len(problems) != 1 || problems[0].What != "It is off." || way.tries != want {
+			t.Errorf("it was tried %d times, want %d, and is told as %v", way.tries, want, problems)
+		}
+	}
+}
