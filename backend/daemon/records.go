@@ -257,7 +257,7 @@ func recoverMachines(ctx context.Context, s *store.Store, left map[machine.ID][]
 			}
 		}
 		for _, m := range known.machines {
-			if err := n.align(w, m, known.checkpoints[m.ID], left[m.ID], keeps); err != nil {
+			if err := n.align(w, m, known.checkpoints[m.ID], left[m.ID], keeps, deleted[m.ID], engine); err != nil {
 				return err
 			}
 			delete(left, m.ID)
@@ -272,9 +272,14 @@ func recoverMachines(ctx context.Context, s *store.Store, left map[machine.ID][]
 	return n, err
 }
 
-// align brings a machine's record in line with the checkpoints that it has.
-func (n *recovered) align(w machine.Writer, m machine.MachineRecord, recorded []machine.CheckpointRecord, there []checkpoint.Manifest, keeps func(machine.ID, string) bool) error {
-	if isElsewhere(m.Engine) { // so are its saved states; what became of it is asked before it is used
+// align brings a machine's record in line with the checkpoints that it has. deleted says that what
+// there is of it on this computer was to be deleted, and engine is that of this computer.
+func (n *recovered) align(w machine.Writer, m machine.MachineRecord, recorded []machine.CheckpointRecord, there []checkpoint.Manifest, keeps func(machine.ID, string) bool, deleted bool, engine string) error {
+	switch {
+	case !isElsewhere(m.Engine):
+	case len(there) > 0 && !deleted: // it has moved to this computer since these records were copied
+		m.Engine = engine
+	default: // its saved states are there, too; what became of it is asked before it is used
 		m.Live, m.Undo = true, ""
 		return w.PutMachine(m)
 	}

@@ -33,9 +33,9 @@ func TestOldRecordsAreBroughtInLine(t *testing.T) {
 		}
 	}
 	err = s.WriteSync(t.Context(), func(w machine.Writer) error {
-		for _, id := range []machine.ID{"behind", "ahead", "gone", "new", "far"} {
+		for _, id := range []machine.ID{"behind", "ahead", "gone", "new", "far", "back"} {
 			m := machine.MachineRecord{Machine: machine.Machine{ID: id, Name: string(id), CreatedAt: now}, Live: id != "far", Life: "old"}
-			if id == "far" {
+			if id == "far" || id == "back" {
 				m.Engine = "ssh:somewhere"
 			}
 			if id != "new" {
@@ -74,9 +74,10 @@ func TestOldRecordsAreBroughtInLine(t *testing.T) {
 		"ahead":   {{ID: "00000001-ahead", CreatedAt: now, LastSeq: 0}},
 		"found":   {{ID: "00000009-found", CreatedAt: now, LastSeq: 3, Whole: 3 << 30}},
 		"broken":  nil,
+		"back":    {{ID: "00000004-back", CreatedAt: now, LastSeq: 1}}, // it has moved here since
 		"deleted": {{ID: "00000001-deleted", CreatedAt: now, LastSeq: -1}},
 	}, func(_ machine.ID, name string) bool { return name == "00000000-ahead" }, "native")
-	if err != nil || n != (recovered{added: 3, moved: 1, unusable: 2}) {
+	if err != nil || n != (recovered{added: 3, moved: 2, unusable: 2}) {
 		t.Errorf("%+v, %v", n, err)
 	}
 	all, err := s.Machines(t.Context())
@@ -89,6 +90,7 @@ func TestOldRecordsAreBroughtInLine(t *testing.T) {
 	}{
 		"behind": {"00000002-behind", 6}, "ahead": {"00000001-ahead", 2}, "gone": {"00000001-gone", 0}, "new": {"", 1},
 		"far":             {"00000001-far", 0}, // its states are elsewhere
+		"back":            {"00000004-back", 2},
 		"recovered-found": {"00000009-found", 4}, "recovered-broken": {"", 0},
 		"recovered-deleted": {"00000001-deleted", 0},
 	}
@@ -96,6 +98,9 @@ func TestOldRecordsAreBroughtInLine(t *testing.T) {
 		w, ok := want[m.Name]
 		if !ok || m.Base != w.base || m.Fallback != w.base || m.NextSeq != w.next || m.Live != (m.Name == "far") {
 			t.Errorf("%s: %+v", m.Name, m)
+		}
+		if away := strings.HasPrefix(m.Engine, "ssh:"); away != (m.Name == "far") {
+			t.Errorf("%s is at %s", m.Name, m.Engine)
 		}
 		if added := strings.HasPrefix(m.Name, "recovered-"); (m.Network.Mode == machine.NetworkOff) != added || (m.DeletedAt != nil) != (m.ID == "deleted") {
 			t.Errorf("%s has the network %q, and was deleted at %v", m.Name, m.Network.Mode, m.DeletedAt)

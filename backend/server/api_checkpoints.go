@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/forevervm/desktop/backend/api"
@@ -64,7 +65,8 @@ func (s *Server) moveMachine(w http.ResponseWriter, r *http.Request, m machine.H
 		return invalid("Say where the machine is to be.")
 	}
 	from := m.Machine().Engine
-	moved, err := m.Move(r.Context(), body.Engine)
+	// A move goes on when the caller leaves, and belongs in the record then, too.
+	moved, err := m.Move(context.WithoutCancel(r.Context()), body.Engine)
 	if err != nil {
 		return err
 	}

@@ -56,8 +56,8 @@ func Backups(path string) ([]Backup, error) {
 	return all, nil
 }
 
-// BackUp copies the database where the last copy is a day old and room, in bytes, is enough for
-// one. It removes copies that are too many, damaged, or hold machines that are gone for good.
+// BackUp copies the database where the last copy is a day old, or a machine has moved since, and
+// room, in bytes, is enough for a copy. It removes copies that are too many, damaged, or hold machines that are gone for good.
 // Others read and write meanwhile. Where the database is damaged, it fails with what Damaged tells,
 // and the copies stay. One without machines is not copied: its copies would take the place of those
 // of a history that was lost.
@@ -71,6 +71,7 @@ func (s *Store) BackUp(ctx context.Context, now time.Time, room int64) error {
 		return explain(err)
 	}
 	var good []Backup
+	moved := false // since the newest of them
 	for _, b := range all {
 		copied, err := contentsOf(ctx, b.Path)
 		if ctx.Err() != nil {
@@ -78,10 +79,11 @@ func (s *Store) BackUp(ctx context.Context, now time.Time, room int64) error {
 		}
 		// One that cannot be read just now stays.
 		if !Damaged(err) && !mine.purged(copied) {
+			moved = moved || len(good) == 0 && mine.moved(copied)
 			good = append(good, b)
 		}
 	}
-	if len(mine.machines) > 0 && (len(good) == 0 || now.Sub(good[0].Made) >= backupEvery || good[0].Made.After(now)) {
+	if len(mine.machines) > 0 && (len(good) == 0 || moved || now.Sub(good[0].Made) >= backupEvery || good[0].Made.After(now)) {
 		if err = s.copyTo(ctx, now, room); err == nil {
 			good = good[:min(len(good), backupsKept-1)]
 		} else if Damaged(err) || ctx.Err() != nil {
@@ -98,8 +100,8 @@ func (s *Store) BackUp(ctx context.Context, now time.Time, room int64) error {
 
 // content is what tells whether one database comes before another.
 type content struct {
-	machines map[string]bool
-	numbered int64 // how many instructions it has ever had
+	machines map[string]string // the engine of each
+	numbered int64             // how many instructions it has ever had
 }
 
 func contents(ctx context.Context, db *sql.DB) (c content, err error) {
@@ -107,18 +109,18 @@ func contents(ctx context.Context, db *sql.DB) (c content, err error) {
 	if err != nil {
 		return c, err
 	}
-	rows, err := db.QueryContext(ctx, "SELECT id FROM machines")
+	rows, err := db.QueryContext(ctx, "SELECT id, engine FROM machines")
 	if err != nil {
 		return c, err
 	}
 	defer rows.Close()
-	c.machines = map[string]bool{}
+	c.machines = map[string]string{}
 	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
+		var id, engine string
+		if err := rows.Scan(&id, &engine); err != nil {
 			return c, err
 		}
-		c.machines[id] = true
+		c.machines[id] = engine
 	}
 	return c, rows.Err()
 }
@@ -139,7 +141,17 @@ func (c content) purged(copied content) bool {
 		return false
 	}
 	for id := range copied.machines {
-		if !c.machines[id] {
+		if _, here := c.machines[id]; !here {
+			return true
+		}
+	}
+	return false
+}
+
+// moved says whether a machine is elsewhere now than in a copy, which would look for it in vain.
+func (c content) moved(copied content) bool {
+	for id, engine := range copied.machines {
+		if now, here := c.machines[id]; here && now != engine {
 			return true
 		}
 	}

@@ -45,6 +45,25 @@ func copies(t *testing.T, path string) []Backup {
 	return all
 }
 
+// A copy from before a machine moved would look for it at the wrong place: another is made at once.
+func TestAMoveIsCopiedAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "db")
+	s := withMachines(t, path, "a")
+	start := time.Now()
+	for i, engine := range []string{"", "ssh:far", "ssh:far"} {
+		m := machine.MachineRecord{Machine: machine.Machine{ID: "a", Name: "name-a", Engine: engine, CreatedAt: start}}
+		if err := s.WriteSync(t.Context(), func(w machine.Writer) error { return w.PutMachine(m) }); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.BackUp(t.Context(), start.Add(time.Duration(i)*time.Hour), math.MaxInt64); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := len(copies(t, path)), min(i+1, 2); got != want {
+			t.Errorf("after %d rounds there are %d copies, want %d", i+1, got, want)
+		}
+	}
+}
+
 // A copy is made each day; three stay, and none with what somebody has deleted for good.
 func TestBackUp(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "db")

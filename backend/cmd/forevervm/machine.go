@@ -150,8 +150,10 @@ func (a *app) moveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "move NAME --to PLACE", Short: "Move a machine to another place", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeMachine,
 		Long: "Move a machine to another place: a computer from `forevervm places list`, native or docker. Its variables, files, history,\n" +
-			"kept checkpoints and branches go along. Its automatic checkpoints of the past are deleted. Code that runs is paused\n" +
-			"meanwhile. Both computers need the same kind of processor. Nothing is deleted before the copy is complete.",
+			"kept checkpoints and branches go along. A move to or from another computer deletes its automatic checkpoints of the past.\n" +
+			"Code that runs is paused, and goes on there. Both computers need the same kind of processor. Kept checkpoints of an\n" +
+			"older version of the sandbox cannot go along. Nothing is deleted before the copy is complete. The move goes on when\n" +
+			"you end this command.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect(cmd.Context())
 			if err != nil {

@@ -152,7 +152,7 @@ func (c *connection) failed(ctx context.Context, err error) error {
 }
 
 // errBroken is told of whatever was under way when a pipe broke.
-const errBroken = "The connection to the place where this machine is was lost. What runs there is saved. Try again."
+const errBroken = "The connection to the other place was lost. Machines there are saved. Try again."
 
 // call asks something and returns the one answer.
 func (c *connection) call(ctx context.Context, q ask) (answer, error) {

@@ -69,14 +69,14 @@ type content struct {
 	left int64
 }
 
-// Read returns io.ErrUnexpectedEOF where the stream ends before the file.
+// Read says that the pipe broke where the stream ends before the file.
 func (r *content) Read(b []byte) (int, error) {
 	if r.left == 0 {
 		return 0, io.EOF
 	}
 	n, err := r.talk.Read(b[:min(int64(len(b)), r.left)])
 	if r.left -= int64(n); err != nil && r.left > 0 {
-		return n, io.ErrUnexpectedEOF
+		return n, &machine.Error{Kind: machine.ErrUnavailable, Message: errBroken, Cause: err}
 	}
 	return n, nil
 }

@@ -97,20 +97,27 @@ func (p Points) Going() (going []machine.CheckpointRecord) {
 // Moved is what the records become once the checkpoints that go along have been copied. copies are
 // by what they are copies of.
 func (p Points) Moved(m machine.MachineRecord, copies map[string]machine.CheckpointInfo) ([]machine.CheckpointRecord, machine.MachineRecord) {
+	parents := map[string]string{}
+	for _, c := range p.All {
+		parents[c.ID] = c.Parent
+	}
+	now := func(id string) string { // what stays behind becomes its nearest ancestor that goes along
+		for range p.All {
+			if copied, ok := copies[id]; ok {
+				return copied.ID
+			}
+			id = parents[id]
+		}
+		return ""
+	}
 	var moved []machine.CheckpointRecord
-	now := map[string]string{} // what stays behind becomes its nearest ancestor that goes along
 	for _, c := range slices.Backward(p.All) {
-		before := c.ID
-		c.Parent = now[c.Parent]
-		if copied, ok := copies[before]; ok {
-			c.ID, c.Size, c.Whole, c.Shrunk = copied.ID, copied.Size, copied.Whole, false
+		if copied, ok := copies[c.ID]; ok {
+			c.ID, c.Parent, c.Size, c.Whole, c.Shrunk = copied.ID, now(c.Parent), copied.Size, copied.Whole, false
 			moved = append(moved, c)
-			now[before] = c.ID
-		} else {
-			now[before] = c.Parent
 		}
 	}
-	m.Base, m.Fallback, m.Undo = now[m.Base], now[m.Fallback], now[m.Undo]
+	m.Base, m.Fallback, m.Undo = now(m.Base), now(m.Fallback), now(m.Undo)
 	return moved, m
 }
 

@@ -3,10 +3,12 @@ package service
 import (
 	"context"
 	"errors"
+	"os"
 	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/machine/life"
+	"github.com/forevervm/desktop/backend/machine/output"
 )
 
 // Delete moves a machine to the bin, saved, so that it can be restored as it is. What runs and what
@@ -174,7 +176,7 @@ func (e *entry) purge(ctx context.Context, inBin bool) error {
 				return err
 			}
 		}
-		if err = s.removeFiles(trash); err != nil {
+		if err = errors.Join(os.RemoveAll(output.Dir(s.kept.Dir, rec.ID)), s.removeSaved(trash)); err != nil {
 			return err
 		}
 		o = e.lock()

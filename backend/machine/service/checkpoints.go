@@ -132,6 +132,21 @@ func (s *Service) takeOutTold(g machine.Garbage) error {
 	return err
 }
 
+// alone waits until nothing is being deleted at a place elsewhere, and has it stay so until the
+// caller is done.
+func (s *Service) alone(ctx context.Context, place string) (done func(), err error) {
+	for {
+		if _, busy := s.deletingAway.LoadOrStore(place, true); !busy {
+			return func() { s.deletingAway.Delete(place) }, nil
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
 // takeOutAway deletes what is at a place elsewhere, until it does not answer. One at a time does
 // so.
 func (s *Service) takeOutAway(engine string, list []machine.Garbage) {
@@ -150,19 +165,19 @@ func (s *Service) takeOut(g machine.Garbage) error {
 	if _, making := s.making.Load(g.Machine); making || g.Checkpoint == "" && s.isAt(g.Machine, g.Engine) {
 		return nil // the list was read before a fork, or a move, was finished
 	}
-	if err := s.removeFiles(g); err != nil {
-		return err
-	}
-	return s.writeSyncDeleting(s.ctx, func(w machine.Writer) error { return w.RemoveGarbage(g) })
-}
-
-// removeFiles deletes what lies outside the store.
-func (s *Service) removeFiles(g machine.Garbage) error {
 	if g.Checkpoint == "" && !s.knows(g.Machine) { // the output of one that moved stays
 		if err := os.RemoveAll(output.Dir(s.kept.Dir, g.Machine)); err != nil {
 			return err
 		}
 	}
+	if err := s.removeSaved(g); err != nil {
+		return err
+	}
+	return s.writeSyncDeleting(s.ctx, func(w machine.Writer) error { return w.RemoveGarbage(g) })
+}
+
+// removeSaved deletes what an engine has.
+func (s *Service) removeSaved(g machine.Garbage) error {
 	engine, err := s.engineOf(g.Engine)
 	switch {
 	case err != nil:

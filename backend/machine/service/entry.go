@@ -92,12 +92,20 @@ func newEntry(s *Service, rec machine.MachineRecord) *entry {
 // engine is the name of the engine that the machine is at.
 func (e *entry) engine() string { return *e.at.Load() }
 
-// lockOp takes op, or gives up with ctx.
-func (e *entry) lockOp(ctx context.Context) error {
+// tryOp takes op if nobody has it.
+func (e *entry) tryOp() bool {
 	select {
 	case e.op <- struct{}{}:
-		return nil
+		return true
 	default:
+		return false
+	}
+}
+
+// lockOp takes op, or gives up with ctx.
+func (e *entry) lockOp(ctx context.Context) error {
+	if e.tryOp() {
+		return nil
 	}
 	select {
 	case e.op <- struct{}{}:

@@ -167,6 +167,8 @@ func (s *Service) expire() (next time.Time) {
 		switch {
 		case s.ctx.Err() != nil:
 			return next
+		case len(e.op) > 0: // something else is done with it, which may take long: the next look tries again
+			continue
 		case m.DeletedAt != nil:
 			err = e.purge(s.ctx, true)
 		default:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/service"
 )
 
 // What was stopped because the computer ran short comes back when there is room, not before, and
@@ -73,6 +74,26 @@ func TestWhatRestsMakesRoomBelowTheFloor(t *testing.T) {
 		free.Store(1536 << 20)
 		w.pass(2 * time.Minute)
 		w.inState("late", machine.Idle)
+	})
+}
+
+// What somebody looks into is in use, though no code runs.
+func TestWhatIsLookedIntoDoesNotRest(t *testing.T) {
+	inTimeWith(t, service.Settings{IdleSwap: time.Hour}, func(w *world) {
+		w.close()
+		w.freeMem, w.totalMem = func() (int64, error) { return 1 << 30, nil }, 10<<30
+		w.open()
+		w.create("m")
+		w.exec("m", "1")
+		w.wait("m", 0)
+		for range 10 {
+			w.pass(50 * time.Second)
+			_, err := w.at("m").Variables(w.ctx)
+			w.ok(err)
+			w.inState("m", machine.Idle)
+		}
+		w.pass(2 * time.Minute)
+		w.inState("m", machine.Swapped)
 	})
 }
 

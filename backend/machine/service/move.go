@@ -1,7 +1,10 @@
 package service
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -17,15 +20,21 @@ func (e *entry) Move(ctx context.Context, to string) (machine.Machine, error) {
 	if e.s.isClosing() {
 		return machine.Machine{}, machine.Closing()
 	}
-	return under(ctx, e, func(ctx context.Context) (machine.Machine, error) { return e.move(ctx, to) })
+	target, err := e.mayMove(ctx, to)
+	if err != nil {
+		return machine.Machine{}, err
+	}
+	return under(ctx, e, func(ctx context.Context) (machine.Machine, error) { return e.move(ctx, target) })
 }
 
 // move is Move with op held.
-func (e *entry) move(ctx context.Context, to string) (machine.Machine, error) {
+func (e *entry) move(ctx context.Context, target machine.Engine) (machine.Machine, error) {
 	if err := e.takeUp(ctx); err != nil {
 		return machine.Machine{}, err
 	}
-	target, err := e.mayMove(ctx, to)
+	o := e.lock()
+	err := o.usable()
+	o.unlock()
 	if err != nil {
 		return machine.Machine{}, err
 	}
@@ -33,24 +42,36 @@ func (e *entry) move(ctx context.Context, to string) (machine.Machine, error) {
 	if err == nil {
 		err = e.moveSaved(ctx, target)
 	}
-	o := e.lock()
+	o = e.lock()
 	defer o.unlock()
 	o.on(life.Asked{}) // it goes on with what was paused, wherever it is now
 	o.publish()
+	e.s.admission.Admit() // it may have waited for room at the old place
 	if err != nil {
-		return machine.Machine{}, err
+		return machine.Machine{}, stays(o.rec.Name, err)
 	}
 	return o.snapshot(), nil
 }
 
-// mayMove says whether the machine can move there.
+// stays says of a move that did not come to its end that the machine is where it was.
+func stays(name string, err error) error {
+	told := machine.Error{Kind: machine.ErrUnavailable, Message: "The copy broke off."}
+	var own *machine.Error
+	if errors.As(err, &own) {
+		told = *own
+	}
+	told.Message, told.Cause = fmt.Sprintf("%s stays where it is, and nothing is lost. %s", name, told.Message), err
+	return &told
+}
+
+// mayMove says whether the machine can move there. It waits for the place, and does without op.
 func (e *entry) mayMove(ctx context.Context, to string) (machine.Engine, error) {
 	target, err := e.s.namedEngine(to)
 	if err != nil {
 		return nil, err
 	}
 	o := e.lock()
-	name := o.rec.Name
+	name, shared, image, base := o.rec.Name, o.rec.Shared != nil, o.rec.Image, o.rec.Base
 	err = o.usable()
 	o.unlock()
 	if err != nil {
@@ -58,6 +79,9 @@ func (e *entry) mayMove(ctx context.Context, to string) (machine.Engine, error) 
 	}
 	if to == e.engine() {
 		return nil, machine.Conflict("%s is there already.", name)
+	}
+	if shared && target.MayShow(ctx, e.id, image, base) != nil {
+		return nil, machine.Conflict("%s sees a folder of this computer, which it cannot see there. Stop sharing the folder first.", name)
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkPatience)
 	defer cancel()
@@ -78,50 +102,75 @@ func (e *entry) moveSaved(ctx context.Context, target machine.Engine) error {
 	switch {
 	case err != nil:
 		return err
+	case s.engine(to) != target:
+		return machine.Conflict("The place was removed meanwhile.")
+	case from == to:
+		return machine.Conflict("Another move took it there meanwhile.")
 	case ending:
 		return machine.Conflict("%s is just ending. Try again.", rec.Name)
 	case s.saved(from) == s.saved(to):
-		if err := e.fits(ctx, rec, target); err != nil {
-			return err
-		}
 		return e.moved(ctx, to, nil)
 	}
-	if err := e.makeWay(ctx, to); err != nil {
+	if err := e.makeWay(ctx, target); err != nil {
 		return err
 	}
 	defer s.spawn(s.takeOutGarbage)
 	defer s.making.Delete(e.id)
 	rec.Engine = to
 	copies := map[string]machine.CheckpointInfo{}
-	for _, c := range all.Going() {
-		if copies[c.ID], err = s.copyState(ctx, e.id, from, c.ID, &rec); err != nil {
+	going := all.Going()
+	slices.SortStableFunc(going, func(a, b machine.CheckpointRecord) int { // what it needs first: it fails soonest
+		return cmp.Compare(rank(rec, a), rank(rec, b))
+	})
+	for _, c := range going {
+		copies[c.ID], err = s.copyState(ctx, e.id, from, c.ID, &rec)
+		if errors.Is(err, machine.ErrCheckpointUnusable) && c.ID != rec.Base {
+			return &machine.Error{Kind: machine.ErrCheckpointUnusable, Message: naming.Join(fmt.Sprintf("Its checkpoint after step %d cannot go along: delete that checkpoint, or the branch that ends there, and try again.", c.LastSeq+1), err.Error()), Cause: err}
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return e.moved(ctx, to, copies)
 }
 
+// rank has the checkpoint first that the machine comes back from.
+func rank(m machine.MachineRecord, c machine.CheckpointRecord) int {
+	if c.ID == m.Base {
+		return 0
+	}
+	return 1
+}
+
 // makeWay deletes what the machine left at the place when it was there before, or it would be
 // deleted while the machine comes back. Then it writes down that what arrives is garbage, should
 // the move not come to its end.
-func (e *entry) makeWay(ctx context.Context, to string) error {
-	s := e.s
+func (e *entry) makeWay(ctx context.Context, target machine.Engine) error {
+	s, to := e.s, target.Name()
 	if s.isAway(to) {
-		if _, busy := s.deletingAway.LoadOrStore(to, true); busy {
-			return machine.Conflict("What machines left at %s is just being deleted. Try again in a minute.", to)
+		done, err := s.alone(ctx, to)
+		if err != nil {
+			return err
 		}
-		defer s.deletingAway.Delete(to)
+		defer done()
 	} else {
 		s.garbage.Lock()
 		defer s.garbage.Unlock()
 	}
+	if s.engine(to) != target {
+		return machine.Conflict("The place was removed meanwhile.")
+	}
 	trash := machine.Garbage{Engine: to, Machine: e.id}
 	garbage, err := s.store.Garbage(ctx)
-	if err == nil && slices.Contains(garbage, trash) {
-		err = s.takeOut(trash)
-	}
 	if err != nil {
 		return err
+	}
+	for _, g := range garbage {
+		if g.Machine == e.id && g.Checkpoint == "" && s.saved(g.Engine) == s.saved(to) {
+			if err := s.takeOut(g); err != nil {
+				return err
+			}
+		}
 	}
 	s.making.Store(e.id, true)
 	if err := s.store.WriteSync(ctx, func(w machine.Writer) error { return w.AddGarbage(trash) }); err != nil {
@@ -129,19 +178,6 @@ func (e *entry) makeWay(ctx context.Context, to string) error {
 		return err
 	}
 	return nil
-}
-
-// fits says whether another engine with the same store can bring the machine into memory.
-func (e *entry) fits(ctx context.Context, rec machine.MachineRecord, target machine.Engine) error {
-	if rec.Base == "" {
-		return nil
-	}
-	open, err := e.s.saved(rec.Engine).Export(ctx, e.id, rec.Base)
-	if err != nil {
-		return err
-	}
-	defer open.Close()
-	return target.CheckCompatible(ctx, rec.Image, open.State.Needs)
 }
 
 // moved writes the move down. copies are the checkpoints at the new place, by what they are copies
@@ -163,6 +199,9 @@ func (e *entry) moved(ctx context.Context, to string, copies map[string]machine.
 			if _, ok := copies[c.ID]; !ok {
 				return machine.Conflict("The checkpoints of %s have changed meanwhile. Try again.", next.Name)
 			}
+		}
+		if next.Base != "" && copies[next.Base].ID == "" {
+			return machine.Conflict("The saved state of %s is not on record.", next.Name)
 		}
 		records, next = all.Moved(next, copies)
 	}
@@ -190,6 +229,9 @@ func (e *entry) moved(ctx context.Context, to string, copies map[string]machine.
 	}
 	e.at.Store(&to)
 	o.brief, o.spacedAt, o.disk = "", time.Time{}, nil
+	if copies != nil {
+		o.shrinkLater()
+	}
 	e.s.hub.Publish(machine.Event{Type: machine.EventCheckpoint, Machine: o.snapshotPointer()})
 	return nil
 }

@@ -35,7 +35,7 @@ func (e *entry) Pack(ctx context.Context, checkpoint string) (machine.Packed, er
 	if err != nil {
 		return nil, err
 	}
-	open, err := e.s.saved(e.engine()).Export(ctx, held.id, held.copy)
+	open, err := e.s.saved(held.machine.Engine).Export(ctx, held.id, held.copy)
 	if err != nil {
 		held.release()
 		return nil, err

@@ -151,6 +151,11 @@ func (s *Service) RemovePlace(ctx context.Context, name string) error {
 	if !s.isAway(name) {
 		return &machine.Error{Kind: machine.ErrNotFound, Message: fmt.Sprintf("There is no place called %q.", naming.Clip(name, 80))}
 	}
+	done, err := s.alone(ctx, name) // else a machine might just arrive
+	if err != nil {
+		return err
+	}
+	defer done()
 	var there []string
 	for _, e := range s.entries() {
 		if e.engine() == name {

@@ -72,11 +72,16 @@ func (e *entry) unasked(x *session, save func(ctx context.Context) error) {
 	leave, err := e.yield(ctx)
 	if err == nil {
 		defer leave()
-		err = e.lockOp(ctx)
-	}
-	if err == nil {
-		defer e.unlockOp()
-		err = save(ctx)
+		// With its end there is nothing to save, and others may save theirs.
+		select {
+		case e.op <- struct{}{}:
+			defer e.unlockOp()
+			err = save(ctx)
+		case <-x.box.Ended():
+			return
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
 	}
 	if err != nil {
 		e.saveFailed(x, err)

@@ -285,7 +285,7 @@ func (s *Service) Close(ctx context.Context) error {
 	s.closing = true
 	s.mu.Unlock()
 	err := s.eachInMemory(ctx, func(ctx context.Context, e *entry) error {
-		return e.stopFor(ctx, true)
+		return e.stopNow(ctx)
 	})
 	s.mu.Lock()
 	s.closed = true

@@ -20,6 +20,8 @@ type session struct {
 	stored  chan struct{} // closed when the sandbox has ended and everything it said is stored
 	cleared chan struct{} // closed when the machine has let go of the session
 
+	used time.Time // when somebody last looked into the machine, or it came to rest
+
 	forsaken bool // the machine is being removed: nothing is stored any more
 	killed   *end // why we ended it, when it was us
 	saved    *machine.CheckpointInfo
@@ -119,8 +121,16 @@ func (x *session) busy(o owned) {
 	x.plan(o)
 }
 
+// use notes that somebody looks into the machine now.
+func (x *session) use() {
+	o := x.e.lock()
+	defer o.unlock()
+	x.used = time.Now()
+}
+
 // rest plans what happens to an idle machine.
 func (x *session) rest(o owned) {
+	x.used = time.Now()
 	x.autosave.stop()
 	x.autoswap.stop()
 	x.overdue.stop()

@@ -45,18 +45,13 @@ func (e *entry) autoSwap(x *session) {
 	})
 }
 
-// stopFor is stop for those who do not hold op. evenRunning saves a machine in the middle of an
-// instruction too.
-func (e *entry) stopFor(ctx context.Context, evenRunning bool) error {
+// stopNow is stop for those who do not hold op, also in the middle of an instruction.
+func (e *entry) stopNow(ctx context.Context) error {
 	if err := e.lockOp(ctx); err != nil {
 		return err
 	}
 	defer e.unlockOp()
-	due := func(o owned) bool { return o.life.AtRest() }
-	if evenRunning {
-		due = nil
-	}
-	return e.stop(ctx, due)
+	return e.stop(ctx, nil)
 }
 
 // stop saves the machine and frees its memory. When it cannot be saved it stays in memory, if it
@@ -166,13 +161,18 @@ type idler struct {
 // idle lists the idle machines in memory, least recently used first.
 func (s *Service) idle() (idle []idler) {
 	for _, e := range s.entries() {
-		if m := e.Machine(); m.State == machine.Idle && m.Queued == 0 && !s.isAway(e.engine()) {
-			i := idler{e: e, active: m.LastActiveAt}
-			if m.Memory != nil {
-				i.bytes = m.Memory.MemoryBytes
+		if s.isAway(e.engine()) {
+			continue
+		}
+		o := e.lock()
+		if x := o.sess; o.life.State == machine.Idle && len(o.life.Queue) == 0 && x != nil {
+			i := idler{e: e, active: later(o.rec.LastActiveAt, x.used)}
+			if o.stats != nil {
+				i.bytes = o.stats.MemoryBytes
 			}
 			idle = append(idle, i)
 		}
+		o.unlock()
 	}
 	slices.SortFunc(idle, func(a, b idler) int { return a.active.Compare(b.active) })
 	return idle
@@ -224,7 +224,11 @@ func (s *Service) relieve() {
 
 // moveOut moves a machine to the disk, if it is idle, and says whether that did not fail.
 func (s *Service) moveOut(e *entry) bool {
-	err := e.stopFor(s.ctx, false)
+	if !e.tryOp() { // something else is done with it, which may take long
+		return false
+	}
+	defer e.unlockOp()
+	err := e.stop(s.ctx, func(o owned) bool { return o.life.AtRest() })
 	if err != nil {
 		s.health.failed(err)
 		s.log.Warn("a machine could not be moved to the disk", "machine", e.id, "err", err)

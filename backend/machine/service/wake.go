@@ -21,6 +21,7 @@ func (e *entry) inBox(ctx context.Context, do func(machine.Sandbox) error) error
 	if err != nil {
 		return err
 	}
+	x.use()
 	err = do(x.box)
 	select {
 	case <-x.box.Ended():
@@ -74,9 +75,11 @@ func (e *entry) wake(ctx context.Context) (*session, error) {
 }
 
 // startSwapped brings the machine into memory if it is swapped, and says whether it was. It waits
-// for room, without op, while the machine is wanted; see enterMemory.
+// for room, without op, while the machine is wanted; see enterMemory. The room is that of the place
+// where the machine is: one that moves meanwhile is not brought in.
 func (e *entry) startSwapped(ctx context.Context, patience time.Duration, wanted func() bool) (bool, error) {
-	leave, err := e.enterMemory(ctx, patience, wanted)
+	at := e.engine()
+	leave, err := e.enterMemory(ctx, patience, func() bool { return e.engine() == at && wanted() })
 	if leave == nil {
 		if err == nil { // somebody else brings it in or puts it away: wait for them
 			if err = e.lockOp(ctx); err == nil {
@@ -92,7 +95,7 @@ func (e *entry) startSwapped(ctx context.Context, patience time.Duration, wanted
 	return underHeld(ctx, e, func(ctx context.Context) (bool, error) {
 		defer leave()
 		o := e.lock()
-		swapped := o.life.State == machine.Swapped && !o.life.Gone
+		swapped := o.life.State == machine.Swapped && !o.life.Gone && e.engine() == at
 		o.unlock()
 		if !swapped {
 			return false, nil

@@ -1012,8 +1012,8 @@ export interface paths {
     put?: never;
     /**
      * Has a machine live at another place
-     * @description Its name and history stay. What runs is paused meanwhile, and goes on there. The checkpoints that somebody keeps go along, and the ends of branches;
-     *     automatic checkpoints of the past are deleted.
+     * @description Its name and history stay. What runs is paused meanwhile, and goes on there. The checkpoints that somebody keeps go along, and the ends of branches.
+     *     A move to or from another computer deletes automatic checkpoints of the past. It goes on when the caller leaves.
      */
     post: operations['moveMachine'];
     delete?: never;

@@ -1018,9 +1018,9 @@ export const de: Words = {
 
   move: {
     title: 'Diese Maschine verschieben',
-    text: 'Variablen, Dateien, Verlauf, behaltene Sicherungspunkte und Zweige kommen mit. Ältere automatische Sicherungspunkte werden gelöscht. Laufender Code pausiert und läuft dort weiter.',
+    text: 'Variablen, Dateien, Verlauf, behaltene Sicherungspunkte und Zweige kommen mit. Beim Verschieben auf einen anderen Computer oder von dort werden ältere automatische Sicherungspunkte gelöscht. Laufender Code pausiert und läuft dort weiter.',
     confirm: 'Verschieben',
-    moving: 'Wird verschoben. Das kann Minuten dauern.',
+    moving: 'Wird verschoben. Das kann Minuten dauern und läuft weiter, wenn Sie dies schließen.',
     done: (machine, place) => `${machine} wurde verschoben. Läuft: ${place}.`,
   },
 

@@ -1025,9 +1025,9 @@ export const en = {
 
   move: {
     title: 'Move this machine',
-    text: 'Its variables, files, history, kept checkpoints and branches go along. Its older automatic checkpoints are deleted. Code that runs is paused and goes on there.',
+    text: 'Its variables, files, history, kept checkpoints and branches go along. A move to or from another computer deletes its older automatic checkpoints. Code that runs is paused and goes on there.',
     confirm: 'Move it',
-    moving: 'Moving. This may take minutes.',
+    moving: 'Moving. This may take minutes, and goes on when you close this.',
     done: (machine: string, place: string) => `${machine} has moved. Runs: ${place}.`,
   },
 

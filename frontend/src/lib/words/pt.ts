@@ -1002,9 +1002,9 @@ export const pt: Words = {
 
   move: {
     title: 'Mover esta máquina',
-    text: 'Variáveis, arquivos, histórico, pontos de salvamento mantidos e ramos vão junto. Os pontos de salvamento automáticos antigos são excluídos. O código em execução é pausado e continua lá.',
+    text: 'Variáveis, arquivos, histórico, pontos de salvamento mantidos e ramos vão junto. Mover para outro computador ou a partir dele exclui os pontos de salvamento automáticos antigos. O código em execução é pausado e continua lá.',
     confirm: 'Mover',
-    moving: 'Movendo. Pode levar minutos.',
+    moving: 'Movendo. Pode levar minutos e continua se você fechar isto.',
     done: (machine, place) => `${machine} foi movida. Executa: ${place}.`,
   },
 
