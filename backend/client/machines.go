@@ -181,8 +181,8 @@ func (c *Client) Fork(ctx context.Context, name string, n api.NewMachine) (api.M
 	return m, err
 }
 
-// MoveMachine has a machine live at another place, the engine of that name. It takes as long as the state
-// takes to be copied.
+// MoveMachine has a machine live at another place, the engine of that name. It takes as long as the
+// state takes to be copied.
 func (c *Client) MoveMachine(ctx context.Context, name string, to api.MachineMove) (api.Machine, error) {
 	var m api.Machine
 	_, err := c.call(ctx, request{method: http.MethodPost, path: machinePath(name, "move"), json: to}, &m)

@@ -74,8 +74,8 @@ type Handle interface {
 	// are taken from the parent.
 	Fork(ctx context.Context, checkpoint string, opts CreateOptions) (Machine, error)
 	// Move has the machine live at another place, the engine of that name, under its name and with
-	// its history. What runs is paused meanwhile. The checkpoints go along, except automatic ones of
-	// the past where the places have a store each.
+	// its history. What runs is paused meanwhile. The checkpoints go along, except automatic ones
+	// of the past where the places have a store each.
 	Move(ctx context.Context, to string) (Machine, error)
 	// Pack copies a checkpoint, or with "" the present state, to be written to a file. The copy
 	// lasts until it is closed or ctx ends.

@@ -77,8 +77,8 @@ func TestAThousandMachines(t *testing.T) {
 	}
 	t.Logf("%d machines were made, %d of %d answered in time. At least %d MiB of %d were free, the floor is %d. Another machine took %v, usually %v.",
 		made.Load(), done.Load(), all/used, least>>20, total>>20, floor>>20, median(slow), usual)
-	// Below it machines go that have rested, while others that came in before still grow, and saving
-	// takes memory, too.
+	// Below it machines go that have rested, while others that came in before still grow, and
+	// saving takes memory, too.
 	if least < floor*9/10 {
 		t.Errorf("%d MiB were free, the floor is %d", least>>20, floor>>20)
 	}

@@ -57,10 +57,10 @@ func Backups(path string) ([]Backup, error) {
 }
 
 // BackUp copies the database where the last copy is a day old, or a machine has moved since, and
-// room, in bytes, is enough for a copy. It removes copies that are too many, damaged, or hold machines that are gone for good.
-// Others read and write meanwhile. Where the database is damaged, it fails with what Damaged tells,
-// and the copies stay. One without machines is not copied: its copies would take the place of those
-// of a history that was lost.
+// room, in bytes, is enough for a copy. It removes copies that are too many, damaged, or hold
+// machines that are gone for good. Others read and write meanwhile. Where the database is damaged,
+// it fails with what Damaged tells, and the copies stay. One without machines is not copied: its
+// copies would take the place of those of a history that was lost.
 func (s *Store) BackUp(ctx context.Context, now time.Time, room int64) error {
 	all, err := Backups(s.path)
 	if err != nil {

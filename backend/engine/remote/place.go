@@ -123,8 +123,8 @@ func (p *Place) Reset() {
 	}
 }
 
-// Close closes the pipe for good. The agent saves its machines. Close waits until all sandboxes have
-// ended here.
+// Close closes the pipe for good. The agent saves its machines. Close waits until all sandboxes
+// have ended here.
 func (p *Place) Close() error {
 	p.stop()
 	p.mu.Lock()

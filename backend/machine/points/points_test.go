@@ -123,7 +123,7 @@ func TestWhatANewCheckpointTakesThePlaceOf(t *testing.T) {
 }
 
 func TestWhatAMoveTakesAlong(t *testing.T) {
-	// template <- quiet <- middle (kept, 5 runs in it) <- passing <- tip (a branch) <- passing2 <- base
+	// quiet <- middle (kept, 5 runs in it) <- passing <- tip (a branch) <- passing2 <- base
 	middle, tip, running := point("middle", "quiet", 5), point("tip", "passing", 7), 5
 	middle.RunningSeq, middle.Kind, tip.Branch = &running, machine.CheckpointManual, "try"
 	tip.Shrunk = true
