@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -21,6 +22,12 @@ type Config struct {
 	Name   string // of the engine, such as "ssh:big-computer"
 	Owner  string // names this daemon's home: 32 hexadecimal digits
 	Dialer Dialer
+	// Patience bounds how long it may take to open a pipe; 0 for half a minute. What is dialled may
+	// have to start first.
+	Patience time.Duration
+	// Idle is after how long the pipe is closed when nothing is asked for and no machine is in
+	// memory there; 0 for never.
+	Idle time.Duration
 }
 
 // Place is a place's engine, and its store of checkpoints. It has one pipe at a time, opened when
@@ -37,6 +44,8 @@ type Place struct {
 	closed  bool
 	failed  error // of the last dial; nil for none
 	tried   time.Time
+	users   int       // machines in memory, and what is asked for
+	used    time.Time // when the last of them ended
 }
 
 var (
@@ -87,8 +96,44 @@ func (p *Place) connection(ctx context.Context) (*connection, error) {
 		c.close()
 		return nil, machine.Closing()
 	}
-	p.current = c
+	p.current, p.used = c, time.Now()
+	if p.cfg.Idle > 0 {
+		p.running.Go(func() { p.closeIdle(c) })
+	}
 	return c, nil
+}
+
+// use says that somebody needs the pipe until done is called.
+func (p *Place) use() (done func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.users++
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.users--
+		p.used = time.Now()
+	}
+}
+
+// closeIdle closes a pipe that nobody has needed for long.
+func (p *Place) closeIdle(c *connection) {
+	for {
+		p.mu.Lock()
+		left := p.cfg.Idle
+		if p.users == 0 {
+			left -= time.Since(p.used)
+		}
+		if left <= 0 {
+			c.close()
+		}
+		p.mu.Unlock()
+		select {
+		case <-c.session.CloseChan():
+			return
+		case <-time.After(left):
+		}
+	}
 }
 
 // dial opens a pipe, and greets the agent.
@@ -96,7 +141,7 @@ func (p *Place) dial(ctx context.Context) (*connection, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(p.whole, cancel)()
-	soon, done := context.WithTimeout(ctx, dialPatience)
+	soon, done := context.WithTimeout(ctx, cmp.Or(p.cfg.Patience, dialPatience))
 	defer done()
 	pipe, err := p.cfg.Dialer.Dial(soon)
 	if err != nil {
@@ -143,10 +188,15 @@ func (p *Place) Close() error {
 
 // call asks the agent something and returns the one answer.
 func (p *Place) call(ctx context.Context, q ask) (*connection, answer, error) {
-	patience := quickly
+	patience := p.cfg.Patience + quickly
+	switch q.Type {
+	case askUsed, askCheck, askCollect: // nobody's wish
+	default:
+		defer p.use()()
+	}
 	switch q.Type {
 	case askReclaim, askCopy, askSeal, askCompact, askCollect:
-		patience = slowly
+		patience = p.cfg.Patience + slowly
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -12,7 +12,13 @@ import (
 )
 
 // Start brings a machine into memory at the place.
-func (p *Place) Start(ctx context.Context, spec machine.StartSpec) (machine.Sandbox, error) {
+func (p *Place) Start(ctx context.Context, spec machine.StartSpec) (_ machine.Sandbox, err error) {
+	unused := p.use()
+	defer func() {
+		if err != nil {
+			unused()
+		}
+	}()
 	c, err := p.connection(ctx)
 	if err != nil {
 		return nil, err
@@ -38,6 +44,7 @@ func (p *Place) Start(ctx context.Context, spec machine.StartSpec) (machine.Sand
 	p.running.Go(func() {
 		<-box.Ended()
 		end()
+		unused()
 	})
 	return &sandbox{Sandbox: box, c: c, one: s.linkedTo}, nil
 }

@@ -5,23 +5,27 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/forevervm/desktop/backend/machine"
 )
 
 // Export is machine.Checkpoints'.
 func (p *Place) Export(ctx context.Context, id machine.ID, checkpoint string) (machine.OpenState, error) {
+	unused := sync.OnceFunc(p.use())
 	c, err := p.connection(ctx)
 	if err != nil {
+		unused()
 		return machine.OpenState{}, err
 	}
 	whole, end := context.WithCancel(context.WithoutCancel(ctx)) // until OpenState.Close
 	t, err := c.open(whole, ask{Type: askExport, Machine: id, Checkpoint: checkpoint})
 	if err != nil {
 		end()
+		unused()
 		return machine.OpenState{}, err
 	}
-	over := func() { end(); t.end() }
+	over := func() { end(); t.end(); unused() }
 	stop := context.AfterFunc(ctx, over)
 	a, err := t.hear(ctx)
 	stop()
@@ -84,6 +88,7 @@ func (r *content) Read(b []byte) (int, error) {
 // Import is machine.Checkpoints'.
 func (p *Place) Import(ctx context.Context, id machine.ID, st machine.SavedState, next func(machine.StateFile) (io.Reader, error)) (machine.CheckpointInfo, error) {
 	var none machine.CheckpointInfo
+	defer p.use()()
 	c, err := p.connection(ctx)
 	if err != nil {
 		return none, err
