@@ -7,6 +7,8 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,6 +17,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/forevervm/desktop/backend/engine/local"
@@ -38,6 +41,7 @@ func run() error {
 	}
 	parts := flag.String("parts", filepath.Dir(program), "folder of supervisor, runsc and image")
 	data := flag.String("data", "", "folder of the machines; made if need be")
+	sums := flag.String("sums", "", "file with SHA-256 sums of parts, as sha256sum writes it; for parts that cannot change, on a read-only disk")
 	flag.Parse()
 	if !filepath.IsAbs(*data) || !filepath.IsAbs(*parts) {
 		return fmt.Errorf("call it as: agent -data FOLDER, as an absolute path")
@@ -49,8 +53,12 @@ func run() error {
 	defer stop()
 	signal.Ignore(syscall.SIGHUP) // the end of ssh closes the pipe, too
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	known, err := readSums(*sums, *parts)
+	if err != nil {
+		return err
+	}
 	store := local.NewStore(local.Config{
-		Runsc: filepath.Join(*parts, "runsc"), Images: filepath.Join(*parts, "image"), Data: *data, Log: log,
+		Sums: known, Runsc: filepath.Join(*parts, "runsc"), Images: filepath.Join(*parts, "image"), Data: *data, Log: log,
 		Warn: func(sentence string) { log.Warn(sentence) },
 	})
 	engine := native.New(native.Config{Supervisor: filepath.Join(*parts, "supervisor"), Store: store, Log: log})
@@ -70,6 +78,26 @@ func run() error {
 		err = errors.Join(err, held.Close())
 	}
 	return err
+}
+
+// readSums reads the sums of the files in a folder; none where no file has any.
+func readSums(file, folder string) (map[string]string, error) {
+	if file == "" {
+		return nil, nil
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]string{}
+	for line := range strings.Lines(string(content)) {
+		sum, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
+		if b, err := hex.DecodeString(sum); err != nil || len(b) != sha256.Size || !ok || !filepath.IsLocal(name) {
+			return nil, fmt.Errorf("the file %s has a line that is no sum of a file: %.80q", file, line)
+		}
+		known[filepath.Join(folder, name)] = sum
+	}
+	return known, nil
 }
 
 // prepare makes what the first machine would have to wait for, and removes the parts of earlier

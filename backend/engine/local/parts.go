@@ -87,6 +87,7 @@ func templateKey(spec, image, runtime string) string {
 type digests struct {
 	file string
 	log  *slog.Logger
+	told map[string]string // see Config.Sums
 
 	mu    sync.Mutex
 	known map[string]remembered // by path; nil until read
@@ -101,6 +102,9 @@ type remembered struct {
 }
 
 func (d *digests) of(path string) (string, error) {
+	if sum, ok := d.told[path]; ok {
+		return sum, nil
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	info, err := os.Stat(path)

@@ -40,6 +40,9 @@ type Config struct {
 	Images string // folder of NAME.erofs
 	Data   string // made if need be
 	Log    *slog.Logger
+	// Sums are SHA-256 sums, in hexadecimal, of files that cannot change, by their paths: a virtual
+	// machine would take a minute to read an image that its computer has read. Others are read.
+	Sums map[string]string
 	// Warn tells people, in a sentence, that saved state has changed on the disk; nil where nobody
 	// listens.
 	Warn func(sentence string)
@@ -65,7 +68,7 @@ var _ machine.Checkpoints = (*Store)(nil)
 func NewStore(cfg Config) *Store {
 	return &Store{
 		cfg:     cfg,
-		digests: digests{file: filepath.Join(cfg.Data, "digests.json"), log: cfg.Log},
+		digests: digests{file: filepath.Join(cfg.Data, "digests.json"), log: cfg.Log, told: cfg.Sums},
 		making:  make(chan struct{}, 1),
 		blocks:  OpenBlocks(cfg.Data),
 	}
