@@ -21,14 +21,14 @@ PAGE := frontend/dist/index.html
 NODE_MODULES := frontend/node_modules/.package-lock.json
 # The help shows documents.
 PAGE_FILES := $(shell find frontend/src frontend/public backend/export/scripts -type f) $(wildcard docs/*.md) $(wildcard frontend/*.html frontend/*.ts frontend/*.js frontend/*.json)
-# The extension's program is only in the extension.
-PROGRAMS := $(filter-out $(BIN)/extension,$(patsubst backend/cmd/%/,$(BIN)/%,$(wildcard backend/cmd/*/)))
+# The extension's program is only in the extension, and the guest's only in a virtual machine.
+PROGRAMS := $(filter-out $(BIN)/extension $(BIN)/guest,$(patsubst backend/cmd/%/,$(BIN)/%,$(wildcard backend/cmd/*/)))
 MCPB_MODULES := build/mcpb/node_modules/.package-lock.json
 MCPB_FILES := $(filter-out build/mcpb/node_modules,$(wildcard build/mcpb/*))
 IMAGE_FILES := build/image/build.py build/image/compile.py $(wildcard build/image/keyring/*.asc build/image/requirements*.lock) \
 	$(shell find backend/runner/forevervm_runner -name __pycache__ -prune -o -print 2>/dev/null)
 
-.PHONY: help run dev check test test-all ci soak lint bench pictures build image image-ml arm64 docker-image mcpb dist dist-test version
+.PHONY: help run dev check test test-all ci soak lint bench pictures build image image-ml guest arm64 docker-image mcpb dist dist-test version
 .DELETE_ON_ERROR:
 
 help: ## This list.
@@ -69,7 +69,7 @@ test-all: ## test, and Docker (as root), window, tray, Wine.
 ci: ## test-all without what takes too long.
 test-all ci:
 	build/deps.sh test-all
-	$(MAKE) -j2 build $(TOOLS)/gotestsum
+	$(MAKE) -j2 build guest $(TOOLS)/gotestsum
 	build/allow-namespaces.sh
 	@[ "$$(id -u)" = 0 ] || [ -n "$$FOREVERVM_TEST_DOCKER" ] || sudo -n true 2>/dev/null || \
 		{ echo "The tests of machines in Docker start one, as root." && sudo true; }
@@ -173,7 +173,7 @@ pictures: ## Make the pictures of README and guide.
 
 soak: ## The long runs: hours of crashes, kills and fuzzing.
 	build/deps.sh soak
-	$(MAKE) -j2 build $(TOOLS)/gotestsum
+	$(MAKE) -j2 build guest $(TOOLS)/gotestsum
 	build/allow-namespaces.sh
 	$(SUITE) soak
 
@@ -224,6 +224,14 @@ arm64: $(GVISOR)
 	GOARCH=arm64 $(WITHOUT_C) $(GO_BUILD) -o $(BIN)/arm64/agent ./backend/cmd/agent
 	GOARCH=arm64 build/runsc/build.sh ../bin/arm64/runsc
 	build/image/build.py --architecture aarch64 --cache build/cache/image-arm64 --out $(BIN)/arm64/image
+
+# What a virtual machine starts with beside the image, for both processors.
+guest: $(BIN)/guest/amd64/initramfs $(BIN)/guest/arm64/initramfs ## Kernel and init of the virtual machine.
+GUEST_amd64 := x86_64
+GUEST_arm64 := aarch64
+$(BIN)/guest/%/initramfs: build/guest/build.py build/image/build.py $(wildcard build/image/keyring/*.asc) go.mod \
+	$(wildcard backend/cmd/guest/*.go backend/engine/remote/vm/control/*.go)
+	build/guest/build.py --architecture $(GUEST_$*)
 
 image: $(BIN)/image/base.json
 image-ml: $(BIN)/image/ml.json
