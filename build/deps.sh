@@ -115,6 +115,13 @@ xvfb: tests of the desktop window
 '
 fi
 
+if wants test-all soak; then
+    packages+='
+e2fsprogs: an empty file system for the data disk of a virtual machine
+qemu-system-x86: tests of machines in a virtual machine
+'
+fi
+
 if wants soak && ! command -v cargo >/dev/null; then
     # The published Rust SDK needs a newer cargo than the package of that name in Debian 12 and
     # Ubuntu 24.04.

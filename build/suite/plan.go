@@ -132,9 +132,9 @@ func (p plan) testAll(skipped []string) []stage {
 	}})
 }
 
-// soak are the long runs: the Rust SDK, git in a machine, rounds of kill -9, stories of a machine,
-// crashes of the store, a bad network, an app that makes 1,000 machines, and fuzzing of what reads
-// untrusted bytes.
+// soak are the long runs: the Rust SDK, escapes from a virtual machine and a full disk around it, git in
+// a machine, rounds of kill -9, stories of a machine, crashes of the store, a bad network, an app
+// that makes 1,000 machines, and fuzzing of what reads untrusted bytes.
 func (p plan) soak() []stage {
 	// What go test does not know must follow -args: else it takes the package for an argument, too.
 	long := func(name, pkg, test string, args ...string) step {
@@ -146,6 +146,7 @@ func (p plan) soak() []stage {
 	}
 	return []stage{
 		with(long("rust", "./backend/e2e", "^TestRustSDK$")),
+		with(long("virtual", "./backend/engine/remote/vm", "^Test(NothingGetsOut|AFullComputer)$")),
 		with(long("network", "./backend/engine/native", "^TestConformance$/^Network$"), "FOREVERVM_LONG=true"),
 		with(long("kill", "./backend/e2e", "^TestKillNine"), "FOREVERVM_ROUNDS=100"),
 		with(long("stories", "./backend/machine/service", "^TestWhateverHappens", "-args", "-rapid.checks=1000")),

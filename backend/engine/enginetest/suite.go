@@ -11,6 +11,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -72,19 +73,32 @@ func Run(t *testing.T, newSubject func(t *testing.T) Subject) {
 		if s.Apart && group.name == "Shared" {
 			group.tests = apartTests
 		}
-		t.Run(group.name, func(t *testing.T) {
-			for _, one := range group.tests {
-				t.Run(one.name, func(t *testing.T) {
-					t.Cleanup(func() { // after everything that the test itself cleans up
-						if left := s.Leftovers(t); len(left) > 0 {
-							t.Errorf("left behind: %q", left)
-						}
-					})
-					one.run(t, s)
-				})
-			}
-		})
+		s.run(t, group.name, group.tests)
 	}
+}
+
+// RunEscape runs the part of the suite that tells whether code gets out of a machine, or of that
+// only the tests that are named, for an engine that is too slow for all of it.
+func RunEscape(t *testing.T, s Subject, names ...string) {
+	tests := slices.DeleteFunc(slices.Clone(escapeTests), func(one test) bool {
+		return len(names) > 0 && !slices.Contains(names, one.name)
+	})
+	s.run(t, "Escape", tests)
+}
+
+func (s Subject) run(t *testing.T, name string, tests []test) {
+	t.Run(name, func(t *testing.T) {
+		for _, one := range tests {
+			t.Run(one.name, func(t *testing.T) {
+				t.Cleanup(func() { // after everything that the test itself cleans up
+					if left := s.Leftovers(t); len(left) > 0 {
+						t.Errorf("left behind: %q", left)
+					}
+				})
+				one.run(t, s)
+			})
+		}
+	})
 }
 
 type test struct {
