@@ -40,6 +40,9 @@ func QEMU(processor, accelerator string) Hypervisor {
 	kind := "host"
 	if accelerator == "tcg" {
 		kind = "max"
+		if processor == "amd64" {
+			kind = "max,la57=off" // page tables of five levels, which are slow, and of no use
+		}
 	}
 	return Hypervisor{Name: "QEMU", Command: func(m Machine) []string {
 		args := []string{

@@ -18,7 +18,7 @@ func TestCommands(t *testing.T) {
 		MemoryMB: 4096, Processors: 4,
 	}
 	for name, h := range map[string]Hypervisor{
-		"qemu-amd64-kvm": QEMU("amd64", "kvm"), "qemu-arm64-tcg": QEMU("arm64", "tcg"), "vfkit": Vfkit("/app/vfkit"),
+		"qemu-amd64-kvm": QEMU("amd64", "kvm"), "qemu-amd64-tcg": QEMU("amd64", "tcg"), "qemu-arm64-tcg": QEMU("arm64", "tcg"), "vfkit": Vfkit("/app/vfkit"),
 	} {
 		got := strings.Join(h.Command(m), "\n") + "\n"
 		golden := filepath.Join("testdata", name+".txt")
