@@ -69,7 +69,7 @@ test-all: ## test, and Docker (as root), window, tray, Wine.
 ci: ## test-all without what takes too long.
 test-all ci:
 	build/deps.sh test-all
-	$(MAKE) -j2 build guest $(TOOLS)/gotestsum
+	$(MAKE) -j2 build $(TOOLS)/gotestsum
 	build/allow-namespaces.sh
 	@[ "$$(id -u)" = 0 ] || [ -n "$$FOREVERVM_TEST_DOCKER" ] || sudo -n true 2>/dev/null || \
 		{ echo "The tests of machines in Docker start one, as root." && sudo true; }

@@ -115,7 +115,7 @@ xvfb: tests of the desktop window
 '
 fi
 
-if wants test-all soak; then
+if wants soak; then
     packages+='
 e2fsprogs: an empty file system for the data disk of a virtual machine
 qemu-system-x86: tests of machines in a virtual machine

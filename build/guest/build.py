@@ -131,9 +131,7 @@ def initramfs(root, release, debian):
 def resolve(root, release):
     """The modules and what they depend on, in an order in which they can be loaded."""
     folder = root / f"usr/lib/modules/{release}"
-    files = {
-        path.name.split(".ko")[0].replace("-", "_"): path for path in folder.rglob("*.ko.xz")
-    }
+    files = {path.name.split(".ko")[0].replace("-", "_"): path for path in folder.rglob("*.ko.xz")}
     built_in = {
         pathlib.PurePath(line).name.removesuffix(".ko").replace("-", "_")
         for line in (folder / "modules.builtin").read_text().splitlines()
@@ -235,9 +233,7 @@ def licences(root, release):
 
 def packed(out):
     """How much kernel and initramfs take in a download."""
-    return sum(
-        len(gzip.compress((out / name).read_bytes(), 6)) for name in ("kernel", "initramfs")
-    )
+    return sum(len(gzip.compress((out / name).read_bytes(), 6)) for name in ("kernel", "initramfs"))
 
 
 def write(path, content):

@@ -257,8 +257,8 @@ func (v *VM) launch(held *os.File, m made) (*guest, error) {
 // write.
 func (v *VM) room() error {
 	var st unix.Statfs_t
-	if unix.Statfs(v.cfg.Folder, &st) != nil {
-		return nil
+	if err := unix.Statfs(v.cfg.Folder, &st); err != nil {
+		return err
 	}
 	if free := int64(st.Bavail) * int64(st.Bsize); free < leastFree { //nolint:unconvert // its type differs
 		return &machine.Error{Kind: machine.ErrDiskFull, Message: fmt.Sprintf("The disk of this computer is full: %d MB are free, and the virtual machine needs %d MB. Free some room and try again.", free>>20, leastFree>>20)}

@@ -210,13 +210,14 @@ func (v *VM) pipe(ctx context.Context, g *guest) (*pipe, error) {
 		err = failed(r)
 	}
 	if err != nil {
-		conn.Close()
+		conn.Close() // which ends the wait for the mark
 	}
 	if noMark := <-marked; err == nil {
 		err = noMark
 	}
 	if err != nil {
-		p.Close()
+		conn.Close()
+		p.once.Do(p.end)
 		return nil, err
 	}
 	return p, nil
@@ -242,12 +243,12 @@ func (p *pipe) awaitMark() error {
 		if err != nil {
 			return err
 		}
-		switch {
-		case b == want[matched]:
+		switch b {
+		case want[matched]:
 			if matched++; matched == len(want) {
 				return nil
 			}
-		case b == want[0]: // which is in it once
+		case want[0]: // which is in it once
 			matched = 1
 		default:
 			matched = 0

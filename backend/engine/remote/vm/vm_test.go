@@ -1,4 +1,4 @@
-//go:build linux && real && system
+//go:build linux && real && system && soak
 
 package vm_test
 
