@@ -77,9 +77,9 @@ func TestAThousandMachines(t *testing.T) {
 	}
 	t.Logf("%d machines were made, %d of %d answered in time. At least %d MiB of %d were free, the floor is %d. Another machine took %v, usually %v.",
 		made.Load(), done.Load(), all/used, least>>20, total>>20, floor>>20, median(slow), usual)
-	// Below it machines go that have rested, while others that came in before still grow, and
-	// saving takes memory, too.
-	if least < floor*9/10 {
+	// Below it machines go that have rested. For moments there is less: those that have just come
+	// in still grow, and starts and saves take memory of their own.
+	if least < floor*4/5 {
 		t.Errorf("%d MiB were free, the floor is %d", least>>20, floor>>20)
 	}
 	mine.answeredIn(slow, usual)
