@@ -183,6 +183,10 @@ func (s *supervisor) serve(ctx context.Context, q protocol.Request) protocol.Rep
 	}
 }
 
+// limitTries is how often a limit is set where Python has no time, which it is given half a second
+// for: a person asks for it once, and the computer may be busy.
+const limitTries = 5
+
 // changeLimit sets the memory limit inside, and the hard one outside so that it is never the lower
 // one.
 func (s *supervisor) changeLimit(ctx context.Context, q protocol.Request) protocol.Reply {
@@ -194,9 +198,15 @@ func (s *supervisor) changeLimit(ctx context.Context, q protocol.Request) protoc
 	if raised {
 		limitMemory(s.memory, HardLimit(limit))
 	}
-	reply, _, err := s.ask(ctx, q, nil)
-	if err != nil {
-		reply = failure(err)
+	var reply protocol.Reply
+	for range limitTries {
+		var err error
+		if reply, _, err = s.ask(ctx, q, nil); err != nil {
+			reply = failure(err)
+		}
+		if reply.Kind != protocol.KindBusy {
+			break
+		}
 	}
 	switch {
 	case reply.OK:
