@@ -97,16 +97,23 @@ func (a *agent) finish() {
 
 // writeAll writes to a descriptor that does not block.
 func writeAll(fd int, text string) error {
+	end := time.Now().Add(markPatience)
 	for b := []byte(text); len(b) > 0; {
 		n, err := unix.Write(fd, b)
+		b = b[max(n, 0):]
 		if errors.Is(err, unix.EAGAIN) {
-			_, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, int(markPatience.Milliseconds()))
-			n = 0
+			ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+			_, err = unix.Poll(ready, int(max(0, time.Until(end)).Milliseconds()))
+			switch {
+			case err == nil && ready[0].Revents == 0:
+				return errors.New("it takes too long")
+			case err == nil && ready[0].Revents&unix.POLLOUT == 0:
+				return errors.New("it has hung up")
+			}
 		}
 		if err != nil && !errors.Is(err, unix.EINTR) {
 			return err
 		}
-		b = b[max(n, 0):]
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -158,8 +159,8 @@ func (g *guest) mountDisks() error {
 	if err := unix.Mount(data, dataFolder, "ext4", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOATIME, "discard,errors=remount-ro"); err != nil {
 		return fmt.Errorf("mount the data disk: %w", err)
 	}
-	if err := growData(data); err != nil {
-		return fmt.Errorf("grow the file system on the data disk: %w", err)
+	if err := growData(data); err != nil { // machines can live on it as it is
+		say("the file system on the data disk stays as large as it is: %v", err)
 	}
 	return nil
 }
@@ -234,6 +235,16 @@ func growData(path string) error {
 	}
 	defer folder.Close()
 	blocks := uint64(size / block)
+	var counted [2][4]byte // of ext4: how many blocks it has, the lower half and the upper
+	for i, at := range []int64{1024 + 0x4, 1024 + 0x150} {
+		if _, err := file.ReadAt(counted[i][:], at); err != nil {
+			return err
+		}
+	}
+	has := uint64(binary.LittleEndian.Uint32(counted[1][:]))<<32 | uint64(binary.LittleEndian.Uint32(counted[0][:]))
+	if has >= blocks { // one that has had an error refuses even to stay as it is
+		return nil
+	}
 	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, folder.Fd(), resizeFS, uintptr(unsafe.Pointer(&blocks))); errno != 0 {
 		return errno
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -160,11 +161,12 @@ func (v *VM) prepare() (made, error) {
 	}
 	m := made{Machine: Machine{
 		Kernel: v.cfg.Kernel, Initramfs: v.cfg.Initramfs,
-		// Without hardware help, on a computer that is busy, Linux may find that its timer does not
-		// work, and panic.
-		Parameters: fmt.Sprintf("console=hvc0 panic=-1 no_timer_check quiet %s=%d", control.Alone, int(v.cfg.Alone.Seconds())),
+		// A kernel whose memory is damaged (the taint) must not go on writing to the disk: a power
+		// cut does no harm. Without hardware help, on a computer that is busy, Linux may find that
+		// its timer does not work, and panic.
+		Parameters: fmt.Sprintf("console=hvc0 panic=-1 oops=panic panic_on_taint=0xa0 no_timer_check quiet %s=%d", control.Alone, int(v.cfg.Alone.Seconds())),
 		Disks:      []string{parts, v.cfg.Parts.Image, v.path(dataFile)},
-		Orders:     v.path(ordersSocket), Agent: v.path(agentSocket), Console: v.path(consoleFile),
+		Orders:     v.socket(ordersSocket), Agent: v.socket(agentSocket), Console: v.path(consoleFile),
 		MemoryMB: v.cfg.MemoryMB, Processors: v.cfg.Processors,
 	}}
 	if v.cfg.Hypervisor.Copies {
@@ -174,6 +176,9 @@ func (v *VM) prepare() (made, error) {
 		if !speakable(path) {
 			return made{}, &machine.Error{Kind: machine.ErrUnavailable, Message: fmt.Sprintf("%s cannot use the path %s, which has a comma. Choose another folder.", v.cfg.Hypervisor.Name, path)}
 		}
+	}
+	if v.cfg.Hypervisor.URLs && (&url.URL{Path: m.Orders}).EscapedPath() != m.Orders {
+		return made{}, &machine.Error{Kind: machine.ErrUnavailable, Message: fmt.Sprintf("%s cannot use the path %s for a socket. Choose another folder, without spaces and accents.", v.cfg.Hypervisor.Name, m.Orders)}
 	}
 	if most := len(unix.RawSockaddrUnix{}.Path); len(m.Orders) >= most {
 		return made{}, &machine.Error{Kind: machine.ErrUnavailable, Message: fmt.Sprintf("The path %s is too long for a socket. Choose another folder, with a shorter path.", m.Orders)}
@@ -230,6 +235,9 @@ func (v *VM) launch(held *os.File, m made) (*guest, error) {
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.Getenv("TMPDIR")}
 	cmd.ExtraFiles = []*os.File{held}
 	remote.Detach(cmd)
+	if err := held.Truncate(0); err != nil { // else an earlier number might be taken for this one's
+		return nil, err
+	}
 	if err := cmd.Start(); err != nil {
 		return nil, &machine.Error{Kind: machine.ErrUnavailable, Message: fmt.Sprintf("The program %s cannot be started, which runs the virtual machine. Install it, and try again.", m.args[0]), Cause: err}
 	}
@@ -241,11 +249,7 @@ func (v *VM) launch(held *os.File, m made) (*guest, error) {
 		err := cmd.Wait()
 		v.cfg.Log.Info("the virtual machine has ended", "process", g.pid, "err", err, "said", v.lastSaid())
 	})
-	err = held.Truncate(0)
-	if err == nil {
-		_, err = held.WriteAt(fmt.Appendf(nil, "%d %s\n", g.pid, m.setup), 0)
-	}
-	if err != nil {
+	if _, err := held.WriteAt(fmt.Appendf(nil, "%d %s\n", g.pid, m.setup), 0); err != nil {
 		g.kill()
 		<-g.ended
 		return nil, err
@@ -309,7 +313,7 @@ func (g *guest) line(ctx context.Context) error {
 		g.orders.close()
 		g.orders = nil
 	}
-	conn, err := new(net.Dialer).DialContext(ctx, "unix", g.v.path(ordersSocket))
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", g.v.socket(ordersSocket))
 	if err == nil {
 		g.orders = newOrders(conn, g.v.told)
 	}

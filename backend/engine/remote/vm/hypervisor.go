@@ -28,6 +28,8 @@ type Hypervisor struct {
 	// Copies says that it opens every disk for writing, so that it gets copies of those that must
 	// not change.
 	Copies bool
+	// URLs says that it takes the paths of sockets for a URL's.
+	URLs bool
 }
 
 // QEMU is Linux's. processor is as Go calls its architecture, accelerator as QEMU calls it: kvm, or
@@ -40,6 +42,9 @@ func QEMU(processor, accelerator string) Hypervisor {
 	kind := "host"
 	if accelerator == "tcg" {
 		kind = "max"
+		// With a thread for each processor, a guest of QEMU 7.2 found its memory damaged when it
+		// started, in one of twenty starts.
+		accelerator = "tcg,thread=single"
 		if processor == "amd64" {
 			kind = "max,la57=off" // page tables of five levels, which are slow, and of no use
 		}
@@ -75,7 +80,7 @@ func QEMU(processor, accelerator string) Hypervisor {
 // Vfkit is the Mac's: a program of others' (github.com/crc-org/vfkit) that does what Apple's
 // Virtualization framework has to be asked for.
 func Vfkit(program string) Hypervisor {
-	return Hypervisor{Name: "vfkit", Copies: true, Command: func(m Machine) []string {
+	return Hypervisor{Name: "vfkit", Copies: true, URLs: true, Command: func(m Machine) []string {
 		args := []string{
 			program, "--log-level", "error", "--restful-uri", "none://", // it would listen at a port
 			"--cpus", strconv.Itoa(m.Processors), "--memory", strconv.Itoa(m.MemoryMB),

@@ -14,7 +14,7 @@ func TestCommands(t *testing.T) {
 	m := Machine{
 		Kernel: "/app/guest/kernel", Initramfs: "/app/guest/initramfs", Parameters: "console=hvc0 panic=-1 quiet forevervm.alone=300",
 		Disks:  []string{"/home/me/My Files/vm/0123.parts", "/app/image/base.erofs", "/home/me/My Files/vm/data.img"},
-		Orders: "/home/me/My Files/vm/orders.sock", Agent: "/home/me/My Files/vm/agent.sock", Console: "/home/me/My Files/vm/console.log",
+		Orders: "/tmp/forevervm/orders.sock", Agent: "/tmp/forevervm/agent.sock", Console: "/home/me/My Files/vm/console.log",
 		MemoryMB: 4096, Processors: 4,
 	}
 	for name, h := range map[string]Hypervisor{

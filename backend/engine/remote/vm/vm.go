@@ -14,6 +14,7 @@ package vm
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -57,7 +58,10 @@ const (
 type Config struct {
 	// Folder is where its disks, sockets and log lie. It is made if need be, and is the daemon's
 	// alone.
-	Folder            string
+	Folder string
+	// Sockets is where the sockets lie, a folder that is there and the daemon's alone; Folder where
+	// it is empty. vfkit takes no path that a URL would have to escape.
+	Sockets           string
 	Kernel, Initramfs string // files of build/guest
 	Parts             Parts
 	// Digest tells the SHA-256 of a file, in hexadecimal, as local.Store does.
@@ -96,6 +100,10 @@ func New(cfg Config) *VM {
 
 func (v *VM) path(name string) string { return filepath.Join(v.cfg.Folder, name) }
 
+func (v *VM) socket(name string) string {
+	return filepath.Join(cmp.Or(v.cfg.Sockets, v.cfg.Folder), name)
+}
+
 // Running says whether a guest runs.
 func (v *VM) Running() bool {
 	v.mu.Lock()
@@ -118,6 +126,9 @@ func (v *VM) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 		return nil, machine.Closing()
 	}
 	for again := false; ; again = true {
+		if ctx.Err() != nil { // before a start that nobody waits for
+			return nil, ctx.Err()
+		}
 		g, err := v.up(ctx)
 		var p *pipe
 		if err == nil {
@@ -166,6 +177,7 @@ func (v *VM) up(ctx context.Context) (*guest, error) {
 		v.current, v.quiet = g, time.Now()
 		v.mu.Unlock()
 		v.running.Go(func() { v.watch(g) })
+		v.running.Go(func() { _ = g.await(context.Background()) }) // also when who dials gives up
 	}
 	return g, g.await(ctx)
 }
@@ -192,7 +204,7 @@ func (v *VM) hold() error {
 
 // pipe opens a pipe to a new agent in a guest.
 func (v *VM) pipe(ctx context.Context, g *guest) (*pipe, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, "unix", v.path(agentSocket))
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", v.socket(agentSocket))
 	if err != nil {
 		return nil, err
 	}
@@ -300,10 +312,12 @@ func (v *VM) told(r control.Report) {
 func (v *VM) Close() error {
 	v.mu.Lock()
 	v.closed = true
+	v.mu.Unlock()
+	v.turn <- struct{}{} // who dials may just be starting one
+	defer func() { <-v.turn }()
+	v.mu.Lock()
 	g := v.current
 	v.mu.Unlock()
-	v.turn <- struct{}{}
-	defer func() { <-v.turn }()
 	if g != nil {
 		g.stop()
 	}
