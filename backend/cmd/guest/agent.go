@@ -95,6 +95,9 @@ func (a *agent) finish() {
 	}
 }
 
+// tryAgain is how often it is looked whether the computer is there.
+const tryAgain = 20 * time.Millisecond
+
 // writeAll writes to a descriptor that does not block.
 func writeAll(fd int, text string) error {
 	end := time.Now().Add(markPatience)
@@ -105,10 +108,10 @@ func writeAll(fd int, text string) error {
 			ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
 			_, err = unix.Poll(ready, int(max(0, time.Until(end)).Milliseconds()))
 			switch {
-			case err == nil && ready[0].Revents == 0:
+			case time.Now().After(end):
 				return errors.New("it takes too long")
-			case err == nil && ready[0].Revents&unix.POLLOUT == 0:
-				return errors.New("it has hung up")
+			case err == nil && ready[0].Revents&unix.POLLOUT == 0: // it has hung up, or we have not heard yet that it is there
+				time.Sleep(tryAgain)
 			}
 		}
 		if err != nil && !errors.Is(err, unix.EINTR) {
