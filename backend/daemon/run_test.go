@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/forevervm/desktop/backend/daemon"
 	"github.com/forevervm/desktop/backend/home"
+	"github.com/forevervm/desktop/backend/home/hometest"
 )
 
 // patience bounds every wait: long enough for a loaded computer, never reached when all is well.
@@ -26,18 +26,7 @@ type running struct {
 
 // programs is the folder of the built programs, which these tests are about as much as about the
 // daemon.
-func programs() (string, error) {
-	dir := os.Getenv("FOREVERVM_BIN")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "build", "bin")
-	}
-	for _, name := range []string{"supervisor", "runsc", filepath.Join("image", "base.erofs")} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
-			return "", fmt.Errorf("%s is missing, run `make build` first: %w", name, err)
-		}
-	}
-	return filepath.Abs(dir)
-}
+func programs() (string, error) { return hometest.Programs("supervisor", "runsc", "image/base.erofs") }
 
 // run starts a daemon over a folder and waits until it answers.
 func run(folder string) (*running, error) {

@@ -39,15 +39,7 @@ func repo(t testing.TB) string {
 // program is the path of a built program.
 func program(t testing.TB, name string) string {
 	t.Helper()
-	dir := os.Getenv("FOREVERVM_BIN")
-	if dir == "" {
-		dir = filepath.Join(repo(t), "build", "bin")
-	}
-	path := filepath.Join(dir, name)
-	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("%s is missing: run `make build` first", path)
-	}
-	return path
+	return filepath.Join(hometest.Bin(t, name), name)
 }
 
 // cache is a folder that outlives the test run: virtual environments, cargo's target, npm's

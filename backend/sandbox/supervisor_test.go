@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/forevervm/desktop/backend/home/hometest"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/sandbox"
 	"github.com/forevervm/desktop/backend/sandbox/cgroup"
@@ -29,18 +30,7 @@ import (
 // built finds a product of `make build`.
 func built(t *testing.T, name string) string {
 	t.Helper()
-	bin := os.Getenv("FOREVERVM_BIN")
-	if bin == "" {
-		bin = "../../build/bin"
-	}
-	path, err := filepath.Abs(filepath.Join(bin, name))
-	if err == nil {
-		_, err = os.Stat(path)
-	}
-	if err != nil {
-		t.Fatalf("%v: run `make build` first, or set FOREVERVM_BIN", err)
-	}
-	return path
+	return filepath.Join(hometest.Bin(t, name), name)
 }
 
 func config(t *testing.T) sandbox.Config {

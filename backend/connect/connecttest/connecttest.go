@@ -40,35 +40,9 @@ func Program(t testing.TB, name string) string {
 	return path
 }
 
-// began is where the tests of a package start: in its folder.
-var began, _ = os.Getwd()
-
-// checkout is the nearest folder above dir that has the module's go.mod; dir itself where there is
-// none.
-func checkout(dir string) string {
-	for up := dir; ; up = filepath.Dir(up) {
-		if _, err := os.Stat(filepath.Join(up, "go.mod")); err == nil {
-			return up
-		}
-		if up == filepath.Dir(up) {
-			return dir
-		}
-	}
-}
-
 func program(name string) (string, error) {
-	dir := os.Getenv("FOREVERVM_BIN")
-	if dir == "" {
-		dir = filepath.Join(checkout(began), "build", "bin")
-	}
-	path, err := filepath.Abs(filepath.Join(dir, name))
-	if err == nil {
-		_, err = os.Stat(path)
-	}
-	if err != nil {
-		return "", fmt.Errorf("%s is missing: run `make build` first (%w)", path, err)
-	}
-	return path, nil
+	bin, err := hometest.Programs(name)
+	return filepath.Join(bin, name), err
 }
 
 // Main runs a package's tests with a home of their own in the environment, where connect.Daemon

@@ -160,19 +160,7 @@ func TestConformance(t *testing.T) {
 // newEngine makes an engine of what `make build` has built.
 func newEngine(t testing.TB, data string) *Engine {
 	t.Helper()
-	bin := os.Getenv("FOREVERVM_BIN")
-	if bin == "" {
-		bin = "../../../build/bin"
-	}
-	bin, err := filepath.Abs(bin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, part := range []string{"supervisor", "runsc", "image/base.erofs"} {
-		if _, err := os.Stat(filepath.Join(bin, part)); err != nil {
-			t.Fatalf("%v: run `make build` first, or set FOREVERVM_BIN", err)
-		}
-	}
+	bin := hometest.Bin(t, "supervisor", "runsc", "image/base.erofs")
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	store := local.NewStore(local.Config{Runsc: filepath.Join(bin, "runsc"), Images: filepath.Join(bin, "image"), Data: data, Log: log})
 	e := New(Config{Supervisor: filepath.Join(bin, "supervisor"), Store: store, Log: log})

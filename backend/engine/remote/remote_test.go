@@ -30,25 +30,6 @@ func TestMain(m *testing.M) {
 
 func isAgent(p nativetest.Process) bool { return strings.HasSuffix(p.Args[0], "/bin/agent") }
 
-// bin is the folder of what `make build` has built.
-func bin(t testing.TB) string {
-	t.Helper()
-	bin := os.Getenv("FOREVERVM_BIN")
-	if bin == "" {
-		bin = "../../../build/bin"
-	}
-	bin, err := filepath.Abs(bin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, part := range []string{"agent", "supervisor", "runsc", "image/base.erofs"} {
-		if _, err := os.Stat(filepath.Join(bin, part)); err != nil {
-			t.Fatalf("%v: run `make build` first, or set FOREVERVM_BIN", err)
-		}
-	}
-	return bin
-}
-
 func newOwner(t testing.TB) string {
 	t.Helper()
 	b := make([]byte, 16)
@@ -79,7 +60,7 @@ func testLog(t testing.TB) *slog.Logger { return slog.New(slog.NewTextHandler(t.
 func newPlaceOn(t testing.TB, data, owner string) *Place {
 	t.Helper()
 	p := New(Config{Name: "test", Owner: owner, Dialer: &Command{
-		Args: []string{filepath.Join(bin(t), "agent"), "-data", data}, Log: testLog(t),
+		Args: []string{filepath.Join(hometest.Bin(t, "agent", "supervisor", "runsc", "image/base.erofs"), "agent"), "-data", data}, Log: testLog(t),
 	}})
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {

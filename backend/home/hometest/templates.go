@@ -21,7 +21,7 @@ const (
 // Lend gives a data folder the templates and digests that tests before this one have left in the
 // folder of the built programs' cache, if any. What the engine finds of no use it replaces.
 func Lend(data string) error {
-	bin, err := built()
+	bin, err := folder()
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func Lend(data string) error {
 // Take keeps the templates and digests of a data folder, which nobody uses any more, for tests to
 // come.
 func Take(data string) error {
-	bin, err := built()
+	bin, err := folder()
 	if err != nil {
 		return err
 	}
@@ -123,27 +123,6 @@ func take(cache, key, whole string) error {
 		err = errors.Join(err, os.RemoveAll(filepath.Join(cache, other.Name())))
 	}
 	return err
-}
-
-// began is where the tests of a package start: in its folder.
-var began, _ = os.Getwd()
-
-// built is the folder of the programs.
-func built() (string, error) {
-	if bin := os.Getenv("FOREVERVM_BIN"); bin != "" {
-		return filepath.Abs(bin)
-	}
-	dir := began
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return filepath.Join(dir, "build", "bin"), nil
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			return "", errors.New("this is no checkout")
-		}
-		dir = up
-	}
 }
 
 // kept is where something lies between tests: beside the programs that made it.

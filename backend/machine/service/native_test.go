@@ -45,14 +45,7 @@ type real struct {
 
 func openReal(t testing.TB, settings service.Settings) *real {
 	t.Helper()
-	bin := os.Getenv("FOREVERVM_BIN")
-	if bin == "" {
-		wd, err := os.Getwd()
-		if err != nil {
-			t.Fatal(err)
-		}
-		bin = filepath.Join(wd, "..", "..", "..", "build", "bin")
-	}
+	bin := hometest.Bin(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	r := &real{t: t, ctx: ctx, dir: t.TempDir(), settings: settings}
 	r.program = filepath.Join(bin, "supervisor")

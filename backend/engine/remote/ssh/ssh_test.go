@@ -24,6 +24,7 @@ import (
 	"github.com/forevervm/desktop/backend/engine/remote"
 	"github.com/forevervm/desktop/backend/engine/remote/ssh"
 	"github.com/forevervm/desktop/backend/engine/remote/ssh/sshtest"
+	"github.com/forevervm/desktop/backend/home/hometest"
 	"github.com/forevervm/desktop/backend/machine"
 )
 
@@ -32,13 +33,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // parts are what `make build` has built.
 func parts(t testing.TB) *ssh.Parts {
 	t.Helper()
-	bin := os.Getenv("FOREVERVM_BIN")
-	if bin == "" {
-		bin = "../../../../build/bin"
-	}
-	p, err := ssh.OwnParts(bin)
+	p, err := ssh.OwnParts(hometest.Bin(t))
 	if err != nil {
-		t.Fatalf("%v: run `make build` first, or set FOREVERVM_BIN", err)
+		t.Fatal(err)
 	}
 	return p
 }

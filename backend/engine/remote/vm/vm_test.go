@@ -34,29 +34,10 @@ import (
 // times slower than this computer.
 const patience = 5 * time.Minute
 
-// bin is the folder of what `make build guest` has built.
-func bin(t testing.TB) string {
-	t.Helper()
-	bin := os.Getenv("FOREVERVM_BIN")
-	if bin == "" {
-		bin = "../../../../build/bin"
-	}
-	bin, err := filepath.Abs(bin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, part := range []string{"agent", "supervisor", "runsc", "image/base.erofs", "guest/" + runtime.GOARCH + "/kernel"} {
-		if _, err := os.Stat(filepath.Join(bin, part)); err != nil {
-			t.Fatalf("%v: run `make build guest` first, or set FOREVERVM_BIN", err)
-		}
-	}
-	return bin
-}
-
 // config is of a VM in a folder.
 func config(t testing.TB, folder string, log *slog.Logger) vm.Config {
 	t.Helper()
-	bin := bin(t)
+	bin := hometest.Bin(t, "agent", "supervisor", "runsc", "image/base.erofs", "guest/"+runtime.GOARCH+"/kernel") // make build guest
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
