@@ -132,9 +132,9 @@ func (p plan) testAll(skipped []string) []stage {
 	}})
 }
 
-// soak are the long runs: the Rust SDK, escapes from a virtual machine and a full disk around it, git in
-// a machine, rounds of kill -9, stories of a machine, crashes of the store, a bad network, an app
-// that makes 1,000 machines, and fuzzing of what reads untrusted bytes.
+// soak are the long runs: the Rust SDK, the virtual machine, git in a machine, rounds of kill -9,
+// stories of a machine, crashes of the store, a bad network, an app that makes 1,000 machines, and
+// fuzzing of what reads untrusted bytes.
 func (p plan) soak() []stage {
 	// What go test does not know must follow -args: else it takes the package for an argument, too.
 	long := func(name, pkg, test string, args ...string) step {

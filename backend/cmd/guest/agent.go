@@ -87,8 +87,10 @@ func (a *agent) end() {
 func (a *agent) finish() {
 	a.turn.Lock() // for good: no other one starts
 	a.end()
-	for end := time.Now().Add(savePatience); !a.children.none(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
+	for over := time.After(savePatience); !a.children.none(); {
+		select {
+		case <-a.children.reaped:
+		case <-over:
 			say("not every machine could be saved in time")
 			return
 		}
@@ -110,8 +112,8 @@ func writeAll(fd int, text string) error {
 			switch {
 			case time.Now().After(end):
 				return errors.New("it takes too long")
-			case err == nil && ready[0].Revents&unix.POLLOUT == 0: // it has hung up, or we have not heard yet that it is there
-				time.Sleep(tryAgain)
+			case err == nil && ready[0].Revents&unix.POLLOUT == 0:
+				time.Sleep(tryAgain) // nobody is at the other end, and poll does not wait for somebody
 			}
 		}
 		if err != nil && !errors.Is(err, unix.EINTR) {

@@ -17,6 +17,7 @@ import (
 type children struct {
 	mu      sync.Mutex
 	waiting map[int]chan<- unix.WaitStatus // for those that it has started
+	reaped  chan struct{}                  // holds one where any has ended since it was last taken
 }
 
 // start starts a program, and returns its process and where it is told how that ends.
@@ -40,6 +41,10 @@ func (c *children) reap() {
 	signal.Notify(died, unix.SIGCHLD)
 	for range died {
 		for c.reapOne() {
+		}
+		select {
+		case c.reaped <- struct{}{}:
+		default:
 		}
 	}
 }

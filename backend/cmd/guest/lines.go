@@ -106,7 +106,7 @@ func (g *guest) serial(path string, agent func() (int, error)) {
 		}
 		g.serve(file, agent)
 		file.Close()
-		time.Sleep(100 * time.Millisecond) // while nobody is at the other end, it ends at once
+		time.Sleep(tryAgain) // nobody is at the other end, and a read does not wait for somebody
 	}
 }
 
@@ -202,7 +202,9 @@ func (g *guest) serve(line io.ReadWriter, agent func() (int, error)) {
 	report := func(r control.Report) {
 		saying.Lock()
 		defer saying.Unlock()
-		_ = control.Write(line, r) // who is gone asks again
+		if err := control.Write(line, r); err != nil {
+			say("the computer is not told of order %d: %v", r.Number, err) // it asks again
+		}
 	}
 	for orders := control.NewReader[control.Order](line); ; {
 		order, err := orders.Next()

@@ -26,7 +26,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "guest: this program is the first of a virtual machine, and of no use elsewhere")
 		os.Exit(1)
 	}
-	g := &guest{boot: bootID(), heard: time.Now(), agent: agent{children: children{waiting: map[int]chan<- unix.WaitStatus{}}}}
+	g := &guest{boot: bootID(), heard: time.Now(), agent: agent{children: children{waiting: map[int]chan<- unix.WaitStatus{}, reaped: make(chan struct{}, 1)}}}
 	err := g.prepare()
 	if err != nil { // there are no lines to tell of it yet
 		say("this virtual machine cannot start: %v", err)

@@ -478,15 +478,15 @@ func (g *guest) stop() {
 	<-g.ended
 }
 
-// shorten keeps the logs short, which the hypervisor appends to.
+// shorten empties logs that are long, which the hypervisor appends to.
 func (v *VM) shorten() {
 	for _, name := range []string{consoleFile, saidFile} {
 		path := v.path(name)
 		if found, err := os.Stat(path); err != nil || found.Size() < mostLog {
 			continue
 		}
-		if err := copyFile(path, path+earlier); err == nil {
-			_ = os.Truncate(path, 0)
+		if err := os.Truncate(path, 0); err != nil {
+			v.cfg.Log.Warn("a log of the virtual machine stays long", "err", err)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 // Package control is what a computer and the virtual machine on it say to each other beside what
-// the agent in that says: orders and reports, each a JSON object on a line of its own. A line that
-// makes no sense is passed over: on a serial line, what an earlier end has left may come first.
+// the agent in that says: orders and reports, each a JSON object on a line of its own. A reader
+// skips lines that make no sense: on a serial line, the rest of an earlier one may come first.
 package control
 
 import (
@@ -51,7 +51,7 @@ type Order struct {
 // Report answers an order.
 type Report struct {
 	Number int    `json:"number"`           // of the order; 0 for what was not asked for
-	Boot   string `json:"boot,omitempty"`   // of this start; made up anew each time
+	Boot   string `json:"boot,omitempty"`   // names this start; no other has the name
 	Ready  bool   `json:"ready,omitempty"`  // an agent can be had
 	Failed string `json:"failed,omitempty"` // why what was ordered cannot be done, or no agent can ever be had: a sentence for a person
 	Ended  string `json:"ended,omitempty"`  // the mark of an agent that has ended

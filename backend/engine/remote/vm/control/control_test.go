@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What an earlier end has left, and what is too long, is passed over.
+// The reader skips the rest of an earlier line, and lines that are too long.
 func TestWhatMakesNoSense(t *testing.T) {
 	var line bytes.Buffer
 	line.WriteString("\x00\xff half of an ord")
