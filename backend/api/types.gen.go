@@ -812,7 +812,7 @@ type MachineChange struct {
 
 // MachineMove defines model for MachineMove.
 type MachineMove struct {
-	// Engine Name of the engine, or of the place, where it is to be
+	// Engine Where to: the name of an engine or a place
 	Engine string `json:"engine"`
 }
 

@@ -62,7 +62,7 @@ func (s *Server) moveMachine(w http.ResponseWriter, r *http.Request, m machine.H
 		return err
 	}
 	if body.Engine == "" {
-		return invalid("Say where the machine is to be.")
+		return invalid("Say where to move the machine: the name of an engine or a place.")
 	}
 	from := m.Machine().Engine
 	// A move goes on when the caller leaves, and belongs in the record then, too.

@@ -110,7 +110,7 @@ it(
     await tab.menu('Move to another place…');
     await dialog.getByLabel('Where it runs').selectOption('On this computer');
     await dialog.getByRole('button', { name: 'Move it' }).click();
-    await page.getByText('Far away has moved. Runs: On this computer.').waitFor();
+    await page.getByText('Far away has moved.').waitFor();
     await expect.poll(() => page.locator('header').getByText('On me@far').count()).toBe(0);
 
     await open();

@@ -167,7 +167,7 @@ func (a *app) moveCommand() *cobra.Command {
 			return a.print(m, func(w io.Writer) { fmt.Fprintf(w, "%s is at %s now.\n", m.Name, m.Engine) })
 		},
 	}
-	cmd.Flags().StringVar(&move.Engine, "to", "", "where it is to be")
+	cmd.Flags().StringVar(&move.Engine, "to", "", "where to: native, docker, or a place such as ssh:HOST")
 	_ = cmd.MarkFlagRequired("to")
 	return cmd
 }

@@ -27,7 +27,7 @@ func main() {
 	cache := flag.String("cache", "build/cache/bench", "where Jupyter and the unpacked image are kept between runs")
 	rounds := flag.Int("rounds", 5, "rounds of each comparison")
 	only := flag.String("only", "", "measure only this: jupyter, alone, session, carry, hosted, docker or ssh")
-	host := flag.String("ssh", "", "a computer for the part ssh, as `user@host`; what is put there is removed")
+	host := flag.String("ssh", "", "for the part ssh: a computer, as `user@host`. ForeverVM is put there and removed again")
 	instructions := flag.Int("instructions", 200, "of a session")
 	flag.Parse()
 	if err := measure(*bin, *cache, *rounds, *instructions, *only, *host); err != nil {

@@ -2895,7 +2895,7 @@ export interface components {
       label?: string;
     };
     MachineMove: {
-      /** @description Name of the engine, or of the place, where it is to be */
+      /** @description Where to: the name of an engine or a place */
       engine: string;
     };
     Rewind: {

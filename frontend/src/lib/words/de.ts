@@ -1021,7 +1021,7 @@ export const de: Words = {
     text: 'Variablen, Dateien, Verlauf, behaltene Sicherungspunkte und Zweige kommen mit. Beim Verschieben auf einen anderen Computer oder von dort werden ältere automatische Sicherungspunkte gelöscht. Laufender Code pausiert und läuft dort weiter.',
     confirm: 'Verschieben',
     moving: 'Wird verschoben. Das kann Minuten dauern und läuft weiter, wenn Sie dies schließen.',
-    done: (machine, place) => `${machine} wurde verschoben. Läuft: ${place}.`,
+    done: (machine) => `${machine} wurde verschoben.`,
   },
 
   fork: {

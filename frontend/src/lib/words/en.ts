@@ -1028,7 +1028,7 @@ export const en = {
     text: 'Its variables, files, history, kept checkpoints and branches go along. A move to or from another computer deletes its older automatic checkpoints. Code that runs is paused and goes on there.',
     confirm: 'Move it',
     moving: 'Moving. This may take minutes, and goes on when you close this.',
-    done: (machine: string, place: string) => `${machine} has moved. Runs: ${place}.`,
+    done: (machine: string) => `${machine} has moved.`,
   },
 
   fork: {

@@ -1001,7 +1001,7 @@ export const es: Words = {
     text: 'Van con ella sus variables, archivos, historial, puntos de guardado conservados y ramas. Al mover a otro ordenador o desde él se borran sus puntos de guardado automáticos anteriores. El código en marcha se pausa y sigue allí.',
     confirm: 'Mover',
     moving: 'Moviendo. Puede tardar minutos y sigue aunque cierres esto.',
-    done: (machine, place) => `${machine} se ha movido. Se ejecuta: ${place}.`,
+    done: (machine) => `${machine} se ha movido.`,
   },
 
   fork: {

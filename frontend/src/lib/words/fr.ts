@@ -1013,7 +1013,7 @@ export const fr: Words = {
     text: 'Ses variables, fichiers, historique, points de sauvegarde conservés et branches la suivent. Un déplacement vers ou depuis un autre ordinateur supprime ses anciens points de sauvegarde automatiques. Le code en cours est mis en pause et continue là-bas.',
     confirm: 'Déplacer',
     moving: 'Déplacement en cours. Cela peut prendre des minutes et continue si vous fermez ceci.',
-    done: (machine, place) => `${machine} a été déplacée. S’exécute : ${place}.`,
+    done: (machine) => `${machine} a été déplacée.`,
   },
 
   fork: {

@@ -1005,7 +1005,7 @@ export const pt: Words = {
     text: 'Variáveis, arquivos, histórico, pontos de salvamento mantidos e ramos vão junto. Mover para outro computador ou a partir dele exclui os pontos de salvamento automáticos antigos. O código em execução é pausado e continua lá.',
     confirm: 'Mover',
     moving: 'Movendo. Pode levar minutos e continua se você fechar isto.',
-    done: (machine, place) => `${machine} foi movida. Executa: ${place}.`,
+    done: (machine) => `${machine} foi movida.`,
   },
 
   fork: {

@@ -951,7 +951,7 @@ export const zh: Words = {
     text: '变量、文件、历史、保留的检查点和分支会一起移动。在电脑之间移动会删除较早的自动检查点。正在运行的代码会暂停，并在那里继续。',
     confirm: '移动',
     moving: '正在移动，可能需要几分钟；关闭后会继续。',
-    done: (machine, place) => `${machine} 已移动。运行位置：${place}。`,
+    done: (machine) => `${machine} 已移动。`,
   },
 
   fork: {
