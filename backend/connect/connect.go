@@ -122,7 +122,12 @@ func Stop(ctx context.Context, opts Options) (ran bool, err error) {
 	// It is no longer found from the moment that it ends, and holds its lock until all is saved.
 	ctx, cancel := context.WithTimeout(ctx, stopWithin)
 	defer cancel()
-	return true, until(ctx, func() (bool, error) { return !f.lockHeld(), nil }, func() error {
+	// Then it may be another's, which an open window has started at once.
+	ended := func() (bool, error) {
+		now, err := dirs.ReadDaemon()
+		return err == nil && now.PID != found.PID || !f.lockHeld(), nil
+	}
+	return true, until(ctx, ended, func() error {
 		return fmt.Errorf("the ForeverVM daemon (process %d) has not saved its machines after %s; wait until it has ended", found.PID, stopWithin)
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -124,6 +125,31 @@ func TestAKilledDaemonIsReplacedUnderAClient(t *testing.T) {
 	}
 	if again.Title != "survivor" || pid(t, c) == first {
 		t.Errorf("after the kill: %+v of process %d", again, pid(t, c))
+	}
+}
+
+// An open window starts the next daemon as soon as one has ended: who ends it waits for that one
+// alone.
+func TestADaemonIsEndedUnderAnOpenWindow(t *testing.T) {
+	opts := options(t, connecttest.Home(t))
+	window := daemon(t, opts)
+	first := pid(t, window)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // less than Stop waits
+	defer cancel()
+	var asks sync.WaitGroup
+	asks.Go(func() {
+		for ctx.Err() == nil {
+			if status, err := window.Status(ctx); err == nil && status.PID != first {
+				return
+			}
+		}
+	})
+	if ran, err := connect.Stop(ctx, opts); !ran || err != nil {
+		t.Errorf("it ran: %v, %v", ran, err)
+	}
+	asks.Wait()
+	if now := pid(t, window); now == first {
+		t.Errorf("process %d goes on", now)
 	}
 }
 
