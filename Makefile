@@ -80,7 +80,7 @@ LINTS := lint-modules lint-go lint-systems lint-shell lint-python lint-docs lint
 .PHONY: $(LINTS) fmt generate
 lint: $(LINTS) ## Formatting, linters and types, without tests.
 
-GO_MODULES := . build/release build/runsc build/tools
+GO_MODULES := . build/macos/vfkit build/release build/runsc build/tools
 GOLANGCI = $(WITHOUT_C) $(CURDIR)/$(TOOLS)/golangci-lint
 # gVisor's packages with files of ours.
 WITH_GVISOR = GOWORK=$(CURDIR)/build/cache/runsc/go.work
@@ -100,6 +100,7 @@ lint-go: $(TOOLS)/golangci-lint $(PAGE) $(GVISOR)
 	@$(GOLANGCI) fmt --diff $(GO_SOURCES)
 	$(GOLANGCI) run . ./app/... ./backend/... ./build/dev ./build/image/sums ./build/suite ./frontend/...
 	cd build/release && $(GOLANGCI) run ./...
+	cd build/macos/vfkit && $(GOLANGCI) run ./...
 	cd build/tools && $(GOLANGCI) run ./...
 	cd build/runsc && $(WITH_GVISOR) $(GOLANGCI) run ./...
 	cd build/runsc && $(WITH_GVISOR) $(GOLANGCI) run --config golangci.yml $(IN_GVISOR)
@@ -195,7 +196,7 @@ dist: ## Make the installers, into build/dist.
 	build/deps.sh dist
 	rm -f $(PROGRAMS) $(BIN)/forevervm-desktop $(BIN)/forevervm.mcpb
 	rm -rf build/dist
-	$(MAKE) build mcpb
+	$(MAKE) build guest mcpb
 	build/linux/package.sh $(VERSION)
 	build/windows/package.sh $(VERSION)
 	build/release/finish.sh $(VERSION)

@@ -1300,6 +1300,12 @@ type Settings struct {
 
 	// UpdateCheck Whether newer releases are looked for by themselves; default daily
 	UpdateCheck string `json:"update_check"`
+
+	// VMDiskMB The virtual machine's disk takes so much at most, from its next start on; it is never made smaller; at least 4096; 0, the default: 65536
+	VMDiskMB int `json:"vm_disk_mb"`
+
+	// VMMemoryMB The virtual machine takes so much memory at most, from its next start on; at least 1024; 0, the default: half of the computer's
+	VMMemoryMB int `json:"vm_memory_mb"`
 }
 
 // SharedFolder The folder of the daemon's computer that code in the machine finds at `/mnt/shared`; absent where none is shared

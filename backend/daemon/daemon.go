@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -179,6 +180,17 @@ func (d *daemon) run(ctx context.Context) error {
 		return err
 	}
 	defer d.close("the places", d.places.close)
+	places := d.places.all()
+	virtual, err := d.openVM(filepath.Dir(executable), checkpoints)
+	if err != nil {
+		return err
+	}
+	able := maps.Clone(engines) // of getting ready
+	if virtual != nil {
+		defer d.close("the virtual machine", virtual.Close)
+		places = append(places, virtual)
+		able[inVM] = virtual
+	}
 	record, err := audit.Open(d.dirs.RecordFile())
 	if err != nil {
 		return err
@@ -199,7 +211,7 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	machines, err := service.New(ctx, service.Config{
 		Network: &recordedNetwork{Network: network, record: record, log: d.log}, Approve: policies.approve,
-		Engines: engines, DefaultEngine: ofSystem(), Checkpoints: checkpoints, Places: d.places.all(), Store: records, Warnings: d.notes.all, Settings: d.policies(),
+		Engines: engines, DefaultEngine: ofSystem(), Checkpoints: checkpoints, Places: places, Near: inVM, Store: records, Warnings: d.notes.all, Settings: d.policies(),
 		OutputDir: filepath.Join(d.dirs.Data, "output"), Logger: d.log,
 		FreeMemory: freeMemory, TotalMemory: totalMemory(), FreeDisk: func() (int64, error) { return freeDisk(d.dirs.Data) },
 		UsedDisk: func() (int64, error) {
@@ -212,7 +224,7 @@ func (d *daemon) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer d.prepare(ctx, engines, checkpoints, machines.Status(ctx).Engines)()
+	defer d.prepare(ctx, able, checkpoints, machines.Status(ctx).Engines)()
 	defer d.close("the machines", func() error {
 		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveWithin)
 		defer cancel()

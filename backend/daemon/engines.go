@@ -21,8 +21,8 @@ import (
 // hold them to that. It is less than what settings say: the kernel ends those who go beyond.
 const leftToSystem = 512 << 20
 
-// engines are those of this computer, and the one store that all of them save their machines in. An
-// engine that cannot work here is among them all the same: its Check says what is missing.
+// engines are those of this system, and the one store that all of them save their machines in. An
+// engine that lacks something here is among them all the same: its Check says what.
 func (d *daemon) engines() (map[string]machine.Engine, *local.Store, error) {
 	executable, err := d.executable()
 	if err != nil {
@@ -33,16 +33,22 @@ func (d *daemon) engines() (map[string]machine.Engine, *local.Store, error) {
 	store := local.NewStore(local.Config{
 		Runsc: filepath.Join(bin, "runsc"), Images: filepath.Join(bin, "image"), Data: d.dirs.Data, Log: d.log, Warn: d.notes.add,
 	})
-	return map[string]machine.Engine{
-		native.Name: native.New(native.Config{Supervisor: supervisor, Store: store, Log: d.log, MemoryMax: max(0, totalMemory()-leftToSystem)}),
+	all := map[string]machine.Engine{
 		docker.Name: docker.New(docker.Config{Supervisor: supervisor, Store: store, Registry: os.Getenv("FOREVERVM_REGISTRY"), Log: d.log}),
-	}, store, nil
+	}
+	if runtime.GOOS == "linux" {
+		all[native.Name] = native.New(native.Config{Supervisor: supervisor, Store: store, Log: d.log, MemoryMax: max(0, totalMemory()-leftToSystem)})
+	}
+	return all, store, nil
 }
 
 // ofSystem is the engine that belongs to this system. What is wrong with it is what a person should
 // hear of where none works.
 func ofSystem() string {
-	if runtime.GOOS == "linux" {
+	switch {
+	case wantsVM():
+		return inVM
+	case runtime.GOOS == "linux":
 		return native.Name
 	}
 	return docker.Name

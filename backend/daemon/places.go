@@ -27,8 +27,10 @@ import (
 // overSSH is the kind of places that are reached by ssh, and the beginning of their engines' names.
 const overSSH = "ssh"
 
-// isElsewhere says whether the engine of that name is a place that is not on this computer.
-func isElsewhere(engine string) bool { return strings.HasPrefix(engine, overSSH+":") }
+// isElsewhere says whether the engine of that name has its saved states at a place of its own.
+func isElsewhere(engine string) bool {
+	return engine == inVM || strings.HasPrefix(engine, overSSH+":")
+}
 
 // places are those elsewhere that the person has added. Their file holds addresses and nothing
 // secret: ssh has the rest.
@@ -54,27 +56,8 @@ type placesFile struct {
 // place is one of them, as an engine that tells what is done with it.
 type place struct {
 	*remote.Place
+	news // that it is being set up
 	host ssh.Host
-
-	mu     sync.Mutex
-	listen func(machine.EngineNews)
-	busy   bool // it is being set up
-}
-
-// Notify is machine.Notifier's.
-func (p *place) Notify(listen func(machine.EngineNews)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.listen = listen
-}
-
-// tell says what is done with the place; nil for nothing any more.
-func (p *place) tell(busy *machine.Preparation) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.busy = busy != nil; p.listen != nil {
-		p.listen(machine.EngineNews{Busy: busy})
-	}
 }
 
 // Start brings a machine into memory there, once the place is set up.
@@ -83,12 +66,6 @@ func (p *place) Start(ctx context.Context, spec machine.StartSpec) (machine.Sand
 		return nil, &machine.Error{Kind: machine.ErrUnavailable, Message: "The place of this machine is being set up. Try again when that is done."}
 	}
 	return p.Place.Start(ctx, spec)
-}
-
-func (p *place) isBusy() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.busy
 }
 
 // Check says what is wrong with the place.

@@ -55,11 +55,13 @@ func (s *settings) Settings() api.Settings {
 		where = hosted.Name
 	}
 	plan := backupPlan(s.dirs)
+	vmMemory, vmDisk := vmSettings(s.dirs)
 	return api.Settings{
 		BackupFolder: plan.Folder, BackupKeep: plan.Keep,
 		UpdateCheck: updateCheck(s.dirs),
 		NewMachines: where,
-		IdleSwap:    duration(now.IdleSwap), CheckpointAfterIdle: duration(now.CheckpointAfterIdle), CheckpointEvery: pace(now.CheckpointEvery), BinRetention: duration(now.BinRetention),
+		VMMemoryMB:  vmMemory, VMDiskMB: vmDisk,
+		IdleSwap: duration(now.IdleSwap), CheckpointAfterIdle: duration(now.CheckpointAfterIdle), CheckpointEvery: pace(now.CheckpointEvery), BinRetention: duration(now.BinRetention),
 		KeepAllCheckpoints: duration(max(0, now.KeepAll)), KeepHourlyCheckpoints: duration(now.KeepHourly), KeepDailyCheckpoints: duration(now.KeepDaily),
 		CheckpointBudgetMB: now.CheckpointBudget >> 20, MaxInMemoryMB: now.MaxInMemory >> 20, MinFreeMemoryPercent: now.MinFreeShare, MinFreeMemoryMB: now.MinFreeMemory >> 20,
 		Network: string(now.Network.Mode), NetworkHosts: listOf(now.Network.Hosts), NetworkApproved: listOf(now.Network.Approved),
@@ -189,6 +191,8 @@ var rules = map[string]rule{
 	updateCheckKey:            dailyOrOff,
 	backupFolderKey:           absolute,
 	backupKeepKey:             copies,
+	vmMemoryKey:               vmMebibytes(leastVMMemory),
+	vmDiskKey:                 vmMebibytes(leastVMDisk),
 	newMachines: func(value json.RawMessage, _ *service.Settings) error { // no policy of the machines here
 		if string(value) != `"local"` && !isHosted(value) {
 			return errors.New(`"local" or "hosted"`)

@@ -68,6 +68,14 @@ func under(root string) Dirs {
 	}
 }
 
+// SocketsDir is for sockets of programs that take no path with spaces or accents.
+func (d Dirs) SocketsDir() string {
+	if runtime.GOOS == "darwin" && d.Root == "" {
+		return filepath.Join(xdg.Home, ".forevervm")
+	}
+	return d.Run
+}
+
 // Window is the name of the program with the window.
 const Window = "forevervm-desktop"
 
@@ -121,7 +129,7 @@ func makeDir(dir string) error {
 // official command line has its settings in the folder of ours. So does what the person has in
 // theirs.
 func (d Dirs) Remove() error {
-	failures := []error{removeAll(d.Data), removeAll(d.Usual), removeAll(d.Run)}
+	failures := []error{removeAll(d.Data), removeAll(d.Usual), removeAll(d.Run), removeAll(d.SocketsDir())}
 	for _, file := range []string{d.placeFile(), d.OwnerTokenFile(), d.OwnerTokenFile() + ".lock", d.TokenFile(), d.TokenFile() + ".lock", d.TokensFile(), d.MakerKeyFile(), d.MakerKeyFile() + ".lock", d.MakersFile(), d.SettingsFile(), d.AccountsFile(), d.SecretsFile(), d.PlacesFile(), d.WindowFile()} {
 		if err := os.Remove(file); !errors.Is(err, os.ErrNotExist) {
 			failures = append(failures, err)

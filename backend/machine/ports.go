@@ -96,6 +96,12 @@ type Starter interface {
 	StartUp(ctx context.Context) error
 }
 
+// Rester is a Place that only runs while it is needed. To delete what nobody misses is no need.
+type Rester interface {
+	// Resting says that it does not run.
+	Resting() bool
+}
+
 // Needs are what a state can be brought into memory with, and with nothing else.
 type Needs struct {
 	Processor string   // its architecture, as Go calls it

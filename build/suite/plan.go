@@ -89,6 +89,7 @@ func (p plan) units(fresh []string) []stage {
 		{
 			goTests("alone", p.alone.packages, p.alone.run(), fresh),
 			patched(p.root, p.gvisor, fresh),
+			inModule(p.root, "vfkit", filepath.Join("build", "macos", "vfkit"), []string{"./..."}, fresh),
 		},
 	}
 }
@@ -146,6 +147,7 @@ func (p plan) soak() []stage {
 	}
 	return []stage{
 		with(long("rust", "./backend/e2e", "^TestRustSDK$")),
+		with(long("mac", "./backend/e2e", "^TestMachinesInAVirtualMachine$")),
 		with(long("virtual", "./backend/engine/remote/vm", "^Test(AVirtualMachine|NothingGetsOut|AFullComputer)$")),
 		with(long("network", "./backend/engine/native", "^TestConformance$/^Network$"), "FOREVERVM_LONG=true"),
 		with(long("kill", "./backend/e2e", "^TestKillNine"), "FOREVERVM_ROUNDS=100"),
@@ -179,10 +181,15 @@ func goTests(name string, packages []string, flags ...[]string) step {
 
 // patched runs our tests in gVisor's packages, in the gVisor that build/runsc/apply.sh has made.
 func patched(root string, packages []string, flags ...[]string) step {
-	s := goTests("gvisor", packages, flags...)
+	s := inModule(root, "gvisor", filepath.Join("build", "runsc"), packages, flags...)
 	s.env = append(s.env, "GOWORK="+filepath.Join(root, "build", "cache", "runsc", "go.work"))
-	s.dir = filepath.Join("build", "runsc")
-	s.args[0] = filepath.Join("..", "cache", "tools", "gotestsum")
+	return s
+}
+
+// inModule runs the tests of a Go module of its own, in that folder.
+func inModule(root, name, dir string, packages []string, flags ...[]string) step {
+	s := goTests(name, packages, flags...)
+	s.dir, s.args[0] = dir, filepath.Join(root, s.args[0])
 	return s
 }
 

@@ -77,6 +77,8 @@ func writeSettings(w io.Writer, s api.Settings) {
 	fmt.Fprintf(table, "update_check\t%s\twhether ForeverVM checks for newer releases automatically: daily or off\n", s.UpdateCheck)
 	fmt.Fprintf(table, "backup_folder\t%s\twhere machines are backed up each night (empty: nowhere)\n", s.BackupFolder)
 	fmt.Fprintf(table, "backup_keep\t%d\tso many copies of each machine are kept there\n", s.BackupKeep)
+	fmt.Fprintf(table, "vm_memory_mb\t%d\tthe virtual machine takes so much memory at most, from its next start on (0: half of the computer's)\n", s.VMMemoryMB)
+	fmt.Fprintf(table, "vm_disk_mb\t%d\tthe virtual machine's disk takes so much at most, and is never made smaller (0: 65536)\n", s.VMDiskMB)
 	fmt.Fprintf(table, "network\t%s\twhat machines may reach that have no policy of their own: off, ask, public, list\n", s.Network)
 	fmt.Fprintf(table, "network_hosts\t%s\thosts named for these machines, with commas in between\n", strings.Join(s.NetworkHosts, ","))
 	fmt.Fprintf(table, "network_approved\t%s\tpublic hosts that were approved of for all machines when one asked\n", strings.Join(s.NetworkApproved, ","))

@@ -4,6 +4,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -56,5 +57,34 @@ func TestAPipeThatNobodyNeeds(t *testing.T) {
 	closes(needed)
 	if again, err := p.connection(t.Context()); err != nil || again == other {
 		t.Errorf("it is not opened again: %v", err)
+	}
+}
+
+// counted dials nothing, and counts how often that is tried.
+type counted struct{ dials int }
+
+var errNowhere = errors.New("it leads nowhere")
+
+func (c *counted) Dial(context.Context) (io.ReadWriteCloser, error) {
+	c.dials++
+	return nil, errNowhere
+}
+
+// What only runs while a pipe is open is started for a person's wish alone.
+func TestACostlyPlaceRests(t *testing.T) {
+	var way counted
+	p := New(Config{Name: "test", Owner: "test", Dialer: &way, Costly: true})
+	defer p.Close()
+	if problems, err := p.Check(t.Context()), p.Collect(t.Context()); len(problems) > 0 || err != nil || !p.Resting() || way.dials > 0 {
+		t.Errorf("it was dialled %d times, and has %v, %v", way.dials, problems, err)
+	}
+	if err := p.Purge(t.Context(), "m"); !errors.Is(err, errNowhere) || way.dials != 1 {
+		t.Errorf("a wish gives %v, after %d dials", err, way.dials)
+	}
+	if problems := p.Check(t.Context()); len(problems) != 1 || way.dials != 1 {
+		t.Errorf("what was wrong is told as %v, after %d dials", problems, way.dials)
+	}
+	if err := p.StartUp(t.Context()); !errors.Is(err, errNowhere) || way.dials != 2 {
+		t.Errorf("who asks for a start is told %v, after %d dials", err, way.dials)
 	}
 }

@@ -28,6 +28,9 @@ type Config struct {
 	// Idle is after how long the pipe is closed when nothing is asked for and no machine is in
 	// memory there; 0 for never.
 	Idle time.Duration
+	// Costly says that the other end only runs while it is needed. Then a pipe is opened for a
+	// person's wish alone: not to see whether all is well there, and not to clear away.
+	Costly bool
 }
 
 // Place is a place's engine, and its store of checkpoints. It has one pipe at a time, opened when
@@ -101,6 +104,20 @@ func (p *Place) connection(ctx context.Context) (*connection, error) {
 		p.running.Go(func() { p.closeIdle(c) })
 	}
 	return c, nil
+}
+
+// untouched says whether nothing runs there for us, and why the last pipe could not be opened; nil
+// where it could, or none was.
+func (p *Place) untouched() (yes bool, failed error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cfg.Costly && (p.current == nil || p.current.lost()), p.failed
+}
+
+// Resting is machine.Rester's.
+func (p *Place) Resting() bool {
+	untouched, _ := p.untouched()
+	return untouched
 }
 
 // use says that somebody needs the pipe until done is called.
@@ -240,16 +257,24 @@ func (p *Place) CheckCompatible(ctx context.Context, image string, n machine.Nee
 }
 
 // StartUp is machine.Starter's: who asks has mended what was wrong, and is not told of it again.
-func (p *Place) StartUp(context.Context) error {
+func (p *Place) StartUp(ctx context.Context) error {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.failed = nil
-	return nil
+	p.mu.Unlock()
+	if !p.cfg.Costly {
+		return nil // Check opens the pipe
+	}
+	_, err := p.connection(ctx)
+	return err
 }
 
 // Check says what is wrong with the place. One that cannot be reached is wrong, too.
 func (p *Place) Check(ctx context.Context) []machine.Problem {
-	_, a, err := p.call(ctx, ask{Type: askCheck})
+	var a answer
+	untouched, err := p.untouched()
+	if !untouched {
+		_, a, err = p.call(ctx, ask{Type: askCheck})
+	}
 	var told *machine.Error
 	switch {
 	case errors.As(err, &told):
@@ -294,6 +319,9 @@ func (p *Place) Compact(ctx context.Context, id machine.ID, checkpoint string) (
 
 // Collect is machine.Checkpoints'.
 func (p *Place) Collect(ctx context.Context) error {
+	if p.Resting() {
+		return nil // the next deletion there is followed by another try
+	}
 	_, _, err := p.call(ctx, ask{Type: askCollect})
 	return err
 }

@@ -115,12 +115,21 @@ func (s *Service) takeOutGarbage() {
 		}
 	}
 	for engine, list := range away {
-		s.spawn(func() { s.takeOutAway(engine, list) })
+		if !s.letRest(engine, list) {
+			s.spawn(func() { s.takeOutAway(engine, list) })
+		}
 	}
 	if len(list) > 0 {
 		s.uncollected.Store(true)
 		s.spawn(s.collect)
 	}
+}
+
+// letRest says whether what is to be deleted at a place can wait until that runs: whole machines
+// cannot, as somebody wants their room.
+func (s *Service) letRest(engine string, list []machine.Garbage) bool {
+	place, _ := s.away(engine)
+	return rests(place) && !slices.ContainsFunc(list, func(g machine.Garbage) bool { return g.Checkpoint == "" })
 }
 
 // takeOutTold is takeOut, and says what could not be deleted.

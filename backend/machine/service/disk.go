@@ -51,11 +51,11 @@ func (s *Service) roomForMore() error {
 }
 
 // diskLow says whether the disk is nearly full that the machine is saved on, as far as is known.
-func (e *entry) diskLow() bool { return !e.s.isAway(e.engine()) && e.s.health.diskLow() }
+func (e *entry) diskLow() bool { return e.s.onThisDisk(e.engine()) && e.s.health.diskLow() }
 
-// roomToSave refuses a save that would only fill the disk. Places elsewhere do so themselves.
+// roomToSave refuses a save that would only fill the disk. Other computers do so themselves.
 func (e *entry) roomToSave(ctx context.Context) error {
-	if e.s.isAway(e.engine()) {
+	if !e.s.onThisDisk(e.engine()) {
 		return nil
 	}
 	free := e.s.free()

@@ -179,6 +179,7 @@ func (s *Service) StartEngine(ctx context.Context, name string) (machine.EngineS
 	}
 	if starter, ok := engine.(machine.Starter); ok {
 		if err := starter.StartUp(ctx); err != nil {
+			s.checkEngines() // new machines are made elsewhere, then
 			return machine.EngineStatus{}, err
 		}
 	}

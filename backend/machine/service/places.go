@@ -20,6 +20,7 @@ import (
 type places struct {
 	engines     map[string]machine.Engine
 	checkpoints machine.Checkpoints
+	near        string // see Config.Near
 
 	mu        sync.Mutex
 	elsewhere map[string]machine.Place
@@ -41,11 +42,15 @@ func (p *places) away(name string) (machine.Place, bool) {
 	return place, ok
 }
 
-// isAway says whether the machines of an engine take no memory and no disk of this computer.
+// isAway says whether an engine is a place of its own: its machines' memory and saved states are
+// there.
 func (p *places) isAway(name string) bool {
 	_, away := p.away(name)
 	return away
 }
+
+// onThisDisk says whether what an engine saves takes room on this computer's disk.
+func (p *places) onThisDisk(name string) bool { return name == p.near || !p.isAway(name) }
 
 // engine finds an engine by its name; nil for none.
 func (p *places) engine(name string) machine.Engine {
@@ -215,7 +220,8 @@ func (s *Service) collectAway() {
 }
 
 // problemsOf is what is wrong with each engine. Places elsewhere are asked meanwhile, and count as
-// they answered last: one may be far away, and nobody waits for that.
+// they answered last: one may be far away, and nobody waits for that. One that rests answers at
+// once.
 func (s *Service) problemsOf(ctx context.Context) map[string][]machine.Problem {
 	found := map[string][]machine.Problem{}
 	for name, engine := range s.engines {
@@ -224,6 +230,11 @@ func (s *Service) problemsOf(ctx context.Context) map[string][]machine.Problem {
 	var unasked []machine.Place
 	s.places.mu.Lock()
 	for name, place := range s.elsewhere {
+		if rests(place) {
+			found[name] = place.Check(ctx)
+			s.answers[name] = found[name]
+			continue
+		}
 		answer, ok := s.answers[name]
 		if !ok {
 			answer = []machine.Problem{{What: "This place has not answered yet.", Do: "Wait a moment."}}
@@ -243,6 +254,12 @@ func (s *Service) problemsOf(ctx context.Context) map[string][]machine.Problem {
 		})
 	}
 	return found
+}
+
+// rests says whether a place only runs while it is needed, and does not now.
+func rests(place machine.Place) bool {
+	rester, ok := place.(machine.Rester)
+	return ok && rester.Resting()
 }
 
 // askPlace asks a place what is wrong with it, and says whether that is news.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -87,5 +88,61 @@ func TestAPlaceThatDoesNotAnswerHoldsUpNobody(t *testing.T) {
 	ok(s.RemovePlace(ctx, "far"))
 	if _, err := s.Create(ctx, machine.CreateOptions{Engine: "far"}); !errors.Is(err, machine.ErrInvalid) {
 		t.Errorf("a machine at a place that is gone: %v", err)
+	}
+}
+
+// counted is the way to a place that cannot be reached, and counts who tries.
+type counted struct{ dials atomic.Int32 }
+
+func (c *counted) Dial(context.Context) (io.ReadWriteCloser, error) {
+	c.dials.Add(1)
+	return nil, errors.New("it leads nowhere")
+}
+
+// A place that only runs while it is needed can be the usual one, from the start on. It is not
+// started to see how it is, nor to delete what nobody misses.
+func TestAPlaceThatRestsIsLeftAlone(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	records, err := store.Open(ctx, filepath.Join(t.TempDir(), "history.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer records.Close()
+	if err := records.Write(ctx, func(w machine.Writer) error {
+		return w.AddGarbage(machine.Garbage{Engine: "near", Machine: "gone", Checkpoint: "old"})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	engine, way := newScript(), new(counted)
+	place := remote.New(remote.Config{Name: "near", Owner: strings.Repeat("0", 32), Dialer: way, Costly: true})
+	s, err := service.New(ctx, service.Config{
+		Engines: map[string]machine.Engine{"script": engine}, DefaultEngine: "near", Near: "near", Checkpoints: engine, Places: []machine.Place{place},
+		Store: records, OutputDir: t.TempDir(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := errors.Join(s.Close(ctx), place.Close()); err != nil {
+			t.Error(err)
+		}
+	}()
+	if now := s.Status(ctx).Engines; now[0].Name != "near" || !now[0].Default || len(now[0].Problems) > 0 {
+		t.Errorf("the engines are %+v", now)
+	}
+	m, err := s.Create(ctx, machine.CreateOptions{Name: "there"})
+	if err != nil || m.Engine != "near" {
+		t.Fatalf("a new machine is %+v, %v", m, err)
+	}
+	if dials := way.dials.Load(); dials > 0 {
+		t.Errorf("it was dialled %d times", dials)
+	}
+	if _, err := s.StartEngine(ctx, "near"); err == nil || way.dials.Load() != 1 {
+		t.Errorf("who asks for a start is told %v, after %d dials", err, way.dials.Load())
+	}
+	// What could not be started is told, and the next machine is made elsewhere.
+	if m, err = s.Create(ctx, machine.CreateOptions{Name: "here"}); err != nil || m.Engine != "script" {
+		t.Errorf("a machine is made at %q, %v", m.Engine, err)
 	}
 }

@@ -149,8 +149,9 @@ func (v *VM) left(held *os.File) (g *guest, setup string) {
 // made is what a hypervisor is started with.
 type made struct {
 	Machine
-	args  []string
-	setup string // digest of all of it
+	diskBytes int64 // of the data disk, at least
+	args      []string
+	setup     string // digest of all of it
 }
 
 // prepare makes what a guest needs, but for copies.
@@ -167,8 +168,9 @@ func (v *VM) prepare() (made, error) {
 		Parameters: fmt.Sprintf("console=hvc0 panic=-1 oops=panic panic_on_taint=0xa0 no_timer_check quiet %s=%d", control.Alone, int(v.cfg.Alone.Seconds())),
 		Disks:      []string{parts, v.cfg.Parts.Image, v.path(dataFile)},
 		Orders:     v.socket(ordersSocket), Agent: v.socket(agentSocket), Console: v.path(consoleFile),
-		MemoryMB: v.cfg.MemoryMB, Processors: v.cfg.Processors,
+		Processors: v.cfg.Processors,
 	}}
+	m.MemoryMB, m.diskBytes = v.cfg.Limits()
 	if v.cfg.Hypervisor.Copies {
 		m.Disks[control.PartsDisk], m.Disks[control.ImageDisk] = v.path("parts.copy"), v.path("image.copy")
 	}
@@ -212,7 +214,7 @@ func (v *VM) launch(held *os.File, m made) (*guest, error) {
 			return nil, err
 		}
 	}
-	if err := v.growData(); err != nil {
+	if err := v.growData(m.diskBytes); err != nil {
 		return nil, err
 	}
 	for _, name := range []string{consoleFile, saidFile} {
@@ -271,17 +273,17 @@ func (v *VM) room() error {
 }
 
 // growData makes the data disk as large as it may be. It takes no room for what was never written.
-func (v *VM) growData() error {
+func (v *VM) growData(size int64) error {
 	file, err := os.OpenFile(v.path(dataFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
 	found, err := file.Stat()
-	if err != nil || found.Size() >= v.cfg.DiskBytes {
+	if err != nil || found.Size() >= size {
 		return err
 	}
-	return file.Truncate(v.cfg.DiskBytes / partsBlock * partsBlock)
+	return file.Truncate(size / partsBlock * partsBlock)
 }
 
 // ask gives an order.

@@ -24,6 +24,7 @@ type Machine struct {
 // nothing secret: others may read a program's arguments.
 type Hypervisor struct {
 	Name    string
+	Program string                 // a path, or a name that is looked up
 	Command func(Machine) []string // the program and its arguments
 	// Copies says that it opens every disk for writing, so that it gets copies of those that must
 	// not change.
@@ -49,7 +50,7 @@ func QEMU(processor, accelerator string) Hypervisor {
 			kind = "max,la57=off" // page tables of five levels, which are slow, and of no use
 		}
 	}
-	return Hypervisor{Name: "QEMU", Command: func(m Machine) []string {
+	return Hypervisor{Name: "QEMU", Program: program, Command: func(m Machine) []string {
 		args := []string{
 			program, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-nic", "none",
 			"-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
@@ -80,7 +81,7 @@ func QEMU(processor, accelerator string) Hypervisor {
 // Vfkit is the Mac's: a program of others' (github.com/crc-org/vfkit) that does what Apple's
 // Virtualization framework has to be asked for.
 func Vfkit(program string) Hypervisor {
-	return Hypervisor{Name: "vfkit", Copies: true, URLs: true, Command: func(m Machine) []string {
+	return Hypervisor{Name: "vfkit", Program: program, Copies: true, URLs: true, Command: func(m Machine) []string {
 		args := []string{
 			program, "--log-level", "error", "--restful-uri", "none://", // it would listen at a port
 			"--cpus", strconv.Itoa(m.Processors), "--memory", strconv.Itoa(m.MemoryMB),

@@ -31,7 +31,7 @@ func unready(t *testing.T, folder, script string) *VM {
 	v := New(Config{
 		Folder: folder, Kernel: in("kernel"), Initramfs: in("initramfs"), Parts: Parts{in("agent"), in("supervisor"), in("runsc"), in("base.erofs")},
 		Digest: digest, Hypervisor: Hypervisor{Name: "the hypervisor", Command: func(Machine) []string { return []string{"sh", "-c", script} }},
-		MemoryMB: 64, DiskBytes: 1 << 20, Processors: 1, Linger: time.Minute, Alone: time.Minute, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Limits: func() (int, int64) { return 64, 1 << 20 }, Processors: 1, Linger: time.Minute, Alone: time.Minute, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	t.Cleanup(func() {
 		if err := v.Close(); err != nil {

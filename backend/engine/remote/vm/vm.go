@@ -67,10 +67,10 @@ type Config struct {
 	// Digest tells the SHA-256 of a file, in hexadecimal, as local.Store does.
 	Digest     func(path string) (string, error)
 	Hypervisor Hypervisor
-	// MemoryMB is how much memory it takes at most, and DiskBytes how large its data disk is, which
-	// takes as much of the computer's disk as there is on it. A data disk is never made smaller.
-	MemoryMB   int
-	DiskBytes  int64
+	// Limits are asked before each start: how much memory it takes at most, and how large its data
+	// disk is, which takes as much of the computer's disk as there is on it. A data disk is never
+	// made smaller.
+	Limits     func() (memoryMB int, diskBytes int64)
 	Processors int
 	// Linger is how long it goes on when no pipe leads to it any more, and Alone how long without a
 	// daemon, in whole seconds.

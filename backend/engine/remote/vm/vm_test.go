@@ -53,7 +53,7 @@ func config(t testing.TB, folder string, log *slog.Logger) vm.Config {
 		Parts:      vm.Parts{Agent: filepath.Join(bin, "agent"), Supervisor: filepath.Join(bin, "supervisor"), Runsc: filepath.Join(bin, "runsc"), Image: filepath.Join(bin, "image", "base.erofs")},
 		Digest:     store.Digest,
 		Hypervisor: vm.QEMU(runtime.GOARCH, "tcg"),
-		MemoryMB:   2048, DiskBytes: 3 << 30, Processors: 2,
+		Limits:     func() (int, int64) { return 2048, 3 << 30 }, Processors: 2,
 		Linger: time.Minute, Alone: 2 * time.Minute, Log: log,
 	}
 }
@@ -274,7 +274,7 @@ func TestAVirtualMachine(t *testing.T) {
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	c := &clock{t, time.Now()}
 	small := config(t, folder, log)
-	small.DiskBytes = 500 << 20
+	small.Limits = func() (int, int64) { return 2048, 500 << 20 }
 	p := remote.New(remote.Config{Name: "vm", Owner: owner, Dialer: vm.New(small), Patience: vm.Patience})
 	defer p.Close()
 	problems := p.Check(t.Context())

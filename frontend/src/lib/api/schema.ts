@@ -2028,6 +2028,10 @@ export interface components {
       backup_folder: string;
       /** @description So many copies of each machine are kept there; default 3 */
       backup_keep: number;
+      /** @description The virtual machine takes so much memory at most, from its next start on; at least 1024; 0, the default: half of the computer's */
+      vm_memory_mb: number;
+      /** @description The virtual machine's disk takes so much at most, from its next start on; it is never made smaller; at least 4096; 0, the default: 65536 */
+      vm_disk_mb: number;
       /**
        * @description What machines may reach that have no policy of their own; default public
        * @enum {string}
@@ -2057,6 +2061,8 @@ export interface components {
       update_check?: 'daily' | 'off' | null;
       backup_folder?: string | null;
       backup_keep?: number | null;
+      vm_memory_mb?: number | null;
+      vm_disk_mb?: number | null;
       /** @enum {string|null} */
       network?: 'off' | 'ask' | 'public' | 'list' | null;
       network_hosts?: string[] | null;

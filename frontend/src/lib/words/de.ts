@@ -185,6 +185,10 @@ export const de: Words = {
     enginesText: 'Maschinen laufen auf eine dieser Arten.',
     usual: 'Standard',
     works: 'Bereit',
+    vmMemory: 'Arbeitsspeicher der virtuellen Maschine, höchstens',
+    vmMemoryUsual: 'die Hälfte dieses Computers',
+    vmDisk: 'Festplatte der virtuellen Maschine, höchstens',
+    vmHint: 'Beides gilt ab ihrem nächsten Start. Ihre Festplatte wird nie kleiner.',
     diagnostics: 'Diagnose',
     diagnosticsText:
       'Für die Person, die Ihnen hilft: Versionen, Einstellungen und der Zustand von Engines und KI-Apps. Code, Ausgaben, Passwörter und Token sind nicht enthalten. Lesen Sie sie, bevor Sie sie weitergeben.',
@@ -1054,6 +1058,7 @@ export const de: Words = {
       ({
         native: 'Auf diesem Computer',
         docker: 'Auf diesem Computer, in Docker',
+        vm: 'Auf diesem Computer, in einer virtuellen Maschine',
         hosted: 'Beim gehosteten Dienst',
       })[name] ?? `Auf ${name.replace(/^ssh:/, '')}`,
     noEngine: 'Maschinen können noch nicht laufen',

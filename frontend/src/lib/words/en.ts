@@ -210,6 +210,10 @@ export const en = {
     enginesText: 'Machines run in one of these ways.',
     usual: 'default',
     works: 'Ready',
+    vmMemory: 'The virtual machine’s memory, at most',
+    vmMemoryUsual: 'half of this computer’s',
+    vmDisk: 'The virtual machine’s disk, at most',
+    vmHint: 'Both hold from its next start. Its disk is never made smaller.',
     diagnostics: 'Diagnostics',
     diagnosticsText:
       'For the person who helps you: versions, settings, and the state of engines and AI apps. It has no code, output, passwords or tokens. Read it before you share it.',
@@ -1061,6 +1065,7 @@ export const en = {
       ({
         native: 'On this computer',
         docker: 'On this computer, in Docker',
+        vm: 'On this computer, in a virtual machine',
         hosted: 'At the hosted service',
       })[name] ?? `On ${name.replace(/^ssh:/, '')}`,
     noEngine: 'Machines cannot run yet',

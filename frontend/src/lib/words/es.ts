@@ -184,6 +184,10 @@ export const es: Words = {
     enginesText: 'Las máquinas funcionan de una de estas formas.',
     usual: 'predeterminado',
     works: 'Listo',
+    vmMemory: 'Memoria de la máquina virtual, como máximo',
+    vmMemoryUsual: 'la mitad de la de este ordenador',
+    vmDisk: 'Disco de la máquina virtual, como máximo',
+    vmHint: 'Ambos valen desde su próximo inicio. Su disco nunca se hace más pequeño.',
     diagnostics: 'Diagnóstico',
     diagnosticsText:
       'Para la persona que te ayuda: versiones, ajustes y el estado de los motores y las apps de IA. No contiene código, resultados, contraseñas ni tokens. Léelo antes de compartirlo.',
@@ -1034,6 +1038,7 @@ export const es: Words = {
       ({
         native: 'En este ordenador',
         docker: 'En este ordenador, en Docker',
+        vm: 'En este ordenador, en una máquina virtual',
         hosted: 'En el servicio alojado',
       })[name] ?? `En ${name.replace(/^ssh:/, '')}`,
     noEngine: 'Las máquinas aún no pueden funcionar',

@@ -186,6 +186,10 @@ export const fr: Words = {
     enginesText: 'Les machines fonctionnent de l’une de ces façons.',
     usual: 'par défaut',
     works: 'Prêt',
+    vmMemory: 'Mémoire de la machine virtuelle, au plus',
+    vmMemoryUsual: 'la moitié de celle de cet ordinateur',
+    vmDisk: 'Disque de la machine virtuelle, au plus',
+    vmHint: 'Les deux valent à partir de son prochain démarrage. Son disque ne rétrécit jamais.',
     diagnostics: 'Diagnostic',
     diagnosticsText:
       'Pour la personne qui vous aide : versions, réglages, état des moteurs et des applis d’IA. Il ne contient ni code, ni résultats, ni mots de passe, ni jetons. Lisez-le avant de le partager.',
@@ -1046,6 +1050,7 @@ export const fr: Words = {
       ({
         native: 'Sur cet ordinateur',
         docker: 'Sur cet ordinateur, dans Docker',
+        vm: 'Sur cet ordinateur, dans une machine virtuelle',
         hosted: 'Chez le service hébergé',
       })[name] ?? `Sur ${name.replace(/^ssh:/, '')}`,
     noEngine: 'Les machines ne peuvent pas encore fonctionner',

@@ -176,6 +176,10 @@ export const ja: Words = {
     enginesText: 'マシンは次のいずれかの方法で動作します。',
     usual: '既定',
     works: '準備完了',
+    vmMemory: '仮想マシンのメモリの上限',
+    vmMemoryUsual: 'このコンピューターの半分',
+    vmDisk: '仮想マシンのディスクの上限',
+    vmHint: 'どちらも次の起動から有効になります。ディスクが小さくなることはありません。',
     diagnostics: '診断',
     diagnosticsText:
       '手助けしてくれる人のための情報です：バージョン、設定、エンジンとAIアプリの状態。コード、出力、パスワード、トークンは含みません。共有する前に内容を確認してください。',
@@ -1013,6 +1017,7 @@ export const ja: Words = {
       ({
         native: 'このコンピューター',
         docker: 'このコンピューターのDocker',
+        vm: 'このコンピューターの仮想マシン',
         hosted: 'ホスト型サービス',
       })[name] ?? name.replace(/^ssh:/, ''),
     noEngine: 'マシンはまだ動作できません',

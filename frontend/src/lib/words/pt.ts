@@ -185,6 +185,10 @@ export const pt: Words = {
     enginesText: 'As máquinas funcionam de uma destas formas.',
     usual: 'padrão',
     works: 'Pronto',
+    vmMemory: 'Memória da máquina virtual, no máximo',
+    vmMemoryUsual: 'metade da deste computador',
+    vmDisk: 'Disco da máquina virtual, no máximo',
+    vmHint: 'Ambos valem a partir do próximo início. O disco nunca diminui.',
     diagnostics: 'Diagnóstico',
     diagnosticsText:
       'Para a pessoa que ajuda você: versões, configurações e o estado dos mecanismos e dos apps de IA. Não contém código, resultados, senhas nem tokens. Leia antes de compartilhar.',
@@ -1038,6 +1042,7 @@ export const pt: Words = {
       ({
         native: 'Neste computador',
         docker: 'Neste computador, no Docker',
+        vm: 'Neste computador, em uma máquina virtual',
         hosted: 'No serviço hospedado',
       })[name] ?? `Em ${name.replace(/^ssh:/, '')}`,
     noEngine: 'As máquinas ainda não podem funcionar',

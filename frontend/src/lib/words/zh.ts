@@ -172,6 +172,10 @@ export const zh: Words = {
     enginesText: '机器以下列方式之一运行。',
     usual: '默认',
     works: '就绪',
+    vmMemory: '虚拟机最多使用的内存',
+    vmMemoryUsual: '这台电脑的一半',
+    vmDisk: '虚拟机磁盘的上限',
+    vmHint: '两者从下次启动起生效。磁盘不会变小。',
     diagnostics: '诊断',
     diagnosticsText:
       '供帮助你的人使用：版本、设置、引擎和 AI 应用的状态。不含代码、输出、密码或令牌。分享前请先阅读。',
@@ -984,6 +988,7 @@ export const zh: Words = {
       ({
         native: '在这台电脑上',
         docker: '在这台电脑的 Docker 中',
+        vm: '在这台电脑的虚拟机中',
         hosted: '在托管服务上',
       })[name] ?? `在 ${name.replace(/^ssh:/, '')} 上`,
     noEngine: '机器还不能运行',

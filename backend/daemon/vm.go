@@ -1,0 +1,164 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/forevervm/desktop/backend/engine/remote"
+	"github.com/forevervm/desktop/backend/home"
+	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/service"
+)
+
+// inVM is the engine of machines in a virtual machine on this computer: the usual one where the
+// system is not Linux and has a hypervisor that we know.
+const inVM = "vm"
+
+// vmVariable names the environment variable that lets Linux, too, have that engine, and as the
+// usual one. So what a Mac does is tried on Linux, by QEMU. Its value is how QEMU runs it: kvm or
+// tcg.
+const vmVariable = "FOREVERVM_VM"
+
+// wantsVM says whether this computer has that engine.
+func wantsVM() bool { return runtime.GOOS == "darwin" || os.Getenv(vmVariable) != "" }
+
+const (
+	// vmIdle is how long nobody uses a virtual machine until the pipe to it is closed, and vmLinger
+	// how much longer it then goes on: macOS gets its memory back when it ends.
+	vmIdle   = time.Minute
+	vmLinger = 4 * time.Minute
+	// vmAlone is how long it waits for the next daemon.
+	vmAlone = 5 * time.Minute
+	// vmOwner is this home's name there (remote.Config.Owner): no other home has that folder.
+	vmOwner = "00000000000000000000000000000000"
+)
+
+// The keys of the virtual machine's limits in the settings, and their defaults.
+const (
+	vmMemoryKey = "vm_memory_mb"
+	vmDiskKey   = "vm_disk_mb"
+
+	leastVMMemory = 1 << 10 // in MiB, as all of these
+	usualVMMemory = 4 << 10 // where the computer does not say how much it has
+	leastVMDisk   = 4 << 10
+	usualVMDisk   = 64 << 10
+)
+
+// vmLimits are what the virtual machine may take at most, in MiB, from its next start on.
+func vmLimits(dirs home.Dirs) (memory, disk int) {
+	memory, disk = vmSettings(dirs)
+	if memory == 0 {
+		memory = usualVMMemory
+		if total := int(totalMemory() >> 20); total > 0 {
+			memory = max(leastVMMemory, total/2)
+		}
+	}
+	return memory, cmp.Or(disk, usualVMDisk)
+}
+
+// vmSettings are these limits as they are set; 0 for the defaults.
+func vmSettings(dirs home.Dirs) (memory, disk int) {
+	file, err := dirs.ReadSettings()
+	if err != nil {
+		return 0, 0 // policies has told of it
+	}
+	read := func(key string) int {
+		if value, ok := file[key]; ok && rules[key](value, &service.Settings{}) == nil {
+			n, _ := strconv.Atoi(string(value)) // as the rule has
+			return n
+		}
+		return 0
+	}
+	return read(vmMemoryKey), read(vmDiskKey)
+}
+
+// vmMebibytes is a limit of the virtual machine: no policy of the machines.
+func vmMebibytes(least int) rule {
+	return func(value json.RawMessage, _ *service.Settings) error {
+		if n, err := strconv.Atoi(string(value)); err != nil || n != 0 && n < least || n > math.MaxInt32 {
+			return fmt.Errorf("0 for the default, or a whole number of MiB, %d or more", least)
+		}
+		return nil
+	}
+}
+
+// virtualMachine is the place in a virtual machine on this computer, as an engine that tells when
+// it starts.
+type virtualMachine struct {
+	*remote.Place
+	news
+
+	// missing says what this computer lacks for it.
+	missing func() []machine.Problem
+	// data is the folder with what it consists of. It is empty until the first start.
+	data string
+}
+
+// news are what a place tells of itself.
+type news struct {
+	mu     sync.Mutex
+	listen func(machine.EngineNews)
+	now    *machine.Preparation
+}
+
+// Notify is machine.Notifier's.
+func (n *news) Notify(listen func(machine.EngineNews)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.listen = listen
+	listen(machine.EngineNews{Busy: n.now})
+}
+
+// tell says what is done with the place; nil for nothing any more.
+func (n *news) tell(busy *machine.Preparation) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.now = busy; n.listen != nil {
+		n.listen(machine.EngineNews{Busy: busy})
+	}
+}
+
+func (n *news) isBusy() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.now != nil
+}
+
+// Check says what is wrong. It starts nothing.
+func (v *virtualMachine) Check(ctx context.Context) []machine.Problem {
+	if problems := v.missing(); len(problems) > 0 {
+		return problems
+	}
+	return v.Place.Check(ctx)
+}
+
+// StartUp starts the virtual machine, and so finds out whether it works.
+func (v *virtualMachine) StartUp(ctx context.Context) error {
+	if len(v.missing()) > 0 {
+		return nil // which Check tells
+	}
+	return v.Place.StartUp(ctx)
+}
+
+// Prepare starts a virtual machine that was never started, which takes longest: it makes what all
+// machines begin with.
+func (v *virtualMachine) Prepare(ctx context.Context) error {
+	entries, err := os.ReadDir(v.data)
+	if err == nil && len(entries) > 0 || len(v.missing()) > 0 {
+		return nil
+	}
+	return v.StartUp(ctx)
+}
+
+// MayShow says that no folder of this computer is seen there.
+func (v *virtualMachine) MayShow(context.Context, machine.ID, string, string) error {
+	return machine.Invalid("A machine in the virtual machine cannot see a folder of this computer. Put files into its inbox instead, or run the machine in Docker.")
+}
