@@ -5,9 +5,10 @@
 # On a Mac this is the real one, window included: signed where $MACOS_IDENTITY names a certificate
 # in the keychain, and notarised where $NOTARY_KEY is a file with a key of App Store Connect
 # ($NOTARY_KEY_ID, $NOTARY_ISSUER say which). It needs dmgbuild (PyPI). Elsewhere it is a rehearsal:
-# the same bundle, with the command line program for a window. ARCHITECTURE is amd64 or arm64.
-# agent, supervisor, runsc and image, which run on Linux, are taken from $PARTS, by default
-# build/bin; where there are none for that architecture ($PARTS=none), the bundle has none.
+# the same bundle, with the command line program for a window and without vfkit, which runs the
+# virtual machine. ARCHITECTURE is amd64 or arm64. agent, supervisor, runsc, image and guest, which
+# run on Linux, are taken from $PARTS, by default build/bin; where there are none for that
+# architecture ($PARTS=none), the bundle has none.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 version=$1 architecture=$2
@@ -31,6 +32,8 @@ if [ "$(uname -s)" = Darwin ]; then
     program=forevervm-desktop
     GOARCH=$architecture CGO_ENABLED=1 CGO_LDFLAGS="-framework UniformTypeIdentifiers" \
         go build -trimpath -buildvcs=false -tags desktop,production -ldflags "$flags" -o "$contents/MacOS/$program" .
+    GOARCH=$architecture CGO_ENABLED=1 go -C build/macos/vfkit build -trimpath -buildvcs=false -ldflags "-s -w" \
+        -o "$contents/MacOS/vfkit" github.com/crc-org/vfkit/cmd/vfkit
 fi
 # The programs look for what they need beside themselves; what is no program of this system has to
 # lie among the resources.
@@ -38,7 +41,9 @@ beside() { ln -s "../Resources/$1" "$contents/MacOS/$(basename "$1")"; }
 if [ "$parts" != none ]; then
     cp "$parts"/{agent,supervisor,runsc} "$contents/Resources/sandbox/"
     cp "$parts"/image/base.{erofs,json} "$contents/Resources/sandbox/image/"
-    for part in agent supervisor runsc image; do beside "sandbox/$part"; done
+    mkdir -p "$contents/Resources/guest/$architecture"
+    cp "$parts/guest/$architecture"/{kernel,initramfs,LICENSES} "$contents/Resources/guest/$architecture/"
+    for part in sandbox/{agent,supervisor,runsc,image} guest; do beside "$part"; done
 else
     rmdir "$contents/Resources/sandbox/image" "$contents/Resources/sandbox"
 fi
@@ -59,21 +64,23 @@ else
 fi
 cp LICENSE "$contents/Resources/LICENSE.txt"
 if [ "$parts" != none ]; then
-    build/release/notices.sh "$contents/Resources" "$version" "$parts/image/base.json" "$contents/MacOS/forevervm" "$contents/MacOS/$program" "$contents/Resources/sandbox"/{agent,supervisor,runsc}
+    programs=("$contents/MacOS/forevervm" "$contents/MacOS/$program" "$contents/Resources/sandbox"/{agent,supervisor,runsc})
+    if [ -e "$contents/MacOS/vfkit" ]; then programs+=("$contents/MacOS/vfkit"); fi
+    build/release/notices.sh "$contents/Resources" "$version" "$parts/image/base.json" "${programs[@]}"
     cp "$contents/Resources/sbom.cdx.json" "$out/${name%.dmg}.sbom.cdx.json"
 fi
 chmod -R u=rwX,go=rX "$work/volume"
 
 if [ "$(uname -s)" = Darwin ]; then
-    sign() { codesign --force --timestamp --options runtime --entitlements build/macos/entitlements.plist --sign "$MACOS_IDENTITY" "$@"; }
+    # Processors of Apple's run nothing without a signature, if only one of nobody's.
+    sign() { codesign --force --sign - "$@"; }
     if [ -n "${MACOS_IDENTITY:-}" ]; then
-        sign "$contents/MacOS/forevervm"
-        sign "$work/volume/ForeverVM.app"
-        codesign --verify --deep --strict "$work/volume/ForeverVM.app"
-    else
-        codesign --force --sign - "$contents/MacOS/forevervm"
-        codesign --force --sign - "$work/volume/ForeverVM.app" # processors of Apple's run nothing without a signature, if only one of nobody's
+        sign() { codesign --force --timestamp --options runtime --sign "$MACOS_IDENTITY" "$@"; }
     fi
+    sign --entitlements build/macos/virtualization.plist "$contents/MacOS/vfkit"
+    sign --entitlements build/macos/entitlements.plist "$contents/MacOS/forevervm"
+    sign --entitlements build/macos/entitlements.plist "$work/volume/ForeverVM.app"
+    codesign --verify --deep --strict "$work/volume/ForeverVM.app"
     python3 -m dmgbuild -s build/macos/dmgbuild.py -D app="$work/volume/ForeverVM.app" ForeverVM "$work/$name"
     if [ -n "${MACOS_IDENTITY:-}" ]; then
         codesign --timestamp --sign "$MACOS_IDENTITY" "$work/$name"

@@ -64,4 +64,6 @@ if contents + "Resources/sandbox" in modes:
     for part in ("supervisor", "runsc", "image/base.erofs", "image/base.json"):
         assert contents + "Resources/sandbox/" + part in modes, part
     assert content(contents + "Resources/sandbox/runsc")[:4] == b"\x7fELF"
+    for part in ("kernel", "initramfs", "LICENSES"):
+        assert f"{contents}Resources/guest/{architecture}/{part}" in modes, part
 print(f"== {dmg.name} is well")
