@@ -102,6 +102,13 @@ type Rester interface {
 	Resting() bool
 }
 
+// Sized is a Place that tells of its memory.
+type Sized interface {
+	// Memory is how many bytes machines there can still take, and how many there are. A place that
+	// rests is started for that.
+	Memory(ctx context.Context) (free, total int64, err error)
+}
+
 // Needs are what a state can be brought into memory with, and with nothing else.
 type Needs struct {
 	Processor string   // its architecture, as Go calls it

@@ -23,6 +23,7 @@ import (
 	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/engine/native"
 	"github.com/forevervm/desktop/backend/engine/remote"
+	"github.com/forevervm/desktop/backend/sandbox"
 	"github.com/forevervm/desktop/backend/sandbox/protocol"
 	"github.com/forevervm/desktop/backend/version"
 )
@@ -65,6 +66,10 @@ func run() error {
 	var held io.Closer // until this process ends
 	agent := remote.Agent{
 		Engine: engine, Store: store, Version: version.Version, Log: log,
+		Memory: func() (free, total int64) {
+			total, free = sandbox.HostMemory()
+			return free, total
+		},
 		Enter: func(owner string) (err error) {
 			if held, err = remote.TakeOver(*data, owner); err == nil {
 				go prepare(ctx, engine, store, log)

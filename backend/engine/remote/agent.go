@@ -31,6 +31,9 @@ type Agent struct {
 	// Enter is called when the daemon has said whose it is, before it is answered: it ends an
 	// earlier agent of the same one. Nil for nothing to do.
 	Enter func(owner string) error
+	// Memory tells how many bytes machines can still take, and how many the place has. Nil where
+	// that is not known.
+	Memory func() (free, total int64)
 }
 
 // Serve does what the daemon at the other end wants, until that lets go, the pipe breaks or ctx
@@ -201,6 +204,12 @@ func (s *serving) answer(ctx context.Context, q ask) (a answer, err error) {
 		return a, err
 	case askCollect:
 		return answer{}, s.Store.Collect(ctx)
+	case askMemory:
+		if s.Memory == nil {
+			return answer{}, machine.Invalid("This place does not say how much memory it has.")
+		}
+		a.Bytes, a.Total = s.Memory()
+		return a, nil
 	case askUsed:
 		a.Bytes, err = s.Store.Used()
 		return a, err

@@ -21,6 +21,7 @@ const (
 	askCompact = "compact"
 	askCollect = "collect"
 	askUsed    = "used"
+	askMemory  = "memory" // how much there is, and how much is free
 	askDelete  = "delete"
 	askExport  = "export"
 	askRead    = "read" // a file of what was exported under that number
@@ -70,6 +71,7 @@ type answer struct {
 	State      *state      `json:"state,omitempty"`
 	Problems   []problem   `json:"problems,omitempty"`
 	Bytes      int64       `json:"bytes,omitempty"`
+	Total      int64       `json:"total,omitempty"` // of memory, in bytes
 	File       string      `json:"file,omitempty"`
 	Text       string      `json:"text,omitempty"`
 	Pipe       int         `json:"pipe,omitempty"`

@@ -207,7 +207,7 @@ func (p *Place) Close() error {
 func (p *Place) call(ctx context.Context, q ask) (*connection, answer, error) {
 	patience := p.cfg.Patience + quickly
 	switch q.Type {
-	case askUsed, askCheck, askCollect: // nobody's wish
+	case askUsed, askMemory, askCheck, askCollect: // nobody's wish
 	default:
 		defer p.use()()
 	}
@@ -336,6 +336,15 @@ func (p *Place) Used() (int64, error) {
 	}
 	n, err := a.bytes()
 	return checked(ctx, c, n, err)
+}
+
+// Memory is machine.Sized's.
+func (p *Place) Memory(ctx context.Context) (free, total int64, err error) {
+	c, a, err := p.call(ctx, ask{Type: askMemory})
+	if err == nil && (a.Total <= 0 || a.Bytes < 0 || a.Bytes > a.Total) {
+		_, err = checked(ctx, c, a, errLies)
+	}
+	return a.Bytes, a.Total, err
 }
 
 // Delete is machine.Checkpoints'.

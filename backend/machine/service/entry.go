@@ -241,7 +241,7 @@ func (o owned) snapshot() machine.Machine {
 	}
 	if o.waits {
 		m.Waits = true
-		m.Notice = o.s.waitsForRoom() // alone, until it comes in: others ask this why it waits
+		m.Notice = o.s.memoryOf(o.rec.Engine).waits() // alone, until it comes in: others ask this why it waits
 	}
 	if m.Notice == "" && o.hungry {
 		m.Notice = "This machine is close to its memory limit. Free what is not needed any more, or raise the limit."

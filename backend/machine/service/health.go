@@ -96,7 +96,7 @@ func (s *Service) Status(context.Context) machine.Status {
 			st.Memory += m.Memory.MemoryBytes
 		}
 	}
-	n := s.admission.Waiting()
+	n := s.own.queue.Waiting()
 	h := &s.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -117,7 +117,7 @@ func (s *Service) Status(context.Context) machine.Status {
 		st.Warnings = append(st.Warnings, "Checkpoints that are gone go on taking room on the disk, as the files of others cannot be read. Machines go on, and none is deleted for want of room meanwhile. To mend that, run: forevervm checkpoints repair")
 	}
 	if n > 0 {
-		st.Warnings = append(st.Warnings, fmt.Sprintf("The computer is short of memory: %d machines wait to come into it, because at least %d MB are left free. They start automatically when there is room. Put machines to sleep or close other programs to make some.", n, s.floor()>>20))
+		st.Warnings = append(st.Warnings, fmt.Sprintf("The computer is short of memory: %d machines wait to come into it, because at least %d MB are left free. They start automatically when there is room. Put machines to sleep or close other programs to make some.", n, s.own.floor()>>20))
 	} else if h.memoryLow {
 		st.Warnings = append(st.Warnings, "The computer is short of memory. Idle machines are moved to the disk. They come back automatically when they are used.")
 	}

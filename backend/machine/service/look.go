@@ -157,18 +157,17 @@ func (c *lookCopy) forget() { c.e.s.making.Delete(c.spec.ID) }
 // look brings the copy into memory, without a network, has it looked at, and ends it.
 func (c *lookCopy) look(ctx context.Context, at func(context.Context, machine.Sandbox, time.Duration) (compare.Seen, error)) (compare.Seen, error) {
 	s := c.e.s
-	if !s.isAway(c.e.engine()) {
-		s.looking.Store(max(c.source.Whole, leastLook))
-		defer s.looking.Store(0)
-		s.relieve()
-		leave, err := s.enterMemory(ctx, admission.Entrant{
-			Need: max(c.source.Whole, leastLook), Wanted: func() bool { return true }, Tell: func(bool) {},
-		}, roomBriefly)
-		if err != nil {
-			return compare.Seen{}, err
-		}
-		defer leave()
+	m := c.e.memory()
+	m.looking.Store(max(c.source.Whole, leastLook))
+	defer m.looking.Store(0)
+	s.relieve()
+	leave, err := m.enter(ctx, admission.Entrant{
+		Need: max(c.source.Whole, leastLook), Wanted: func() bool { return true }, Tell: func(bool) {},
+	}, roomBriefly)
+	if err != nil {
+		return compare.Seen{}, err
 	}
+	defer leave()
 	box, err := c.start(ctx)
 	if err != nil {
 		return compare.Seen{}, err

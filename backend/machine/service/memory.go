@@ -61,12 +61,3 @@ func (o owned) comeBackFor(cause machine.Cause) {
 		o.tryLater()
 	}
 }
-
-// shortOfMemory says whether the computer has too little memory left for a machine to come into it.
-func (s *Service) shortOfMemory() bool {
-	if s.freeMemory == nil {
-		return false
-	}
-	free, err := s.freeMemory()
-	return err == nil && free < s.low()
-}

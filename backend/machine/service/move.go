@@ -29,6 +29,7 @@ func (e *entry) Move(ctx context.Context, to string) (machine.Machine, error) {
 
 // move is Move with op held.
 func (e *entry) move(ctx context.Context, target machine.Engine) (machine.Machine, error) {
+	was := e.memory()
 	if err := e.takeUp(ctx); err != nil {
 		return machine.Machine{}, err
 	}
@@ -46,7 +47,7 @@ func (e *entry) move(ctx context.Context, target machine.Engine) (machine.Machin
 	defer o.unlock()
 	o.on(life.Asked{}) // it goes on with what was paused, wherever it is now
 	o.publish()
-	e.s.admission.Admit() // it may have waited for room at the old place
+	was.queue.Admit() // it may have waited for room at the old place
 	if err != nil {
 		return machine.Machine{}, stays(o.rec.Name, err)
 	}

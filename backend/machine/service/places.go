@@ -24,6 +24,7 @@ type places struct {
 
 	mu        sync.Mutex
 	elsewhere map[string]machine.Place
+	memories  map[string]*memory           // of those
 	answers   map[string][]machine.Problem // what each of those said last
 	asking    map[string]bool              // those that are being asked
 }
@@ -77,6 +78,23 @@ func (p *places) saved(engine string) machine.Checkpoints {
 		return place
 	}
 	return p.checkpoints // also of an engine that is gone: engineOf tells that
+}
+
+// memoryOf is where the machines of an engine are when they are awake.
+func (s *Service) memoryOf(engine string) *memory {
+	s.places.mu.Lock()
+	defer s.places.mu.Unlock()
+	if m, ok := s.memories[engine]; ok {
+		return m
+	}
+	return s.own
+}
+
+// placeMemories are those of places elsewhere.
+func (s *Service) placeMemories() []*memory {
+	s.places.mu.Lock()
+	defer s.places.mu.Unlock()
+	return slices.Collect(maps.Values(s.memories))
 }
 
 // startsAt bounds how many machines of an engine come into memory at once.
@@ -144,6 +162,7 @@ func (s *Service) AddPlace(place machine.Place) error {
 func (s *Service) putPlace(place machine.Place) {
 	s.places.mu.Lock()
 	s.elsewhere[place.Name()] = place
+	s.memories[place.Name()] = s.placeMemory(place)
 	s.places.mu.Unlock()
 	if teller, ok := place.(machine.Notifier); ok {
 		teller.Notify(func(news machine.EngineNews) { s.hear(place.Name(), news) })
@@ -197,6 +216,7 @@ func (s *Service) RemovePlace(ctx context.Context, name string) error {
 	}
 	s.places.mu.Lock()
 	delete(s.elsewhere, name)
+	delete(s.memories, name)
 	delete(s.answers, name)
 	s.places.mu.Unlock()
 	s.checkEngines()

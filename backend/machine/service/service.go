@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
-	"github.com/forevervm/desktop/backend/machine/admission"
 	"github.com/forevervm/desktop/backend/machine/events"
 	"github.com/forevervm/desktop/backend/machine/gate"
 	"github.com/forevervm/desktop/backend/machine/life"
@@ -143,7 +142,7 @@ type Service struct {
 	set           atomic.Pointer[Settings]
 	kept          output.Kept
 	log           *slog.Logger
-	freeMemory    func() (int64, error)
+	own           *memory
 	totalMemory   int64
 	freeDisk      func() (int64, error)
 	usedDisk      func() (int64, error)
@@ -160,15 +159,12 @@ type Service struct {
 	permissions    *permission.Requests
 	health         health
 	reserve        *reserve.File
-	admission      *admission.Queue
-	makingRoom     atomic.Bool  // somebody is making room
-	collectingAway atomic.Bool  // somebody collects at places elsewhere
-	starts         *gate.Gate   // bounds how many machines come into memory at once
-	saves          *gate.Gate   // bounds how many are saved at once that nobody asked to save: many fall idle together, and who works meanwhile needs processors, too
-	farStarts      *gate.Gate   // starts at places elsewhere: a slow one holds up nobody here
-	farSaves       *gate.Gate   // saves there, in the same way
-	looks          *gate.Gate   // bounds how many comparisons bring states into memory at once
-	looking        atomic.Int64 // bytes of memory that is taken for that
+	collectingAway atomic.Bool // somebody collects at places elsewhere
+	starts         *gate.Gate  // bounds how many machines come into memory at once
+	saves          *gate.Gate  // bounds how many are saved at once that nobody asked to save: many fall idle together, and who works meanwhile needs processors, too
+	farStarts      *gate.Gate  // starts at places elsewhere: a slow one holds up nobody here
+	farSaves       *gate.Gate  // saves there, in the same way
+	looks          *gate.Gate  // bounds how many comparisons bring states into memory at once
 
 	unscrubbed  atomic.Bool // something that was removed may still be in the store's files
 	uncollected atomic.Bool // something that was removed may still take room among the checkpoints
@@ -204,8 +200,8 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	s := &Service{
-		places: places{engines: cfg.Engines, checkpoints: cfg.Checkpoints, near: cfg.Near, elsewhere: map[string]machine.Place{}, answers: map[string][]machine.Problem{}, asking: map[string]bool{}}, defaultEngine: cfg.DefaultEngine, store: cfg.Store,
-		kept: output.Kept{Rows: cfg.Store, Dir: cfg.OutputDir, Log: log}, log: log, freeMemory: cfg.FreeMemory, totalMemory: cfg.TotalMemory, freeDisk: cfg.FreeDisk, usedDisk: cfg.UsedDisk, warnings: cfg.Warnings,
+		places: places{engines: cfg.Engines, checkpoints: cfg.Checkpoints, near: cfg.Near, elsewhere: map[string]machine.Place{}, memories: map[string]*memory{}, answers: map[string][]machine.Problem{}, asking: map[string]bool{}}, defaultEngine: cfg.DefaultEngine, store: cfg.Store,
+		kept: output.Kept{Rows: cfg.Store, Dir: cfg.OutputDir, Log: log}, log: log, totalMemory: cfg.TotalMemory, freeDisk: cfg.FreeDisk, usedDisk: cfg.UsedDisk, warnings: cfg.Warnings,
 		network: cfg.Network, approve: cfg.Approve, exchange: cfg.Exchange, shareable: cfg.Shareable,
 		shareWatch: cfg.ShareWatch,
 		started:    time.Now().UTC(), hub: events.New(), starts: gate.New(max(2, runtime.NumCPU())), saves: gate.New(max(1, runtime.NumCPU()/2)), farStarts: gate.New(farAtOnce), farSaves: gate.New(farAtOnce),
@@ -220,7 +216,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	})
 	s.reserve = reserve.New(filepath.Join(cfg.OutputDir, "reserve"))
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	s.admission = admission.NewQueue(s.room, s.makeRoom, s.ctx.Done())
+	s.own = s.ownMemory(cfg.FreeMemory, cfg.TotalMemory)
 	s.unscrubbed.Store(true) // the last daemon may have died over it
 	if err := s.load(ctx); err != nil {
 		s.cancel()

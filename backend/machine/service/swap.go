@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/forevervm/desktop/backend/machine"
@@ -151,76 +150,9 @@ func (e *entry) putAway(ctx context.Context, x *session) error {
 	return nil
 }
 
-// idler is an idle machine in memory.
-type idler struct {
-	e      *entry
-	active time.Time
-	bytes  int64
-}
-
-// idle lists the idle machines in memory, least recently used first.
-func (s *Service) idle() (idle []idler) {
-	for _, e := range s.entries() {
-		if s.isAway(e.engine()) {
-			continue
-		}
-		o := e.lock()
-		if x := o.sess; o.life.State == machine.Idle && len(o.life.Queue) == 0 && x != nil {
-			i := idler{e: e, active: later(o.rec.LastActiveAt, x.used)}
-			if o.stats != nil {
-				i.bytes = o.stats.MemoryBytes
-			}
-			idle = append(idle, i)
-		}
-		o.unlock()
-	}
-	slices.SortFunc(idle, func(a, b idler) int { return a.active.Compare(b.active) })
-	return idle
-}
-
 // rested is how long a machine has been idle that goes before the computer's memory is nearly used
 // up: on a computer that is always below the floor, a person's next step finds it in memory.
 const rested = time.Minute
-
-// relieve frees memory by moving idle machines to the disk, least recently used first. Below the
-// floor those go that have rested for a while, as machines grow after they came in; where there is
-// nearly none left, all.
-func (s *Service) relieve() {
-	excess, above := int64(0), int64(0) // above the floor; what rests goes for that
-	if most := s.set.Load().MaxInMemory; most > 0 {
-		total := s.looking.Load()
-		for _, e := range s.entries() {
-			if m := e.Machine(); m.Memory != nil && !s.isAway(e.engine()) {
-				total += m.Memory.MemoryBytes
-			}
-		}
-		excess = total - most
-	}
-	low := false
-	if s.freeMemory != nil {
-		if free, err := s.freeMemory(); err == nil {
-			low = free < s.low()
-			excess, above = max(excess, s.low()-free), s.floor()-free
-		}
-	}
-	s.health.mu.Lock()
-	s.health.memoryLow = low
-	s.health.mu.Unlock()
-	if excess <= 0 && above <= 0 {
-		return
-	}
-	for _, i := range s.idle() {
-		if time.Since(i.active) < rested {
-			above = 0
-		}
-		if excess <= 0 && above <= 0 || s.ctx.Err() != nil {
-			return
-		}
-		if i.bytes > 0 && s.moveOut(i.e) {
-			excess, above = excess-i.bytes, above-i.bytes
-		}
-	}
-}
 
 // moveOut moves a machine to the disk, if it is idle, and says whether that did not fail.
 func (s *Service) moveOut(e *entry) bool {

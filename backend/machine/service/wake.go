@@ -184,7 +184,7 @@ func (o owned) tryLater() {
 	o.later = o.s.after(wakeAgain, func() {
 		o := o.lock()
 		defer o.unlock()
-		if o.life.Wants() && o.short && o.s.shortOfMemory() {
+		if o.life.Wants() && o.short && o.s.memoryOf(o.rec.Engine).short() {
 			o.tryLater()
 		} else {
 			o.on(life.Retried{})
