@@ -7,8 +7,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"flag"
 	"fmt"
@@ -17,12 +15,12 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/engine/native"
 	"github.com/forevervm/desktop/backend/engine/remote"
+	"github.com/forevervm/desktop/backend/engine/remote/parts"
 	"github.com/forevervm/desktop/backend/sandbox"
 	"github.com/forevervm/desktop/backend/sandbox/protocol"
 	"github.com/forevervm/desktop/backend/version"
@@ -40,29 +38,45 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	parts := flag.String("parts", filepath.Dir(program), "folder of supervisor, runsc and image")
+	folder := flag.String("parts", filepath.Dir(program), "folder of supervisor, runsc and image")
 	data := flag.String("data", "", "folder of the machines; made if need be")
 	sums := flag.String("sums", "", "file with SHA-256 sums of parts, as sha256sum writes it; for parts that cannot change, on a read-only disk")
+	digest := flag.Bool("digest", false, "say which parts are beside this program, and end")
+	unpack := flag.Bool("unpack", false, "take parts from the standard input, as a tar file, in the place of those beside this program, and end")
 	flag.Parse()
-	if !filepath.IsAbs(*data) || !filepath.IsAbs(*parts) {
+	if *digest {
+		installed, err := parts.Installed(*folder)
+		if err == nil {
+			fmt.Println(parts.Mark + installed)
+		}
+		return err
+	}
+	if !filepath.IsAbs(*data) || !filepath.IsAbs(*folder) {
 		return fmt.Errorf("call it as: agent -data FOLDER, as an absolute path")
 	}
 	if err := os.MkdirAll(*data, 0o700); err != nil {
+		return err
+	}
+	if *unpack {
+		err := parts.Unpack(os.Stdin, *folder, *data, func() (io.Closer, error) { return remote.Alone(*data) })
+		if err == nil {
+			fmt.Println(parts.Done)
+		}
 		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	signal.Ignore(syscall.SIGHUP) // the end of ssh closes the pipe, too
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	known, err := readSums(*sums, *parts)
+	known, err := readSums(*sums, *folder)
 	if err != nil {
 		return err
 	}
 	store := local.NewStore(local.Config{
-		Sums: known, Runsc: filepath.Join(*parts, "runsc"), Images: filepath.Join(*parts, "image"), Data: *data, Log: log,
+		Sums: known, Runsc: filepath.Join(*folder, "runsc"), Images: filepath.Join(*folder, "image"), Data: *data, Log: log,
 		Warn: func(sentence string) { log.Warn(sentence) },
 	})
-	engine := native.New(native.Config{Supervisor: filepath.Join(*parts, "supervisor"), Store: store, Log: log})
+	engine := native.New(native.Config{Supervisor: filepath.Join(*folder, "supervisor"), Store: store, Log: log})
 	var held io.Closer // until this process ends
 	agent := remote.Agent{
 		Engine: engine, Store: store, Version: version.Version, Log: log,
@@ -90,16 +104,12 @@ func readSums(file, folder string) (map[string]string, error) {
 	if file == "" {
 		return nil, nil
 	}
-	content, err := os.ReadFile(file)
+	sums, err := parts.ReadSums(file)
 	if err != nil {
 		return nil, err
 	}
 	known := map[string]string{}
-	for line := range strings.Lines(string(content)) {
-		sum, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
-		if b, err := hex.DecodeString(sum); err != nil || len(b) != sha256.Size || !ok || !filepath.IsLocal(name) {
-			return nil, fmt.Errorf("the file %s has a line that is no sum of a file: %.80q", file, line)
-		}
+	for name, sum := range sums {
 		known[filepath.Join(folder, name)] = sum
 	}
 	return known, nil

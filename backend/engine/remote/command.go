@@ -25,10 +25,13 @@ const (
 // Command is a Dialer by a program whose standard input and output lead to an agent, such as ssh.
 type Command struct {
 	Args []string // the program and its arguments
+	Env  []string // what it has in its environment beside what this process has, as NAME=VALUE
 	Log  *slog.Logger
 	// Explain makes a sentence of what the program said on its standard error before it ended
 	// without having led to an agent.
 	Explain func(said string) error
+	// Talks says that the program tells its errors on its standard output, too.
+	Talks bool
 
 	running sync.WaitGroup
 }
@@ -46,10 +49,13 @@ func (d *Command) Dial(context.Context) (io.ReadWriteCloser, error) {
 		return nil, err
 	}
 	defer theirOut.Close()
-	p := &piped{ReadWriteCloser: protocol.Stdio(stdout, stdin), explain: d.Explain, ended: make(chan struct{}), shut: make(chan struct{})}
+	p := &piped{ReadWriteCloser: protocol.Stdio(stdout, stdin), explain: d.Explain, talks: d.Talks, ended: make(chan struct{}), shut: make(chan struct{})}
 	cmd := exec.Command(d.Args[0], d.Args[1:]...) //nolint:gosec // its caller's
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirIn, theirOut, &p.said
 	cmd.WaitDelay = whyPatience // another program of its may keep its standard error
+	if len(d.Env) > 0 {
+		cmd.Env = append(cmd.Environ(), d.Env...)
+	}
 	Detach(cmd)
 	if err := cmd.Start(); err != nil {
 		_ = p.Close()
@@ -86,6 +92,7 @@ type piped struct {
 	io.ReadWriteCloser
 	said    iox.Tail
 	explain func(said string) error
+	talks   bool
 	ended   chan struct{} // closed with the program
 
 	once sync.Once
@@ -96,6 +103,13 @@ type piped struct {
 func (p *piped) Close() error {
 	p.once.Do(func() { close(p.shut) })
 	return p.ReadWriteCloser.Close()
+}
+
+// talked takes note of what came on the standard output where no agent began.
+func (p *piped) talked(noise []byte) {
+	if p.talks {
+		_, _ = p.said.Write(noise)
+	}
 }
 
 // why says in a sentence why there was no agent at the other end; nil where the program said

@@ -27,9 +27,12 @@ func connect(ctx context.Context, pipe io.ReadWriteCloser, owner string) (*conne
 	stop := context.AfterFunc(ctx, func() { pipe.Close() })
 	defer stop()
 	slow := time.AfterFunc(silence, func() { pipe.Close() })
-	err := awaitGreeting(pipe)
+	noise, err := awaitGreeting(pipe)
 	slow.Stop()
 	if err != nil {
+		if p, ok := pipe.(*piped); ok {
+			p.talked(noise)
+		}
 		pipe.Close()
 		return nil, nobodyThere(ctx, errors.Join(err, errNoGreeting))
 	}

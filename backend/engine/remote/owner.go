@@ -40,19 +40,15 @@ func TakeOver(data, owner string) (held io.Closer, err error) {
 		return nil, err
 	}
 	asked := 0
-	for end := time.Now().Add(takeoverPatience); ; time.Sleep(20 * time.Millisecond) {
-		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(end) {
-			file.Close()
-			return nil, &machine.Error{Kind: machine.ErrConflict, Message: "An earlier connection to this place is still saving its machines. Try again in a moment.", Cause: err}
-		}
+	err = lock(file, func() {
 		if pid := holder(file); pid > 1 && pid != asked && sameProgram(pid) {
 			asked = pid
 			_ = unix.Kill(pid, unix.SIGTERM)
 		}
+	})
+	if err != nil {
+		file.Close()
+		return nil, err
 	}
 	err = file.Truncate(0)
 	if err == nil {
@@ -63,6 +59,51 @@ func TakeOver(data, owner string) (held io.Closer, err error) {
 		return nil, err
 	}
 	return file, nil
+}
+
+// lock waits until nobody else holds the lock of that file, and calls waits from time to time.
+func lock(file *os.File, waits func()) error {
+	for end := time.Now().Add(takeoverPatience); ; time.Sleep(20 * time.Millisecond) {
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(end) {
+			return &machine.Error{Kind: machine.ErrConflict, Message: "An earlier connection to this place is still saving its machines. Try again in a moment.", Cause: err}
+		}
+		waits()
+	}
+}
+
+// locks are files that are locked.
+type locks []*os.File
+
+func (l locks) Close() (err error) {
+	for _, file := range l {
+		err = errors.Join(err, file.Close())
+	}
+	return err
+}
+
+// Alone waits until no agent has machines at a place whose data lie in that folder. None of the same
+// owners begins until what it returns is closed.
+func Alone(data string) (held io.Closer, err error) {
+	files, err := filepath.Glob(filepath.Join(data, "owners", "*"))
+	if err != nil {
+		return nil, err
+	}
+	var all locks
+	for _, path := range files {
+		file, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err == nil {
+			all = append(all, file)
+			err = lock(file, func() {})
+		}
+		if err != nil {
+			return nil, errors.Join(err, all.Close())
+		}
+	}
+	return all, nil
 }
 
 // sameProgram says whether a process is an agent, also of a version that was replaced.

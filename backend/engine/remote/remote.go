@@ -53,18 +53,18 @@ const (
 	dialAgain = 5 * time.Second
 )
 
-// awaitGreeting reads up to the greeting and not a byte more.
-func awaitGreeting(r io.Reader) error {
-	var seen []byte
+// awaitGreeting reads up to the greeting and not a byte more. With an error, it returns what came
+// in place of a greeting.
+func awaitGreeting(r io.Reader) (seen []byte, err error) {
 	for b := make([]byte, 1); len(seen) < mostNoise; {
 		if _, err := io.ReadFull(r, b); err != nil {
-			return err
+			return seen, err
 		}
 		if seen = append(seen, b[0]); bytes.HasSuffix(seen, []byte(Greeting)) {
-			return nil
+			return nil, nil
 		}
 	}
-	return errLies
+	return seen, errLies
 }
 
 // mux is what both ends give to yamux.
