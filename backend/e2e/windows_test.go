@@ -18,6 +18,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/forevervm/desktop/backend/home/hometest"
 )
 
 // windows is the Windows build under Wine, with folders as Windows has them.
@@ -32,12 +34,8 @@ type windows struct {
 // test run: making one takes half a minute.
 func underWine(t *testing.T) *windows {
 	t.Helper()
-	prefix := cache(t, "wine")
-	w := &windows{t: t, program: filepath.Join(cache(t, "windows"), "forevervm.exe")}
-	w.env = []string{
-		"HOME=" + os.Getenv("HOME"), "PATH=" + os.Getenv("PATH"), "USER=person", "WINEPREFIX=" + prefix, "WINEARCH=win64", "WINEDEBUG=-all",
-		"WINEDLLOVERRIDES=mscoree,mshtml,winemenubuilder.exe=", "FOREVERVM_HOME=", "FOREVERVM_BASE_URL=", "XDG_DATA_HOME=",
-	}
+	env, drive := hometest.Wine(t, "wine")
+	w := &windows{t: t, env: env, program: filepath.Join(cache(t, "windows"), "forevervm.exe"), home: filepath.Join(drive, "users", "person")}
 	build := exec.Command("go", "build", "-trimpath", "-o", w.program, "./backend/cmd/forevervm")
 	build.Dir = repo(t)
 	build.Env = append(os.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0")
@@ -55,18 +53,6 @@ func underWine(t *testing.T) *windows {
 			t.Fatal(err)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(prefix, "system.reg")); err != nil {
-		w.must("wineboot", "--init")
-	}
-	system := filepath.Join(prefix, "drive_c", "windows", "system32")
-	if _, err := os.Stat(filepath.Join(system, "bcryptprimitives.dll")); err != nil { // which Go needs, and older Wines lack
-		definition := filepath.Join(t.TempDir(), "bcryptprimitives.def")
-		if err := os.WriteFile(definition, []byte("LIBRARY bcryptprimitives\nEXPORTS\nProcessPrng = advapi32.SystemFunction036\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		run(t, system, os.Environ(), "x86_64-w64-mingw32-ld", "--shared", "-o", "bcryptprimitives.dll", definition)
-	}
-	w.home = filepath.Join(prefix, "drive_c", "users", "person")
 	return w
 }
 

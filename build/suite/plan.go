@@ -114,11 +114,11 @@ func (p plan) test() []stage {
 }
 
 // tooLong are the tests of test-all that CI has no time for: groups of the conformance suite that
-// test mostly what Docker has in common with the native engine, where CI runs them, and a Windows
-// build under Wine.
+// test mostly what Docker has in common with the native engine, where CI runs them, and Windows
+// builds under Wine.
 var tooLong = []string{
 	"-skip=^TestConformance$/^(Checkpoint|Death|Files|Hostile|Limits|Many|Network|Rot|Running)$" +
-		"|^TestConformanceOverSSH$/^(Hostile|Limits|Many|Network|Rot|Running)$|^TestWindowsBuildConnectsApps$",
+		"|^TestConformanceOverSSH$/^(Hostile|Limits|Many|Network|Rot|Running)$|^TestWindowsBuildConnectsApps$|^TestTheStoryOnWindows$",
 }
 
 // testAll adds Docker, the window and the tray, keyrings, and Wine. Docker's tests take longest, so
