@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -181,15 +180,14 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	defer d.close("the places", d.places.close)
 	places := d.places.all()
-	virtual, err := d.openVM(filepath.Dir(executable), checkpoints)
+	own, err := d.openOwn(filepath.Dir(executable), checkpoints)
 	if err != nil {
 		return err
 	}
-	able := maps.Clone(engines) // of getting ready
-	if virtual != nil {
-		defer d.close("the virtual machine", virtual.Close)
-		places = append(places, virtual)
-		able[inVM] = virtual
+	near := ""
+	if own != nil {
+		defer d.close("the place of this computer", own.Close)
+		places, near = append(places, own), own.Name()
 	}
 	record, err := audit.Open(d.dirs.RecordFile())
 	if err != nil {
@@ -211,7 +209,7 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	machines, err := service.New(ctx, service.Config{
 		Network: &recordedNetwork{Network: network, record: record, log: d.log}, Approve: policies.approve,
-		Engines: engines, DefaultEngine: ofSystem(), Checkpoints: checkpoints, Places: places, Near: inVM, Store: records, Warnings: d.notes.all, Settings: d.policies(),
+		Engines: engines, DefaultEngine: ofSystem(), Checkpoints: checkpoints, Places: places, Near: near, Store: records, Warnings: d.notes.all, Settings: d.policies(),
 		OutputDir: filepath.Join(d.dirs.Data, "output"), Logger: d.log,
 		FreeMemory: freeMemory, TotalMemory: totalMemory(), FreeDisk: func() (int64, error) { return freeDisk(d.dirs.Data) },
 		UsedDisk: func() (int64, error) {
@@ -224,7 +222,7 @@ func (d *daemon) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer d.prepare(ctx, able, checkpoints, machines.Status(ctx).Engines)()
+	defer d.prepare(ctx, engines, own, checkpoints, machines)()
 	defer d.close("the machines", func() error {
 		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveWithin)
 		defer cancel()

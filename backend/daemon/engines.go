@@ -15,6 +15,7 @@ import (
 	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/engine/native"
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/service"
 )
 
 // leftToSystem is how many bytes of memory all machines together leave to the system, where it can
@@ -42,23 +43,20 @@ func (d *daemon) engines() (map[string]machine.Engine, *local.Store, error) {
 	return all, store, nil
 }
 
-// ofSystem is the engine that belongs to this system. What is wrong with it is what a person should
-// hear of where none works.
-func ofSystem() string {
-	switch {
-	case wantsVM():
-		return inVM
-	case runtime.GOOS == "linux":
-		return native.Name
-	}
-	return docker.Name
-}
-
 // prepare lets the engines get ready, in the background; the function it returns waits for that.
 // Each clears away what its last daemon left, and that of new machines makes ahead of time what the
-// first one would have to wait for.
-func (d *daemon) prepare(ctx context.Context, engines map[string]machine.Engine, store *local.Store, now []machine.EngineStatus) (wait func()) {
+// first one would have to wait for. The place of this computer, if it has one, is set up.
+func (d *daemon) prepare(ctx context.Context, engines map[string]machine.Engine, own ownPlace, store *local.Store, machines *service.Service) (wait func()) {
 	var all sync.WaitGroup
+	now := machines.Status(ctx).Engines
+	if own != nil {
+		all.Go(func() {
+			if err := own.Prepare(ctx); err != nil && ctx.Err() == nil {
+				d.log.Warn("the place of this computer is not ready", "err", err)
+			}
+			machines.CheckEngines()
+		})
+	}
 	for name, engine := range engines {
 		all.Go(func() {
 			if able, ok := engine.(interface{ Reap(context.Context) error }); ok {

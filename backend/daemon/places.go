@@ -27,9 +27,12 @@ import (
 // overSSH is the kind of places that are reached by ssh, and the beginning of their engines' names.
 const overSSH = "ssh"
 
+// tellEvery is how often it is told how far something has come.
+const tellEvery = 100 * time.Millisecond
+
 // isElsewhere says whether the engine of that name has its saved states at a place of its own.
 func isElsewhere(engine string) bool {
-	return engine == inVM || strings.HasPrefix(engine, overSSH+":")
+	return engine == inVM || engine == inWSL || strings.HasPrefix(engine, overSSH+":")
 }
 
 // places are those elsewhere that the person has added. Their file holds addresses and nothing
@@ -241,7 +244,7 @@ func (p *places) setUp(ctx context.Context, one *place, parts *ssh.Parts, instal
 		told := time.Now()
 		one.Reset() // an agent must not find new programs beside it; machines there are saved
 		err := one.host.Install(ctx, parts, func(sent int64) {
-			if time.Since(told) > 100*time.Millisecond {
+			if time.Since(told) > tellEvery {
 				told = time.Now()
 				one.tell(&machine.Preparation{What: what, Done: sent, Total: parts.Size})
 			}
@@ -251,25 +254,7 @@ func (p *places) setUp(ctx context.Context, one *place, parts *ssh.Parts, instal
 		}
 	}
 	one.tell(&machine.Preparation{What: "Starting a first machine at " + string(one.host)})
-	if problems := one.Place.Check(ctx); len(problems) > 0 {
-		return &machine.Error{Kind: machine.ErrUnavailable, Message: naming.Join(problems[0].What, problems[0].Do)}
-	}
-	id := machine.NewID()
-	box, err := one.Place.Start(ctx, machine.StartSpec{ID: id, Name: "first", Image: "base", MemoryMB: machine.DefaultMemoryMB, Life: rand.Text()})
-	if err != nil {
-		return err
-	}
-	go func() {
-		for range box.Frames() { // it has nothing to say
-		}
-	}()
-	box.Kill()
-	select {
-	case <-box.Ended():
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	return one.Purge(ctx, id)
+	return runFirst(ctx, one.Place)
 }
 
 // Remove is server.Places'. A place that cannot be reached is forgotten all the same.

@@ -31,14 +31,11 @@ const vmVariable = "FOREVERVM_VM"
 func wantsVM() bool { return runtime.GOOS == "darwin" || os.Getenv(vmVariable) != "" }
 
 const (
-	// vmIdle is how long nobody uses a virtual machine until the pipe to it is closed, and vmLinger
-	// how much longer it then goes on: macOS gets its memory back when it ends.
-	vmIdle   = time.Minute
+	// vmLinger is how long it goes on after the pipe to it was closed: macOS gets its memory back
+	// when it ends.
 	vmLinger = 4 * time.Minute
 	// vmAlone is how long it waits for the next daemon.
 	vmAlone = 5 * time.Minute
-	// vmOwner is this home's name there (remote.Config.Owner): no other home has that folder.
-	vmOwner = "00000000000000000000000000000000"
 )
 
 // The keys of the virtual machine's limits in the settings, and their defaults.
@@ -132,6 +129,12 @@ func (n *news) isBusy() bool {
 	return n.now != nil
 }
 
+// isFresh says whether it was never started.
+func (v *virtualMachine) isFresh() bool {
+	entries, err := os.ReadDir(v.data)
+	return err != nil || len(entries) == 0
+}
+
 // Check says what is wrong. It starts nothing.
 func (v *virtualMachine) Check(ctx context.Context) []machine.Problem {
 	if problems := v.missing(); len(problems) > 0 {
@@ -151,8 +154,7 @@ func (v *virtualMachine) StartUp(ctx context.Context) error {
 // Prepare starts a virtual machine that was never started, which takes longest: it makes what all
 // machines begin with.
 func (v *virtualMachine) Prepare(ctx context.Context) error {
-	entries, err := os.ReadDir(v.data)
-	if err == nil && len(entries) > 0 || len(v.missing()) > 0 {
+	if !v.isFresh() {
 		return nil
 	}
 	return v.StartUp(ctx)

@@ -45,7 +45,7 @@ func (d *daemon) openVM(bin string, store *local.Store) (*virtualMachine, error)
 	}
 	v := &virtualMachine{data: cfg.Folder, missing: func() []machine.Problem { return missingForVM(cfg) }}
 	v.Place = remote.New(remote.Config{
-		Name: inVM, Owner: vmOwner, Dialer: starting{vm.New(cfg), v.tell}, Patience: vm.Patience, Idle: vmIdle, Costly: true,
+		Name: inVM, Owner: oneOwner, Dialer: starting{vm.New(cfg), v.tell}, Patience: vm.Patience, Idle: ownIdle, Costly: true,
 	})
 	return v, nil
 }

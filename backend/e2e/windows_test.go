@@ -44,7 +44,7 @@ func underWine(t *testing.T) *windows {
 	}
 	// Beside it is what machines in Docker need: links, which lead elsewhere where this checkout
 	// was moved.
-	for _, part := range []string{"supervisor", "runsc", "image"} {
+	for _, part := range []string{"agent", "supervisor", "runsc", "image"} {
 		link := filepath.Join(filepath.Dir(w.program), part)
 		if err := os.Remove(link); err != nil && !errors.Is(err, os.ErrNotExist) {
 			t.Fatal(err)
@@ -136,7 +136,7 @@ func TestWindowsBuildConnectsApps(t *testing.T) {
 	w.forevervm("connect", "--all")
 	for id, client := range map[string]string{"claude": "claude-ai", "cursor": "cursor-vscode", "vscode": "Visual Studio Code"} {
 		said := w.must("env", "STARTED_BY=wine", "node", "ai-app.mjs", id, client, files[id])
-		if !strings.Contains(said, "Docker is not installed.") {
+		if !strings.Contains(said, "This Windows has no WSL") {
 			t.Errorf("%s said %q", id, said)
 		}
 	}
@@ -262,7 +262,7 @@ func TestTheExtensionOnWindows(t *testing.T) {
 	}
 	t.Cleanup(func() { w.endDaemon(data) })
 	w.forevervm("machine", "new", "--name", "mine")
-	if said := extension("mine"); !strings.Contains(said, "Docker is not installed.") {
+	if said := extension("mine"); !strings.Contains(said, "This Windows has no WSL") {
 		t.Errorf("it said %q", said)
 	}
 }

@@ -68,6 +68,9 @@ func under(root string) Dirs {
 	}
 }
 
+// WSLDir is where WSL has the disk of our distribution, on Windows. It never moves.
+func (d Dirs) WSLDir() string { return filepath.Join(filepath.Dir(d.Run), "wsl") }
+
 // SocketsDir is for sockets of programs that take no path with spaces or accents.
 func (d Dirs) SocketsDir() string {
 	if runtime.GOOS == "darwin" && d.Root == "" {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"log/slog"
 
 	"github.com/spf13/cobra"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/forevervm/desktop/backend/aiapps"
 	"github.com/forevervm/desktop/backend/connect"
 	"github.com/forevervm/desktop/backend/credentials"
+	"github.com/forevervm/desktop/backend/daemon"
 	"github.com/forevervm/desktop/backend/home"
 	"github.com/forevervm/desktop/backend/secrets"
 )
@@ -46,7 +48,7 @@ func (a *app) uninstallCommand() *cobra.Command {
 			if !data {
 				return undone
 			}
-			return errors.Join(undone, emptyKeyring(dirs), dirs.Remove())
+			return errors.Join(undone, emptyKeyring(dirs), daemon.RemoveDistribution(cmd.Context(), dirs, slog.New(slog.DiscardHandler)), dirs.Remove())
 		},
 	}
 	cmd.Flags().BoolVar(&agreed, "yes", false, "do not ask")

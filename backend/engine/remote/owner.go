@@ -85,8 +85,8 @@ func (l locks) Close() (err error) {
 	return err
 }
 
-// Alone waits until no agent has machines at a place whose data lie in that folder. None of the same
-// owners begins until what it returns is closed.
+// Alone waits until no agent has machines at a place whose data lie in that folder. None of the
+// same owners begins until what it returns is closed.
 func Alone(data string) (held io.Closer, err error) {
 	files, err := filepath.Glob(filepath.Join(data, "owners", "*"))
 	if err != nil {

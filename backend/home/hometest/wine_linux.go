@@ -8,8 +8,8 @@ import (
 )
 
 // Wine makes a Windows to run programs on, unless an earlier test run has: making one takes half a
-// minute. It returns the environment of `wine`, and the folder of its C drive. Tests that may run at
-// the same time give it names of their own.
+// minute. It returns the environment of `wine`, and the folder of its C drive. Tests that may run
+// at the same time give it names of their own.
 func Wine(t testing.TB, name string) (env []string, drive string) {
 	t.Helper()
 	bin, err := folder()

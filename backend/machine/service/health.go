@@ -179,14 +179,14 @@ func (s *Service) StartEngine(ctx context.Context, name string) (machine.EngineS
 	}
 	if starter, ok := engine.(machine.Starter); ok {
 		if err := starter.StartUp(ctx); err != nil {
-			s.checkEngines() // new machines are made elsewhere, then
+			s.CheckEngines() // new machines are made elsewhere, then
 			return machine.EngineStatus{}, err
 		}
 	}
 	if place, ok := s.away(name); ok {
 		s.askPlace(ctx, place)
 	}
-	s.checkEngines()
+	s.CheckEngines()
 	for _, e := range s.Status(ctx).Engines {
 		if e.Name == name {
 			return e, nil
@@ -223,8 +223,8 @@ func (s *Service) standardEngine() string {
 	return s.health.standard
 }
 
-// checkEngines asks every engine whether it works here, and chooses that of new machines.
-func (s *Service) checkEngines() {
+// CheckEngines asks every engine whether it works here, and chooses that of new machines.
+func (s *Service) CheckEngines() {
 	s.health.checking.Lock()
 	defer s.health.checking.Unlock()
 	var all []machine.EngineStatus

@@ -39,7 +39,7 @@ func (s *Service) keep() {
 			thinned = time.Now()
 		}
 		if age := time.Since(checked); age > checkEvery || age >= lookIdle && s.ailing() {
-			s.checkEngines()
+			s.CheckEngines()
 			checked = time.Now()
 		}
 		pause := lookIdle

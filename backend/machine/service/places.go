@@ -155,7 +155,7 @@ func (s *Service) AddPlace(place machine.Place) error {
 	}
 	s.putPlace(place)
 	s.mu.Unlock()
-	s.checkEngines()
+	s.CheckEngines()
 	return nil
 }
 
@@ -219,7 +219,7 @@ func (s *Service) RemovePlace(ctx context.Context, name string) error {
 	delete(s.memories, name)
 	delete(s.answers, name)
 	s.places.mu.Unlock()
-	s.checkEngines()
+	s.CheckEngines()
 	return nil
 }
 
@@ -269,7 +269,7 @@ func (s *Service) problemsOf(ctx context.Context) map[string][]machine.Problem {
 	for _, place := range unasked {
 		s.spawn(func() {
 			if s.askPlace(s.ctx, place) {
-				s.checkEngines()
+				s.CheckEngines()
 			}
 		})
 	}

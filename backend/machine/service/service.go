@@ -226,7 +226,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 	for _, place := range cfg.Places {
 		s.putPlace(place)
 	}
-	s.checkEngines()
+	s.CheckEngines()
 	for name, engine := range s.engines {
 		if teller, ok := engine.(machine.Notifier); ok {
 			teller.Notify(func(news machine.EngineNews) { s.hear(name, news) })

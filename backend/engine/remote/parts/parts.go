@@ -1,5 +1,5 @@
-// Package parts is what a place is made of, to be sent there: the agent, and what it makes sandboxes
-// of.
+// Package parts is what a place is made of, to be sent there: the agent, and what it makes
+// sandboxes of.
 package parts
 
 import (
@@ -77,8 +77,8 @@ func digest(path string) (sum string, size int64, err error) {
 }
 
 // Write writes all parts into a tar file, in a folder there, as files of a user with that number:
-// and beside them `sums`, as sha256sum checks them, and last of all `digest`. progress, which may be
-// nil, is called with how many bytes of the parts have been read, of p.Size.
+// and beside them `sums`, as sha256sum checks them, and last of all `digest`. progress, which may
+// be nil, is called with how many bytes of the parts have been read, of p.Size.
 func (p *Parts) Write(t *tar.Writer, folder string, user int, progress func(sent int64)) error {
 	text := func(name, content string) error {
 		err := t.WriteHeader(&tar.Header{Name: path.Join(folder, name), Mode: 0o644, Uid: user, Gid: user, Size: int64(len(content))})

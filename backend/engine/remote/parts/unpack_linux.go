@@ -41,8 +41,8 @@ func ReadSums(file string) (map[string]string, error) {
 // Unpack takes parts as Write writes them, checks what came, and puts it in the place of the folder
 // bin, at once. What breaks off on the way, however it does, changes nothing. Before that moment it
 // calls alone, which waits until nobody uses the parts that are there, and keeps others out until
-// what it returns is closed. What machines in the folder data may have been saved with is kept there
-// (package engine/local); the agent removes it when none needs it.
+// what it returns is closed. What machines in the folder data may have been saved with is kept
+// there (package engine/local); the agent removes it when none needs it.
 func Unpack(r io.Reader, bin, data string, alone func() (io.Closer, error)) error {
 	fresh := bin + ".new"
 	if err := os.RemoveAll(fresh); err != nil {
@@ -74,7 +74,7 @@ func extract(t *tar.Reader, folder string) error {
 	got := map[string]string{}
 	for {
 		h, err := t.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

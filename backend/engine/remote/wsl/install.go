@@ -81,9 +81,9 @@ func update(w io.Writer, made *parts.Parts, progress func(sent int64)) error {
 }
 
 // Install puts the parts there: into a new distribution, or in the place of those that are there,
-// whose machines stay. An agent that is dialled must have been told to end (remote.Place.Reset). What
-// an earlier one that was interrupted has left is mended. progress, which may be nil, is called with
-// how many bytes of the parts have been read, of made.Size.
+// whose machines stay. An agent that is dialled must have been told to end (remote.Place.Reset).
+// What an earlier one that was interrupted has left is mended. progress, which may be nil, is called
+// with how many bytes of the parts have been read, of made.Size.
 func (p *Place) Install(ctx context.Context, made *parts.Parts, progress func(sent int64)) error {
 	found, err := p.state(ctx)
 	if err != nil {
@@ -100,7 +100,7 @@ func (p *Place) Install(ctx context.Context, made *parts.Parts, progress func(se
 	case !found.listed:
 		err = p.add(ctx, made, progress)
 	case found.digest == "":
-		return &machine.Error{Kind: machine.ErrUnavailable, Message: "The distribution " + p.cfg.Name + " in WSL is ForeverVM's, and its programs are gone. Remove the place and add it again: its machines are lost."}
+		return &machine.Error{Kind: machine.ErrUnavailable, Message: "The distribution " + p.cfg.Name + " in WSL is ForeverVM's, and its programs are gone. Run `wsl --unregister " + p.cfg.Name + "` in a terminal, which deletes its machines, and start again."}
 	case found.digest != made.Digest:
 		err = p.replace(ctx, made, progress)
 	}

@@ -59,6 +59,9 @@ func problem(what, do string, step Step) Problem {
 	return Problem{machine.Problem{What: what, Do: do}, step}
 }
 
+// Restart is the problem that only a restart solves.
+var Restart = problem("Windows has to be restarted before WSL works.", "Restart Windows. Choose Restart: Shut down is not enough.", "")
+
 var (
 	missing        = problem("This Windows has no WSL, which Linux needs.", "Update Windows: WSL comes with Windows 11, and with Windows 10 from version 2004 on.", "")
 	notInstalled   = problem("WSL, the part of Windows in which Linux runs, is not installed.", "Install it. Windows asks for an administrator, and mostly has to be restarted.", StepInstall)
@@ -68,12 +71,11 @@ var (
 	unvirtual      = problem("This computer cannot start virtual machines, which WSL 2 needs.", "If you have just installed WSL, restart Windows. Else turn on virtualization in the computer's BIOS or UEFI settings, where it is called Intel VT-x, AMD-V or SVM.", "")
 	forbidden      = problem("The administrator of this computer does not allow WSL.", "Ask them to allow it, or use ForeverVM with Docker or a computer reached by ssh.", "")
 	tooOldWindows  = problem("This Windows is too old for WSL 2.", "Update Windows, then try again.", "")
-	restart        = problem("Windows has to be restarted before WSL works.", "Restart Windows. Choose Restart: Shut down is not enough.", "")
 	full           = problem("The disk of this computer is full.", machine.FreeSpace, "")
 	noMemory       = problem("This computer has too little free memory to start WSL.", "Close some programs, and try again.", "")
 	crashed        = problem("WSL does not start, or has crashed.", "Run `wsl --shutdown` in a terminal, which ends all that runs in WSL, and try again.", "")
-	damaged        = problem("The disk of ForeverVM's machines in WSL is damaged.", "Restart Windows and try again. If that does not help, remove the place and add it again: its machines are lost.", "")
-	gone           = problem("ForeverVM is not in WSL any more: somebody has removed it.", "Add the place again.", "")
+	damaged        = problem("The disk of ForeverVM's machines in WSL is damaged.", "Restart Windows and try again. If that does not help, run `wsl --unregister ForeverVM` in a terminal, which deletes these machines, and start again.", "")
+	gone           = problem("ForeverVM is not in WSL any more: somebody has removed it.", "Start again: ForeverVM sets itself up anew.", "")
 	silent         = problem("WSL does not answer.", "Run `wsl --shutdown` in a terminal, which ends all that runs in WSL, and try again.", "")
 	noDistribution = "WSL_E_DEFAULT_DISTRO_NOT_FOUND" // of all, wsl.exe says it where it has none to list
 )
@@ -90,7 +92,7 @@ var causes = []struct {
 	said    []string
 }{
 	{forbidden, []string{"ERROR_ACCESS_DISABLED_BY_POLICY", "0x800704ec"}},
-	{restart, []string{"ERROR_SUCCESS_REBOOT_REQUIRED", "ERROR_SUCCESS_REBOOT_INITIATED", "0x80070bc2"}},
+	{Restart, []string{"ERROR_SUCCESS_REBOOT_REQUIRED", "ERROR_SUCCESS_REBOOT_INITIATED", "0x80070bc2"}},
 	{incomplete, []string{"WSL_E_VIRTUAL_MACHINE_PLATFORM_REQUIRED", "HCS_E_SERVICE_NOT_AVAILABLE", "0x80370114"}},
 	{unvirtual, []string{"HCS_E_HYPERV_NOT_INSTALLED", "0x80370102", "WSL_E_VM_MODE_NOT_SUPPORTED"}},
 	{notInstalled, []string{"WSL_E_WSL_OPTIONAL_COMPONENT_REQUIRED", "0x8007019e"}},

@@ -36,7 +36,7 @@ func TestWhatWSLSays(t *testing.T) {
 		"Error code: Wsl/Service/CreateInstance/CreateVm/HCS/0x800705aa":                                             noMemory,
 		"Error code: Wsl/Service/CreateInstance/MountDisk/WSL_E_DISK_CORRUPTED":                                      damaged,
 		"Error code: Wsl/Service/WSL_E_DISTRO_NOT_FOUND":                                                             gone,
-		"Changes will not be effective until the system is rebooted.\nError code: Wsl/ERROR_SUCCESS_REBOOT_REQUIRED": restart,
+		"Changes will not be effective until the system is rebooted.\nError code: Wsl/ERROR_SUCCESS_REBOOT_REQUIRED": Restart,
 	} {
 		for _, b := range [][]byte{[]byte(said), utf16le(said), utf16le(said)[2:]} {
 			got := recognize(text(b))

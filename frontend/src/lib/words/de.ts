@@ -1059,6 +1059,7 @@ export const de: Words = {
         native: 'Auf diesem Computer',
         docker: 'Auf diesem Computer, in Docker',
         vm: 'Auf diesem Computer, in einer virtuellen Maschine',
+        wsl: 'Auf diesem Computer, in WSL',
         hosted: 'Beim gehosteten Dienst',
       })[name] ?? `Auf ${name.replace(/^ssh:/, '')}`,
     noEngine: 'Maschinen können noch nicht laufen',

@@ -1066,6 +1066,7 @@ export const en = {
         native: 'On this computer',
         docker: 'On this computer, in Docker',
         vm: 'On this computer, in a virtual machine',
+        wsl: 'On this computer, in WSL',
         hosted: 'At the hosted service',
       })[name] ?? `On ${name.replace(/^ssh:/, '')}`,
     noEngine: 'Machines cannot run yet',

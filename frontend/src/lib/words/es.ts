@@ -1039,6 +1039,7 @@ export const es: Words = {
         native: 'En este ordenador',
         docker: 'En este ordenador, en Docker',
         vm: 'En este ordenador, en una máquina virtual',
+        wsl: 'En este ordenador, en WSL',
         hosted: 'En el servicio alojado',
       })[name] ?? `En ${name.replace(/^ssh:/, '')}`,
     noEngine: 'Las máquinas aún no pueden funcionar',

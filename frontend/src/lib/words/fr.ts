@@ -1051,6 +1051,7 @@ export const fr: Words = {
         native: 'Sur cet ordinateur',
         docker: 'Sur cet ordinateur, dans Docker',
         vm: 'Sur cet ordinateur, dans une machine virtuelle',
+        wsl: 'Sur cet ordinateur, dans WSL',
         hosted: 'Chez le service hébergé',
       })[name] ?? `Sur ${name.replace(/^ssh:/, '')}`,
     noEngine: 'Les machines ne peuvent pas encore fonctionner',

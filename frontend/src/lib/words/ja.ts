@@ -1018,6 +1018,7 @@ export const ja: Words = {
         native: 'このコンピューター',
         docker: 'このコンピューターのDocker',
         vm: 'このコンピューターの仮想マシン',
+        wsl: 'このコンピューターのWSL',
         hosted: 'ホスト型サービス',
       })[name] ?? name.replace(/^ssh:/, ''),
     noEngine: 'マシンはまだ動作できません',

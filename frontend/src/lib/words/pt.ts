@@ -1043,6 +1043,7 @@ export const pt: Words = {
         native: 'Neste computador',
         docker: 'Neste computador, no Docker',
         vm: 'Neste computador, em uma máquina virtual',
+        wsl: 'Neste computador, no WSL',
         hosted: 'No serviço hospedado',
       })[name] ?? `Em ${name.replace(/^ssh:/, '')}`,
     noEngine: 'As máquinas ainda não podem funcionar',

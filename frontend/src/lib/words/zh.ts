@@ -989,6 +989,7 @@ export const zh: Words = {
         native: '在这台电脑上',
         docker: '在这台电脑的 Docker 中',
         vm: '在这台电脑的虚拟机中',
+        wsl: '在这台电脑的 WSL 中',
         hosted: '在托管服务上',
       })[name] ?? `在 ${name.replace(/^ssh:/, '')} 上`,
     noEngine: '机器还不能运行',

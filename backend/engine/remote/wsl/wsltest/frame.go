@@ -1,5 +1,5 @@
-// Package wsltest plays WSL on Linux, for tests. Its stand-in for wsl.exe passes on what it is called
-// with, and runs on Windows or Wine, too.
+// Package wsltest plays WSL on Linux, for tests. Its stand-in for wsl.exe passes on what it is
+// called with, and runs on Windows or Wine, too.
 package wsltest
 
 import (

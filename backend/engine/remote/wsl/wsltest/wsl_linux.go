@@ -34,6 +34,8 @@ type WSL struct {
 	Address string
 	// Root is the folder of the one distribution that it can have.
 	Root string
+	// Drive is the folder of the C drive of the Windows that uses it; empty for none.
+	Drive string
 
 	mu      sync.Mutex
 	answers map[string]Answer // by the first argument
@@ -214,8 +216,11 @@ func (w *WSL) Disk() string {
 
 // Keep makes the file in which it keeps a distribution. The folder may be as Wine calls it.
 func (w *WSL) Keep(folder string) error {
-	if path, ok := strings.CutPrefix(folder, "Z:"); ok {
+	if drive, path, ok := strings.Cut(folder, ":"); ok { // of a Windows under Wine, where Z: is this computer's root
 		folder = strings.ReplaceAll(path, `\`, "/")
+		if drive != "Z" {
+			folder = filepath.Join(w.Drive, folder)
+		}
 	}
 	w.mu.Lock()
 	w.disk = filepath.Join(folder, "ext4.vhdx")
@@ -230,7 +235,7 @@ func extract(r io.Reader, root string) error {
 	}
 	for t := tar.NewReader(r); ; {
 		h, err := t.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

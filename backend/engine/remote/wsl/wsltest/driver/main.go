@@ -1,6 +1,6 @@
-// Command driver lives through the story of a place in WSL, as a daemon does. It is a program of its
-// own so that its build for Windows can run under Wine. Where something has to happen outside, it
-// says so in a line, and goes on when it reads one.
+// Command driver lives through the story of a place in WSL, as a daemon does. It is a program of
+// its own so that its build for Windows can run under Wine. Where something has to happen outside,
+// it says so in a line, and goes on when it reads one.
 package main
 
 import (
