@@ -15,7 +15,7 @@ import (
 // Install puts the calling process, all its threads and all that it starts behind Profile. It fails
 // where the kernel has no seccomp, or the processor no table of calls.
 func Install() error {
-	policy, err := policy()
+	policy, err := policy(runtime.GOARCH)
 	if err != nil {
 		return err
 	}
@@ -28,10 +28,10 @@ func Install() error {
 	return nil
 }
 
-// policy is what Profile says of a process without any capability on this processor. What it does
-// not name is answered with EPERM, as by Docker.
-func policy() (bpf.Policy, error) {
-	calls, err := arch.GetInfo("")
+// policy is what Profile says of a process without any capability on a processor, which is named as
+// Go does. What it does not name is answered with EPERM, as by Docker.
+func policy(processor string) (bpf.Policy, error) {
+	calls, err := arch.GetInfo(processor)
 	if err != nil {
 		return bpf.Policy{}, err
 	}
@@ -42,10 +42,13 @@ func policy() (bpf.Policy, error) {
 	always := map[string]bool{}
 	var sometimes []bpf.NameWithConditions
 	for _, rule := range profile.Syscalls {
-		if !applies(rule) {
+		if !applies(rule, processor) {
 			continue
 		}
 		for _, name := range rule.Names {
+			if name == "newfstatat" && processor == "arm64" {
+				name = "fstatat" // as the table has it there
+			}
 			if _, known := calls.SyscallNames[name]; !known {
 				continue // of another processor
 			}
@@ -75,13 +78,13 @@ func policy() (bpf.Policy, error) {
 	return bpf.Policy{DefaultAction: bpf.ActionErrno, Syscalls: []bpf.SyscallGroup{group}}, nil
 }
 
-// applies says whether a rule allows something to a process without any capability here.
-func applies(rule *moby.Syscall) bool {
+// applies says whether a rule allows something to a process without any capability on a processor.
+func applies(rule *moby.Syscall, processor string) bool {
 	if rule.Action != specs.ActAllow {
 		return false
 	}
-	if has := rule.Includes; has != nil && (len(has.Caps) > 0 || len(has.Arches) > 0 && !slices.Contains(has.Arches, runtime.GOARCH)) {
+	if has := rule.Includes; has != nil && (len(has.Caps) > 0 || len(has.Arches) > 0 && !slices.Contains(has.Arches, processor)) {
 		return false
 	}
-	return rule.Excludes == nil || !slices.Contains(rule.Excludes.Arches, runtime.GOARCH)
+	return rule.Excludes == nil || !slices.Contains(rule.Excludes.Arches, processor)
 }

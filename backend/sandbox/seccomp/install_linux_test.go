@@ -57,6 +57,19 @@ func socket(family, kind, protocol int) func() error {
 	}
 }
 
+// The processors' tables do not agree on every name.
+func TestFilesHaveASizeOnEveryProcessor(t *testing.T) {
+	for processor, stat := range map[string]string{"amd64": "newfstatat", "arm64": "fstatat"} {
+		p, err := policy(processor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if allowed := p.Syscalls[0].Names; !slices.Contains(allowed, stat) {
+			t.Errorf("%s: %s is not among %q", processor, stat, allowed)
+		}
+	}
+}
+
 // What a process behind the filter asks the kernel for, threads that were there before and programs
 // that it starts among them.
 func TestWhatIsBehindTheFilter(t *testing.T) {
