@@ -25,6 +25,7 @@ PAGE_FILES := $(shell find frontend/src frontend/public backend/export/scripts -
 PROGRAMS := $(filter-out $(BIN)/extension $(BIN)/guest,$(patsubst backend/cmd/%/,$(BIN)/%,$(wildcard backend/cmd/*/)))
 MCPB_MODULES := build/mcpb/node_modules/.package-lock.json
 MCPB_FILES := $(filter-out build/mcpb/node_modules,$(wildcard build/mcpb/*))
+RUNSC_FILES := $(GVISOR) build/runsc/build.sh $(wildcard build/runsc/*.go build/runsc/precompile/*.go)
 IMAGE_FILES := build/image/build.py build/image/compile.py $(wildcard build/image/keyring/*.asc build/image/requirements*.lock) \
 	$(shell find backend/runner/forevervm_runner -name __pycache__ -prune -o -print 2>/dev/null)
 
@@ -174,7 +175,7 @@ pictures: ## Make the pictures of README and guide.
 
 soak: ## The long runs: hours of crashes, kills and fuzzing.
 	build/deps.sh soak
-	$(MAKE) -j2 build guest $(TOOLS)/gotestsum
+	$(MAKE) -j2 build guest arm64 $(TOOLS)/gotestsum
 	build/allow-namespaces.sh
 	$(SUITE) soak
 
@@ -220,11 +221,16 @@ docker-image: build
 
 # The parts for ARM, in build/bin/arm64. On another processor some steps emulate one
 # (qemu-user-static, binfmt-support), which takes half an hour. A release builds them on ARM.
-arm64: $(GVISOR)
-	GOARCH=arm64 $(WITHOUT_C) $(GO_BUILD) -o $(BIN)/arm64/supervisor ./backend/cmd/supervisor
-	GOARCH=arm64 $(WITHOUT_C) $(GO_BUILD) -o $(BIN)/arm64/agent ./backend/cmd/agent
+arm64: $(patsubst %,$(BIN)/arm64/%,supervisor agent runsc image/base.json)
+
+$(BIN)/arm64/supervisor $(BIN)/arm64/agent: $(BIN)/arm64/%: $(GO_FILES)
+	GOARCH=arm64 $(WITHOUT_C) $(GO_BUILD) -o $@ ./backend/cmd/$*
+
+$(BIN)/arm64/runsc: $(RUNSC_FILES)
 	GOARCH=arm64 build/runsc/build.sh ../bin/arm64/runsc
-	build/image/build.py --architecture aarch64 --cache build/cache/image-arm64 --out $(BIN)/arm64/image
+
+$(BIN)/arm64/image/base.json: $(IMAGE_FILES)
+	build/image/build.py --architecture aarch64 --cache build/cache/image-arm64 --out $(@D)
 
 # What a virtual machine starts with beside the image, for both processors.
 guest: $(BIN)/guest/amd64/initramfs $(BIN)/guest/arm64/initramfs ## Kernel and init of the virtual machine.
@@ -264,7 +270,7 @@ $(MCPB_MODULES): build/mcpb/package.json build/mcpb/package-lock.json
 $(GVISOR): build/runsc/apply.sh build/runsc/go.mod build/runsc/go.sum $(shell find build/runsc/patches build/runsc/gvisor)
 	build/runsc/apply.sh
 
-$(BIN)/runsc: $(GVISOR) build/runsc/build.sh $(wildcard build/runsc/*.go build/runsc/precompile/*.go)
+$(BIN)/runsc: $(RUNSC_FILES)
 	build/runsc/build.sh
 
 # The manifest is written last: it stands for the image beside it.

@@ -117,8 +117,12 @@ fi
 
 if wants soak; then
     packages+='
+arch-test: says whether programs for ARM run here, when the sandbox image for it is built
+binfmt-support: runs programs for ARM
 e2fsprogs: an empty file system for the data disk of a virtual machine
+qemu-system-arm: tests of machines in a virtual machine on ARM
 qemu-system-x86: tests of machines in a virtual machine
+qemu-user-static: runs programs for ARM
 '
 fi
 

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -23,7 +24,7 @@ import (
 // Code in a machine reaches nothing of the virtual machine, nor of the computer around it.
 func TestNothingGetsOut(t *testing.T) {
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	p := remote.New(remote.Config{Name: "vm", Owner: newOwner(t), Dialer: vm.New(config(t, newFolder(t), log)), Patience: vm.Patience})
+	p := remote.New(remote.Config{Name: "vm", Owner: newOwner(t), Dialer: vm.New(config(t, runtime.GOARCH, newFolder(t), log)), Patience: vm.Patience})
 	defer closed(t, p)
 	wake(t, p, "a", "").end() // which takes as long as a template does
 	enginetest.RunEscape(t, escapes(p))
@@ -48,7 +49,7 @@ func TestAFullComputer(t *testing.T) {
 	})
 	t.Setenv("TMPDIR", disk)
 	folder := newFolder(t)
-	v := vm.New(config(t, folder, slog.New(slog.NewTextHandler(t.Output(), nil))))
+	v := vm.New(config(t, runtime.GOARCH, folder, slog.New(slog.NewTextHandler(t.Output(), nil))))
 	p := remote.New(remote.Config{Name: "vm", Owner: newOwner(t), Dialer: v, Patience: vm.Patience})
 	defer closed(t, p)
 	a := wake(t, p, "a", "")

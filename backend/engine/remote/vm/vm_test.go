@@ -34,10 +34,16 @@ import (
 // times slower than this computer.
 const patience = 5 * time.Minute
 
-// config is of a VM in a folder.
-func config(t testing.TB, folder string, log *slog.Logger) vm.Config {
+// config is of a VM in a folder, with a processor of a kind.
+func config(t testing.TB, processor, folder string, log *slog.Logger) vm.Config {
 	t.Helper()
-	bin := hometest.Bin(t, "agent", "supervisor", "runsc", "image/base.erofs", "guest/"+runtime.GOARCH+"/kernel") // make build guest
+	parts := "."
+	if processor != runtime.GOARCH {
+		parts = processor // make arm64
+	}
+	guest := filepath.Join("guest", processor) // make guest
+	bin := hometest.Bin(t, parts+"/agent", parts+"/supervisor", parts+"/runsc", parts+"/image/base.erofs", guest+"/kernel")
+	guest, bin = filepath.Join(bin, guest), filepath.Join(bin, parts)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -47,12 +53,11 @@ func config(t testing.TB, folder string, log *slog.Logger) vm.Config {
 		t.Fatal(err)
 	}
 	store := local.NewStore(local.Config{Runsc: filepath.Join(bin, "runsc"), Images: filepath.Join(bin, "image"), Data: sums, Log: log})
-	guest := filepath.Join(bin, "guest", runtime.GOARCH)
 	return vm.Config{
 		Folder: folder, Kernel: filepath.Join(guest, "kernel"), Initramfs: filepath.Join(guest, "initramfs"),
 		Parts:      vm.Parts{Agent: filepath.Join(bin, "agent"), Supervisor: filepath.Join(bin, "supervisor"), Runsc: filepath.Join(bin, "runsc"), Image: filepath.Join(bin, "image", "base.erofs")},
 		Digest:     store.Digest,
-		Hypervisor: vm.QEMU(runtime.GOARCH, "tcg"),
+		Hypervisor: vm.QEMU(processor, "tcg"),
 		Limits:     func() (int, int64) { return 2048, 3 << 30 }, Processors: 2,
 		Linger: time.Minute, Alone: 2 * time.Minute, Log: log,
 	}
@@ -273,7 +278,7 @@ func TestAVirtualMachine(t *testing.T) {
 	folder, owner := newFolder(t), newOwner(t)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	c := &clock{t, time.Now()}
-	small := config(t, folder, log)
+	small := config(t, runtime.GOARCH, folder, log)
 	small.Limits = func() (int, int64) { return 2048, 500 << 20 }
 	p := remote.New(remote.Config{Name: "vm", Owner: owner, Dialer: vm.New(small), Patience: vm.Patience})
 	defer p.Close()
@@ -282,36 +287,10 @@ func TestAVirtualMachine(t *testing.T) {
 	if len(problems) != 1 || !strings.Contains(problems[0].What, "are free on the disk") {
 		t.Fatalf("of a small disk, problems are %+v", problems)
 	}
-	a := wake(t, p, "a", "")
-	a.expect("x = 41; x", "41")
-	c.lap("first result, with the making of the template")
-	a.expect("x + 1", "42")
-	c.lap("second result")
-	saved := a.checkpoint(p, "a")
-	c.lap("checkpoint")
-
-	copied, err := p.Copy(t.Context(), "a", saved, "b")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := wake(t, p, "b", copied.ID)
-	b.expect("x", "41")
-	c.lap("fork")
-	b.fill(t, p, folder)
-	c.lap("a full disk")
-
-	if err := unix.Kill(process(t, folder), unix.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	for _, one := range []*box{a, b} {
-		<-one.Ended()
-		if cause := one.Cause(); cause.Kind != machine.EndedApart {
-			t.Errorf("a machine of a virtual machine that is killed ended as %+v", cause)
-		}
-	}
-	a = wake(t, p, "a", saved)
-	a.expect("x", "41")
-	c.lap("death of the virtual machine, its start, and waking")
+	a, saved := survives(t, c, p, folder, func(b *box) {
+		b.fill(t, p, folder)
+		c.lap("a full disk")
+	})
 	enginetest.RunEscape(t, escapes(p), "Network")
 	c.lap("no way to the network")
 	closed(t, p)
@@ -321,7 +300,7 @@ func TestAVirtualMachine(t *testing.T) {
 	// A daemon that is killed, and the next one.
 	before := daemonThatDies(t, folder, owner, saved, 2*time.Minute)
 	c.lap("a daemon starts it, and wakes a machine; the daemon is killed")
-	large := config(t, folder, log)
+	large := config(t, runtime.GOARCH, folder, log)
 	large.Linger = time.Second
 	v := vm.New(large)
 	p = remote.New(remote.Config{Name: "vm", Owner: owner, Dialer: v, Patience: vm.Patience, Idle: time.Second})
@@ -344,6 +323,63 @@ func TestAVirtualMachine(t *testing.T) {
 	daemonThatDies(t, folder, owner, saved, 20*time.Second)
 	until(t, "it ends when no daemon comes", func() bool { return !runs(t, folder) })
 	c.lap("a daemon is killed, and none comes: the virtual machine starts, and ends by itself")
+}
+
+// survives makes a machine whose x is 41, saves and copies it, and wakes it after the death of the
+// virtual machine. Before that, its copy does something.
+func survives(t *testing.T, c *clock, p *remote.Place, folder string, copyDoes func(b *box)) (a *box, saved string) {
+	t.Helper()
+	a = wake(t, p, "a", "")
+	a.expect("x = 41; x", "41")
+	c.lap("first result, with the making of the template")
+	a.expect("x + 1", "42")
+	c.lap("second result")
+	saved = a.checkpoint(p, "a")
+	c.lap("checkpoint")
+
+	copied, err := p.Copy(t.Context(), "a", saved, "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := wake(t, p, "b", copied.ID)
+	b.expect("x", "41")
+	c.lap("fork")
+	copyDoes(b)
+
+	if err := unix.Kill(process(t, folder), unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range []*box{a, b} {
+		<-one.Ended()
+		if cause := one.Cause(); cause.Kind != machine.EndedApart {
+			t.Errorf("a machine of a virtual machine that is killed ended as %+v", cause)
+		}
+	}
+	a = wake(t, p, "a", saved)
+	a.expect("x", "41")
+	c.lap("death of the virtual machine, its start, and waking")
+	return a, saved
+}
+
+// The first part of it, on ARM. It needs a computer that has nothing else to do: Python takes more
+// than a minute to be ready, and a supervisor waits for two.
+func TestAVirtualMachineOnARM(t *testing.T) {
+	folder := newFolder(t)
+	c := &clock{t, time.Now()}
+	cfg := config(t, "arm64", folder, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	p := remote.New(remote.Config{Name: "vm", Owner: newOwner(t), Dialer: vm.New(cfg), Patience: vm.Patience})
+	defer p.Close()
+	if problems := p.Check(t.Context()); len(problems) > 0 {
+		t.Fatalf("problems are %+v", problems)
+	}
+	c.lap("start")
+	a, _ := survives(t, c, p, folder, func(b *box) {
+		b.expect("import numpy, platform; platform.machine(), int(numpy.arange(4) @ numpy.arange(4))", "('aarch64', 14)")
+		c.lap("a library")
+	})
+	closed(t, p)
+	<-a.Ended()
+	c.lap("end in order")
 }
 
 // escapes is what the tests of escapes need. The processes are not of this computer.
@@ -411,7 +447,7 @@ func TestDaemon(t *testing.T) {
 	if len(told) != 4 { // it is no test of its own
 		return
 	}
-	cfg := config(t, told[0], slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	cfg := config(t, runtime.GOARCH, told[0], slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	var err error
 	if cfg.Alone, err = time.ParseDuration(told[3]); err != nil {
 		t.Fatal(err)
