@@ -82,8 +82,8 @@ func update(w io.Writer, made *parts.Parts, progress func(sent int64)) error {
 
 // Install puts the parts there: into a new distribution, or in the place of those that are there,
 // whose machines stay. An agent that is dialled must have been told to end (remote.Place.Reset).
-// What an earlier one that was interrupted has left is mended. progress, which may be nil, is called
-// with how many bytes of the parts have been read, of made.Size.
+// What an earlier one that was interrupted has left is mended. progress, which may be nil, is
+// called with how many bytes of the parts have been read, of made.Size.
 func (p *Place) Install(ctx context.Context, made *parts.Parts, progress func(sent int64)) error {
 	found, err := p.state(ctx)
 	if err != nil {
@@ -118,7 +118,7 @@ func (p *Place) add(ctx context.Context, made *parts.Parts, progress func(sent i
 	if err := os.MkdirAll(p.cfg.Folder, 0o700); err != nil {
 		return err
 	}
-	// The disk of one that WSL has forgotten: it may have machines, and WSL would not write over it.
+	// The disk of one that WSL has forgotten may have machines. WSL does not write over it.
 	left := filepath.Join(p.cfg.Folder, disk)
 	if err := os.Rename(left, left+".left"); err == nil {
 		p.cfg.Log.Warn("WSL had forgotten a disk with machines, which stays", "file", left+".left")

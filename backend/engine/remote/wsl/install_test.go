@@ -52,8 +52,8 @@ func place(t *testing.T) (*wsltest.WSL, *wsl.Place, string) {
 	}), folder
 }
 
-// An installation and an update that break off on the way are mended by the next one. An update that
-// breaks off leaves the place as it was.
+// An installation and an update that break off on the way are mended by the next one. An update
+// that breaks off leaves the place as it was.
 func TestInterruptions(t *testing.T) {
 	w, p, folder := place(t)
 	first, second := light(t), light(t)

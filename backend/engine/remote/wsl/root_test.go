@@ -13,8 +13,8 @@ import (
 	"github.com/forevervm/desktop/backend/engine/remote/parts"
 )
 
-// The distribution has nothing but what is named here. WSL takes one that has /etc. The digest comes
-// last: what breaks off has none.
+// The distribution has nothing but what is named here. WSL takes one that has /etc. The digest
+// comes last: what breaks off has none.
 func TestTheRoot(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.Mkdir(filepath.Join(folder, "image"), 0o755); err != nil {

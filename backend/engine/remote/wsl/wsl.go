@@ -3,7 +3,8 @@
 //
 // The distribution is nothing but the parts of a place and a few files of text: there is no shell,
 // and no other program. It sees no drive of Windows and starts no program there. All runs as one
-// user without privileges. The programs and the image lie in its home, in bin, the machines in data.
+// user without privileges. The programs and the image lie in its home, in bin, the machines in
+// data.
 package wsl
 
 import (
