@@ -211,9 +211,9 @@ func (d *daemon) run(ctx context.Context) error {
 		Network: &recordedNetwork{Network: network, record: record, log: d.log}, Approve: policies.approve,
 		Engines: engines, DefaultEngine: ofSystem(), Checkpoints: checkpoints, Places: places, Near: near, Store: records, Warnings: d.notes.all, Settings: d.policies(),
 		OutputDir: filepath.Join(d.dirs.Data, "output"), Logger: d.log,
-		FreeMemory: freeMemory, TotalMemory: totalMemory(), FreeDisk: func() (int64, error) { return freeDisk(d.dirs.Data) },
+		FreeMemory: freeMemory, TotalMemory: totalMemory(), FreeDisk: func() (int64, error) { return freeFor(d.dirs) },
 		UsedDisk: func() (int64, error) {
-			used, err := usedDisk(d.dirs.Data)
+			used, err := usedBy(d.dirs)
 			return used.all, err
 		},
 		Exchange: folder, Shareable: func(path string, writable bool) (string, error) { return d.shareable().Check(path, writable) },
@@ -244,7 +244,7 @@ func (d *daemon) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return d.serve(ctx, records, all, policies, parcels, d.backups(machines, parcels), storage{machines, network, d.dirs.Data}, listener, address, keys, record, token)
+	return d.serve(ctx, records, all, policies, parcels, d.backups(machines, parcels), storage{machines, network, d.dirs}, listener, address, keys, record, token)
 }
 
 // serve answers requests until the daemon is to end.

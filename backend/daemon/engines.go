@@ -47,6 +47,7 @@ func (d *daemon) engines() (map[string]machine.Engine, *local.Store, error) {
 // Each clears away what its last daemon left, and that of new machines makes ahead of time what the
 // first one would have to wait for. The place of this computer, if it has one, is set up.
 func (d *daemon) prepare(ctx context.Context, engines map[string]machine.Engine, own ownPlace, store *local.Store, machines *service.Service) (wait func()) {
+	ctx, stop := context.WithCancel(ctx) // the daemon may end with an error
 	var all sync.WaitGroup
 	now := machines.Status(ctx).Engines
 	if own != nil {
@@ -75,8 +76,7 @@ func (d *daemon) prepare(ctx context.Context, engines map[string]machine.Engine,
 			}
 		})
 	}
-	keeping, stop := context.WithCancel(ctx) // it goes on as long as the daemon, also where that ends with an error
-	all.Go(func() { d.keepParts(keeping, store) })
+	all.Go(func() { d.keepParts(ctx, store) })
 	return func() {
 		stop()
 		all.Wait()

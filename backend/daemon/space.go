@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/forevervm/desktop/backend/home"
 	"github.com/forevervm/desktop/backend/machine"
 )
 
@@ -56,6 +57,28 @@ func usedDisk(data string) (space, error) {
 		return nil
 	})
 	return used, err
+}
+
+// usedBy measures all that a home keeps: the files below its data folder, and the disk of machines
+// in WSL.
+func usedBy(dirs home.Dirs) (space, error) {
+	used, err := usedDisk(dirs.Data)
+	if err != nil {
+		return used, err
+	}
+	inWSL, err := usedDisk(dirs.WSLDir()) // nothing where there is none
+	used.all += inWSL.all
+	return used, err
+}
+
+// freeFor is how many bytes all that a home keeps can still take: where machines in WSL are on
+// another disk, as many as there are on the fuller one.
+func freeFor(dirs home.Dirs) (int64, error) {
+	free, err := freeDisk(dirs.Data)
+	if there, wslErr := freeDisk(dirs.WSLDir()); wslErr == nil { // else there are none
+		free = min(free, there)
+	}
+	return free, err
 }
 
 // areaOf tells in which part of the data folder a file lies, and whose it is: "" for no machine's.

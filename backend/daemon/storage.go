@@ -8,6 +8,7 @@ import (
 
 	"github.com/forevervm/desktop/backend/api"
 	"github.com/forevervm/desktop/backend/egress"
+	"github.com/forevervm/desktop/backend/home"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/machine/service"
 )
@@ -16,7 +17,7 @@ import (
 type storage struct {
 	machines *service.Service
 	network  *egress.Proxy
-	data     string
+	dirs     home.Dirs
 }
 
 // Storage measures what ForeverVM keeps.
@@ -25,11 +26,11 @@ func (s storage) Storage(ctx context.Context) (api.Storage, error) {
 	if err != nil {
 		return api.Storage{}, err
 	}
-	used, err := usedDisk(s.data)
+	used, err := usedBy(s.dirs)
 	if err != nil {
 		return api.Storage{}, err
 	}
-	free, err := freeDisk(s.data)
+	free, err := freeDisk(s.dirs.Data)
 	if err != nil {
 		return api.Storage{}, err
 	}

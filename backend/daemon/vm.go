@@ -52,11 +52,15 @@ const (
 // vmLimits are what the virtual machine may take at most, in MiB, from its next start on.
 func vmLimits(dirs home.Dirs) (memory, disk int) {
 	memory, disk = vmSettings(dirs)
+	total := int(totalMemory() >> 20) // 0 where that is not known
 	if memory == 0 {
 		memory = usualVMMemory
-		if total := int(totalMemory() >> 20); total > 0 {
+		if total > 0 {
 			memory = max(leastVMMemory, total/2)
 		}
+	}
+	if total > 0 { // a hypervisor refuses more than there is
+		memory = min(memory, max(leastVMMemory, total-leastVMMemory))
 	}
 	return memory, cmp.Or(disk, usualVMDisk)
 }
@@ -109,17 +113,20 @@ type news struct {
 // Notify is machine.Notifier's.
 func (n *news) Notify(listen func(machine.EngineNews)) {
 	n.mu.Lock()
-	defer n.mu.Unlock()
 	n.listen = listen
-	listen(machine.EngineNews{Busy: n.now})
+	now := n.now
+	n.mu.Unlock()
+	listen(machine.EngineNews{Busy: now})
 }
 
 // tell says what is done with the place; nil for nothing any more.
 func (n *news) tell(busy *machine.Preparation) {
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.now = busy; n.listen != nil {
-		n.listen(machine.EngineNews{Busy: busy})
+	n.now = busy
+	listen := n.listen
+	n.mu.Unlock()
+	if listen != nil {
+		listen(machine.EngineNews{Busy: busy})
 	}
 }
 
@@ -154,10 +161,15 @@ func (v *virtualMachine) StartUp(ctx context.Context) error {
 // Prepare starts a virtual machine that was never started, which takes longest: it makes what all
 // machines begin with.
 func (v *virtualMachine) Prepare(ctx context.Context) error {
-	if !v.isFresh() {
+	if !v.isFresh() || len(v.missing()) > 0 {
 		return nil
 	}
-	return v.StartUp(ctx)
+	if err := v.StartUp(ctx); err != nil {
+		return err
+	}
+	v.tell(&machine.Preparation{What: "Starting a first machine"})
+	defer v.tell(nil)
+	return runFirst(ctx, v.Place)
 }
 
 // MayShow says that no folder of this computer is seen there.

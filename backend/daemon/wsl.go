@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -55,10 +56,31 @@ func (d *daemon) openWSL(bin string) *wslPlace {
 	p := &wslPlace{wsl: distribution(d.dirs, d.log), bin: bin, mark: filepath.Join(d.dirs.Data, "wsl.txt"), log: d.log, turn: make(chan struct{}, 1)}
 	p.whole, p.stop = context.WithCancel(context.Background())
 	p.Place = remote.New(remote.Config{
-		Name: inWSL, Owner: oneOwner, Dialer: p.wsl.Dialer(), Patience: wsl.Patience, Idle: ownIdle, Costly: true,
+		Name: inWSL, Owner: oneOwner, Dialer: guarded{p.wsl.Dialer(), p}, Patience: wsl.Patience, Idle: ownIdle, Costly: true,
 	})
 	return p
 }
+
+// settingUp marks a context of what sets the place up.
+type settingUp struct{}
+
+// guarded dials nothing that is not set up: wsl.exe of a Windows without WSL would download it, and
+// an old agent would be in the way of an update.
+type guarded struct {
+	*remote.Command
+	place *wslPlace
+}
+
+// Dial is remote.Dialer's.
+func (g guarded) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
+	if ctx.Value(settingUp{}) == nil && (g.place.isBusy() || !g.place.isSetUp()) {
+		return nil, &machine.Error{Kind: machine.ErrUnavailable, Message: naming.Join(notSetUp.What, notSetUp.Do)}
+	}
+	return g.Command.Dial(ctx)
+}
+
+// notSetUp is what is wrong with a place that nobody has set up.
+var notSetUp = machine.Problem{What: "Linux is not set up in Windows yet.", Do: "Start it."}
 
 // RemoveDistribution removes what machines in WSL have left, which lies in no folder of the home's.
 func RemoveDistribution(ctx context.Context, dirs home.Dirs, log *slog.Logger) error {
@@ -72,6 +94,12 @@ func RemoveDistribution(ctx context.Context, dirs home.Dirs, log *slog.Logger) e
 func (p *wslPlace) isSetUp() bool {
 	content, err := os.ReadFile(p.mark)
 	return err == nil && string(content) == marked()
+}
+
+// wasSetUp says whether any version was. Then this one is as soon as it is needed.
+func (p *wslPlace) wasSetUp() bool {
+	_, err := os.Stat(p.mark)
+	return err == nil
 }
 
 // marked is the content of the mark.
@@ -93,24 +121,23 @@ func (p *wslPlace) lacks(problem *machine.Problem) {
 // Check says what is wrong. It starts nothing.
 func (p *wslPlace) Check(ctx context.Context) []machine.Problem {
 	switch problem := p.lacking(); {
-	case p.isBusy():
-		return []machine.Problem{{What: "Linux is being set up in Windows, by WSL.", Do: "Wait until it is done."}}
 	case problem != nil:
 		return []machine.Problem{*problem}
-	case !p.isSetUp():
-		return []machine.Problem{{What: "Linux is not set up in Windows yet.", Do: "Start it."}}
+	case p.isSetUp():
+		return p.Place.Check(ctx)
+	case p.wasSetUp():
+		return nil
+	case p.isBusy():
+		return []machine.Problem{{What: "Linux is being set up in Windows, by WSL.", Do: "Wait until it is done."}}
 	}
-	return p.Place.Check(ctx)
+	return []machine.Problem{notSetUp}
 }
 
 // Start brings a machine into memory there, once the place is set up.
 func (p *wslPlace) Start(ctx context.Context, spec machine.StartSpec) (machine.Sandbox, error) {
-	if p.isBusy() {
-		select {
-		case p.turn <- struct{}{}:
-			<-p.turn
-		case <-ctx.Done():
-			return nil, ctx.Err()
+	if p.isBusy() || p.lacking() == nil && p.wasSetUp() && !p.isSetUp() {
+		if err := p.setUp(ctx, false); err != nil {
+			return nil, err
 		}
 	}
 	if problems := p.Check(ctx); len(problems) > 0 {
@@ -142,16 +169,24 @@ func (p *wslPlace) Prepare(ctx context.Context) error {
 // setUp brings the distribution up to date, and runs a first machine. Whoever gives up waiting, it
 // goes on. asked says that a person waits, whom Windows may ask for an administrator.
 func (p *wslPlace) setUp(ctx context.Context, asked bool) error {
+	meanwhile := p.isBusy()
 	select {
 	case p.turn <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	if problem := p.lacking(); meanwhile && (problem == nil && p.isSetUp() || problem != nil && !asked) {
+		<-p.turn
+		if problem != nil {
+			return &machine.Error{Kind: machine.ErrUnavailable, Message: naming.Join(problem.What, problem.Do)}
+		}
+		return nil
+	}
 	done := make(chan error, 1)
 	go func() {
 		defer func() { <-p.turn }()
 		defer p.tell(nil)
-		err := p.bring(p.whole, asked)
+		err := p.bring(context.WithValue(p.whole, settingUp{}, true), asked)
 		if err != nil {
 			var told *machine.Error
 			if problem := (machine.Problem{What: "Linux could not be set up in Windows.", Do: "Try again."}); p.lacking() == nil {
@@ -178,7 +213,7 @@ func (p *wslPlace) bring(ctx context.Context, asked bool) error {
 	p.lacks(nil)
 	facts, err := p.wsl.Look(ctx)
 	if err == nil && facts.Problem != nil && facts.Problem.Step != "" && asked {
-		p.tell(&machine.Preparation{What: "Waiting for Windows to set up WSL"})
+		p.tell(&machine.Preparation{What: "Windows asks for an administrator: look in the taskbar"})
 		var restart bool
 		restart, err = p.wsl.Enable(ctx, facts.Problem.Step)
 		switch {
@@ -251,7 +286,7 @@ func runFirst(ctx context.Context, place *remote.Place) error {
 // Close ends the place, and a set-up, which the next one mends.
 func (p *wslPlace) Close() error {
 	p.stop()
-	p.turn <- struct{}{}
+	p.turn <- struct{}{} // for good: none begins any more
 	return p.Place.Close()
 }
 

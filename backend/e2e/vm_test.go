@@ -62,6 +62,16 @@ func TestMachinesInAVirtualMachine(t *testing.T) {
 		t.Error("the next daemon has started another virtual machine")
 	}
 
+	// With other limits, the next daemon ends it in order, and starts another.
+	cli("settings", "set", "vm_memory_mb", "3072")
+	d.kill9()
+	d.start()
+	exec("first", "x", "41")
+	if runs() == kept {
+		t.Error("a virtual machine goes on with the limits of before")
+	}
+	kept = runs()
+
 	if err := syscall.Kill(kept, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

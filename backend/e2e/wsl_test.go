@@ -15,10 +15,11 @@ import (
 )
 
 // Windows' build has its machines in WSL, without Docker: it sets itself up there, a machine draws
-// a plot and outlives kill -9 of the daemon, and removing the data removes the distribution. A
-// stand-in for wsl.exe passes all on to a real agent on this Linux.
+// a plot and outlives kill -9 of the daemon, Claude Desktop uses another one, and removing the data
+// removes the distribution. A stand-in for wsl.exe passes all on to a real agent on this Linux.
 func TestWindowsBuildRunsMachinesInWSL(t *testing.T) {
 	w := underWine(t)
+	nodeProject(t)
 	_, drive := hometest.Wine(t, "wine")
 	place := wsltest.Serve(t)
 	place.Drive = drive
@@ -55,6 +56,11 @@ func TestWindowsBuildRunsMachinesInWSL(t *testing.T) {
 	w.kill9()
 	if got := said("exec", "first", "x + 1"); got != "42" {
 		t.Errorf("after kill -9, there is %q", got)
+	}
+	claude := filepath.Join(w.folder("AppData/Roaming/Claude"), "claude_desktop_config.json")
+	said("connect", "claude")
+	if got := w.must("env", "STARTED_BY=wine", "node", "ai-app.mjs", "claude", "claude-ai", claude); !strings.Contains(got, "fine") {
+		t.Errorf("Claude Desktop is told %q", got)
 	}
 	said("uninstall", "--yes", "--data")
 	if name := place.Distribution(); name != "" {

@@ -24,7 +24,7 @@ contents=$work/volume/ForeverVM.app/Contents
 rm -rf "$work"
 mkdir -p "$contents"/{MacOS,Resources/sandbox/image}
 
-export MACOSX_DEPLOYMENT_TARGET=12.0 # as Info.plist says
+export MACOSX_DEPLOYMENT_TARGET=13.0 # as Info.plist says; vfkit needs it
 flags="-s -w $(build/release/stamps.sh "$version")"
 GOOS=darwin GOARCH=$architecture CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "$flags" -o "$contents/MacOS/forevervm" ./backend/cmd/forevervm
 program=forevervm

@@ -148,7 +148,7 @@ func (p plan) soak() []stage {
 	return []stage{
 		with(long("rust", "./backend/e2e", "^TestRustSDK$")),
 		with(long("mac", "./backend/e2e", "^TestMachinesInAVirtualMachine$")),
-		with(long("virtual", "./backend/engine/remote/vm", "^Test(AVirtualMachine(OnARM)?|NothingGetsOut|AFullComputer)$")),
+		with(long("virtual", "./backend/engine/remote/vm", "^Test(AVirtualMachine(OnARM)?|NothingGetsOut|AFullComputer|AnUpdateOfAVirtualMachine)$")),
 		with(long("network", "./backend/engine/native", "^TestConformance$/^Network$"), "FOREVERVM_LONG=true"),
 		with(long("kill", "./backend/e2e", "^TestKillNine"), "FOREVERVM_ROUNDS=100"),
 		with(long("stories", "./backend/machine/service", "^TestWhateverHappens", "-args", "-rapid.checks=1000")),

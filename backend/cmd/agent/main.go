@@ -15,7 +15,9 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"syscall"
+	"time"
 
 	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/engine/native"
@@ -91,8 +93,15 @@ func run() error {
 			return err
 		},
 	}
+	var keeping sync.WaitGroup
+	over, end := context.WithCancel(context.Background())
+	if *sums != "" { // an update replaces the disk that the parts are on
+		keeping.Go(func() { keepParts(over, store, log) })
+	}
 	err = agent.Serve(ctx, protocol.Stdio(os.Stdin, os.Stdout))
 	err = errors.Join(err, engine.Close())
+	end()
+	keeping.Wait()
 	if held != nil {
 		err = errors.Join(err, held.Close())
 	}
@@ -113,6 +122,34 @@ func readSums(file, folder string) (map[string]string, error) {
 		known[filepath.Join(folder, name)] = sum
 	}
 	return known, nil
+}
+
+const (
+	// keepEvery is how often it is seen whether copies of the parts are to be kept, and keepWithin
+	// bounds how long that may take at the end, for a machine that came since.
+	keepEvery  = 5 * time.Minute
+	keepWithin = time.Minute
+)
+
+// keepParts sees to it that machines can be brought into memory after an update, too, until over
+// ends, and then once more.
+func keepParts(over context.Context, store *local.Store, log *slog.Logger) {
+	held := store.HoldParts()
+	defer held.Close()
+	for last := false; !last; {
+		ctx, cancel := over, context.CancelFunc(func() {})
+		select {
+		case <-over.Done():
+			ctx, cancel = context.WithTimeout(context.Background(), keepWithin)
+			last = true
+		case <-time.After(keepEvery):
+		}
+		err := held.Keep(ctx)
+		cancel()
+		if err != nil && (last || over.Err() == nil) {
+			log.Warn("after an update, machines that are there now may not come into memory", "err", err)
+		}
+	}
 }
 
 // prepare makes what the first machine would have to wait for, and removes the parts of earlier

@@ -147,7 +147,15 @@ func writeMachines(w io.Writer, machines []api.Machine) {
 		return
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "NAME\tSTATE\tMEMORY\tDISK\tRUN\tLAST USED\tTAGS\tTITLE")
+	// Where all are at one place, nobody asks.
+	several := slices.ContainsFunc(machines, func(m api.Machine) bool { return m.Engine != machines[0].Engine })
+	where := func(engine string) string {
+		if several {
+			return engine + "\t"
+		}
+		return ""
+	}
+	fmt.Fprintln(table, "NAME\t"+where("WHERE")+"STATE\tMEMORY\tDISK\tRUN\tLAST USED\tTAGS\tTITLE")
 	for _, m := range machines {
 		memory, disk := "-", "-"
 		if m.Stats != nil {
@@ -156,7 +164,7 @@ func writeMachines(w io.Writer, machines []api.Machine) {
 		if m.Disk != nil {
 			disk = bytesText(m.Disk.UsedBytes)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", m.Name, stateText(m), memory, disk, m.NextSeq, ago(m.LastActiveAt), describeTags(m.Tags), titleOf(m))
+		fmt.Fprintf(table, "%s\t%s%s\t%s\t%s\t%d\t%s\t%s\t%s\n", m.Name, where(m.Engine), stateText(m), memory, disk, m.NextSeq, ago(m.LastActiveAt), describeTags(m.Tags), titleOf(m))
 	}
 	table.Flush()
 }

@@ -86,7 +86,7 @@ func (f *machineFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.made.Name, "name", "", "its name (default: a made-up one)")
 	flags.StringVar(&f.made.Title, "title", "", "what it is for")
 	flags.IntVar(&f.made.MemoryMB, "memory-mb", 0, "how much memory Python may use, in MiB (default 2048)")
-	flags.StringVar(&f.made.Engine, "engine", "", "where it runs: native, docker, hosted, a place such as ssh:HOST, or auto, which is the first that works on this computer (default: the setting new_machines)")
+	flags.StringVar(&f.made.Engine, "engine", "", "where it runs: native, docker, vm, wsl, hosted, a place such as ssh:HOST, or auto, which is the first that works on this computer (default: the setting new_machines)")
 	flags.StringVar(&f.made.Image, "image", "", "installed libraries: base, or ml with torch and transformers (default base)")
 }
 
@@ -149,7 +149,7 @@ func (a *app) moveCommand() *cobra.Command {
 	var move api.MachineMove
 	cmd := &cobra.Command{
 		Use: "move NAME --to PLACE", Short: "Move a machine to another place", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeMachine,
-		Long: "Move a machine to another place: a computer from `forevervm places list`, native or docker. Its variables, files, history,\n" +
+		Long: "Move a machine to another place: one of `forevervm engines`. Its variables, files, history,\n" +
 			"kept checkpoints and branches go along. A move to or from another computer deletes its automatic checkpoints of the past.\n" +
 			"Code that runs is paused, and goes on there. Both computers need the same kind of processor. Kept checkpoints of an\n" +
 			"older version of the sandbox cannot go along. Nothing is deleted before the copy is complete. The move goes on when\n" +
@@ -167,7 +167,7 @@ func (a *app) moveCommand() *cobra.Command {
 			return a.print(m, func(w io.Writer) { fmt.Fprintf(w, "%s is at %s now.\n", m.Name, m.Engine) })
 		},
 	}
-	cmd.Flags().StringVar(&move.Engine, "to", "", "where to: native, docker, or a place such as ssh:HOST")
+	cmd.Flags().StringVar(&move.Engine, "to", "", "where to: native, docker, vm, wsl, or a place such as ssh:HOST")
 	_ = cmd.MarkFlagRequired("to")
 	return cmd
 }

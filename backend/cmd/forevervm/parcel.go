@@ -125,7 +125,7 @@ func (a *app) unpackCommand() *cobra.Command {
 	flags.StringVar(&how.Maker, "maker", "", "what you call the maker whom you trust")
 	flags.StringVar(&how.Name, "name", "", "name in place of its own")
 	flags.StringVar(&how.Title, "title", "", "title in place of its own")
-	flags.StringVar(&how.Engine, "engine", "", "where it is to run: native or docker")
+	flags.StringVar(&how.Engine, "engine", "", "where it is to run: native, docker, vm, wsl, or a place such as ssh:HOST")
 	return cmd
 }
 

@@ -155,8 +155,9 @@ func (g *guest) mountDisks() error {
 	if err := makeData(data); err != nil {
 		return fmt.Errorf("make a file system on a new data disk: %w", err)
 	}
-	// What is deleted goes back to the computer's disk.
-	if err := unix.Mount(data, dataFolder, "ext4", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOATIME, "discard,errors=remount-ro"); err != nil {
+	// What is deleted goes back to the computer's disk. A file system that is damaged ends all, as
+	// a power cut does: one that could only be read would look as if machines could run.
+	if err := unix.Mount(data, dataFolder, "ext4", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOATIME, "discard,errors=panic"); err != nil {
 		return fmt.Errorf("mount the data disk: %w", err)
 	}
 	if err := growData(data); err != nil { // machines can live on it as it is

@@ -205,10 +205,13 @@ func (s *serving) answer(ctx context.Context, q ask) (a answer, err error) {
 	case askCollect:
 		return answer{}, s.Store.Collect(ctx)
 	case askMemory:
-		if s.Memory == nil {
+		if s.Memory != nil {
+			a.Bytes, a.Total = s.Memory()
+		}
+		if a.Total <= 0 || a.Bytes < 0 {
 			return answer{}, machine.Invalid("This place does not say how much memory it has.")
 		}
-		a.Bytes, a.Total = s.Memory()
+		a.Bytes = min(a.Bytes, a.Total)
 		return a, nil
 	case askUsed:
 		a.Bytes, err = s.Store.Used()

@@ -97,6 +97,13 @@ func (s *Service) Status(context.Context) machine.Status {
 		}
 	}
 	n := s.own.queue.Waiting()
+	var full []string // of places whose memory machines wait for
+	for _, m := range s.placeMemories() {
+		if n := m.queue.Waiting(); n > 0 {
+			full = append(full, fmt.Sprintf("The memory at %s is full: %d machines wait to come into it. They start automatically when there is room. Put machines there to sleep to make some.", m.place, n))
+		}
+	}
+	slices.Sort(full)
 	h := &s.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -116,6 +123,7 @@ func (s *Service) Status(context.Context) machine.Status {
 	if h.held {
 		st.Warnings = append(st.Warnings, "Checkpoints that are gone go on taking room on the disk, as the files of others cannot be read. Machines go on, and none is deleted for want of room meanwhile. To mend that, run: forevervm checkpoints repair")
 	}
+	st.Warnings = append(st.Warnings, full...)
 	if n > 0 {
 		st.Warnings = append(st.Warnings, fmt.Sprintf("The computer is short of memory: %d machines wait to come into it, because at least %d MB are left free. They start automatically when there is room. Put machines to sleep or close other programs to make some.", n, s.own.floor()>>20))
 	} else if h.memoryLow {

@@ -43,11 +43,11 @@ func (e *entry) move(ctx context.Context, target machine.Engine) (machine.Machin
 	if err == nil {
 		err = e.moveSaved(ctx, target)
 	}
+	defer was.queue.Admit() // it may have waited for room at the old place
 	o = e.lock()
 	defer o.unlock()
 	o.on(life.Asked{}) // it goes on with what was paused, wherever it is now
 	o.publish()
-	was.queue.Admit() // it may have waited for room at the old place
 	if err != nil {
 		return machine.Machine{}, stays(o.rec.Name, err)
 	}

@@ -99,10 +99,10 @@ func (s *Service) placeMemories() []*memory {
 
 // startsAt bounds how many machines of an engine come into memory at once.
 func (s *Service) startsAt(engine string) *gate.Gate {
-	if s.isAway(engine) {
-		return s.farStarts
+	if s.onThisDisk(engine) {
+		return s.starts
 	}
-	return s.starts
+	return s.farStarts
 }
 
 // copyState gives machine `to` its own copy of a checkpoint, also at another place.
@@ -155,6 +155,7 @@ func (s *Service) AddPlace(place machine.Place) error {
 	}
 	s.putPlace(place)
 	s.mu.Unlock()
+	s.listenTo(place)
 	s.CheckEngines()
 	return nil
 }
@@ -164,8 +165,12 @@ func (s *Service) putPlace(place machine.Place) {
 	s.elsewhere[place.Name()] = place
 	s.memories[place.Name()] = s.placeMemory(place)
 	s.places.mu.Unlock()
-	if teller, ok := place.(machine.Notifier); ok {
-		teller.Notify(func(news machine.EngineNews) { s.hear(place.Name(), news) })
+}
+
+// listenTo hears what an engine tells of itself. s.mu is free.
+func (s *Service) listenTo(engine machine.Engine) {
+	if teller, ok := engine.(machine.Notifier); ok {
+		teller.Notify(func(news machine.EngineNews) { s.hear(engine.Name(), news) })
 	}
 }
 
@@ -249,10 +254,17 @@ func (s *Service) problemsOf(ctx context.Context) map[string][]machine.Problem {
 	}
 	var unasked []machine.Place
 	s.places.mu.Lock()
-	for name, place := range s.elsewhere {
+	elsewhere := maps.Clone(s.elsewhere)
+	s.places.mu.Unlock()
+	for name, place := range elsewhere {
 		if rests(place) {
 			found[name] = place.Check(ctx)
-			s.answers[name] = found[name]
+		}
+	}
+	s.places.mu.Lock()
+	for name, place := range s.elsewhere {
+		if problems, ok := found[name]; ok {
+			s.answers[name] = problems
 			continue
 		}
 		answer, ok := s.answers[name]

@@ -146,3 +146,26 @@ func TestAPlaceThatRestsIsLeftAlone(t *testing.T) {
 		t.Errorf("a machine is made at %q, %v", m.Engine, err)
 	}
 }
+
+// told is a place that tells what it is busy with, at once when somebody listens.
+type told struct{ *remote.Place }
+
+func (told) Notify(listen func(machine.EngineNews)) {
+	listen(machine.EngineNews{Busy: &machine.Preparation{What: "Preparing"}})
+}
+
+// A place that is added may tell of itself at once.
+func TestAPlaceThatTellsAtOnce(t *testing.T) {
+	inTime(t, func(w *world) {
+		place := told{remote.New(remote.Config{Name: "far", Owner: strings.Repeat("0", 32), Dialer: new(counted)})}
+		w.ok(w.AddPlace(place))
+		w.pass(time.Second)
+		for _, e := range w.Status(w.ctx).Engines {
+			if e.Name == "far" && (e.Busy == nil || e.Busy.What != "Preparing") {
+				t.Errorf("it is told as %+v", e)
+			}
+		}
+		w.ok(w.RemovePlace(w.ctx, "far"))
+		w.ok(place.Close())
+	})
+}

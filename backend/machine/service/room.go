@@ -141,10 +141,10 @@ func (m *memory) short() bool {
 
 // most is how many bytes all machines in it may use; 0 for any.
 func (m *memory) most() int64 {
-	if m.place != "" {
-		return 0
+	if m.s.onThisDisk(m.place) {
+		return m.s.set.Load().MaxInMemory
 	}
-	return m.s.set.Load().MaxInMemory
+	return 0
 }
 
 // room looks how much there is, and how many machines each client has in memory; ok is false where
@@ -210,7 +210,7 @@ func (m *memory) left() string {
 	if m.place == "" {
 		return fmt.Sprintf("at least %d MB of the computer's are left free", m.floor()>>20)
 	}
-	return fmt.Sprintf("at least %d MB at the place %s are left free", m.floor()>>20, m.place)
+	return fmt.Sprintf("at least %d MB of the memory there (%s) are left free", m.floor()>>20, m.place)
 }
 
 // freeSome says what helps.

@@ -51,7 +51,7 @@ func TestMachinesWaitForRoomAtTheirPlace(t *testing.T) {
 		}
 		waits := 0
 		for name := range all {
-			if strings.HasPrefix(w.get(name).Notice, "This machine waits for memory: at least 153 MB at the place far are left free.") {
+			if strings.HasPrefix(w.get(name).Notice, "This machine waits for memory: at least 153 MB of the memory there (far) are left free.") {
 				waits++
 			}
 		}

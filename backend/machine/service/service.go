@@ -227,10 +227,11 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 		s.putPlace(place)
 	}
 	s.CheckEngines()
-	for name, engine := range s.engines {
-		if teller, ok := engine.(machine.Notifier); ok {
-			teller.Notify(func(news machine.EngineNews) { s.hear(name, news) })
-		}
+	for _, engine := range s.engines {
+		s.listenTo(engine)
+	}
+	for _, place := range cfg.Places {
+		s.listenTo(place)
 	}
 	s.resume() // before anybody else can hold a machine
 	s.spawn(s.keep)

@@ -286,6 +286,9 @@ func (e *entry) startBox(ctx context.Context, engine machine.Engine, spec machin
 	limited, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	box, err := engine.Start(limited, spec)
+	if place, ok := engine.(machine.Place); ok && err != nil && rests(place) {
+		e.s.spawn(e.s.CheckEngines) // it may not work at all; else nobody would ask it
+	}
 	var own *machine.Error
 	if err != nil && ctx.Err() == nil && limited.Err() != nil && !errors.As(err, &own) {
 		err = &machine.Error{Kind: machine.ErrUnavailable, Message: fmt.Sprintf("it was not ready after %.0f minutes. The computer may be very busy. Try again later.", startTimeout.Minutes()), Cause: err}

@@ -30,6 +30,33 @@ func TestNothingGetsOut(t *testing.T) {
 	enginetest.RunEscape(t, escapes(p))
 }
 
+// A machine that was saved before an update is brought into memory after it, by the programs that
+// saved it.
+func TestAnUpdateOfAVirtualMachine(t *testing.T) {
+	folder, owner := newFolder(t), newOwner(t)
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	cfg := config(t, runtime.GOARCH, folder, log)
+	p := remote.New(remote.Config{Name: "vm", Owner: owner, Dialer: vm.New(cfg), Patience: vm.Patience})
+	a := wake(t, p, "a", "")
+	a.expect("x = 41; x", "41")
+	saved := a.checkpoint(p, "a")
+	a.end()
+	closed(t, p)
+
+	runsc, err := os.ReadFile(cfg.Parts.Runsc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Parts.Runsc = filepath.Join(t.TempDir(), "runsc")
+	if err := os.WriteFile(cfg.Parts.Runsc, append(runsc, 0), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p = remote.New(remote.Config{Name: "vm", Owner: owner, Dialer: vm.New(cfg), Patience: vm.Patience})
+	defer closed(t, p)
+	wake(t, p, "a", saved).expect("x + 1", "42")
+	wake(t, p, "b", "").expect("1 + 1", "2") // a new one has the new programs
+}
+
 // zeros is a file without an end.
 type zeros struct{}
 

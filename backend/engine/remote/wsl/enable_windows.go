@@ -69,11 +69,17 @@ func (p *Place) Enable(ctx context.Context, step Step) (restart bool, err error)
 	}
 	switch windows.Errno(code) {
 	case windows.ERROR_SUCCESS:
-		return p.usable(ctx) != nil, nil // it says what it did in the person's language alone
+		return needsRestart(p.usable(ctx)), nil // it says what it did in the person's language alone
 	case windows.ERROR_SUCCESS_REBOOT_REQUIRED:
 		return true, nil
 	}
 	return false, &machine.Error{Kind: machine.ErrUnavailable, Message: fmt.Sprintf("WSL could not be set up: `wsl %s` failed with the code %#x. Restart Windows, run that command in a terminal as an administrator, and see what it says.", arguments, code)}
+}
+
+// needsRestart says whether a restart may be all that is missing after WSL was installed.
+func needsRestart(err error) bool {
+	told := problemOf(err)
+	return told != nil && (*told == incomplete || *told == unvirtual || *told == notInstalled || *told == Restart)
 }
 
 // asAdministrator starts a program. The caller closes the handle of its process.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/forevervm/desktop/backend/engine/remote/parts"
 	"github.com/forevervm/desktop/backend/machine"
@@ -100,7 +101,7 @@ func (p *Place) Install(ctx context.Context, made *parts.Parts, progress func(se
 	case !found.listed:
 		err = p.add(ctx, made, progress)
 	case found.digest == "":
-		return &machine.Error{Kind: machine.ErrUnavailable, Message: "The distribution " + p.cfg.Name + " in WSL is ForeverVM's, and its programs are gone. Run `wsl --unregister " + p.cfg.Name + "` in a terminal, which deletes its machines, and start again."}
+		return &machine.Error{Kind: machine.ErrUnavailable, Message: "The distribution " + p.cfg.Name + " in WSL does not answer. Restart Windows and try again. If that does not help, its programs are gone: `wsl --unregister " + p.cfg.Name + "` in a terminal deletes it with its machines, and ForeverVM makes a new one."}
 	case found.digest != made.Digest:
 		err = p.replace(ctx, made, progress)
 	}
@@ -110,7 +111,13 @@ func (p *Place) Install(ctx context.Context, made *parts.Parts, progress func(se
 	if found, err = p.state(ctx); err == nil && found.digest != made.Digest {
 		err = &machine.Error{Kind: machine.ErrUnavailable, Message: "What came into WSL is not what was sent. Try again."}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(filepath.Join(p.cfg.Folder, importing)); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // add makes the distribution.
@@ -120,9 +127,13 @@ func (p *Place) add(ctx context.Context, made *parts.Parts, progress func(sent i
 	}
 	// The disk of one that WSL has forgotten may have machines. WSL does not write over it.
 	left := filepath.Join(p.cfg.Folder, disk)
-	if err := os.Rename(left, left+".left"); err == nil {
-		p.cfg.Log.Warn("WSL had forgotten a disk with machines, which stays", "file", left+".left")
+	aside := left + time.Now().UTC().Format(".20060102-150405.left")
+	if err := os.Rename(left, aside); err == nil {
+		p.cfg.Log.Warn("WSL had forgotten a disk with machines, which stays", "file", aside)
 	} else if !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(p.cfg.Folder, importing), nil, 0o600); err != nil {
 		return err
 	}
 	_, err := p.send(ctx, func(w io.Writer) error { return root(w, made, progress) }, "--import", p.cfg.Name, p.cfg.Folder, "-", "--version", "2")

@@ -89,10 +89,23 @@ func TestInterruptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	install(first)
-	if b, err := os.ReadFile(w.Disk() + ".left"); err != nil || string(b) != "machines" {
+	left, err := filepath.Glob(w.Disk() + ".*.left")
+	if err != nil || len(left) != 1 {
+		t.Fatalf("a disk that WSL has forgotten has become %v, %v", left, err)
+	}
+	if b, err := os.ReadFile(left[0]); err != nil || string(b) != "machines" {
 		t.Errorf("a disk that WSL has forgotten has become %q, %v", b, err)
 	}
-	w.Has("ForeverVM", true) // as WSL has it, which was killed
+	w.Has("ForeverVM", true) // as it is while a person exports it
+	if f, err := p.Look(t.Context()); err != nil || f.Problem == nil || !strings.Contains(f.Problem.What, "WSL is busy") {
+		t.Errorf("one that is exported is known as %+v, %v", f, err)
+	}
+	if err := p.Install(t.Context(), first, nil); err == nil || w.Distribution() == "" {
+		t.Errorf("one that is exported is replaced: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "importing"), nil, 0o600); err != nil { // as an import that was killed leaves it
+		t.Fatal(err)
+	}
 	known("")
 	if err := os.RemoveAll(w.Root); err != nil {
 		t.Fatal(err)

@@ -75,6 +75,7 @@ var (
 	noMemory       = problem("This computer has too little free memory to start WSL.", "Close some programs, and try again.", "")
 	crashed        = problem("WSL does not start, or has crashed.", "Run `wsl --shutdown` in a terminal, which ends all that runs in WSL, and try again.", "")
 	damaged        = problem("The disk of ForeverVM's machines in WSL is damaged.", "Restart Windows and try again. If that does not help, run `wsl --unregister ForeverVM` in a terminal, which deletes these machines, and start again.", "")
+	busy           = problem("WSL is busy with ForeverVM's distribution: it is exported, converted or removed.", "Wait until that is done, and try again.", "")
 	gone           = problem("ForeverVM is not in WSL any more: somebody has removed it.", "Start again: ForeverVM sets itself up anew.", "")
 	silent         = problem("WSL does not answer.", "Run `wsl --shutdown` in a terminal, which ends all that runs in WSL, and try again.", "")
 	noDistribution = "WSL_E_DEFAULT_DISTRO_NOT_FOUND" // of all, wsl.exe says it where it has none to list

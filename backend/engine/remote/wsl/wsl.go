@@ -53,6 +53,11 @@ const (
 	mostSaid = 64 << 10
 	// disk is the file that WSL makes in the folder of a distribution.
 	disk = "ext4.vhdx"
+	// importing is a file there, from the beginning of the import until what was imported has
+	// answered. Without it, a distribution may have machines.
+	importing = "importing"
+	// ownCode begins the codes that an installed wsl.exe says.
+	ownCode = "Wsl/"
 	// ownFailure is the exit code of wsl.exe where it fails itself, and no program in it. It is -1.
 	ownFailure = 0xffffffff
 )
@@ -216,7 +221,7 @@ func (p *Place) usable(ctx context.Context) error {
 	said, err := p.ask(ctx, "--status")
 	var code *failed
 	switch {
-	case errors.As(err, &code) && recognize(said) == nil:
+	case errors.As(err, &code) && recognize(said) == nil && !strings.Contains(said, ownCode):
 		return notInstalled.err(err)
 	case err != nil:
 		return err
@@ -261,9 +266,13 @@ func (p *Place) state(ctx context.Context) (s state, err error) {
 	if err != nil {
 		return s, err
 	}
-	if s.half = !whole; s.half {
-		_, err := os.Stat(p.cfg.Folder) // which Install makes before
-		s.ours = err == nil
+	_, err = os.Stat(filepath.Join(p.cfg.Folder, importing))
+	begun := err == nil
+	if !whole {
+		s.half, s.ours = begun, begun
+		if _, err := os.Stat(p.cfg.Folder); err == nil && !begun { // it is exported, converted or removed
+			return s, busy.err(nil)
+		}
 		return s, nil
 	}
 	_, err = os.Stat(filepath.Join(p.cfg.Folder, disk))
@@ -271,7 +280,8 @@ func (p *Place) state(ctx context.Context) (s state, err error) {
 	said, err := p.ask(ctx, p.inside("-digest")...)
 	var code *failed
 	if errors.As(err, &code) && code.code != ownFailure {
-		return s, nil // it runs, and has no agent
+		s.half = begun // else it runs, and its agent does not
+		return s, nil
 	}
 	if err != nil {
 		return s, err

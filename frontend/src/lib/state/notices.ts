@@ -13,7 +13,8 @@ export function noticesOf(status: Status | null) {
   const usable = engine !== undefined && !engine.problems?.length;
   const plain = (what: string): Notice => ({ what, remedy: '' });
   const concerns: Notice[] = [
-    ...(usable
+    // What is being set up is no concern yet.
+    ...(usable || engines.some(({ busy }) => busy)
       ? []
       : engines.flatMap(({ problems = [] }) =>
           problems.map(({ what, do: remedy }) => ({ what, remedy })),

@@ -318,6 +318,7 @@ export const de: Words = {
     whereText: 'Dieser Computer hat alles, was Maschinen brauchen.',
     nowhereText:
       'Maschinen können hier noch nicht laufen. Unten steht, was fehlt und wie Sie es beheben.',
+    preparingText: 'Dieser Computer wird für Maschinen vorbereitet. Sie müssen nichts tun.',
     engineUsed: 'Bereit. Neue Maschinen laufen hier.',
     engineWorks: 'Bereit',
     looking: 'Wird geprüft…',
@@ -1063,6 +1064,7 @@ export const de: Words = {
         hosted: 'Beim gehosteten Dienst',
       })[name] ?? `Auf ${name.replace(/^ssh:/, '')}`,
     noEngine: 'Maschinen können noch nicht laufen',
+    preparing: 'Dieser Computer wird vorbereitet',
     lookAgain: 'Starten oder noch einmal prüfen',
     hostedInstead: 'Den gehosteten Dienst benutzen',
     running: (n) => (n === 0 ? 'Nichts läuft' : n === 1 ? '1 läuft' : `${n} laufen`),

@@ -314,6 +314,7 @@ export const es: Words = {
     whereText: 'Este ordenador tiene todo lo que necesitan las máquinas.',
     nowhereText:
       'Las máquinas aún no pueden funcionar aquí. Abajo ves qué falta y cómo arreglarlo.',
+    preparingText: 'Este ordenador se está preparando para las máquinas. No tiene que hacer nada.',
     engineUsed: 'Listo. Las nuevas máquinas funcionan aquí.',
     engineWorks: 'Listo',
     looking: 'Comprobando…',
@@ -1043,6 +1044,7 @@ export const es: Words = {
         hosted: 'En el servicio alojado',
       })[name] ?? `En ${name.replace(/^ssh:/, '')}`,
     noEngine: 'Las máquinas aún no pueden funcionar',
+    preparing: 'Preparando este ordenador',
     lookAgain: 'Iniciar o comprobar de nuevo',
     hostedInstead: 'Usar el servicio alojado',
     running: (n) => (n === 0 ? 'Nada en marcha' : `${n} en marcha`),

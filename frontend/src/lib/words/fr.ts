@@ -319,6 +319,8 @@ export const fr: Words = {
     whereText: 'Cet ordinateur a tout ce qu’il faut aux machines.',
     nowhereText:
       'Les machines ne peuvent pas encore fonctionner ici. Ce qui manque et comment y remédier est indiqué ci-dessous.',
+    preparingText:
+      'Cet ordinateur est en cours de préparation pour les machines. Vous n’avez rien à faire.',
     engineUsed: 'Prêt. Les nouvelles machines fonctionnent ici.',
     engineWorks: 'Prêt',
     looking: 'Vérification…',
@@ -1055,6 +1057,7 @@ export const fr: Words = {
         hosted: 'Chez le service hébergé',
       })[name] ?? `Sur ${name.replace(/^ssh:/, '')}`,
     noEngine: 'Les machines ne peuvent pas encore fonctionner',
+    preparing: 'Préparation de cet ordinateur',
     lookAgain: 'Démarrer ou vérifier à nouveau',
     hostedInstead: 'Utiliser le service hébergé',
     running: (n) => (n === 0 ? 'Rien en cours' : `${n} en cours`),

@@ -317,6 +317,8 @@ export const pt: Words = {
     whereText: 'Este computador tem tudo de que as máquinas precisam.',
     nowhereText:
       'As máquinas ainda não podem funcionar aqui. Veja abaixo o que falta e como resolver.',
+    preparingText:
+      'Este computador está sendo preparado para as máquinas. Você não precisa fazer nada.',
     engineUsed: 'Pronto. As novas máquinas funcionam aqui.',
     engineWorks: 'Pronto',
     looking: 'Verificando…',
@@ -1047,6 +1049,7 @@ export const pt: Words = {
         hosted: 'No serviço hospedado',
       })[name] ?? `Em ${name.replace(/^ssh:/, '')}`,
     noEngine: 'As máquinas ainda não podem funcionar',
+    preparing: 'Preparando este computador',
     lookAgain: 'Iniciar ou verificar de novo',
     hostedInstead: 'Usar o serviço hospedado',
     running: (n) => (n === 0 ? 'Nada em execução' : `${n} em execução`),
