@@ -822,10 +822,13 @@ type MachineStorage struct {
 	Bytes int64 `json:"bytes"`
 
 	// Deleted It is in the bin
-	Deleted bool   `json:"deleted"`
-	ID      string `json:"id"`
-	Name    string `json:"name"`
-	Title   string `json:"title"`
+	Deleted bool `json:"deleted"`
+
+	// Engine Where it takes them: at ssh:HOST, nothing of it is on this computer
+	Engine string `json:"engine"`
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Title  string `json:"title"`
 }
 
 // MadeToken defines model for MadeToken.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/forevervm/desktop/backend/api"
 	"github.com/forevervm/desktop/backend/egress"
@@ -44,8 +45,10 @@ func told(used space, free int64, checkpoints []machine.CheckpointUse) api.Stora
 	all.SharedBytes = used.all - used.packages
 	for _, c := range checkpoints {
 		m := c.Machine
-		one := api.MachineStorage{ID: string(m.ID), Name: m.Name, Title: m.Title, Deleted: m.State == machine.Deleted, Bytes: used.machines[m.ID] + c.Bytes}
-		all.SharedBytes -= one.Bytes
+		one := api.MachineStorage{ID: string(m.ID), Name: m.Name, Title: m.Title, Engine: m.Engine, Deleted: m.State == machine.Deleted, Bytes: used.machines[m.ID] + c.Bytes}
+		if !strings.HasPrefix(m.Engine, overSSH+":") { // what is there takes nothing here
+			all.SharedBytes -= one.Bytes
+		}
 		all.Machines = append(all.Machines, one)
 		if one.Deleted {
 			all.BinBytes += one.Bytes

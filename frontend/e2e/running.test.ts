@@ -275,8 +275,9 @@ it('queues code and cancels what waits', async () => {
 
 it('does not put messages over what code is written in, or over Run', async () => {
   const { page } = tab;
-  await tab.newMachine();
+  const name = await tab.newMachine();
   await page.getByRole('textbox', { name: 'Python code' }).fill('1\n'.repeat(8));
+  await page.waitForURL(`**/#/machine/${name}`); // else its address takes the place of the other
   // The message goes after some seconds, so it is measured as it comes.
   const [shown] = await Promise.all([
     page.getByRole('status').filter({ hasText: 'no longer exists' }).boundingBox(),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -131,8 +132,12 @@ func (a *app) watchMove(ctx context.Context, c *client.Client) (api.Move, error)
 func writeStorage(w io.Writer, now api.Storage) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	row := func(bytes int64, what string) { fmt.Fprintf(table, "%s\t  %s\n", bytesText(bytes), what) }
+	several := slices.ContainsFunc(now.Machines, func(m api.MachineStorage) bool { return m.Engine != now.Machines[0].Engine })
 	for _, m := range now.Machines {
 		name := m.Name
+		if several {
+			name += " (" + m.Engine + ")"
+		}
 		if m.Deleted {
 			name += " (in the bin)"
 		}

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -130,7 +131,19 @@ func (s *Store) HoldParts() *HeldParts {
 			h.all = append(h.all, one)
 		}
 	}
+	// The small ones come first: where there is no time for all, an update often changes these
+	// alone.
+	slices.SortFunc(h.all, func(a, b heldPart) int { return cmp.Compare(sizeOf(a.path), sizeOf(b.path)) })
 	return h
+}
+
+// sizeOf is how large a file is; 0 where it is not there.
+func sizeOf(path string) int64 {
+	found, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return found.Size()
 }
 
 // Close lets them go.

@@ -186,6 +186,9 @@ func (m *memory) room() (r admission.Room, clients map[string]int, ok bool) {
 func (m *memory) enter(ctx context.Context, w admission.Entrant, patience time.Duration) (leave func(), err error) {
 	if m.ask != nil {
 		m.ask(ctx, askMemoryEvery)
+		if _, total, ok := m.look(); ok && w.Need > total {
+			return nil, &machine.Error{Kind: machine.ErrUnavailable, Message: fmt.Sprintf("The machine takes %d MB of memory, and there are only %d MB there (%s). Give it more, or move the machine to another place.", w.Need>>20, total>>20, m.place)}
+		}
 	}
 	leave, err = m.queue.Enter(ctx, w, patience)
 	if left := leave; left != nil && m.ask != nil {

@@ -2138,6 +2138,8 @@ export interface components {
       id: string;
       name: string;
       title: string;
+      /** @description Where it takes them: at ssh:HOST, nothing of it is on this computer */
+      engine: string;
       /** @description It is in the bin */
       deleted: boolean;
       /**
