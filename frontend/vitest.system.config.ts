@@ -7,8 +7,8 @@ export default defineConfig({
     reporters: ['default', './e2e/report.ts'],
     fileParallelism: false,
     retry: 1, // what passes only then is flaky, and the report says so
-    testTimeout: 180_000,
-    expect: { poll: { timeout: 60_000 } },
+    testTimeout: 300_000,
+    expect: { poll: { timeout: 150_000 } }, // a window may take a minute beside other tests
     hookTimeout: 180_000,
   },
 });

@@ -126,9 +126,9 @@ func readSums(file, folder string) (map[string]string, error) {
 
 const (
 	// keepEvery is how often it is seen whether copies of the parts are to be kept, and keepWithin
-	// bounds how long that may take at the end, for a machine that came since.
-	keepEvery  = 5 * time.Minute
-	keepWithin = time.Minute
+	// bounds how long that may take at the end, for a machine that came since: the next agent waits.
+	keepEvery  = time.Minute
+	keepWithin = 20 * time.Second
 )
 
 // keepParts sees to it that machines can be brought into memory after an update, too, until over
