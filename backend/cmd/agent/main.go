@@ -126,7 +126,8 @@ func readSums(file, folder string) (map[string]string, error) {
 
 const (
 	// keepEvery is how often it is seen whether copies of the parts are to be kept, and keepWithin
-	// bounds how long that may take at the end, for a machine that came since: the next agent waits.
+	// bounds how long that may take at the end, for a machine that came since. The next agent waits
+	// for that.
 	keepEvery  = time.Minute
 	keepWithin = 20 * time.Second
 )
