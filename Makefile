@@ -25,7 +25,8 @@ PAGE_FILES := $(shell find frontend/src frontend/public backend/export/scripts -
 PROGRAMS := $(filter-out $(BIN)/extension $(BIN)/guest,$(patsubst backend/cmd/%/,$(BIN)/%,$(wildcard backend/cmd/*/)))
 MCPB_MODULES := build/mcpb/node_modules/.package-lock.json
 MCPB_FILES := $(filter-out build/mcpb/node_modules,$(wildcard build/mcpb/*))
-RUNSC_FILES := $(GVISOR) build/runsc/build.sh $(wildcard build/runsc/*.go build/runsc/precompile/*.go)
+RUNSC_FILES := $(GVISOR) build/runsc/build.sh \
+	$(wildcard build/runsc/*.go build/runsc/precompile/*.go)
 IMAGE_FILES := build/image/build.py build/image/compile.py $(wildcard build/image/keyring/*.asc build/image/requirements*.lock) \
 	$(shell find backend/runner/forevervm_runner -name __pycache__ -prune -o -print 2>/dev/null)
 

@@ -257,6 +257,32 @@ func (p *places) setUp(ctx context.Context, one *place, parts *ssh.Parts, instal
 	return runFirst(ctx, one.Place)
 }
 
+// runFirst finds out whether a place can run machines.
+func runFirst(ctx context.Context, place *remote.Place) error {
+	if err := place.StartUp(ctx); err != nil {
+		return err
+	}
+	if problems := place.Check(ctx); len(problems) > 0 {
+		return &machine.Error{Kind: machine.ErrUnavailable, Message: naming.Join(problems[0].What, problems[0].Do)}
+	}
+	id := machine.NewID()
+	box, err := place.Start(ctx, machine.StartSpec{ID: id, Name: "first", Image: "base", MemoryMB: machine.DefaultMemoryMB, Life: rand.Text()})
+	if err != nil {
+		return err
+	}
+	go func() {
+		for range box.Frames() { // it has nothing to say
+		}
+	}()
+	box.Kill()
+	select {
+	case <-box.Ended():
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return place.Purge(ctx, id)
+}
+
 // Remove is server.Places'. A place that cannot be reached is forgotten all the same.
 func (p *places) Remove(ctx context.Context, name string) error {
 	p.changing.Lock()

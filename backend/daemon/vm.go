@@ -9,7 +9,6 @@ import (
 	"os"
 	"runtime"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/forevervm/desktop/backend/engine/remote"
@@ -103,39 +102,6 @@ type virtualMachine struct {
 	data string
 }
 
-// news are what a place tells of itself.
-type news struct {
-	mu     sync.Mutex
-	listen func(machine.EngineNews)
-	now    *machine.Preparation
-}
-
-// Notify is machine.Notifier's.
-func (n *news) Notify(listen func(machine.EngineNews)) {
-	n.mu.Lock()
-	n.listen = listen
-	now := n.now
-	n.mu.Unlock()
-	listen(machine.EngineNews{Busy: now})
-}
-
-// tell says what is done with the place; nil for nothing any more.
-func (n *news) tell(busy *machine.Preparation) {
-	n.mu.Lock()
-	n.now = busy
-	listen := n.listen
-	n.mu.Unlock()
-	if listen != nil {
-		listen(machine.EngineNews{Busy: busy})
-	}
-}
-
-func (n *news) isBusy() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.now != nil
-}
-
 // isFresh says whether it was never started.
 func (v *virtualMachine) isFresh() bool {
 	entries, err := os.ReadDir(v.data)
@@ -170,9 +136,4 @@ func (v *virtualMachine) Prepare(ctx context.Context) error {
 	v.tell(&machine.Preparation{What: "Starting a first machine"})
 	defer v.tell(nil)
 	return runFirst(ctx, v.Place)
-}
-
-// MayShow says that no folder of this computer is seen there.
-func (v *virtualMachine) MayShow(context.Context, machine.ID, string, string) error {
-	return machine.Invalid("A machine in the virtual machine cannot see a folder of this computer. Put files into its inbox instead, or run the machine in Docker.")
 }

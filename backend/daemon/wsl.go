@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"io"
 	"log/slog"
@@ -146,7 +145,8 @@ func (p *wslPlace) Start(ctx context.Context, spec machine.StartSpec) (machine.S
 	return p.Place.Start(ctx, spec)
 }
 
-// StartUp starts what is set up, and sets up what is not, for a person who has asked for it.
+// StartUp starts the place for a person who has asked for that. Before the first time it sets it
+// up.
 func (p *wslPlace) StartUp(ctx context.Context) error {
 	if p.lacking() == nil && p.isSetUp() {
 		err := p.Place.StartUp(ctx)
@@ -257,40 +257,9 @@ func (p *wslPlace) bring(ctx context.Context, asked bool) error {
 	return home.WritePrivate(p.mark, []byte(marked()))
 }
 
-// runFirst finds out whether a place can run machines.
-func runFirst(ctx context.Context, place *remote.Place) error {
-	if err := place.StartUp(ctx); err != nil {
-		return err
-	}
-	if problems := place.Check(ctx); len(problems) > 0 {
-		return &machine.Error{Kind: machine.ErrUnavailable, Message: naming.Join(problems[0].What, problems[0].Do)}
-	}
-	id := machine.NewID()
-	box, err := place.Start(ctx, machine.StartSpec{ID: id, Name: "first", Image: "base", MemoryMB: machine.DefaultMemoryMB, Life: rand.Text()})
-	if err != nil {
-		return err
-	}
-	go func() {
-		for range box.Frames() { // it has nothing to say
-		}
-	}()
-	box.Kill()
-	select {
-	case <-box.Ended():
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	return place.Purge(ctx, id)
-}
-
 // Close ends the place, and a set-up, which the next one mends.
 func (p *wslPlace) Close() error {
 	p.stop()
 	p.turn <- struct{}{} // for good: none begins any more
 	return p.Place.Close()
-}
-
-// MayShow says that no folder of this computer is seen there.
-func (p *wslPlace) MayShow(context.Context, machine.ID, string, string) error {
-	return machine.Invalid("A machine in WSL cannot see a folder of this computer. Put files into its inbox instead, or run the machine in Docker.")
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,7 +18,7 @@ import (
 // are copied, and reach the network by the daemon's rules.
 func TestMachinesInAVirtualMachine(t *testing.T) {
 	t.Setenv("FOREVERVM_VM", "tcg")
-	program(t, filepath.Join("guest", "amd64", "kernel"))
+	program(t, filepath.Join("guest", runtime.GOARCH, "kernel"))
 	home := newHome(t)
 	d := serve(t, home)
 	runs := func() int {

@@ -61,7 +61,8 @@ func TakeOver(data, owner string) (held io.Closer, err error) {
 	return file, nil
 }
 
-// lock waits until nobody else holds the lock of that file, and calls waits from time to time.
+// lock waits until nobody else holds the lock of that file, and calls waits from time to time. It
+// polls, as Linux has no wait for a lock that ends by itself.
 func lock(file *os.File, waits func()) error {
 	for end := time.Now().Add(takeoverPatience); ; time.Sleep(20 * time.Millisecond) {
 		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)

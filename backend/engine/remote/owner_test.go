@@ -20,7 +20,9 @@ func TestAlone(t *testing.T) {
 	var ended atomic.Bool
 	go func() {
 		ended.Store(true)
-		_ = agent.Close()
+		if err := agent.Close(); err != nil {
+			t.Error(err)
+		}
 	}()
 	held, err := Alone(data)
 	if err != nil || !ended.Load() {

@@ -246,7 +246,7 @@ func (p *Place) Purge(ctx context.Context, id machine.ID) error {
 
 // MayShow says that no folder of this computer is seen there.
 func (p *Place) MayShow(context.Context, machine.ID, string, string) error {
-	return machine.Invalid("A machine on another computer cannot see a folder of this one. Put files into its inbox instead, or run the machine on this computer.")
+	return machine.Invalid("A machine at this place (%s) cannot see a folder of this computer. Put files into its inbox instead, or run the machine in Docker or, on Linux, without it.", p.cfg.Name)
 }
 
 // CheckCompatible is machine.Engine's.

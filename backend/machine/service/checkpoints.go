@@ -125,8 +125,8 @@ func (s *Service) takeOutGarbage() {
 	}
 }
 
-// letRest says whether what is to be deleted at a place can wait until that runs: whole machines
-// cannot, as somebody wants their room.
+// letRest says whether a place rests and may go on. It starts to delete whole machines, whose room
+// somebody wants. Checkpoints wait until it runs.
 func (s *Service) letRest(engine string, list []machine.Garbage) bool {
 	place, _ := s.away(engine)
 	return rests(place) && !slices.ContainsFunc(list, func(g machine.Garbage) bool { return g.Checkpoint == "" })

@@ -187,7 +187,7 @@ func TestWhatIsMissing(t *testing.T) {
 	}
 	w.Answer("--list", &wsltest.Answer{Says: "Katastrophal.\r\nCode: Wsl/E_UNEXPECTED\r\n", Code: -1})
 	if _, err := p.Look(t.Context()); err == nil || !strings.Contains(err.Error(), "WSL says: Katastrophal. Code: Wsl/E_UNEXPECTED") {
-		t.Errorf("what is not known is told as %v", err)
+		t.Errorf("an unknown answer is told as %v", err)
 	}
 	none := wsl.New(wsl.Config{Program: "/nowhere/wsl.exe", Folder: "/nowhere", Free: func(string) (int64, error) { return 0, nil }})
 	if f, err := none.Look(t.Context()); err != nil || f.Problem == nil || !strings.Contains(f.Problem.What, "has no WSL") {

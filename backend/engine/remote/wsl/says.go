@@ -66,7 +66,7 @@ var (
 	missing        = problem("This Windows has no WSL, which Linux needs.", "Update Windows: WSL comes with Windows 11, and with Windows 10 from version 2004 on.", "")
 	notInstalled   = problem("WSL, the part of Windows in which Linux runs, is not installed.", "Install it. Windows asks for an administrator, and mostly has to be restarted.", StepInstall)
 	outdated       = problem("The WSL of this computer is too old to run machines.", "Update it. Windows asks for an administrator.", StepUpdate)
-	broken         = problem("The WSL of this computer is damaged, or only half installed.", "Update it, which installs it anew. Windows asks for an administrator.", StepUpdate)
+	broken         = problem("The WSL of this computer is damaged, or its installation was cut off.", "Update it, which installs it again. Windows asks for an administrator.", StepUpdate)
 	incomplete     = problem("A part of Windows that WSL needs is not turned on: the Virtual Machine Platform.", "Turn it on. Windows asks for an administrator, and has to be restarted. If you have just done that, restart Windows now.", StepInstall)
 	unvirtual      = problem("This computer cannot start virtual machines, which WSL 2 needs.", "If you have just installed WSL, restart Windows. Else turn on virtualization in the computer's BIOS or UEFI settings, where it is called Intel VT-x, AMD-V or SVM.", "")
 	forbidden      = problem("The administrator of this computer does not allow WSL.", "Ask them to allow it, or use ForeverVM with Docker or a computer reached by ssh.", "")
@@ -76,7 +76,7 @@ var (
 	crashed        = problem("WSL does not start, or has crashed.", "Run `wsl --shutdown` in a terminal, which ends all that runs in WSL, and try again.", "")
 	damaged        = problem("The disk of ForeverVM's machines in WSL is damaged.", "Restart Windows and try again. If that does not help, run `wsl --unregister ForeverVM` in a terminal, which deletes these machines, and start again.", "")
 	busy           = problem("WSL is busy with ForeverVM's distribution: it is exported, converted or removed.", "Wait until that is done, and try again.", "")
-	gone           = problem("ForeverVM is not in WSL any more: somebody has removed it.", "Start again: ForeverVM sets itself up anew.", "")
+	gone           = problem("Somebody has removed ForeverVM from WSL.", "Start it. ForeverVM then sets itself up again.", "")
 	silent         = problem("WSL does not answer.", "Run `wsl --shutdown` in a terminal, which ends all that runs in WSL, and try again.", "")
 	noDistribution = "WSL_E_DEFAULT_DISTRO_NOT_FOUND" // of all, wsl.exe says it where it has none to list
 )

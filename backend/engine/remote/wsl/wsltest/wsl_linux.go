@@ -319,7 +319,8 @@ func (w *WSL) exec(t *testing.T, args []string, in io.Reader, out io.Writer) int
 	return int32(cmd.ProcessState.ExitCode()) //nolint:gosec // small
 }
 
-// kill kills all that runs in the distribution, and waits for its end.
+// kill kills all that runs in the distribution, until nothing does: what is killed may just have
+// started something.
 func (w *WSL) kill(t *testing.T) {
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		left := w.Processes(t)

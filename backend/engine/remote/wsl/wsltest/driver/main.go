@@ -88,7 +88,7 @@ func story(ctx context.Context, program, folder, first, second string) error {
 	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("the folder stays: %w", err)
 	}
-	return p.Remove(ctx) // what is not there is removed
+	return p.Remove(ctx) // a second time: nothing is there
 }
 
 func install(ctx context.Context, p *wsl.Place, made *parts.Parts) error {
