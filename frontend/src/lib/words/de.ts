@@ -316,8 +316,7 @@ export const de: Words = {
     ],
     where: 'Wo Maschinen laufen',
     whereText: 'Dieser Computer hat alles, was Maschinen brauchen.',
-    nowhereText:
-      'Maschinen können hier noch nicht laufen. Unten steht, was fehlt und wie Sie es beheben.',
+    nowhereText: 'Maschinen können hier noch nicht laufen. Einer dieser Wege genügt:',
     preparingText: 'Dieser Computer wird für Maschinen vorbereitet. Sie müssen nichts tun.',
     engineUsed: 'Bereit. Neue Maschinen laufen hier.',
     engineWorks: 'Bereit',

@@ -341,7 +341,7 @@ export const en = {
     ],
     where: 'Where machines run',
     whereText: 'This computer has everything that machines need.',
-    nowhereText: 'Machines cannot run here yet. See below what is missing and how to fix it.',
+    nowhereText: 'Machines cannot run here yet. One of these ways is enough:',
     preparingText: 'This computer is being prepared for machines. You need not do anything.',
     engineUsed: 'Ready. New machines run here.',
     engineWorks: 'Ready',

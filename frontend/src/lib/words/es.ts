@@ -312,8 +312,7 @@ export const es: Words = {
     ],
     where: 'Dónde funcionan las máquinas',
     whereText: 'Este ordenador tiene todo lo que necesitan las máquinas.',
-    nowhereText:
-      'Las máquinas aún no pueden funcionar aquí. Abajo ves qué falta y cómo arreglarlo.',
+    nowhereText: 'Las máquinas aún no pueden funcionar aquí. Basta con una de estas formas:',
     preparingText: 'Este ordenador se está preparando para las máquinas. No tiene que hacer nada.',
     engineUsed: 'Listo. Las nuevas máquinas funcionan aquí.',
     engineWorks: 'Listo',

@@ -317,8 +317,7 @@ export const fr: Words = {
     ],
     where: 'Où les machines fonctionnent',
     whereText: 'Cet ordinateur a tout ce qu’il faut aux machines.',
-    nowhereText:
-      'Les machines ne peuvent pas encore fonctionner ici. Ce qui manque et comment y remédier est indiqué ci-dessous.',
+    nowhereText: 'Les machines ne peuvent pas encore fonctionner ici. L’un de ces moyens suffit :',
     preparingText:
       'Cet ordinateur est en cours de préparation pour les machines. Vous n’avez rien à faire.',
     engineUsed: 'Prêt. Les nouvelles machines fonctionnent ici.',

@@ -315,8 +315,7 @@ export const pt: Words = {
     ],
     where: 'Onde as máquinas funcionam',
     whereText: 'Este computador tem tudo de que as máquinas precisam.',
-    nowhereText:
-      'As máquinas ainda não podem funcionar aqui. Veja abaixo o que falta e como resolver.',
+    nowhereText: 'As máquinas ainda não podem funcionar aqui. Uma destas formas basta:',
     preparingText:
       'Este computador está sendo preparado para as máquinas. Você não precisa fazer nada.',
     engineUsed: 'Pronto. As novas máquinas funcionam aqui.',

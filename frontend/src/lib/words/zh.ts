@@ -295,7 +295,7 @@ export const zh: Words = {
     ],
     where: '机器在哪里运行',
     whereText: '这台电脑具备机器所需的一切。',
-    nowhereText: '机器还不能在这里运行。下面说明缺少什么以及如何解决。',
+    nowhereText: '机器还不能在这里运行。只需以下其中一种方式：',
     preparingText: '正在为机器准备这台电脑。您无需做任何事。',
     engineUsed: '就绪。新机器在这里运行。',
     engineWorks: '就绪',
