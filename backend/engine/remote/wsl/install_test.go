@@ -204,7 +204,7 @@ func TestNoAgent(t *testing.T) {
 	}
 	r := remote.New(remote.Config{Name: "wsl", Owner: hex.EncodeToString(owner), Dialer: p.Dialer()})
 	defer r.Close()
-	if _, err := r.Used(); !errors.Is(err, machine.ErrUnavailable) || !strings.Contains(err.Error(), "somebody has removed it") {
+	if _, err := r.Used(); !errors.Is(err, machine.ErrUnavailable) || !strings.Contains(err.Error(), "Somebody has removed ForeverVM") {
 		t.Errorf("it is told as %v", err)
 	}
 }
