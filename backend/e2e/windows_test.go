@@ -26,16 +26,21 @@ import (
 type windows struct {
 	t       *testing.T
 	program string // forevervm.exe
-	home    string // the person's folder, as Linux sees it
+	msi     string // what installed it, or nothing
+	drive   string // its drive C, as Linux sees it
+	home    string // the person's folder, likewise
 	env     []string
 }
 
 // underWine builds the program for Windows and makes a Windows to run it on, which outlives the
-// test run: making one takes half a minute.
+// test run: making one takes half a minute. `make dist-test` has it install an MSI instead.
 func underWine(t *testing.T) *windows {
 	t.Helper()
+	if msi := os.Getenv("FOREVERVM_MSI"); msi != "" {
+		return installed(t, msi)
+	}
 	env, drive := hometest.Wine(t, "wine")
-	w := &windows{t: t, env: env, program: filepath.Join(cache(t, "windows"), "forevervm.exe"), home: filepath.Join(drive, "users", "person")}
+	w := &windows{t: t, env: env, program: filepath.Join(cache(t, "windows"), "forevervm.exe"), drive: drive, home: filepath.Join(drive, "users", "person")}
 	build := exec.Command("go", "build", "-trimpath", "-o", w.program, "./backend/cmd/forevervm")
 	build.Dir = repo(t)
 	build.Env = append(os.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0")
@@ -54,6 +59,31 @@ func underWine(t *testing.T) *windows {
 		}
 	}
 	return w
+}
+
+// installed makes a Windows where a person has installed the MSI, until the test ends.
+func installed(t *testing.T, msi string) *windows {
+	t.Helper()
+	env, drive := hometest.Wine(t, "wine-msi")
+	home := filepath.Join(drive, "users", "person")
+	w := &windows{t: t, env: env, msi: msi, drive: drive, home: home, program: filepath.Join(home, "AppData", "Local", "Programs", "ForeverVM", "forevervm.exe")}
+	t.Cleanup(func() {
+		if _, err := os.Stat(w.program); err == nil {
+			w.uninstall()
+		}
+	})
+	w.must("wine", "msiexec", "/i", msi, "/qn")
+	return w
+}
+
+// uninstall removes the data, and what the MSI installed.
+func (w *windows) uninstall() {
+	w.t.Helper()
+	if w.msi == "" {
+		w.forevervm("uninstall", "--yes", "--data")
+	} else {
+		w.must("wine", "msiexec", "/x", w.msi, "/qn", "DELETEDATA=1")
+	}
 }
 
 // must runs a program under this Windows and returns what it says. That goes to a file: a daemon

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/forevervm/desktop/backend/engine/remote/wsl/wsltest"
-	"github.com/forevervm/desktop/backend/home/hometest"
 )
 
 // Windows' build has its machines in WSL, without Docker: it sets itself up there, a machine draws
@@ -20,10 +19,9 @@ import (
 func TestWindowsBuildRunsMachinesInWSL(t *testing.T) {
 	w := underWine(t)
 	nodeProject(t)
-	_, drive := hometest.Wine(t, "wine")
 	place := wsltest.Serve(t)
-	place.Drive = drive
-	standIn := filepath.Join(drive, "windows", "system32", "wsl.exe")
+	place.Drive = w.drive
+	standIn := filepath.Join(w.drive, "windows", "system32", "wsl.exe")
 	content, err := os.ReadFile(filepath.Join(wsltest.Build(t, "windows"), "wsl.exe"))
 	if err == nil {
 		err = os.WriteFile(standIn, content, 0o755)
@@ -62,7 +60,7 @@ func TestWindowsBuildRunsMachinesInWSL(t *testing.T) {
 	if got := w.must("env", "STARTED_BY=wine", "node", "ai-app.mjs", "claude", "claude-ai", claude); !strings.Contains(got, "fine") {
 		t.Errorf("Claude Desktop is told %q", got)
 	}
-	said("uninstall", "--yes", "--data")
+	w.uninstall()
 	if name := place.Distribution(); name != "" {
 		t.Errorf("the distribution %q stays", name)
 	}

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Install, use, upgrade and remove the MSI under Wine: build/windows/test.sh VERSION [FOLDER]
 #
-# It tests the installation, and what the daemon does without Docker. Under Wine neither the window
-# nor a machine can run.
+# It tests the installation, what the daemon does without Docker, and machines in a stand-in for WSL.
+# Under Wine the window cannot run.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 version=$1 folder=$(realpath "${2:-build/dist}")
@@ -157,11 +157,15 @@ wineserver --wait
 [ ! -e "$daemon" ] || fail "the daemon runs on"
 [ "$(uninstallers)" = 1 ] || fail "there are $(uninstallers) entries among the programs"
 says "$(next)" value 'HKLM\Software\Microsoft\Windows\CurrentVersion\Uninstall' /s
-says "does not know where newer ones are announced" forevervm update # as the one in that package does not
+says "does not look for updates" forevervm update # as the one in that package does not
 [ -d "$person/AppData/Local/ForeverVM/data" ] || fail "the person's machines are gone"
 
 say "removing, with the machines"
 msiexec /x "$work/next.msi" DELETEDATA=1
 [ "$(value 'HKCU\Software\Microsoft\Windows\CurrentVersion\Run' /v forevervm-desktop)" = "" ] || fail "it still starts at login"
 [ ! -e "$person/AppData/Local/ForeverVM/data" ] || fail "left behind: $(find "$person/AppData/Local/ForeverVM")"
+
+say "a person's story, with machines in WSL, which a stand-in plays"
+wineserver --wait
+(unset WINEPREFIX && FOREVERVM_MSI=$folder/$name.msi go test -tags real,system -count=1 -run '^TestWindowsBuildRunsMachinesInWSL$' ./backend/e2e)
 say "all is well"
