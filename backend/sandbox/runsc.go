@@ -82,13 +82,16 @@ func (r *runsc) start(ctx context.Context, pipes stdio) error {
 // restore brings the checkpoint in the folder from into the sandbox that was created before, or
 // into a new one. It does not end with ctx.
 func (r *runsc) restore(ctx context.Context, pipes stdio, from string) error {
-	if r.pid > 0 {
-		var status unix.WaitStatus
-		if gone, err := unix.Wait4(r.pid, &status, unix.WNOHANG, nil); gone != 0 || err != nil {
-			return errSpareGone
+	if r.pid == 0 {
+		if err := r.create(ctx, pipes); err != nil {
+			return err
 		}
 	}
-	return r.bring(ctx, baseSpec(), pipes, "restore", "--detach", "--image-path="+from)
+	var status unix.WaitStatus
+	if gone, err := unix.Wait4(r.pid, &status, unix.WNOHANG, nil); gone != 0 || err != nil {
+		return errSpareGone
+	}
+	return called("restore", restoreInto(ctx, from))
 }
 
 // errSpareGone says that a sandbox ended before it had something to do.
@@ -121,8 +124,7 @@ func (r *runsc) bring(ctx context.Context, spec *specs.Spec, pipes stdio, comman
 // checkpoint saves the sandbox into dir. The sandbox always goes on: told to stop it, runsc would
 // end it even when the saving fails, as on a full disk.
 func (r *runsc) checkpoint(ctx context.Context, dir string) error {
-	cmd := r.command(ctx, "checkpoint", "--image-path="+dir, "--compression=none", "--leave-running", containerID)
-	return r.finish(cmd, cmd.Run())
+	return called("checkpoint", saveInto(ctx, dir))
 }
 
 // wait waits for the sandbox's end, however it comes.
@@ -152,28 +154,41 @@ func (r *runsc) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// runscError is a failed command of runsc, with what it logged.
+// runscError is a failed command of runsc, with what it logged, or a failed call.
 type runscError struct {
 	command string
 	err     error
 	log     string
 }
 
+// called says which call failed, if it did.
+func called(command string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &runscError{command: command, err: err}
+}
+
 // Error says what failed, in as many of runsc's words as a person can bear.
 func (e *runscError) Error() string {
+	text := fmt.Sprintf("runsc %s: %v", e.command, e.err)
 	said := e.log
 	if first := struct{ Msg string }{}; json.NewDecoder(strings.NewReader(said)).Decode(&first) == nil && first.Msg != "" {
 		said = first.Msg
 	}
-	said, _, _ = strings.Cut(said, "\n")
-	return fmt.Sprintf("runsc %s: %v: %s", e.command, e.err, sentence(said))
+	if said != "" {
+		text += ": " + said
+	}
+	text, _, _ = strings.Cut(text, "\n")
+	return sentence(text)
 }
 
 func (e *runscError) Unwrap() error { return e.err }
 
 // diskFull says whether the command failed for want of room.
 func (e *runscError) diskFull() bool {
-	return strings.Contains(e.log, "no space left on device") || strings.Contains(e.log, "disk quota exceeded")
+	said := e.err.Error() + e.log
+	return strings.Contains(said, "no space left on device") || strings.Contains(said, "disk quota exceeded")
 }
 
 func (r *runsc) finish(cmd *exec.Cmd, err error) error {

@@ -1,0 +1,158 @@
+//go:build linux
+
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// controlPath is the socket on which a sandbox takes calls. runsc's own commands use it as well;
+// starting one for each call would cost it 10 ms.
+const controlPath = runPath + "/state/runsc-" + containerID + ".sock"
+
+// maxAnswer bounds what a sandbox answers, in bytes: it may have been taken over.
+const maxAnswer = 64 << 10
+
+// The methods of gVisor's runsc/boot/controller.go that are called, with the fields of their
+// arguments that are not left at zero. build/runsc pins the version; each start and each save tests
+// them.
+const (
+	methodNetwork    = "containerManager.SetNetworkArgs"
+	methodRestore    = "containerManager.Restore"
+	methodCheckpoint = "containerManager.Checkpoint"
+)
+
+type (
+	networkArgs struct {
+		LoopbackLinks []loopbackLink
+		IsRestore     bool
+	}
+	loopbackLink struct {
+		Name      string
+		Addresses []loopbackAddress
+		Routes    []loopbackRoute
+	}
+	loopbackAddress struct {
+		Address   net.IP
+		PrefixLen int
+	}
+	loopbackRoute struct{ Destination net.IPNet }
+
+	restoreArgs struct {
+		HavePagesFile bool
+		Background    bool // it runs while its memory is read
+	}
+	checkpointArgs struct {
+		Metadata      map[string]string `json:"metadata"`
+		HavePagesFile bool              `json:"have_pages_file"`
+		Resume        bool
+	}
+)
+
+// loopback is the one network that a sandbox has.
+func loopback() loopbackLink {
+	link := loopbackLink{Name: "lo"}
+	for _, cidr := range []string{"127.0.0.1/8", "::1/128"} {
+		ip, network, _ := net.ParseCIDR(cidr)
+		ones, _ := network.Mask.Size()
+		link.Addresses = append(link.Addresses, loopbackAddress{ip, ones})
+		link.Routes = append(link.Routes, loopbackRoute{*network})
+	}
+	return link
+}
+
+// call calls the sandbox: one JSON object each way, and files beside ours. It gives up when ctx
+// ends; the sandbox may still do it.
+func call(ctx context.Context, socket, method string, arg any, files ...*os.File) error {
+	request, err := json.Marshal(struct {
+		Method string `json:"method"`
+		Arg    any    `json:"arg"`
+	}{method, arg})
+	if err != nil {
+		return err
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	fds := make([]int, len(files))
+	for i, f := range files {
+		fds[i] = int(f.Fd())
+	}
+	if _, _, err := conn.(*net.UnixConn).WriteMsgUnix(request, unix.UnixRights(fds...), nil); err != nil {
+		return err
+	}
+	var answer struct {
+		Success bool   `json:"success"`
+		Err     string `json:"err"`
+	}
+	if err := json.NewDecoder(io.LimitReader(conn, maxAnswer)).Decode(&answer); err != nil {
+		return fmt.Errorf("it does not answer: %w", err)
+	}
+	if !answer.Success {
+		return errors.New(answer.Err)
+	}
+	return nil
+}
+
+// restoreInto has a sandbox that was created read the checkpoint in a folder, of which older ones
+// have no checksums. The lock on the pages keeps others from writing over them while the sandbox
+// reads on.
+func restoreInto(ctx context.Context, folder string) error {
+	files, err := openAll(folder, os.O_RDONLY, "checkpoint.img", "pages_meta.img", "pages.img")
+	defer func() { closeAll(files) }()
+	if err != nil {
+		return err
+	}
+	if err := unix.Flock(int(files[2].Fd()), unix.LOCK_SH|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+		return fmt.Errorf("%s is being written over", files[2].Name())
+	}
+	sums, err := openAll(folder, os.O_RDONLY, "pages.sum")
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	files = append(files, sums...)
+	if err := call(ctx, controlPath, methodNetwork, networkArgs{LoopbackLinks: []loopbackLink{loopback()}, IsRestore: true}); err != nil {
+		return err
+	}
+	return call(ctx, controlPath, methodRestore, restoreArgs{HavePagesFile: true, Background: true}, files...)
+}
+
+// saveInto has the sandbox write a checkpoint into a folder and go on. The pages may be there, of
+// an older one, and are written over.
+func saveInto(ctx context.Context, folder string) error {
+	files, err := openAll(folder, os.O_RDWR|os.O_CREATE, "checkpoint.img", "pages_meta.img", "pages.img")
+	defer closeAll(files)
+	if err != nil {
+		return err
+	}
+	return call(ctx, controlPath, methodCheckpoint, checkpointArgs{Metadata: map[string]string{"compression": "none"}, HavePagesFile: true, Resume: true}, files...)
+}
+
+func openAll(folder string, flags int, names ...string) (files []*os.File, err error) {
+	for _, name := range names {
+		f, err := os.OpenFile(filepath.Join(folder, name), flags, 0o600)
+		if err != nil {
+			return files, err
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
+}
