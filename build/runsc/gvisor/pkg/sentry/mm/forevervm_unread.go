@@ -11,27 +11,37 @@ const (
 	// unreadUnit is how much of a restored memory is read, in bytes, where something of it is used.
 	unreadUnit = 256 << 10
 	// inARow is how much is read where that much before it is in memory: a large object is gone
-	// through from its begin.
+	// through from its begin. It is also how much of what is in memory is mapped at once beside
+	// what is not.
 	inARow = 2 << 20
 )
 
-// unitToMap returns to which multiple, in bytes, what is mapped for the application around ar is
-// rounded: of what is all in memory as much as gVisor would map anyway.
+// unitToRead is how much is read where something is used: right after a restore as little as is
+// noted, since most of what is used then has been read ahead.
+func unitToRead(mf *pgalloc.MemoryFile) hostarch.Addr {
+	if mf.JustRestored() {
+		return pgalloc.NeededUnit
+	}
+	return unreadUnit
+}
+
+// toMap returns what is mapped for the application where it uses ar: all that gVisor would map
+// anyway where that is in memory, else the units of ar with what borders on them and is in memory.
 //
 // Preconditions: as of mapASLocked.
-func unitToMap(pseg pmaIterator, ar hostarch.AddrRange) uint64 {
+func toMap(pseg pmaIterator, ar hostarch.AddrRange) hostarch.AddrRange {
 	const most = 32 << 20 // of gVisor's
 	mf, ok := pseg.ValuePtr().file.(*pgalloc.MemoryFile)
-	switch {
-	case ok && mf.JustRestored(): // and nothing else is noted as needed
-		return unreadUnit
-	case pseg.isLoaded(around(ar, most)):
-		return most
-	case ar.Start >= inARow && pseg.isLoaded(hostarch.AddrRange{Start: ar.Start - inARow, End: ar.Start}):
-		return inARow
-	default:
-		return unreadUnit
+	if !ok || pseg.isLoaded(around(ar, most)) {
+		return around(ar, most)
 	}
+	if !mf.JustRestored() && ar.Start >= inARow && pseg.isLoaded(hostarch.AddrRange{Start: ar.Start - inARow, End: ar.Start}) {
+		return around(ar, inARow)
+	}
+	units := around(ar, unitToRead(mf))
+	read := pseg.fileRangeOf(units.Intersect(pseg.Range()))
+	all := mf.LoadedAround(read, pseg.fileRangeOf(around(ar, inARow).Intersect(pseg.Range())))
+	return hostarch.AddrRange{Start: units.Start - min(units.Start, hostarch.Addr(read.Start-all.Start)), End: max(units.End, pseg.Range().Intersect(units).End+hostarch.Addr(all.End-read.End))}
 }
 
 // around is ar, rounded to multiples of a unit.
@@ -77,5 +87,5 @@ func (pseg pmaIterator) getInternalMappingsOfLocked(ar hostarch.AddrRange) error
 		}
 		pma.internalMappings = ims
 	}
-	return mf.AwaitLoad(pseg.fileRangeOf(around(ar, unreadUnit).Intersect(pseg.Range())))
+	return mf.AwaitLoad(pseg.fileRangeOf(around(ar, unitToRead(mf)).Intersect(pseg.Range())))
 }

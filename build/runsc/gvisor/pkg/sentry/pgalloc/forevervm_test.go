@@ -185,6 +185,36 @@ func TestOnlyWhatIsUsedIsRead(t *testing.T) {
 	}
 }
 
+// Of a memory that is partly read, what borders on a part and was read is found, and no more.
+func TestWhatIsReadAround(t *testing.T) {
+	const all = 256 // pages
+	f := newMemory(t)
+	fr := allocate(t, f, all)
+	fill(f, fr)
+	woken := load(t, save(t, f))
+	pages := func(from, to uint64) memmap.FileRange {
+		return memmap.FileRange{Start: fr.Start + from*page, End: fr.Start + to*page}
+	}
+	use(t, woken, pages(10, 20))
+	use(t, woken, pages(24, 30))
+	for _, c := range []struct{ part, within, want memmap.FileRange }{
+		{pages(20, 24), pages(0, all), pages(10, 30)}, // what is unread lies between what was read
+		{pages(20, 24), pages(16, 28), pages(16, 28)},
+		{pages(20, 22), pages(0, all), pages(10, 22)},
+		{pages(12, 13), pages(0, all), pages(10, 20)},
+		{pages(40, 44), pages(32, 64), pages(40, 44)},
+		{pages(0, 4), pages(0, all), pages(0, 4)},
+	} {
+		if got := woken.LoadedAround(c.part, c.within); got != c.want {
+			t.Errorf("around %v, within %v, it is %v, not %v", c.part, c.within, got, c.want)
+		}
+	}
+	use(t, woken, fr)
+	if got := woken.LoadedAround(pages(4, 5), pages(0, 64)); got != pages(0, 64) {
+		t.Errorf("of what was read wholly, it is %v", got)
+	}
+}
+
 // The patch "holes": to look at memory that nobody has written to would have the system make it, one
 // fault a page.
 func TestSavingMakesNoUnusedMemory(t *testing.T) {

@@ -26,10 +26,10 @@ import (
 var unreadSources sync.RWMutex
 
 const (
-	// neededUnit is in what pieces of a memory file, in bytes, it is noted which are needed first.
-	neededUnit = 64 << 10
+	// NeededUnit is in what pieces of a memory file, in bytes, it is noted which are needed first.
+	NeededUnit = 16 << 10
 	// mostNeeded is how many of them there may be.
-	mostNeeded = 2048
+	mostNeeded = 4096
 	// neededFirst is how long after a restore what is used counts as needed first.
 	neededFirst = time.Second
 )
@@ -48,10 +48,10 @@ type needed struct {
 func (n *needed) note(fr memmap.FileRange) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.units) >= mostNeeded || time.Now().After(n.until) || fr.Length() > mostNeeded*neededUnit {
+	if len(n.units) >= mostNeeded || time.Now().After(n.until) || fr.Length() > mostNeeded*NeededUnit {
 		return
 	}
-	for unit := fr.Start / neededUnit; unit*neededUnit < fr.End; unit++ {
+	for unit := fr.Start / NeededUnit; unit*NeededUnit < fr.End; unit++ {
 		n.units[unit] = struct{}{}
 	}
 }
@@ -90,10 +90,10 @@ func (n *needed) ranges() (rs []memmap.FileRange) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, unit := range n.before {
-		if unit > math.MaxUint64/neededUnit-1 {
+		if unit > math.MaxUint64/NeededUnit-1 {
 			continue
 		}
-		fr := memmap.FileRange{Start: unit * neededUnit, End: (unit + 1) * neededUnit}
+		fr := memmap.FileRange{Start: unit * NeededUnit, End: (unit + 1) * NeededUnit}
 		if last := len(rs) - 1; last >= 0 && rs[last].End == fr.Start {
 			rs[last].End = fr.End
 		} else {
@@ -241,6 +241,27 @@ func (f *MemoryFile) IsLoaded(fr memmap.FileRange) bool {
 	amfl.pf.mu.Lock()
 	defer amfl.pf.mu.Unlock()
 	return amfl.unloaded.IsEmptyRange(fr)
+}
+
+// LoadedAround returns fr with what borders on it and has been read, as far as within.
+//
+// Preconditions: as of IsLoaded, for within, which is a superset of fr.
+func (f *MemoryFile) LoadedAround(fr, within memmap.FileRange) memmap.FileRange {
+	amfl := f.asyncPageLoad.Load()
+	if amfl == nil {
+		return within
+	}
+	amfl.pf.mu.Lock()
+	defer amfl.pf.mu.Unlock()
+	if fr.Start > within.Start {
+		if seg := amfl.unloaded.UpperBoundSegment(fr.Start - 1); seg.Ok() {
+			within.Start = max(within.Start, min(seg.End(), fr.Start))
+		}
+	}
+	if seg := amfl.unloaded.LowerBoundSegment(fr.End); seg.Ok() {
+		within.End = max(fr.End, min(seg.Start(), within.End))
+	}
+	return within
 }
 
 // AwaitLoad has all of fr read.
