@@ -106,7 +106,7 @@ func TestOneTemplate(t *testing.T) {
 	}
 	all.Wait()
 	made, err := filepath.Glob(filepath.Join(data, "templates", "*", "checkpoints", "*"))
-	if err != nil || len(made) != 1 {
+	if err != nil || len(made) != 1 || !strings.HasPrefix(filepath.Base(made[0]), "00000002-") { // of its second life
 		t.Errorf("made %v, %v", made, err)
 	}
 	// Those of other versions go when a new one is made.

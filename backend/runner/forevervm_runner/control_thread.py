@@ -28,8 +28,8 @@ _exit, _loads = os._exit, json.loads
 class ControlThread:
     """Serves one channel from the relay in a thread of its own."""
 
-    def __init__(self, pipe: Pipe, shell: Shell, interrupts: Interrupts) -> None:
-        self._pipe, self._shell, self._interrupts = pipe, shell, interrupts
+    def __init__(self, pipe: Pipe, shell: Shell, interrupts: Interrupts, rehearse: Callable[[], object]) -> None:
+        self._pipe, self._shell, self._interrupts, self._rehearse = pipe, shell, interrupts, rehearse
         self._initial = frozenset(shell.user_ns)
         # Memory of the process before any user code ran; set by the worker.
         self.baseline_bytes = 0
@@ -127,6 +127,9 @@ class ControlThread:
         with contextlib.suppress(Exception):
             self._give(header["env"])
         self.formats = [name for name in header["formats"] if name in FORMATS] or ["png"]
+        if header["rehearse"]:
+            with contextlib.suppress(Exception):
+                self._rehearse()
         return self._limit(header, "")
 
     def _give(self, env: dict[str, str]) -> None:

@@ -226,6 +226,7 @@ class Relay:
             "type": "configure",
             "reseed": bool(header.get("reseed")),
             "reseed_python": bool(header.get("reseed_python")),
+            "rehearse": bool(header.get("rehearse")),
             "limit_bytes": None if limit is None else int(limit),
             "env": {str(name): str(value) for name, value in (header.get("env") or {}).items()},
             "formats": [str(name) for name in header.get("formats") or ()],

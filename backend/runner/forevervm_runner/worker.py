@@ -90,7 +90,9 @@ class Worker:
         warm.load()
         self._shell: Any = self._make_shell()
         warm.rehearse(self._shell)
-        self._control = ControlThread(side_pipe, self._shell, self._interrupts)
+        self._control = ControlThread(
+            side_pipe, self._shell, self._interrupts, lambda: self._attempt(0, b"1 + 1")
+        )
         self._guard = guard.Guard([null_fd, outputs.out.pipe_fd, outputs.err.pipe_fd], self._interrupts.handlers)
         self._running = False
         # By thread: what waits behind what is just being shown.

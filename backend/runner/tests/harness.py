@@ -199,6 +199,7 @@ class Runner:
             "acked": [],
             "reseed": False,
             "reseed_python": False,
+            "rehearse": False,
             "limit_bytes": None,
             "env": {},
             "formats": ["png"],

@@ -178,6 +178,19 @@ def test_reseed(start) -> None:  # type: ignore[no-untyped-def]
     assert all(a != b for a, b in zip(got.strip("()").split(", "), want.strip("()").split(", "), strict=True))
 
 
+def test_a_rehearsal_leaves_nothing(start) -> None:  # type: ignore[no-untyped-def]
+    runner = start()
+    runner.run("x = 5")
+    before = runner.run("x, sorted(globals()), get_ipython().execution_count").value
+    frames = len(runner.frames)
+    ready = runner.resume(rehearse=True)
+    assert ready["last_seq"] == 1
+    assert not numbered(runner.frames[frames:])
+    after = runner.run("x, sorted(globals()), get_ipython().execution_count - 1")
+    assert after.seq == 2
+    assert after.value == before
+
+
 def test_limit_can_be_changed(machine: Runner) -> None:
     assert machine.ask("limit", limit_bytes=300 << 20).header["ok"]
     assert machine.run("b = bytearray(600 << 20)").ename == "MemoryError"

@@ -94,6 +94,8 @@ type Start struct {
 	After string `json:"after,omitempty"`
 	// Env is what the machine's environment gets, unless its code has changed it.
 	Env map[string]string `json:"env,omitempty"`
+	// Rehearse is Resume's.
+	Rehearse bool `json:"rehearse,omitempty"`
 }
 
 // Reply answers the request with the same ID. Error is a sentence for a person, Kind one of the

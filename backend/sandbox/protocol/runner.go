@@ -43,6 +43,8 @@ type Resume struct {
 	Hostname     string            `json:"hostname"`
 	Sync         string            `json:"sync,omitempty"`
 	WayOut       string            `json:"way_out,omitempty"`
+	// Rehearse has the runner run an instruction that leaves nothing, for the memory that it uses.
+	Rehearse bool `json:"rehearse,omitempty"`
 }
 
 // Ready is the runner's answer to Resume.
