@@ -143,7 +143,7 @@ func (e *Engine) launch(ctx context.Context, cfg sandbox.Config, opts link.Optio
 		return nil, local.Describe(err)
 	}
 	if cfg.Restore != "" {
-		time.AfterFunc(refillAfter, func() { e.spares.refill(cfg) })
+		e.spares.refillSoon(cfg)
 		if sp := e.spares.take(cfg); sp != nil {
 			s, err := e.connect(ctx, sp.supervisor, cfg.Machine, opts, by)
 			if err == nil || ctx.Err() != nil {

@@ -14,10 +14,14 @@ import (
 	"github.com/forevervm/desktop/backend/sandbox"
 )
 
-// refillAfter is how long after a start has begun the next sandbox is made: at once, it would take
-// processors from that start, and after its end those of the next one that follows (measured on two
-// processors, single starts and twenty one after another).
-const refillAfter = 50 * time.Millisecond
+// A start that follows on another needs its sandbox soon. After a single one the next sandbox is
+// made when the first result is most likely there: the making takes processors from it (measured on
+// two processors, single starts and twenty one after another).
+const (
+	inARow         = time.Second
+	refillAfter    = 200 * time.Millisecond // of the start's begin
+	refillAfterRow = 50 * time.Millisecond
+)
 
 // scarce is how little memory, in bytes, the computer has left for other than what waits: machines
 // are swapped out for it.
@@ -29,6 +33,7 @@ type spares struct {
 	ahead local.Ahead
 
 	mu     sync.Mutex // guards what follows
+	last   time.Time  // a start began
 	next   *spare     // nil for none
 	retire *time.Timer
 	swept  bool
@@ -69,6 +74,18 @@ func spareOf(cfg sandbox.Config, folder string) sandbox.Config {
 	cfg.Machine, cfg.Restore, cfg.MemoryMax, cfg.Shared, cfg.Writable = "", "", 0, "", false
 	cfg.Spare = folder
 	return cfg
+}
+
+// refillSoon has refill called after a start that begins now.
+func (s *spares) refillSoon(cfg sandbox.Config) {
+	s.mu.Lock()
+	after := refillAfter
+	if time.Since(s.last) < inARow {
+		after = refillAfterRow
+	}
+	s.last = time.Now()
+	s.mu.Unlock()
+	time.AfterFunc(after, func() { s.refill(cfg) })
 }
 
 // refill makes a spare like cfg, unless there is one or memory is short, and puts off its end.

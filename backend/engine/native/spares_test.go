@@ -102,6 +102,7 @@ func spareFolders(e *Engine) []string {
 func TestSandboxMadeAheadBecomesTheMachine(t *testing.T) {
 	e := lentEngine(t, t.TempDir())
 	startNew(t, e, "first")
+	theSpare(t, e)
 	s := startNew(t, e, "second")
 	if wasSpare(t, e, "first") || !wasSpare(t, e, "second") {
 		t.Fatal("the first machine had a sandbox made ahead, or the second had none")
@@ -227,6 +228,7 @@ func TestLeftSparesAreSwept(t *testing.T) {
 	defer held.Close()
 	e := lentEngine(t, data)
 	startNew(t, e, "first")
+	theSpare(t, e) // before it was made, they were swept
 	if _, err := os.Stat(left); !os.IsNotExist(err) {
 		t.Errorf("it is left: %v", err)
 	}
