@@ -1,11 +1,11 @@
 //go:build linux
 
 // Command bench measures the built programs: against Jupyter with the same Python and libraries,
-// alone, in a long session whose every state is brought back, with large transfers, as the way to a
-// hosted machine, in Docker against `docker run`, and on a computer that is reached by ssh. It
-// prints medians and ratios as a table. `make bench` runs it; it needs Linux, user namespaces and
-// about twenty minutes, and for the last part a Docker (FOREVERVM_TEST_DOCKER) or root, who can
-// start one.
+// against older ones of their own, alone, in a long session whose every state is brought back, with
+// large transfers, as the way to a hosted machine, in Docker against `docker run`, and on a computer
+// that is reached by ssh. It prints medians and ratios as a table. `make bench` runs it; it needs
+// Linux, user namespaces and about 25 minutes, and for the last part a Docker
+// (FOREVERVM_TEST_DOCKER) or root, who can start one.
 package main
 
 import (
@@ -26,17 +26,18 @@ func main() {
 	bin := flag.String("bin", "build/bin", "what `make build` left")
 	cache := flag.String("cache", "build/cache/bench", "where Jupyter and the unpacked image are kept between runs")
 	rounds := flag.Int("rounds", 5, "rounds of each comparison")
-	only := flag.String("only", "", "measure only this: jupyter, alone, session, carry, hosted, docker or ssh")
+	only := flag.String("only", "", "measure only this: jupyter, speed, alone, session, carry, hosted, docker or ssh")
 	host := flag.String("ssh", "", "for the part ssh: a computer, as `user@host`. ForeverVM is put there and removed again")
 	instructions := flag.Int("instructions", 200, "of a session")
+	against := flag.String("against", "", "for the part speed: the folder of older programs, to be measured in turns")
 	flag.Parse()
-	if err := measure(*bin, *cache, *rounds, *instructions, *only, *host); err != nil {
+	if err := measure(*bin, *cache, *rounds, *instructions, *only, *host, *against); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func measure(bin, cache string, rounds, instructions int, only, host string) error {
+func measure(bin, cache string, rounds, instructions int, only, host, against string) error {
 	bin, err := filepath.Abs(bin)
 	if err != nil {
 		return err
@@ -44,6 +45,11 @@ func measure(bin, cache string, rounds, instructions int, only, host string) err
 	cache, err = filepath.Abs(cache)
 	if err != nil {
 		return err
+	}
+	if against != "" {
+		if against, err = filepath.Abs(against); err != nil {
+			return err
+		}
 	}
 	root := sync.OnceValues(func() (string, error) { return jupyter(bin, cache) })
 	for _, part := range []struct {
@@ -57,6 +63,7 @@ func measure(bin, cache string, rounds, instructions int, only, host string) err
 			}
 			return native(bin, func(d *daemon) error { return compare(out, d, root, rounds) })
 		}},
+		{"speed", func(out *tabwriter.Writer) error { return speed(out, bin, against, rounds) }},
 		{"alone", func(out *tabwriter.Writer) error { return native(bin, func(d *daemon) error { return alone(out, d) }) }},
 		{"session", func(out *tabwriter.Writer) error {
 			return native(bin, func(d *daemon) error { return session(out, d, "without Docker", instructions) })
