@@ -5,6 +5,7 @@ package native
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/forevervm/desktop/backend/checkpoint"
 	"github.com/forevervm/desktop/backend/engine/local"
+	"github.com/forevervm/desktop/backend/engine/native/nativetest"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/sandbox"
 )
@@ -215,4 +217,26 @@ func TestAPurgeThatWasCutOffIsCompleted(t *testing.T) {
 			t.Errorf("of %q is left: %v, %v", folders, left, err)
 		}
 	}
+}
+
+// The patch "idle memory" of runsc: what a restore and a save have left of the sandbox's own memory
+// goes back to the system while the machine lives.
+func TestASandboxGivesMemoryBack(t *testing.T) {
+	e := lentEngine(t, t.TempDir())
+	if _, err := startNew(t, e, "a").Checkpoint(t.Context(), func() {}); err != nil {
+		t.Fatal(err)
+	}
+	status := fmt.Sprintf("/proc/%d/status", nativetest.Of(t, e.store.Machine("a"))["sandbox"])
+	eventually(t, "less than 20 MB are its own", func() bool {
+		content, err := os.ReadFile(status)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, after, _ := strings.Cut(string(content), "RssAnon:")
+		var kb int
+		if _, err := fmt.Sscan(after, &kb); err != nil {
+			t.Fatal(err)
+		}
+		return kb < 20<<10
+	})
 }
