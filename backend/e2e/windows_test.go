@@ -72,6 +72,9 @@ func installed(t *testing.T, msi string) *windows {
 			w.uninstall()
 		}
 	})
+	if _, err := os.Stat(w.program); err == nil { // an earlier run was killed
+		w.uninstall()
+	}
 	w.must("wine", "msiexec", "/i", msi, "/qn")
 	return w
 }

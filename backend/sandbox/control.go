@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -72,7 +73,7 @@ func loopback() loopbackLink {
 
 // call calls the sandbox: one JSON object each way, and files beside ours. It gives up when ctx
 // ends; the sandbox may still do it.
-func call(ctx context.Context, socket, method string, arg any, files ...*os.File) error {
+func call(ctx context.Context, socket, method string, arg any, files ...*os.File) (err error) {
 	request, err := json.Marshal(struct {
 		Method string `json:"method"`
 		Arg    any    `json:"arg"`
@@ -80,6 +81,11 @@ func call(ctx context.Context, socket, method string, arg any, files ...*os.File
 	if err != nil {
 		return err
 	}
+	defer func() {
+		if err != nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+	}()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	if err != nil {
 		return err
@@ -101,14 +107,14 @@ func call(ctx context.Context, socket, method string, arg any, files ...*os.File
 		return fmt.Errorf("it does not answer: %w", err)
 	}
 	if !answer.Success {
-		return errors.New(answer.Err)
+		return errors.New(cmp.Or(answer.Err, "it refused and did not say why"))
 	}
 	return nil
 }
 
-// restoreInto has a sandbox that was created read the checkpoint in a folder, of which older ones
-// have no checksums. The lock on the pages keeps others from writing over them while the sandbox
-// reads on.
+// restoreInto has a sandbox that was created read the checkpoint in a folder. Checkpoints of older
+// versions of runsc have no checksums. The lock on the pages keeps others from writing over them
+// while the sandbox reads on. Where the file system has no locks, nobody writes over any.
 func restoreInto(ctx context.Context, folder string) error {
 	files, err := openAll(folder, os.O_RDONLY, "checkpoint.img", "pages_meta.img", "pages.img")
 	defer func() { closeAll(files) }()
@@ -132,17 +138,22 @@ func restoreInto(ctx context.Context, folder string) error {
 // saveInto has the sandbox write a checkpoint into a folder and go on. The pages may be there, of
 // an older one, and are written over.
 func saveInto(ctx context.Context, folder string) error {
-	files, err := openAll(folder, os.O_RDWR|os.O_CREATE, "checkpoint.img", "pages_meta.img", "pages.img")
-	defer closeAll(files)
+	files, err := openAll(folder, os.O_RDWR|os.O_CREATE|os.O_EXCL, "checkpoint.img", "pages_meta.img")
+	defer func() { closeAll(files) }()
 	if err != nil {
 		return err
 	}
+	pages, err := openAll(folder, os.O_RDWR|os.O_CREATE, "pages.img")
+	if err != nil {
+		return err
+	}
+	files = append(files, pages...)
 	return call(ctx, controlPath, methodCheckpoint, checkpointArgs{Metadata: map[string]string{"compression": "none"}, HavePagesFile: true, Resume: true}, files...)
 }
 
 func openAll(folder string, flags int, names ...string) (files []*os.File, err error) {
 	for _, name := range names {
-		f, err := os.OpenFile(filepath.Join(folder, name), flags, 0o600)
+		f, err := os.OpenFile(filepath.Join(folder, name), flags|unix.O_NOFOLLOW, 0o600)
 		if err != nil {
 			return files, err
 		}

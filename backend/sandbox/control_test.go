@@ -20,6 +20,7 @@ func TestCallOfAHostileSandbox(t *testing.T) {
 	for name, c := range map[string]struct{ answer, want string }{
 		"well":           {`{"success":true,"err":"","result":{}}`, ""},
 		"refused":        {`{"success":false,"err":"no space left on device"}`, "no space left on device"},
+		"without words":  {`{"success":false}`, "did not say why"},
 		"nothing":        {``, "does not answer"},
 		"cut off":        {`{"success":tr`, "does not answer"},
 		"another type":   {`{"success":"yes"}`, "does not answer"},
@@ -34,9 +35,11 @@ func TestCallOfAHostileSandbox(t *testing.T) {
 		go func() {
 			conn, err := l.Accept()
 			if err != nil {
+				close(asked)
 				return
 			}
 			defer conn.Close()
+			defer close(asked)
 			var q struct {
 				Method string
 				Arg    struct{ Resume bool }
@@ -67,14 +70,13 @@ func TestCallIsGivenUp(t *testing.T) {
 	defer l.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
+		defer cancel()
 		if conn, err := l.Accept(); err == nil {
-			defer conn.Close()
-			cancel()
-			<-t.Context().Done()
+			t.Cleanup(func() { conn.Close() })
 		}
 	}()
-	if err := call(ctx, socket, methodCheckpoint, nil); err == nil {
-		t.Error("a call without an answer has ended well")
+	if err := call(ctx, socket, methodCheckpoint, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("a call without an answer ends with %v", err)
 	}
 }
 

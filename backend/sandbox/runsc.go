@@ -86,10 +86,11 @@ func (r *runsc) restore(ctx context.Context, pipes stdio, from string) error {
 		if err := r.create(ctx, pipes); err != nil {
 			return err
 		}
-	}
-	var status unix.WaitStatus
-	if gone, err := unix.Wait4(r.pid, &status, unix.WNOHANG, nil); gone != 0 || err != nil {
-		return errSpareGone
+	} else {
+		var status unix.WaitStatus
+		if gone, err := unix.Wait4(r.pid, &status, unix.WNOHANG, nil); gone != 0 || err != nil {
+			return errSpareGone
+		}
 	}
 	return called("restore", restoreInto(ctx, from))
 }
@@ -121,7 +122,7 @@ func (r *runsc) bring(ctx context.Context, spec *specs.Spec, pipes stdio, comman
 	return err
 }
 
-// checkpoint saves the sandbox into dir. The sandbox always goes on: told to stop it, runsc would
+// checkpoint saves the sandbox into dir. The sandbox always goes on: told to stop, it would
 // end it even when the saving fails, as on a full disk.
 func (r *runsc) checkpoint(ctx context.Context, dir string) error {
 	return called("checkpoint", saveInto(ctx, dir))

@@ -15,8 +15,7 @@ import (
 // forked is how many forks are made one after another.
 const forked = 20
 
-// measures are what speed takes of each program, in the order of its table. What is in seconds
-// says so by its unit.
+// measures are what speed takes of each program, in the order of its table.
 var measures = []struct{ name, unit string }{
 	{"wake of a swapped machine, to its first result", "ms"},
 	{"new session, to its first result", "ms"},

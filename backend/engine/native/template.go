@@ -4,12 +4,18 @@ package native
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 
 	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/sandbox"
 	"github.com/forevervm/desktop/backend/sandbox/link"
 	"github.com/forevervm/desktop/backend/sandbox/protocol"
 )
+
+// firstName is the folder in a template's for its first life: what lies in the template's own is
+// taken for finished.
+const firstName = "first"
 
 // template returns the folder of the template checkpoint for these parts, making it on first use.
 func (e *Engine) template(ctx context.Context, p local.Parts) (string, error) {
@@ -21,48 +27,48 @@ func (e *Engine) template(ctx context.Context, p local.Parts) (string, error) {
 		if list, err := local.Checkpoints(dir).List(); err == nil && len(list) > 0 {
 			return nil
 		}
-		if err := e.live(ctx, config(p, dir), protocol.Start{Name: "template"}); err != nil {
+		first := filepath.Join(dir, firstName)
+		if err := waitUnlocked(ctx, first); err != nil {
 			return err
 		}
-		if err := e.rehearse(ctx, p, dir); err != nil {
-			e.cfg.Log.Warn("new machines will start slower: what they use first is not known", "error", err)
+		if err := os.RemoveAll(first); err != nil { // left by a crash
+			return local.Describe(err)
+		}
+		saved, err := e.live(ctx, config(p, first), protocol.Start{Name: "template"})
+		if err != nil {
+			return err
+		}
+		again := config(p, dir)
+		again.Restore = local.Checkpoints(first).Path(saved)
+		if _, err := e.live(ctx, again, protocol.Start{Name: "template", Clone: true, Rehearse: true}); err != nil {
+			return err
+		}
+		if err := os.RemoveAll(first); err != nil {
+			e.cfg.Log.Warn("the first life of the template stays on the disk", "folder", first, "error", err)
 		}
 		return nil
 	})
 }
 
-// rehearse gives a template a second life, in whose place it comes: only what began from a
-// checkpoint notes which memory it used first, and new machines have that read ahead.
-func (e *Engine) rehearse(ctx context.Context, p local.Parts, dir string) error {
-	folder := local.Checkpoints(dir)
-	list, err := folder.List()
-	if err != nil || len(list) == 0 {
-		return err
+// live has a machine come into memory and saves it, and returns the checkpoint's id. No instruction
+// runs that leaves anything: in a second life, the one that Rehearse asks for. Only what began from
+// a checkpoint notes which memory it used first; new machines have that read ahead.
+func (e *Engine) live(ctx context.Context, cfg sandbox.Config, start protocol.Start) (checkpoint string, err error) {
+	if err := os.MkdirAll(cfg.Machine, 0o700); err != nil {
+		return "", local.Describe(err)
 	}
-	first := list[len(list)-1].ID
-	cfg := config(p, dir)
-	cfg.Restore = folder.Path(first)
-	if err := e.live(ctx, cfg, protocol.Start{Name: "template", Clone: true, Rehearse: true}); err != nil {
-		return err
-	}
-	return folder.Delete(first)
-}
-
-// live starts a machine in which nothing is run, and saves it.
-func (e *Engine) live(ctx context.Context, cfg sandbox.Config, start protocol.Start) error {
 	s, err := e.alone(ctx, cfg, link.Options{Start: start}, link.Connect)
 	if err != nil {
-		return err
+		return "", err
 	}
 	go func() {
-		for range s.Frames() { // no instruction runs in a template
+		for range s.Frames() { // there are none
 		}
 	}()
-	if _, err := s.Stop(ctx); err != nil {
+	info, err := s.Stop(ctx)
+	if err != nil {
 		s.Kill()
-		<-s.Ended()
-		return err
 	}
 	<-s.Ended()
-	return nil
+	return info.ID, err
 }

@@ -42,6 +42,7 @@ ANSWER_SECONDS = 0.5
 TABLE_SECONDS = 1.5
 SAVE_SECONDS = 26.0
 CONFIGURE_SECONDS = 2.0
+REHEARSE_SECONDS = 60.0  # nobody waits for it
 LAST_WORDS_SECONDS = 5.0
 RESULT_DEPTH = 8
 
@@ -232,7 +233,7 @@ class Relay:
             "formats": [str(name) for name in header.get("formats") or ()],
         }
         self._questions.clear()
-        self._questions.add(settings, b"", CONFIGURE_SECONDS)
+        self._questions.add(settings, b"", REHEARSE_SECONDS if settings["rehearse"] else CONFIGURE_SECONDS)
 
     def _finish_resume(self) -> None:
         """Answers `ready`, then sends again whatever is not acknowledged."""

@@ -90,9 +90,7 @@ class Worker:
         warm.load()
         self._shell: Any = self._make_shell()
         warm.rehearse(self._shell)
-        self._control = ControlThread(
-            side_pipe, self._shell, self._interrupts, lambda: self._attempt(0, b"1 + 1")
-        )
+        self._control = ControlThread(side_pipe, self._shell, self._interrupts, self._rehearse)
         self._guard = guard.Guard([null_fd, outputs.out.pipe_fd, outputs.err.pipe_fd], self._interrupts.handlers)
         self._running = False
         # By thread: what waits behind what is just being shown.
@@ -210,6 +208,15 @@ class Worker:
             self._show_figures(value)
         fields, payload = rich.header_of(mimes)
         return {"status": "ok", "mimes": fields, "truncated": truncated or self._figures.too_large}, payload
+
+    def _rehearse(self) -> None:
+        """Runs an instruction that leaves nothing, for the memory that it uses."""
+        shell, hook = self._shell, self._shell.displayhook
+        before = shell.user_ns["_"], hook._, shell.execution_count
+        try:
+            self._attempt(0, b"1 + 1")
+        finally:
+            shell.user_ns["_"], hook._, shell.execution_count = before
 
     def _run_code(self, seq: int, code: str) -> tuple[Any, BaseException | None]:
         """The value of the last expression, or NOTHING, and what was raised."""

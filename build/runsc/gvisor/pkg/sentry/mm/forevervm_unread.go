@@ -11,13 +11,14 @@ const (
 	// unreadUnit is how much of a restored memory is read, in bytes, where something of it is used.
 	unreadUnit = 256 << 10
 	// inARow is how much is read where that much before it is in memory: a large object is gone
-	// through from its begin. It is also how much of what is in memory is mapped at once beside
-	// what is not.
+	// through from its begin.
 	inARow = 2 << 20
+	// mappedUnit bounds what is mapped at once, in bytes, where part of it is not in memory.
+	mappedUnit = 2 << 20
 )
 
-// unitToRead is how much is read where something is used: right after a restore as little as is
-// noted, since most of what is used then has been read ahead.
+// unitToRead is how much is read where something is used. Right after a restore it is one unit of
+// what is noted: most of what is used then was read ahead.
 func unitToRead(mf *pgalloc.MemoryFile) hostarch.Addr {
 	if mf.JustRestored() {
 		return pgalloc.NeededUnit
@@ -32,16 +33,25 @@ func unitToRead(mf *pgalloc.MemoryFile) hostarch.Addr {
 func toMap(pseg pmaIterator, ar hostarch.AddrRange) hostarch.AddrRange {
 	const most = 32 << 20 // of gVisor's
 	mf, ok := pseg.ValuePtr().file.(*pgalloc.MemoryFile)
-	if !ok || pseg.isLoaded(around(ar, most)) {
+	if !ok || pseg.Start() >= ar.End {
 		return around(ar, most)
 	}
-	if !mf.JustRestored() && ar.Start >= inARow && pseg.isLoaded(hostarch.AddrRange{Start: ar.Start - inARow, End: ar.Start}) {
-		return around(ar, inARow)
-	}
 	units := around(ar, unitToRead(mf))
-	read := pseg.fileRangeOf(units.Intersect(pseg.Range()))
-	all := mf.LoadedAround(read, pseg.fileRangeOf(around(ar, inARow).Intersect(pseg.Range())))
-	return hostarch.AddrRange{Start: units.Start - min(units.Start, hostarch.Addr(read.Start-all.Start)), End: max(units.End, pseg.Range().Intersect(units).End+hostarch.Addr(all.End-read.End))}
+	mapped := around(ar, most)
+	switch {
+	case pseg.isLoaded(mapped):
+	case !mf.JustRestored() && ar.Start >= inARow && pseg.isLoaded(hostarch.AddrRange{Start: ar.Start - inARow, End: ar.Start}):
+		mapped = around(ar, inARow)
+		units = mapped
+	default:
+		mapped = units
+		read := pseg.fileRangeOf(units.Intersect(pseg.Range()))
+		all := mf.LoadedAround(read, pseg.fileRangeOf(around(ar, mappedUnit).Intersect(pseg.Range())))
+		mapped.Start -= hostarch.Addr(read.Start - all.Start)
+		mapped.End += hostarch.Addr(all.End - read.End)
+	}
+	mf.NoteMapped(pseg.fileRangeOf(units.Intersect(pseg.Range())), pseg.fileRangeOf(mapped.Intersect(pseg.Range())))
+	return mapped
 }
 
 // around is ar, rounded to multiples of a unit.

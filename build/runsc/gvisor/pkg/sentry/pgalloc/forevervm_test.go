@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -212,6 +213,26 @@ func TestWhatIsReadAround(t *testing.T) {
 	use(t, woken, fr)
 	if got := woken.LoadedAround(pages(4, 5), pages(0, 64)); got != pages(0, 64) {
 		t.Errorf("of what was read wholly, it is %v", got)
+	}
+}
+
+// What is mapped beside what is used counts as needed first only if it did before.
+func TestMappingNotesOnlyWhatIsUsed(t *testing.T) {
+	const unit = NeededUnit / uint64(hostarch.PageSize) // pages
+	f := newMemory(t)
+	fr := allocate(t, f, 64*unit)
+	fill(f, fr)
+	units := func(from, to uint64) memmap.FileRange {
+		return memmap.FileRange{Start: fr.Start + from*NeededUnit, End: fr.Start + to*NeededUnit}
+	}
+	woken := load(t, save(t, f))
+	use(t, woken, units(10, 12))
+	use(t, woken, units(20, 21))
+	again := load(t, save(t, woken))
+	again.NoteMapped(units(11, 12), units(0, 20))
+	want := []memmap.FileRange{units(10, 12)}
+	if got := load(t, save(t, again)).needed.ranges(); !slices.Equal(got, want) {
+		t.Errorf("needed first are %v, not %v", got, want)
 	}
 }
 

@@ -115,7 +115,26 @@ func (amfl *asyncMemoryFileLoad) awaitLoad(fr memmap.FileRange) error {
 func (f *MemoryFile) JustRestored() bool {
 	f.needed.mu.Lock()
 	defer f.needed.mu.Unlock()
-	return !time.Now().After(f.needed.until)
+	return len(f.needed.units) < mostNeeded && !time.Now().After(f.needed.until)
+}
+
+// NoteMapped notes that used is used, and that of all that is mapped with it, whose use nobody sees,
+// what an earlier life has noted still is.
+func (f *MemoryFile) NoteMapped(used, all memmap.FileRange) {
+	if !f.JustRestored() {
+		return
+	}
+	f.needed.note(used)
+	n := &f.needed
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	first, _ := slices.BinarySearch(n.before, all.Start/NeededUnit)
+	for _, unit := range n.before[first:] {
+		if unit*NeededUnit >= all.End || len(n.units) >= mostNeeded {
+			return
+		}
+		n.units[unit] = struct{}{}
+	}
 }
 
 // readAhead has what is needed first read, as far as it is still there. It returns at once.
