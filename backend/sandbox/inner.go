@@ -304,7 +304,8 @@ func (s *supervisor) begin(ctx context.Context, q protocol.Request, launched <-c
 	}
 	ready, err := s.runner.resume(ctx, rest, protocol.Resume{
 		Acked: q.Start.Acked, Reseed: s.place.restored != "", ReseedPython: q.Start.Clone,
-		LimitBytes: limit, Env: q.Start.Env, Formats: []string{"png"}, Hostname: q.Start.Name, WayOut: s.way.nonce, Rehearse: q.Start.Rehearse,
+		LimitBytes: limit, Env: q.Start.Env, Formats: []string{"png"}, Hostname: q.Start.Name, WayOut: s.way.nonce,
+		Rehearse: q.Start.Rehearse,
 	})
 	if errors.Is(err, errEnded) {
 		<-s.sandboxEnded

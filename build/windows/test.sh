@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Install, use, upgrade and remove the MSI under Wine: build/windows/test.sh VERSION [FOLDER]
 #
-# It tests the installation, what the daemon does without Docker, and machines in a stand-in for WSL.
-# Under Wine the window cannot run.
+# It tests the installation, what the daemon does without Docker, and machines in a stand-in for
+# WSL. Under Wine the window cannot run.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 version=$1 folder=$(realpath "${2:-build/dist}")

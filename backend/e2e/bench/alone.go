@@ -136,52 +136,6 @@ func (d *daemon) exec(name, code string) error {
 // alone measures what has no counterpart elsewhere.
 func alone(out *tabwriter.Writer, d *daemon) error {
 	fmt.Fprintln(out, "alone\tmedian\taim")
-	name, err := d.create()
-	if err != nil {
-		return err
-	}
-	if err := d.exec(name, "import numpy, pandas, matplotlib.pyplot\nx = 1"); err != nil {
-		return err
-	}
-	var wakes, pauses, checkpoints, forks []float64
-	for range 7 {
-		if err := d.call("POST", "/api/machines/"+name+"/swap", nil, nil); err != nil {
-			return err
-		}
-		begin := time.Now()
-		if err := d.exec(name, "x + 1"); err != nil {
-			return err
-		}
-		wakes = append(wakes, since(begin))
-	}
-	for range 7 {
-		begin := time.Now()
-		pause, err := d.pause(name)
-		if err != nil {
-			return err
-		}
-		checkpoints, pauses = append(checkpoints, since(begin)), append(pauses, pause)
-	}
-	if err := d.rests(); err != nil { // those are still being looked through
-		return err
-	}
-	begin := time.Now()
-	for range 20 {
-		var m struct{ Name string }
-		if err := d.call("POST", "/api/machines/"+name+"/fork", struct{}{}, &m); err != nil {
-			return err
-		}
-		if err := d.exec(m.Name, "x + 1"); err != nil {
-			return err
-		}
-	}
-	forks = append(forks, since(begin))
-
-	fmt.Fprintf(out, "wake of a swapped machine, to its first result\t%s\t≤ 250 ms\n", ms(median(wakes)))
-	fmt.Fprintf(out, "checkpoint: the machine stands still\t%s\t≤ 100 ms\n", ms(median(pauses)))
-	fmt.Fprintf(out, "checkpoint: until durable\t%s\t\n", ms(median(checkpoints)))
-	fmt.Fprintf(out, "20 forks one after another, each to its first result\t%s\t≤ 4000 ms\n", ms(median(forks)))
-
 	initialize, err := mcpStart(d)
 	if err != nil {
 		return err
@@ -194,18 +148,6 @@ func alone(out *tabwriter.Writer, d *daemon) error {
 	}
 	fmt.Fprintf(out, "idle daemon with 100 swapped machines, resident\t%.1f MB\t≤ 60 MB\n", memory)
 	return nil
-}
-
-// pause has a machine work and saves it, and returns how many seconds it stood still for that.
-func (d *daemon) pause(name string) (float64, error) {
-	var c struct {
-		PauseMS float64 `json:"pause_ms"`
-	}
-	if err := d.exec(name, "x += 1"); err != nil {
-		return 0, err
-	}
-	err := d.call("POST", "/api/machines/"+name+"/checkpoints", struct{}{}, &c)
-	return c.PauseMS / 1000, err
 }
 
 // mcpStart times an AI app's start of the MCP server, with the daemon running.

@@ -4,7 +4,7 @@
 // against older ones of their own, alone, in a long session whose every state is brought back, with
 // large transfers, as the way to a hosted machine, in Docker against `docker run`, and by ssh. It
 // prints medians and ratios as a table. `make bench` runs it; it needs Linux, user namespaces and
-// about 25 minutes, and for the last part a Docker (FOREVERVM_TEST_DOCKER) or root, who can start
+// about half an hour, and for the last part a Docker (FOREVERVM_TEST_DOCKER) or root, who can start
 // one.
 package main
 

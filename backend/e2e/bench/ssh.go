@@ -80,11 +80,11 @@ func (d *daemon) round(engine string) (all []float64, err error) {
 	if err := took(d.exec(name, "x + 1")); err != nil {
 		return nil, err
 	}
-	pause, err := d.pause(name)
+	pause, _, err := d.save(name)
 	if err != nil {
 		return nil, err
 	}
-	all = append(all, pause)
+	all = append(all, pause/1e3)
 	for _, way := range []string{http.MethodPut, http.MethodGet} {
 		seconds, err := d.file(way, name, fileSize)
 		if err != nil {

@@ -42,7 +42,7 @@ ANSWER_SECONDS = 0.5
 TABLE_SECONDS = 1.5
 SAVE_SECONDS = 26.0
 CONFIGURE_SECONDS = 2.0
-REHEARSE_SECONDS = 60.0  # nobody waits for it
+REHEARSE_SECONDS = 60.0  # only for the template, on a computer that may be slow
 LAST_WORDS_SECONDS = 5.0
 RESULT_DEPTH = 8
 

@@ -94,7 +94,7 @@ type Start struct {
 	After string `json:"after,omitempty"`
 	// Env is what the machine's environment gets, unless its code has changed it.
 	Env map[string]string `json:"env,omitempty"`
-	// Rehearse is Resume's.
+	// Rehearse is for the runner: see Resume.
 	Rehearse bool `json:"rehearse,omitempty"`
 }
 

@@ -17,8 +17,8 @@ const (
 	mappedUnit = 2 << 20
 )
 
-// unitToRead is how much is read where something is used. Right after a restore it is one unit of
-// what is noted: most of what is used then was read ahead.
+// unitToRead is how much is read where something is used. It is little right after a restore: what
+// machines use then was mostly read ahead.
 func unitToRead(mf *pgalloc.MemoryFile) hostarch.Addr {
 	if mf.JustRestored() {
 		return pgalloc.NeededUnit
