@@ -2,14 +2,13 @@ package docker
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strings"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
 
+	"github.com/forevervm/desktop/backend/engine/carry"
 	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/sandbox"
@@ -117,13 +116,13 @@ func (s stay) containerName() string {
 	if local.ValidID(s.id) != nil {
 		return fmt.Sprintf("forevervm-%s%s", s.id, random())
 	}
-	return fmt.Sprintf("forevervm-%s-%s-%s", nameWithin(s.name), s.id, lifeTag(s.start.Life))
+	return fmt.Sprintf("forevervm-%s-%s-%s", nameWithin(s.name), s.id, carry.LifeTag(s.start.Life))
 }
 
 // whose tells the machine of a container, and its life's tag. One that was claimed has that in its
 // name alone.
 func whose(c container.Summary) (id machine.ID, life string) {
-	id, life = machine.ID(c.Labels[machineLabel]), lifeTag(c.Labels[lifeLabel])
+	id, life = machine.ID(c.Labels[machineLabel]), carry.LifeTag(c.Labels[lifeLabel])
 	if id != spareID {
 		return id, life
 	}
@@ -133,12 +132,6 @@ func whose(c container.Summary) (id machine.ID, life string) {
 		}
 	}
 	return id, life
-}
-
-// lifeTag stands for a life where there is little room.
-func lifeTag(life string) string {
-	sum := sha256.Sum256([]byte(life))
-	return hex.EncodeToString(sum[:6])
 }
 
 func random() string { return strings.ToLower(rand.Text()[:8]) }

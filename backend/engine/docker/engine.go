@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"sync"
@@ -13,10 +12,9 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 
-	"github.com/forevervm/desktop/backend/checkpoint"
+	"github.com/forevervm/desktop/backend/engine/carry"
 	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/machine"
-	"github.com/forevervm/desktop/backend/sandbox"
 	"github.com/forevervm/desktop/backend/sandbox/link"
 	"github.com/forevervm/desktop/backend/sandbox/protocol"
 )
@@ -50,10 +48,11 @@ type Engine struct {
 	templating sync.Mutex                      // of templates
 	templates  map[checkpointPath]templateCopy // those that Docker has
 
-	mu      sync.Mutex
-	daemon  *daemon                      // nil until found
-	home    string                       // value of homeLabel; empty until read
-	claimed map[machine.ID]chan struct{} // machines that somebody here is busy with, most of them in memory; closed when not any more
+	claims carry.Claims
+
+	mu     sync.Mutex
+	daemon *daemon // nil until found
+	home   string  // value of homeLabel; empty until read
 }
 
 // checkpointPath is the folder of a checkpoint.
@@ -73,7 +72,6 @@ func New(cfg Config) *Engine {
 		inUse:     map[string]bool{},
 		patient:   endPatience,
 		run:       rand.Text(),
-		claimed:   map[machine.ID]chan struct{}{},
 		templates: map[checkpointPath]templateCopy{},
 	}
 	e.spares.e = e
@@ -100,7 +98,7 @@ func (e *Engine) Start(ctx context.Context, spec machine.StartSpec) (machine.San
 	if err != nil {
 		return nil, err
 	}
-	release, err := e.claim(ctx, spec.ID)
+	release, err := e.claims.Claim(ctx, spec.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -272,7 +270,7 @@ func (e *Engine) Reclaim(ctx context.Context, id machine.ID, life string, known 
 	if err != nil {
 		return nil, err
 	}
-	release, err := e.claim(ctx, id)
+	release, err := e.claims.Claim(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -294,7 +292,7 @@ func (e *Engine) Purge(ctx context.Context, id machine.ID) error {
 	if err := local.ValidID(id); err != nil {
 		return err
 	}
-	release, err := e.claim(ctx, id)
+	release, err := e.claims.Claim(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -327,49 +325,4 @@ func (e *Engine) Close() error {
 		}
 	}
 	return d.api.Close()
-}
-
-// most is how many bytes a checkpoint can have: all that the machine may write, and hold in memory
-// (memory, 0 for no limit).
-func most(memory int64) int64 {
-	const disk, unlimited = 20 << 30, 256 << 30
-	if memory == 0 {
-		memory = unlimited
-	}
-	return sandbox.HardLimit(memory) + disk
-}
-
-// What a container can hold that was not carried out one by one: that much, and so many
-// checkpoints.
-const (
-	several         = 4
-	mostCheckpoints = 16
-)
-
-// content is what a container was given to make checkpoints of, and for which life. What comes out
-// of it must be of that.
-type content struct {
-	image, runtime string // digests
-	life           string // its tag
-}
-
-func contentOf(p local.Parts, life string) content {
-	return content{image: p.ImageDigest, runtime: p.RuntimeDigest, life: lifeTag(life)}
-}
-
-// accepts has the last word on a checkpoint that came from a container.
-func (c content) accepts() func(checkpoint.Manifest) error {
-	left := mostCheckpoints
-	return func(m checkpoint.Manifest) error {
-		left--
-		switch {
-		case lifeTag(m.Life) != c.life:
-			return fmt.Errorf("%w: it is of another life", checkpoint.ErrUnusable)
-		case m.Image != c.image || m.Runtime != c.runtime:
-			return fmt.Errorf("%w: it is of other parts", checkpoint.ErrUnusable)
-		case left < 0:
-			return fmt.Errorf("%w: there are more than a machine leaves", checkpoint.ErrUnusable)
-		}
-		return nil
-	}
 }

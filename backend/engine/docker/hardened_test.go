@@ -14,6 +14,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 
 	"github.com/forevervm/desktop/backend/engine/enginetest"
+	"github.com/forevervm/desktop/backend/engine/ociimage"
 	"github.com/forevervm/desktop/backend/sandbox"
 )
 
@@ -81,7 +82,7 @@ func hardened(t *testing.T, m, other *running) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := []string{"/.dockerenv", "/etc/hostname", "/etc/hosts", "/etc/mtab", "/etc/resolv.conf", imagePath, runscPath, supervisorPath}
+			want := []string{"/.dockerenv", "/etc/hostname", "/etc/hosts", "/etc/mtab", "/etc/resolv.conf", ociimage.Image, ociimage.Runsc, supervisorPath}
 			if !slices.Equal(files, want) {
 				t.Errorf("there are %q", files)
 			}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/forevervm/desktop/backend/engine/carry"
 	"github.com/forevervm/desktop/backend/engine/docker/dockertest"
 	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/machine"
@@ -104,7 +105,7 @@ func TestHostileLeftovers(t *testing.T) {
 				t.Errorf("left are %+v", left)
 			}
 			entries, err := os.ReadDir(string(local.Checkpoints(e.store.Machine(id))))
-			if err != nil || len(entries) > 2+2*mostCheckpoints {
+			if err != nil || len(entries) > 2+2*carry.MostCheckpoints {
 				t.Errorf("%d checkpoints are here, %v", len(entries), err)
 			}
 		})

@@ -24,6 +24,7 @@ import (
 	"github.com/forevervm/desktop/backend/engine/docker/dockertest"
 	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/engine/native"
+	"github.com/forevervm/desktop/backend/engine/ociimage"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/machine/service"
 	"github.com/forevervm/desktop/backend/store"
@@ -594,11 +595,11 @@ func TestImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Image, p.Runsc = small, small
-	one, err := imageOf(p, e.cfg.Supervisor)
+	one, err := ociimage.Of(p, e.cfg.Supervisor)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := imageOf(p, e.cfg.Supervisor)
+	again, err := ociimage.Of(p, e.cfg.Supervisor)
 	if err != nil {
 		t.Fatal(err)
 	}

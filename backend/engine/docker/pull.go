@@ -1,7 +1,6 @@
 package docker
 
 import (
-	"compress/gzip"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -16,54 +15,11 @@ import (
 	"github.com/docker/docker/client"
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/forevervm/desktop/backend/engine/local"
+	"github.com/forevervm/desktop/backend/engine/ociimage"
 	"github.com/forevervm/desktop/backend/machine"
 )
-
-// Published is the image of these parts as it lies in registries and archives: an OCI image with
-// compressed layers, whose content is that of the image that is loaded into Docker. tag is its name
-// in a registry's repository.
-func Published(p local.Parts, supervisor, supervisorDigest string) (published v1.Image, tag string, err error) {
-	made, err := imageOf(p, supervisor)
-	if err != nil {
-		return nil, "", err
-	}
-	config, err := made.ConfigFile()
-	if err != nil {
-		return nil, "", err
-	}
-	if arch, err := architecture(p.Runsc); err != nil || arch != config.Architecture {
-		return nil, "", errors.Join(err, fmt.Errorf("runsc is for %q, the supervisor for %q", arch, config.Architecture))
-	}
-	layers, err := made.Layers()
-	if err != nil {
-		return nil, "", err
-	}
-	published = mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	for _, l := range layers {
-		small, err := tarball.LayerFromOpener(l.Uncompressed, tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.BestSpeed))
-		if err != nil {
-			return nil, "", err
-		}
-		if published, err = mutate.AppendLayers(published, small); err != nil {
-			return nil, "", err
-		}
-	}
-	config = config.DeepCopy()
-	now, err := published.ConfigFile()
-	if err != nil {
-		return nil, "", err
-	}
-	config.RootFS, config.History = now.RootFS, now.History
-	published, err = mutate.ConfigFile(published, config)
-	return published, imageTag(p, supervisorDigest), err
-}
 
 // pullPauses are how long is waited before each further try.
 var pullPauses = []time.Duration{time.Second, 3 * time.Second, 10 * time.Second}
@@ -71,8 +27,8 @@ var pullPauses = []time.Duration{time.Second, 3 * time.Second, 10 * time.Second}
 // pull has Docker fetch the image from the registry that was configured, and names it ref. What
 // comes must be made of our own parts to the byte: a registry is not trusted.
 func (e *Engine) pull(ctx context.Context, d *daemon, p local.Parts, supervisorDigest, ref string) error {
-	from := e.cfg.Registry + ":" + imageTag(p, supervisorDigest)
-	made, err := imageOf(p, e.cfg.Supervisor)
+	from := e.cfg.Registry + ":" + ociimage.Tag(p, supervisorDigest)
+	made, err := ociimage.Of(p, e.cfg.Supervisor)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/forevervm/desktop/backend/engine/local"
+	"github.com/forevervm/desktop/backend/engine/ociimage"
 	"github.com/forevervm/desktop/backend/machine"
 )
 
@@ -62,7 +63,7 @@ func TestPulled(t *testing.T) {
 			if p, err = e.store.Parts("base"); err != nil {
 				t.Fatal(err)
 			}
-			published, tag, err := Published(p, e.cfg.Supervisor, supervisor)
+			published, tag, err := ociimage.Published(p, e.cfg.Supervisor, supervisor)
 			if err != nil {
 				t.Fatal(err)
 			}

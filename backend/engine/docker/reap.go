@@ -12,46 +12,10 @@ import (
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/volume"
 
+	"github.com/forevervm/desktop/backend/engine/carry"
 	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/machine"
 )
-
-// claim waits until nobody here is busy with the machine, and claims it until release is called.
-func (e *Engine) claim(ctx context.Context, id machine.ID) (release func(), err error) {
-	for {
-		release, busy := e.tryClaim(id)
-		if release != nil {
-			return release, nil
-		}
-		select {
-		case <-busy:
-		case <-ctx.Done():
-			return nil, stillSaved(ctx.Err())
-		}
-	}
-}
-
-// tryClaim is claim, unless somebody is busy with the machine: then it returns a channel that is
-// closed when he is not any more.
-func (e *Engine) tryClaim(id machine.ID) (release func(), busy <-chan struct{}) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if busy, ok := e.claimed[id]; ok {
-		return nil, busy
-	}
-	done := make(chan struct{})
-	e.claimed[id] = done
-	return func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		delete(e.claimed, id)
-		close(done)
-	}, nil
-}
-
-func stillSaved(err error) error {
-	return &machine.Error{Kind: machine.ErrConflict, Message: "The machine is still being saved. Try again in a moment.", Cause: err}
-}
 
 // settle takes over what an earlier stay of a claimed machine left in Docker.
 func (e *Engine) settle(ctx context.Context, d *daemon, id machine.ID) error {
@@ -80,7 +44,7 @@ func (e *Engine) takeOver(ctx context.Context, d *daemon, id machine.ID, c conta
 	}
 	if _, err := e.awaitEnd(ctx, d, c.ID); err != nil {
 		if ctx.Err() != nil {
-			return stillSaved(err)
+			return carry.StillSaved(err)
 		}
 		return err
 	}
@@ -88,7 +52,7 @@ func (e *Engine) takeOver(ctx context.Context, d *daemon, id machine.ID, c conta
 	// that has that.
 	image, runtime, _ := strings.Cut(c.Labels[partsLabel], " ")
 	_, life := whose(c)
-	if err := e.carryOut(ctx, d, c.ID, local.Checkpoints(dir), "", 0, content{image: image, runtime: runtime, life: life}); err != nil {
+	if err := e.carryOut(ctx, d, c.ID, local.Checkpoints(dir), "", 0, carry.Content{Image: image, Runtime: runtime, Life: life}); err != nil {
 		return err
 	}
 	return e.removeContainer(ctx, d, c.ID, volumeOf(c))
@@ -203,7 +167,7 @@ func (e *Engine) reapContainer(ctx context.Context, d *daemon, c container.Summa
 		}
 		return e.removeContainer(ctx, d, c.ID, volumeOf(c))
 	}
-	release, _ := e.tryClaim(id)
+	release, _ := e.claims.Try(id)
 	if release == nil {
 		return nil // who is busy with it takes care of that
 	}

@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -16,7 +15,9 @@ import (
 	"github.com/docker/docker/api/types/volume"
 
 	"github.com/forevervm/desktop/backend/checkpoint"
+	"github.com/forevervm/desktop/backend/engine/carry"
 	"github.com/forevervm/desktop/backend/engine/local"
+	"github.com/forevervm/desktop/backend/engine/ociimage"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/sandbox"
 	"github.com/forevervm/desktop/backend/sandbox/link"
@@ -43,7 +44,7 @@ type stay struct {
 
 // Sandbox is one machine in memory, in a container.
 type Sandbox struct {
-	*link.Sandbox
+	*carry.Carried
 	e         *Engine
 	d         *daemon
 	stay      stay
@@ -54,10 +55,6 @@ type Sandbox struct {
 
 	killed   atomic.Bool
 	carrying sync.Mutex // held while checkpoints are carried out; guards stay.memory
-
-	saving  chan struct{} // full while a checkpoint is made and carried out
-	telling sync.Mutex
-	last    string // id of the newest checkpoint that was told of; empty for none; guarded by telling
 }
 
 // restorePath is where in the container the checkpoint lies that the stay begins with; empty for
@@ -164,7 +161,15 @@ func (e *Engine) launchWith(ctx context.Context, d *daemon, image string, s stay
 
 // sandbox is one that has no container yet.
 func (e *Engine) sandbox(d *daemon, s stay) *Sandbox {
-	return &Sandbox{e: e, d: d, stay: s, volume: s.containerName() + "-" + random(), saving: make(chan struct{}, 1)}
+	b := &Sandbox{e: e, d: d, volume: s.containerName() + "-" + random()}
+	b.is(s)
+	return b
+}
+
+// is says whose stay it is.
+func (b *Sandbox) is(s stay) {
+	b.stay = s
+	b.Carried = carry.On(carry.Way{Machine: s.id, From: "Docker", Folder: s.folder, Life: s.start.Life, Log: b.e.cfg.Log, Home: b.carryOut})
 }
 
 // create makes the volume and the container.
@@ -195,7 +200,7 @@ func (b *Sandbox) create(ctx context.Context, image string) error {
 func (b *Sandbox) spec(image, home string, relaxed []*relaxation) spec {
 	s, p := b.stay, b.stay.parts
 	config := sandbox.Config{
-		Runsc: runscPath, RuntimeDigest: p.RuntimeDigest, Image: imagePath, ImageDigest: p.ImageDigest,
+		Runsc: ociimage.Runsc, RuntimeDigest: p.RuntimeDigest, Image: ociimage.Image, ImageDigest: p.ImageDigest,
 		Machine: machinePath, Restore: s.restorePath(), PidsMax: sandbox.PidsMax,
 	}
 	if s.shared != nil {
@@ -309,99 +314,7 @@ func (b *Sandbox) carryOut(ctx context.Context, id string) error {
 			return nil
 		}
 	}
-	return b.e.carryOut(ctx, b.d, b.container, b.stay.folder, id, b.stay.memory, contentOf(b.stay.parts, b.stay.start.Life))
-}
-
-// taken tells of a checkpoint that the container says it made in this stay, and that is here, what
-// is known of it here. An older one is not taken for new: what a new one replaces is deleted.
-func (b *Sandbox) taken(id string) (machine.CheckpointInfo, error) {
-	m, err := b.stay.folder.Load(id)
-	if err == nil && m.Life != b.stay.start.Life {
-		err = errors.New("it is of another life")
-	}
-	b.telling.Lock()
-	defer b.telling.Unlock()
-	if err == nil && id < b.last {
-		err = errors.New("it is older than another that was told of")
-	}
-	if err != nil {
-		return machine.CheckpointInfo{}, fmt.Errorf("the checkpoint %s: %w", id, err)
-	}
-	b.last = id
-	return link.Info(m), nil
-}
-
-// Checkpoint saves the state, durable on our side when it returns, and keeps running. goesOn is
-// called before it is carried out of the container, which takes several times as long as the
-// machine stands still.
-func (b *Sandbox) Checkpoint(ctx context.Context, goesOn func()) (machine.CheckpointInfo, error) {
-	select { // one after another, so that each is newer than the one before
-	case b.saving <- struct{}{}:
-		defer func() { <-b.saving }()
-	case <-ctx.Done():
-		return machine.CheckpointInfo{}, ctx.Err()
-	}
-	told, err := b.Sandbox.Checkpoint(ctx, nil)
-	if err != nil {
-		return told, err
-	}
-	if goesOn != nil {
-		goesOn()
-	}
-	err = b.carryOut(ctx, told.ID)
-	// It would go with the container, which is too late where there is one after another.
-	quick, cancel := context.WithTimeout(context.WithoutCancel(ctx), apiPatience)
-	defer cancel()
-	if discard := b.Discard(quick, told.ID); discard != nil {
-		b.e.cfg.Log.Debug("a checkpoint that was carried away stays in its container", "machine", b.stay.id, "error", discard)
-	}
-	if err != nil {
-		return machine.CheckpointInfo{}, err
-	}
-	info, err := b.taken(told.ID)
-	if err != nil {
-		return info, notOfMachine(err)
-	}
-	return info, nil
-}
-
-// Stop saves the state, durable on our side when it returns, and ends the sandbox.
-func (b *Sandbox) Stop(ctx context.Context) (machine.CheckpointInfo, error) {
-	told, err := b.Sandbox.Stop(ctx)
-	if err != nil {
-		return told, err
-	}
-	if err := ctx.Err(); err != nil {
-		return machine.CheckpointInfo{}, err
-	}
-	info, err := b.taken(told.ID)
-	if err != nil {
-		return info, &machine.Error{
-			Kind:    machine.ErrUnavailable,
-			Message: "The machine was saved, but Docker does not give its state out of the container. It is fetched when the machine is wanted next.", Cause: err,
-		}
-	}
-	return info, nil
-}
-
-// Cause says why it ended. A checkpoint is told of only when it is here: the supervisor's word is
-// not enough.
-func (b *Sandbox) Cause() machine.Cause {
-	cause := b.Sandbox.Cause()
-	if cause.Checkpoint == nil {
-		return cause
-	}
-	info, err := b.taken(cause.Checkpoint.ID)
-	if err == nil {
-		cause.Checkpoint = &info
-		return cause
-	}
-	b.e.cfg.Log.Warn("a container ended with a checkpoint that is not here", "machine", b.stay.id, "error", err)
-	cause.Checkpoint = nil
-	if cause.Kind == machine.EndedStopped {
-		cause.Kind = machine.EndedBroken
-	}
-	return cause
+	return b.e.carryOut(ctx, b.d, b.container, b.stay.folder, id, b.stay.memory, carry.ContentOf(b.stay.parts, b.stay.start.Life))
 }
 
 // SetMemoryLimit changes what programs inside may use, and the container's limit so that it is

@@ -148,7 +148,7 @@ func (b *Sandbox) claim(ctx context.Context, s stay) error {
 	if s.restore == "" && s.template != made.template {
 		return errors.New("it is of another template")
 	}
-	b.stay = s
+	b.is(s)
 	var all sync.WaitGroup
 	var renamed, carried, limited error
 	all.Go(func() {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -17,8 +16,9 @@ import (
 	"github.com/docker/docker/api/types/volume"
 
 	"github.com/forevervm/desktop/backend/checkpoint"
+	"github.com/forevervm/desktop/backend/engine/carry"
 	"github.com/forevervm/desktop/backend/engine/local"
-	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/iox"
 )
 
 // carriedPath is where a checkpoint lies that was carried into a volume that is mounted at mount.
@@ -29,7 +29,7 @@ func carriedPath(mount, id string) string { return path.Join(mount, id) }
 func (e *Engine) carryIn(ctx context.Context, d *daemon, container, dir string) error {
 	ctx, cancel := context.WithTimeout(ctx, carryPatience)
 	defer cancel()
-	archive := stream(func(w io.Writer) error {
+	archive := iox.Stream(func(w io.Writer) error {
 		return checkpoint.Folder(filepath.Dir(dir)).Pack(ctx, filepath.Base(dir), owner, w)
 	})
 	defer archive.Close()
@@ -49,7 +49,7 @@ var copyOptions = container.CopyToContainerOptions{}
 // they are there already. Running or not, the container is not asked: what it holds may be
 // anything. In taking over all, what is no saved state of its machine ends that and is no error: it
 // never will be one, and must not stand in the way of what is.
-func (e *Engine) carryOut(ctx context.Context, d *daemon, container string, to checkpoint.Folder, id string, memory int64, of content) error {
+func (e *Engine) carryOut(ctx context.Context, d *daemon, container string, to checkpoint.Folder, id string, memory int64, of carry.Content) error {
 	ctx, cancel := context.WithTimeout(ctx, carryPatience)
 	defer cancel()
 	archive, _, err := d.api.CopyFromContainer(ctx, container, path.Join(machinePath, "checkpoints", id))
@@ -60,42 +60,17 @@ func (e *Engine) carryOut(ctx context.Context, d *daemon, container string, to c
 		return e.failed(d, "The machine's saved state could not be copied out of Docker", err)
 	}
 	defer archive.Close()
-	bound := most(memory)
-	if id == "" {
-		bound *= several
-	}
-	if _, err := to.Unpack(ctx, &capped{archive, bound + packing}, bound, of.accepts()); err != nil {
+	if err := carry.Home(ctx, archive, to, id, memory, of); err != nil {
 		switch {
 		case errors.Is(err, checkpoint.ErrUnusable) && id == "":
 			e.cfg.Log.Warn("a container holds what is no saved state of its machine", "container", container, "error", err)
 			return nil
 		case errors.Is(err, checkpoint.ErrUnusable):
-			return notOfMachine(err)
+			return carry.NotOfMachine(err)
 		}
 		return describe("The machine's saved state could not be copied out of Docker", err)
 	}
 	return nil
-}
-
-func notOfMachine(err error) error {
-	return &machine.Error{Kind: machine.ErrUnavailable, Message: "The container gave out something that is no saved state of its machine.", Cause: err}
-}
-
-// packing is how many bytes an archive may have beyond its files' content.
-const packing = 1 << 20
-
-// capped ends an archive that is larger than it can be, whatever it consists of.
-type capped struct {
-	r    io.Reader
-	left int64
-}
-
-func (b *capped) Read(p []byte) (int, error) {
-	n, err := b.r.Read(p)
-	if b.left -= int64(n); b.left < 0 {
-		return 0, fmt.Errorf("%w: its archive does not end", checkpoint.ErrUnusable)
-	}
-	return n, err
 }
 
 // templateCopy is a template in a volume that all new machines read.

@@ -21,8 +21,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
-	"github.com/forevervm/desktop/backend/engine/docker"
 	"github.com/forevervm/desktop/backend/engine/local"
+	"github.com/forevervm/desktop/backend/engine/ociimage"
 )
 
 func main() {
@@ -94,7 +94,7 @@ func imageIn(folder, tmp string) (v1.Image, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	return docker.Published(parts, supervisor, digest)
+	return ociimage.Published(parts, supervisor, digest)
 }
 
 func pushTo(to string, image v1.Image) error {
