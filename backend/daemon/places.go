@@ -116,7 +116,7 @@ func (p *places) open(host ssh.Host) *place {
 }
 
 // all are the places, for the service.
-func (p *places) all() (all []machine.Place) {
+func (p *places) all() (all []machine.Engine) {
 	for _, one := range p.known {
 		all = append(all, one)
 	}

@@ -35,7 +35,7 @@ type real struct {
 	program string // of supervisors
 	place   local.Config
 
-	places []machine.Place // elsewhere
+	places []machine.Engine // elsewhere
 	engine *native.Engine
 	dead   []*native.Engine // of services that let go of everything
 	store  *store.Store

@@ -16,14 +16,15 @@ import (
 )
 
 // places are where machines can be: the engines of this computer, which have one store of
-// checkpoints in common, and places elsewhere, which may come and go.
+// checkpoints in common, and places elsewhere, which may come and go. A place that is a
+// machine.Place has a store of its own. What others save lies on this computer, too.
 type places struct {
 	engines     map[string]machine.Engine
 	checkpoints machine.Checkpoints
 	near        string // see Config.Near
 
 	mu        sync.Mutex
-	elsewhere map[string]machine.Place
+	elsewhere map[string]machine.Engine
 	memories  map[string]*memory           // of those
 	answers   map[string][]machine.Problem // what each of those said last
 	asking    map[string]bool              // those that are being asked
@@ -36,22 +37,35 @@ const (
 	farAtOnce = 4
 )
 
-func (p *places) away(name string) (machine.Place, bool) {
+func (p *places) away(name string) (machine.Engine, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	place, ok := p.elsewhere[name]
 	return place, ok
 }
 
-// isAway says whether an engine is a place of its own: its machines' memory and saved states are
-// there.
+// isAway says whether an engine is elsewhere, where the memory of its machines is.
 func (p *places) isAway(name string) bool {
 	_, away := p.away(name)
 	return away
 }
 
+// isNear says whether an engine is on this computer, whose memory it takes.
+func (p *places) isNear(name string) bool { return name == p.near || !p.isAway(name) }
+
+// ownStore is an engine's own store of checkpoints, elsewhere; ok is false where it saves on this
+// computer.
+func (p *places) ownStore(name string) (store machine.Checkpoints, ok bool) {
+	engine, _ := p.away(name)
+	store, ok = engine.(machine.Checkpoints)
+	return store, ok
+}
+
 // onThisDisk says whether what an engine saves takes room on this computer's disk.
-func (p *places) onThisDisk(name string) bool { return name == p.near || !p.isAway(name) }
+func (p *places) onThisDisk(name string) bool {
+	_, own := p.ownStore(name)
+	return name == p.near || !own
+}
 
 // engine finds an engine by its name; nil for none.
 func (p *places) engine(name string) machine.Engine {
@@ -74,8 +88,8 @@ func (p *places) engineNames() []string {
 
 // saved is the store of the checkpoints that an engine makes.
 func (p *places) saved(engine string) machine.Checkpoints {
-	if place, ok := p.away(engine); ok {
-		return place
+	if own, ok := p.ownStore(engine); ok {
+		return own
 	}
 	return p.checkpoints // also of an engine that is gone: engineOf tells that
 }
@@ -99,7 +113,7 @@ func (s *Service) placeMemories() []*memory {
 
 // startsAt bounds how many machines of an engine come into memory at once.
 func (s *Service) startsAt(engine string) *gate.Gate {
-	if s.onThisDisk(engine) {
+	if s.isNear(engine) {
 		return s.starts
 	}
 	return s.farStarts
@@ -145,9 +159,9 @@ func (s *Service) copyState(ctx context.Context, from machine.ID, engine, checkp
 	})
 }
 
-// AddPlace lets machines be at another place from now on, which is asked whether it works. The
-// service does not close it.
-func (s *Service) AddPlace(place machine.Place) error {
+// AddPlace lets machines be at another place from now on, which is asked whether it works: a
+// machine.Place where they are saved there, too. The service does not close it.
+func (s *Service) AddPlace(place machine.Engine) error {
 	s.mu.Lock()
 	if s.engine(place.Name()) != nil {
 		s.mu.Unlock()
@@ -160,7 +174,7 @@ func (s *Service) AddPlace(place machine.Place) error {
 	return nil
 }
 
-func (s *Service) putPlace(place machine.Place) {
+func (s *Service) putPlace(place machine.Engine) {
 	s.places.mu.Lock()
 	s.elsewhere[place.Name()] = place
 	s.memories[place.Name()] = s.placeMemory(place)
@@ -208,6 +222,14 @@ func (s *Service) RemovePlace(ctx context.Context, name string) error {
 			return machine.Conflict("A machine is just being made at %s. Wait until it is there.", name)
 		}
 	}
+	if _, own := s.ownStore(name); !own { // it lies here, where nobody else would delete it
+		for _, g := range list {
+			if err := s.takeOut(g); err != nil {
+				return err
+			}
+		}
+		list = nil
+	}
 	err = s.writeSyncDeleting(ctx, func(w machine.Writer) error {
 		for _, g := range list {
 			if err := w.RemoveGarbage(g); err != nil {
@@ -236,8 +258,8 @@ func (s *Service) collectAway() {
 	}
 	defer s.collectingAway.Store(false)
 	for _, name := range s.engineNames() {
-		if place, ok := s.away(name); ok {
-			if err := place.Collect(s.ctx); err != nil && s.ctx.Err() == nil {
+		if store, ok := s.ownStore(name); ok {
+			if err := store.Collect(s.ctx); err != nil && s.ctx.Err() == nil {
 				s.log.Info("a place gives room back later", "place", name, "err", err)
 			}
 		}
@@ -252,7 +274,7 @@ func (s *Service) problemsOf(ctx context.Context) map[string][]machine.Problem {
 	for name, engine := range s.engines {
 		found[name] = engine.Check(ctx)
 	}
-	var unasked []machine.Place
+	var unasked []machine.Engine
 	s.places.mu.Lock()
 	elsewhere := maps.Clone(s.elsewhere)
 	s.places.mu.Unlock()
@@ -289,13 +311,13 @@ func (s *Service) problemsOf(ctx context.Context) map[string][]machine.Problem {
 }
 
 // rests says whether a place only runs while it is needed, and does not now.
-func rests(place machine.Place) bool {
+func rests(place machine.Engine) bool {
 	rester, ok := place.(machine.Rester)
 	return ok && rester.Resting()
 }
 
 // askPlace asks a place what is wrong with it, and says whether that is news.
-func (s *Service) askPlace(ctx context.Context, place machine.Place) (news bool) {
+func (s *Service) askPlace(ctx context.Context, place machine.Engine) (news bool) {
 	ctx, cancel := context.WithTimeout(ctx, checkPatience)
 	defer cancel()
 	problems := place.Check(ctx)

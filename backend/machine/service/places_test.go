@@ -42,7 +42,7 @@ func TestAPlaceThatDoesNotAnswerHoldsUpNobody(t *testing.T) {
 	way := silent{make(chan struct{}, 1)}
 	place := remote.New(remote.Config{Name: "far", Owner: strings.Repeat("0", 32), Dialer: way})
 	s, err := service.New(ctx, service.Config{
-		Engines: map[string]machine.Engine{"script": engine}, DefaultEngine: "script", Checkpoints: engine, Places: []machine.Place{place},
+		Engines: map[string]machine.Engine{"script": engine}, DefaultEngine: "script", Checkpoints: engine, Places: []machine.Engine{place},
 		Store: records, OutputDir: t.TempDir(),
 	})
 	if err != nil {
@@ -117,7 +117,7 @@ func TestAPlaceThatRestsIsLeftAlone(t *testing.T) {
 	engine, way := newScript(), new(counted)
 	place := remote.New(remote.Config{Name: "near", Owner: strings.Repeat("0", 32), Dialer: way, Costly: true})
 	s, err := service.New(ctx, service.Config{
-		Engines: map[string]machine.Engine{"script": engine}, DefaultEngine: "near", Near: "near", Checkpoints: engine, Places: []machine.Place{place},
+		Engines: map[string]machine.Engine{"script": engine}, DefaultEngine: "near", Near: "near", Checkpoints: engine, Places: []machine.Engine{place},
 		Store: records, OutputDir: t.TempDir(),
 	})
 	if err != nil {

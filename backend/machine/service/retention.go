@@ -44,7 +44,7 @@ func (s *Service) thin() {
 		old := keep.TooMany(all, now)
 		gone += e.forgetCheckpoints(s.ctx, old)
 		for _, c := range all {
-			if c.Passing() && c.Shrunk && !s.isAway(e.engine()) && !slices.ContainsFunc(old, func(o machine.CheckpointRecord) bool { return o.ID == c.ID }) {
+			if c.Passing() && c.Shrunk && s.onThisDisk(e.engine()) && !slices.ContainsFunc(old, func(o machine.CheckpointRecord) bool { return o.ID == c.ID }) {
 				candidates = append(candidates, c)
 				owner[c.ID] = e
 			}

@@ -56,7 +56,7 @@ const (
 
 // told is what a place has said of its memory.
 type told struct {
-	place machine.Place
+	place machine.Engine
 	sized machine.Sized
 	turn  chan struct{} // full while it is asked
 
@@ -66,7 +66,7 @@ type told struct {
 }
 
 // placeMemory is that of a place. One that does not tell has no limit.
-func (s *Service) placeMemory(place machine.Place) *memory {
+func (s *Service) placeMemory(place machine.Engine) *memory {
 	sized, ok := place.(machine.Sized)
 	if !ok {
 		return s.newMemory(place.Name(), func() (int64, int64, bool) { return 0, 0, false })
@@ -141,7 +141,7 @@ func (m *memory) short() bool {
 
 // most is how many bytes all machines in it may use; 0 for any.
 func (m *memory) most() int64 {
-	if m.s.onThisDisk(m.place) {
+	if m.s.isNear(m.place) {
 		return m.s.set.Load().MaxInMemory
 	}
 	return 0

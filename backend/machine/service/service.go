@@ -99,7 +99,7 @@ type Config struct {
 	// another that works.
 	DefaultEngine string
 	Checkpoints   machine.Checkpoints // of the machines of all engines
-	Places        []machine.Place     // elsewhere; see AddPlace
+	Places        []machine.Engine    // elsewhere; see AddPlace
 	// Near is the one of them that is on this computer's disk all the same; "" for none.
 	Near      string
 	Store     machine.Store // the service does not close it
@@ -192,7 +192,7 @@ type Service struct {
 // New brings the service up on what the store holds. It returns at once; machines whose last daemon
 // died, or which have work waiting, are taken up in the background.
 func New(ctx context.Context, cfg Config) (*Service, error) {
-	if _, ok := cfg.Engines[cfg.DefaultEngine]; !ok && !slices.ContainsFunc(cfg.Places, func(p machine.Place) bool { return p.Name() == cfg.DefaultEngine }) {
+	if _, ok := cfg.Engines[cfg.DefaultEngine]; !ok && !slices.ContainsFunc(cfg.Places, func(p machine.Engine) bool { return p.Name() == cfg.DefaultEngine }) {
 		return nil, fmt.Errorf("the default engine %q is not among the engines", cfg.DefaultEngine)
 	}
 	log := cfg.Logger
@@ -200,7 +200,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	s := &Service{
-		places: places{engines: cfg.Engines, checkpoints: cfg.Checkpoints, near: cfg.Near, elsewhere: map[string]machine.Place{}, memories: map[string]*memory{}, answers: map[string][]machine.Problem{}, asking: map[string]bool{}}, defaultEngine: cfg.DefaultEngine, store: cfg.Store,
+		places: places{engines: cfg.Engines, checkpoints: cfg.Checkpoints, near: cfg.Near, elsewhere: map[string]machine.Engine{}, memories: map[string]*memory{}, answers: map[string][]machine.Problem{}, asking: map[string]bool{}}, defaultEngine: cfg.DefaultEngine, store: cfg.Store,
 		kept: output.Kept{Rows: cfg.Store, Dir: cfg.OutputDir, Log: log}, log: log, totalMemory: cfg.TotalMemory, freeDisk: cfg.FreeDisk, usedDisk: cfg.UsedDisk, warnings: cfg.Warnings,
 		network: cfg.Network, approve: cfg.Approve, exchange: cfg.Exchange, shareable: cfg.Shareable,
 		shareWatch: cfg.ShareWatch,

@@ -286,7 +286,7 @@ func (e *entry) startBox(ctx context.Context, engine machine.Engine, spec machin
 	limited, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	box, err := engine.Start(limited, spec)
-	if place, ok := engine.(machine.Place); ok && err != nil && rests(place) {
+	if err != nil && rests(engine) {
 		e.s.spawn(e.s.CheckEngines) // it may not work at all; else nobody would ask it
 	}
 	var own *machine.Error
