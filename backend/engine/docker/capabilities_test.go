@@ -11,6 +11,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/moby/profiles/seccomp"
 
+	"github.com/forevervm/desktop/backend/engine/enginetest"
 	"github.com/forevervm/desktop/backend/machine"
 )
 
@@ -33,7 +34,7 @@ func TestRelaxedByTrial(t *testing.T) {
 	d.doubtful = []*relaxation{{"It is of no help.", func(*container.HostConfig) {}}, given, {"It is not needed.", func(*container.HostConfig) { t.Error("too much is given up") }}}
 	var news machine.EngineNews
 	e.Notify(func(n machine.EngineNews) { news = n })
-	start(t, e, newID(t, e), "").expect("6*7", "42")
+	enginetest.Start(t, e, enginetest.NewID(t, e), "").Expect("6*7", "42")
 	if got := strings.Join(news.Notes, " "); !strings.HasSuffix(got, "It is of no help. It is given up.") {
 		t.Errorf("it is told as %q", got)
 	}
@@ -70,7 +71,7 @@ func TestWithoutControlGroup(t *testing.T) {
 	e := newEngine(t, t.TempDir())
 	var news machine.EngineNews
 	e.Notify(func(n machine.EngineNews) { news = n })
-	start(t, e, newID(t, e), "").expect("6*7", "42")
+	enginetest.Start(t, e, enginetest.NewID(t, e), "").Expect("6*7", "42")
 	e.Notify(nil)
 	if got := strings.Join(news.Notes, " "); !strings.Contains(got, withoutProcessorLimit.told) {
 		t.Errorf("it is told as %q", got)

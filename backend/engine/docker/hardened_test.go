@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -22,15 +21,15 @@ import (
 // running one.
 func TestHardened(t *testing.T) {
 	e := newEngine(t, t.TempDir())
-	own := start(t, e, newID(t, e), "")
-	ahead := start(t, e, newID(t, e), "")
-	own.value("x = 1")
-	ahead.value("x = 2")
+	own := enginetest.Start(t, e, enginetest.NewID(t, e), "")
+	ahead := enginetest.Start(t, e, enginetest.NewID(t, e), "")
+	own.Value("x = 1")
+	ahead.Value("x = 2")
 	t.Run("own", func(t *testing.T) { hardened(t, own, ahead) })
 	t.Run("ahead", func(t *testing.T) { hardened(t, ahead, own) })
 }
 
-func hardened(t *testing.T, m, other *running) {
+func hardened(t *testing.T, m, other *enginetest.InMemory) {
 	api := dockerd.Client(t)
 	info, err := api.ContainerInspect(t.Context(), m.Sandbox.(*Sandbox).container)
 	if err != nil {
@@ -63,25 +62,7 @@ func hardened(t *testing.T, m, other *running) {
 			}
 		},
 		"Files": func(t *testing.T) {
-			var files []string
-			root := proc + "/root/"
-			err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
-				if err != nil {
-					return err
-				}
-				path = "/" + strings.TrimPrefix(path, root)
-				if entry.IsDir() {
-					if slices.Contains([]string{"/proc", "/sys", "/dev", "/machine", "/template"}, path) {
-						return filepath.SkipDir
-					}
-					return nil
-				}
-				files = append(files, path)
-				return nil
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			files := enginetest.Files(t, proc+"/root/", "/proc", "/sys", "/dev", "/machine", "/template")
 			want := []string{"/.dockerenv", "/etc/hostname", "/etc/hosts", "/etc/mtab", "/etc/resolv.conf", ociimage.Image, ociimage.Runsc, supervisorPath}
 			if !slices.Equal(files, want) {
 				t.Errorf("there are %q", files)
@@ -159,7 +140,7 @@ func hardened(t *testing.T, m, other *running) {
 			if want := sandbox.HardLimit(512 << 20); r.Memory != want || r.MemorySwap != want || *r.PidsLimit != sandbox.PidsMax || r.CPUShares != 512 || r.NanoCPUs <= 0 {
 				t.Errorf("they are %+v", r)
 			}
-			if err := m.SetMemoryLimit(bounded(t), 1024); err != nil {
+			if err := m.SetMemoryLimit(enginetest.Bounded(t), 1024); err != nil {
 				t.Fatal(err)
 			}
 			now, err := api.ContainerInspect(t.Context(), info.ID)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/forevervm/desktop/backend/engine/carry"
 	"github.com/forevervm/desktop/backend/engine/docker/dockertest"
+	"github.com/forevervm/desktop/backend/engine/enginetest"
 	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/machine"
 )
@@ -48,7 +49,7 @@ func hostileEngineIn(t *testing.T, d *dockertest.Daemon) *Engine {
 }
 
 // inContainer lists the checkpoints that a machine's container holds.
-func inContainer(t *testing.T, m *running) (ids []string) {
+func inContainer(t *testing.T, m *enginetest.InMemory) (ids []string) {
 	t.Helper()
 	archive, _, err := dockerd.Client(t).CopyFromContainer(t.Context(), m.Sandbox.(*Sandbox).container, machinePath+"/checkpoints")
 	if err != nil {
@@ -72,35 +73,35 @@ func TestHostileLeftovers(t *testing.T) {
 	e := hostileEngine(t)
 	for _, name := range []string{"link", "link-inside", "pipe", "endless", "many", "lives"} {
 		t.Run(name, func(t *testing.T) {
-			id := newID(t, e)
-			good := startNamed(t, e, id, calmHeron, "")
-			known, err := good.Checkpoint(bounded(t), nil)
+			id := enginetest.NewID(t, e)
+			good := enginetest.StartNamed(t, e, id, enginetest.CalmHeron, "")
+			known, err := good.Checkpoint(enginetest.Bounded(t), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			good.Kill()
-			good.awaitEnd()
+			good.AwaitEnd()
 
 			for _, dies := range []string{"the link", "the daemon"} {
-				m := startNamed(t, e, id, name, known.ID)
+				m := enginetest.StartNamed(t, e, id, name, known.ID)
 				box := m.Sandbox.(*Sandbox)
 				if dies == "the daemon" {
 					box.d = &daemon{api: dead(t)}
 				}
 				box.Disconnect()
-				m.awaitEnd()
+				m.AwaitEnd()
 			}
 			next := newEngineOn(t, e.cfg)
 			next.patient = e.patient
-			if _, err := next.Reclaim(bounded(t), id, "", []string{known.ID}); err != nil {
+			if _, err := next.Reclaim(enginetest.Bounded(t), id, "", []string{known.ID}); err != nil {
 				t.Errorf("reclaim: %v", err)
 			}
-			m := startNamed(t, next, id, calmHeron, known.ID)
-			if _, err := m.Checkpoint(bounded(t), nil); err != nil {
+			m := enginetest.StartNamed(t, next, id, enginetest.CalmHeron, known.ID)
+			if _, err := m.Checkpoint(enginetest.Bounded(t), nil); err != nil {
 				t.Errorf("after it: %v", err)
 			}
 			m.Kill()
-			m.awaitEnd()
+			m.AwaitEnd()
 			if left := containers(t, next, id); len(left) > 0 {
 				t.Errorf("left are %+v", left)
 			}
@@ -116,20 +117,20 @@ func TestHostileLeftovers(t *testing.T) {
 // not believed.
 func TestOlderCheckpointIsNotTakenForNew(t *testing.T) {
 	e := hostileEngine(t)
-	id := newID(t, e)
-	first := startNamed(t, e, id, calmHeron, "")
-	known, err := first.Stop(bounded(t))
+	id := enginetest.NewID(t, e)
+	first := enginetest.StartNamed(t, e, id, enginetest.CalmHeron, "")
+	known, err := first.Stop(enginetest.Bounded(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := startNamed(t, e, id, "older", known.ID)
-	if info, err := m.Checkpoint(bounded(t), nil); !errors.Is(err, machine.ErrUnavailable) {
+	m := enginetest.StartNamed(t, e, id, "older", known.ID)
+	if info, err := m.Checkpoint(enginetest.Bounded(t), nil); !errors.Is(err, machine.ErrUnavailable) {
 		t.Errorf("a checkpoint: %+v, %v", info, err)
 	}
-	if info, err := m.Stop(bounded(t)); !errors.Is(err, machine.ErrUnavailable) {
+	if info, err := m.Stop(enginetest.Bounded(t)); !errors.Is(err, machine.ErrUnavailable) {
 		t.Errorf("stopped with %+v, %v", info, err)
 	}
-	if cause := m.awaitEnd(); cause.Checkpoint != nil || cause.Kind == machine.EndedStopped {
+	if cause := m.AwaitEnd(); cause.Checkpoint != nil || cause.Kind == machine.EndedStopped {
 		t.Errorf("the cause is %+v", cause)
 	}
 	if _, err := local.Checkpoints(e.store.Machine(id)).Load(known.ID); err != nil {
@@ -141,9 +142,9 @@ func TestOlderCheckpointIsNotTakenForNew(t *testing.T) {
 // the next from carrying it out.
 func TestCarryingOutWasCutOff(t *testing.T) {
 	e := hostileEngine(t)
-	id := newID(t, e)
-	m := startNamed(t, e, id, calmHeron, "")
-	told, err := m.Sandbox.(*Sandbox).Sandbox.Checkpoint(bounded(t), nil)
+	id := enginetest.NewID(t, e)
+	m := enginetest.StartNamed(t, e, id, enginetest.CalmHeron, "")
+	told, err := m.Sandbox.(*Sandbox).Sandbox.Checkpoint(enginetest.Bounded(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,9 +153,9 @@ func TestCarryingOutWasCutOff(t *testing.T) {
 	}
 	m.Sandbox.(*Sandbox).d = &daemon{api: dead(t)}
 	m.Sandbox.(*Sandbox).Disconnect()
-	m.awaitEnd()
+	m.AwaitEnd()
 	next := newEngineOn(t, e.cfg)
-	info, err := next.Reclaim(bounded(t), id, m.life, nil)
+	info, err := next.Reclaim(enginetest.Bounded(t), id, m.Life, nil)
 	if err != nil || info == nil || info.ID != told.ID {
 		t.Errorf("reclaimed %+v, %v", info, err)
 	}
@@ -164,12 +165,12 @@ func TestCarryingOutWasCutOff(t *testing.T) {
 // every few minutes.
 func TestNothingPilesUp(t *testing.T) {
 	e := hostileEngine(t)
-	id := newID(t, e)
-	m := startNamed(t, e, id, calmHeron, "")
+	id := enginetest.NewID(t, e)
+	m := enginetest.StartNamed(t, e, id, enginetest.CalmHeron, "")
 	if err := os.WriteFile(string(local.Checkpoints(e.store.Machine(id))), nil, 0o600); err != nil { // no folder can be made there
 		t.Fatal(err)
 	}
-	if _, err := m.Checkpoint(bounded(t), nil); err == nil {
+	if _, err := m.Checkpoint(enginetest.Bounded(t), nil); err == nil {
 		t.Error("it was taken over to nowhere")
 	}
 	if got := inContainer(t, m); len(got) > 0 {

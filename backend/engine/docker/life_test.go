@@ -22,6 +22,7 @@ import (
 	"github.com/moby/profiles/seccomp"
 
 	"github.com/forevervm/desktop/backend/engine/docker/dockertest"
+	"github.com/forevervm/desktop/backend/engine/enginetest"
 	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/engine/native"
 	"github.com/forevervm/desktop/backend/engine/ociimage"
@@ -36,16 +37,16 @@ func TestOtherEngine(t *testing.T) {
 	d := newEngine(t, data)
 	n := native.New(native.Config{Supervisor: d.cfg.Supervisor, Store: d.store, Log: d.cfg.Log})
 	t.Cleanup(func() { _ = n.Close() })
-	id := newID(t, d)
+	id := enginetest.NewID(t, d)
 	var checkpoint, value string
 	for i, e := range []machine.Engine{n, d, n, d} {
-		m := start(t, e, id, checkpoint)
+		m := enginetest.Start(t, e, id, checkpoint)
 		if i == 0 {
-			m.value("import pandas; x = []; f = open('/root/f', 'w')")
+			m.Value("import pandas; x = []; f = open('/root/f', 'w')")
 		}
 		value += e.Name()
-		m.expect("x.append('"+e.Name()+"'); f.write(x[-1]); f.flush(); open('/root/f').read()", "'"+value+"'")
-		info, err := m.Stop(bounded(t))
+		m.Expect("x.append('"+e.Name()+"'); f.write(x[-1]); f.flush(); open('/root/f').read()", "'"+value+"'")
+		info, err := m.Stop(enginetest.Bounded(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,10 +75,10 @@ func TestAMachineOutlivesItsSandbox(t *testing.T) {
 	earlier := local.NewStore(before)
 	n := native.New(native.Config{Supervisor: d.cfg.Supervisor, Store: earlier, Log: d.cfg.Log})
 	t.Cleanup(func() { _ = n.Close() })
-	id := newID(t, d)
-	m := start(t, n, id, "")
-	m.expect("x = 42; x", "42")
-	saved, err := m.Stop(bounded(t))
+	id := enginetest.NewID(t, d)
+	m := enginetest.Start(t, n, id, "")
+	m.Expect("x = 42; x", "42")
+	saved, err := m.Stop(enginetest.Bounded(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,14 +101,14 @@ func TestAMachineOutlivesItsSandbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		m = start(t, d, id, saved.ID)
-		m.expect("x", "42")
-		if saved, err = m.Stop(bounded(t)); err != nil {
+		m = enginetest.Start(t, d, id, saved.ID)
+		m.Expect("x", "42")
+		if saved, err = m.Stop(enginetest.Bounded(t)); err != nil {
 			t.Fatal(err)
 		}
-		other := start(t, d, newID(t, d), "")
-		other.expect("1", "1")
-		if _, err := other.Stop(bounded(t)); err != nil {
+		other := enginetest.Start(t, d, enginetest.NewID(t, d), "")
+		other.Expect("1", "1")
+		if _, err := other.Stop(enginetest.Bounded(t)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -118,7 +119,7 @@ func TestForkToOtherEngine(t *testing.T) {
 	d := newEngine(t, t.TempDir())
 	n := native.New(native.Config{Supervisor: d.cfg.Supervisor, Store: d.store, Log: d.cfg.Log})
 	t.Cleanup(func() { _ = n.Close() })
-	ctx := bounded(t)
+	ctx := enginetest.Bounded(t)
 	records, err := store.Open(ctx, filepath.Join(t.TempDir(), "history.db"))
 	if err != nil {
 		t.Fatal(err)
@@ -183,32 +184,32 @@ func TestForkToOtherEngine(t *testing.T) {
 func TestReap(t *testing.T) {
 	data, other := t.TempDir(), t.TempDir()
 	first, stranger := newEngine(t, data), newEngine(t, other)
-	strange := start(t, stranger, newID(t, stranger), "")
-	strange.value("x = 'theirs'")
+	strange := enginetest.Start(t, stranger, enginetest.NewID(t, stranger), "")
+	strange.Value("x = 'theirs'")
 
-	purged := start(t, first, newID(t, first), "")
-	purged.value("1")
-	m := start(t, first, newID(t, first), "") // in the container that was made ahead, whose name alone says so
+	purged := enginetest.Start(t, first, enginetest.NewID(t, first), "")
+	purged.Value("1")
+	m := enginetest.Start(t, first, enginetest.NewID(t, first), "") // in the container that was made ahead, whose name alone says so
 	if m.Sandbox.(*Sandbox).label(t, machineLabel) != string(spareID) {
 		t.Error("the container was not made ahead: this tests less than it should")
 	}
-	m.value("x = 'recorded'")
-	known, err := m.Checkpoint(bounded(t), nil)
+	m.Value("x = 'recorded'")
+	known, err := m.Checkpoint(enginetest.Bounded(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.value("x = 'newer'")
+	m.Value("x = 'newer'")
 	// The daemon dies: nobody sees the containers off, and nobody makes one ahead.
 	noSpares(first)
-	for _, r := range []*running{m, purged} {
+	for _, r := range []*enginetest.InMemory{m, purged} {
 		box := r.Sandbox.(*Sandbox)
 		box.d = &daemon{api: dead(t)}
 		box.Disconnect()
 	}
-	for _, r := range []*running{m, purged} {
-		r.awaitEnd()
+	for _, r := range []*enginetest.InMemory{m, purged} {
+		r.AwaitEnd()
 	}
-	if err := os.RemoveAll(first.store.Machine(purged.id)); err != nil {
+	if err := os.RemoveAll(first.store.Machine(purged.ID)); err != nil {
 		t.Fatal(err)
 	}
 	api := dockerd.Client(t)
@@ -229,15 +230,15 @@ func TestReap(t *testing.T) {
 	if left := leftovers(t, next); len(left) > 0 {
 		t.Errorf("left are %q", left)
 	}
-	info, err := next.Reclaim(bounded(t), m.id, m.life, []string{known.ID})
+	info, err := next.Reclaim(enginetest.Bounded(t), m.ID, m.Life, []string{known.ID})
 	if err != nil || info == nil || info.ID <= known.ID {
 		t.Fatalf("reclaimed %+v, %v", info, err)
 	}
-	start(t, next, m.id, info.ID).expect("x", "'newer'")
+	enginetest.Start(t, next, m.ID, info.ID).Expect("x", "'newer'")
 	if got := len(containers(t, stranger, "")); got != 1 {
 		t.Errorf("the other home has %d containers", got)
 	}
-	strange.expect("x", "'theirs'")
+	strange.Expect("x", "'theirs'")
 	home, _ := stranger.homeID()
 	if err := api.VolumeRemove(t.Context(), "forevervm-test-"+strings.ToLower(home), false); err != nil {
 		t.Errorf("the other home's volume: %v", err)
@@ -257,17 +258,17 @@ func TestContainerIsTakenAway(t *testing.T) {
 		"stopped": func(id string) error { return api.ContainerStop(t.Context(), id, container.StopOptions{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := start(t, e, newID(t, e), "")
-			m.value("x = 'saved'")
-			info, err := m.Checkpoint(bounded(t), nil)
+			m := enginetest.Start(t, e, enginetest.NewID(t, e), "")
+			m.Value("x = 'saved'")
+			info, err := m.Checkpoint(enginetest.Bounded(t), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			m.value("x = 'newer'")
+			m.Value("x = 'newer'")
 			if err := away(m.Sandbox.(*Sandbox).container); err != nil {
 				t.Fatal(err)
 			}
-			cause, checkpoint, want := m.awaitEnd(), info.ID, "'saved'"
+			cause, checkpoint, want := m.AwaitEnd(), info.ID, "'saved'"
 			if name == "stopped" { // its supervisor was asked to end, and saved it
 				if cause.Kind != machine.EndedStopped || cause.Checkpoint == nil {
 					t.Fatalf("the cause is %+v", cause)
@@ -276,7 +277,7 @@ func TestContainerIsTakenAway(t *testing.T) {
 			} else if cause.Kind != machine.EndedBroken || cause.Detail == "" {
 				t.Errorf("the cause is %+v", cause)
 			}
-			start(t, e, m.id, checkpoint).expect("x", want)
+			enginetest.Start(t, e, m.ID, checkpoint).Expect("x", want)
 		})
 	}
 }
@@ -291,21 +292,21 @@ func TestDockerEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine(t, t.TempDir())
-			m := start(t, e, newID(t, e), "")
-			m.value("x = 'saved'")
-			known, err := m.Checkpoint(bounded(t), nil)
+			m := enginetest.Start(t, e, enginetest.NewID(t, e), "")
+			m.Value("x = 'saved'")
+			known, err := m.Checkpoint(enginetest.Bounded(t), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			m.value("x = 'newer'")
+			m.Value("x = 'newer'")
 			if err := end(dockerd); err != nil {
 				t.Fatal(err)
 			}
-			if cause := m.awaitEnd(); cause.Detail == "" {
+			if cause := m.AwaitEnd(); cause.Detail == "" {
 				t.Errorf("the cause is %+v", cause)
 			}
 			// Anyone who wants the machine meanwhile is told what to do.
-			_, err = tryStart(t, e, m.id, known.ID)
+			_, err = enginetest.TryStart(t, e, m.ID, known.ID)
 			if !errors.Is(err, machine.ErrUnavailable) || !strings.Contains(err.Error(), "Start it") {
 				t.Errorf("without Docker: %v", err)
 			}
@@ -318,7 +319,7 @@ func TestDockerEnds(t *testing.T) {
 			if problems := e.Check(t.Context()); len(problems) != 0 {
 				t.Errorf("the problems are %+v", problems)
 			}
-			info, err := e.Reclaim(bounded(t), m.id, m.life, []string{known.ID})
+			info, err := e.Reclaim(enginetest.Bounded(t), m.ID, m.Life, []string{known.ID})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -328,7 +329,7 @@ func TestDockerEnds(t *testing.T) {
 			} else if name == "Stopped" {
 				t.Error("Docker was stopped gently, and the machine was not saved")
 			}
-			start(t, e, m.id, checkpoint).expect("x", want)
+			enginetest.Start(t, e, m.ID, checkpoint).Expect("x", want)
 		})
 	}
 }
@@ -340,9 +341,9 @@ func TestDockerHangs(t *testing.T) {
 		t.Fatal("this test stops Docker: it needs one of its own, which only root can start")
 	}
 	e := newEngine(t, t.TempDir())
-	m := start(t, e, newID(t, e), "")
-	m.value("x = 'kept'")
-	info, err := m.Stop(bounded(t))
+	m := enginetest.Start(t, e, enginetest.NewID(t, e), "")
+	m.Value("x = 'kept'")
+	info, err := m.Stop(enginetest.Bounded(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +351,7 @@ func TestDockerHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun := time.Now()
-	_, err = tryStart(t, e, m.id, info.ID)
+	_, err = enginetest.TryStart(t, e, m.ID, info.ID)
 	if !errors.Is(err, machine.ErrUnavailable) || !strings.Contains(err.Error(), "did not answer in time") {
 		t.Errorf("a start: %v", err)
 	}
@@ -363,16 +364,16 @@ func TestDockerHangs(t *testing.T) {
 	if err := dockerd.Thaw(); err != nil {
 		t.Fatal(err)
 	}
-	start(t, e, m.id, info.ID).expect("x", "'kept'")
+	enginetest.Start(t, e, m.ID, info.ID).Expect("x", "'kept'")
 }
 
 // Everything that is not in use is pruned, the image too: it is loaded again, and nothing is lost.
 func TestPruned(t *testing.T) {
 	e := newEngine(t, t.TempDir())
 	api := dockerd.Client(t)
-	m := start(t, e, newID(t, e), "")
-	m.value("x = 'kept'")
-	info, err := m.Stop(bounded(t))
+	m := enginetest.Start(t, e, enginetest.NewID(t, e), "")
+	m.Value("x = 'kept'")
+	info, err := m.Stop(enginetest.Bounded(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -413,12 +414,12 @@ func TestPruned(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	start(t, e, m.id, info.ID).expect("x", "'kept'")
+	enginetest.Start(t, e, m.ID, info.ID).Expect("x", "'kept'")
 	e.Notify(nil)
 	if last := len(news) - 2; last < 2 || news[last].Busy == nil || news[last].Busy.Done < 1<<20 || news[last].Busy.Total < 500<<20 || news[last+1].Busy != nil {
 		t.Errorf("its loading is told as %+v", news)
 	}
-	start(t, e, newID(t, e), "").expect("6*7", "42")
+	enginetest.Start(t, e, enginetest.NewID(t, e), "").Expect("6*7", "42")
 	if _, err := api.ImageInspect(t.Context(), earlier); !cerrdefs.IsNotFound(err) {
 		t.Errorf("the image of an earlier version: %v", err)
 	}
@@ -431,17 +432,17 @@ func TestPruned(t *testing.T) {
 // is not taken over.
 func TestForeignCheckpointIsRefused(t *testing.T) {
 	e := newEngine(t, t.TempDir())
-	m := start(t, e, newID(t, e), "")
-	m.value("1")
+	m := enginetest.Start(t, e, enginetest.NewID(t, e), "")
+	m.Value("1")
 	box := m.Sandbox.(*Sandbox)
 	box.stay.start.Life = "another"
-	if _, err := m.Checkpoint(bounded(t), nil); !errors.Is(err, machine.ErrUnavailable) {
+	if _, err := m.Checkpoint(enginetest.Bounded(t), nil); !errors.Is(err, machine.ErrUnavailable) {
 		t.Errorf("a checkpoint of another life: %v", err)
 	}
 	if list, err := box.stay.folder.List(); err != nil || len(list) > 0 {
 		t.Errorf("taken over were %v, %v", list, err)
 	}
-	box.stay.start.Life = m.life
+	box.stay.start.Life = m.Life
 }
 
 // Where containers may not make name spaces, as with Docker's default profile, that is what a
@@ -454,7 +455,7 @@ func TestNameSpacesAreForbidden(t *testing.T) {
 	}
 	defer func(ours string) { seccompProfile = ours }(seccompProfile)
 	seccompProfile = string(usual)
-	_, err = tryStart(t, e, newID(t, e), "")
+	_, err = enginetest.TryStart(t, e, enginetest.NewID(t, e), "")
 	if !errors.Is(err, machine.ErrUnavailable) || !strings.Contains(err.Error(), "does not let its containers build the sandbox") {
 		t.Errorf("it is told as %v", err)
 	}
@@ -467,9 +468,9 @@ func TestNameSpacesAreForbidden(t *testing.T) {
 // told.
 func TestDamaged(t *testing.T) {
 	e := newEngine(t, t.TempDir())
-	m := start(t, e, newID(t, e), "")
-	m.value("1")
-	info, err := m.Stop(bounded(t))
+	m := enginetest.Start(t, e, enginetest.NewID(t, e), "")
+	m.Value("1")
+	info, err := m.Stop(enginetest.Bounded(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -477,15 +478,15 @@ func TestDamaged(t *testing.T) {
 	if err != nil || len(templates) != 1 {
 		t.Fatalf("templates: %q, %v", templates, err)
 	}
-	for _, dir := range []string{local.Checkpoints(e.store.Machine(m.id)).Path(info.ID), templates[0]} {
+	for _, dir := range []string{local.Checkpoints(e.store.Machine(m.ID)).Path(info.ID), templates[0]} {
 		if err := os.Remove(filepath.Join(dir, "pages.img")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := tryStart(t, e, m.id, info.ID); !errors.Is(err, machine.ErrCheckpointUnusable) {
+	if _, err := enginetest.TryStart(t, e, m.ID, info.ID); !errors.Is(err, machine.ErrCheckpointUnusable) {
 		t.Errorf("a damaged checkpoint: %v", err)
 	}
-	start(t, newEngineOn(t, e.cfg), newID(t, e), "").expect("6*7", "42")
+	enginetest.Start(t, newEngineOn(t, e.cfg), enginetest.NewID(t, e), "").Expect("6*7", "42")
 }
 
 // The container's volume is full: the machine gets errors for its files, is told that it cannot be
@@ -494,14 +495,14 @@ func TestVolumeIsFull(t *testing.T) {
 	e := newEngine(t, t.TempDir())
 	noSpares(e)
 	e.driver = map[string]string{"type": "tmpfs", "device": "tmpfs", "o": "size=300m,uid=1000,gid=1000,mode=0700"}
-	m := start(t, e, newID(t, e), "")
-	m.value("x = 'kept'")
-	m.expect("import errno\ntry:\n\twith open('/root/big', 'wb') as f:\n\t\twhile True: f.write(b'x' * (1 << 20))\nexcept OSError as e: caught = errno.errorcode[e.errno]\ncaught", "'ENOSPC'")
-	if _, err := m.Checkpoint(bounded(t), nil); !errors.Is(err, machine.ErrDiskFull) || !strings.Contains(err.Error(), "could not be saved") {
+	m := enginetest.Start(t, e, enginetest.NewID(t, e), "")
+	m.Value("x = 'kept'")
+	m.Expect("import errno\ntry:\n\twith open('/root/big', 'wb') as f:\n\t\twhile True: f.write(b'x' * (1 << 20))\nexcept OSError as e: caught = errno.errorcode[e.errno]\ncaught", "'ENOSPC'")
+	if _, err := m.Checkpoint(enginetest.Bounded(t), nil); !errors.Is(err, machine.ErrDiskFull) || !strings.Contains(err.Error(), "could not be saved") {
 		t.Errorf("saving on a full disk: %v", err)
 	}
-	m.expect("import os; os.remove('/root/big'); x", "'kept'")
-	saving := bounded(t)
+	m.Expect("import os; os.remove('/root/big'); x", "'kept'")
+	saving := enginetest.Bounded(t)
 	info, err := m.Checkpoint(saving, nil)
 	for errors.Is(err, machine.ErrDiskFull) { // gVisor gives the room of a file back a little after the file is gone
 		info, err = m.Checkpoint(saving, nil)
@@ -510,9 +511,9 @@ func TestVolumeIsFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Kill()
-	m.awaitEnd()
+	m.AwaitEnd()
 	e.driver = nil // a file system in memory forgets what is carried in before the container starts
-	start(t, e, m.id, info.ID).expect("x, __import__('os').path.exists('/root/big')", "('kept', False)")
+	enginetest.Start(t, e, m.ID, info.ID).Expect("x, __import__('os').path.exists('/root/big')", "('kept', False)")
 }
 
 // Docker's disk is full: that is told, to who starts a machine and to who asks what is wrong, until
@@ -547,9 +548,9 @@ func TestDiskFull(t *testing.T) {
 			t.Errorf("the problems are %+v", problems)
 		}
 	}
-	m := start(t, e, newID(t, e), "")
+	m := enginetest.Start(t, e, enginetest.NewID(t, e), "")
 	m.Kill()
-	m.awaitEnd()
+	m.AwaitEnd()
 	says("MiB are free on Docker's disk")
 
 	big := filepath.Join(d.Data(), "big")
@@ -561,7 +562,7 @@ func TestDiskFull(t *testing.T) {
 		_, err = filler.Write(block)
 	}
 	filler.Close()
-	if _, err := tryStart(t, e, newID(t, e), ""); !errors.Is(err, machine.ErrDiskFull) || !strings.Contains(err.Error(), "Docker's disk is full") {
+	if _, err := enginetest.TryStart(t, e, enginetest.NewID(t, e), ""); !errors.Is(err, machine.ErrDiskFull) || !strings.Contains(err.Error(), "Docker's disk is full") {
 		t.Errorf("a start: %v", err)
 	}
 	says("Only 0 MiB are free on Docker's disk")
@@ -574,9 +575,9 @@ func TestDiskFull(t *testing.T) {
 	if err := os.Remove(big); err != nil {
 		t.Fatal(err)
 	}
-	again := start(t, e, newID(t, e), "")
+	again := enginetest.Start(t, e, enginetest.NewID(t, e), "")
 	again.Kill()
-	again.awaitEnd()
+	again.AwaitEnd()
 	if problems := e.Check(t.Context()); len(problems) != 0 {
 		t.Errorf("with room again the problems are %+v", problems)
 	}

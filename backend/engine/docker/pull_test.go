@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
+	"github.com/forevervm/desktop/backend/engine/enginetest"
 	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/engine/ociimage"
 	"github.com/forevervm/desktop/backend/machine"
@@ -91,9 +92,9 @@ func TestPulled(t *testing.T) {
 				loaded = loaded || n.Busy != nil && strings.HasPrefix(n.Busy.What, "Loading")
 				pulled = pulled || n.Busy != nil && strings.HasPrefix(n.Busy.What, "Pulling") && n.Busy.Total > 0 && n.Busy.Done <= n.Busy.Total
 			})
-			m := start(t, e, newID(t, e), "")
+			m := enginetest.Start(t, e, enginetest.NewID(t, e), "")
 			m.Kill()
-			m.awaitEnd()
+			m.AwaitEnd()
 			e.Notify(nil)
 			if pulled == c.empty {
 				t.Errorf("told of how far the pulling is: %v", pulled)

@@ -20,20 +20,21 @@ import (
 	"time"
 
 	"github.com/forevervm/desktop/backend/engine/docker/dockertest"
+	"github.com/forevervm/desktop/backend/engine/enginetest"
 	"github.com/forevervm/desktop/backend/engine/remote/ssh/sshtest"
 	"github.com/forevervm/desktop/backend/machine"
 )
 
 // live does what takes a connection of every kind: a machine is made, saved, woken and ended.
-func live(t *testing.T, e *Engine) (m *running, info machine.CheckpointInfo) {
+func live(t *testing.T, e *Engine) (m *enginetest.InMemory, info machine.CheckpointInfo) {
 	t.Helper()
-	m = start(t, e, newID(t, e), "")
-	m.value("x = 'far away'")
-	info, err := m.Stop(bounded(t))
+	m = enginetest.Start(t, e, enginetest.NewID(t, e), "")
+	m.Value("x = 'far away'")
+	info, err := m.Stop(enginetest.Bounded(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	start(t, e, m.id, info.ID).expect("x", "'far away'")
+	enginetest.Start(t, e, m.ID, info.ID).Expect("x", "'far away'")
 	return m, info
 }
 
@@ -41,7 +42,7 @@ func live(t *testing.T, e *Engine) (m *running, info machine.CheckpointInfo) {
 func liveAway(t *testing.T, e *Engine) {
 	t.Helper()
 	m, info := live(t, e)
-	if err := e.MayShow(t.Context(), m.id, "base", info.ID); !errors.Is(err, machine.ErrConflict) {
+	if err := e.MayShow(t.Context(), m.ID, "base", info.ID); !errors.Is(err, machine.ErrConflict) {
 		t.Errorf("a folder may be shared: %v", err)
 	}
 }

@@ -2,7 +2,10 @@ package enginetest
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -71,4 +74,27 @@ func Mounts(t *testing.T, pid int) map[string]Mount {
 		mounts[fields[4]] = Mount{Kind: strings.Fields(after)[0], Writable: strings.HasPrefix(fields[5], "rw")}
 	}
 	return mounts
+}
+
+// Files lists the files below a folder, but for what lies in those of these names.
+func Files(t *testing.T, root string, but ...string) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		path = "/" + strings.TrimPrefix(path, root)
+		if entry.IsDir() {
+			if slices.Contains(but, path) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		files = append(files, path)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
 }

@@ -1,6 +1,4 @@
-//go:build linux && system
-
-package docker
+package enginetest
 
 import (
 	"context"
@@ -13,10 +11,8 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// patience bounds everything that should be quick, on a computer that is busy.
-const patience = 5 * time.Minute
-
-func newID(t testing.TB, e machine.Engine) machine.ID {
+// NewID makes an id for a machine and purges it after the test.
+func NewID(t testing.TB, e machine.Engine) machine.ID {
 	t.Helper()
 	var b [8]byte
 	if _, err := rand.Read(b[:]); err != nil {
@@ -31,12 +27,11 @@ func newID(t testing.TB, e machine.Engine) machine.ID {
 	return id
 }
 
-// running is a machine in memory, for tests that need little of it; package enginetest has those
-// that need more.
-type running struct {
+// InMemory is a machine in memory, for an engine's own tests.
+type InMemory struct {
 	t    testing.TB
-	id   machine.ID
-	life string
+	ID   machine.ID
+	Life string // of this stay
 	machine.Sandbox
 	next int
 
@@ -45,43 +40,46 @@ type running struct {
 	changed chan struct{} // closed and replaced at every result
 }
 
-func bounded(t testing.TB) context.Context {
+// Bounded is a context for what should be quick.
+func Bounded(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// start brings a machine into memory: from the template where checkpoint is empty.
-func start(t testing.TB, e machine.Engine, id machine.ID, checkpoint string) *running {
+// Start brings a machine into memory: from the template where checkpoint is empty.
+func Start(t testing.TB, e machine.Engine, id machine.ID, checkpoint string) *InMemory {
 	t.Helper()
-	return startNamed(t, e, id, calmHeron, checkpoint)
+	return StartNamed(t, e, id, CalmHeron, checkpoint)
 }
 
-// calmHeron is the name of machines whose name does not matter.
-const calmHeron = "calm-heron-7"
+// CalmHeron is the name of machines whose name does not matter.
+const CalmHeron = "calm-heron-7"
 
-// startNamed is start for a machine with a name of its own.
-func startNamed(t testing.TB, e machine.Engine, id machine.ID, name, checkpoint string) *running {
+// StartNamed is Start for a machine with a name of its own.
+func StartNamed(t testing.TB, e machine.Engine, id machine.ID, name, checkpoint string) *InMemory {
 	t.Helper()
-	r, err := tryStartNamed(t, e, id, name, checkpoint)
+	r, err := TryStartNamed(t, e, id, name, checkpoint)
 	if err != nil {
 		t.Fatalf("start: %v", err)
 	}
 	return r
 }
 
-func tryStart(t testing.TB, e machine.Engine, id machine.ID, checkpoint string) (*running, error) {
+// TryStart is Start that may fail.
+func TryStart(t testing.TB, e machine.Engine, id machine.ID, checkpoint string) (*InMemory, error) {
 	t.Helper()
-	return tryStartNamed(t, e, id, calmHeron, checkpoint)
+	return TryStartNamed(t, e, id, CalmHeron, checkpoint)
 }
 
-func tryStartNamed(t testing.TB, e machine.Engine, id machine.ID, name, checkpoint string) (*running, error) {
+// TryStartNamed is StartNamed that may fail.
+func TryStartNamed(t testing.TB, e machine.Engine, id machine.ID, name, checkpoint string) (*InMemory, error) {
 	t.Helper()
-	r := &running{t: t, id: id, life: rand.Text(), results: map[int]machine.Result{}, changed: make(chan struct{})}
+	r := &InMemory{t: t, ID: id, Life: rand.Text(), results: map[int]machine.Result{}, changed: make(chan struct{})}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var err error
-	r.Sandbox, err = e.Start(ctx, machine.StartSpec{ID: id, Name: name, Image: "base", MemoryMB: 512, Checkpoint: checkpoint, Life: r.life})
+	r.Sandbox, err = e.Start(ctx, machine.StartSpec{ID: id, Name: name, Image: "base", MemoryMB: 512, Checkpoint: checkpoint, Life: r.Life})
 	if err != nil {
 		return nil, err
 	}
@@ -110,12 +108,12 @@ func tryStartNamed(t testing.TB, e machine.Engine, id machine.ID, name, checkpoi
 	return r, nil
 }
 
-// value runs code that must succeed and returns repr() of its last expression.
-func (r *running) value(code string) string {
+// Value runs code that must succeed and returns repr() of its last expression.
+func (r *InMemory) Value(code string) string {
 	r.t.Helper()
 	seq := r.next
 	r.next++
-	if err := r.Execute(bounded(r.t), seq, code, nil); err != nil {
+	if err := r.Execute(Bounded(r.t), seq, code, nil); err != nil {
 		r.t.Fatalf("execute: %v", err)
 	}
 	for timeout := time.After(patience); ; {
@@ -142,15 +140,16 @@ func (r *running) value(code string) string {
 	}
 }
 
-func (r *running) expect(code, want string) {
+// Expect fails the test where code gives another value than that.
+func (r *InMemory) Expect(code, want string) {
 	r.t.Helper()
-	if got := r.value(code); got != want {
+	if got := r.Value(code); got != want {
 		r.t.Errorf("%s gives %s, not %s", code, got, want)
 	}
 }
 
-// awaitEnd waits for the end and returns its cause.
-func (r *running) awaitEnd() machine.Cause {
+// AwaitEnd waits for the end and returns its cause.
+func (r *InMemory) AwaitEnd() machine.Cause {
 	r.t.Helper()
 	select {
 	case <-r.Ended():
