@@ -40,6 +40,7 @@ type Config struct {
 	Spare         string // in its place: the folder that a spare waits in (see Claim)
 	Template      string // of a spare: folder of a checkpoint that may be restored from where it lies, also on another disk; empty for none
 	ClaimOnStdin  bool   // of a spare: it is claimed on standard input, before the link; else on descriptor 3
+	Listen        string // socket that the link comes over, once, in place of standard input and output; empty for those
 	Restore       string // folder of the checkpoint to restore; empty to start afresh
 	Shared        string // folder of the person's that the machine is to see, without a link in its path; empty for none
 	Writable      bool   // of Shared: the machine may change what is in it
@@ -68,6 +69,7 @@ func (c *Config) flags() *flag.FlagSet {
 	fs.StringVar(&c.Spare, "spare", "", "in its place, a folder to wait in until a machine is claimed")
 	fs.StringVar(&c.Template, "template", "", "folder of a checkpoint that a spare may restore from where it lies")
 	fs.BoolVar(&c.ClaimOnStdin, "claim-on-stdin", false, "a spare is claimed on standard input, before the link")
+	fs.StringVar(&c.Listen, "listen", "", "a socket that the link comes over, in place of standard input and output")
 	fs.StringVar(&c.Restore, "restore", "", "folder of the checkpoint to restore; empty to start afresh")
 	fs.StringVar(&c.Shared, "shared", "", "a folder that the machine is to see; empty for none")
 	fs.BoolVar(&c.Writable, "writable", false, "the machine may change what is in that")
@@ -91,7 +93,7 @@ func Parse(args []string) (Config, error) {
 			return c, errors.New("-runsc, -image and -machine or -spare must be given, as absolute paths")
 		}
 	}
-	for name, p := range map[string]string{"-restore": c.Restore, "-template": c.Template, "-shared": c.Shared} {
+	for name, p := range map[string]string{"-listen": c.Listen, "-restore": c.Restore, "-template": c.Template, "-shared": c.Shared} {
 		if p != "" && (!filepath.IsAbs(p) || p != filepath.Clean(p)) {
 			return c, errors.New(name + " must be an absolute path as short as it can be")
 		}
@@ -124,6 +126,7 @@ func (c Config) Args() []string {
 		"-spare=" + c.Spare,
 		"-template=" + c.Template,
 		"-claim-on-stdin=" + strconv.FormatBool(c.ClaimOnStdin),
+		"-listen=" + c.Listen,
 		"-restore=" + c.Restore,
 		"-shared=" + c.Shared,
 		"-writable=" + strconv.FormatBool(c.Writable),

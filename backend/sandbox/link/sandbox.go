@@ -40,6 +40,10 @@ type Options struct {
 	// because its saved state is damaged, before anybody hears of that. It says what helps, as a
 	// sentence.
 	Damaged func() (helps string)
+	// Silence, where it is not 0, is how long the other end may say nothing to a question whether it
+	// is there, which it is asked as often. Then the link counts as lost. It is for a connection
+	// whose other end may vanish unnoticed.
+	Silence time.Duration
 	// Kill ends the supervisor and its sandbox at once. It is called at most once, by Kill or when
 	// the link breaks.
 	Kill func()
@@ -74,6 +78,7 @@ type Sandbox struct {
 	ended   chan struct{}
 	cause   machine.Cause // valid once ended is closed
 
+	saidWhy  atomic.Bool // the supervisor has said why it ends
 	started  atomic.Bool
 	killed   atomic.Bool
 	deafOnce sync.Once
@@ -90,7 +95,11 @@ var _ machine.Sandbox = (*Sandbox)(nil)
 // Connect opens the link to a supervisor that has just been started and returns when its machine is
 // in memory. On an error everything is ended and opts.Wait has returned.
 func Connect(ctx context.Context, conn io.ReadWriteCloser, opts Options) (*Sandbox, error) {
-	session, err := yamux.Client(conn, protocol.Mux())
+	mux := protocol.Mux()
+	if opts.Silence > 0 {
+		mux.EnableKeepAlive, mux.KeepAliveInterval, mux.ConnectionWriteTimeout = true, opts.Silence, opts.Silence
+	}
+	session, err := yamux.Client(conn, mux)
 	if err != nil {
 		conn.Close()
 		opts.Kill()
@@ -215,6 +224,9 @@ func (s *Sandbox) Cause() machine.Cause {
 	}
 }
 
+// SaidWhy says whether its supervisor has said why it ended.
+func (s *Sandbox) SaidWhy() bool { return s.saidWhy.Load() }
+
 // Kill ends the sandbox without saving.
 func (s *Sandbox) Kill() {
 	s.killed.Store(true)
@@ -280,6 +292,7 @@ func (s *Sandbox) read(stream net.Conn) machine.Cause {
 		case err != nil:
 			return machine.Cause{Kind: machine.EndedBroken, Detail: "The supervisor of the machine ended unexpectedly."}
 		case f.Type == protocol.TypeEnded:
+			s.saidWhy.Store(true)
 			return ended(f)
 		}
 		frame, err := toFrame(f)

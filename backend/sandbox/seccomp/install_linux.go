@@ -77,14 +77,3 @@ func policy(processor string) (bpf.Policy, error) {
 	slices.Sort(group.Names)
 	return bpf.Policy{DefaultAction: bpf.ActionErrno, Syscalls: []bpf.SyscallGroup{group}}, nil
 }
-
-// applies says whether a rule allows something to a process without any capability on a processor.
-func applies(rule *moby.Syscall, processor string) bool {
-	if rule.Action != specs.ActAllow {
-		return false
-	}
-	if has := rule.Includes; has != nil && (len(has.Caps) > 0 || len(has.Arches) > 0 && !slices.Contains(has.Arches, processor)) {
-		return false
-	}
-	return rule.Excludes == nil || !slices.Contains(rule.Excludes.Arches, processor)
-}
