@@ -309,6 +309,31 @@ type ClientUse struct {
 	Version string    `json:"version,omitempty"`
 }
 
+// Cluster A namespace of a Kubernetes cluster
+type Cluster struct {
+	// Context Of that file; absent for its current one
+	Context string `json:"context,omitempty"`
+
+	// DiskGb Of each volume, in GiB; absent for 10
+	DiskGb int `json:"disk_gb,omitempty"`
+
+	// Kubeconfig The file; absent for the one that kubectl uses
+	Kubeconfig string `json:"kubeconfig,omitempty"`
+	Namespace  string `json:"namespace"`
+
+	// Processors That a machine may use; absent for 2
+	Processors int `json:"processors,omitempty"`
+
+	// PullSecret A Secret of the namespace that the registry wants
+	PullSecret string `json:"pull_secret,omitempty"`
+
+	// Repository Where the sandbox image is, such as registry.example/forevervm/sandbox
+	Repository string `json:"repository"`
+
+	// StorageClass Of machines' volumes; absent for the cluster's default
+	StorageClass string `json:"storage_class,omitempty"`
+}
+
 // CodeAt defines model for CodeAt.
 type CodeAt struct {
 	Code string `json:"code"`
@@ -938,9 +963,12 @@ type NewMachine struct {
 
 // NewPlace defines model for NewPlace.
 type NewPlace struct {
-	// Address As for ssh: HOST, USER@HOST, or a name of its configuration
+	// Address As for ssh: HOST, USER@HOST, or a name of its configuration. Of a cluster, what it is to be called
 	Address string `json:"address"`
-	Kind    string `json:"kind"`
+
+	// Cluster A namespace of a Kubernetes cluster
+	Cluster *Cluster `json:"cluster,omitempty"`
+	Kind    string   `json:"kind"`
 }
 
 // NewSecret defines model for NewSecret.
@@ -1062,7 +1090,10 @@ type Piece struct {
 // Place defines model for Place.
 type Place struct {
 	Address string `json:"address"`
-	Kind    string `json:"kind"`
+
+	// Cluster A namespace of a Kubernetes cluster
+	Cluster *Cluster `json:"cluster,omitempty"`
+	Kind    string   `json:"kind"`
 
 	// Name Of the engine, such as ssh:me@big-computer
 	Name string `json:"name"`

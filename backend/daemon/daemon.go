@@ -175,7 +175,7 @@ func (d *daemon) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if d.places, err = openPlaces(d.dirs, filepath.Dir(executable), d.log); err != nil {
+	if d.places, err = openPlaces(d.dirs, filepath.Dir(executable), checkpoints, d.log); err != nil {
 		return err
 	}
 	defer d.close("the places", d.places.close)

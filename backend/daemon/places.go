@@ -10,25 +10,20 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/forevervm/desktop/backend/api"
-	"github.com/forevervm/desktop/backend/engine/remote"
+	"github.com/forevervm/desktop/backend/engine/kubernetes"
+	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/engine/remote/ssh"
 	"github.com/forevervm/desktop/backend/home"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/machine/naming"
 	"github.com/forevervm/desktop/backend/machine/service"
 )
-
-// overSSH is the kind of places that are reached by ssh, and the beginning of their engines' names.
-const overSSH = "ssh"
-
-// tellEvery is how often it is told how far something has come.
-const tellEvery = 100 * time.Millisecond
 
 // isElsewhere says whether the engine of that name has its saved states at a place of its own.
 func isElsewhere(engine string) bool {
@@ -38,16 +33,18 @@ func isElsewhere(engine string) bool {
 // places are those elsewhere that the person has added. Their file holds addresses and nothing
 // secret: ssh has the rest.
 type places struct {
-	file  string
-	parts string // folder of what a place is made of
-	owner string // see remote.Config
-	log   *slog.Logger
+	file       string
+	parts      string // folder of what a place is made of
+	owner      string // see remote.Config
+	supervisor string // the program, for clusters
+	store      *local.Store
+	log        *slog.Logger
 
 	machines *service.Service // set once it is there
 
 	changing sync.Mutex // held while a place is added or removed
 	mu       sync.Mutex // of the file and the map
-	known    map[string]*place
+	known    map[string]place
 }
 
 // placesFile is what the file holds.
@@ -56,32 +53,27 @@ type placesFile struct {
 	Places []api.Place `json:"places"`
 }
 
-// place is one of them, as an engine that tells what is done with it.
-type place struct {
-	*remote.Place
-	news // that it is being set up
-	host ssh.Host
-}
-
-// Start brings a machine into memory there, once the place is set up.
-func (p *place) Start(ctx context.Context, spec machine.StartSpec) (machine.Sandbox, error) {
-	if p.isBusy() {
-		return nil, &machine.Error{Kind: machine.ErrUnavailable, Message: "The place of this machine is being set up. Try again when that is done."}
-	}
-	return p.Place.Start(ctx, spec)
-}
-
-// Check says what is wrong with the place.
-func (p *place) Check(ctx context.Context) []machine.Problem {
-	if p.isBusy() {
-		return []machine.Problem{{What: "This place is being set up.", Do: "Wait until it is done."}}
-	}
-	return p.Place.Check(ctx)
+// place is one of them.
+type place interface {
+	machine.Engine
+	machine.Starter
+	// about is what is told of it, and kept.
+	about() api.Place
+	// look finds out what is there, and whether machines can run there. It changes nothing.
+	look(ctx context.Context) (api.PlaceFacts, error)
+	// begin says that setUp is about to be called: until then nobody can use the place.
+	begin()
+	// setUp puts there what is missing, and runs a first machine.
+	setUp(ctx context.Context) error
+	// leave removes what was put there.
+	leave(ctx context.Context) error
 }
 
 // openPlaces reads which places there are. It opens no connection.
-func openPlaces(dirs home.Dirs, parts string, log *slog.Logger) (*places, error) {
-	p := &places{file: dirs.PlacesFile(), parts: parts, log: log, known: map[string]*place{}}
+func openPlaces(dirs home.Dirs, parts string, store *local.Store, log *slog.Logger) (*places, error) {
+	p := &places{
+		file: dirs.PlacesFile(), parts: parts, supervisor: filepath.Join(parts, "supervisor"), store: store, log: log, known: map[string]place{},
+	}
 	var kept placesFile
 	content, err := os.ReadFile(p.file)
 	switch {
@@ -100,19 +92,33 @@ func openPlaces(dirs home.Dirs, parts string, log *slog.Logger) (*places, error)
 	}
 	p.owner = kept.Owner
 	for _, one := range kept.Places {
-		host, err := ssh.Parse(one.Address)
-		if err != nil || one.Kind != overSSH {
+		opened, err := p.open(api.NewPlace{Kind: one.Kind, Address: one.Address, Cluster: one.Cluster})
+		if err != nil {
 			log.Warn("a place is left out", "name", one.Name, "err", err)
 			continue
 		}
-		p.known[one.Name] = p.open(host)
+		p.known[opened.Name()] = opened
 	}
 	return p, nil
 }
 
-func (p *places) open(host ssh.Host) *place {
-	name := overSSH + ":" + string(host)
-	return &place{host: host, Place: remote.New(remote.Config{Name: name, Owner: p.owner, Dialer: host.Dialer(p.log.With("place", name))})}
+// open makes the engine of a place. It opens no connection.
+func (p *places) open(q api.NewPlace) (place, error) {
+	switch q.Kind {
+	case overSSH:
+		host, err := ssh.Parse(q.Address)
+		if err != nil {
+			return nil, err
+		}
+		return p.openSSH(host), nil
+	case kubernetes.Kind:
+		var where api.Cluster
+		if q.Cluster != nil {
+			where = *q.Cluster
+		}
+		return p.openCluster(q.Address, where)
+	}
+	return nil, machine.Invalid("There is no kind of place called %q. Say %s or %s.", q.Kind, overSSH, kubernetes.Kind)
 }
 
 // all are the places, for the service.
@@ -138,7 +144,7 @@ func (p *places) close() error {
 }
 
 // keep writes the file, with one place more or less.
-func (p *places) keep(name string, one *place) error {
+func (p *places) keep(name string, one place) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if one == nil {
@@ -155,8 +161,8 @@ func (p *places) keep(name string, one *place) error {
 
 func (p *places) list() []api.Place {
 	list := []api.Place{}
-	for name, one := range p.known {
-		list = append(list, api.Place{Name: name, Kind: overSSH, Address: string(one.host)})
+	for _, one := range p.known {
+		list = append(list, one.about())
 	}
 	slices.SortFunc(list, func(a, b api.Place) int { return strings.Compare(a.Name, b.Name) })
 	return list
@@ -169,101 +175,80 @@ func (p *places) List() []api.Place {
 	return p.list()
 }
 
-// look finds out what is at a host, and whether machines can run there.
-func (p *places) look(ctx context.Context, address string) (ssh.Host, *ssh.Parts, api.PlaceFacts, error) {
-	host, err := ssh.Parse(address)
-	if err != nil {
-		return "", nil, api.PlaceFacts{}, err
-	}
-	parts, err := ssh.OwnParts(p.parts)
-	if err != nil {
-		return "", nil, api.PlaceFacts{}, err
-	}
-	found, err := host.Look(ctx)
-	if err == nil {
-		err = host.Fits(found, parts)
-	}
-	if err != nil {
-		return "", nil, api.PlaceFacts{}, err
-	}
-	return host, parts, api.PlaceFacts{
-		System: found.System, Processor: found.Processor, Folder: found.Home + "/" + ssh.Folder, FreeBytes: max(0, found.Free),
-		SizeBytes: parts.Size, Installed: found.Installed == parts.Digest,
-	}, nil
-}
-
 // Look is server.Places'.
-func (p *places) Look(ctx context.Context, address string) (api.PlaceFacts, error) {
-	_, _, facts, err := p.look(ctx, address)
-	return facts, err
+func (p *places) Look(ctx context.Context, q api.NewPlace) (api.PlaceFacts, error) {
+	one, err := p.open(q)
+	if err != nil {
+		return api.PlaceFacts{}, err
+	}
+	facts, err := one.look(ctx)
+	return facts, errors.Join(err, one.Close())
 }
 
-// Add is server.Places'. A place that is there already gets the programs of this version.
-func (p *places) Add(ctx context.Context, address string) (api.Place, error) {
-	host, parts, facts, err := p.look(ctx, address)
+// Add is server.Places'. A place that is there already gets the programs of this version, and a
+// cluster the settings that are given.
+func (p *places) Add(ctx context.Context, q api.NewPlace) (api.Place, error) {
+	one, err := p.open(q)
 	if err != nil {
 		return api.Place{}, err
 	}
+	if _, err := one.look(ctx); err != nil {
+		return api.Place{}, errors.Join(err, one.Close())
+	}
 	p.changing.Lock()
 	defer p.changing.Unlock()
-	name := overSSH + ":" + string(host)
-	added := api.Place{Name: name, Kind: overSSH, Address: string(host)}
+	name := one.Name()
 	p.mu.Lock()
-	one := p.known[name]
+	known := p.known[name]
 	p.mu.Unlock()
-	again := one != nil
-	if !again {
-		one = p.open(host)
-		one.tell(&machine.Preparation{What: "Preparing " + string(host)}) // no agent is there yet
-		if err := p.machines.AddPlace(one); err != nil {
+	again := known != nil
+	if again {
+		if err := errors.Join(adopt(known, one), one.Close()); err != nil {
 			return api.Place{}, err
 		}
+		one = known
+	} else {
+		one.begin()
+		if err := p.machines.AddPlace(one); err != nil {
+			return api.Place{}, errors.Join(err, one.Close())
+		}
 	}
-	err = p.setUp(ctx, one, parts, facts.Installed)
+	err = one.setUp(ctx)
 	if err != nil && !again {
 		if p.machines.RemovePlace(context.WithoutCancel(ctx), name) == nil {
 			return api.Place{}, errors.Join(err, one.Close())
 		}
 		// Somebody has made a machine there meanwhile, so it stays.
 	}
-	if !again {
+	if !again || err == nil {
 		err = errors.Join(err, p.keep(name, one))
 	}
 	if err == nil {
 		_, err = p.machines.StartEngine(ctx, name) // which looks whether it works now
 	}
-	return added, err
+	return one.about(), err
 }
 
-// setUp puts the programs there, and runs a first machine.
-func (p *places) setUp(ctx context.Context, one *place, parts *ssh.Parts, installed bool) error {
-	defer one.tell(nil)
-	if !installed {
-		what := "Copying ForeverVM to " + string(one.host)
-		one.tell(&machine.Preparation{What: what, Total: parts.Size})
-		told := time.Now()
-		one.Reset() // an agent must not find new programs beside it; machines there are saved
-		err := one.host.Install(ctx, parts, func(sent int64) {
-			if time.Since(told) > tellEvery {
-				told = time.Now()
-				one.tell(&machine.Preparation{What: what, Done: sent, Total: parts.Size})
-			}
-		})
-		if err != nil {
-			return err
-		}
+// adopt gives a cluster that is known the settings that were given now.
+func adopt(known, given place) error {
+	was, ok := known.(*clusterPlace)
+	now, also := given.(*clusterPlace)
+	if !ok || !also {
+		return nil
 	}
-	one.tell(&machine.Preparation{What: "Starting a first machine at " + string(one.host)})
-	return runFirst(ctx, one.Place)
+	return was.Move(now.Where())
 }
 
 // runFirst finds out whether a place can run machines.
-func runFirst(ctx context.Context, place *remote.Place) error {
+func runFirst(ctx context.Context, place interface {
+	machine.Engine
+	machine.Starter
+}) error {
 	if err := place.StartUp(ctx); err != nil {
 		return err
 	}
-	if problems := place.Check(ctx); len(problems) > 0 {
-		return &machine.Error{Kind: machine.ErrUnavailable, Message: naming.Join(problems[0].What, problems[0].Do)}
+	if err := mended(place.Check(ctx)); err != nil {
+		return err
 	}
 	id := machine.NewID()
 	box, err := place.Start(ctx, machine.StartSpec{ID: id, Name: "first", Image: "base", MemoryMB: machine.DefaultMemoryMB, Life: rand.Text()})
@@ -283,6 +268,14 @@ func runFirst(ctx context.Context, place *remote.Place) error {
 	return place.Purge(ctx, id)
 }
 
+// mended is an error where there are problems.
+func mended(problems []machine.Problem) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	return &machine.Error{Kind: machine.ErrUnavailable, Message: naming.Join(problems[0].What, problems[0].Do)}
+}
+
 // Remove is server.Places'. A place that cannot be reached is forgotten all the same.
 func (p *places) Remove(ctx context.Context, name string) error {
 	p.changing.Lock()
@@ -299,11 +292,5 @@ func (p *places) Remove(ctx context.Context, name string) error {
 	if err := errors.Join(p.keep(name, nil), one.Close()); err != nil {
 		return err
 	}
-	if err := one.host.Leave(ctx, p.owner); err != nil {
-		return &machine.Error{
-			Kind:    machine.ErrUnavailable,
-			Message: "The place is forgotten. The folder " + ssh.Folder + " stays there, as it could not be removed: " + err.Error(), Cause: err,
-		}
-	}
-	return nil
+	return one.leave(ctx)
 }

@@ -11,10 +11,10 @@ import (
 // Places are where machines can be beside this computer.
 type Places interface {
 	List() []api.Place
-	// Look finds out what is at an address, and whether machines can run there. It changes nothing.
-	Look(ctx context.Context, address string) (api.PlaceFacts, error)
+	// Look finds out what is there, and whether machines can run there. It changes nothing.
+	Look(ctx context.Context, q api.NewPlace) (api.PlaceFacts, error)
 	// Add sets a place up and runs a first machine there. It may take minutes.
-	Add(ctx context.Context, address string) (api.Place, error)
+	Add(ctx context.Context, q api.NewPlace) (api.Place, error)
 	// Remove removes what is there, and forgets the place. One with machines stays.
 	Remove(ctx context.Context, name string) error
 }
@@ -28,7 +28,7 @@ func (s *Server) lookAtPlace(w http.ResponseWriter, r *http.Request) error {
 	if err := readJSON(w, r, &body); err != nil {
 		return err
 	}
-	facts, err := s.config.Places.Look(r.Context(), body.Address)
+	facts, err := s.config.Places.Look(r.Context(), body)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (s *Server) addPlace(w http.ResponseWriter, r *http.Request) error {
 	if err := readJSON(w, r, &body); err != nil {
 		return err
 	}
-	place, err := s.config.Places.Add(r.Context(), body.Address)
+	place, err := s.config.Places.Add(r.Context(), body)
 	if err != nil {
 		return err
 	}

@@ -106,7 +106,7 @@ func (a *app) examine(ctx context.Context) (findings []finding) {
 			add("engine "+engine.Name, nil, strings.Join(append([]string{"It can run machines."}, engine.Notes...), " "), "")
 		}
 		for _, problem := range engine.Problems {
-			if !engine.Default && !strings.HasPrefix(engine.Name, "ssh:") { // machines run without it
+			if !engine.Default && !strings.Contains(engine.Name, ":") { // machines run without it, but for those of a place
 				add("engine "+engine.Name, nil, "It is not used. "+problem.What+" "+problem.Do, "")
 				continue
 			}

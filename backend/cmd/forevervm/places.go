@@ -4,18 +4,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/engine/kubernetes"
 )
 
 func (a *app) placesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "places", Short: "Let machines run on other computers",
-		Long: "Let machines run on other computers with Linux, which you reach by ssh. Their code, variables and files are there.\n" +
-			"You use them here. What they do on the network goes through this computer, by your rules.",
+		Long: "Let machines run on other computers with Linux, which you reach by ssh, or in a Kubernetes cluster. You use them here.\n" +
+			"What they do on the network goes through this computer, by your rules. Over ssh, their code, variables and files are there.\n" +
+			"Machines of a cluster are there while they are awake, and are saved on this computer.",
 	}
 	cmd.AddCommand(a.placesListCommand(), a.placesAddCommand(), a.placesRemoveCommand())
 	return cmd
@@ -58,13 +61,33 @@ func (a *app) placesListCommand() *cobra.Command {
 
 func (a *app) placesAddCommand() *cobra.Command {
 	yes := false
+	cluster := api.Cluster{}
 	cmd := &cobra.Command{
-		Use: "add ssh HOST", Short: "Set a place up on a computer that you reach by ssh, or update it", Args: cobra.ExactArgs(2),
-		Long: "Set a place up on a computer with Linux, or update the one that is there. HOST is as for ssh: its configuration, agent and\n" +
-			"known hosts are used, and nothing of them is stored. ssh must get in without a password. Everything is put into one\n" +
-			"folder of your home there. A first machine is run.",
+		Use: "add ssh HOST | add kubernetes [NAME]", Short: "Set a place up, or update it", Args: cobra.RangeArgs(1, 2),
+		Long: "Set a place up, or update the one that is there. A first machine is run.\n\n" +
+			"ssh: a computer with Linux. HOST is as for ssh: its configuration, agent and known hosts are used, and nothing of them is\n" +
+			"stored. ssh must get in without a password. Everything is put into one folder of your home there.\n\n" +
+			"kubernetes: a namespace of a cluster. NAME is what it is called here, as its context where you name none. kubectl must\n" +
+			"reach it. `forevervm kubernetes manifest` prints what the cluster's administrator applies before.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			place := api.NewPlace{Kind: args[0], Address: args[1]}
+			place := api.NewPlace{Kind: args[0]}
+			switch {
+			case len(args) == 2:
+				place.Address = args[1]
+			case place.Kind == kubernetes.Kind:
+				place.Address = cluster.Context
+			default:
+				return fmt.Errorf("say which computer: forevervm places add %s HOST", place.Kind)
+			}
+			if place.Kind == kubernetes.Kind {
+				place.Cluster = &cluster
+			}
+			if cluster.Kubeconfig != "" { // the daemon is in another folder
+				var err error
+				if cluster.Kubeconfig, err = filepath.Abs(cluster.Kubeconfig); err != nil {
+					return err
+				}
+			}
 			c, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
@@ -94,7 +117,16 @@ func (a *app) placesAddCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	flags := cmd.Flags()
+	flags.BoolVar(&yes, "yes", false, "do not ask")
+	flags.StringVar(&cluster.Kubeconfig, "kubeconfig", "", "of a cluster: the file, where it is not kubectl's own")
+	flags.StringVar(&cluster.Context, "context", "", "of a cluster: the kubeconfig's context, where it is not the current one")
+	flags.StringVar(&cluster.Namespace, "namespace", defaultNamespace, "of a cluster: the namespace for machines")
+	flags.StringVar(&cluster.Repository, "repository", "", "of a cluster: where the sandbox image is, such as registry.example/forevervm/sandbox")
+	flags.StringVar(&cluster.PullSecret, "pull-secret", "", "of a cluster: a Secret of the namespace that the registry wants")
+	flags.StringVar(&cluster.StorageClass, "storage-class", "", "of a cluster: the class of machines' volumes, where it is not the cluster's default")
+	flags.IntVar(&cluster.DiskGb, "disk", 0, "of a cluster: the size of each machine's volume in GiB, where it is not 10")
+	flags.IntVar(&cluster.Processors, "processors", 0, "of a cluster: how many a machine may use, where it is not 2")
 	return cmd
 }
 

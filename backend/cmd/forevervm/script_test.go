@@ -122,7 +122,7 @@ func TestEveryCommandIsAskedForJSON(t *testing.T) {
 		switch cmd.Name() {
 		case "mcp", "serve": // speak JSON in any case, each a protocol of its own
 			return
-		case "manual", "apply": // are for packaging and for the update, and print no documents
+		case "manual", "apply", "push": // are for packaging, for the update and for a registry, which this test has not
 			return
 		}
 		if cmd.Runnable() && !regexp.MustCompile(`(?m)^json `+cmd.CommandPath()+`( |$)`).Match(script) {

@@ -23,6 +23,9 @@ type Way struct {
 	Folder  checkpoint.Folder // where its checkpoints go
 	Life    string            // see checkpoint.Manifest
 	Log     *slog.Logger
+	// Full makes a sentence of it that the disk is full where the machine is; nil where that is this
+	// computer's.
+	Full func(error) error
 	// Home carries one checkpoint home. It is no error that it is there already.
 	Home func(ctx context.Context, id string) error
 }
@@ -70,7 +73,7 @@ func (c *Carried) Checkpoint(ctx context.Context, goesOn func()) (machine.Checkp
 	}
 	told, err := c.Sandbox.Checkpoint(ctx, nil)
 	if err != nil {
-		return told, err
+		return told, c.refused(err)
 	}
 	if goesOn != nil {
 		goesOn()
@@ -92,11 +95,19 @@ func (c *Carried) Checkpoint(ctx context.Context, goesOn func()) (machine.Checkp
 	return info, nil
 }
 
+// refused is why the supervisor did not save.
+func (c *Carried) refused(err error) error {
+	if c.way.Full != nil && errors.Is(err, machine.ErrDiskFull) {
+		return c.way.Full(err)
+	}
+	return err
+}
+
 // Stop saves the state, durable on our side when it returns, and ends the sandbox.
 func (c *Carried) Stop(ctx context.Context) (machine.CheckpointInfo, error) {
 	told, err := c.Sandbox.Stop(ctx)
 	if err != nil {
-		return told, err
+		return told, c.refused(err)
 	}
 	if err := ctx.Err(); err != nil {
 		return machine.CheckpointInfo{}, err

@@ -46,7 +46,7 @@ func Tag(p local.Parts, supervisorDigest string) string {
 // Of makes the container image: one layer with the sandbox's root file system, one with the
 // programs. Equal parts make an equal image.
 func Of(p local.Parts, supervisor string) (v1.Image, error) {
-	arch, err := architecture(supervisor)
+	arch, err := Architecture(supervisor)
 	if err != nil {
 		return nil, err
 	}
@@ -74,8 +74,8 @@ func Of(p local.Parts, supervisor string) (v1.Image, error) {
 	return mutate.ConfigFile(made, config)
 }
 
-// architecture tells which processors a program is for.
-func architecture(program string) (string, error) {
+// Architecture tells which processors a program is for.
+func Architecture(program string) (string, error) {
 	f, err := elf.Open(program)
 	if err != nil {
 		return "", fmt.Errorf("look into %s: %w", program, err)
@@ -175,7 +175,7 @@ func Published(p local.Parts, supervisor, supervisorDigest string) (published v1
 	if err != nil {
 		return nil, "", err
 	}
-	if arch, err := architecture(p.Runsc); err != nil || arch != config.Architecture {
+	if arch, err := Architecture(p.Runsc); err != nil || arch != config.Architecture {
 		return nil, "", errors.Join(err, fmt.Errorf("runsc is for %q, the supervisor for %q", arch, config.Architecture))
 	}
 	layers, err := made.Layers()

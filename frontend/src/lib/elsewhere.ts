@@ -4,11 +4,15 @@ import { HOSTED } from '$lib/hosted';
 /** What the names of engines begin with that are other computers, reached by ssh. */
 const OVER_SSH = 'ssh:';
 
-/** Whether machines of this engine run on another computer. */
-export const isElsewhere = (engine: string): boolean => engine.startsWith(OVER_SSH);
+/** What the names of engines begin with that are clusters. */
+const IN_CLUSTER = 'kubernetes:';
 
-/** The address of that computer, as ssh takes it. */
-export const hostOf = (engine: string): string => engine.slice(OVER_SSH.length);
+/** Whether machines of this engine run on another computer. */
+export const isElsewhere = (engine: string): boolean =>
+  engine.startsWith(OVER_SSH) || engine.startsWith(IN_CLUSTER);
+
+/** The address of that computer, as ssh takes it, or the name of the cluster. */
+export const hostOf = (engine: string): string => engine.slice(engine.indexOf(':') + 1);
 
 /** The engine that the computer at an address is. */
 export const engineAt = (address: string): string => OVER_SSH + address;

@@ -730,7 +730,7 @@ export interface paths {
      * Sets a place up on another computer, and runs a first machine there. It may take minutes
      * @description The programs are copied there over ssh, unless they are there. Meanwhile the status has the
      *     place among the engines, with how far that has come. A place that is known already gets the
-     *     programs of this version.
+     *     programs of this version, and a cluster the settings that are given.
      */
     post: operations['addPlace'];
     delete?: never;
@@ -2983,14 +2983,34 @@ export interface components {
       /** @description Of the engine, such as ssh:me@big-computer */
       name: string;
       /** @enum {string} */
-      kind: 'ssh';
+      kind: 'ssh' | 'kubernetes';
       address: string;
+      cluster?: components['schemas']['Cluster'];
     };
     NewPlace: {
       /** @enum {string} */
-      kind: 'ssh';
-      /** @description As for ssh: HOST, USER@HOST, or a name of its configuration */
+      kind: 'ssh' | 'kubernetes';
+      /** @description As for ssh: HOST, USER@HOST, or a name of its configuration. Of a cluster, what it is to be called */
       address: string;
+      cluster?: components['schemas']['Cluster'];
+    };
+    /** @description A namespace of a Kubernetes cluster */
+    Cluster: {
+      /** @description The file; absent for the one that kubectl uses */
+      kubeconfig?: string;
+      /** @description Of that file; absent for its current one */
+      context?: string;
+      namespace: string;
+      /** @description Where the sandbox image is, such as registry.example/forevervm/sandbox */
+      repository: string;
+      /** @description A Secret of the namespace that the registry wants */
+      pull_secret?: string;
+      /** @description Of machines' volumes; absent for the cluster's default */
+      storage_class?: string;
+      /** @description Of each volume, in GiB; absent for 10 */
+      disk_gb?: number;
+      /** @description That a machine may use; absent for 2 */
+      processors?: number;
     };
     PlaceFacts: {
       /** @description Linux */

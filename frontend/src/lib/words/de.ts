@@ -1061,7 +1061,7 @@ export const de: Words = {
         vm: 'Auf diesem Computer, in einer virtuellen Maschine',
         wsl: 'Auf diesem Computer, in WSL',
         hosted: 'Beim gehosteten Dienst',
-      })[name] ?? `Auf ${name.replace(/^ssh:/, '')}`,
+      })[name] ?? `Auf ${name.replace(/^(ssh|kubernetes):/, '')}`,
     noEngine: 'Maschinen können noch nicht laufen',
     preparing: 'Dieser Computer wird vorbereitet',
     lookAgain: 'Starten oder noch einmal prüfen',

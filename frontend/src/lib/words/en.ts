@@ -1069,7 +1069,7 @@ export const en = {
         vm: 'On this computer, in a virtual machine',
         wsl: 'On this computer, in WSL',
         hosted: 'At the hosted service',
-      })[name] ?? `On ${name.replace(/^ssh:/, '')}`,
+      })[name] ?? `On ${name.replace(/^(ssh|kubernetes):/, '')}`,
     noEngine: 'Machines cannot run yet',
     preparing: 'Preparing this computer',
     lookAgain: 'Start or check again',

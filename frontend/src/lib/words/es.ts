@@ -1041,7 +1041,7 @@ export const es: Words = {
         vm: 'En este ordenador, en una máquina virtual',
         wsl: 'En este ordenador, en WSL',
         hosted: 'En el servicio alojado',
-      })[name] ?? `En ${name.replace(/^ssh:/, '')}`,
+      })[name] ?? `En ${name.replace(/^(ssh|kubernetes):/, '')}`,
     noEngine: 'Las máquinas aún no pueden funcionar',
     preparing: 'Preparando este ordenador',
     lookAgain: 'Iniciar o comprobar de nuevo',

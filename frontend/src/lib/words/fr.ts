@@ -1054,7 +1054,7 @@ export const fr: Words = {
         vm: 'Sur cet ordinateur, dans une machine virtuelle',
         wsl: 'Sur cet ordinateur, dans WSL',
         hosted: 'Chez le service hébergé',
-      })[name] ?? `Sur ${name.replace(/^ssh:/, '')}`,
+      })[name] ?? `Sur ${name.replace(/^(ssh|kubernetes):/, '')}`,
     noEngine: 'Les machines ne peuvent pas encore fonctionner',
     preparing: 'Préparation de cet ordinateur',
     lookAgain: 'Démarrer ou vérifier à nouveau',

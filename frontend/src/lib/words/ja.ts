@@ -1021,7 +1021,7 @@ export const ja: Words = {
         vm: 'このコンピューターの仮想マシン',
         wsl: 'このコンピューターのWSL',
         hosted: 'ホスト型サービス',
-      })[name] ?? name.replace(/^ssh:/, ''),
+      })[name] ?? name.replace(/^(ssh|kubernetes):/, ''),
     noEngine: 'マシンはまだ動作できません',
     preparing: 'コンピューターを準備しています',
     lookAgain: '起動またはもう一度確認',

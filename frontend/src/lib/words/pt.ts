@@ -1046,7 +1046,7 @@ export const pt: Words = {
         vm: 'Neste computador, em uma máquina virtual',
         wsl: 'Neste computador, no WSL',
         hosted: 'No serviço hospedado',
-      })[name] ?? `Em ${name.replace(/^ssh:/, '')}`,
+      })[name] ?? `Em ${name.replace(/^(ssh|kubernetes):/, '')}`,
     noEngine: 'As máquinas ainda não podem funcionar',
     preparing: 'Preparando este computador',
     lookAgain: 'Iniciar ou verificar de novo',

@@ -992,7 +992,7 @@ export const zh: Words = {
         vm: '在这台电脑的虚拟机中',
         wsl: '在这台电脑的 WSL 中',
         hosted: '在托管服务上',
-      })[name] ?? `在 ${name.replace(/^ssh:/, '')} 上`,
+      })[name] ?? `在 ${name.replace(/^(ssh|kubernetes):/, '')} 上`,
     noEngine: '机器还不能运行',
     preparing: '正在准备这台电脑',
     lookAgain: '启动或再次检查',

@@ -1,0 +1,67 @@
+package daemon
+
+import (
+	"context"
+	"regexp"
+
+	"github.com/forevervm/desktop/backend/api"
+	"github.com/forevervm/desktop/backend/engine/kubernetes"
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// clusterPlace is a place in a cluster. Its machines are saved on this computer.
+type clusterPlace struct {
+	*kubernetes.Engine
+	name string
+}
+
+// clusterName is what a cluster may be called here.
+var clusterName = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z._-]{0,59}$`)
+
+func (p *places) openCluster(name string, where api.Cluster) (*clusterPlace, error) {
+	if !clusterName.MatchString(name) {
+		return nil, machine.Invalid("%q cannot be the name of a cluster here. Choose one of letters, digits and hyphens.", name)
+	}
+	if where.Namespace == "" || where.Repository == "" {
+		return nil, machine.Invalid("Say in which namespace of the cluster machines are to run, and in which repository of a registry their image is.")
+	}
+	return &clusterPlace{name: name, Engine: kubernetes.New(kubernetes.Config{
+		Name: kubernetes.Kind + ":" + name, Cluster: cluster(where), Owner: p.owner, Supervisor: p.supervisor, Store: p.store, Log: p.log.With("place", name),
+	})}, nil
+}
+
+// cluster is where a place is, as its engine has it.
+func cluster(where api.Cluster) kubernetes.Cluster {
+	return kubernetes.Cluster{
+		Kubeconfig: where.Kubeconfig, Context: where.Context, Namespace: where.Namespace, Repository: where.Repository,
+		PullSecret: where.PullSecret, StorageClass: where.StorageClass, DiskGB: where.DiskGb, Processors: where.Processors,
+	}
+}
+
+func (p *clusterPlace) about() api.Place {
+	w := p.Where()
+	return api.Place{Name: p.Name(), Kind: kubernetes.Kind, Address: p.name, Cluster: &api.Cluster{
+		Kubeconfig: w.Kubeconfig, Context: w.Context, Namespace: w.Namespace, Repository: w.Repository,
+		PullSecret: w.PullSecret, StorageClass: w.StorageClass, DiskGb: w.DiskGB, Processors: w.Processors,
+	}}
+}
+
+// look finds out whether machines can run there, as far as the cluster tells without any.
+func (p *clusterPlace) look(ctx context.Context) (api.PlaceFacts, error) {
+	version, processor, err := p.Version(ctx)
+	if err != nil {
+		return api.PlaceFacts{}, err
+	}
+	if err := mended(p.Check(ctx)); err != nil {
+		return api.PlaceFacts{}, err
+	}
+	return api.PlaceFacts{System: "Kubernetes " + version, Processor: processor, Folder: p.Where().Namespace, Installed: true}, nil
+}
+
+func (p *clusterPlace) begin() {}
+
+// setUp runs a first machine.
+func (p *clusterPlace) setUp(ctx context.Context) error { return runFirst(ctx, p) }
+
+// leave has nothing to remove: what is in the cluster goes with its machines.
+func (p *clusterPlace) leave(context.Context) error { return nil }

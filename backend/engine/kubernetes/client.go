@@ -1,0 +1,177 @@
+package kubernetes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	core "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/httpstream"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/remotecommand"
+	"k8s.io/client-go/util/exec"
+	"k8s.io/klog/v2"
+
+	"github.com/forevervm/desktop/backend/iox"
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// apiPatience bounds what a cluster does at once.
+const apiPatience = 30 * time.Second
+
+// quiet keeps client-go from writing on standard error, which it does where a connection ends as it
+// should. What matters comes as an error.
+var quiet = sync.OnceFunc(func() { klog.SetSlogLogger(slog.New(slog.DiscardHandler)) })
+
+// client speaks to one namespace of a cluster.
+type client struct {
+	api       kubernetes.Interface
+	config    *rest.Config
+	namespace string
+}
+
+// connect reads the kubeconfig. It asks the cluster nothing.
+func (c Cluster) connect() (*client, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = c.Kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: c.Context}).ClientConfig()
+	if err != nil {
+		return nil, &machine.Error{
+			Kind:    machine.ErrUnavailable,
+			Message: fmt.Sprintf("The kubeconfig has no cluster for the context %q: %v. `kubectl config get-contexts` lists the contexts.", c.Context, err), Cause: err,
+		}
+	}
+	config.QPS, config.Burst = 50, 100 // a machine's start takes ten calls, and many start at once
+	api, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, &machine.Error{Kind: machine.ErrUnavailable, Message: fmt.Sprintf("The kubeconfig cannot be used: %v.", err), Cause: err}
+	}
+	return &client{api: api, config: config, namespace: c.Namespace}, nil
+}
+
+// running is a program that runs in a pod. Its input and output are one connection.
+type running struct {
+	stdin  *io.PipeWriter
+	stdout *io.PipeReader
+	stderr iox.Tail
+	cancel context.CancelFunc
+	done   chan struct{} // closed when nothing more comes
+	err    error         // valid then
+}
+
+// exec runs the supervisor program in a pod with these arguments, until ctx is done or the
+// connection is closed.
+func (c *client) exec(ctx context.Context, pod string, args ...string) (*running, error) {
+	url := c.api.CoreV1().RESTClient().Post().Namespace(c.namespace).Resource("pods").Name(pod).SubResource("exec").
+		VersionedParams(&core.PodExecOptions{
+			Container: containerName, Command: append([]string{supervisorPath}, args...), Stdin: true, Stdout: true, Stderr: true,
+		}, scheme.ParameterCodec).URL()
+	sockets, err := remotecommand.NewWebSocketExecutor(c.config, http.MethodGet, url.String())
+	if err != nil {
+		return nil, err
+	}
+	spdy, err := remotecommand.NewSPDYExecutor(c.config, http.MethodPost, url)
+	if err != nil {
+		return nil, err
+	}
+	executor, err := remotecommand.NewFallbackExecutor(sockets, spdy, func(err error) bool {
+		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	in, stdin := io.Pipe()
+	stdout, out := io.Pipe()
+	r := &running{stdin: stdin, stdout: stdout, cancel: cancel, done: make(chan struct{})}
+	go func() {
+		r.err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: in, Stdout: out, Stderr: &r.stderr})
+		close(r.done)
+		cancel()
+		out.CloseWithError(cmp.Or(r.err, io.EOF))
+		in.CloseWithError(io.ErrClosedPipe)
+	}()
+	return r, nil
+}
+
+func (r *running) Read(b []byte) (int, error)  { return r.stdout.Read(b) }
+func (r *running) Write(b []byte) (int, error) { return r.stdin.Write(b) }
+
+// Close ends the program's input, and the program.
+func (r *running) Close() error {
+	r.stdin.Close()
+	r.cancel()
+	r.stdout.Close() // so that who writes to nobody ends
+	<-r.done
+	return nil
+}
+
+// ended says whether the program has ended by itself, as it should.
+func (r *running) ended() bool {
+	select {
+	case <-r.done:
+		return r.err == nil
+	default:
+		return false
+	}
+}
+
+// give runs the program with that as its input, and waits for its end.
+func (c *client) give(ctx context.Context, pod string, input io.Reader, args ...string) error {
+	r, err := c.exec(ctx, pod, args...)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	_, copied := io.Copy(r.stdin, input)
+	r.stdin.Close()
+	_, _ = io.Copy(io.Discard, r.stdout)
+	<-r.done
+	return errors.Join(r.why(), copied)
+}
+
+// take runs the program, has read read its output, and waits for its end.
+func (c *client) take(ctx context.Context, pod string, read func(io.Reader) error, args ...string) error {
+	r, err := c.exec(ctx, pod, args...)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	r.stdin.Close()
+	if err := read(r.stdout); err != nil {
+		select {
+		case <-r.done:
+			return errors.Join(err, r.why())
+		default:
+			return err
+		}
+	}
+	const rest = 64 << 10 // an archive may have some more zeros
+	_, _ = io.CopyN(io.Discard, r.stdout, rest)
+	r.Close()
+	return r.why()
+}
+
+// errSilent says that a program in a pod could not be run, or its connection broke.
+var errSilent = errors.New("the pod does not answer")
+
+// why says how the program ended; nil where it did its work.
+func (r *running) why() error {
+	var exited exec.CodeExitError
+	switch {
+	case r.err == nil:
+		return nil
+	case errors.As(r.err, &exited):
+		return fmt.Errorf("%w: %s", r.err, r.stderr.String())
+	}
+	return fmt.Errorf("%w: %w", errSilent, r.err)
+}

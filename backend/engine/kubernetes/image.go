@@ -1,0 +1,112 @@
+package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/renameio/v2"
+
+	"github.com/forevervm/desktop/backend/engine/local"
+	"github.com/forevervm/desktop/backend/engine/ociimage"
+)
+
+// imagesFile keeps the digests of images in the data folder, by their tags.
+const imagesFile = "kubernetes-images.json"
+
+// Images are the container images that are made of the parts here. A cluster is told their digest:
+// so its registry cannot give it another image.
+type Images struct {
+	Store      *local.Store
+	Supervisor string // the program, for Linux
+	Log        *slog.Logger
+
+	making sync.Mutex // held while a digest is found
+}
+
+// Digest tells the digest of the image that is made of these parts. To find it the image is made,
+// which takes some ten seconds, once for each version of the parts.
+func (i *Images) Digest(ctx context.Context, p local.Parts) (string, error) {
+	supervisor, err := i.Store.Digest(i.Supervisor)
+	if err != nil {
+		return "", unavailable("The supervisor program is missing. Install ForeverVM again.", err)
+	}
+	tag := ociimage.Tag(p, supervisor)
+	i.making.Lock()
+	defer i.making.Unlock()
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	known := map[string]string{}
+	file := filepath.Join(i.Store.Config().Data, imagesFile)
+	b, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(b, &known)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		i.Log.Info("the images' digests are found anew", "error", err)
+	}
+	if known[tag] == "" {
+		image, _, err := ociimage.Published(p, i.Supervisor, supervisor)
+		if err != nil {
+			return "", unavailable("The sandbox image could not be made.", err)
+		}
+		digest, err := image.Digest()
+		if err != nil {
+			return "", unavailable("The sandbox image could not be made.", err)
+		}
+		known[tag] = digest.String()
+		b, err := json.Marshal(known)
+		if err == nil {
+			err = renameio.WriteFile(file, b, 0o600)
+		}
+		if err != nil {
+			i.Log.Warn("an image's digest is not kept", "error", err)
+		}
+	}
+	return known[tag], nil
+}
+
+// Push puts the image of this version into a repository of a registry, with the rights that Docker
+// has there, and returns its name with the digest.
+func (i *Images) Push(ctx context.Context, repository string) (string, error) {
+	parts, err := i.Store.Parts("base")
+	if err != nil {
+		return "", err
+	}
+	supervisor, err := i.Store.Digest(i.Supervisor)
+	if err != nil {
+		return "", err
+	}
+	image, tag, err := ociimage.Published(parts, i.Supervisor, supervisor)
+	if err != nil {
+		return "", err
+	}
+	ref, err := name.NewTag(repository + ":" + tag)
+	if err != nil {
+		return "", err
+	}
+	if err := remote.Write(ref, image, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
+		return "", fmt.Errorf("the image could not be put into the registry: %w. `docker login` gives this program the rights that it gives Docker", err)
+	}
+	digest, err := image.Digest()
+	if err != nil {
+		return "", err
+	}
+	return repository + "@" + digest.String(), nil
+}
+
+// image names the container image that is made of these parts.
+func (e *Engine) image(ctx context.Context, p local.Parts) (string, error) {
+	digest, err := e.images.Digest(ctx, p)
+	return e.Where().Repository + "@" + digest, err
+}
