@@ -21,8 +21,8 @@ import (
 )
 
 // Where nobody can hold a supervisor's standard input and output, as in a pod of a cluster, its link
-// comes over a socket, by a second program in the same container (Connect). That program's streams
-// are nobody's log. Saved states go in and out in the same way (Take, Give).
+// comes over a socket, by a second program in the same container (Connect). Nobody logs that
+// program's streams. Saved states go in and out in the same way (Take, Give).
 
 const (
 	// linkPatience bounds how long a supervisor waits for its link: who started it may be gone.
@@ -78,7 +78,7 @@ func awaitLink(socket string, signals <-chan os.Signal) error {
 	if err != nil {
 		return fmt.Errorf("listen for the link: %w", err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	if err := listener.SetDeadline(time.Now().Add(linkPatience)); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func awaitLink(socket string, signals <-chan os.Signal) error {
 		select {
 		case <-signals:
 			close(asked)
-			listener.Close()
+			_ = listener.Close()
 		case <-done:
 		}
 	}()
@@ -102,7 +102,7 @@ func awaitLink(socket string, signals <-chan os.Signal) error {
 			return fmt.Errorf("wait for the link: %w", err)
 		}
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	file, err := conn.File()
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func Connect(socket string) error {
 			return err
 		}
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	go func() {
 		_, _ = io.Copy(conn, os.Stdin) // its end is the link's end, whatever the reason
 		_ = conn.CloseWrite()
@@ -145,8 +145,8 @@ func Give(machine, id string, archive io.Writer) error {
 	return checkpoint.Folder(filepath.Join(machine, checkpointsName)).Pack(context.Background(), id, os.Getuid(), archive)
 }
 
-// Saved waits until no supervisor has the machine's folder, and writes the ids of its checkpoints, a
-// line each.
+// Saved waits until no supervisor has the machine's folder, and writes the ids of its checkpoints,
+// a line each.
 func Saved(machine string, to io.Writer) error {
 	ctx, cancel := context.WithTimeout(context.Background(), savePatience+farewellPatience)
 	defer cancel()

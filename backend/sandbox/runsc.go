@@ -122,8 +122,8 @@ func (r *runsc) bring(ctx context.Context, spec *specs.Spec, pipes stdio, comman
 	return err
 }
 
-// checkpoint saves the sandbox into dir. The sandbox always goes on: told to stop, it would end even
-// if the saving failed, as on a full disk.
+// checkpoint saves the sandbox into dir. The sandbox always goes on: told to stop, it would end
+// even if the saving failed, as on a full disk.
 func (r *runsc) checkpoint(ctx context.Context, dir string) error {
 	return called("checkpoint", saveInto(ctx, dir))
 }

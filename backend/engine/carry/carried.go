@@ -23,8 +23,7 @@ type Way struct {
 	Folder  checkpoint.Folder // where its checkpoints go
 	Life    string            // see checkpoint.Manifest
 	Log     *slog.Logger
-	// Full makes a sentence of it that the disk is full where the machine is; nil where that is this
-	// computer's.
+	// Full makes a sentence of a full disk where the machine is; nil where that is this computer's.
 	Full func(error) error
 	// Home carries one checkpoint home. It is no error that it is there already.
 	Home func(ctx context.Context, id string) error

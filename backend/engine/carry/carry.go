@@ -1,10 +1,10 @@
 // Package carry is what the engines share whose machines are kept where the disk of this computer
-// is not: in containers, and in the pods of a cluster. A machine saves itself there. Each checkpoint
-// is carried home, to package local's folders, before anybody hears of it.
+// is not: in containers, and in the pods of a cluster. A machine saves itself there. Each
+// checkpoint is carried home, to package local's folders, before anybody hears of it.
 //
 // What comes from there may be anything: code in a machine may have broken out of its sandbox. So a
-// checkpoint is taken only where it is of the machine's life and parts, and is no larger than it can
-// be.
+// checkpoint is taken only where it is of the machine's life and parts, and is no larger than it
+// can be.
 package carry
 
 import (

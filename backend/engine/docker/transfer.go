@@ -148,27 +148,11 @@ func (e *Engine) homeID() (string, error) {
 	b, err := os.ReadFile(e.homeFile())
 	if err == nil && len(bytes.TrimSpace(b)) == 0 || errors.Is(err, fs.ErrNotExist) {
 		b = []byte(rand.Text() + "\n")
-		err = writeWhole(e.homeFile(), b)
+		err = iox.WriteWhole(e.homeFile(), b)
 	}
 	if err != nil {
 		return "", err
 	}
 	e.home = string(bytes.TrimSpace(b))
 	return e.home, nil
-}
-
-// writeWhole writes a small file that is there as a whole or not at all.
-func writeWhole(file string, b []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+"-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	core "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/client-go/util/exec"
 	"k8s.io/klog/v2"
+	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/forevervm/desktop/backend/iox"
 	"github.com/forevervm/desktop/backend/machine"
@@ -108,12 +108,18 @@ func (r *running) Write(b []byte) (int, error) { return r.stdin.Write(b) }
 
 // Close ends the program's input, and the program.
 func (r *running) Close() error {
-	r.stdin.Close()
-	r.cancel()
-	r.stdout.Close() // so that who writes to nobody ends
-	<-r.done
+	r.end()
 	return nil
 }
+
+func (r *running) end() {
+	r.endInput()
+	r.cancel()
+	_ = r.stdout.Close() // so that who writes to nobody ends
+	<-r.done
+}
+
+func (r *running) endInput() { _ = r.stdin.Close() } // a pipe's end never fails
 
 // ended says whether the program has ended by itself, as it should.
 func (r *running) ended() bool {
@@ -131,9 +137,9 @@ func (c *client) give(ctx context.Context, pod string, input io.Reader, args ...
 	if err != nil {
 		return err
 	}
-	defer r.Close()
+	defer r.end()
 	_, copied := io.Copy(r.stdin, input)
-	r.stdin.Close()
+	r.endInput()
 	_, _ = io.Copy(io.Discard, r.stdout)
 	<-r.done
 	return errors.Join(r.why(), copied)
@@ -145,8 +151,8 @@ func (c *client) take(ctx context.Context, pod string, read func(io.Reader) erro
 	if err != nil {
 		return err
 	}
-	defer r.Close()
-	r.stdin.Close()
+	defer r.end()
+	r.endInput()
 	if err := read(r.stdout); err != nil {
 		select {
 		case <-r.done:
@@ -157,7 +163,7 @@ func (c *client) take(ctx context.Context, pod string, read func(io.Reader) erro
 	}
 	const rest = 64 << 10 // an archive may have some more zeros
 	_, _ = io.CopyN(io.Discard, r.stdout, rest)
-	r.Close()
+	r.end()
 	return r.why()
 }
 

@@ -14,10 +14,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/renameio/v2"
 
 	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/engine/ociimage"
+	"github.com/forevervm/desktop/backend/iox"
 )
 
 // imagesFile keeps the digests of images in the data folder, by their tags.
@@ -67,7 +67,7 @@ func (i *Images) Digest(ctx context.Context, p local.Parts) (string, error) {
 		known[tag] = digest.String()
 		b, err := json.Marshal(known)
 		if err == nil {
-			err = renameio.WriteFile(file, b, 0o600)
+			err = iox.WriteWhole(file, b)
 		}
 		if err != nil {
 			i.Log.Warn("an image's digest is not kept", "error", err)

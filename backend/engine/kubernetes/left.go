@@ -65,7 +65,7 @@ func (e *Engine) settle(ctx context.Context, c *client, id machine.ID) error {
 		return err
 	}
 	for _, one := range all {
-		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		if _, gone := os.Stat(dir); errors.Is(gone, os.ErrNotExist) {
 			err = c.remove(ctx, one.name)
 		} else {
 			err = e.takeOver(ctx, c, one, local.Checkpoints(dir))
@@ -81,8 +81,8 @@ func (e *Engine) settle(ctx context.Context, c *client, id machine.ID) error {
 }
 
 const (
-	// endPatience is how long a machine's supervisor may take to save it and end. It saves within two
-	// minutes.
+	// endPatience is how long a machine's supervisor may take to save it and end. It saves within
+	// two minutes.
 	endPatience = 3 * time.Minute
 	// silencePatience is how long a supervisor may not answer whether it is there.
 	silencePatience = time.Minute

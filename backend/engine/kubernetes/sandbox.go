@@ -122,14 +122,14 @@ func (b *Sandbox) kill() {
 	if err := b.c.removePod(ctx, b.pod); err != nil {
 		b.e.cfg.Log.Warn("killing a pod", "machine", b.launch.id, "pod", b.pod, "error", err)
 	}
-	b.link.Close()
+	b.link.end()
 }
 
 // seeOff takes over what the machine saved, and removes its pod and volume. What cannot be done, as
 // the cluster does not answer, is done when the machine is wanted next, or when the engine starts.
 func (b *Sandbox) seeOff() {
 	crashed := b.link.ended() && !b.SaidWhy()
-	b.link.Close()
+	b.link.end()
 	if b.killed.Load() {
 		b.remove()
 		return
