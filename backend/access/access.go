@@ -10,9 +10,12 @@
 //
 // Tokens of the last two kinds are an HMAC of the owner's: nothing secret is kept for them, and a
 // new owner's token ends them all. tokens.json holds their names, and which are revoked.
+//
+// People of a team have tokens of another kind, which open another door: see People.
 package access
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -42,8 +45,13 @@ const (
 type Caller struct {
 	// Owner says that the token opens everything.
 	Owner bool
-	// Name is the AI app's or the program's; "" for the owner, and for the programs' token.
+	// Name is the AI app's, the program's or the person's; "" for the owner, and for the programs'
+	// token.
 	Name string
+	// Person is the ID of somebody of a team; "" for all others.
+	Person string
+	// Until ends when that person's token does; nil for all others.
+	Until context.Context
 }
 
 // Grant is a token that was given to an AI app or a program.

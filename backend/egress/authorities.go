@@ -44,7 +44,7 @@ var named = []string{"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "P
 // Belongings are what a machine needs in order to use the network: where the relay is, and whom
 // this computer trusts; of its secrets, placeholders. Without authorities it keeps those of its
 // image.
-func (p *Proxy) Belongings(id machine.ID) (env map[string]string, authorities []byte) {
+func (p *Proxy) Belongings(id machine.ID, owner string) (env map[string]string, authorities []byte) {
 	const here = "localhost,127.0.0.1,::1"
 	env = map[string]string{}
 	for name, value := range map[string]string{
@@ -62,7 +62,7 @@ func (p *Proxy) Belongings(id machine.ID) (env map[string]string, authorities []
 	env["PIP_DEFAULT_TIMEOUT"] = pipPatience
 	authorities = p.authorities()
 	if p.vault != nil {
-		if own := p.vault.belongings(id, env); own != nil {
+		if own := p.vault.belongings(id, owner, env); own != nil {
 			if len(authorities) == 0 { // else the machine would trust no other
 				authorities = mozillas()
 			}

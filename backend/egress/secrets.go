@@ -18,8 +18,8 @@ import (
 
 // Secrets are what requests of machines may carry without the machines knowing it.
 type Secrets interface {
-	// Of returns those that a machine may use.
-	Of(machine.ID) []secrets.Secret
+	// Of returns those that a machine of that owner may use.
+	Of(id machine.ID, owner string) []secrets.Secret
 	// Value is what a secret stands for. It may wait for a person to unlock the keyring.
 	Value(name string) (string, error)
 	// Seed is what the authority is made of. It may wait, too.
@@ -41,8 +41,8 @@ type vault struct {
 }
 
 // belongings add to what a machine needs: placeholders, and whom it is to trust.
-func (s *vault) belongings(id machine.ID, env map[string]string) (authorityPEM []byte) {
-	theirs := s.secrets.Of(id)
+func (s *vault) belongings(id machine.ID, owner string, env map[string]string) (authorityPEM []byte) {
+	theirs := s.secrets.Of(id, owner)
 	if len(theirs) == 0 {
 		return nil
 	}
@@ -86,16 +86,16 @@ func (s *vault) loadAuthority() *authority {
 	return a
 }
 
-// secretsFor are those that a machine may send to a host now.
-func (s *vault) secretsFor(id machine.ID, host string) []secrets.Secret {
-	return slices.DeleteFunc(s.secrets.Of(id), func(one secrets.Secret) bool { return !one.Goes(host) })
+// secretsFor are those that a guest's machine may send to a host now.
+func (s *vault) secretsFor(v *guest, host string) []secrets.Secret {
+	return slices.DeleteFunc(s.secrets.Of(v.visit.Machine, v.visit.Owner), func(one secrets.Secret) bool { return !one.Goes(host) })
 }
 
 // tunnel carries a connection to a target, which is open. Both are closed afterwards.
 func (p *Proxy) tunnel(v *guest, inside, outside net.Conn, host string, port int) {
 	t, ok := parseTarget(host, port)
 	first, isCounted := outside.(*counted)
-	if !ok || !isCounted || p.vault == nil || t.port != 443 || t.addr.IsValid() || len(p.vault.secretsFor(v.visit.Machine, t.host)) == 0 {
+	if !ok || !isCounted || p.vault == nil || t.port != 443 || t.addr.IsValid() || len(p.vault.secretsFor(v, t.host)) == 0 {
 		splice(inside, outside)
 		return
 	}

@@ -124,7 +124,7 @@ func (c *carrier) clean(answer *http.Response) error {
 	c.mu.Lock()
 	values := maps.Clone(c.sent)
 	c.mu.Unlock()
-	for _, one := range c.secretsFor(c.guest.visit.Machine, c.host) {
+	for _, one := range c.secretsFor(c.guest, c.host) {
 		if value, err := c.secrets.Value(one.Name); err == nil { // else it was not told
 			values[value] = one.Placeholder
 		}

@@ -25,7 +25,7 @@ const mostFilled = 8
 // address. It returns the names of the secrets that it used.
 func (c *carrier) fill(r *http.Request) (used []string, err error) {
 	values := map[string]string{} // by placeholder
-	for _, one := range c.secretsFor(c.guest.visit.Machine, c.host) {
+	for _, one := range c.secretsFor(c.guest, c.host) {
 		if !mentions(r, one.Placeholder) {
 			continue
 		}

@@ -77,7 +77,10 @@ func newSecretWorld(t *testing.T) *secretWorld {
 
 // program is one in the machine: it trusts whom the machine is told to trust.
 func (s *secretWorld) program() *http.Client {
-	env, authorities := s.proxy.Belongings("m")
+	if others, _ := s.proxy.Belongings("m", "person-1"); others["SERVICE_KEY"] != "" {
+		s.t.Error("a machine of somebody of a team has the placeholder")
+	}
+	env, authorities := s.proxy.Belongings("m", "")
 	if env["SERVICE_KEY"] != s.secret.Placeholder {
 		s.t.Errorf("the machine has %q", env["SERVICE_KEY"])
 	}
@@ -189,7 +192,7 @@ func TestASecretGoesNowhereElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if env, _ := s.proxy.Belongings("m"); env["SERVICE_KEY"] != "" {
+	if env, _ := s.proxy.Belongings("m", ""); env["SERVICE_KEY"] != "" {
 		t.Error("a machine that may not use it has a placeholder")
 	}
 }
@@ -395,7 +398,7 @@ func TestOddRequestsCarryNoSecret(t *testing.T) {
 // spoken is what is answered to a request that no library would make.
 func (s *secretWorld) spoken(request string) string {
 	s.t.Helper()
-	_, authorities := s.proxy.Belongings("m")
+	_, authorities := s.proxy.Belongings("m", "")
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(authorities)
 	conn, err := (&net.Dialer{}).DialContext(s.t.Context(), "tcp", s.url.Host)
@@ -431,7 +434,7 @@ func TestAMachineDoesNotWaitForAKeyringThatFails(t *testing.T) {
 	proxy := New(Config{Secrets: store})
 	defer proxy.Close()
 	began := time.Now()
-	if env, _ := proxy.Belongings("m"); env["SERVICE_KEY"] != one.Placeholder || time.Since(began) > keyringPatience/2 {
+	if env, _ := proxy.Belongings("m", ""); env["SERVICE_KEY"] != one.Placeholder || time.Since(began) > keyringPatience/2 {
 		t.Errorf("the machine has %q after %v", env["SERVICE_KEY"], time.Since(began))
 	}
 }

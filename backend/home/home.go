@@ -133,7 +133,7 @@ func makeDir(dir string) error {
 // theirs.
 func (d Dirs) Remove() error {
 	failures := []error{removeAll(d.Data), removeAll(d.Usual), removeAll(d.Run), removeAll(d.SocketsDir())}
-	for _, file := range []string{d.placeFile(), d.OwnerTokenFile(), d.OwnerTokenFile() + ".lock", d.TokenFile(), d.TokenFile() + ".lock", d.TokensFile(), d.MakerKeyFile(), d.MakerKeyFile() + ".lock", d.MakersFile(), d.SettingsFile(), d.AccountsFile(), d.SecretsFile(), d.PlacesFile(), d.WindowFile()} {
+	for _, file := range []string{d.placeFile(), d.OwnerTokenFile(), d.OwnerTokenFile() + ".lock", d.TokenFile(), d.TokenFile() + ".lock", d.TokensFile(), d.PeopleFile(), d.MakerKeyFile(), d.MakerKeyFile() + ".lock", d.MakersFile(), d.SettingsFile(), d.AccountsFile(), d.SecretsFile(), d.PlacesFile(), d.WindowFile()} {
 		if err := os.Remove(file); !errors.Is(err, os.ErrNotExist) {
 			failures = append(failures, err)
 		}
@@ -154,6 +154,9 @@ func (d Dirs) TokenFile() string { return filepath.Join(d.Config, "token") }
 
 // TokensFile says which AI apps and programs have a token of their own.
 func (d Dirs) TokensFile() string { return filepath.Join(d.Config, "tokens.json") }
+
+// PeopleFile says who is in the team that uses this daemon, with hashes of their tokens.
+func (d Dirs) PeopleFile() string { return filepath.Join(d.Config, "people.json") }
 
 // RecordFile holds the record of what crossed the line between machines and the rest.
 func (d Dirs) RecordFile() string { return filepath.Join(d.Data, "record.jsonl") }

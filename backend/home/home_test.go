@@ -36,7 +36,7 @@ func TestEverythingLiesUnderTheOverride(t *testing.T) {
 	}
 	for folder, dirs := range map[string]home.Dirs{"from-environment": fromEnvironment, "from-flag": override} {
 		for _, path := range []string{
-			dirs.OwnerTokenFile(), dirs.TokenFile(), dirs.TokensFile(), dirs.RecordFile(), dirs.SettingsFile(), dirs.DaemonFile(), dirs.LockFile(), dirs.LogFile(),
+			dirs.OwnerTokenFile(), dirs.TokenFile(), dirs.TokensFile(), dirs.PeopleFile(), dirs.RecordFile(), dirs.SettingsFile(), dirs.DaemonFile(), dirs.LockFile(), dirs.LogFile(),
 			dirs.DatabaseFile(), dirs.MachinesDir(),
 		} {
 			if !strings.HasPrefix(path, filepath.Join(root, folder)+string(filepath.Separator)) {

@@ -19,6 +19,7 @@ type Filter struct {
 	States        []State
 	Tags          map[string]string // all must match
 	Engine        string
+	Owner         *string // "" for the machines of the daemon's own user
 	CreatedAfter  *time.Time
 	CreatedBefore *time.Time
 	Text          string // in name, titles, tags
@@ -30,6 +31,9 @@ type Filter struct {
 // Matches says whether the filter chooses a machine.
 func (f *Filter) Matches(m Machine) bool {
 	if f.Deleted != (m.State == Deleted) {
+		return false
+	}
+	if f.Owner != nil && *f.Owner != m.Owner {
 		return false
 	}
 	if len(f.States) > 0 && !slices.Contains(f.States, m.State) || f.Engine != "" && f.Engine != m.Engine {

@@ -92,9 +92,9 @@ type Network interface {
 	// Carry serves one connection that code in a machine has opened to its proxy, until it is over
 	// or ctx ends, and closes it. What comes on it is hostile.
 	Carry(ctx context.Context, conn net.Conn, visit Visit)
-	// Belongings are what a machine needs to have to use the network: environment variables, and
-	// certificate authorities in PEM.
-	Belongings(id ID) (env map[string]string, authorities []byte)
+	// Belongings are what a machine of that owner needs to have to use the network: environment
+	// variables, and certificate authorities in PEM.
+	Belongings(id ID, owner string) (env map[string]string, authorities []byte)
 	// Upstream names the proxy that this computer itself needs; "" for none. It resolves names by
 	// itself, so where there is one, addresses that names lead to are not checked.
 	Upstream() string
@@ -104,6 +104,7 @@ type Network interface {
 // from any goroutine.
 type Visit struct {
 	Machine ID
+	Owner   string        // the machine's
 	Name    func() string // the machine's present one
 	// Policy is what holds now.
 	Policy func() NetworkPolicy

@@ -18,6 +18,7 @@ type CreateOptions struct {
 	ExpiresAt *time.Time
 	Network   NetworkPolicy
 	Client    Client
+	Owner     string // a fork has its parent's, whatever is said here
 }
 
 // Change is what may be changed of a machine; nil fields stay.

@@ -38,16 +38,16 @@ type Secret struct {
 	Name string `json:"name"`
 	// Hosts are names, perhaps with a wildcard at their beginning, that get the value over HTTPS.
 	Hosts []string `json:"hosts"`
-	// Machines may use it; none for all.
+	// Machines may use it; none for all of the daemon's own user.
 	Machines []machine.ID `json:"machines,omitempty"`
 	// Placeholder stands for the value in machines.
 	Placeholder string    `json:"placeholder"`
 	CreatedAt   time.Time `json:"created_at"`
 }
 
-// For says whether a machine may use it.
-func (s Secret) For(id machine.ID) bool {
-	return len(s.Machines) == 0 || slices.Contains(s.Machines, id)
+// For says whether a machine of that owner may use it. One of somebody of a team has to be named.
+func (s Secret) For(id machine.ID, owner string) bool {
+	return len(s.Machines) == 0 && owner == "" || slices.Contains(s.Machines, id)
 }
 
 // Goes says whether a host, in lower case, gets it.
@@ -118,10 +118,10 @@ func (s *Store) List() ([]Secret, error) {
 	return slices.Clone(s.kept), nil
 }
 
-// Of returns those that a machine may use. What cannot be read is none.
-func (s *Store) Of(id machine.ID) []Secret {
+// Of returns those that a machine of that owner may use. What cannot be read is none.
+func (s *Store) Of(id machine.ID, owner string) []Secret {
 	all, _ := s.List()
-	return slices.DeleteFunc(all, func(one Secret) bool { return !one.For(id) })
+	return slices.DeleteFunc(all, func(one Secret) bool { return !one.For(id, owner) })
 }
 
 func (s *Store) write(all []Secret) error {

@@ -30,14 +30,17 @@ func TestSecretsAreKept(t *testing.T) {
 	// Another process finds it, with the same placeholder and the same seed.
 	seed, err := store.Seed()
 	again := secrets.Open(file, keyring)
-	found := again.Of("m")
+	found := again.Of("m", "")
 	read, err2 := again.Value("GITHUB_TOKEN")
 	same, err3 := again.Seed()
 	if err != nil || err2 != nil || err3 != nil || len(found) != 1 || found[0].Placeholder != one.Placeholder || read != value || string(same) != string(seed) || len(seed) != 32 {
 		t.Errorf("%+v, %q, %v, %v, %v", found, read, err, err2, err3)
 	}
-	if len(again.Of("another")) != 0 {
+	if len(again.Of("another", "")) != 0 {
 		t.Error("a machine that may not use it has it")
+	}
+	if everybodys := (secrets.Secret{}); !everybodys.For("m", "") || everybodys.For("m", "person-1") || !found[0].For("m", "person-1") {
+		t.Error("a machine of somebody of a team has what it was not named for, or not what it was")
 	}
 	if !found[0].Goes("api.github.com") || found[0].Goes("github.com") || found[0].Goes("api.github.com.example") {
 		t.Errorf("it goes to other hosts than %q", found[0].Hosts)
@@ -45,10 +48,10 @@ func TestSecretsAreKept(t *testing.T) {
 
 	// A new value keeps the placeholder: code that runs has it.
 	other, err := again.Set("GITHUB_TOKEN", []string{"*.github.com"}, nil, "ghp_another_value")
-	if err != nil || other.Placeholder != one.Placeholder || len(again.Of("another")) != 0 || len(again.Of("m")) != 1 {
+	if err != nil || other.Placeholder != one.Placeholder || len(again.Of("another", "")) != 0 || len(again.Of("m", "")) != 1 {
 		t.Errorf("%+v, %v", other, err)
 	}
-	if err := again.Remove("GITHUB_TOKEN"); err != nil || keyring["GITHUB_TOKEN"] != "" || len(again.Of("m")) != 0 {
+	if err := again.Remove("GITHUB_TOKEN"); err != nil || keyring["GITHUB_TOKEN"] != "" || len(again.Of("m", "")) != 0 {
 		t.Errorf("%v, %v", keyring, err)
 	}
 	if err := again.Remove("GITHUB_TOKEN"); err == nil {

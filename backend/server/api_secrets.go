@@ -114,7 +114,7 @@ func (s *Server) renew(ctx context.Context, secret secrets.Secret) {
 		return
 	}
 	for id, m := range all {
-		if m.State != machine.Idle || m.Queued > 0 || !secret.For(id) {
+		if m.State != machine.Idle || m.Queued > 0 || !secret.For(id, m.Owner) {
 			continue
 		}
 		handle, err := s.config.Machines.Find(ctx, m.Name)

@@ -33,7 +33,7 @@ func (s *Store) Machines(ctx context.Context) ([]machine.MachineRecord, error) {
 	}
 	var all []machine.MachineRecord
 	err = s.each(ctx, `SELECT id, title, tags, engine, image, memory_mb, notice, created_at, expires_at, deleted_at,
-		parent, live, life, touched, base, fallback, next_notice, network, client_name, client_version, derived_title, branch, undo, shared, paused,
+		parent, live, life, touched, base, fallback, next_notice, network, client_name, client_version, derived_title, branch, undo, shared, paused, owner,
 		coalesce((SELECT max(seq) FROM instructions WHERE machine = m.id), -1) + 1,
 		coalesce((SELECT status FROM instructions WHERE machine = m.id AND status IN ('ok', 'error') AND NOT rolled_back ORDER BY seq DESC LIMIT 1), '') = 'error',
 		max(last_active_at, coalesce((SELECT max(queued_at, coalesce(ended_at, 0)) FROM instructions WHERE machine = m.id ORDER BY seq DESC LIMIT 1), 0))
@@ -45,7 +45,7 @@ func (s *Store) Machines(ctx context.Context) ([]machine.MachineRecord, error) {
 		var expires, deleted *int64
 		err := r.Scan(&m.ID, &m.Title, &tags, &m.Engine, &m.Image, &m.MemoryMB, &m.Notice, &created, &expires, &deleted,
 			&parent, &m.Live, &m.Life, &m.Touched, &m.Base, &m.Fallback, &m.NextNotice, &network, &m.Client.Name, &m.Client.Version, &m.DerivedTitle,
-			&m.Branch, &m.Undo, &shared, &m.Paused, &m.NextSeq, &m.Failed, &active)
+			&m.Branch, &m.Undo, &shared, &m.Paused, &m.Owner, &m.NextSeq, &m.Failed, &active)
 		if err != nil {
 			return false, err
 		}
@@ -102,8 +102,8 @@ func (w writer) PutMachine(m machine.MachineRecord) error {
 	}
 	err = w.s.exec(`INSERT INTO machines (id, name, title, tags, engine, image, memory_mb, notice, created_at, last_active_at,
 		expires_at, deleted_at, parent, live, life, touched, base, fallback, next_notice, network,
-		client_name, client_version, derived_title, branch, undo, shared, paused)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		client_name, client_version, derived_title, branch, undo, shared, paused, owner)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET name = excluded.name, title = excluded.title, tags = excluded.tags,
 		engine = excluded.engine, memory_mb = excluded.memory_mb, notice = excluded.notice, last_active_at = excluded.last_active_at,
 		expires_at = excluded.expires_at, deleted_at = excluded.deleted_at, live = excluded.live, life = excluded.life, touched = excluded.touched,
@@ -112,7 +112,7 @@ func (w writer) PutMachine(m machine.MachineRecord) error {
 		branch = excluded.branch, undo = excluded.undo, shared = excluded.shared, paused = excluded.paused`,
 		m.ID, m.Name, m.Title, tags, m.Engine, m.Image, m.MemoryMB, m.Notice, nano(m.CreatedAt), nano(m.LastActiveAt),
 		nanoPtr(m.ExpiresAt), nanoPtr(m.DeletedAt), parent, m.Live, m.Life, m.Touched, m.Base, m.Fallback, m.NextNotice, network,
-		m.Client.Name, m.Client.Version, m.DerivedTitle, m.Branch, m.Undo, shared, m.Paused)
+		m.Client.Name, m.Client.Version, m.DerivedTitle, m.Branch, m.Undo, shared, m.Paused, m.Owner)
 	if err != nil {
 		return err
 	}

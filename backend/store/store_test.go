@@ -86,7 +86,7 @@ func TestEverythingComesBackAsItWasWritten(t *testing.T) {
 	m.Live, m.Touched, m.Base, m.Fallback = true, true, "c2", "c1"
 	m.Client = machine.Client{Name: "Claude Desktop", Version: "1.2"}
 	m.DerivedTitle = "from its code"
-	m.Branch, m.Undo = "a line", "c1"
+	m.Branch, m.Undo, m.Owner = "a line", "c1", "person-1"
 	m.Shared = &machine.SharedFolder{Path: "/ü/漢字 \"🙂\"", Writable: true}
 
 	empty, value := "", nasty

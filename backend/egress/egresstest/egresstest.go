@@ -66,7 +66,7 @@ func (w *World) Connect(conn net.Conn) {
 
 // Belongings are what a machine needs for it.
 func (w *World) Belongings(machine.ID) (env map[string]string, authorities []byte) {
-	return w.proxy.Belongings(w.visit.Machine)
+	return w.proxy.Belongings(w.visit.Machine, w.visit.Owner)
 }
 
 // SetPolicy changes what machines may reach.

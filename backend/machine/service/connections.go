@@ -23,7 +23,7 @@ func (e *entry) carry(conn net.Conn) {
 	}
 	defer e.s.group.Done()
 	e.s.network.Carry(e.s.ctx, conn, machine.Visit{
-		Machine: e.id, Name: e.Name, Policy: e.networkPolicy, Begin: e.beginConnection, Ask: e.askAbout, Tell: e.tellConnection,
+		Machine: e.id, Owner: e.owner, Name: e.Name, Policy: e.networkPolicy, Begin: e.beginConnection, Ask: e.askAbout, Tell: e.tellConnection,
 	})
 }
 

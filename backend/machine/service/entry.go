@@ -25,6 +25,8 @@ type entry struct {
 	at atomic.Pointer[string] // its engine; a move changes it, with op held and out of memory
 	op chan struct{}          // a lock that can be waited for with a context: full while held
 
+	owner string // never changes
+
 	wanted atomic.Bool // somebody waits for it to come into memory
 
 	traffic traffic.Traffic // has a lock of its own
@@ -79,7 +81,7 @@ func (o owned) unlock() { o.mu.Unlock() }
 
 func newEntry(s *Service, rec machine.MachineRecord) *entry {
 	e := &entry{
-		s: s, id: rec.ID, op: make(chan struct{}, 1),
+		s: s, id: rec.ID, owner: rec.Owner, op: make(chan struct{}, 1),
 		guarded: guarded{rec: rec, life: life.New(life.None), changed: make(chan struct{})},
 	}
 	e.at.Store(&rec.Engine)

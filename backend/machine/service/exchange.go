@@ -10,13 +10,23 @@ import (
 	"github.com/forevervm/desktop/backend/machine/naming"
 )
 
+// exchange carries files between the person's folder and the machine; nil for none. A machine of
+// somebody of a team has no part in that folder: it is another's.
+func (e *entry) exchange() machine.Exchange {
+	if e.owner != "" {
+		return nil
+	}
+	return e.s.exchange
+}
+
 // refresh brings a machine's inbox up to date for who looks there from outside.
 func (e *entry) refresh(ctx context.Context, path string) error {
-	if e.s.exchange == nil || !strings.Contains(path, "inbox") {
+	exchange := e.exchange()
+	if exchange == nil || !strings.Contains(path, "inbox") {
 		return nil
 	}
 	return e.touching(ctx, func(b machine.Sandbox) error {
-		_, err := e.s.exchange.Fill(ctx, e.id, b)
+		_, err := exchange.Fill(ctx, e.id, b)
 		return err
 	})
 }
@@ -24,7 +34,7 @@ func (e *entry) refresh(ctx context.Context, path string) error {
 // fill brings the inbox up to date before an instruction that may look there, whose time does not
 // count meanwhile. What is returned is called without it.
 func (x *session) fill(o owned, seq int, code string) func() {
-	exchange := o.s.exchange
+	exchange := o.exchange()
 	if exchange == nil || !exchange.Concerns(o.id, code) {
 		return func() {}
 	}
@@ -61,7 +71,7 @@ func (x *session) fill(o owned, seq int, code string) func() {
 
 // fetch brings what an instruction left in the outbox to the person's folder, in the background.
 func (x *session) fetch(o owned, code string) {
-	exchange := o.s.exchange
+	exchange := o.exchange()
 	if exchange == nil || !exchange.Concerns(o.id, code) {
 		return
 	}
@@ -88,8 +98,8 @@ func (x *session) fetch(o owned, code string) {
 
 // Results is the folder of this computer that the machine's results were brought to.
 func (e *entry) Results() (string, error) {
-	if e.s.exchange != nil {
-		if path := e.s.exchange.Results(e.Machine()); path != "" {
+	if exchange := e.exchange(); exchange != nil {
+		if path := exchange.Results(e.Machine()); path != "" {
 			return path, nil
 		}
 	}

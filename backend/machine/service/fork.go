@@ -93,6 +93,7 @@ func inherit(opts machine.CreateOptions, parent machine.Machine) machine.CreateO
 	if opts.Image == "" {
 		opts.Image = parent.Image
 	}
+	opts.Owner = parent.Owner // what is in it is theirs
 	if opts.Network.Mode == machine.NetworkDefault && len(opts.Network.Hosts) == 0 {
 		opts.Network = parent.Network // or a fork would be a way around it
 	}

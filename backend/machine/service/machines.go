@@ -95,7 +95,7 @@ func (s *Service) newRecord(opts machine.CreateOptions) (machine.MachineRecord, 
 		ID: machine.NewID(), Name: opts.Name, Title: naming.Unturned(opts.Title), Tags: maps.Clone(opts.Tags),
 		Engine: cmp.Or(opts.Engine, s.standardEngine()), Image: cmp.Or(opts.Image, "base"), MemoryMB: cmp.Or(opts.MemoryMB, machine.DefaultMemoryMB),
 		CreatedAt: now, LastActiveAt: now, ExpiresAt: opts.ExpiresAt, Network: opts.Network,
-		Client: opts.Client.Clean(),
+		Client: opts.Client.Clean(), Owner: opts.Owner,
 	}}
 	if rec.Name == "" {
 		rec.Name = s.unusedName()

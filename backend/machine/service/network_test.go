@@ -28,7 +28,7 @@ func (v *visited) Carry(_ context.Context, conn net.Conn, visit machine.Visit) {
 	conn.Close()
 }
 
-func (v *visited) Belongings(machine.ID) (map[string]string, []byte) {
+func (v *visited) Belongings(machine.ID, string) (map[string]string, []byte) {
 	return map[string]string{"A": "1"}, []byte("authorities")
 }
 

@@ -310,7 +310,7 @@ func (e *entry) spec(ctx context.Context) (machine.StartSpec, machine.Checkpoint
 	spec.Shared = o.rec.Shared
 	spec.Clone = o.rec.Base == "" || base.Clone
 	if network := e.s.network; network != nil {
-		spec.Env, spec.Authorities = network.Belongings(e.id)
+		spec.Env, spec.Authorities = network.Belongings(e.id, e.owner)
 		spec.Connect = e.carry
 	}
 	if o.run != nil && o.run.LastFrame >= 0 { // of others the runner may still tell an end that nobody has heard
