@@ -114,6 +114,17 @@ func (p *People) List() []Person {
 	return slices.Clone(p.all)
 }
 
+// Get is who has, or had, an ID.
+func (p *People) Get(id string) (Person, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := slices.IndexFunc(p.all, func(one Person) bool { return one.ID == id })
+	if i < 0 {
+		return Person{}, false
+	}
+	return p.all[i], true
+}
+
 // Add makes a person and their token, which cannot be shown again.
 func (p *People) Add(name string) (Person, string, error) {
 	name = strings.TrimSpace(name)

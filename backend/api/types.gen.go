@@ -796,7 +796,10 @@ type Machine struct {
 	NextSeq int           `json:"next_seq"`
 
 	// Notice A sentence for the person when something happened to the machine
-	Notice string  `json:"notice,omitempty"`
+	Notice string `json:"notice,omitempty"`
+
+	// Owner The person of a team whose it is; absent for the daemon's own user
+	Owner  string  `json:"owner,omitempty"`
 	Parent *Parent `json:"parent,omitempty"`
 
 	// Paused A person put it to sleep while code ran. The code goes on when somebody wakes the machine, stops the code or sends more
@@ -854,6 +857,13 @@ type MachineStorage struct {
 	ID     string `json:"id"`
 	Name   string `json:"name"`
 	Title  string `json:"title"`
+}
+
+// MadePerson defines model for MadePerson.
+type MadePerson struct {
+	// Person Somebody of a team who works on this daemon from another computer
+	Person Person `json:"person"`
+	Token  string `json:"token"`
 }
 
 // MadeToken defines model for MadeToken.
@@ -959,6 +969,12 @@ type NewMachine struct {
 	Name       string            `json:"name,omitempty"`
 	Tags       map[string]string `json:"tags,omitempty"`
 	Title      string            `json:"title,omitempty"`
+}
+
+// NewPerson defines model for NewPerson.
+type NewPerson struct {
+	// Name 1 to 60 bytes; no other person who is there has it
+	Name string `json:"name"`
 }
 
 // NewPlace defines model for NewPlace.
@@ -1075,6 +1091,22 @@ type Permission struct {
 
 // PermissionKind rewind: go back over a lot of work; memory: make a machine with more memory than usual
 type PermissionKind = string
+
+// Person Somebody of a team who works on this daemon from another computer
+type Person struct {
+	ID string `json:"id"`
+
+	// Machines How many machines are theirs, without those in the bin
+	Machines int       `json:"machines"`
+	MadeAt   time.Time `json:"made_at"`
+	Name     string    `json:"name"`
+
+	// RemovedAt Absent for who is there
+	RemovedAt *time.Time `json:"removed_at,omitempty"`
+
+	// UsedOn The day their token was last used; absent where it never was
+	UsedOn *time.Time `json:"used_on,omitempty"`
+}
 
 // Piece defines model for Piece.
 type Piece struct {

@@ -38,6 +38,7 @@ const (
 	Disconnect Action = "disconnect" // an AI app
 	Account    Action = "account"    // of the hosted service
 	Token      Action = "token"      // was made, revoked or allowed
+	Person     Action = "person"     // of a team was added or removed, or got a new token
 	Place      Action = "place"      // elsewhere was added or removed
 	Secret     Action = "secret"     // was kept or forgotten, or went to a host, told once a day
 	Purge      Action = "purge"      // a machine was deleted for good

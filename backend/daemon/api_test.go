@@ -86,6 +86,14 @@ func (c *caller) daemonCalls() {
 	if all := as[api.List[api.Secret]](c, c.send("GET", "/api/secrets", nil)); len(all.Items) != 0 {
 		c.t.Errorf("secrets: %+v", all.Items)
 	}
+	person := as[api.MadePerson](c, c.send("POST", "/api/people", api.NewPerson{Name: "Anna"}))
+	renewed := as[api.MadePerson](c, c.send("POST", "/api/people/"+person.Person.ID+"/token", nil))
+	if all := as[api.List[api.Person]](c, c.send("GET", "/api/people", nil)); len(all.Items) != 1 || all.Items[0].Name != "Anna" || person.Token == "" || renewed.Token == person.Token {
+		c.t.Errorf("%+v, made %+v", all, person.Person)
+	}
+	if gone := as[api.Person](c, c.send("DELETE", "/api/people/"+person.Person.ID, nil)); gone.RemovedAt == nil || gone.Machines != 0 {
+		c.t.Errorf("%+v", gone)
+	}
 	made := as[api.MadeToken](c, c.send("POST", "/api/tokens", api.NewToken{Name: "script"}))
 	// AI apps over HTTP have theirs as soon as they have asked for something.
 	isScript := func(g api.Grant) bool { return g.Name == "script" && g.ID == made.Grant.ID }

@@ -55,9 +55,12 @@ const saveWithin = 45 * time.Second
 type Config struct {
 	Home   string // overrides where the files lie, as home.Resolve takes it
 	Listen string // "host:port", "host" or ":port"; the loopback address and the port of last time where not given
-	Bin    string // the folder with supervisor, runsc and image; the program's own where not given
-	// Ready is told the daemon's address once it answers.
-	Ready func(url string)
+	// TLSCert and TLSKey are PEM files. With them, Listen is where people of a team reach the daemon,
+	// and this computer's programs do as ever.
+	TLSCert, TLSKey string
+	Bin             string // the folder with supervisor, runsc and image; the program's own where not given
+	// Ready is told the daemon's address once it answers, and that for people of a team; "" for none.
+	Ready func(url, team string)
 	// Warn is told sentences that the person who started the daemon must read.
 	Warn func(sentence string)
 }
@@ -157,6 +160,10 @@ func (d *daemon) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	people, err := access.OpenPeople(d.dirs.PeopleFile(), func(data []byte) error { return home.WritePrivate(d.dirs.PeopleFile(), data) })
+	if err != nil {
+		return err
+	}
 	accounts := credentials.Open(d.dirs) // before anything is started, which would get a token of the environment
 	records, err := d.openRecords(ctx)
 	if err != nil {
@@ -208,7 +215,7 @@ func (d *daemon) run(ctx context.Context) error {
 		d.warn("The folder for files that machines are to see cannot be made: " + err.Error() + ".")
 	}
 	machines, err := service.New(ctx, service.Config{
-		Network: &recordedNetwork{Network: network, record: record, log: d.log}, Approve: policies.approve,
+		Network: &recordedNetwork{Network: network, record: record, people: people, log: d.log}, Approve: policies.approve,
 		Engines: engines, DefaultEngine: ofSystem(), Checkpoints: checkpoints, Places: places, Near: near, Store: records, Warnings: d.notes.all, Settings: d.policies(),
 		OutputDir: filepath.Join(d.dirs.Data, "output"), Logger: d.log,
 		FreeMemory: freeMemory, TotalMemory: totalMemory(), FreeDisk: func() (int64, error) { return freeFor(d.dirs) },
@@ -244,17 +251,21 @@ func (d *daemon) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return d.serve(ctx, records, all, policies, parcels, d.backups(machines, parcels), storage{machines, network, d.dirs}, listener, address, keys, record, token)
+	team, err := d.listenForTeam()
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	return d.serve(ctx, records, all, policies, parcels, d.backups(machines, parcels), storage{machines, network, d.dirs}, listener, team, address, keys, people, record, token)
 }
 
 // serve answers requests until the daemon is to end.
-func (d *daemon) serve(ctx context.Context, records *store.Store, machines *hosted.Machines, policies *settings, parcels *parcel.Desk, backups *backup.Keeper, space storage, listener net.Listener, address address, keys *access.Keys, record *audit.Log, token string) error {
+func (d *daemon) serve(ctx context.Context, records *store.Store, machines *hosted.Machines, policies *settings, parcels *parcel.Desk, backups *backup.Keeper, space storage, listener, team net.Listener, address address, keys *access.Keys, people *access.People, record *audit.Log, token string) error {
 
 	inside := listenInProcess()
 	mcp := d.mcp(inside, token)
 	updates := d.updates(ctx)
 	httpServer := server.New(server.Config{
-		Machines: machines, Hosted: machines, Apps: d.apps(), Token: token, Keys: keys, Record: record, Secrets: d.secrets, Places: d.places, Account: "local", Version: version.Version, Home: d.dirs.Data, Folder: d.dirs.Folder(), MCP: mcp.Handler(),
+		Machines: machines, Hosted: machines, Apps: d.apps(), Token: token, Keys: keys, People: people, Record: record, Secrets: d.secrets, Places: d.places, Account: "local", Version: version.Version, Home: d.dirs.Data, Folder: d.dirs.Folder(), MCP: mcp.Handler(),
 		Page: frontend.Dist, URL: address.url, Host: address.host, Logger: d.log, Shutdown: d.stop,
 		Settings: policies, Updates: updates, Backups: backupsOf{backups}, Storage: space, Moves: d, Parcels: parcels, Open: opener.Open,
 	})
@@ -272,7 +283,7 @@ func (d *daemon) serve(ctx context.Context, records *store.Store, machines *host
 	if local != nil {
 		listeners = append(listeners, local)
 	}
-	go func() { served <- httpServer.Serve(serving, listeners...) }()
+	go func() { served <- httpServer.Serve(serving, team, listeners...) }()
 	var watches sync.WaitGroup
 	watches.Go(func() { watchSystem(serving, d.log, machines.CheckpointAll) })
 	watches.Go(func() { updates.watch(serving) })
@@ -281,9 +292,13 @@ func (d *daemon) serve(ctx context.Context, records *store.Store, machines *host
 	watches.Go(func() { backups.Watch(serving) })
 
 	if err == nil {
-		d.log.Info("the daemon answers", "url", address.url)
+		forTeam := ""
+		if team != nil {
+			forTeam = "https://" + team.Addr().String()
+		}
+		d.log.Info("the daemon answers", "url", address.url, "team", forTeam)
 		if d.config.Ready != nil {
-			d.config.Ready(address.url)
+			d.config.Ready(address.url, forTeam)
 		}
 		select {
 		case <-ctx.Done():

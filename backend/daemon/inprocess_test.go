@@ -18,7 +18,7 @@ func TestInProcessIsNoForeignHost(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	answers := server.New(server.Config{Machines: struct{ server.Machines }{}, Token: "a.b"})
-	go func() { served <- answers.Serve(ctx, listener) }()
+	go func() { served <- answers.Serve(ctx, nil, listener) }()
 	inside := client.New(insideURL, "a.b", client.Options{HTTPClient: &http.Client{Transport: &http.Transport{DialContext: listener.Dial}}})
 	if _, err := inside.Health(t.Context()); err != nil {
 		t.Error(err)

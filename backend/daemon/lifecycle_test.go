@@ -29,7 +29,7 @@ func TestOneDaemonForAHome(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		err = daemon.Run(ctx, daemon.Config{Home: d.dirs.Root, Bin: bin, Ready: func(string) { t.Error("a second daemon answers"); cancel() }})
+		err = daemon.Run(ctx, daemon.Config{Home: d.dirs.Root, Bin: bin, Ready: func(string, string) { t.Error("a second daemon answers"); cancel() }})
 		cancel()
 		if !errors.Is(err, daemon.ErrRuns) || !strings.Contains(err.Error(), d.url) {
 			t.Errorf("%v", err)
@@ -132,7 +132,7 @@ func TestAnAddressInUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = daemon.Run(t.Context(), daemon.Config{Home: t.TempDir(), Bin: bin, Listen: taken.Addr().String(), Ready: func(string) { t.Error("it answers") }})
+	err = daemon.Run(t.Context(), daemon.Config{Home: t.TempDir(), Bin: bin, Listen: taken.Addr().String(), Ready: func(string, string) { t.Error("it answers") }})
 	if err == nil || !strings.Contains(err.Error(), "--listen") {
 		t.Errorf("it ends with %v", err)
 	}

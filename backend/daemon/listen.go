@@ -1,12 +1,15 @@
 package daemon
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"golang.org/x/net/netutil"
 
 	"github.com/forevervm/desktop/backend/home"
 	"github.com/forevervm/desktop/backend/localsocket"
@@ -18,10 +21,14 @@ type address struct {
 	host string // the name in --listen, which a Host header may then have; "" for none
 }
 
-// listen opens the port: the one asked for, else the one of last time, else a free one. Which one
-// it was is kept.
+// listen opens the port for this computer: the one asked for, else the one of last time, else a
+// free one. Which one it was is kept.
 func (d *daemon) listen() (net.Listener, address, error) {
-	host, port, err := splitListen(d.config.Listen)
+	wanted := d.config.Listen
+	if d.withTLS() {
+		wanted = "" // it is the team's
+	}
+	host, port, err := splitListen(wanted)
 	if err != nil {
 		return nil, address{}, err
 	}
@@ -41,12 +48,51 @@ func (d *daemon) listen() (net.Listener, address, error) {
 			return nil, address{}, fmt.Errorf("ForeverVM cannot listen on %s: %w", host, err)
 		}
 	}
+	if at := listener.Addr(); !isLoopback(at) {
+		_ = listener.Close()
+		return nil, address{}, fmt.Errorf("ForeverVM does not listen on %s without encryption: other computers reach it there, and who listens in reads the token that opens all machines. Give a certificate with --tls-cert and --tls-key, and add people with `forevervm people add`; or leave out --listen", at)
+	}
 	if damaged == nil { // else it is left for the person to mend
 		if err := d.keepPort(listener, settings); err != nil {
 			return nil, address{}, errors.Join(err, listener.Close())
 		}
 	}
-	return listener, d.describe(host, listener.Addr()), nil
+	return listener, describe(host, listener.Addr()), nil
+}
+
+// withTLS says whether people of a team are to reach this daemon.
+func (d *daemon) withTLS() bool { return d.config.TLSCert != "" || d.config.TLSKey != "" }
+
+// listenForTeam opens the port for people of a team, who come over the network and speak TLS; nil
+// where none are to. It takes half as many connections as the port for this computer, which keeps
+// its own.
+func (d *daemon) listenForTeam() (net.Listener, error) {
+	switch {
+	case !d.withTLS():
+		return nil, nil
+	case d.config.TLSCert == "" || d.config.TLSKey == "":
+		return nil, errors.New("--tls-cert and --tls-key belong together: give the file of the certificate and that of its key")
+	case d.config.Listen == "":
+		return nil, errors.New("--tls-cert is for other computers, which need --listen: say where they reach ForeverVM, such as --listen 0.0.0.0:8443")
+	}
+	host, port, err := splitListen(d.config.Listen)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := openCertificate(d.config.TLSCert, d.config.TLSKey, d.log)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := open(host, port)
+	if err != nil {
+		return nil, fmt.Errorf("ForeverVM cannot listen on %s; choose another with --listen: %w", join(host, port), err)
+	}
+	return tls.NewListener(netutil.LimitListener(listener, mostConnections()/2), shown.config()), nil
+}
+
+func isLoopback(at net.Addr) bool {
+	parsed, err := netip.ParseAddrPort(at.String())
+	return err == nil && parsed.Addr().Unmap().IsLoopback()
 }
 
 // open listens on a port; 0 is any. "0.0.0.0" means just that: Go alone would listen on IPv6 as
@@ -88,8 +134,8 @@ func (d *daemon) listenLocally() (listener net.Listener, socket string) {
 	return listener, socket
 }
 
-// describe says how the daemon is reached, and warns where others can reach it too.
-func (d *daemon) describe(host string, bound net.Addr) address {
+// describe says how this computer reaches the daemon.
+func describe(host string, bound net.Addr) address {
 	at, err := netip.ParseAddrPort(bound.String())
 	if err != nil {
 		return address{url: "http://" + bound.String()}
@@ -98,14 +144,6 @@ func (d *daemon) describe(host string, bound net.Addr) address {
 	var out address
 	if _, err := netip.ParseAddr(host); err != nil && host != "localhost" {
 		out.host = host
-	}
-	if !ip.IsLoopback() {
-		d.warn("ForeverVM listens on " + bound.String() + ", where other computers on the network can reach it. Anyone who has its token " +
-			"can run code in your machines and read everything in them, and the token crosses the network unencrypted. " +
-			"Do this only in a network that you trust; without --listen, only this computer can connect.")
-	}
-	if ip.IsUnspecified() {
-		ip = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	}
 	out.url = "http://" + netip.AddrPortFrom(ip, at.Port()).String()
 	return out

@@ -59,20 +59,18 @@ func TestThePortIsKept(t *testing.T) {
 	}
 }
 
-func TestListenElsewhereIsWarnedOf(t *testing.T) {
+func TestOthersNeedEncryption(t *testing.T) {
 	var warned []string
-	everywhere, at := listening(t, testDaemon(t, "0.0.0.0", &warned))
-	if !strings.HasPrefix(everywhere.Addr().String(), "0.0.0.0:") {
-		t.Errorf("listening on %s", everywhere.Addr())
+	for _, elsewhere := range []string{"0.0.0.0", "0.0.0.0:0", "[::]:0"} {
+		d := testDaemon(t, elsewhere, &warned)
+		if _, _, err := d.listen(); err == nil || !strings.Contains(err.Error(), "--tls-cert") {
+			t.Errorf("%s: %v", elsewhere, err)
+		}
+		if settings, err := d.dirs.ReadSettings(); err != nil || settings.Port() != 0 {
+			t.Errorf("%s: port %d is kept, %v", elsewhere, settings.Port(), err)
+		}
 	}
-	if len(warned) != 1 || !strings.Contains(warned[0], "other computers") {
-		t.Errorf("warnings: %q", warned)
-	}
-	if !strings.HasPrefix(at.url, "http://127.0.0.1:") {
-		t.Errorf("this computer reaches it at %s", at.url)
-	}
-	warned = nil
-	if _, at = listening(t, testDaemon(t, "localhost:0", &warned)); at.host != "" || len(warned) > 0 {
+	if _, at := listening(t, testDaemon(t, "localhost:0", &warned)); at.host != "" || len(warned) > 0 {
 		t.Errorf("localhost: %+v, %q", at, warned)
 	}
 }

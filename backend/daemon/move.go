@@ -196,7 +196,7 @@ func (d *daemon) answerMeanwhile(ctx context.Context, shutdown func()) (end func
 	}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
-	go func() { served <- answers.Serve(serving, listener) }()
+	go func() { served <- answers.Serve(serving, nil, listener) }()
 	return func() {
 		if err := d.dirs.RemoveDaemon(self); err != nil {
 			d.log.Warn("the discovery file is left behind", "err", err)

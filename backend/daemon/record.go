@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/forevervm/desktop/backend/access"
 	"github.com/forevervm/desktop/backend/audit"
 	"github.com/forevervm/desktop/backend/machine"
 )
@@ -21,6 +22,7 @@ const mostContacts = 100
 type recordedNetwork struct {
 	machine.Network
 	record *audit.Log
+	people *access.People
 	log    *slog.Logger
 
 	mu   sync.Mutex
@@ -54,7 +56,11 @@ func (n *recordedNetwork) note(visit machine.Visit, action audit.Action, secret,
 		return
 	}
 	name := visit.Name()
-	if err := n.record.Add(audit.Entry{Action: action, By: name, Machine: name, About: about}); err != nil {
+	by := name
+	if owner, ok := n.people.Get(visit.Owner); ok {
+		by = owner.Name
+	}
+	if err := n.record.Add(audit.Entry{Action: action, By: by, Machine: name, About: about}); err != nil {
 		n.log.Error("the record misses a contact", "err", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/forevervm/desktop/backend/access"
 	"github.com/forevervm/desktop/backend/audit"
 	"github.com/forevervm/desktop/backend/machine"
 )
@@ -36,7 +37,15 @@ func TestContactsAndSecretsAreNoted(t *testing.T) {
 	}
 	used := machine.Connection{Host: "api.service.example", State: machine.ConnectionOpen, Secrets: []string{"SERVICE_KEY"}}
 	all = append(all, used, used)
-	network := &recordedNetwork{Network: telling{of: all}, record: record, log: slog.New(slog.DiscardHandler)}
+	people, err := access.OpenPeople(filepath.Join(t.TempDir(), "people.json"), func([]byte) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	anna, _, err := people.Add("Anna")
+	if err != nil {
+		t.Fatal(err)
+	}
+	network := &recordedNetwork{Network: telling{of: all}, record: record, people: people, log: slog.New(slog.DiscardHandler)}
 	network.Carry(t.Context(), nil, machine.Visit{Machine: "m", Name: func() string { return "brave-otter-42" }, Tell: func(machine.Connection) {}})
 	found, err := record.List(0, 500)
 	if err != nil {
@@ -53,5 +62,12 @@ func TestContactsAndSecretsAreNoted(t *testing.T) {
 	}
 	if contacts != mostContacts+1 || secrets != 1 {
 		t.Errorf("%d contacts and %d secrets are noted", contacts, secrets)
+	}
+
+	// Of a machine of somebody of a team it is noted whose it is.
+	network.Network = telling{of: all[:1]}
+	network.Carry(t.Context(), nil, machine.Visit{Machine: "a", Owner: anna.ID, Name: func() string { return "calm-fox-7" }, Tell: func(machine.Connection) {}})
+	if found, err = record.List(0, 1); err != nil || found.Entries[0].By != "Anna" || found.Entries[0].Machine != "calm-fox-7" {
+		t.Errorf("%+v, %v", found.Entries, err)
 	}
 }

@@ -38,7 +38,7 @@ func run(folder string) (*running, error) {
 	ready := make(chan string, 1)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- daemon.Run(ctx, daemon.Config{Home: folder, Bin: bin, Ready: func(url string) { ready <- url }})
+		ended <- daemon.Run(ctx, daemon.Config{Home: folder, Bin: bin, Ready: func(url, _ string) { ready <- url }})
 	}()
 	stop := sync.OnceValue(func() error {
 		cancel()

@@ -71,7 +71,7 @@ func (s *Server) moveMachine(w http.ResponseWriter, r *http.Request, m machine.H
 		return err
 	}
 	s.note(r, audit.Place, moved.Name, "moved from "+from+" to "+moved.Engine)
-	return writeJSON(w, http.StatusOK, machineJSON(moved))
+	return writeJSON(w, http.StatusOK, s.machineJSON(moved))
 }
 
 func (s *Server) rewind(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
@@ -86,7 +86,7 @@ func (s *Server) rewind(w http.ResponseWriter, r *http.Request, m machine.Handle
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, machineJSON(rewound))
+	return writeJSON(w, http.StatusOK, s.machineJSON(rewound))
 }
 
 func (s *Server) listBranches(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
@@ -136,5 +136,5 @@ func (s *Server) fork(w http.ResponseWriter, r *http.Request, m machine.Handle) 
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, machineJSON(made))
+	return writeJSON(w, http.StatusOK, s.machineJSON(made))
 }

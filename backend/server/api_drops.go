@@ -87,7 +87,7 @@ func (s *Server) takeDrop(w http.ResponseWriter, r *http.Request) error {
 	if err := s.drops.begin(d); err != nil {
 		return err
 	}
-	s.guests.known(r) // the code is right
+	known(r) // the code is right
 	body := &body{from: &unhurried{http.NewResponseController(w), http.MaxBytesReader(w, r.Body, maxFile)}}
 	if err := s.put(r.Context(), d, r.URL.Query().Get("name"), body); err != nil || body.err != nil {
 		return body.blame(err)

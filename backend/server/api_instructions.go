@@ -173,7 +173,7 @@ func (s *Server) interrupt(w http.ResponseWriter, r *http.Request, m machine.Han
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, machineJSON(m.Machine()))
+	return writeJSON(w, http.StatusOK, s.machineJSON(m.Machine()))
 }
 
 func (s *Server) cancelInstruction(w http.ResponseWriter, r *http.Request, m machine.Handle) error {

@@ -39,11 +39,11 @@ func (s *Server) listMachines(w http.ResponseWriter, r *http.Request) error {
 	if filter.Limit, err = queryInt(query, "limit", 1, 0); err != nil {
 		return err
 	}
-	found, err := s.config.Machines.List(r.Context(), filter)
+	found, err := s.machinesOf(r).List(r.Context(), filter)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, list(found.Items, found.Next, machineJSON))
+	return writeJSON(w, http.StatusOK, list(found.Items, found.Next, s.machineJSON))
 }
 
 func (s *Server) createMachine(w http.ResponseWriter, r *http.Request) error {
@@ -54,11 +54,11 @@ func (s *Server) createMachine(w http.ResponseWriter, r *http.Request) error {
 	if body.Checkpoint != "" {
 		return invalid("A new machine has no checkpoint to start from. To start from another machine's, fork that machine.")
 	}
-	made, err := s.config.Machines.Create(r.Context(), createOptions(r, body))
+	made, err := s.machinesOf(r).Create(r.Context(), createOptions(r, body))
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, machineJSON(made))
+	return writeJSON(w, http.StatusOK, s.machineJSON(made))
 }
 
 func createOptions(r *http.Request, body api.NewMachine) machine.CreateOptions {
@@ -69,7 +69,7 @@ func createOptions(r *http.Request, body api.NewMachine) machine.CreateOptions {
 }
 
 func (s *Server) getMachine(w http.ResponseWriter, _ *http.Request, m machine.Handle) error {
-	return writeJSON(w, http.StatusOK, machineJSON(m.Machine()))
+	return writeJSON(w, http.StatusOK, s.machineJSON(m.Machine()))
 }
 
 func (s *Server) changeMachine(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
@@ -88,7 +88,7 @@ func (s *Server) changeMachine(w http.ResponseWriter, r *http.Request, m machine
 	if body.Network != nil {
 		s.note(r, audit.Network, changed.Name, networkText(changed.Network))
 	}
-	return writeJSON(w, http.StatusOK, machineJSON(changed))
+	return writeJSON(w, http.StatusOK, s.machineJSON(changed))
 }
 
 func (s *Server) deleteMachine(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
@@ -115,11 +115,11 @@ func (s *Server) deleteMachine(w http.ResponseWriter, r *http.Request, m machine
 }
 
 // changing does something to a machine and answers with what became of it.
-func changing(do func(m machine.Handle, ctx context.Context) error) func(http.ResponseWriter, *http.Request, machine.Handle) error {
+func (s *Server) changing(do func(m machine.Handle, ctx context.Context) error) func(http.ResponseWriter, *http.Request, machine.Handle) error {
 	return func(w http.ResponseWriter, r *http.Request, m machine.Handle) error {
 		if err := do(m, r.Context()); err != nil {
 			return err
 		}
-		return writeJSON(w, http.StatusOK, machineJSON(m.Machine()))
+		return writeJSON(w, http.StatusOK, s.machineJSON(m.Machine()))
 	}
 }

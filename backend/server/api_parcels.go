@@ -83,7 +83,7 @@ func (s *Server) unpack(w http.ResponseWriter, r *http.Request) error {
 	if err := s.config.Parcels.Remember(taken, trust); err != nil {
 		s.config.Logger.Warn("the maker of a file is not remembered", "err", err)
 	}
-	return writeJSON(w, http.StatusOK, machineJSON(made))
+	return writeJSON(w, http.StatusOK, s.machineJSON(made))
 }
 
 func unpackOptions(r *http.Request) machine.CreateOptions {

@@ -43,7 +43,7 @@ func (s *Server) share(w http.ResponseWriter, r *http.Request, m machine.Handle,
 		return err
 	}
 	s.note(r, action, changed.Name, about)
-	return writeJSON(w, http.StatusOK, machineJSON(changed))
+	return writeJSON(w, http.StatusOK, s.machineJSON(changed))
 }
 
 // openResults shows the folder with a machine's results to the person at this computer.

@@ -27,9 +27,13 @@ func callerOf(r *http.Request) access.Caller {
 	return c
 }
 
-// authorize checks the token: a bearer, or for the route of a WebSocket, whose headers a browser
+func withCaller(ctx context.Context, c access.Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// tokenOf is a request's token: a bearer, or for the route of a WebSocket, whose headers a browser
 // does not let a page set, a parameter. Elsewhere addresses are logged, kept and passed on.
-func (s *Server) authorize(r *http.Request, route route) (*http.Request, error) {
+func tokenOf(r *http.Request, route route) string {
 	token := ""
 	if scheme, rest, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
 		token = strings.TrimSpace(rest)
@@ -37,16 +41,22 @@ func (s *Server) authorize(r *http.Request, route route) (*http.Request, error) 
 	if token == "" && route.socket && wantsSocket(r) {
 		token = r.URL.Query().Get(wire.TokenParameter)
 	}
-	caller, ok := s.config.Keys.Caller(token)
+	return token
+}
+
+// authorize checks the token of a request of this computer.
+func (s *Server) authorize(r *http.Request, route route) (authorized *http.Request, release func(), err error) {
+	caller, ok := s.config.Keys.Caller(tokenOf(r, route))
+	release = func() {}
 	switch {
 	case !ok && caller.Name != "":
-		return r, revoked(caller.Name)
+		return r, release, revoked(caller.Name)
 	case !ok:
-		return r, errUnauthorized
+		return r, release, errUnauthorized
 	case !caller.Owner && !route.tools:
-		return r, errOwnerOnly
+		return r, release, errOwnerOnly
 	}
-	return r.WithContext(context.WithValue(r.Context(), callerKey{}, caller)), nil
+	return r.WithContext(withCaller(r.Context(), caller)), release, nil
 }
 
 // checkHost keeps out pages that reach this port under a name of their own (DNS rebinding). Allowed

@@ -16,9 +16,9 @@ import (
 // item.
 const maxInline = 256 << 10
 
-func machineJSON(m machine.Machine) api.Machine {
+func (s *Server) machineJSON(m machine.Machine) api.Machine {
 	out := api.Machine{
-		ID: string(m.ID), Name: m.Name, Title: m.Title, DerivedTitle: m.DerivedTitle, Tags: m.Tags, Engine: m.Engine, Image: m.Image, MemoryMB: m.MemoryMB,
+		ID: string(m.ID), Name: m.Name, Title: m.Title, Owner: s.ownerName(m.Owner), DerivedTitle: m.DerivedTitle, Tags: m.Tags, Engine: m.Engine, Image: m.Image, MemoryMB: m.MemoryMB,
 		State: string(m.State), Notice: m.Notice, Paused: m.Paused, Failed: m.Failed, Waits: m.Waits, CreatedAt: m.CreatedAt.UTC(), LastActiveAt: m.LastActiveAt.UTC(),
 		ExpiresAt: utc(m.ExpiresAt), DeletedAt: utc(m.DeletedAt), NextSeq: m.NextSeq, RunningSeq: m.RunningSeq, Queued: m.Queued,
 		Network: networkJSON(m.Network), Branch: m.Branch, Undo: m.Undo,
@@ -200,7 +200,7 @@ func (s *Server) eventJSON(e machine.Event) api.Event {
 	switch e.Type {
 	case machine.EventMachine:
 		if e.Machine != nil {
-			m := machineJSON(*e.Machine)
+			m := s.machineJSON(*e.Machine)
 			out.Machine = &m
 		}
 		return out

@@ -145,7 +145,7 @@ func (s *Server) missing(r *http.Request) string {
 	if name == "" {
 		return "NotFound"
 	}
-	if _, err := s.config.Machines.Find(r.Context(), name); errors.Is(err, machine.ErrNotFound) {
+	if _, err := s.machinesOf(r).Find(r.Context(), name); errors.Is(err, machine.ErrNotFound) {
 		return "MachineNotFound"
 	}
 	switch {

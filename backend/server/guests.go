@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"slices"
@@ -31,12 +32,18 @@ type guest struct {
 	idle *time.Timer // closes the connection
 }
 
-// connection is the context's key of a request's net.Conn.
+// connection is the context's key of a request's visitor.
 type connection struct{}
 
-// withConnection is http.Server's ConnContext.
-func withConnection(ctx context.Context, conn net.Conn) context.Context {
-	return context.WithValue(ctx, connection{}, conn)
+// visitor is a connection, and among whom it is a guest.
+type visitor struct {
+	conn net.Conn
+	of   *guests
+}
+
+// with is http.Server's ConnContext.
+func (g *guests) with(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, connection{}, visitor{conn, g})
 }
 
 // changed is http.Server's ConnState.
@@ -48,10 +55,10 @@ func (g *guests) changed(conn net.Conn, state http.ConnState) {
 	defer g.mu.Unlock()
 	if state == http.StateNew {
 		if len(g.all) >= mostGuests {
-			_ = g.all[0].conn.Close()
+			hangUp(g.all[0].conn)
 			g.remove(0)
 		}
-		idle := time.AfterFunc(guestIdle, func() { _ = conn.Close() })
+		idle := time.AfterFunc(guestIdle, func() { hangUp(conn) })
 		g.all = append(g.all, &guest{conn: conn, idle: idle})
 		return
 	}
@@ -68,16 +75,24 @@ func (g *guests) changed(conn net.Conn, state http.ConnState) {
 }
 
 // known notes that a request has shown the token: its connection is no guest any more.
-func (g *guests) known(r *http.Request) {
-	conn, ok := r.Context().Value(connection{}).(net.Conn)
+func known(r *http.Request) {
+	v, ok := r.Context().Value(connection{}).(visitor)
 	if !ok {
 		return
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if at := g.index(conn); at >= 0 {
-		g.remove(at)
+	v.of.mu.Lock()
+	defer v.of.mu.Unlock()
+	if at := v.of.index(v.conn); at >= 0 {
+		v.of.remove(at)
 	}
+}
+
+// hangUp closes a guest's connection. TLS would say goodbye, and wait for who does not listen.
+func hangUp(conn net.Conn) {
+	if secured, ok := conn.(*tls.Conn); ok {
+		conn = secured.NetConn()
+	}
+	_ = conn.Close()
 }
 
 // index is where a connection is among the guests; -1 for none of them. mu is held.

@@ -21,7 +21,7 @@ func serve(t *testing.T, machines Machines, listener net.Listener) string {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- New(Config{Machines: machines, Token: testToken}).Serve(ctx, listener) }()
+	go func() { served <- New(Config{Machines: machines, Token: testToken}).Serve(ctx, nil, listener) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-served; err != nil {

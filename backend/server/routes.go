@@ -13,6 +13,7 @@ type route struct {
 	machine func(w http.ResponseWriter, r *http.Request, m machine.Handle) error // in place of handle: {name} is a machine
 	open    bool                                                                 // needs no token
 	tools   bool                                                                 // the tokens of AI apps and programs open it, too; all else is the owner's
+	people  bool                                                                 // people of a team have it behind their door, with machines of their own; see team.go
 	file    bool                                                                 // an open one that takes a file, once it knows who sends it
 	socket  bool                                                                 // a WebSocket, whose address may hold the token
 }
@@ -22,14 +23,14 @@ type route struct {
 func (s *Server) routes() []route {
 	routes := []route{
 		// The ForeverVM wire.
-		{pattern: "GET /v1/whoami", handle: s.wireWhoami, tools: true},
-		{pattern: "POST /v1/machine/new", handle: s.wireNew, tools: true},
-		{pattern: "POST /v1/machine/list", handle: s.wireList, tools: true},
-		{pattern: "GET /v1/machine/list", handle: s.wireList, tools: true},
-		{pattern: "POST /v1/machine/{name}/exec", machine: s.wireExec, tools: true},
-		{pattern: "GET /v1/machine/{name}/exec/{seq}/result", machine: s.wireResult, tools: true},
-		{pattern: "GET /v1/machine/{name}/exec/{seq}/stream-result", machine: s.wireStreamResult, tools: true},
-		{pattern: "GET /v1/machine/{name}/repl", handle: s.wireRepl, socket: true, tools: true},
+		{pattern: "GET /v1/whoami", handle: s.wireWhoami, tools: true, people: true},
+		{pattern: "POST /v1/machine/new", handle: s.wireNew, tools: true, people: true},
+		{pattern: "POST /v1/machine/list", handle: s.wireList, tools: true, people: true},
+		{pattern: "GET /v1/machine/list", handle: s.wireList, tools: true, people: true},
+		{pattern: "POST /v1/machine/{name}/exec", machine: s.wireExec, tools: true, people: true},
+		{pattern: "GET /v1/machine/{name}/exec/{seq}/result", machine: s.wireResult, tools: true, people: true},
+		{pattern: "GET /v1/machine/{name}/exec/{seq}/stream-result", machine: s.wireStreamResult, tools: true, people: true},
+		{pattern: "GET /v1/machine/{name}/repl", handle: s.wireRepl, socket: true, tools: true, people: true},
 		{pattern: "POST /internal/signup", handle: s.wireSignup, open: true},
 
 		// The daemon's own API.
@@ -75,6 +76,10 @@ func (s *Server) routes() []route {
 		{pattern: "GET /api/tokens", handle: s.listTokens},
 		{pattern: "POST /api/tokens", handle: s.newToken},
 		{pattern: "PATCH /api/tokens/{id}", handle: s.allowToken},
+		{pattern: "GET /api/people", handle: s.listPeople},
+		{pattern: "POST /api/people", handle: s.addPerson},
+		{pattern: "POST /api/people/{id}/token", handle: s.renewPerson},
+		{pattern: "DELETE /api/people/{id}", handle: s.removePerson},
 		{pattern: "GET /api/secrets", handle: s.listSecrets},
 		{pattern: "PUT /api/secrets/{name}", handle: s.setSecret},
 		{pattern: "DELETE /api/secrets/{name}", handle: s.removeSecret},
@@ -93,9 +98,9 @@ func (s *Server) routes() []route {
 		{pattern: "GET /api/machines/{name}", machine: s.getMachine, tools: true},
 		{pattern: "PATCH /api/machines/{name}", machine: s.changeMachine},
 		{pattern: "DELETE /api/machines/{name}", machine: s.deleteMachine, tools: true},
-		{pattern: "POST /api/machines/{name}/restore", machine: changing(machine.Handle.Restore)},
-		{pattern: "POST /api/machines/{name}/swap", machine: changing(machine.Handle.Swap)},
-		{pattern: "POST /api/machines/{name}/wake", machine: changing(machine.Handle.Wake)},
+		{pattern: "POST /api/machines/{name}/restore", machine: s.changing(machine.Handle.Restore)},
+		{pattern: "POST /api/machines/{name}/swap", machine: s.changing(machine.Handle.Swap)},
+		{pattern: "POST /api/machines/{name}/wake", machine: s.changing(machine.Handle.Wake)},
 		{pattern: "POST /api/machines/{name}/interrupt", machine: s.interrupt, tools: true},
 
 		{pattern: "GET /api/machines/{name}/instructions", machine: s.listInstructions, tools: true},

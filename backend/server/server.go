@@ -36,9 +36,10 @@ type Config struct {
 	Moves    Moves
 	Moving   bool // the files are on their way: Moves and the page are all that there is
 	Parcels  *parcel.Desk
-	Token    string       // the owner's, id.secret; every request but those for /health and the page's files carries one
-	Keys     *access.Keys // who shows a token; nil: the owner's opens all, and there is no other
-	Record   *audit.Log   // what crosses the line; nil for none
+	Token    string         // the owner's, id.secret; every request but those for /health and the page's files carries one
+	Keys     *access.Keys   // who shows a token; nil: the owner's opens all, and there is no other
+	People   *access.People // who comes over the network; nil: nobody
+	Record   *audit.Log     // what crosses the line; nil for none
 	Secrets  Secrets
 	Places   Places
 	Account  string // what /v1/whoami answers
@@ -59,9 +60,9 @@ type Config struct {
 type Server struct {
 	config  Config
 	mux     *http.ServeMux
+	team    *http.ServeMux // behind the door of people
 	codes   openCodes
 	drops   drops
-	guests  guests
 	page    *page
 	sockets sync.WaitGroup // what http.Server does not wait for: handlers of WebSockets, files in pieces
 }
@@ -74,7 +75,10 @@ func New(config Config) *Server {
 	if config.Keys == nil {
 		config.Keys = access.ForOwner(config.Token)
 	}
-	s := &Server{config: config, mux: http.NewServeMux()}
+	if config.People == nil {
+		config.People = access.Nobody()
+	}
+	s := &Server{config: config, mux: http.NewServeMux(), team: http.NewServeMux()}
 	if config.Page != nil {
 		s.page = newPage(config.Page)
 	}
@@ -84,7 +88,10 @@ func New(config Config) *Server {
 		routes = s.routesMeanwhile
 	}
 	for _, route := range routes() {
-		s.mux.Handle(route.pattern, s.handler(route))
+		s.mux.Handle(route.pattern, s.handler(route, s.authorize))
+	}
+	for _, route := range s.teamRoutes() {
+		s.team.Handle(route.pattern, s.handler(route, s.admit))
 	}
 	return s
 }
@@ -99,47 +106,60 @@ const (
 	strangerWithin = 10 * time.Second
 )
 
-// Serve answers requests on the listeners until ctx ends; waiting calls and open sockets then end
-// too, and it returns once all have. The listeners are closed.
-func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
+// Serve answers requests on the listeners, and those of people on the one for the team (nil for
+// none), until ctx ends; waiting calls and open sockets then end too, and it returns once all have.
+// The listeners are closed.
+func (s *Server) Serve(ctx context.Context, team net.Listener, listeners ...net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	httpServer := &http.Server{
-		Handler:        s,
+	var stopped, served errgroup.Group
+	door := func(answer http.HandlerFunc, listeners ...net.Listener) {
+		httpServer := s.httpServer(ctx, answer)
+		stopped.Go(func() error {
+			<-ctx.Done()
+			patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+			defer cancel()
+			if httpServer.Shutdown(patience) != nil {
+				_ = httpServer.Close()
+			}
+			return nil
+		})
+		for _, listener := range listeners {
+			served.Go(func() error {
+				defer cancel() // one alone would look like a daemon that answers
+				if err := httpServer.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+					return err
+				}
+				return nil
+			})
+		}
+	}
+	door(s.ServeHTTP, listeners...)
+	if team != nil {
+		door(s.serveTeam, team)
+	}
+	err := served.Wait()
+	cancel()
+	_ = stopped.Wait() // it never fails
+	s.drops.abandon()
+	s.sockets.Wait()
+	return err
+}
+
+// httpServer answers requests until ctx ends. Its guests are its own: those of the network cannot
+// crowd out this computer's.
+func (s *Server) httpServer(ctx context.Context, answer http.HandlerFunc) *http.Server {
+	var all guests
+	return &http.Server{
+		Handler:        answer,
 		ReadTimeout:    strangerWithin, // lifted where the token was right
 		IdleTimeout:    2 * time.Minute,
 		MaxHeaderBytes: 64 << 10,
 		ErrorLog:       slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelDebug),
 		BaseContext:    func(net.Listener) context.Context { return ctx },
-		ConnContext:    withConnection,
-		ConnState:      s.guests.changed,
+		ConnContext:    all.with,
+		ConnState:      all.changed,
 	}
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		<-ctx.Done()
-		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
-		defer cancel()
-		if httpServer.Shutdown(patience) != nil {
-			_ = httpServer.Close()
-		}
-	}()
-	var served errgroup.Group
-	for _, listener := range listeners {
-		served.Go(func() error {
-			defer cancel() // one alone would look like a daemon that answers
-			if err := httpServer.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-				return err
-			}
-			return nil
-		})
-	}
-	err := served.Wait()
-	cancel()
-	<-stopped
-	s.drops.abandon()
-	s.sockets.Wait()
-	return err
 }
 
 // ServeHTTP answers one request.
@@ -182,19 +202,22 @@ func withoutDoubleSlash(r *http.Request) *http.Request {
 }
 
 // handler wraps a route with what all have in common: the token, and errors that become responses.
-func (s *Server) handler(route route) http.Handler {
+// What authorize gives is released once the request is answered.
+func (s *Server) handler(route route, authorize func(*http.Request, route) (*http.Request, func(), error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if route.open {
 			if !route.file {
 				r.Body = http.MaxBytesReader(w, r.Body, strangerBody)
 			}
 		} else {
-			var err error
-			if r, err = s.authorize(r, route); err != nil {
+			authorized, release, err := authorize(r, route)
+			defer release()
+			if err != nil {
 				s.fail(w, r, err)
 				return
 			}
-			s.guests.known(r)
+			r = authorized
+			known(r)
 			_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a writer without connection has no deadline either
 		}
 		err := checkQuery(r)
@@ -215,7 +238,7 @@ func (s *Server) answer(route route, w http.ResponseWriter, r *http.Request) err
 	if route.machine == nil {
 		return route.handle(w, r)
 	}
-	m, err := s.config.Machines.Find(r.Context(), r.PathValue("name"))
+	m, err := s.machinesOf(r).Find(r.Context(), r.PathValue("name"))
 	if err != nil {
 		return err
 	}

@@ -104,7 +104,7 @@ func TestAStrangerMayNotBeSlow(t *testing.T) {
 				pipes := make(pipeListener)
 				ctx, stop := context.WithCancel(t.Context())
 				served := make(chan error, 1)
-				go func() { served <- New(Config{Machines: patient{}, Token: testToken}).Serve(ctx, pipes) }()
+				go func() { served <- New(Config{Machines: patient{}, Token: testToken}).Serve(ctx, nil, pipes) }()
 				defer func() {
 					stop()
 					if err := <-served; err != nil {

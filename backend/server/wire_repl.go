@@ -44,7 +44,7 @@ func (s *Server) wireRepl(w http.ResponseWriter, r *http.Request) error {
 	}
 	s.sockets.Add(1)
 	defer s.sockets.Done()
-	repl := &repl{server: s, conn: conn, cork: raw.conn, machine: m.Name, client: clientOf(r)}
+	repl := &repl{server: s, conn: conn, cork: raw.conn, machines: s.machinesOf(r), machine: m.Name, client: clientOf(r)}
 	if strings.EqualFold(r.Header.Get(wire.HeaderSDK), "rust") {
 		repl.hold = rustHold
 	}
@@ -56,27 +56,28 @@ func (s *Server) wireRepl(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) replMachine(r *http.Request) (machine.Machine, error) {
 	name := r.PathValue("name")
 	if name == "new" {
-		return s.config.Machines.Create(r.Context(), machine.CreateOptions{Client: clientOf(r)})
+		return s.machinesOf(r).Create(r.Context(), machine.CreateOptions{Client: clientOf(r)})
 	}
-	found, err := s.config.Machines.Find(r.Context(), name)
+	found, err := s.machinesOf(r).Find(r.Context(), name)
 	if err != nil {
 		return machine.Machine{}, err
 	}
 	m := found.Machine()
 	if m.State == machine.Deleted {
-		return m, inBin(m.Name)
+		return m, inBin(m.Name, callerOf(r))
 	}
 	return m, nil
 }
 
 // repl is one open socket.
 type repl struct {
-	server  *Server
-	conn    *websocket.Conn
-	cork    *cork
-	machine string
-	client  machine.Client
-	hold    time.Duration // between an exec and its exec_received
+	server   *Server
+	conn     *websocket.Conn
+	cork     *cork
+	machines ownMachines
+	machine  string
+	client   machine.Client
+	hold     time.Duration // between an exec and its exec_received
 }
 
 // serve reads until the client goes or ctx ends, and waits for all that was begun.
@@ -133,13 +134,13 @@ func (p *repl) execute(ctx context.Context, message wire.ExecMessage) (machine.H
 	if err != nil {
 		return nil, machine.Instruction{}, err
 	}
-	m, err := p.server.config.Machines.Find(ctx, p.machine)
+	m, err := p.machines.Find(ctx, p.machine)
 	if err != nil {
 		return nil, machine.Instruction{}, err
 	}
 	in, _, err := m.Execute(ctx, opts)
 	if err != nil {
-		err = unlessInBin(m, err)
+		err = unlessInBin(m, p.machines.caller, err)
 	}
 	return m, in, err
 }

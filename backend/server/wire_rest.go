@@ -7,12 +7,17 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/forevervm/desktop/backend/access"
 	"github.com/forevervm/desktop/backend/machine"
 	"github.com/forevervm/desktop/backend/wire"
 )
 
-func (s *Server) wireWhoami(w http.ResponseWriter, _ *http.Request) error {
-	return writeJSON(w, http.StatusOK, wire.Whoami{Account: s.config.Account})
+func (s *Server) wireWhoami(w http.ResponseWriter, r *http.Request) error {
+	account := s.config.Account
+	if c := callerOf(r); c.Person != "" {
+		account = c.Name
+	}
+	return writeJSON(w, http.StatusOK, wire.Whoami{Account: account})
 }
 
 func (s *Server) wireNew(w http.ResponseWriter, r *http.Request) error {
@@ -20,7 +25,7 @@ func (s *Server) wireNew(w http.ResponseWriter, r *http.Request) error {
 	if err := readJSON(w, r, &body); err != nil {
 		return err
 	}
-	made, err := s.config.Machines.Create(r.Context(), machine.CreateOptions{Tags: body.Tags, MemoryMB: body.MemoryMB, Client: clientOf(r)})
+	made, err := s.machinesOf(r).Create(r.Context(), machine.CreateOptions{Tags: body.Tags, MemoryMB: body.MemoryMB, Client: clientOf(r)})
 	if err != nil {
 		return err
 	}
@@ -33,7 +38,7 @@ func (s *Server) wireList(w http.ResponseWriter, r *http.Request) error {
 	if err := readJSON(w, r, &body); err != nil {
 		return err
 	}
-	found, err := s.config.Machines.List(r.Context(), machine.Filter{Tags: body.Tags, Limit: -1})
+	found, err := s.machinesOf(r).List(r.Context(), machine.Filter{Tags: body.Tags, Limit: -1})
 	if err != nil {
 		return err
 	}
@@ -59,21 +64,24 @@ func (s *Server) wireExec(w http.ResponseWriter, r *http.Request, m machine.Hand
 	opts.Interrupt = body.Interrupt
 	in, interrupted, err := m.Execute(r.Context(), opts)
 	if err != nil {
-		return unlessInBin(m, err)
+		return unlessInBin(m, callerOf(r), err)
 	}
 	return writeJSON(w, http.StatusOK, wire.ExecResponse{InstructionSeq: in.Seq, Interrupted: interrupted, Machine: r.PathValue("name")})
 }
 
 // inBin is the wire's answer about a machine in the bin: there is none, and how there would be.
-func inBin(name string) error {
+func inBin(name string, caller access.Caller) error {
+	if caller.Person != "" {
+		return &failure{http.StatusNotFound, "MachineNotFound", "The machine " + name + " is in the bin. The administrator of this ForeverVM can restore it."}
+	}
 	return &failure{http.StatusNotFound, "MachineNotFound", "The machine " + name + " is in the bin. To use it again, restore it: `forevervm machine restore " + name + "`, or in the window."}
 }
 
 // unlessInBin is the error of a call, or that its machine is in the bin, where this is why it
 // failed.
-func unlessInBin(m machine.Handle, err error) error {
+func unlessInBin(m machine.Handle, caller access.Caller, err error) error {
 	if errors.Is(err, machine.ErrConflict) && m.Machine().State == machine.Deleted {
-		return inBin(m.Name())
+		return inBin(m.Name(), caller)
 	}
 	return err
 }

@@ -155,7 +155,14 @@ func writeMachines(w io.Writer, machines []api.Machine) {
 		}
 		return ""
 	}
-	fmt.Fprintln(table, "NAME\t"+where("WHERE")+"STATE\tMEMORY\tDISK\tRUN\tLAST USED\tTAGS\tTITLE")
+	inTeam := slices.ContainsFunc(machines, func(m api.Machine) bool { return m.Owner != "" })
+	whose := func(owner string) string {
+		if inTeam {
+			return printable(owner) + "\t"
+		}
+		return ""
+	}
+	fmt.Fprintln(table, "NAME\t"+whose("OWNER")+where("WHERE")+"STATE\tMEMORY\tDISK\tRUN\tLAST USED\tTAGS\tTITLE")
 	for _, m := range machines {
 		memory, disk := "-", "-"
 		if m.Stats != nil {
@@ -164,7 +171,7 @@ func writeMachines(w io.Writer, machines []api.Machine) {
 		if m.Disk != nil {
 			disk = bytesText(m.Disk.UsedBytes)
 		}
-		fmt.Fprintf(table, "%s\t%s%s\t%s\t%s\t%d\t%s\t%s\t%s\n", m.Name, where(m.Engine), stateText(m), memory, disk, m.NextSeq, ago(m.LastActiveAt), describeTags(m.Tags), titleOf(m))
+		fmt.Fprintf(table, "%s\t%s%s%s\t%s\t%s\t%d\t%s\t%s\t%s\n", m.Name, whose(cmp.Or(m.Owner, "-")), where(m.Engine), stateText(m), memory, disk, m.NextSeq, ago(m.LastActiveAt), describeTags(m.Tags), titleOf(m))
 	}
 	table.Flush()
 }

@@ -115,7 +115,7 @@ func (a *app) root() *cobra.Command {
 		return fmt.Errorf("%w; `%s --help` says more", err, cmd.CommandPath())
 	})
 	root.AddCommand(
-		a.serveCommand(), a.mcpCommand(), a.tokenCommand(), a.secretCommand(), a.placesCommand(), a.kubernetesCommand(), a.recordCommand(), a.openCommand(),
+		a.serveCommand(), a.mcpCommand(), a.tokenCommand(), a.peopleCommand(), a.secretCommand(), a.placesCommand(), a.kubernetesCommand(), a.recordCommand(), a.openCommand(),
 		a.signupCommand(), a.loginCommand(), a.logoutCommand(), a.whoamiCommand(),
 		a.machineCommand(), a.replCommand(), a.execCommand(), a.exportCommand(), a.copyCommand(),
 		a.appsCommand(), a.connectCommand(), a.disconnectCommand(), a.repairCommand(), a.installCommand(),

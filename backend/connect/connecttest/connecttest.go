@@ -194,6 +194,7 @@ func Eventually(t testing.TB, what string, ok func() bool) {
 type Daemon struct {
 	Home  string
 	URL   string
+	Team  string // the address for people of a team; "" for none
 	Token string
 	PID   int
 
@@ -225,8 +226,9 @@ func Start(t testing.TB, folder string, args ...string) *Daemon {
 	}()
 	t.Cleanup(d.Stop)
 	var ready struct {
-		URL string
-		PID int
+		URL  string
+		Team string
+		PID  int
 	}
 	if err := json.Unmarshal([]byte(line), &ready); err != nil || ready.URL == "" {
 		t.Fatalf("the daemon said %q (%v, %v)\n%s", line, err, readErr, d.log)
@@ -235,7 +237,7 @@ func Start(t testing.TB, folder string, args ...string) *Daemon {
 	if err != nil {
 		t.Fatalf("forevervm token: %v", err)
 	}
-	d.URL, d.PID, d.Token = ready.URL, ready.PID, strings.TrimSpace(string(token))
+	d.URL, d.Team, d.PID, d.Token = ready.URL, ready.Team, ready.PID, strings.TrimSpace(string(token))
 	return d
 }
 

@@ -675,6 +675,58 @@ export interface paths {
     patch: operations['allowToken'];
     trace?: never;
   };
+  '/api/people': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** The people of the team that uses this daemon, and those who were removed and still have machines, oldest first */
+    get: operations['listPeople'];
+    put?: never;
+    /** Adds a person, whose token opens the ForeverVM wire over TLS, with machines of their own */
+    post: operations['addPerson'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/people/{id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
+    /** Ends a person's token, and what it has open; their machines stay */
+    delete: operations['removePerson'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/people/{id}/token': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Gives a person a new token, and ends the one before, and what it has open */
+    post: operations['renewPerson'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/secrets': {
     parameters: {
       query?: never;
@@ -2370,6 +2422,8 @@ export interface components {
       name: string;
       /** @description What a person or a model calls it */
       title?: string;
+      /** @description The person of a team whose it is; absent for the daemon's own user */
+      owner?: string;
       /**
        * @description What its first code says that it is for: its summary, the first comment or the docstring, else the first line that does something. For people who see
        *     the machine without a title. It is made of code, so nobody vouches for it; it is one line of characters that can be seen.
@@ -2531,6 +2585,33 @@ export interface components {
       grant: components['schemas']['Grant'];
       token: string;
     };
+    /** @description Somebody of a team who works on this daemon from another computer */
+    Person: {
+      id: string;
+      name: string;
+      /** Format: date-time */
+      made_at: string;
+      /**
+       * Format: date-time
+       * @description The day their token was last used; absent where it never was
+       */
+      used_on?: string;
+      /**
+       * Format: date-time
+       * @description Absent for who is there
+       */
+      removed_at?: string;
+      /** @description How many machines are theirs, without those in the bin */
+      machines: number;
+    };
+    NewPerson: {
+      /** @description 1 to 60 bytes; no other person who is there has it */
+      name: string;
+    };
+    MadePerson: {
+      person: components['schemas']['Person'];
+      token: string;
+    };
     AllowToken: {
       allowed: boolean;
     };
@@ -2567,6 +2648,7 @@ export interface components {
         | 'disconnect'
         | 'account'
         | 'token'
+        | 'person'
         | 'secret'
         | 'place'
         | 'purge'
@@ -4310,6 +4392,100 @@ export interface operations {
         };
         content: {
           'application/json': components['schemas']['Grant'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  listPeople: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The people, without their tokens */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': {
+            items: components['schemas']['Person'][];
+          };
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  addPerson: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['NewPerson'];
+      };
+    };
+    responses: {
+      /** @description The person and their token; it is not shown again */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['MadePerson'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  removePerson: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The person as they were */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Person'];
+        };
+      };
+      default: components['responses']['Error'];
+    };
+  };
+  renewPerson: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The person and their token; it is not shown again */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['MadePerson'];
         };
       };
       default: components['responses']['Error'];

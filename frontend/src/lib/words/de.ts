@@ -664,6 +664,7 @@ export const de: Words = {
       disconnect: 'KI-App getrennt',
       account: 'Konto',
       token: 'Token',
+      person: 'Person',
       place: 'Ort',
       secret: 'Schlüssel',
       purge: 'Endgültig gelöscht',

@@ -678,6 +678,7 @@ export const en = {
       disconnect: 'AI app disconnected',
       account: 'Account',
       token: 'Token',
+      person: 'Person',
       place: 'Place',
       secret: 'Key',
       purge: 'Deleted for good',

@@ -649,6 +649,7 @@ export const es: Words = {
       disconnect: 'Aplicación de IA desconectada',
       account: 'Cuenta',
       token: 'Token',
+      person: 'Persona',
       place: 'Lugar',
       secret: 'Clave',
       purge: 'Eliminado para siempre',

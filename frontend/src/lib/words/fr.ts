@@ -660,6 +660,7 @@ export const fr: Words = {
       disconnect: 'Application d’IA déconnectée',
       account: 'Compte',
       token: 'Jeton',
+      person: 'Personne',
       place: 'Lieu',
       secret: 'Clé',
       purge: 'Supprimé pour toujours',

@@ -639,6 +639,7 @@ export const ja: Words = {
       disconnect: 'AIアプリを切断',
       account: 'アカウント',
       token: 'トークン',
+      person: 'メンバー',
       place: '場所',
       secret: 'キー',
       purge: '完全に削除',

@@ -656,6 +656,7 @@ export const pt: Words = {
       disconnect: 'App de IA desconectado',
       account: 'Conta',
       token: 'Token',
+      person: 'Pessoa',
       place: 'Lugar',
       secret: 'Chave',
       purge: 'Excluído para sempre',

@@ -615,6 +615,7 @@ export const zh: Words = {
       disconnect: '断开了 AI 应用',
       account: '账户',
       token: '令牌',
+      person: '成员',
       place: '位置',
       secret: '密钥',
       purge: '永久删除',
