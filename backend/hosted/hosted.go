@@ -288,7 +288,7 @@ func (m *Machines) SignIn(ctx context.Context, in api.HostedLogin) (api.Hosted, 
 	}
 	name, err := m.whoami(ctx, address, secret)
 	if errors.Is(err, client.ErrUnauthorized) {
-		return api.Hosted{}, &machine.Error{Kind: machine.ErrInvalid, Message: address + " does not accept this token. Copy it again, as a whole, from the e-mail that it came in.", Cause: err}
+		return api.Hosted{}, &machine.Error{Kind: machine.ErrInvalid, Message: address + " does not accept this token. Copy it again, as a whole, as you were given it.", Cause: err}
 	}
 	if err != nil {
 		return api.Hosted{}, explain(err)

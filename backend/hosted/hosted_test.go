@@ -438,7 +438,7 @@ func TestHostedMachines(t *testing.T) {
 		}
 	})
 
-	t.Run("the token is nowhere", func(t *testing.T) { nowhere(t, service.Token) })
+	t.Run("the token is nowhere", func(t *testing.T) { nowhere(t, computer, service.Token) })
 
 	t.Run("signing out takes the machines off the list", func(t *testing.T) {
 		now, err := c.SignOut(ctx)
@@ -554,7 +554,7 @@ func text(said *mcp.CallToolResult) string {
 // database and log among them, and of the person's, and in arguments and environments of every
 // process; and sees that no core dump can hold it. The service itself, which keeps its own token in
 // a file, is another home.
-func nowhere(t *testing.T, token string) {
+func nowhere(t *testing.T, computer *connecttest.Daemon, token string) {
 	t.Helper()
 	limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", computer.PID))
 	if err != nil || !regexp.MustCompile(`(?m)^Max core file size +1 `).Match(limits) {

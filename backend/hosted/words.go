@@ -57,7 +57,7 @@ func words(err error) string {
 	case errors.As(err, &said) && said.Code != "":
 		return sentence(said.Message)
 	case errors.Is(err, client.ErrUntrusted):
-		return "The connection to the hosted service is not safe, so nothing was sent: somebody may be listening in, or this computer's clock or proxy is wrong." + here
+		return "The connection to the hosted service is not safe, so nothing was sent: this computer does not trust the certificate there. Somebody may be listening in, this computer's clock or proxy may be wrong, or it does not know your company's certificate authority yet." + here
 	case errors.Is(err, client.ErrIntercepted):
 		return "Something on the way answers in place of the hosted service: a network that wants you to sign in first (open a web page to see), or a proxy." + here
 	case errors.Is(err, client.ErrProxy):
