@@ -57,7 +57,9 @@ func cache(t testing.TB, name string) string {
 type daemon struct {
 	t       testing.TB
 	home    string
+	args    []string // of serve
 	url     string
+	team    string // the address for people of a team; "" for none
 	token   string
 	cmd     *exec.Cmd
 	stopped chan struct{}
@@ -116,7 +118,7 @@ func serve(t testing.TB, home string) *daemon {
 
 func (d *daemon) start() {
 	d.t.Helper()
-	d.cmd = exec.Command(program(d.t, "forevervm"), "serve", "--home", d.home)
+	d.cmd = exec.Command(program(d.t, "forevervm"), append([]string{"serve", "--home", d.home}, d.args...)...)
 	d.cmd.Stderr = d.log
 	// A new session, as when a front end starts it: a terminal's Ctrl-C must not reach it.
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -139,13 +141,14 @@ func (d *daemon) start() {
 		close(stopped)
 	}(d.cmd, d.stopped)
 	var ready struct {
-		URL string `json:"url"`
-		PID int    `json:"pid"`
+		URL  string `json:"url"`
+		Team string `json:"team"`
+		PID  int    `json:"pid"`
 	}
 	if err := json.Unmarshal([]byte(line), &ready); err != nil || ready.URL == "" {
 		d.t.Fatalf("not a ready line: %q (%v)", line, err)
 	}
-	d.url = ready.URL
+	d.url, d.team = ready.URL, ready.Team
 	token, err := exec.Command(program(d.t, "forevervm"), "token", "--owner", "--home", d.home).Output()
 	if err != nil {
 		d.t.Fatalf("forevervm token: %v", err)
