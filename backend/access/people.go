@@ -138,8 +138,8 @@ func (p *People) Add(name string) (Person, string, error) {
 	}
 	var serial [8]byte
 	_, _ = rand.Read(serial[:]) // never fails
-	made, token := Person{ID: "person-" + hex.EncodeToString(serial[:]), Name: name, MadeAt: time.Now().UTC()}, ""
-	made.Hash, token = newPersonToken()
+	hash, token := newPersonToken()
+	made := Person{ID: "person-" + hex.EncodeToString(serial[:]), Name: name, MadeAt: time.Now().UTC(), Hash: hash}
 	p.all = append(p.all, made)
 	if err := p.save(); err != nil {
 		p.all = p.all[:len(p.all)-1]

@@ -55,11 +55,12 @@ const saveWithin = 45 * time.Second
 type Config struct {
 	Home   string // overrides where the files lie, as home.Resolve takes it
 	Listen string // "host:port", "host" or ":port"; the loopback address and the port of last time where not given
-	// TLSCert and TLSKey are PEM files. With them, Listen is where people of a team reach the daemon,
-	// and this computer's programs do as ever.
+	// TLSCert and TLSKey are PEM files. With them, Listen is where people of a team reach the
+	// daemon, and this computer's programs do as ever.
 	TLSCert, TLSKey string
 	Bin             string // the folder with supervisor, runsc and image; the program's own where not given
-	// Ready is told the daemon's address once it answers, and that for people of a team; "" for none.
+	// Ready is told the daemon's address once it answers, and that for people of a team; "" for
+	// none.
 	Ready func(url, team string)
 	// Warn is told sentences that the person who started the daemon must read.
 	Warn func(sentence string)

@@ -75,8 +75,11 @@ const maxTitle = 200
 
 // Create makes a machine here, or at the service where that is asked for, or preferred; with the
 // engine "auto" also where none works here. Without a word nothing is sent away only because
-// nothing works here.
+// nothing works here. People of a team make theirs here alone: the account is the daemon's user's.
 func (m *Machines) Create(ctx context.Context, opts machine.CreateOptions) (machine.Machine, error) {
+	if opts.Owner != "" {
+		return m.Service.Create(ctx, opts)
+	}
 	s := m.current()
 	if opts.Engine == Name || m.config.Preferred() {
 		s = m.signedIn(ctx)

@@ -218,6 +218,24 @@ func TestATeam(t *testing.T) {
 		}
 	})
 
+	t.Run("where the administrator's machines are made does not matter", func(t *testing.T) {
+		if _, err := c.admin.ChangeSettings(ctx, map[string]any{"new_machines": "hosted"}); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if _, err := c.admin.ChangeSettings(ctx, map[string]any{"new_machines": nil}); err != nil {
+				t.Error(err)
+			}
+		}()
+		name, err := c.direct(ben.token).Wire().New(ctx, wire.NewMachine{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, err := c.admin.Machine(ctx, name); err != nil || m.Engine != "native" || m.Owner != "Ben" {
+			t.Errorf("%+v, %v", m, err)
+		}
+	})
+
 	t.Run("what is in the administrator's folder is theirs alone", func(t *testing.T) {
 		const look = "import os\nos.path.exists('/root/inbox/salaries.csv')"
 		if there := anna.runs(annas, look); there != "False" {

@@ -52,8 +52,8 @@ type Machine struct {
 	Name string // unique among all machines, the bin included; friendly, like brave-otter-42
 	// Title is what a person or a model calls it; empty when nobody did.
 	Title string
-	// Owner is the ID of the person of a team who made it, and whose it stays; empty for a machine of
-	// the daemon's own user. It never changes.
+	// Owner is the ID of the person of a team who made it, and whose it stays; empty for a machine
+	// of the daemon's own user. It never changes.
 	Owner string
 	// DerivedTitle is what its first code, or who sent it, says that it is for, for people who see
 	// it without a title; at most 60 characters that can all be seen. Empty while no code has said

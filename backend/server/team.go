@@ -37,8 +37,8 @@ func (s *Server) teamRoutes() []route {
 		{pattern: "POST /internal/signup", handle: func(http.ResponseWriter, *http.Request) error { return errAskForAccount }, open: true},
 		{pattern: "/v1/", handle: noSuchCall},
 		{pattern: "/", handle: func(w http.ResponseWriter, r *http.Request) error {
-			// As the hosted service does, without words: a client understands that there is the wire
-			// alone.
+			// As the hosted service does, without words: a client understands that there is the
+			// wire alone.
 			http.NotFound(w, r)
 			return nil
 		}, open: true},
@@ -82,8 +82,8 @@ func (s *Server) admit(r *http.Request, route route) (admitted *http.Request, re
 	return r.WithContext(ctx), func() { stop(); cancel() }, nil
 }
 
-// ownMachines are the machines that a caller may know of. The daemon's user knows all. Somebody of a
-// team knows theirs, and AI apps and programs those of the daemon's user. Others are as if there
+// ownMachines are the machines that a caller may know of. The daemon's user knows all. Somebody of
+// a team knows theirs, and AI apps and programs those of the daemon's user. Others are as if there
 // were none.
 type ownMachines struct {
 	all    Machines
