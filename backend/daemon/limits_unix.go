@@ -24,8 +24,9 @@ func leaveNoCore() error {
 	return nil
 }
 
-// mostConnections is how many connections may be open at the port: half of this process's file
-// descriptors. The other half is for machines, checkpoints and the database.
+// mostConnections is how many connections may be open at the port of this computer: half of this
+// process's file descriptors. The other half is for machines, checkpoints and the database, and
+// where there is a team, half of that for its port.
 func mostConnections() int {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
