@@ -941,6 +941,7 @@ export const de: Words = {
     steps: 'Schritte',
     made: 'Angelegt',
     active: 'Zuletzt benutzt',
+    owner: 'Gehört',
     user: 'Benutzt von',
     expires: 'Läuft ab',
     parent: 'Entstanden aus',

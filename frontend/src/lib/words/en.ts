@@ -951,6 +951,7 @@ export const en = {
     steps: 'Steps',
     made: 'Made',
     active: 'Last used',
+    owner: 'Belongs to',
     user: 'Used by',
     expires: 'Expires',
     parent: 'Made from',

@@ -922,6 +922,7 @@ export const es: Words = {
     steps: 'Pasos',
     made: 'Creada',
     active: 'Último uso',
+    owner: 'Pertenece a',
     user: 'Usada por',
     expires: 'Caduca',
     parent: 'Creada a partir de',

@@ -934,6 +934,7 @@ export const fr: Words = {
     steps: 'Étapes',
     made: 'Créée',
     active: 'Dernière utilisation',
+    owner: 'Appartient à',
     user: 'Utilisée par',
     expires: 'Expire',
     parent: 'Issue de',

@@ -907,6 +907,7 @@ export const ja: Words = {
     steps: 'ステップ',
     made: '作成',
     active: '最終使用',
+    owner: '所有者',
     user: '使用者',
     expires: '期限',
     parent: '作成元',

@@ -927,6 +927,7 @@ export const pt: Words = {
     steps: 'Etapas',
     made: 'Criada',
     active: 'Último uso',
+    owner: 'Pertence a',
     user: 'Usada por',
     expires: 'Expira',
     parent: 'Criada a partir de',

@@ -878,6 +878,7 @@ export const zh: Words = {
     steps: '步骤',
     made: '创建时间',
     active: '上次使用',
+    owner: '属于',
     user: '使用者',
     expires: '过期时间',
     parent: '来自',
