@@ -3,8 +3,8 @@
 #
 # As root it installs what is missing. Otherwise it asks first, and uses sudo; where nobody can be
 # asked (CI=true, or no terminal) it prints the command and fails. An argument says what else is
-# needed: check, test, test-all, soak (each with those before it), bench, pictures, or dist, for
-# installers.
+# needed: check, test, test-all, soak (each with those before it), kubernetes, bench, pictures, or
+# dist, for installers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -42,7 +42,7 @@ util-linux: unshare, which stands in for root when the sandbox image is checked,
 '
 
 tier=${1:-}
-case $tier in '' | check | test | test-all | soak | bench | pictures | dist) ;; *)
+case $tier in '' | check | test | test-all | soak | kubernetes | bench | pictures | dist) ;; *)
     echo "build/deps.sh: there is no '$tier'" >&2
     exit 2
     ;;
@@ -64,6 +64,14 @@ fonts-dejavu-core: text in the browser and on the screen of tests
 gnome-keyring: tests of signing in
 iproute2: a neighbour of this computer, in tests of what machines reach
 openssl: signs the extension of Claude Desktop, in tests
+'
+fi
+
+if wants kubernetes; then
+    packages+='
+iproute2: the network of the node, in tests of machines in Kubernetes
+libc6-dev: the race detector
+libseccomp-dev: builds runc, which runs the containers of that node
 '
 fi
 
