@@ -30,12 +30,12 @@ RUNSC_FILES := $(GVISOR) build/runsc/build.sh \
 IMAGE_FILES := build/image/build.py build/image/compile.py $(wildcard build/image/keyring/*.asc build/image/requirements*.lock) \
 	$(shell find backend/runner/forevervm_runner -name __pycache__ -prune -o -print 2>/dev/null)
 
-.PHONY: help run dev check test test-all ci soak lint bench pictures build image image-ml guest arm64 docker-image mcpb dist dist-test version
+.PHONY: help run dev check test test-all test-kubernetes ci soak lint bench pictures build image image-ml guest arm64 docker-image mcpb dist dist-test version
 .DELETE_ON_ERROR:
 
 help: ## This list.
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do \
-		printf '  make %-14s %s\n' "$$name" "$$what"; done
+		printf '  make %-16s %s\n' "$$name" "$$what"; done
 
 # make itself starts again below, because what `build` finds depends on what deps has installed.
 run: ## Install what is missing, build, and start the application.
@@ -67,7 +67,7 @@ test: ## Unit tests, types, real sandboxes, the page in a browser, the published
 	build/allow-namespaces.sh
 	$(SUITE) test
 
-test-all: ## test, and Docker (as root), window, tray, Wine.
+test-all: ## test, and Docker (as root), window, tray, Wine, Kubernetes where it is built.
 ci: ## test-all without what takes too long.
 test-all ci:
 	build/deps.sh test-all
@@ -77,12 +77,20 @@ test-all ci:
 		{ echo "The tests of machines in Docker start one, as root." && sudo true; }
 	$(SUITE) $@
 
+# CI does not build Kubernetes, and runs these tests where it is built.
+test-kubernetes: ## A Kubernetes of its own, as root. The first time, it builds one in 7 minutes.
+	build/deps.sh kubernetes
+	build/kubernetes/build.sh
+	$(MAKE) -j2 build $(TOOLS)/gotestsum
+	$(SUITE) $@
+
 # What can be said of the code without running it. `make lint-go` runs one part alone.
 LINTS := lint-modules lint-go lint-systems lint-shell lint-python lint-docs lint-workflows lint-page lint-generated
 .PHONY: $(LINTS) fmt generate
 lint: $(LINTS) ## Formatting, linters and types, without tests.
 
-GO_MODULES := . build/macos/vfkit build/release build/runsc build/tools
+GO_MODULES := . $(addprefix build/kubernetes/,cluster cni containerd runc) build/macos/vfkit \
+	build/release build/runsc build/tools
 GOLANGCI = $(WITHOUT_C) $(CURDIR)/$(TOOLS)/golangci-lint
 # gVisor's packages with files of ours.
 WITH_GVISOR = GOWORK=$(CURDIR)/build/cache/runsc/go.work
@@ -98,6 +106,7 @@ PYTHON_FILES = $(wildcard $(shell git ls-files -co --exclude-standard '*.py'))
 lint-modules:
 	@for module in $(GO_MODULES); do go -C $$module mod tidy -diff || exit; done
 
+# Not build/kubernetes/cluster, for which all of Kubernetes would be compiled: 6 minutes, and 4 GB.
 lint-go: $(TOOLS)/golangci-lint $(PAGE) $(GVISOR)
 	@$(GOLANGCI) fmt --diff $(GO_SOURCES)
 	$(GOLANGCI) run . ./app/... ./backend/... ./build/dev ./build/image/sums ./build/suite ./frontend/...

@@ -1,6 +1,6 @@
 // Command suite runs the project's checks and tests, and ends with what ran, how long it took, and
 // what was skipped and why. The Makefile calls it: `make check`, `make test`, `make test-all`,
-// `make ci`, `make soak`.
+// `make test-kubernetes`, `make ci`, `make soak`.
 package main
 
 import (

@@ -2,9 +2,14 @@ package main
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // stage is a number of steps that run side by side. Few do: on two cores, more of them make tests
@@ -17,12 +22,14 @@ type stage []step
 //	none    no root, sandbox or browser                      check, test
 //	real    built programs, gVisor, a keyring                test
 //	system  Docker, a window, the system's bus, or Wine      test-all
+//	        Kubernetes, in ./backend/engine/kubernetes       test-kubernetes; test-all where it is built
 //	soak    the Rust SDK (minutes to compile)                soak
 //	!race   one goroutine; minutes with the race detector    check, test, without the detector
 type plan struct {
 	real, system, alone tests
 	root                string
 	gvisor              []string // packages of gVisor that have tests of ours
+	kubernetes          string   // why no test can have a Kubernetes; empty where they can
 	// fresh runs all unit tests, shuffled. Otherwise Go's cache answers for unchanged packages.
 	fresh bool
 }
@@ -37,8 +44,25 @@ func newPlan(root string) (plan, error) {
 		*into = found
 	}
 	var err error
-	p.gvisor, err = inGVisor(root)
+	if p.gvisor, err = inGVisor(root); err != nil {
+		return plan{}, err
+	}
+	p.kubernetes, err = lacksKubernetes(root)
 	return p, err
+}
+
+// lacksKubernetes says how to get one where none is built. From nothing that takes too long for CI.
+func lacksKubernetes(root string) (string, error) {
+	where, err := exec.Command(filepath.Join(root, "build", "kubernetes", "build.sh"), "where").Output()
+	if err != nil {
+		return "", fmt.Errorf("build/kubernetes/build.sh: %w", err)
+	}
+	if _, err := os.Stat(strings.TrimSpace(string(where))); errors.Is(err, fs.ErrNotExist) {
+		return "Kubernetes is not built here: `make test-kubernetes` builds it, in 7 minutes, and runs its tests", nil
+	} else if err != nil {
+		return "", err
+	}
+	return "", nil
 }
 
 // suites are what can be asked for.
@@ -48,6 +72,8 @@ var suites = map[string]func(plan) []stage{
 	"test-all": func(p plan) []stage { return p.testAll(nil) },
 	"ci":       func(p plan) []stage { return p.testAll(tooLong) },
 	"soak":     plan.soak,
+
+	"test-kubernetes": func(p plan) []stage { return []stage{{p.inKubernetes()}} },
 }
 
 // raced are the folders whose real tests keep the race detector on. Those that run sandboxes by the
@@ -121,16 +147,27 @@ var tooLong = []string{
 		"|^TestConformanceOverSSH$/^(Hostile|Limits|Many|Network|Rot|Running)$|^TestWindowsBuildConnectsApps$|^TestTheStoryOnWindows$",
 }
 
-// testAll adds Docker, the window and the tray, keyrings, and Wine. Docker's tests take longest, so
-// they run beside the others from the beginning.
+// testAll adds Docker, the window and the tray, keyrings, Wine, and Kubernetes where it is built.
+// Docker's tests take longest, so they run beside the others from the beginning.
 func (p plan) testAll(skipped []string) []stage {
 	tags := append([]string{"-tags=real,system"}, p.system.run()...)
 	docker := goTests("docker", p.system.in("./backend/engine/docker").packages, tags, once, skipped, asRoot())
 	docker.behind = true
 	return slices.Concat([]stage{{docker}}, p.test(), []stage{{
-		goTests("system", p.system.not("./backend/engine/docker").packages, tags, race, once, skipped),
+		goTests("system", p.system.not("./backend/engine/docker", kubernetes).packages, tags, race, once, skipped),
 		page("window", "test:system"),
-	}})
+	}, {p.inKubernetes(p.system.run(), skipped)}})
+}
+
+// kubernetes is the folder whose tests start a Kubernetes.
+const kubernetes = "./backend/engine/kubernetes"
+
+// inKubernetes are the tests that start a Kubernetes of their own.
+func (p plan) inKubernetes(flags ...[]string) step {
+	flags = append(flags, []string{"-tags=real,system"}, race, once, asRoot())
+	s := goTests("kubernetes", []string{kubernetes + "/..."}, flags...)
+	s.lacks = p.kubernetes
+	return s
 }
 
 // soak are the long runs: the Rust SDK, the virtual machine, git in a machine, rounds of kill -9,

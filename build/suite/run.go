@@ -26,6 +26,8 @@ type step struct {
 	report report
 	// behind says that later stages do not wait for it.
 	behind bool
+	// lacks says why it cannot run here. That is no failure, but one test that is skipped.
+	lacks string
 }
 
 // report is how a test runner is told where to write what became of each test, and how that is
@@ -82,6 +84,10 @@ func (r *runner) step(ctx context.Context, s step) result {
 	began := time.Now()
 	path := filepath.Join(r.reports, strings.ReplaceAll(s.name, " ", "-"))
 	prefix := &prefixed{name: s.name, to: r.out}
+	if s.lacks != "" {
+		fmt.Fprintln(prefix, "not run:", s.lacks)
+		return result{step: s.name, outcomes: []outcome{{Name: "(all)", File: s.name, State: skipped, Reason: s.lacks}}}
+	}
 	fmt.Fprintln(prefix, "$", strings.Join(short(s.args), " "))
 	cmd := exec.CommandContext(ctx, s.args[0], s.args[1:]...)
 	cmd.Dir = filepath.Join(r.root, s.dir)

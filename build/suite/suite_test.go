@@ -205,6 +205,21 @@ func TestNoTestIsNoPass(t *testing.T) {
 	}
 }
 
+// A step that lacks what it needs is no failure, and the summary says what to do.
+func TestAStepThatCannotRun(t *testing.T) {
+	r := &runner{root: t.TempDir(), reports: t.TempDir(), out: &lines{to: io.Discard}}
+	lacking := step{name: "far", lacks: "`make near` brings it", args: []string{"false"}, report: pageReport}
+	s := summary{name: "test", results: r.stages(t.Context(), []stage{{lacking}})}
+	if !s.ok() {
+		t.Errorf("%+v", s.results)
+	}
+	for _, want := range []string{"far (all): `make near` brings it\n", "\n0 passed, 0 failed, 1 skipped\n"} {
+		if !strings.Contains(s.text(), want) {
+			t.Errorf("%q is missing in\n%s", want, s.text())
+		}
+	}
+}
+
 // What a test binary alone understands stands behind -args. Otherwise go test tests the package of
 // the folder that it runs in, which has no tests.
 func TestFlagsOfTestsFollowArgs(t *testing.T) {
