@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -188,6 +190,15 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	defer d.close("the places", d.places.close)
 	places := d.places.all()
+	cluster, err := d.places.openOwnCluster()
+	if err != nil {
+		return err
+	}
+	if cluster != nil {
+		defer d.close("the cluster", cluster.Close)
+		places = append(places, cluster)
+	}
+	others := slices.AppendSeq(slices.Clone(places), maps.Values(engines))
 	own, err := d.openOwn(filepath.Dir(executable), checkpoints)
 	if err != nil {
 		return err
@@ -230,7 +241,7 @@ func (d *daemon) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer d.prepare(ctx, engines, own, checkpoints, machines)()
+	defer d.prepare(ctx, others, own, checkpoints, machines)()
 	defer d.close("the machines", func() error {
 		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveWithin)
 		defer cancel()

@@ -46,7 +46,7 @@ func (d *daemon) engines() (map[string]machine.Engine, *local.Store, error) {
 // prepare lets the engines get ready, in the background; the function it returns waits for that.
 // Each clears away what its last daemon left, and that of new machines makes ahead of time what the
 // first one would have to wait for. The place of this computer, if it has one, is set up.
-func (d *daemon) prepare(ctx context.Context, engines map[string]machine.Engine, own ownPlace, store *local.Store, machines *service.Service) (wait func()) {
+func (d *daemon) prepare(ctx context.Context, engines []machine.Engine, own ownPlace, store *local.Store, machines *service.Service) (wait func()) {
 	ctx, stop := context.WithCancel(ctx) // the daemon may end with an error
 	var all sync.WaitGroup
 	now := machines.Status(ctx).Engines
@@ -58,7 +58,8 @@ func (d *daemon) prepare(ctx context.Context, engines map[string]machine.Engine,
 			machines.CheckEngines()
 		})
 	}
-	for name, engine := range engines {
+	for _, engine := range engines {
+		name := engine.Name()
 		all.Go(func() {
 			if able, ok := engine.(interface{ Reap(context.Context) error }); ok {
 				if err := able.Reap(ctx); err != nil && ctx.Err() == nil {

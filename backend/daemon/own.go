@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"os"
 	"runtime"
 	"time"
 
@@ -30,6 +31,8 @@ const (
 // hear of where none works.
 func ofSystem() string {
 	switch {
+	case os.Getenv(ownClusterVariable) != "":
+		return inOwnCluster
 	case wantsVM():
 		return inVM
 	case runtime.GOOS == "windows":

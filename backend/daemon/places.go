@@ -152,6 +152,19 @@ func (p *places) keep(name string, one place) error {
 	} else {
 		p.known[name] = one
 	}
+	return p.write()
+}
+
+// keepOwner writes the file where there is none: what lies in a cluster has the owner's name.
+func (p *places) keepOwner() error {
+	if _, err := os.Stat(p.file); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return p.write()
+}
+
+// write writes the file. mu is held, or nobody else is there yet.
+func (p *places) write() error {
 	content, err := json.MarshalIndent(placesFile{p.owner, p.list()}, "", "  ")
 	if err != nil {
 		return err

@@ -2,12 +2,44 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"os"
 	"regexp"
 
 	"github.com/forevervm/desktop/backend/api"
 	"github.com/forevervm/desktop/backend/engine/kubernetes"
 	"github.com/forevervm/desktop/backend/machine"
 )
+
+// ownClusterVariable has, in the environment of a daemon that runs in a cluster, the settings of that
+// cluster as JSON (kubernetes.Cluster). Then machines are made there where nobody names a place.
+const ownClusterVariable = "FOREVERVM_KUBERNETES"
+
+// inOwnCluster is the engine of that cluster.
+const inOwnCluster = kubernetes.Kind + ":own"
+
+// openOwnCluster makes the engine of the cluster that this daemon runs in; nil where it runs in none.
+func (p *places) openOwnCluster() (machine.Engine, error) {
+	settings := os.Getenv(ownClusterVariable)
+	if settings == "" {
+		return nil, nil
+	}
+	var where kubernetes.Cluster
+	if err := json.Unmarshal([]byte(settings), &where); err != nil {
+		return nil, fmt.Errorf("%s is not the settings of a cluster: %w. `forevervm kubernetes manifest --daemon` prints some", ownClusterVariable, err)
+	}
+	if err := p.keepOwner(); err != nil {
+		return nil, err
+	}
+	return p.engineOf(inOwnCluster, where), nil
+}
+
+func (p *places) engineOf(name string, where kubernetes.Cluster) *kubernetes.Engine {
+	return kubernetes.New(kubernetes.Config{
+		Name: name, Cluster: where, Owner: p.owner, Supervisor: p.supervisor, Store: p.store, Log: p.log.With("place", name),
+	})
+}
 
 // clusterPlace is a place in a cluster. Its machines are saved on this computer.
 type clusterPlace struct {
@@ -25,9 +57,7 @@ func (p *places) openCluster(name string, where api.Cluster) (*clusterPlace, err
 	if where.Namespace == "" || where.Repository == "" {
 		return nil, machine.Invalid("Say in which namespace of the cluster machines are to run, and in which repository of a registry their image is.")
 	}
-	return &clusterPlace{name: name, Engine: kubernetes.New(kubernetes.Config{
-		Name: kubernetes.Kind + ":" + name, Cluster: cluster(where), Owner: p.owner, Supervisor: p.supervisor, Store: p.store, Log: p.log.With("place", name),
-	})}, nil
+	return &clusterPlace{name: name, Engine: p.engineOf(kubernetes.Kind+":"+name, cluster(where))}, nil
 }
 
 // cluster is where a place is, as its engine has it.

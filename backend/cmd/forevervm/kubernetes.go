@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,10 +29,12 @@ func (a *app) kubernetesCommand() *cobra.Command {
 }
 
 func (a *app) kubernetesPushCommand() *cobra.Command {
-	return &cobra.Command{
+	daemon := false
+	cmd := &cobra.Command{
 		Use: "push REPOSITORY", Short: "Put this version's sandbox image into a registry", Args: cobra.ExactArgs(1),
 		Long: "Put this version's sandbox image into a repository of a registry, such as registry.example/forevervm/sandbox, with the\n" +
-			"rights that `docker login` has given. Do so after each update of ForeverVM. The image is for this computer's processor.",
+			"rights that `docker login` has given. Do so after each update of ForeverVM. The image is for this computer's processor.\n" +
+			"With --daemon, the image of a team's daemon is put there, too.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			images, err := a.ownImages()
 			if err != nil {
@@ -41,19 +44,29 @@ func (a *app) kubernetesPushCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			refs := []string{ref}
+			if daemon {
+				if ref, err = images.PushDaemon(cmd.Context(), args[0]); err != nil {
+					return err
+				}
+				refs = append(refs, ref)
+			}
 			return a.print(struct {
-				Image string `json:"image"`
-			}{ref}, func(w io.Writer) { fmt.Fprintln(w, ref) })
+				Images []string `json:"images"`
+			}{refs}, func(w io.Writer) { fmt.Fprintln(w, strings.Join(refs, "\n")) })
 		},
 	}
+	cmd.Flags().BoolVar(&daemon, "daemon", false, "put the image of a team's daemon there, too")
+	return cmd
 }
 
 func (a *app) kubernetesManifestCommand() *cobra.Command {
-	namespace, repository, user := "", "", ""
+	wanted, repository, daemon := kubernetes.Wanted{}, "", false
 	cmd := &cobra.Command{
 		Use: "manifest", Short: "Print what a cluster's administrator applies for machines", Args: cobra.NoArgs,
 		Long: "Print what a cluster's administrator reads and applies, once: a namespace, the rights there, a network policy, and the\n" +
-			"filter of system calls, which a DaemonSet puts onto each node. Nobody gets a right beyond the namespace.",
+			"filter of system calls, which a DaemonSet puts onto each node. Nobody gets a right beyond the namespace. With --daemon, a\n" +
+			"team's daemon runs there, too: docs/kubernetes.md says how people use it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			images, err := a.ownImages()
 			if err != nil {
@@ -67,7 +80,14 @@ func (a *app) kubernetesManifestCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text, err := kubernetes.Manifest(namespace, repository+"@"+digest, user)
+			wanted.Image = repository + "@" + digest
+			if daemon {
+				if digest, err = images.DaemonDigest(cmd.Context()); err != nil {
+					return err
+				}
+				wanted.Daemon = repository + "@" + digest
+			}
+			text, err := kubernetes.Manifest(wanted)
 			if err != nil {
 				return err
 			}
@@ -76,9 +96,13 @@ func (a *app) kubernetesManifestCommand() *cobra.Command {
 			}{text}, func(w io.Writer) { fmt.Fprint(w, text) })
 		},
 	}
-	cmd.Flags().StringVar(&namespace, "namespace", defaultNamespace, "the namespace for machines")
-	cmd.Flags().StringVar(&repository, "repository", "", "where the sandbox image is, such as registry.example/forevervm/sandbox")
-	cmd.Flags().StringVar(&user, "user", "", "who gets the rights, as the cluster names him; without it a service account does")
+	flags := cmd.Flags()
+	flags.StringVar(&wanted.Namespace, "namespace", defaultNamespace, "the namespace for machines")
+	flags.StringVar(&repository, "repository", "", "where the sandbox image is, such as registry.example/forevervm/sandbox")
+	flags.StringVar(&wanted.User, "user", "", "who gets the rights, as the cluster names him; without it a service account does")
+	flags.BoolVar(&daemon, "daemon", false, "let a team's daemon run there, too")
+	flags.StringVar(&wanted.Cluster.PullSecret, "pull-secret", "", "of a team's daemon: a Secret of the namespace that the registry wants")
+	flags.StringVar(&wanted.Cluster.StorageClass, "storage-class", "", "of a team's daemon: the class of its volume and of machines' volumes")
 	_ = cmd.MarkFlagRequired("repository") // the flag is there
 	return cmd
 }
@@ -99,5 +123,5 @@ func (a *app) ownImages() (*kubernetes.Images, error) {
 	}
 	bin, log := filepath.Dir(program), slog.New(slog.DiscardHandler)
 	store := local.NewStore(local.Config{Runsc: filepath.Join(bin, "runsc"), Images: filepath.Join(bin, "image"), Data: dirs.Data, Log: log})
-	return &kubernetes.Images{Store: store, Supervisor: filepath.Join(bin, "supervisor"), Log: log}, nil
+	return &kubernetes.Images{Store: store, Supervisor: filepath.Join(bin, "supervisor"), Program: program, Log: log}, nil
 }

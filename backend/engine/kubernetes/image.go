@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/forevervm/desktop/backend/engine/local"
@@ -28,19 +29,65 @@ const imagesFile = "kubernetes-images.json"
 type Images struct {
 	Store      *local.Store
 	Supervisor string // the program, for Linux
+	Program    string // forevervm itself, for Linux; only for what is of the daemon
 	Log        *slog.Logger
 
 	making sync.Mutex // held while a digest is found
 }
 
+// daemonTag begins the tags of images that have the daemon.
+const daemonTag = "daemon-"
+
 // Digest tells the digest of the image that is made of these parts. To find it the image is made,
 // which takes some ten seconds, once for each version of the parts.
 func (i *Images) Digest(ctx context.Context, p local.Parts) (string, error) {
+	image, tag, err := i.sandbox(p)
+	if err != nil {
+		return "", err
+	}
+	return i.digest(ctx, tag, image)
+}
+
+// DaemonDigest tells the digest of the image with the daemon.
+func (i *Images) DaemonDigest(ctx context.Context) (string, error) {
+	image, tag, err := i.daemon()
+	if err != nil {
+		return "", err
+	}
+	return i.digest(ctx, tag, image)
+}
+
+// sandbox makes the image of a machine's pod when it is called for, and tells its tag.
+func (i *Images) sandbox(p local.Parts) (image func() (v1.Image, error), tag string, err error) {
 	supervisor, err := i.Store.Digest(i.Supervisor)
 	if err != nil {
-		return "", unavailable("The supervisor program is missing. Install ForeverVM again.", err)
+		return nil, "", unavailable("The supervisor program is missing. Install ForeverVM again.", err)
 	}
-	tag := ociimage.Tag(p, supervisor)
+	return func() (v1.Image, error) {
+		image, _, err := ociimage.Published(p, i.Supervisor, supervisor)
+		return image, err
+	}, ociimage.Tag(p, supervisor), nil
+}
+
+// daemon is sandbox for the daemon's image.
+func (i *Images) daemon() (image func() (v1.Image, error), tag string, err error) {
+	parts, err := i.Store.Parts("base")
+	if err != nil {
+		return nil, "", err
+	}
+	_, sandbox, err := i.sandbox(parts)
+	if err != nil {
+		return nil, "", err
+	}
+	program, err := i.Store.Digest(i.Program)
+	if err != nil {
+		return nil, "", unavailable("The program forevervm cannot be read.", err)
+	}
+	return func() (v1.Image, error) { return ociimage.Daemon(parts, i.Supervisor, i.Program) }, daemonTag + sandbox + "-" + program[:12], nil
+}
+
+// digest is that of an image, remembered by its tag.
+func (i *Images) digest(ctx context.Context, tag string, make func() (v1.Image, error)) (string, error) {
 	i.making.Lock()
 	defer i.making.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -55,43 +102,57 @@ func (i *Images) Digest(ctx context.Context, p local.Parts) (string, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		i.Log.Info("the images' digests are found anew", "error", err)
 	}
-	if known[tag] == "" {
-		image, _, err := ociimage.Published(p, i.Supervisor, supervisor)
-		if err != nil {
-			return "", unavailable("The sandbox image could not be made.", err)
-		}
-		digest, err := image.Digest()
-		if err != nil {
-			return "", unavailable("The sandbox image could not be made.", err)
-		}
-		known[tag] = digest.String()
-		b, err := json.Marshal(known)
-		if err == nil {
-			err = iox.WriteWhole(file, b)
-		}
-		if err != nil {
-			i.Log.Warn("an image's digest is not kept", "error", err)
-		}
+	if known[tag] != "" {
+		return known[tag], nil
+	}
+	image, err := make()
+	if err != nil {
+		return "", unavailable("The image could not be made.", err)
+	}
+	digest, err := image.Digest()
+	if err != nil {
+		return "", unavailable("The image could not be made.", err)
+	}
+	known[tag] = digest.String()
+	b, err = json.Marshal(known)
+	if err == nil {
+		err = iox.WriteWhole(file, b)
+	}
+	if err != nil {
+		i.Log.Warn("an image's digest is not kept", "error", err)
 	}
 	return known[tag], nil
 }
 
-// Push puts the image of this version into a repository of a registry, with the rights that Docker
-// has there, and returns its name with the digest.
+// Push puts the image of this version's machines into a repository of a registry, with the rights
+// that Docker has there, and returns its name with the digest.
 func (i *Images) Push(ctx context.Context, repository string) (string, error) {
 	parts, err := i.Store.Parts("base")
 	if err != nil {
 		return "", err
 	}
-	supervisor, err := i.Store.Digest(i.Supervisor)
+	image, tag, err := i.sandbox(parts)
 	if err != nil {
 		return "", err
 	}
-	image, tag, err := ociimage.Published(parts, i.Supervisor, supervisor)
+	return push(ctx, repository, tag, image)
+}
+
+// PushDaemon is Push for the image with the daemon.
+func (i *Images) PushDaemon(ctx context.Context, repository string) (string, error) {
+	image, tag, err := i.daemon()
 	if err != nil {
 		return "", err
 	}
+	return push(ctx, repository, tag, image)
+}
+
+func push(ctx context.Context, repository, tag string, make func() (v1.Image, error)) (string, error) {
 	ref, err := name.NewTag(repository + ":" + tag)
+	if err != nil {
+		return "", err
+	}
+	image, err := make()
 	if err != nil {
 		return "", err
 	}

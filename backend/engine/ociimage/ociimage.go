@@ -29,8 +29,9 @@ const (
 	Supervisor = "/supervisor"
 	Runsc      = "/runsc"
 	Image      = "/image.erofs"
-	Machine    = "/machine"  // the machine's folder: the container's own volume
-	Template   = "/template" // where Docker has the template's volume, which all share
+	Machine    = "/machine"   // the machine's folder: the container's own volume
+	Program    = "/forevervm" // the daemon, in its own image alone
+	Template   = "/template"  // where Docker has the template's volume, which all share
 )
 
 // Owner is the number of the user and group that everything in a container runs as.
@@ -96,6 +97,7 @@ type entry struct {
 	path, source string
 	mode         int64
 	owner        int
+	link         string // what it is a symlink to, where it is one
 }
 
 // layer is a v1.Layer that is put together while it is read. It is not compressed: what is in it
@@ -143,6 +145,9 @@ func (l layer) write(w io.Writer) error {
 
 func (e entry) write(archive *tar.Writer) error {
 	h := &tar.Header{Typeflag: tar.TypeDir, Name: e.path[1:] + "/", Mode: e.mode, Uid: e.owner, Gid: e.owner}
+	if e.link != "" {
+		h.Typeflag, h.Name, h.Linkname = tar.TypeSymlink, e.path[1:], e.link
+	}
 	if e.source == "" {
 		return archive.WriteHeader(h)
 	}
@@ -171,33 +176,66 @@ func Published(p local.Parts, supervisor, supervisorDigest string) (published v1
 	if err != nil {
 		return nil, "", err
 	}
+	published, err = compressed(made, p)
+	return published, Tag(p, supervisorDigest), err
+}
+
+// Daemon is Published with the daemon in it, for a cluster that runs that, too. program is the
+// forevervm program, for Linux.
+func Daemon(p local.Parts, supervisor, program string) (v1.Image, error) {
+	made, err := Of(p, supervisor)
+	if err != nil {
+		return nil, err
+	}
+	made, err = mutate.AppendLayers(made, layerOf(
+		entry{path: Program, source: program, mode: 0o555},
+		entry{path: "/image", mode: 0o555},
+		entry{path: "/image/base.erofs", link: ".." + Image}, // where the daemon looks for it
+	))
+	if err != nil {
+		return nil, err
+	}
 	config, err := made.ConfigFile()
 	if err != nil {
-		return nil, "", err
+		return nil, err
+	}
+	config = config.DeepCopy()
+	config.Config.Entrypoint = []string{Program}
+	config.Config.Labels = map[string]string{"org.opencontainers.image.title": "ForeverVM for a team"}
+	if made, err = mutate.ConfigFile(made, config); err != nil {
+		return nil, err
+	}
+	return compressed(made, p)
+}
+
+// compressed is an image of these parts with compressed layers, as an OCI image.
+func compressed(made v1.Image, p local.Parts) (v1.Image, error) {
+	config, err := made.ConfigFile()
+	if err != nil {
+		return nil, err
 	}
 	if arch, err := Architecture(p.Runsc); err != nil || arch != config.Architecture {
-		return nil, "", errors.Join(err, fmt.Errorf("runsc is for %q, the supervisor for %q", arch, config.Architecture))
+		return nil, errors.Join(err, fmt.Errorf("runsc is for %q, the supervisor for %q", arch, config.Architecture))
 	}
 	layers, err := made.Layers()
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	published = mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	published := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	for _, l := range layers {
 		small, err := tarball.LayerFromOpener(l.Uncompressed, tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.BestSpeed))
 		if err != nil {
-			return nil, "", err
+			return nil, err
 		}
 		if published, err = mutate.AppendLayers(published, small); err != nil {
-			return nil, "", err
+			return nil, err
 		}
 	}
 	config = config.DeepCopy()
 	now, err := published.ConfigFile()
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	config.RootFS, config.History = now.RootFS, now.History
-	published, err = mutate.ConfigFile(published, config)
-	return published, Tag(p, supervisorDigest), err
+	return mutate.ConfigFile(published, config)
 }

@@ -1,0 +1,130 @@
+//go:build linux && system
+
+package kubernetes
+
+import (
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/forevervm/desktop/backend/engine/carry"
+	"github.com/forevervm/desktop/backend/engine/enginetest"
+	"github.com/forevervm/desktop/backend/engine/kubernetes/kubetest"
+	"github.com/forevervm/desktop/backend/engine/local"
+	"github.com/forevervm/desktop/backend/machine"
+)
+
+// hostileEngine is an engine whose pods hold a supervisor that means harm (testdata/hostile), and
+// next to nothing else.
+func hostileEngine(t *testing.T) *Engine {
+	t.Helper()
+	dir := t.TempDir()
+	program := filepath.Join(dir, "supervisor")
+	build := exec.Command("go", "build", "-o", program, "./testdata/hostile")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, name := range []string{"runsc", "base.erofs"} {
+		if err := copyOr(filepath.Join(dir, name), program, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	data := filepath.Join(dir, "data")
+	if err := os.Mkdir(data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	e := newEngineOf(t, program, local.NewStore(local.Config{Runsc: filepath.Join(dir, "runsc"), Images: dir, Data: data, Log: log}), Cluster{})
+	kubetest.Up(t).Import(t, imageArchive(t, e))
+	e.patience.end = 4 * time.Second
+	return e
+}
+
+// copyOr makes a small file. What runsc is said to be has to be a program.
+func copyOr(to, program, name string) error {
+	if name == "runsc" {
+		return os.Link(program, to)
+	}
+	return os.WriteFile(to, []byte(rand.Text()), 0o600)
+}
+
+// Whatever a pod leaves behind, nothing of it lands elsewhere, and its machine goes on from the
+// checkpoint before.
+func TestHostileLeftovers(t *testing.T) {
+	e := hostileEngine(t)
+	for _, name := range []string{"link", "link-inside", "pipe", "endless", "many", "lives"} {
+		t.Run(name, func(t *testing.T) {
+			id := enginetest.NewID(t, e)
+			good := enginetest.StartNamed(t, e, id, enginetest.CalmHeron, "")
+			known, err := good.Checkpoint(enginetest.Bounded(t), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			good.Kill()
+			good.AwaitEnd()
+
+			m := enginetest.StartNamed(t, e, id, name, known.ID)
+			m.Sandbox.(*Sandbox).Disconnect()
+			m.AwaitEnd()
+			if _, err := e.Reclaim(enginetest.Bounded(t), id, "", []string{known.ID}); err != nil {
+				t.Errorf("reclaim: %v", err)
+			}
+			m = enginetest.StartNamed(t, e, id, enginetest.CalmHeron, known.ID)
+			if _, err := m.Checkpoint(enginetest.Bounded(t), nil); err != nil {
+				t.Errorf("after it: %v", err)
+			}
+			m.Kill()
+			m.AwaitEnd()
+			if left := leftovers(t, e); len(left) > 0 {
+				t.Errorf("left are %q", left)
+			}
+			entries, err := os.ReadDir(string(local.Checkpoints(e.store.Machine(id))))
+			if err != nil || len(entries) > 2+2*carry.MostCheckpoints {
+				t.Errorf("%d checkpoints are here, %v", len(entries), err)
+			}
+		})
+	}
+}
+
+// What replaces a checkpoint lets it be deleted: an older one that a pod calls its newest is not
+// believed.
+func TestOlderCheckpointIsNotTakenForNew(t *testing.T) {
+	e := hostileEngine(t)
+	id := enginetest.NewID(t, e)
+	first := enginetest.StartNamed(t, e, id, enginetest.CalmHeron, "")
+	known, err := first.Stop(enginetest.Bounded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := enginetest.StartNamed(t, e, id, "older", known.ID)
+	if info, err := m.Checkpoint(enginetest.Bounded(t), nil); !errors.Is(err, machine.ErrUnavailable) {
+		t.Errorf("a checkpoint: %+v, %v", info, err)
+	}
+	if info, err := m.Stop(enginetest.Bounded(t)); !errors.Is(err, machine.ErrUnavailable) {
+		t.Errorf("stopped with %+v, %v", info, err)
+	}
+	if cause := m.AwaitEnd(); cause.Checkpoint != nil || cause.Kind == machine.EndedStopped {
+		t.Errorf("the cause is %+v", cause)
+	}
+	if _, err := local.Checkpoints(e.store.Machine(id)).Load(known.ID); err != nil {
+		t.Errorf("the older one: %v", err)
+	}
+}
+
+// A checkpoint's name becomes part of a command line, and of a path here.
+func TestNamesOfCheckpoints(t *testing.T) {
+	for _, name := range []string{"", "..", "../../etc", "a b", "-rf", "/etc/passwd", "a\x00b", ".hidden"} {
+		if checkpointID.MatchString(name) {
+			t.Errorf("%q is taken", name)
+		}
+	}
+	if !checkpointID.MatchString("00000009-0123456789abcdef") {
+		t.Error("a real one is not taken")
+	}
+}

@@ -1,0 +1,103 @@
+// Command hostile stands for a pod's supervisor that means harm, and for the programs beside it,
+// which give out whatever lies in the volume.
+package main
+
+import (
+	"archive/tar"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/forevervm/desktop/backend/engine/enginetest/hostile"
+	"github.com/forevervm/desktop/backend/sandbox"
+)
+
+func main() {
+	if err := run(os.Args[1], os.Args[2:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(stage string, args []string) error {
+	switch stage {
+	case "connect":
+		return sandbox.Connect(args[0])
+	case "take":
+		return sandbox.Take(args[0], os.Stdin)
+	case "saved":
+		entries, err := os.ReadDir(filepath.Join(args[0], "checkpoints"))
+		if os.IsNotExist(err) {
+			return nil
+		}
+		for _, one := range entries {
+			fmt.Println(one.Name())
+		}
+		return err
+	case "give":
+		return give(filepath.Join(args[0], "checkpoints"), args[1])
+	}
+	cfg, err := sandbox.Parse(args)
+	if err != nil {
+		return err
+	}
+	signal.Ignore(syscall.SIGTERM)
+	listener, err := net.Listen("unix", cfg.Listen)
+	if err != nil {
+		return err
+	}
+	conn, err := listener.Accept()
+	if err != nil {
+		return err
+	}
+	if err := hostile.Serve(cfg, conn); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	if err := conn.Close(); err != nil {
+		return err
+	}
+	select {} // until it is killed
+}
+
+// give packs what is there, of whatever kind. A file that is called huge it gives out for ever.
+func give(folder, id string) error {
+	archive := tar.NewWriter(os.Stdout)
+	err := filepath.Walk(filepath.Join(folder, id), func(path string, info os.FileInfo, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(folder, path)
+		if err != nil {
+			return err
+		}
+		target := ""
+		if info.Mode()&os.ModeSymlink != 0 {
+			if target, err = os.Readlink(path); err != nil {
+				return err
+			}
+		}
+		header, err := tar.FileInfoHeader(info, target)
+		if err != nil {
+			return err
+		}
+		header.Name = name
+		if err := archive.WriteHeader(header); err != nil || !info.Mode().IsRegular() {
+			return err
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		_, err = io.Copy(archive, file)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return archive.Close()
+}
