@@ -43,8 +43,8 @@ func TestMain(m *testing.M) {
 
 const toolImage = "forevervm.test/tool:1"
 
-// tool brings the image of testdata/tool into the cluster.
-func tool(t *testing.T, c *Cluster) {
+// tool brings the image of testdata/tool into the cluster, and by more names.
+func tool(t *testing.T, c *Cluster, names ...string) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "tool")
 	build := exec.Command("go", "build", "-o", program, "./testdata/tool")
@@ -52,7 +52,7 @@ func tool(t *testing.T, c *Cluster) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	c.Import(t, Image(t, toolImage, program))
+	c.Import(t, Image(t, toolImage, program), names...)
 }
 
 // claim asks for a volume of 8 MiB.
@@ -177,6 +177,17 @@ func TestAPodKeepsItsVolume(t *testing.T) {
 	if _, err := do(t, c, namespace, "two", "", "read", "/data/none"); err == nil || !strings.Contains(err.Error(), "exit code 7") {
 		t.Errorf("what fails says %v", err)
 	}
+}
+
+func TestAnImageIsGivenAName(t *testing.T) {
+	c := Up(t)
+	const other = "forevervm.test/other:1"
+	tool(t, c, other)
+	namespace := c.Namespace(t)
+	claim(t, c, namespace, "standard")
+	named := pod("one", "standard", "")
+	named.Spec.Containers[0].Image = other
+	run(t, c, namespace, named)
 }
 
 func TestASmallVolumeIsFull(t *testing.T) {
