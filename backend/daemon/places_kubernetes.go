@@ -47,8 +47,8 @@ type clusterPlace struct {
 	name string
 }
 
-// clusterName is what a cluster may be called here.
-var clusterName = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z._-]{0,59}$`)
+// clusterName is what a cluster may be called here. It becomes a label there.
+var clusterName = regexp.MustCompile(`^[0-9A-Za-z]([0-9A-Za-z._-]{0,58}[0-9A-Za-z])?$`)
 
 func (p *places) openCluster(name string, where api.Cluster) (*clusterPlace, error) {
 	if !clusterName.MatchString(name) {
@@ -93,5 +93,13 @@ func (p *clusterPlace) begin() {}
 // setUp runs a first machine.
 func (p *clusterPlace) setUp(ctx context.Context) error { return runFirst(ctx, p) }
 
-// leave has nothing to remove: what is in the cluster goes with its machines.
-func (p *clusterPlace) leave(context.Context) error { return nil }
+// leave removes what could not be removed when its machines went.
+func (p *clusterPlace) leave(ctx context.Context) error {
+	if err := p.RemoveAll(ctx); err != nil {
+		return &machine.Error{
+			Kind:    machine.ErrUnavailable,
+			Message: "The place is forgotten. What may be left of its machines in the cluster could not be removed: " + err.Error(), Cause: err,
+		}
+	}
+	return nil
+}

@@ -40,7 +40,7 @@ type Cluster struct {
 
 // Config says what an engine is made with. Paths are absolute.
 type Config struct {
-	Name       string // such as "kubernetes:company"
+	Name       string // such as "kubernetes:company"; what follows the colon can be a label there
 	Cluster    Cluster
 	Owner      string       // names this daemon's home: 32 hexadecimal digits
 	Supervisor string       // the program, for Linux

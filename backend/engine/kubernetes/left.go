@@ -32,7 +32,7 @@ type left struct {
 
 // listLeft lists what is ours in the cluster of a machine, or of all where id is empty.
 func (e *Engine) listLeft(ctx context.Context, c *client, id machine.ID) ([]left, error) {
-	selector := homeLabel + "=" + e.cfg.Owner
+	selector := homeLabel + "=" + e.cfg.Owner + "," + placeLabel + "=" + e.place()
 	if id != "" {
 		selector += "," + machineLabel + "=" + string(id)
 	}
@@ -255,7 +255,16 @@ func (e *Engine) carryHome(ctx context.Context, c *client, pod string, to checkp
 	return nil
 }
 
-// removeLeft removes what is left of a machine that is gone.
+// RemoveAll removes what is left in the cluster of all machines of this home, which are gone.
+func (e *Engine) RemoveAll(ctx context.Context) error {
+	c, err := e.connect()
+	if err != nil {
+		return err
+	}
+	return e.failed("It could not be removed", e.removeLeft(ctx, c, ""))
+}
+
+// removeLeft removes what is left of a machine that is gone, or of all where id is empty.
 func (e *Engine) removeLeft(ctx context.Context, c *client, id machine.ID) error {
 	all, err := e.listLeft(ctx, c, id)
 	for _, one := range all {

@@ -215,3 +215,17 @@ func TestQuotaIsReached(t *testing.T) {
 		t.Errorf("left are %q", left)
 	}
 }
+
+// TestTwoPlacesInOneNamespace keep their hands off each other's machines.
+func TestTwoPlacesInOneNamespace(t *testing.T) {
+	e := newEngine(t, t.TempDir())
+	m := enginetest.Start(t, e, enginetest.NewID(t, e), "")
+	m.Value("x = 41")
+	cfg := e.cfg
+	cfg.Name = Kind + ":other"
+	other := newEngineOn(t, cfg)
+	if err := errors.Join(other.Reap(enginetest.Bounded(t)), other.RemoveAll(enginetest.Bounded(t))); err != nil {
+		t.Fatal(err)
+	}
+	m.Expect("x + 1", "42")
+}

@@ -23,6 +23,7 @@ import (
 const (
 	managedLabel = "app.kubernetes.io/managed-by" // "forevervm"
 	homeLabel    = "forevervm.dev/home"           // whose it is: Config.Owner
+	placeLabel   = "forevervm.dev/place"          // what the place is called at home, which may have several in a namespace
 	runLabel     = "forevervm.dev/run"            // the run of the program that made it
 	machineLabel = "forevervm.dev/machine"        // the machine's id
 	lifeLabel    = "forevervm.dev/life"           // tag of the life, see checkpoint.Manifest
@@ -68,10 +69,13 @@ type stay struct {
 	args   []string
 }
 
+// place is the engine's name without its kind.
+func (e *Engine) place() string { return strings.TrimPrefix(e.cfg.Name, Kind+":") }
+
 // labels are those of the pod and of its volume.
 func (e *Engine) labels(s stay) map[string]string {
 	return map[string]string{
-		managedLabel: "forevervm", homeLabel: e.cfg.Owner, runLabel: e.run, machineLabel: string(s.id), lifeLabel: carry.LifeTag(s.life),
+		managedLabel: "forevervm", homeLabel: e.cfg.Owner, placeLabel: e.place(), runLabel: e.run, machineLabel: string(s.id), lifeLabel: carry.LifeTag(s.life),
 	}
 }
 

@@ -237,7 +237,7 @@ func (c *Cluster) logs() string {
 	paths, _ := filepath.Glob(filepath.Join(c.Folder, "log", "*"))
 	for _, path := range paths {
 		text, _ := os.ReadFile(path)
-		fmt.Fprintf(&all, "=== %s\n%s\n", filepath.Base(path), text[max(0, len(text)-2000):])
+		fmt.Fprintf(&all, "=== %s\n%s\n", filepath.Base(path), text[max(0, len(text)-4000):])
 	}
 	return all.String()
 }
@@ -264,20 +264,22 @@ func (c *Cluster) storageClasses() error {
 // Await waits until the API server, the node and what runs its containers are as they should be.
 func (c *Cluster) Await(t testing.TB) {
 	t.Helper()
-	err := until(func() error { return errors.Join(c.containerd(), c.ready()) })
-	if err != nil {
+	if err := until(c.ready); err != nil {
 		t.Fatalf("%v\n%s", err, c.logs())
 	}
 }
 
 // ready asks the kubelet itself, too: the API server believes in a node for a while after its end.
+// Statistics are what the kubelet asks containerd for at once, and not from what it remembers: it
+// connects to containerd again only a while after that has started.
 func (c *Cluster) ready() error {
 	if err := c.alive(); err != nil {
 		return err
 	}
 	ctx := context.Background() // the client has a time-out
 	api := c.Client.CoreV1().RESTClient()
-	for _, path := range []string{"/readyz", "/api/v1/nodes/" + Node + "/proxy/healthz"} {
+	kubelet := "/api/v1/nodes/" + Node + "/proxy"
+	for _, path := range []string{"/readyz", kubelet + "/healthz", kubelet + "/stats/summary"} {
 		if err := api.Get().AbsPath(path).Do(ctx).Error(); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
@@ -287,7 +289,7 @@ func (c *Cluster) ready() error {
 	if err != nil {
 		return err
 	}
-	known, err := api.Get().AbsPath("/api/v1/nodes/" + Node + "/proxy/pods").DoRaw(ctx)
+	known, err := api.Get().AbsPath(kubelet + "/pods").DoRaw(ctx)
 	if err != nil {
 		return err
 	}
@@ -358,6 +360,17 @@ func (c *Cluster) Import(t testing.TB, archive string, name ...string) {
 // Kill lets a program crash: "kube-apiserver", "kubelet", "containerd" or another of node.sh's. It
 // starts again; Await waits for that.
 func (c *Cluster) Kill(t testing.TB, program string) {
+	t.Helper()
+	if program == "kube-apiserver" {
+		// After a few crashes these would try again only after a minute, and tests wait for that.
+		for _, client := range []string{"kube-controller-manager", "kube-scheduler", "volumes"} {
+			c.kill(t, client)
+		}
+	}
+	c.kill(t, program)
+}
+
+func (c *Cluster) kill(t testing.TB, program string) {
 	t.Helper()
 	pid := c.signal(t, program, syscall.SIGKILL)
 	err := until(func() error {

@@ -279,7 +279,7 @@ func TestProgramsAreKilled(t *testing.T) {
 		c.Kill(t, program)
 		c.Await(t)
 		if out, err := do(t, c, namespace, "one", program, "write", "/data/file"); err != nil || out != "1000" {
-			t.Errorf("%s: %q, %v", program, out, err)
+			t.Errorf("%s: %q, %v\n%s", program, out, err, c.logs())
 		}
 	}
 }
