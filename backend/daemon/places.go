@@ -215,7 +215,11 @@ func (p *places) Add(ctx context.Context, q api.NewPlace) (api.Place, error) {
 	known := p.known[name]
 	p.mu.Unlock()
 	again := known != nil
+	var was kubernetes.Cluster
 	if again {
+		if before, ok := known.(*clusterPlace); ok {
+			was = before.Where()
+		}
 		if err := errors.Join(adopt(known, one), one.Close()); err != nil {
 			return api.Place{}, err
 		}
@@ -227,6 +231,9 @@ func (p *places) Add(ctx context.Context, q api.NewPlace) (api.Place, error) {
 		}
 	}
 	err = one.setUp(ctx)
+	if back, ok := one.(*clusterPlace); ok && err != nil && again {
+		err = errors.Join(err, back.Move(was))
+	}
 	if err != nil && !again {
 		if p.machines.RemovePlace(context.WithoutCancel(ctx), name) == nil {
 			return api.Place{}, errors.Join(err, one.Close())

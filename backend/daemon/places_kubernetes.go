@@ -12,14 +12,16 @@ import (
 	"github.com/forevervm/desktop/backend/machine"
 )
 
-// ownClusterVariable has, in the environment of a daemon that runs in a cluster, the settings of that
-// cluster as JSON (kubernetes.Cluster). Then machines are made there where nobody names a place.
+// ownClusterVariable has, in the environment of a daemon that runs in a cluster, the settings of
+// that cluster as JSON (kubernetes.Cluster). Then machines are made there where nobody names a
+// place.
 const ownClusterVariable = "FOREVERVM_KUBERNETES"
 
 // inOwnCluster is the engine of that cluster.
 const inOwnCluster = kubernetes.Kind + ":own"
 
-// openOwnCluster makes the engine of the cluster that this daemon runs in; nil where it runs in none.
+// openOwnCluster makes the engine of the cluster that this daemon runs in; nil where it runs in
+// none.
 func (p *places) openOwnCluster() (machine.Engine, error) {
 	settings := os.Getenv(ownClusterVariable)
 	if settings == "" {
@@ -52,7 +54,7 @@ var clusterName = regexp.MustCompile(`^[0-9A-Za-z]([0-9A-Za-z._-]{0,58}[0-9A-Za-
 
 func (p *places) openCluster(name string, where api.Cluster) (*clusterPlace, error) {
 	if !clusterName.MatchString(name) {
-		return nil, machine.Invalid("%q cannot be the name of a cluster here. Choose one of letters, digits and hyphens.", name)
+		return nil, machine.Invalid("%q cannot be the name of a cluster here. Give it one of letters, digits and hyphens: forevervm places add kubernetes NAME", name)
 	}
 	if where.Namespace == "" || where.Repository == "" {
 		return nil, machine.Invalid("Say in which namespace of the cluster machines are to run, and in which repository of a registry their image is.")

@@ -22,6 +22,9 @@ import (
 // without.
 const ExitNoProc = 3
 
+// AllSaved is the last line of the list of saved states that a supervisor program gives out.
+const AllSaved = "."
+
 // ExitForbidden is a supervisor's exit status where the system forbids it a user name space, or
 // mounts in one.
 const ExitForbidden = 4

@@ -20,8 +20,8 @@ import (
 	"github.com/forevervm/desktop/backend/checkpoint"
 )
 
-// Where nobody can hold a supervisor's standard input and output, as in a pod of a cluster, its link
-// comes over a socket, by a second program in the same container (Connect). Nobody logs that
+// Where nobody can hold a supervisor's standard input and output, as in a pod of a cluster, its
+// link comes over a socket, by a second program in the same container (Connect). Nobody logs that
 // program's streams. Saved states go in and out in the same way (Take, Give).
 
 const (
@@ -146,7 +146,7 @@ func Give(machine, id string, archive io.Writer) error {
 }
 
 // Saved waits until no supervisor has the machine's folder, and writes the ids of its checkpoints,
-// a line each.
+// a line each, and at the end AllSaved.
 func Saved(machine string, to io.Writer) error {
 	ctx, cancel := context.WithTimeout(context.Background(), savePatience+farewellPatience)
 	defer cancel()
@@ -174,7 +174,8 @@ func Saved(machine string, to io.Writer) error {
 			return err
 		}
 	}
-	return nil
+	_, err = fmt.Fprintln(to, AllSaved)
+	return err
 }
 
 // Place copies a file to where a node reads it, as a whole or not at all, and waits to be told to

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/forevervm/desktop/backend/checkpoint"
+	"github.com/forevervm/desktop/backend/sandbox"
 )
 
 // TestLinkBySocket does what a cluster's engine does in a pod: it puts a saved state in, opens the
@@ -52,7 +53,7 @@ func TestLinkBySocket(t *testing.T) {
 	s.Disconnect()
 	<-s.Ended()
 	saved := strings.Fields(string(beside(t, nil, "saved", cfg.Machine)))
-	if len(saved) != 1 {
+	if len(saved) != 2 || saved[1] != sandbox.AllSaved {
 		t.Fatalf("it saved %q", saved)
 	}
 	to := checkpoint.Folder(t.TempDir())

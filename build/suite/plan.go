@@ -192,8 +192,15 @@ func (p plan) soak() []stage {
 		with(long("crashes", "./backend/checkpoint/blocks", "^TestNothingIsLost$", "-args", "-rapid.checks=2000")),
 		with(long("hosted", "./backend/hosted", "^TestHostedMachines$"), "FOREVERVM_INSTRUCTIONS=1000"),
 		with(long("hostile", "./backend/mcpserver", "^TestAThousandMachines$")),
+		{p.inCluster(long("cluster", kubernetes, "^Test(Speed|Load)$"))},
 		{{name: "fuzz", args: []string{"build/fuzz.sh", "2m"}}},
 	}
+}
+
+// inCluster is a step that lacks a Kubernetes where none is built.
+func (p plan) inCluster(s step) step {
+	s.lacks = p.kubernetes
+	return s
 }
 
 // page runs one of the page's scripts.

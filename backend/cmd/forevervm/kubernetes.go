@@ -1,17 +1,20 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/forevervm/desktop/backend/engine/kubernetes"
 	"github.com/forevervm/desktop/backend/engine/local"
+	"github.com/forevervm/desktop/backend/engine/ociimage"
 	"github.com/forevervm/desktop/backend/home"
 )
 
@@ -40,13 +43,16 @@ func (a *app) kubernetesPushCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ref, err := images.Push(cmd.Context(), args[0])
+			if daemon && runtime.GOOS != "linux" {
+				return errors.New("the daemon's image has this very program, which has to be for Linux: run this on Linux")
+			}
+			refs, err := images.Push(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			refs := []string{ref}
 			if daemon {
-				if ref, err = images.PushDaemon(cmd.Context(), args[0]); err != nil {
+				ref, err := images.PushDaemon(cmd.Context(), args[0])
+				if err != nil {
 					return err
 				}
 				refs = append(refs, ref)
@@ -80,6 +86,9 @@ func (a *app) kubernetesManifestCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if wanted.Processor, err = ociimage.Architecture(images.Supervisor); err != nil {
+				return err
+			}
 			wanted.Image = repository + "@" + digest
 			if daemon {
 				if digest, err = images.DaemonDigest(cmd.Context()); err != nil {
@@ -101,7 +110,7 @@ func (a *app) kubernetesManifestCommand() *cobra.Command {
 	flags.StringVar(&repository, "repository", "", "where the sandbox image is, such as registry.example/forevervm/sandbox")
 	flags.StringVar(&wanted.User, "user", "", "who gets the rights, as the cluster names him; without it a service account does")
 	flags.BoolVar(&daemon, "daemon", false, "let a team's daemon run there, too")
-	flags.StringVar(&wanted.Cluster.PullSecret, "pull-secret", "", "of a team's daemon: a Secret of the namespace that the registry wants")
+	flags.StringVar(&wanted.Cluster.PullSecret, "pull-secret", "", "a Secret of the namespaces that the registry wants")
 	flags.StringVar(&wanted.Cluster.StorageClass, "storage-class", "", "of a team's daemon: the class of its volume and of machines' volumes")
 	_ = cmd.MarkFlagRequired("repository") // the flag is there
 	return cmd

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -74,19 +77,18 @@ func (a *app) placesAddCommand() *cobra.Command {
 			switch {
 			case len(args) == 2:
 				place.Address = args[1]
-			case place.Kind == kubernetes.Kind:
+			case place.Kind == kubernetes.Kind && cluster.Context != "":
 				place.Address = cluster.Context
+			case place.Kind == kubernetes.Kind:
+				return errors.New("give the cluster a name: forevervm places add kubernetes NAME")
 			default:
 				return fmt.Errorf("say which computer: forevervm places add %s HOST", place.Kind)
 			}
 			if place.Kind == kubernetes.Kind {
 				place.Cluster = &cluster
 			}
-			if cluster.Kubeconfig != "" { // the daemon is in another folder
-				var err error
-				if cluster.Kubeconfig, err = filepath.Abs(cluster.Kubeconfig); err != nil {
-					return err
-				}
+			if err := seenFromDaemon(&cluster.Kubeconfig); err != nil {
+				return err
 			}
 			c, err := a.connect(cmd.Context())
 			if err != nil {
@@ -128,6 +130,20 @@ func (a *app) placesAddCommand() *cobra.Command {
 	flags.IntVar(&cluster.DiskGb, "disk", 0, "of a cluster: the size of each machine's volume in GiB, where it is not 10")
 	flags.IntVar(&cluster.Processors, "processors", 0, "of a cluster: how many a machine may use, where it is not 2")
 	return cmd
+}
+
+// seenFromDaemon makes a kubeconfig's path one that the daemon understands: it is in another folder,
+// and has other variables.
+func seenFromDaemon(kubeconfig *string) error {
+	files := filepath.SplitList(cmp.Or(*kubeconfig, os.Getenv("KUBECONFIG")))
+	for i := range files {
+		var err error
+		if files[i], err = filepath.Abs(files[i]); err != nil {
+			return err
+		}
+	}
+	*kubeconfig = strings.Join(files, string(filepath.ListSeparator))
+	return nil
 }
 
 func (a *app) placesRemoveCommand() *cobra.Command {

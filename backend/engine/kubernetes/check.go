@@ -25,7 +25,7 @@ func (r right) String() string {
 
 // rights are all that are needed, as manifest.yaml grants them.
 var rights = []right{
-	{"pods", "", "get"}, {"pods", "", "list"}, {"pods", "", "create"}, {"pods", "", "delete"},
+	{"pods", "", "get"}, {"pods", "", "create"}, {"pods", "", "delete"},
 	{"persistentvolumeclaims", "", "get"}, {"persistentvolumeclaims", "", "list"},
 	{"persistentvolumeclaims", "", "create"}, {"persistentvolumeclaims", "", "delete"},
 	{"pods", "exec", "get"}, {"pods", "exec", "create"}, {"pods", "resize", "patch"},
@@ -51,10 +51,10 @@ type checked struct {
 	keptAt time.Time
 }
 
-// Check says what keeps machines from running in the cluster: parts that are missing here, a cluster
-// that does not answer, rights, and what the cluster says of a pod and a volume that it is shown but
-// does not make. What only its nodes know, such as a filter that is missing there, is told when it
-// has kept a machine from starting.
+// Check says what keeps machines from running in the cluster: parts that are missing here, a
+// cluster that does not answer, rights, and what the cluster says of a pod and a volume that it is
+// shown but does not make. What only its nodes know, such as a filter that is missing there, is
+// told when it has kept a machine from starting.
 func (e *Engine) Check(ctx context.Context) []machine.Problem {
 	e.checked.mu.Lock()
 	defer e.checked.mu.Unlock()
@@ -66,6 +66,9 @@ func (e *Engine) Check(ctx context.Context) []machine.Problem {
 			return problems
 		}
 		e.checked.problems, e.checked.at = problems, time.Now()
+		if len(problems) == 0 && e.reaped.CompareAndSwap(false, true) { // it did not answer when the engine started
+			e.running.Go(e.reapLater)
+		}
 	}
 	problems := slices.Clone(e.checked.problems)
 	e.checked.keptMu.Lock()
@@ -82,6 +85,7 @@ func (e *Engine) StartUp(context.Context) error {
 	defer e.checked.mu.Unlock()
 	e.checked.at = time.Time{}
 	e.kept(nil)
+	e.forget()
 	return nil
 }
 
@@ -126,7 +130,7 @@ func (e *Engine) look(ctx context.Context) []machine.Problem {
 	if err == nil {
 		_, err = c.api.CoreV1().Pods(c.namespace).Create(ctx, e.pod(s, podName(s.id), "trial"), dry)
 	}
-	if err != nil {
+	if err != nil && !strings.Contains(err.Error(), "does not support dry run") { // an admission webhook of the cluster's own
 		return problemOf(e.failed("The cluster would not take a machine", err))
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -42,7 +43,11 @@ type client struct {
 // connect reads the kubeconfig. It asks the cluster nothing.
 func (c Cluster) connect() (*client, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = c.Kubeconfig
+	if files := filepath.SplitList(c.Kubeconfig); len(files) == 1 {
+		rules.ExplicitPath = files[0]
+	} else if len(files) > 1 {
+		rules.Precedence = files
+	}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: c.Context}).ClientConfig()
 	if err != nil {
 		return nil, &machine.Error{
@@ -121,16 +126,6 @@ func (r *running) end() {
 
 func (r *running) endInput() { _ = r.stdin.Close() } // a pipe's end never fails
 
-// ended says whether the program has ended by itself, as it should.
-func (r *running) ended() bool {
-	select {
-	case <-r.done:
-		return r.err == nil
-	default:
-		return false
-	}
-}
-
 // give runs the program with that as its input, and waits for its end.
 func (c *client) give(ctx context.Context, pod string, input io.Reader, args ...string) error {
 	r, err := c.exec(ctx, pod, args...)
@@ -167,16 +162,25 @@ func (c *client) take(ctx context.Context, pod string, read func(io.Reader) erro
 	return r.why()
 }
 
+// refused says whether a program in a pod ended because it could not do its work. One that was
+// killed with its pod has another status.
+func refused(err error) bool {
+	var exited exec.CodeExitError
+	return errors.As(err, &exited) && exited.Code == exitFailed
+}
+
+// exitFailed is sandbox.ExitFailed, which only Linux has.
+const exitFailed = 1
+
 // errSilent says that a program in a pod could not be run, or its connection broke.
 var errSilent = errors.New("the pod does not answer")
 
 // why says how the program ended; nil where it did its work.
 func (r *running) why() error {
-	var exited exec.CodeExitError
 	switch {
 	case r.err == nil:
 		return nil
-	case errors.As(r.err, &exited):
+	case refused(r.err):
 		return fmt.Errorf("%w: %s", r.err, r.stderr.String())
 	}
 	return fmt.Errorf("%w: %w", errSilent, r.err)

@@ -2,12 +2,12 @@ package kubernetes
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/forevervm/desktop/backend/engine/carry"
@@ -24,7 +24,6 @@ const carryPatience = 10 * time.Minute
 type Engine struct {
 	cfg     Config
 	store   *local.Store
-	run     string // value of runLabel
 	claims  carry.Claims
 	running sync.WaitGroup
 	news    news
@@ -37,6 +36,8 @@ type Engine struct {
 	mu     sync.Mutex
 	where  Cluster
 	client *client // nil until the kubeconfig has been read
+
+	reaped atomic.Bool // Reap has come to its end, or goes on
 }
 
 var _ machine.Engine = (*Engine)(nil)
@@ -47,7 +48,7 @@ func New(cfg Config) *Engine {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	quiet()
-	e := &Engine{cfg: cfg, store: cfg.Store, run: rand.Text(), where: cfg.Cluster, images: Images{Store: cfg.Store, Supervisor: cfg.Supervisor, Log: cfg.Log}}
+	e := &Engine{cfg: cfg, store: cfg.Store, where: cfg.Cluster, images: Images{Store: cfg.Store, Supervisor: cfg.Supervisor, Log: cfg.Log}}
 	e.patience.end, e.patience.silence, e.patience.lost = endPatience, silencePatience, lostPatience
 	return e
 }
@@ -70,8 +71,15 @@ func (e *Engine) Move(to Cluster) error {
 	if to.Kubeconfig != e.where.Kubeconfig || to.Context != e.where.Context || to.Namespace != e.where.Namespace {
 		return machine.Conflict("%s is the namespace %q of the context %q. Add the other one under another name.", e.cfg.Name, e.where.Namespace, e.where.Context)
 	}
-	e.where = to
+	e.where, e.client = to, nil
 	return nil
+}
+
+// forget has the kubeconfig be read again: the person may have signed in anew.
+func (e *Engine) forget() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.client = nil
 }
 
 // Version tells which version the cluster has, and which processors the image here is for.
@@ -153,8 +161,8 @@ func (e *Engine) start(ctx context.Context, c *client, spec machine.StartSpec, p
 	if err := e.settle(ctx, c, spec.ID); err != nil {
 		return nil, err
 	}
-	// A machine whose folder is gone is a machine that is gone: what is left of it in the cluster is
-	// not taken over.
+	// A machine whose folder is gone is a machine that is gone: what is left of it in the cluster
+	// is not taken over.
 	if err := os.MkdirAll(e.store.Machine(spec.ID), 0o700); err != nil {
 		return nil, local.Describe(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,6 +115,22 @@ func TestOlderCheckpointIsNotTakenForNew(t *testing.T) {
 	}
 	if _, err := local.Checkpoints(e.store.Machine(id)).Load(known.ID); err != nil {
 		t.Errorf("the older one: %v", err)
+	}
+}
+
+// TestSandboxIsForbidden is a cluster whose nodes forbid what the sandbox is built by. The person
+// is told, and so is who asks what is wrong.
+func TestSandboxIsForbidden(t *testing.T) {
+	e := hostileEngine(t)
+	_, err := enginetest.TryStartNamed(t, e, enginetest.NewID(t, e), "forbidden", "")
+	if !errors.Is(err, machine.ErrUnavailable) || !strings.Contains(err.Error(), "does not let its pods build the sandbox") {
+		t.Errorf("the error is %v", err)
+	}
+	if problems := e.Check(t.Context()); len(problems) != 1 || !strings.Contains(problems[0].Do, "administrator") {
+		t.Errorf("the problems are %+v", problems)
+	}
+	if left := leftovers(t, e); len(left) > 0 {
+		t.Errorf("left are %q", left)
 	}
 }
 

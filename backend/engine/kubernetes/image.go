@@ -19,6 +19,7 @@ import (
 	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/engine/ociimage"
 	"github.com/forevervm/desktop/backend/iox"
+	"github.com/forevervm/desktop/backend/machine"
 )
 
 // imagesFile keeps the digests of images in the data folder, by their tags.
@@ -125,17 +126,29 @@ func (i *Images) digest(ctx context.Context, tag string, make func() (v1.Image, 
 }
 
 // Push puts the image of this version's machines into a repository of a registry, with the rights
-// that Docker has there, and returns its name with the digest.
-func (i *Images) Push(ctx context.Context, repository string) (string, error) {
+// that Docker has there, and those of earlier versions that saved machines here still need. It
+// returns their names with the digests.
+func (i *Images) Push(ctx context.Context, repository string) (refs []string, err error) {
 	parts, err := i.Store.Parts("base")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	image, tag, err := i.sandbox(parts)
+	old, err := i.Store.OldParts(ctx)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return push(ctx, repository, tag, image)
+	for _, p := range append([]local.Parts{parts}, old...) {
+		image, tag, err := i.sandbox(p)
+		if err != nil {
+			return refs, err
+		}
+		ref, err := push(ctx, repository, tag, image)
+		if err != nil {
+			return refs, err
+		}
+		refs = append(refs, ref)
+	}
+	return refs, nil
 }
 
 // PushDaemon is Push for the image with the daemon.
@@ -150,11 +163,11 @@ func (i *Images) PushDaemon(ctx context.Context, repository string) (string, err
 func push(ctx context.Context, repository, tag string, make func() (v1.Image, error)) (string, error) {
 	ref, err := name.NewTag(repository + ":" + tag)
 	if err != nil {
-		return "", err
+		return "", machine.Invalid("%.200q cannot be a repository. Give one such as registry.example/forevervm/sandbox.", repository)
 	}
 	image, err := make()
 	if err != nil {
-		return "", err
+		return "", unavailable("The image could not be made.", err)
 	}
 	if err := remote.Write(ref, image, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
 		return "", fmt.Errorf("the image could not be put into the registry: %w. `docker login` gives this program the rights that it gives Docker", err)

@@ -28,10 +28,11 @@ func TestPushedImageIsTheOneAskedFor(t *testing.T) {
 	t.Cleanup(server.Close)
 	repository := strings.TrimPrefix(server.URL, "http://") + "/forevervm/sandbox"
 	images := testImages(t)
-	pushed, err := images.Push(t.Context(), repository)
-	if err != nil {
-		t.Fatal(err)
+	all, err := images.Push(t.Context(), repository)
+	if err != nil || len(all) != 1 {
+		t.Fatalf("pushed %q, %v", all, err)
 	}
+	pushed := all[0]
 	parts, err := images.Store.Parts("base")
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +71,7 @@ func testImages(t *testing.T) *Images {
 // TestManifestIsForOneNamespace grants nothing in the cluster as a whole.
 func TestManifestIsForOneNamespace(t *testing.T) {
 	for _, user := range []string{"", "ada@example.com"} {
-		text, err := Manifest(Wanted{Namespace: "research", Image: "registry.example/forevervm/sandbox@sha256:1111111111111111111111111111111111111111111111111111111111111111", User: user})
+		text, err := Manifest(Wanted{Processor: "amd64", Namespace: "research", Image: "registry.example/forevervm/sandbox@sha256:1111111111111111111111111111111111111111111111111111111111111111", User: user})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,11 +101,11 @@ func TestManifestTakesNoYAML(t *testing.T) {
 	for _, bad := range [][3]string{
 		{"Research", image, ""}, {"a\nb: c", image, ""}, {"", image, ""}, {"research", "a b", ""}, {"research", "x\"\ny: z", ""},
 	} {
-		if text, err := Manifest(Wanted{Namespace: bad[0], Image: bad[1], User: bad[2]}); err == nil {
+		if text, err := Manifest(Wanted{Processor: "amd64", Namespace: bad[0], Image: bad[1], User: bad[2]}); err == nil {
 			t.Errorf("%q gives %s", bad, text)
 		}
 	}
-	text, err := Manifest(Wanted{Namespace: "research", Image: image, User: "ada\"\nkind: Evil"})
+	text, err := Manifest(Wanted{Processor: "amd64", Namespace: "research", Image: image, User: "ada\"\nkind: Evil"})
 	if err != nil || strings.Contains(text, "\nkind: Evil") {
 		t.Errorf("a user's name becomes YAML: %v", err)
 	}

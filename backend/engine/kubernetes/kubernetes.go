@@ -23,8 +23,9 @@ const Kind = "kubernetes"
 // Cluster says where machines run, and as what. Nothing in it is secret: the kubeconfig file stays
 // where it is.
 type Cluster struct {
-	// Kubeconfig is the file's path; empty for the person's own, as kubectl finds it, or for the
-	// pod's own account where this program runs in the cluster.
+	// Kubeconfig is the file's path, or those of several as in KUBECONFIG; empty for the person's
+	// own, as kubectl finds it, or for the pod's own account where this program runs in the
+	// cluster.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 	Context    string `json:"context,omitempty"` // empty for the kubeconfig's current one
 	Namespace  string `json:"namespace"`

@@ -20,6 +20,8 @@ import (
 	"github.com/forevervm/desktop/backend/engine/carry"
 	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/naming"
+	"github.com/forevervm/desktop/backend/sandbox"
 )
 
 // left is a volume in the cluster, with what a stay of a machine left in it. Its pod may be there,
@@ -86,43 +88,48 @@ const (
 	endPatience = 3 * time.Minute
 	// silencePatience is how long a supervisor may not answer whether it is there.
 	silencePatience = time.Minute
-	// lostPatience is how long a pod, or a volume, may be there whose node does not answer. Then
-	// what only that volume holds is given up: nobody was ever told of it.
-	lostPatience = time.Minute
+	// lostPatience is how long a pod may not answer until it is told to end, and how long it may
+	// take then. After that what only its volume holds is given up: nobody was ever told of it. A
+	// supervisor saves within less.
+	lostPatience = 3 * time.Minute
 )
 
 // takeOver waits for the end of a pod's machine, carries home what it saved, and removes pod and
 // volume.
 func (e *Engine) takeOver(ctx context.Context, c *client, l left, to checkpoint.Folder) error {
-	var silent time.Time // since when the node has not answered; zero where it has
-	killed := false
+	var silent time.Time // since when the pod has not answered; zero where it has
 	for {
 		pod, err := c.getPod(ctx, l.name)
 		if err != nil {
 			return err
 		}
 		switch state := stateOf(pod); {
-		case state == podRuns && killed: // it is about to end
-		case state == podRuns:
-			killed, err = e.takeFromPod(ctx, c, l, to)
-			if err == nil && !killed {
-				return nil
-			}
-		case state == podEnded:
-			err = c.removePod(ctx, l.name) // so that another can have the volume
 		case state == podGone:
 			return e.takeFromVolume(ctx, c, l, to)
 		case state == podWaits: // nothing is in its volume
 			return c.remove(ctx, l.name)
+		case e.isLost(pod):
+			e.cfg.Log.Warn("a node does not answer: what a volume there may hold is given up. The machine goes on from its last checkpoint", "machine", l.id, "pod", l.name)
+			return c.abandon(ctx, l.name)
+		case state == podEnded:
+			err = c.removePod(ctx, l.name) // so that another can have the volume
+		case pod.DeletionTimestamp != nil && !silent.IsZero(): // it was asked to end
+		default:
+			if err = e.takeFromPod(ctx, c, l, to); err == nil {
+				return c.remove(ctx, l.name)
+			}
 		}
-		if err != nil && !errors.Is(err, errSilent) {
+		switch {
+		case err == nil:
+		case !errors.Is(err, errSilent):
 			return err
-		}
-		if silent.IsZero() {
+		case silent.IsZero():
 			silent = time.Now()
-		}
-		if time.Since(silent) > e.patience.lost {
-			return e.giveUp(ctx, c, l, err)
+		case time.Since(silent) > e.patience.lost:
+			e.cfg.Log.Warn("a pod does not answer, and is ended", "machine", l.id, "pod", l.name, "error", err)
+			if err := c.removePod(ctx, l.name); err != nil {
+				return err
+			}
 		}
 		if err := pause(ctx, lostPoll); err != nil {
 			return err
@@ -130,33 +137,29 @@ func (e *Engine) takeOver(ctx context.Context, c *client, l left, to checkpoint.
 	}
 }
 
-// takeFromPod is takeOver for a pod that runs. One that does not end is killed: then its volume
-// tells.
-func (e *Engine) takeFromPod(ctx context.Context, c *client, l left, to checkpoint.Folder) (killed bool, err error) {
-	bounded, cancel := context.WithTimeout(ctx, e.patience.end)
-	defer cancel()
-	err = e.carryAllHome(bounded, c, l.name, l, to)
-	if err == nil {
-		return false, c.remove(ctx, l.name)
-	}
-	if bounded.Err() == nil || ctx.Err() != nil {
-		return false, err
-	}
-	e.cfg.Log.Warn("a pod does not end, and is killed", "machine", l.id, "pod", l.name)
-	return true, c.removePod(ctx, l.name)
+// isLost says whether a pod should have ended long ago. Its node has not said that it did.
+func (e *Engine) isLost(pod *core.Pod) bool {
+	return pod.DeletionTimestamp != nil && time.Since(pod.DeletionTimestamp.Time) > e.patience.lost
 }
 
-// giveUp removes a pod and a volume whose node does not answer.
-func (e *Engine) giveUp(ctx context.Context, c *client, l left, err error) error {
-	e.cfg.Log.Warn("a node does not answer: what a volume there may hold is given up. The machine goes on from its last checkpoint", "machine", l.id, "pod", l.name, "error", err)
-	return c.abandon(ctx, l.name)
+// takeFromPod carries home what the machine of a pod that runs has saved. One that does not end
+// does not answer either.
+func (e *Engine) takeFromPod(ctx context.Context, c *client, l left, to checkpoint.Folder) error {
+	bounded, cancel := context.WithTimeout(ctx, e.patience.end)
+	defer cancel()
+	err := e.carryAllHome(bounded, c, l.name, l, to)
+	if err != nil && ctx.Err() == nil && (bounded.Err() != nil || refused(err)) {
+		e.cfg.Log.Warn("a pod does not end, and is killed", "machine", l.id, "pod", l.name, "error", err)
+		return errors.Join(errSilent, err, c.removePod(ctx, l.name))
+	}
+	return err
 }
 
 // lostPoll is how often a pod is looked at that is about to end.
 const lostPoll = 100 * time.Millisecond
 
-// takeFromVolume is takeOver for a volume that has no pod any more: it gets another one, in which no
-// machine runs.
+// takeFromVolume is takeOver for a volume that has no pod any more: it gets another one, in which
+// no machine runs.
 func (e *Engine) takeFromVolume(ctx context.Context, c *client, l left, to checkpoint.Folder) error {
 	quick, cancel := context.WithTimeout(ctx, apiPatience)
 	defer cancel()
@@ -187,29 +190,62 @@ func (e *Engine) takeFromVolume(ctx context.Context, c *client, l left, to check
 	if _, err := c.api.CoreV1().Pods(c.namespace).Create(quick, e.pod(s, carrier, l.name), meta.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	soon, done := context.WithTimeout(ctx, 2*e.patience.lost) // a volume may have to move to another node
+	if err := e.awaitRunning(ctx, c, carrier); err != nil {
+		return unavailable("What the machine saved last lies in the volume "+l.name+" of the cluster, which cannot be read now: "+naming.Join(err.Error(),
+			"Try again later. If that volume is lost for good, `kubectl delete pvc "+l.name+"` lets the machine go on from its last checkpoint."), err)
+	}
+	bounded, done := context.WithTimeout(ctx, e.patience.end)
 	defer done()
-	if err := e.awaitRunning(soon, c, carrier); err != nil {
-		if soon.Err() != nil && ctx.Err() == nil {
-			return e.giveUp(ctx, c, l, err)
-		}
+	err = e.carryAllHome(bounded, c, carrier, l, to)
+	if err != nil && !refused(err) {
 		return err
 	}
-	if err := e.carryAllHome(ctx, c, carrier, l, to); err != nil {
+	if err != nil {
+		e.cfg.Log.Warn("a volume cannot be read, and is given up. The machine goes on from its last checkpoint", "machine", l.id, "pod", l.name, "error", err)
+	}
+	if err := c.removePod(ctx, carrier); err != nil {
 		return err
 	}
-	return c.remove(ctx, l.name)
+	return c.removeVolume(ctx, l.name)
 }
 
 // checkpointID is what the name of a checkpoint consists of. It becomes part of a command line.
 var checkpointID = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.-]{0,99}$`)
 
-// carryAllHome waits until the machine in a pod has ended, and carries home what it saved. What is
-// no saved state of it is logged and left: it never will be one, and must not stand in the way of
-// what is.
+// carryAllHome waits until the machine in a pod has ended, and carries home the newest state that
+// it saved: it counts for those before it. What is no saved state is logged and left: it never will
+// be one, and must not stand in the way of what is.
 func (e *Engine) carryAllHome(ctx context.Context, c *client, pod string, l left, to checkpoint.Folder) error {
-	var ids []string
-	err := c.take(ctx, pod, func(out io.Reader) error {
+	ids, err := c.saved(ctx, pod)
+	if err != nil {
+		return err
+	}
+	slices.Reverse(ids)
+	for _, id := range ids[:min(len(ids), carry.MostCheckpoints)] {
+		err := e.fetch(ctx, c, pod, to, id, 0, l.of)
+		if isUseless(err) { // a connection that broke may look like that
+			err = e.fetch(ctx, c, pod, to, id, 0, l.of)
+		}
+		if isUseless(err) {
+			e.cfg.Log.Warn("a pod holds what is no saved state of its machine", "machine", l.id, "pod", pod, "error", err)
+			continue
+		}
+		if err != nil {
+			return e.failed(notFetched, err)
+		}
+		return nil
+	}
+	return nil
+}
+
+// isUseless says whether a pod gave out something else than a saved state, or nothing.
+func isUseless(err error) bool {
+	return (errors.Is(err, checkpoint.ErrUnusable) || refused(err)) && !errors.Is(err, errSilent)
+}
+
+// saved lists the checkpoints in a pod's volume, the oldest first, once its machine has ended.
+func (c *client) saved(ctx context.Context, pod string) (ids []string, err error) {
+	err = c.take(ctx, pod, func(out io.Reader) error {
 		lines := bufio.NewScanner(io.LimitReader(out, 64<<10))
 		for lines.Scan() {
 			ids = append(ids, lines.Text())
@@ -217,28 +253,30 @@ func (e *Engine) carryAllHome(ctx context.Context, c *client, pod string, l left
 		return lines.Err()
 	}, "saved", machinePath)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	slices.Reverse(ids) // the newest first: it counts most
-	for _, id := range ids[:min(len(ids), carry.MostCheckpoints)] {
-		err := e.carryHome(ctx, c, pod, to, id, 0, l.of)
-		var told *machine.Error
-		if errors.As(err, &told) && errors.Is(told.Cause, checkpoint.ErrUnusable) {
-			e.cfg.Log.Warn("a pod holds what is no saved state of its machine", "machine", l.id, "pod", pod, "error", told.Cause)
-			continue
-		}
-		if err != nil {
-			return err
-		}
+	// A connection that broke may end like one that did not.
+	if len(ids) == 0 || ids[len(ids)-1] != sandbox.AllSaved {
+		return nil, fmt.Errorf("%w: its list breaks off", errSilent)
 	}
-	return nil
+	return ids[:len(ids)-1], nil
 }
 
-// carryHome takes over a checkpoint that is in a pod's volume, unless it is there already. The pod
-// may say anything.
+const notFetched = "The machine's saved state could not be fetched from the cluster"
+
+// carryHome takes over a checkpoint that is in a pod's volume, unless it is there already.
 func (e *Engine) carryHome(ctx context.Context, c *client, pod string, to checkpoint.Folder, id string, memory int64, of carry.Content) error {
+	err := e.fetch(ctx, c, pod, to, id, memory, of)
+	if errors.Is(err, checkpoint.ErrUnusable) {
+		return carry.NotOfMachine(err)
+	}
+	return e.failed(notFetched, err)
+}
+
+// fetch is carryHome with the error as it came. The pod may say anything.
+func (e *Engine) fetch(ctx context.Context, c *client, pod string, to checkpoint.Folder, id string, memory int64, of carry.Content) error {
 	if !checkpointID.MatchString(id) {
-		return carry.NotOfMachine(fmt.Errorf("%w: its id is %.100q", checkpoint.ErrUnusable, id))
+		return fmt.Errorf("%w: its id is %.100q", checkpoint.ErrUnusable, id)
 	}
 	if _, err := to.Load(id); err == nil {
 		return nil
@@ -246,11 +284,11 @@ func (e *Engine) carryHome(ctx context.Context, c *client, pod string, to checkp
 	ctx, cancel := context.WithTimeout(ctx, carryPatience)
 	defer cancel()
 	err := c.take(ctx, pod, func(archive io.Reader) error { return carry.Home(ctx, archive, to, id, memory, of) }, "give", machinePath, id)
-	if errors.Is(err, checkpoint.ErrUnusable) {
-		return carry.NotOfMachine(err)
-	}
 	if err != nil {
-		return e.failed("The machine's saved state could not be fetched from the cluster", err)
+		return err
+	}
+	if _, err := to.Load(id); err != nil { // a connection that broke may end like one that did not
+		return fmt.Errorf("%w: %w", errSilent, err)
 	}
 	return nil
 }
@@ -276,6 +314,24 @@ func (e *Engine) removeLeft(ctx context.Context, c *client, id machine.ID) error
 // Reap takes over, or removes, what daemons before this one left in the cluster. What belongs to
 // another home is left alone.
 func (e *Engine) Reap(ctx context.Context) error {
+	e.reaped.Store(true)
+	err := e.reapAll(ctx)
+	if err != nil {
+		e.reaped.Store(false) // Check tries again
+	}
+	return err
+}
+
+// reapLater is Reap when the cluster answers for the first time.
+func (e *Engine) reapLater() {
+	ctx, cancel := context.WithTimeout(context.Background(), carryPatience)
+	defer cancel()
+	if err := e.reapAll(ctx); err != nil {
+		e.cfg.Log.Warn("something of an earlier daemon stays in the cluster for now", "error", err)
+	}
+}
+
+func (e *Engine) reapAll(ctx context.Context) error {
 	c, err := e.connect()
 	if err != nil {
 		return err
@@ -328,14 +384,21 @@ func (c *client) deletePod(ctx context.Context, name string, grace int64) error 
 	return err
 }
 
-// remove has a pod end, and its volume be removed when it has.
+// remove has a pod end, and its volume be removed when it has. The volume stays where the pod does:
+// by it, the pod is found again.
 func (c *client) remove(ctx context.Context, name string) error {
-	return errors.Join(c.removePod(ctx, name), c.removeVolume(ctx, name))
+	if err := c.removePod(ctx, name); err != nil {
+		return err
+	}
+	return c.removeVolume(ctx, name)
 }
 
 // abandon is remove for a pod whose node does not answer.
 func (c *client) abandon(ctx context.Context, name string) error {
-	return errors.Join(c.deletePod(ctx, name, 0), c.removeVolume(ctx, name))
+	if err := c.deletePod(ctx, name, 0); err != nil {
+		return err
+	}
+	return c.removeVolume(ctx, name)
 }
 
 func (c *client) removeVolume(ctx context.Context, name string) error {

@@ -14,8 +14,8 @@ import (
 	"github.com/forevervm/desktop/backend/wire"
 )
 
-// TestLoad has four people make 200 machines with a team's daemon in the cluster, of which a few are
-// awake at a time. It measures, and fails where a machine has lost its variable.
+// TestLoad has four people make 200 machines with a team's daemon in the cluster, of which a few
+// are awake at a time. It measures, and fails where a machine has lost its variable.
 func TestLoad(t *testing.T) {
 	const people, each = 4, 50
 	c := newTeam(t, "load")

@@ -2,7 +2,9 @@ package kubernetes
 
 import (
 	"bytes"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/hex"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -25,6 +27,7 @@ var namespaceName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,54}[a-z0-9])?$`)
 type Wanted struct {
 	Namespace string
 	Image     string // of machines' pods, by digest
+	Processor string // that the images are for, as Go names it
 	// User is whom the rights are for, as the cluster names him; empty for the service account of a
 	// daemon in the cluster.
 	User string
@@ -36,9 +39,9 @@ type Wanted struct {
 	Cluster Cluster
 }
 
-// Manifest is what a cluster's administrator applies for machines in a namespace: the namespace, the
-// rights there, a network policy, and the system call filter for the nodes, which a program of the
-// sandbox image puts there; also a team's daemon, where one is wanted.
+// Manifest is what a cluster's administrator applies for machines in a namespace: the namespace,
+// the rights there, a network policy, and the system call filter for the nodes, which a program of
+// the sandbox image puts there; also a team's daemon, where one is wanted.
 func Manifest(w Wanted) (string, error) {
 	if !namespaceName.MatchString(w.Namespace) {
 		return "", machine.Invalid("%.80q cannot be the name of a namespace: it has small letters, digits and hyphens alone.", w.Namespace)
@@ -54,6 +57,9 @@ func Manifest(w Wanted) (string, error) {
 		if _, err := name.NewDigest(image); err != nil {
 			return "", machine.Invalid("%.200q cannot be the name of an image.", image)
 		}
+	}
+	if w.Processor != "amd64" && w.Processor != "arm64" {
+		return "", machine.Invalid("There is no image for the processor %.20q.", w.Processor)
 	}
 	filter, err := seccomp.Flat()
 	if err != nil {
@@ -73,8 +79,14 @@ func Manifest(w Wanted) (string, error) {
 	var out bytes.Buffer
 	err = made.Execute(&out, map[string]string{
 		"Namespace": w.Namespace, "Image": w.Image, "User": w.User, "Profile": SeccompProfile,
-		"Filter": "    " + strings.ReplaceAll(string(filter), "\n", "\n    "),
-		"Daemon": w.Daemon, "Settings": string(settings), "PullSecret": own.PullSecret, "StorageClass": own.StorageClass,
+		"Filter":    "    " + strings.ReplaceAll(string(filter), "\n", "\n    "),
+		"Processor": w.Processor, "Binding": "forevervm-" + binding(w.User), "Daemon": w.Daemon, "Settings": string(settings), "PullSecret": own.PullSecret, "StorageClass": own.StorageClass,
 	})
 	return out.String(), err
+}
+
+// binding names what gives a user the rights: each has one.
+func binding(user string) string {
+	sum := sha256.Sum256([]byte(user))
+	return hex.EncodeToString(sum[:6])
 }

@@ -24,7 +24,6 @@ const (
 	managedLabel = "app.kubernetes.io/managed-by" // "forevervm"
 	homeLabel    = "forevervm.dev/home"           // whose it is: Config.Owner
 	placeLabel   = "forevervm.dev/place"          // what the place is called at home, which may have several in a namespace
-	runLabel     = "forevervm.dev/run"            // the run of the program that made it
 	machineLabel = "forevervm.dev/machine"        // the machine's id
 	lifeLabel    = "forevervm.dev/life"           // tag of the life, see checkpoint.Manifest
 )
@@ -75,7 +74,7 @@ func (e *Engine) place() string { return strings.TrimPrefix(e.cfg.Name, Kind+":"
 // labels are those of the pod and of its volume.
 func (e *Engine) labels(s stay) map[string]string {
 	return map[string]string{
-		managedLabel: "forevervm", homeLabel: e.cfg.Owner, placeLabel: e.place(), runLabel: e.run, machineLabel: string(s.id), lifeLabel: carry.LifeTag(s.life),
+		managedLabel: "forevervm", homeLabel: e.cfg.Owner, placeLabel: e.place(), machineLabel: string(s.id), lifeLabel: carry.LifeTag(s.life),
 	}
 }
 
@@ -163,6 +162,9 @@ func (e *Engine) pod(s stay, name, volume string) *core.Pod {
 				}}},
 			},
 		},
+	}
+	if arch, err := ociimage.Architecture(e.cfg.Supervisor); err == nil { // else the image could not be named
+		pod.Spec.NodeSelector = map[string]string{core.LabelOSStable: "linux", core.LabelArchStable: arch}
 	}
 	if secret := e.Where().PullSecret; secret != "" {
 		pod.Spec.ImagePullSecrets = []core.LocalObjectReference{{Name: secret}}

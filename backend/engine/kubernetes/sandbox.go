@@ -39,8 +39,9 @@ type Sandbox struct {
 	link   *running
 
 	killed atomic.Bool
-	apart  bool  // the link was lost, and the machine saves itself, or did; valid once it has ended
-	exit   int32 // status of the pod's program, where it ended; valid then
+	said   atomic.Bool // the supervisor has said why it ends
+	apart  bool        // the link was lost, and the machine saves itself, or did; valid once it has ended
+	exit   int32       // status that the pod's program crashed with; 0 where it did not; valid then
 
 	limiting sync.Mutex // guards memory
 	memory   int64      // the machine's limit in bytes, 0 for none
@@ -69,6 +70,7 @@ func (e *Engine) launch(ctx context.Context, c *client, l launch) (*Sandbox, err
 	}
 	e.running.Add(1)
 	l.opts.Rush, l.opts.Kill, l.opts.Silence = e.store.Rush, b.kill, e.patience.silence
+	l.opts.Said = func() { b.said.Store(true) }
 	l.opts.Wait = func() {
 		defer e.running.Done()
 		b.seeOff()
@@ -128,7 +130,6 @@ func (b *Sandbox) kill() {
 // seeOff takes over what the machine saved, and removes its pod and volume. What cannot be done, as
 // the cluster does not answer, is done when the machine is wanted next, or when the engine starts.
 func (b *Sandbox) seeOff() {
-	crashed := b.link.ended() && !b.SaidWhy()
 	b.link.end()
 	if b.killed.Load() {
 		b.remove()
@@ -136,25 +137,26 @@ func (b *Sandbox) seeOff() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), seeOffPatience)
 	defer cancel()
-	if crashed {
-		b.exit = b.c.exitStatus(ctx, b.pod)
+	if !b.said.Load() {
+		b.exit = b.c.crashed(ctx, b.pod)
 	}
 	l := left{b.pod, b.launch.id, carry.ContentOf(b.launch.parts, b.launch.life)}
 	err := b.e.takeOver(ctx, b.c, l, b.launch.folder)
-	b.apart = err != nil || !crashed && !b.SaidWhy()
+	b.apart = err != nil || !b.said.Load() && b.exit == 0
 	if err != nil {
 		b.e.cfg.Log.Warn("a machine's pod is left for now", "machine", b.launch.id, "pod", b.pod, "error", err)
 	}
 }
 
-// exitStatus is that of a pod's program that is just ending; 0 where it is not known.
-func (c *client) exitStatus(ctx context.Context, name string) int32 {
+// crashed is the status of a pod's program that has just ended by itself, and not well; 0 where it
+// has not. The node tells a moment later.
+func (c *client) crashed(ctx context.Context, name string) int32 {
 	const soon = 3 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, soon)
 	defer cancel()
 	for {
 		pod, err := c.getPod(ctx, name)
-		if err != nil || pod == nil {
+		if err != nil || pod == nil || pod.DeletionTimestamp != nil {
 			return 0
 		}
 		for _, one := range pod.Status.ContainerStatuses {

@@ -24,8 +24,8 @@ import (
 )
 
 // TestStory is docs/kubernetes.md: an administrator applies the manifest, a person with the rights
-// that it grants adds the cluster, and uses machines there by the command line. The daemon is killed
-// meanwhile.
+// that it grants adds the cluster, and uses machines there by the command line. The daemon is
+// killed meanwhile.
 func TestStory(t *testing.T) {
 	cluster := kubetest.Up(t)
 	shipped := newEngine(t, t.TempDir()) // its image is in the cluster

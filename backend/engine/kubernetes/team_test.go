@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -59,7 +60,7 @@ func newTeam(t *testing.T, namespace string) *team {
 	}
 	daemon := repository + "@" + digest.String()
 	cluster.Import(t, archive(t, daemon, image))
-	manifest, err := Manifest(Wanted{Namespace: namespace, Image: sandbox, Daemon: daemon, Cluster: Cluster{StorageClass: "standard"}})
+	manifest, err := Manifest(Wanted{Processor: runtime.GOARCH, Namespace: namespace, Image: sandbox, Daemon: daemon, Cluster: Cluster{StorageClass: "standard"}})
 	if err != nil {
 		t.Fatal(err)
 	}

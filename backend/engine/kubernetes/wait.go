@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 	core "k8s.io/api/core/v1"
 
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/naming"
 	"github.com/forevervm/desktop/backend/sandbox"
 )
 
@@ -42,19 +44,23 @@ func stateOf(pod *core.Pod) podState {
 }
 
 const (
-	// runPoll is how often a pod is looked at that is about to run.
+	// runPoll is how often a pod is looked at that is about to run; less and less, until maxPoll.
 	runPoll = 50 * time.Millisecond
+	maxPoll = time.Second
 	// roomPatience is how long a cluster may take to find a node for a pod. It may have to start
 	// one.
-	roomPatience = 5 * time.Minute
-	// runPatience is how long a pod may take to run. Its node may have to fetch the image.
-	runPatience = 15 * time.Minute
+	roomPatience = 4 * time.Minute
+	// filterPatience is how long a new node may be without the filter.
+	filterPatience = 30 * time.Second
+	// fetchPatience is how long an image may not be fetched. A registry may be away for a moment.
+	fetchPatience = 10 * time.Second
 )
 
 // awaitRunning waits until a pod's program runs. The error is a sentence that says what keeps it.
 func (e *Engine) awaitRunning(ctx context.Context, c *client, name string) error {
 	defer e.news.busy(nil)
-	for began := time.Now(); ; {
+	began, poll := time.Now(), runPoll
+	for {
 		pod, err := c.getPod(ctx, name)
 		if err != nil {
 			return err
@@ -70,16 +76,20 @@ func (e *Engine) awaitRunning(ctx context.Context, c *client, name string) error
 		}
 		waits, problem := keptBack(pod)
 		after := time.Since(began)
-		if problem != nil && (after > roomPatience || !problem.mayPass) || after > runPatience {
+		if problem != nil && after > problem.patience {
 			e.kept(problem)
 			return unavailable(problem.words(), nil)
 		}
 		if after > tellAfter {
 			e.news.busy(&machine.Preparation{What: waits})
 		}
-		if err := pause(ctx, runPoll); err != nil {
+		if err := pause(ctx, poll); errors.Is(err, context.DeadlineExceeded) {
+			e.kept(problem)
+			return unavailable(problem.words(), err)
+		} else if err != nil {
 			return err
 		}
+		poll = min(poll*5/4, maxPoll)
 	}
 }
 
@@ -89,7 +99,7 @@ const tellAfter = 2 * time.Second
 // problem is what keeps a pod from running.
 type problem struct {
 	what, do string
-	mayPass  bool // it may pass by itself
+	patience time.Duration // it may pass by itself within that
 }
 
 func (p *problem) words() string {
@@ -116,7 +126,7 @@ func keptBack(pod *core.Pod) (waits string, p *problem) {
 		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull":
 			return waits, &problem{
 				fmt.Sprintf("The cluster cannot fetch the sandbox image %s: %s.", pod.Spec.Containers[0].Image, clip(said)),
-				"Put this version's image into the registry (`forevervm kubernetes image`), and see to it that the cluster may read it.", c.State.Waiting.Reason == "ErrImagePull",
+				"Put this version's image into the registry (`forevervm kubernetes push`), and see to it that the cluster may read it.", fetchPatience,
 			}
 		case "CreateContainerError", "RunContainerError", "CreateContainerConfigError":
 			return waits, refusedByNode(said)
@@ -128,9 +138,9 @@ func keptBack(pod *core.Pod) (waits string, p *problem) {
 func unschedulable(said string) *problem {
 	switch {
 	case strings.Contains(said, "persistentvolumeclaim") || strings.Contains(said, "PersistentVolumeClaim") || strings.Contains(said, "volume"):
-		return &problem{"The cluster has no volume for the machine: " + clip(said) + ".", "Choose a storage class that makes volumes by itself, or ask the cluster's administrator for one.", true}
+		return &problem{"The cluster has no volume for the machine: " + clip(said) + ".", "Choose a storage class that makes volumes by itself, or ask the cluster's administrator for one.", roomPatience}
 	default:
-		return &problem{"The cluster has no room for the machine: " + clip(said) + ".", "Stop machines there, or ask the cluster's administrator for more nodes.", true}
+		return &problem{"The cluster has no room for the machine: " + clip(said) + ".", "Stop machines there, or ask the cluster's administrator for more nodes.", roomPatience}
 	}
 }
 
@@ -140,15 +150,15 @@ func refusedByNode(said string) *problem {
 	case strings.Contains(said, "seccomp") && strings.Contains(said, "no such file"):
 		return &problem{
 			"A node of the cluster lacks the system call filter " + SeccompProfile + ".",
-			"Ask the cluster's administrator to apply what `forevervm kubernetes manifest` prints: it puts the filter onto each node.", false,
+			"Ask the cluster's administrator to apply what `forevervm kubernetes manifest` prints: it puts the filter onto each node.", filterPatience,
 		}
 	case strings.Contains(said, "user namespace"):
 		return &problem{
 			"A node of the cluster cannot give pods user name spaces: " + clip(said) + ".",
-			"They need Linux 6.3, containerd 2.0 and runc 1.2, or newer.", false,
+			"They need Linux 6.3, containerd 2.0 and runc 1.2, or newer.", 0,
 		}
 	}
-	return &problem{"A node of the cluster does not start the machine's pod: " + clip(said) + ".", "Ask the cluster's administrator.", false}
+	return &problem{"A node of the cluster does not start the machine's pod: " + clip(said) + ".", "Ask the cluster's administrator.", fetchPatience}
 }
 
 // endedEarly says why a pod's program ended before its machine came into memory.
@@ -156,18 +166,12 @@ func endedEarly(pod *core.Pod) error {
 	for _, c := range pod.Status.ContainerStatuses {
 		if t := c.State.Terminated; t != nil {
 			if t.ExitCode == sandbox.ExitForbidden {
-				return forbidden(nil)
+				return unavailable(naming.Join(forbiddenWords, forbiddenDo), nil)
 			}
 			return unavailable(fmt.Sprintf("The machine's pod ended at once, with the status %d (%s). `kubectl logs %s` says more.", t.ExitCode, clip(t.Reason), pod.Name), nil)
 		}
 	}
 	return unavailable(fmt.Sprintf("The machine's pod ended at once: %s.", clip(pod.Status.Message)), nil)
-}
-
-// forbidden says that a pod may not do what building the sandbox takes.
-func forbidden(cause error) error {
-	return unavailable("The cluster does not let its pods build the sandbox: its nodes forbid them user name spaces or mounts, as AppArmor's and SELinux's defaults do. "+
-		"`forevervm doctor` says what is missing.", cause)
 }
 
 // awaitLimit waits until a running pod has its new limit of memory, in bytes.

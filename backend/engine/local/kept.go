@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -241,6 +242,34 @@ func (s *Store) neededParts() (needed map[string]bool, sure bool, err error) {
 		}
 	}
 	return needed, sure, nil
+}
+
+// OldParts are those, beside the installed ones, that saved states of machines here need.
+func (s *Store) OldParts(ctx context.Context) ([]Parts, error) {
+	all, err := folders(s.cfg.Data)
+	if err != nil {
+		return nil, err
+	}
+	installed, old := s.AllParts(), map[[2]string]Parts{}
+	for _, folder := range all {
+		list, err := folder.List()
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range list {
+			pair := [2]string{m.Image, m.Runtime}
+			if _, known := old[pair]; known || slices.ContainsFunc(installed, func(p Parts) bool { return p.Fits(m) == nil }) {
+				continue
+			}
+			for _, p := range installed {
+				found, err := s.PartsFor(ctx, p.Name(), machine.ID(filepath.Base(filepath.Dir(string(folder)))), m.ID)
+				if err == nil && found.Fits(m) == nil {
+					old[pair] = found
+				}
+			}
+		}
+	}
+	return slices.Collect(maps.Values(old)), nil
 }
 
 // keepPart compresses a part.

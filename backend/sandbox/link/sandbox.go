@@ -44,6 +44,8 @@ type Options struct {
 	// is there, which it is asked as often. Then the link counts as lost. It is for a connection
 	// whose other end may vanish unnoticed.
 	Silence time.Duration
+	// Said, where there is one, is called when the supervisor has said why it ends.
+	Said func()
 	// Kill ends the supervisor and its sandbox at once. It is called at most once, by Kill or when
 	// the link breaks.
 	Kill func()
@@ -78,7 +80,6 @@ type Sandbox struct {
 	ended   chan struct{}
 	cause   machine.Cause // valid once ended is closed
 
-	saidWhy  atomic.Bool // the supervisor has said why it ends
 	started  atomic.Bool
 	killed   atomic.Bool
 	deafOnce sync.Once
@@ -224,9 +225,6 @@ func (s *Sandbox) Cause() machine.Cause {
 	}
 }
 
-// SaidWhy says whether its supervisor has said why it ended.
-func (s *Sandbox) SaidWhy() bool { return s.saidWhy.Load() }
-
 // Kill ends the sandbox without saving.
 func (s *Sandbox) Kill() {
 	s.killed.Store(true)
@@ -292,7 +290,9 @@ func (s *Sandbox) read(stream net.Conn) machine.Cause {
 		case err != nil:
 			return machine.Cause{Kind: machine.EndedBroken, Detail: "The supervisor of the machine ended unexpectedly."}
 		case f.Type == protocol.TypeEnded:
-			s.saidWhy.Store(true)
+			if s.opts.Said != nil {
+				s.opts.Said()
+			}
 			return ended(f)
 		}
 		frame, err := toFrame(f)

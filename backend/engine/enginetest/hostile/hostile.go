@@ -57,6 +57,9 @@ func Serve(cfg sandbox.Config, link io.ReadWriteCloser) error {
 		switch q.Type {
 		case protocol.TypeStart:
 			h.start = *q.Start
+			if h.start.Name == "forbidden" { // what a supervisor does that may not build its sandbox
+				os.Exit(sandbox.ExitForbidden)
+			}
 			result = protocol.Ready{Python: "3", LastSeq: -1}
 		case protocol.TypeCheckpoint, protocol.TypeStop:
 			result, err = h.save()

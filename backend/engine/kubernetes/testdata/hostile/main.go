@@ -31,11 +31,12 @@ func run(stage string, args []string) error {
 		return sandbox.Take(args[0], os.Stdin)
 	case "saved":
 		entries, err := os.ReadDir(filepath.Join(args[0], "checkpoints"))
-		if os.IsNotExist(err) {
-			return nil
-		}
 		for _, one := range entries {
 			fmt.Println(one.Name())
+		}
+		fmt.Println(sandbox.AllSaved)
+		if os.IsNotExist(err) {
+			return nil
 		}
 		return err
 	case "give":
