@@ -144,7 +144,7 @@ func (p plan) test() []stage {
 // builds under Wine.
 var tooLong = []string{
 	"-skip=^TestConformance$/^(Checkpoint|Death|Files|Hostile|Limits|Many|Network|Rot|Running)$" +
-		"|^TestConformanceOverSSH$/^(Hostile|Limits|Many|Network|Rot|Running)$|^TestWindowsBuildConnectsApps$|^TestTheStoryOnWindows$",
+		"|^TestConformanceOverSSH$/^(Hostile|Limits|Many|Network|Rot|Running)$|^TestWindowsBuildConnectsApps$|^TestWindowsBuildRunsMachinesInWSL$|^TestTheStoryOnWindows$",
 }
 
 // testAll adds Docker, the window and the tray, keyrings, Wine, and Kubernetes where it is built.
