@@ -149,7 +149,7 @@ func (e *Engine) pod(s stay, name, volume string) *core.Pod {
 				Resources: core.ResourceRequirements{
 					Limits: e.limits(s.memory),
 					Requests: core.ResourceList{
-						core.ResourceCPU: resource.MustParse("100m"), core.ResourceMemory: *resource.NewQuantity(requestedMemory, resource.BinarySI),
+						core.ResourceCPU: resource.MustParse("50m"), core.ResourceMemory: *resource.NewQuantity(requestedMemory, resource.BinarySI),
 					},
 				},
 				VolumeMounts: []core.VolumeMount{{Name: "machine", MountPath: machinePath}, {Name: "link", MountPath: linkFolder}},
