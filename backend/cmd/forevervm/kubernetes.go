@@ -4,17 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/forevervm/desktop/backend/engine/kubernetes"
-	"github.com/forevervm/desktop/backend/engine/local"
-	"github.com/forevervm/desktop/backend/engine/ociimage"
 	"github.com/forevervm/desktop/backend/home"
 )
 
@@ -78,23 +74,8 @@ func (a *app) kubernetesManifestCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			parts, err := images.Store.Parts("base")
-			if err != nil {
+			if err := images.Want(cmd.Context(), &wanted, repository, daemon); err != nil {
 				return err
-			}
-			digest, err := images.Digest(cmd.Context(), parts)
-			if err != nil {
-				return err
-			}
-			if wanted.Processor, err = ociimage.Architecture(images.Supervisor); err != nil {
-				return err
-			}
-			wanted.Image = repository + "@" + digest
-			if daemon {
-				if digest, err = images.DaemonDigest(cmd.Context()); err != nil {
-					return err
-				}
-				wanted.Daemon = repository + "@" + digest
 			}
 			text, err := kubernetes.Manifest(wanted)
 			if err != nil {
@@ -130,7 +111,5 @@ func (a *app) ownImages() (*kubernetes.Images, error) {
 	if err != nil {
 		return nil, err
 	}
-	bin, log := filepath.Dir(program), slog.New(slog.DiscardHandler)
-	store := local.NewStore(local.Config{Runsc: filepath.Join(bin, "runsc"), Images: filepath.Join(bin, "image"), Data: dirs.Data, Log: log})
-	return &kubernetes.Images{Store: store, Supervisor: filepath.Join(bin, "supervisor"), Program: program, Log: log}, nil
+	return kubernetes.ImagesBeside(program, dirs.Data), nil
 }

@@ -13,8 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/forevervm/desktop/backend/api"
-	"github.com/forevervm/desktop/backend/engine/kubernetes"
 )
+
+// inCluster is the kind of places in a Kubernetes cluster.
+const inCluster = "kubernetes"
 
 func (a *app) placesCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -77,14 +79,14 @@ func (a *app) placesAddCommand() *cobra.Command {
 			switch {
 			case len(args) == 2:
 				place.Address = args[1]
-			case place.Kind == kubernetes.Kind && cluster.Context != "":
+			case place.Kind == inCluster && cluster.Context != "":
 				place.Address = cluster.Context
-			case place.Kind == kubernetes.Kind:
+			case place.Kind == inCluster:
 				return errors.New("give the cluster a name: forevervm places add kubernetes NAME")
 			default:
 				return fmt.Errorf("say which computer: forevervm places add %s HOST", place.Kind)
 			}
-			if place.Kind == kubernetes.Kind {
+			if place.Kind == inCluster {
 				place.Cluster = &cluster
 			}
 			if err := seenFromDaemon(&cluster.Kubeconfig); err != nil {
@@ -132,8 +134,8 @@ func (a *app) placesAddCommand() *cobra.Command {
 	return cmd
 }
 
-// seenFromDaemon makes a kubeconfig's path one that the daemon understands: it is in another folder,
-// and has other variables.
+// seenFromDaemon makes a kubeconfig's path one that the daemon understands: it is in another
+// folder, and has other variables.
 func seenFromDaemon(kubeconfig *string) error {
 	files := filepath.SplitList(cmp.Or(*kubeconfig, os.Getenv("KUBECONFIG")))
 	for i := range files {

@@ -36,6 +36,39 @@ type Images struct {
 	making sync.Mutex // held while a digest is found
 }
 
+// ImagesBeside are those of the parts that lie beside the program forevervm. What is found of them
+// is kept in the data folder.
+func ImagesBeside(program, data string) *Images {
+	bin, log := filepath.Dir(program), slog.New(slog.DiscardHandler)
+	store := local.NewStore(local.Config{Runsc: filepath.Join(bin, "runsc"), Images: filepath.Join(bin, "image"), Data: data, Log: log})
+	return &Images{Store: store, Supervisor: filepath.Join(bin, "supervisor"), Program: program, Log: log}
+}
+
+// Want fills in the images that a manifest is for, from a repository: the daemon's, too, where one
+// is wanted.
+func (i *Images) Want(ctx context.Context, w *Wanted, repository string, daemon bool) error {
+	parts, err := i.Store.Parts("base")
+	if err != nil {
+		return err
+	}
+	if w.Processor, err = ociimage.Architecture(i.Supervisor); err != nil {
+		return err
+	}
+	digest, err := i.Digest(ctx, parts)
+	if err != nil {
+		return err
+	}
+	w.Image = repository + "@" + digest
+	if !daemon {
+		return nil
+	}
+	if digest, err = i.DaemonDigest(ctx); err != nil {
+		return err
+	}
+	w.Daemon = repository + "@" + digest
+	return nil
+}
+
 // daemonTag begins the tags of images that have the daemon.
 const daemonTag = "daemon-"
 

@@ -221,9 +221,9 @@ func inGroup(t testing.TB, container string) (pids []int) {
 	if container == "" {
 		return nil
 	}
-	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.IsDir() || entry.Name() != container {
-			return nil // others' groups come and go
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, _ error) error {
+		if entry == nil || !entry.IsDir() || entry.Name() != container { // others' groups come and go
+			return nil
 		}
 		content, _ := os.ReadFile(filepath.Join(path, "cgroup.procs"))
 		for line := range strings.Lines(string(content)) {

@@ -40,8 +40,8 @@ type Options struct {
 	// because its saved state is damaged, before anybody hears of that. It says what helps, as a
 	// sentence.
 	Damaged func() (helps string)
-	// Silence, where it is not 0, is how long the other end may say nothing to a question whether it
-	// is there, which it is asked as often. Then the link counts as lost. It is for a connection
+	// Silence, where it is not 0, is how long the other end may say nothing to a question whether
+	// it is there, which it is asked as often. Then the link counts as lost. It is for a connection
 	// whose other end may vanish unnoticed.
 	Silence time.Duration
 	// Said, where there is one, is called when the supervisor has said why it ends.
