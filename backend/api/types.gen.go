@@ -979,7 +979,7 @@ type NewPerson struct {
 
 // NewPlace defines model for NewPlace.
 type NewPlace struct {
-	// Address As for ssh: HOST, USER@HOST, or a name of its configuration. Of a cluster, what it is to be called
+	// Address As for ssh: HOST, USER@HOST, or a name of its configuration. Of a cluster, its name here
 	Address string `json:"address"`
 
 	// Cluster A namespace of a Kubernetes cluster

@@ -59,7 +59,7 @@ func (p *sshPlace) look(ctx context.Context) (api.PlaceFacts, error) {
 	return facts, err
 }
 
-// survey is look, and what the place is to be made of.
+// survey looks, and also returns the programs to put there.
 func (p *sshPlace) survey(ctx context.Context) (*ssh.Parts, api.PlaceFacts, error) {
 	parts, err := ssh.OwnParts(p.parts)
 	if err != nil {

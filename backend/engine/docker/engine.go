@@ -83,38 +83,17 @@ func (e *Engine) Name() string { return Name }
 
 // Start brings a machine into memory.
 func (e *Engine) Start(ctx context.Context, spec machine.StartSpec) (machine.Sandbox, error) {
-	if err := local.ValidID(spec.ID); err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	defer e.store.Starting()()
-	parts, err := e.store.PartsFor(ctx, spec.Image, spec.ID, spec.Checkpoint)
-	if err != nil {
-		return nil, err
-	}
-	d, err := e.connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	release, err := e.claims.Claim(ctx, spec.ID)
-	if err != nil {
-		return nil, err
-	}
-	box, err := e.start(ctx, d, spec, parts)
-	if errors.Is(err, machine.ErrCheckpointUnusable) && e.store.SetAside(ctx, spec.ID, spec.Checkpoint) {
-		box, err = e.start(ctx, d, spec, parts)
-	}
-	if err != nil {
-		release()
-		return nil, err
-	}
-	go func() {
-		<-box.Ended()
-		release()
-	}()
-	return box, nil
+	return e.claims.Start(ctx, e.store, spec, func(parts local.Parts) (machine.Sandbox, error) {
+		d, err := e.connect(ctx)
+		if err != nil {
+			return nil, err
+		}
+		box, err := e.start(ctx, d, spec, parts)
+		if err != nil {
+			return nil, err
+		}
+		return box, nil
+	})
 }
 
 // start is Start for who has claimed the machine.
@@ -260,25 +239,13 @@ const templateID machine.ID = "template-"
 // Reclaim tells which checkpoint a life of the machine left that is not known; nil for none. It
 // waits until its container has ended, and takes over what is in it.
 func (e *Engine) Reclaim(ctx context.Context, id machine.ID, life string, known []string) (*machine.CheckpointInfo, error) {
-	if err := local.ValidID(id); err != nil {
-		return nil, err
-	}
-	if _, err := os.Stat(e.store.Machine(id)); errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	d, err := e.connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	release, err := e.claims.Claim(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	if err := e.settle(ctx, d, id); err != nil {
-		return nil, err
-	}
-	return e.store.Reclaim(ctx, id, life, known)
+	return e.claims.Reclaim(ctx, e.store, id, life, known, func() error {
+		d, err := e.connect(ctx)
+		if err != nil {
+			return err
+		}
+		return e.settle(ctx, d, id)
+	})
 }
 
 // CheckCompatible says why a state from elsewhere cannot be brought into memory here.

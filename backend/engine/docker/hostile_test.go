@@ -5,7 +5,6 @@ package docker
 import (
 	"archive/tar"
 	"crypto/rand"
-	"errors"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -17,7 +16,6 @@ import (
 	"github.com/forevervm/desktop/backend/engine/docker/dockertest"
 	"github.com/forevervm/desktop/backend/engine/enginetest"
 	"github.com/forevervm/desktop/backend/engine/local"
-	"github.com/forevervm/desktop/backend/machine"
 )
 
 // hostileEngine is an engine whose containers hold a supervisor that means harm (testdata/hostile),
@@ -113,29 +111,9 @@ func TestHostileLeftovers(t *testing.T) {
 	}
 }
 
-// What replaces a checkpoint lets it be deleted: an older one that a container calls its newest is
-// not believed.
 func TestOlderCheckpointIsNotTakenForNew(t *testing.T) {
 	e := hostileEngine(t)
-	id := enginetest.NewID(t, e)
-	first := enginetest.StartNamed(t, e, id, enginetest.CalmHeron, "")
-	known, err := first.Stop(enginetest.Bounded(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := enginetest.StartNamed(t, e, id, "older", known.ID)
-	if info, err := m.Checkpoint(enginetest.Bounded(t), nil); !errors.Is(err, machine.ErrUnavailable) {
-		t.Errorf("a checkpoint: %+v, %v", info, err)
-	}
-	if info, err := m.Stop(enginetest.Bounded(t)); !errors.Is(err, machine.ErrUnavailable) {
-		t.Errorf("stopped with %+v, %v", info, err)
-	}
-	if cause := m.AwaitEnd(); cause.Checkpoint != nil || cause.Kind == machine.EndedStopped {
-		t.Errorf("the cause is %+v", cause)
-	}
-	if _, err := local.Checkpoints(e.store.Machine(id)).Load(known.ID); err != nil {
-		t.Errorf("the older one: %v", err)
-	}
+	enginetest.OlderIsNotTakenForNew(t, e, e.store.Machine)
 }
 
 // A daemon that died while a checkpoint was carried out has left half of it, which does not keep

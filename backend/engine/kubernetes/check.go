@@ -79,7 +79,7 @@ func (e *Engine) Check(ctx context.Context) []machine.Problem {
 	return problems
 }
 
-// StartUp looks anew: who asks has mended what was wrong.
+// StartUp makes the next Check look again: the person may have mended the fault.
 func (e *Engine) StartUp(context.Context) error {
 	e.checked.mu.Lock()
 	defer e.checked.mu.Unlock()

@@ -3,7 +3,6 @@ package kubernetes
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"os"
 	"sync"
@@ -75,7 +74,7 @@ func (e *Engine) Move(to Cluster) error {
 	return nil
 }
 
-// forget has the kubeconfig be read again: the person may have signed in anew.
+// forget makes the next call read the kubeconfig again: the person may have signed in.
 func (e *Engine) forget() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -123,37 +122,17 @@ func (e *Engine) connect() (*client, error) {
 
 // Start brings a machine into memory.
 func (e *Engine) Start(ctx context.Context, spec machine.StartSpec) (machine.Sandbox, error) {
-	if err := local.ValidID(spec.ID); err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	parts, err := e.store.PartsFor(ctx, spec.Image, spec.ID, spec.Checkpoint)
-	if err != nil {
-		return nil, err
-	}
-	c, err := e.connect()
-	if err != nil {
-		return nil, err
-	}
-	release, err := e.claims.Claim(ctx, spec.ID)
-	if err != nil {
-		return nil, err
-	}
-	box, err := e.start(ctx, c, spec, parts)
-	if errors.Is(err, machine.ErrCheckpointUnusable) && e.store.SetAside(ctx, spec.ID, spec.Checkpoint) {
-		box, err = e.start(ctx, c, spec, parts)
-	}
-	if err != nil {
-		release()
-		return nil, err
-	}
-	go func() {
-		<-box.Ended()
-		release()
-	}()
-	return box, nil
+	return e.claims.Start(ctx, e.store, spec, func(parts local.Parts) (machine.Sandbox, error) {
+		c, err := e.connect()
+		if err != nil {
+			return nil, err
+		}
+		box, err := e.start(ctx, c, spec, parts)
+		if err != nil {
+			return nil, err
+		}
+		return box, nil
+	})
 }
 
 // start is Start for who has claimed the machine.
@@ -203,25 +182,13 @@ func (e *Engine) MayShow(context.Context, machine.ID, string, string) error {
 // Reclaim tells which checkpoint a life of the machine left that is not known; nil for none. It
 // waits until its pod has ended, and takes over what is in its volume.
 func (e *Engine) Reclaim(ctx context.Context, id machine.ID, life string, known []string) (*machine.CheckpointInfo, error) {
-	if err := local.ValidID(id); err != nil {
-		return nil, err
-	}
-	if _, err := os.Stat(e.store.Machine(id)); errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	c, err := e.connect()
-	if err != nil {
-		return nil, err
-	}
-	release, err := e.claims.Claim(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	if err := e.settle(ctx, c, id); err != nil {
-		return nil, err
-	}
-	return e.store.Reclaim(ctx, id, life, known)
+	return e.claims.Reclaim(ctx, e.store, id, life, known, func() error {
+		c, err := e.connect()
+		if err != nil {
+			return err
+		}
+		return e.settle(ctx, c, id)
+	})
 }
 
 // CheckCompatible says why a state from elsewhere cannot be brought into memory here.

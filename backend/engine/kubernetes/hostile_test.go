@@ -93,29 +93,9 @@ func TestHostileLeftovers(t *testing.T) {
 	}
 }
 
-// What replaces a checkpoint lets it be deleted: an older one that a pod calls its newest is not
-// believed.
 func TestOlderCheckpointIsNotTakenForNew(t *testing.T) {
 	e := hostileEngine(t)
-	id := enginetest.NewID(t, e)
-	first := enginetest.StartNamed(t, e, id, enginetest.CalmHeron, "")
-	known, err := first.Stop(enginetest.Bounded(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := enginetest.StartNamed(t, e, id, "older", known.ID)
-	if info, err := m.Checkpoint(enginetest.Bounded(t), nil); !errors.Is(err, machine.ErrUnavailable) {
-		t.Errorf("a checkpoint: %+v, %v", info, err)
-	}
-	if info, err := m.Stop(enginetest.Bounded(t)); !errors.Is(err, machine.ErrUnavailable) {
-		t.Errorf("stopped with %+v, %v", info, err)
-	}
-	if cause := m.AwaitEnd(); cause.Checkpoint != nil || cause.Kind == machine.EndedStopped {
-		t.Errorf("the cause is %+v", cause)
-	}
-	if _, err := local.Checkpoints(e.store.Machine(id)).Load(known.ID); err != nil {
-		t.Errorf("the older one: %v", err)
-	}
+	enginetest.OlderIsNotTakenForNew(t, e, e.store.Machine)
 }
 
 // TestSandboxIsForbidden is a cluster whose nodes forbid what the sandbox is built by. The person

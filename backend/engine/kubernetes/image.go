@@ -134,7 +134,7 @@ func (i *Images) digest(ctx context.Context, tag string, make func() (v1.Image, 
 		err = json.Unmarshal(b, &known)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		i.Log.Info("the images' digests are found anew", "error", err)
+		i.Log.Info("the file of image digests cannot be read, and is written again", "error", err)
 	}
 	if known[tag] != "" {
 		return known[tag], nil

@@ -60,8 +60,16 @@ const (
 func (e *Engine) awaitRunning(ctx context.Context, c *client, name string) error {
 	defer e.news.busy(nil)
 	began, poll := time.Now(), runPoll
+	var last *problem
 	for {
 		pod, err := c.getPod(ctx, name)
+		if err == nil {
+			err = ctx.Err()
+		}
+		if ctx.Err() != nil && errors.Is(err, context.DeadlineExceeded) { // this is no slow answer
+			e.kept(last)
+			return unavailable(last.words(), err)
+		}
 		if err != nil {
 			return err
 		}
@@ -83,11 +91,10 @@ func (e *Engine) awaitRunning(ctx context.Context, c *client, name string) error
 		if after > tellAfter {
 			e.news.busy(&machine.Preparation{What: waits})
 		}
-		if err := pause(ctx, poll); errors.Is(err, context.DeadlineExceeded) {
-			e.kept(problem)
-			return unavailable(problem.words(), err)
-		} else if err != nil {
-			return err
+		last = problem
+		select {
+		case <-time.After(poll):
+		case <-ctx.Done(): // it is looked at above
 		}
 		poll = min(poll*5/4, maxPoll)
 	}

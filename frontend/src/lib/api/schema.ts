@@ -3072,7 +3072,7 @@ export interface components {
     NewPlace: {
       /** @enum {string} */
       kind: 'ssh' | 'kubernetes';
-      /** @description As for ssh: HOST, USER@HOST, or a name of its configuration. Of a cluster, what it is to be called */
+      /** @description As for ssh: HOST, USER@HOST, or a name of its configuration. Of a cluster, its name here */
       address: string;
       cluster?: components['schemas']['Cluster'];
     };
