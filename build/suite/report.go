@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 )
 
@@ -28,11 +30,15 @@ type outcome struct {
 	File    string  `json:"file"` // or package
 	Seconds float64 `json:"seconds"`
 	State   state   `json:"state"`
-	Reason  string  `json:"reason,omitempty"` // of a skip
+	Reason  string  `json:"reason,omitempty"` // of a skip or a failure
 }
 
+// saidByTest is the first line of what a test says with its Error, Fatal, Log or Skip, and of a panic.
+var saidByTest = regexp.MustCompile(`^(\w+\.go:\d+|panic): `)
+
 // readGo reads test events (`go test -json`), in which a test that was tried again ends twice.
-// Parts of tests are left out unless they are skipped: they run within their test.
+// Parts of tests are left out unless they are skipped: they run within their test. Where one fails,
+// its test says so.
 func readGo(path string) ([]outcome, error) {
 	type event struct {
 		Action, Package, Test, Output string
@@ -44,7 +50,7 @@ func readGo(path string) ([]outcome, error) {
 	}
 	defer file.Close()
 	type key struct{ pkg, test string }
-	ended, said := map[key]*outcome{}, map[key]string{}
+	ended, said, wrong := map[key]*outcome{}, map[key]string{}, map[key]string{}
 	var order []key
 	decoder := json.NewDecoder(file)
 	for {
@@ -60,13 +66,18 @@ func readGo(path string) ([]outcome, error) {
 				continue
 			}
 			k.test = "(package)"
-		} else if strings.Contains(e.Test, "/") && e.Action != "skip" && e.Action != "output" {
+		} else if test, part, ok := strings.Cut(e.Test, "/"); ok && e.Action == "fail" {
+			if of := (key{k.pkg, test}); wrong[of] == "" { // parts end before what they are part of
+				wrong[of] = part + ": " + said[k]
+			}
+			continue
+		} else if ok && e.Action != "skip" && e.Action != "output" {
 			continue
 		}
 		var now state
 		switch e.Action {
 		case "output":
-			if text := strings.TrimSpace(e.Output); text != "" && !strings.HasPrefix(text, "---") && !strings.HasPrefix(text, "===") {
+			if text := strings.TrimSpace(e.Output); saidByTest.MatchString(text) {
 				said[k] = text
 			}
 			continue
@@ -92,6 +103,8 @@ func readGo(path string) ([]outcome, error) {
 		o.Seconds = max(o.Seconds, e.Elapsed)
 		if now == skipped {
 			o.Reason = said[k]
+		} else if now == failed {
+			o.Reason = cmp.Or(wrong[k], said[k])
 		}
 	}
 	bad := map[string]bool{}

@@ -83,6 +83,8 @@ func TestInGVisor(t *testing.T) {
 func TestReadGo(t *testing.T) {
 	path := write(t, filepath.Join(t.TempDir(), "events"), `
 {"Action":"run","Package":"github.com/forevervm/desktop/backend/a","Test":"TestFlaky"}
+{"Action":"output","Package":"github.com/forevervm/desktop/backend/a","Test":"TestFlaky","Output":"    a_test.go:5: slow\n"}
+{"Action":"output","Package":"github.com/forevervm/desktop/backend/a","Test":"TestFlaky","Output":"    level=INFO msg=ended\n"}
 {"Action":"fail","Package":"github.com/forevervm/desktop/backend/a","Test":"TestFlaky","Elapsed":3}
 {"Action":"fail","Package":"github.com/forevervm/desktop/backend/a","Elapsed":3}
 {"Action":"output","Package":"github.com/forevervm/desktop/backend/a","Test":"TestSkipped","Output":"    a_test.go:3: not here\n"}
@@ -92,6 +94,9 @@ func TestReadGo(t *testing.T) {
 {"Action":"output","Package":"github.com/forevervm/desktop/backend/a","Test":"TestParts/two","Output":"    a_test.go:9: nor this\n"}
 {"Action":"skip","Package":"github.com/forevervm/desktop/backend/a","Test":"TestParts/two"}
 {"Action":"pass","Package":"github.com/forevervm/desktop/backend/a","Test":"TestParts","Elapsed":0.5}
+{"Action":"output","Package":"github.com/forevervm/desktop/backend/a","Test":"TestBroken/one/two","Output":"    a_test.go:7: lost\n"}
+{"Action":"fail","Package":"github.com/forevervm/desktop/backend/a","Test":"TestBroken/one/two"}
+{"Action":"fail","Package":"github.com/forevervm/desktop/backend/a","Test":"TestBroken/one"}
 {"Action":"fail","Package":"github.com/forevervm/desktop/backend/a","Test":"TestBroken"}
 {"Action":"pass","Package":"github.com/forevervm/desktop/backend/a","Test":"TestFlaky","Elapsed":1}
 {"Action":"fail","Package":"github.com/forevervm/desktop/backend/a","Test":"TestBroken"}
@@ -99,11 +104,11 @@ func TestReadGo(t *testing.T) {
 `)
 	got, err := readGo(path)
 	want := []outcome{
-		{Name: "TestFlaky", File: "backend/a", Seconds: 3, State: flaky},
+		{Name: "TestFlaky", File: "backend/a", Seconds: 3, State: flaky, Reason: "a_test.go:5: slow"},
 		{Name: "TestSkipped", File: "backend/a", State: skipped, Reason: "a_test.go:3: not here"},
 		{Name: "TestParts/two", File: "backend/a", State: skipped, Reason: "a_test.go:9: nor this"},
 		{Name: "TestParts", File: "backend/a", Seconds: 0.5, State: passed},
-		{Name: "TestBroken", File: "backend/a", State: failed},
+		{Name: "TestBroken", File: "backend/a", State: failed, Reason: "one/two: a_test.go:7: lost"},
 		{Name: "(package)", File: "backend/c", Seconds: 1, State: failed},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -132,7 +137,7 @@ func TestReadPytest(t *testing.T) {
 func TestStages(t *testing.T) {
 	var said strings.Builder
 	r := &runner{root: t.TempDir(), reports: t.TempDir(), out: &lines{to: &said}}
-	wrote := `printf '[{"name":"n","file":"f","seconds":1,"state":"flaky"}]' >"$FOREVERVM_TEST_REPORT"`
+	wrote := `printf '[{"name":"n","file":"f","seconds":1,"state":"flaky","reason":"late\\nand more"}]' >"$FOREVERVM_TEST_REPORT"`
 	results := r.stages(t.Context(), []stage{
 		{{name: "bad", args: []string{"sh", "-c", "printf 'no newline'; exit 3"}}},
 		{
@@ -143,7 +148,7 @@ func TestStages(t *testing.T) {
 	if len(results) != 3 || results[0].err == nil || results[1].err != nil || results[2].err == nil {
 		t.Fatalf("%+v", results)
 	}
-	if want := []outcome{{Name: "n", File: "f", Seconds: 1, State: flaky}}; !reflect.DeepEqual(results[1].outcomes, want) {
+	if want := []outcome{{Name: "n", File: "f", Seconds: 1, State: flaky, Reason: "late\nand more"}}; !reflect.DeepEqual(results[1].outcomes, want) {
 		t.Errorf("%+v", results[1].outcomes)
 	}
 	if !strings.Contains(said.String(), "bad        | no newline\n") {
@@ -154,7 +159,7 @@ func TestStages(t *testing.T) {
 		t.Error("what failed is fine")
 	}
 	text := s.text()
-	for _, want := range []string{"make test: 61 s\n", "  f n\n", "\n0 passed, 2 failed, 0 skipped\n"} {
+	for _, want := range []string{"make test: 61 s\n", "  f n: late\n", "\n0 passed, 2 failed, 0 skipped\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
 		}

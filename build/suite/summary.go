@@ -49,7 +49,7 @@ func (s summary) text() string {
 	of := func(want state) []outcome {
 		return slices.DeleteFunc(slices.Clone(all), func(o outcome) bool { return o.State != want })
 	}
-	list(&b, "Skipped:", of(skipped), func(o outcome) string { return o.File + " " + o.Name + ": " + o.Reason })
+	list(&b, "Skipped:", of(skipped), where)
 	list(&b, "Flaky. Each passed only on a second try, which is a bug to fix before new work:", of(flaky), where)
 	list(&b, "Failed:", of(failed), where)
 	for _, r := range s.results { // a step without tests counts as one
@@ -64,7 +64,14 @@ func (s summary) text() string {
 	return b.String()
 }
 
-func where(o outcome) string { return o.File + " " + o.Name }
+// where is a test, and the first line of its reason.
+func where(o outcome) string {
+	name := o.File + " " + o.Name
+	if reason, _, _ := strings.Cut(o.Reason, "\n"); reason != "" {
+		return name + ": " + reason
+	}
+	return name
+}
 
 func list(b *strings.Builder, title string, outcomes []outcome, line func(outcome) string) {
 	if len(outcomes) == 0 {
