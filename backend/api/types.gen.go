@@ -314,14 +314,20 @@ type Cluster struct {
 	// Context Of that file; absent for its current one
 	Context string `json:"context,omitempty"`
 
-	// DiskGb Of each volume, in GiB; absent for 10
+	// DiskGb Of each volume, in GiB; absent for 10, or 50 with keep
 	DiskGb int `json:"disk_gb,omitempty"`
+
+	// Keep Machines and their saved states stay in the cluster, in one pod with one volume
+	Keep bool `json:"keep,omitempty"`
 
 	// Kubeconfig The file; absent for the one that kubectl uses
 	Kubeconfig string `json:"kubeconfig,omitempty"`
-	Namespace  string `json:"namespace"`
 
-	// Processors That a machine may use; absent for 2
+	// MemoryGb With keep: that all machines share, in GiB; absent for 8
+	MemoryGb  int    `json:"memory_gb,omitempty"`
+	Namespace string `json:"namespace"`
+
+	// Processors That a machine may use, absent for 2; with keep, that all share, absent for 4
 	Processors int `json:"processors,omitempty"`
 
 	// PullSecret A Secret of the namespace that the registry wants

@@ -27,7 +27,12 @@ import (
 
 // isElsewhere says whether the engine of that name has its saved states at a place of its own.
 func isElsewhere(engine string) bool {
-	return engine == inVM || engine == inWSL || strings.HasPrefix(engine, overSSH+":")
+	return engine == inVM || engine == inWSL || isFar(engine)
+}
+
+// isFar says whether those states lie on no disk of this computer.
+func isFar(engine string) bool {
+	return strings.HasPrefix(engine, overSSH+":") || strings.HasPrefix(engine, kubernetes.HostKind+":")
 }
 
 // places are those elsewhere that the person has added. Their file holds addresses and nothing
@@ -37,6 +42,7 @@ type places struct {
 	parts      string // folder of what a place is made of
 	owner      string // see remote.Config
 	supervisor string // the program, for clusters
+	agent      string // the program, for hosts in clusters
 	store      *local.Store
 	log        *slog.Logger
 
@@ -72,7 +78,7 @@ type place interface {
 // openPlaces reads which places there are. It opens no connection.
 func openPlaces(dirs home.Dirs, parts string, store *local.Store, log *slog.Logger) (*places, error) {
 	p := &places{
-		file: dirs.PlacesFile(), parts: parts, supervisor: filepath.Join(parts, "supervisor"), store: store, log: log, known: map[string]place{},
+		file: dirs.PlacesFile(), parts: parts, supervisor: filepath.Join(parts, "supervisor"), agent: filepath.Join(parts, "agent"), store: store, log: log, known: map[string]place{},
 	}
 	var kept placesFile
 	content, err := os.ReadFile(p.file)
@@ -217,7 +223,7 @@ func (p *places) Add(ctx context.Context, q api.NewPlace) (api.Place, error) {
 	again := known != nil
 	var was kubernetes.Cluster
 	if again {
-		if before, ok := known.(*clusterPlace); ok {
+		if before, ok := known.(inCluster); ok {
 			was = before.Where()
 		}
 		if err := errors.Join(adopt(known, one), one.Close()); err != nil {
@@ -231,7 +237,7 @@ func (p *places) Add(ctx context.Context, q api.NewPlace) (api.Place, error) {
 		}
 	}
 	err = one.setUp(ctx)
-	if back, ok := one.(*clusterPlace); ok && err != nil && again {
+	if back, ok := one.(inCluster); ok && err != nil && again {
 		err = errors.Join(err, back.Move(was))
 	}
 	if err != nil && !again {
@@ -251,8 +257,8 @@ func (p *places) Add(ctx context.Context, q api.NewPlace) (api.Place, error) {
 
 // adopt gives a cluster that is known the settings that were given now.
 func adopt(known, given place) error {
-	was, ok := known.(*clusterPlace)
-	now, also := given.(*clusterPlace)
+	was, ok := known.(inCluster)
+	now, also := given.(inCluster)
 	if !ok || !also {
 		return nil
 	}

@@ -38,9 +38,13 @@ func (p *places) openOwnCluster() (machine.Engine, error) {
 }
 
 func (p *places) engineOf(name string, where kubernetes.Cluster) *kubernetes.Engine {
-	return kubernetes.New(kubernetes.Config{
+	return kubernetes.New(p.clusterConfig(name, where))
+}
+
+func (p *places) clusterConfig(name string, where kubernetes.Cluster) kubernetes.Config {
+	return kubernetes.Config{
 		Name: name, Cluster: where, Owner: p.owner, Supervisor: p.supervisor, Store: p.store, Log: p.log.With("place", name),
-	})
+	}
 }
 
 // clusterPlace is a place in a cluster. Its machines are saved on this computer.
@@ -52,42 +56,64 @@ type clusterPlace struct {
 // clusterName is what a cluster may be called here. It becomes a label there.
 var clusterName = regexp.MustCompile(`^[0-9A-Za-z]([0-9A-Za-z._-]{0,58}[0-9A-Za-z])?$`)
 
-func (p *places) openCluster(name string, where api.Cluster) (*clusterPlace, error) {
+func (p *places) openCluster(name string, where api.Cluster) (place, error) {
 	if !clusterName.MatchString(name) {
 		return nil, machine.Invalid("%q cannot be the name of a cluster here. Give it one of letters, digits and hyphens: forevervm places add kubernetes NAME", name)
 	}
 	if where.Namespace == "" || where.Repository == "" {
 		return nil, machine.Invalid("Say in which namespace of the cluster machines are to run, and in which repository of a registry their image is.")
 	}
+	if where.Keep {
+		return p.openHost(name, cluster(where)), nil
+	}
 	return &clusterPlace{name: name, Engine: p.engineOf(kubernetes.Kind+":"+name, cluster(where))}, nil
+}
+
+// inCluster is a place in a cluster, of either kind.
+type inCluster interface {
+	Where() kubernetes.Cluster
+	Move(to kubernetes.Cluster) error
 }
 
 // cluster is where a place is, as its engine has it.
 func cluster(where api.Cluster) kubernetes.Cluster {
 	return kubernetes.Cluster{
 		Kubeconfig: where.Kubeconfig, Context: where.Context, Namespace: where.Namespace, Repository: where.Repository,
-		PullSecret: where.PullSecret, StorageClass: where.StorageClass, DiskGB: where.DiskGb, Processors: where.Processors,
+		PullSecret: where.PullSecret, StorageClass: where.StorageClass, DiskGB: where.DiskGb, Processors: where.Processors, MemoryGB: where.MemoryGb,
+	}
+}
+
+// toldOf is cluster the other way round.
+func toldOf(w kubernetes.Cluster) *api.Cluster {
+	return &api.Cluster{
+		Kubeconfig: w.Kubeconfig, Context: w.Context, Namespace: w.Namespace, Repository: w.Repository,
+		PullSecret: w.PullSecret, StorageClass: w.StorageClass, DiskGb: w.DiskGB, Processors: w.Processors, MemoryGb: w.MemoryGB,
 	}
 }
 
 func (p *clusterPlace) about() api.Place {
-	w := p.Where()
-	return api.Place{Name: p.Name(), Kind: kubernetes.Kind, Address: p.name, Cluster: &api.Cluster{
-		Kubeconfig: w.Kubeconfig, Context: w.Context, Namespace: w.Namespace, Repository: w.Repository,
-		PullSecret: w.PullSecret, StorageClass: w.StorageClass, DiskGb: w.DiskGB, Processors: w.Processors,
-	}}
+	return api.Place{Name: p.Name(), Kind: kubernetes.Kind, Address: p.name, Cluster: toldOf(p.Where())}
 }
 
 // look finds out whether machines can run there, as far as the cluster tells without any.
 func (p *clusterPlace) look(ctx context.Context) (api.PlaceFacts, error) {
-	version, processor, err := p.Version(ctx)
+	return lookAt(ctx, p.Engine)
+}
+
+// lookAt looks at a cluster.
+func lookAt(ctx context.Context, c interface {
+	Version(ctx context.Context) (version, processor string, err error)
+	Check(ctx context.Context) []machine.Problem
+	Where() kubernetes.Cluster
+}) (api.PlaceFacts, error) {
+	version, processor, err := c.Version(ctx)
 	if err != nil {
 		return api.PlaceFacts{}, err
 	}
-	if err := mended(p.Check(ctx)); err != nil {
+	if err := mended(c.Check(ctx)); err != nil {
 		return api.PlaceFacts{}, err
 	}
-	return api.PlaceFacts{System: "Kubernetes " + version, Processor: processor, Folder: p.Where().Namespace, Installed: true}, nil
+	return api.PlaceFacts{System: "Kubernetes " + version, Processor: processor, Folder: c.Where().Namespace, Installed: true}, nil
 }
 
 func (p *clusterPlace) begin() {}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/forevervm/desktop/backend/api"
 	"github.com/forevervm/desktop/backend/egress"
@@ -46,7 +45,7 @@ func told(used space, free int64, checkpoints []machine.CheckpointUse) api.Stora
 	for _, c := range checkpoints {
 		m := c.Machine
 		one := api.MachineStorage{ID: string(m.ID), Name: m.Name, Title: m.Title, Engine: m.Engine, Deleted: m.State == machine.Deleted, Bytes: used.machines[m.ID] + c.Bytes}
-		if !strings.HasPrefix(m.Engine, overSSH+":") { // what is there takes nothing here
+		if !isFar(m.Engine) { // what is there takes nothing here
 			all.SharedBytes -= one.Bytes
 		}
 		all.Machines = append(all.Machines, one)

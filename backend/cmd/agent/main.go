@@ -24,6 +24,7 @@ import (
 	"github.com/forevervm/desktop/backend/engine/remote"
 	"github.com/forevervm/desktop/backend/engine/remote/parts"
 	"github.com/forevervm/desktop/backend/sandbox"
+	"github.com/forevervm/desktop/backend/sandbox/cgroup"
 	"github.com/forevervm/desktop/backend/sandbox/protocol"
 	"github.com/forevervm/desktop/backend/version"
 )
@@ -45,7 +46,13 @@ func run() error {
 	sums := flag.String("sums", "", "file with SHA-256 sums of parts, as sha256sum writes it; for parts that cannot change, on a read-only disk")
 	digest := flag.Bool("digest", false, "say which parts are beside this program, and end")
 	unpack := flag.Bool("unpack", false, "take parts from the standard input, as a tar file, in the place of those beside this program, and end")
+	keep := flag.Bool("keep", false, "the parts may be replaced while no agent runs: keep copies of those that machines need")
+	first := flag.Bool("first", false, "be the first process of a pod: run until it is to end, and let the agents there end before")
 	flag.Parse()
+	if *first {
+		beFirst()
+		return nil
+	}
 	if *digest {
 		installed, err := parts.Installed(*folder)
 		if err == nil {
@@ -82,10 +89,7 @@ func run() error {
 	var held io.Closer // until this process ends
 	agent := remote.Agent{
 		Engine: engine, Store: store, Version: version.Version, Log: log,
-		Memory: func() (free, total int64) {
-			total, free = sandbox.HostMemory()
-			return free, total
-		},
+		Memory: memory,
 		Enter: func(owner string) (err error) {
 			if held, err = remote.TakeOver(*data, owner); err == nil {
 				go prepare(ctx, engine, store, log)
@@ -95,7 +99,7 @@ func run() error {
 	}
 	var keeping sync.WaitGroup
 	over, end := context.WithCancel(context.Background())
-	if *sums != "" { // an update replaces the disk that the parts are on
+	if *sums != "" || *keep { // an update replaces the disk that the parts are on
 		keeping.Go(func() { keepParts(over, store, log) })
 	}
 	err = agent.Serve(ctx, protocol.Stdio(os.Stdin, os.Stdout))
@@ -106,6 +110,16 @@ func run() error {
 		err = errors.Join(err, held.Close())
 	}
 	return err
+}
+
+// memory tells how many bytes machines can still take, and how many there are. A pod has less than
+// its node.
+func memory() (free, total int64) {
+	total, free = sandbox.HostMemory()
+	if limit, used := cgroup.ContainerMemory(); limit > 0 && limit < total {
+		return min(free, max(0, limit-used)), limit
+	}
+	return free, total
 }
 
 // readSums reads the sums of the files in a folder; none where no file has any.

@@ -67,8 +67,9 @@ func (a *app) kubernetesManifestCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "manifest", Short: "Print what a cluster's administrator applies for machines", Args: cobra.NoArgs,
 		Long: "Print what a cluster's administrator reads and applies, once: a namespace, the rights there, a network policy, and the\n" +
-			"filter of system calls, which a DaemonSet puts onto each node. Nobody gets a right beyond the namespace. With --daemon, a\n" +
-			"team's daemon runs there, too: docs/kubernetes.md says how people use it.",
+			"filter of system calls, which a DaemonSet puts onto each node. Nobody gets a right beyond the namespace. With --keep,\n" +
+			"places may keep their machines there (forevervm places add kubernetes --keep). With --daemon, a team's daemon runs there,\n" +
+			"too: docs/kubernetes.md says how people use it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			images, err := a.ownImages()
 			if err != nil {
@@ -90,6 +91,7 @@ func (a *app) kubernetesManifestCommand() *cobra.Command {
 	flags.StringVar(&wanted.Namespace, "namespace", defaultNamespace, "the namespace for machines")
 	flags.StringVar(&repository, "repository", "", "where the sandbox image is, such as registry.example/forevervm/sandbox")
 	flags.StringVar(&wanted.User, "user", "", "who gets the rights, as the cluster names him; without it a service account does")
+	flags.BoolVar(&wanted.Keep, "keep", false, "let places keep their machines there; needs Kubernetes 1.35")
 	flags.BoolVar(&daemon, "daemon", false, "let a team's daemon run there, too")
 	flags.StringVar(&wanted.Cluster.PullSecret, "pull-secret", "", "a Secret of the namespaces that the registry wants")
 	flags.StringVar(&wanted.Cluster.StorageClass, "storage-class", "", "of a team's daemon: the class of its volume and of machines' volumes")

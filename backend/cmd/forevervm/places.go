@@ -73,7 +73,8 @@ func (a *app) placesAddCommand() *cobra.Command {
 			"ssh: a computer with Linux. HOST is as for ssh: its configuration, agent and known hosts are used, and nothing of them is\n" +
 			"stored. ssh must get in without a password. Everything is put into one folder of your home there.\n\n" +
 			"kubernetes: a namespace of a cluster. NAME is what it is called here, as its context where you name none. kubectl must\n" +
-			"reach it. `forevervm kubernetes manifest` prints what the cluster's administrator applies before.",
+			"reach it. `forevervm kubernetes manifest` prints what the cluster's administrator applies before. Saved states come home\n" +
+			"to this computer. With --keep they stay in the cluster: all machines then share one pod and one volume there.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			place := api.NewPlace{Kind: args[0]}
 			switch {
@@ -129,8 +130,10 @@ func (a *app) placesAddCommand() *cobra.Command {
 	flags.StringVar(&cluster.Repository, "repository", "", "of a cluster: where the sandbox image is, such as registry.example/forevervm/sandbox")
 	flags.StringVar(&cluster.PullSecret, "pull-secret", "", "of a cluster: a Secret of the namespace that the registry wants")
 	flags.StringVar(&cluster.StorageClass, "storage-class", "", "of a cluster: the class of machines' volumes, where it is not the cluster's default")
-	flags.IntVar(&cluster.DiskGb, "disk", 0, "of a cluster: the size of each machine's volume in GiB, where it is not 10")
-	flags.IntVar(&cluster.Processors, "processors", 0, "of a cluster: how many a machine may use, where it is not 2")
+	flags.BoolVar(&cluster.Keep, "keep", false, "of a cluster: keep machines and their saved states there")
+	flags.IntVar(&cluster.DiskGb, "disk", 0, "of a cluster: the size of a volume in GiB, where it is not 10 for each machine, or 50 with --keep")
+	flags.IntVar(&cluster.Processors, "processors", 0, "of a cluster: how many a machine may use, where it is not 2; all machines with --keep, where it is not 4")
+	flags.IntVar(&cluster.MemoryGb, "memory", 0, "of a cluster, with --keep: what all machines share in GiB, where it is not 8")
 	return cmd
 }
 

@@ -11,6 +11,7 @@ import (
 
 	authorization "k8s.io/api/authorization/v1"
 	core "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/forevervm/desktop/backend/machine"
@@ -99,8 +100,7 @@ func (e *Engine) kept(p *problem) {
 }
 
 func (e *Engine) look(ctx context.Context) []machine.Problem {
-	parts, err := e.store.Parts("base")
-	if err != nil {
+	if _, err := e.store.Parts("base"); err != nil {
 		return []machine.Problem{{What: "A part of the sandbox is missing.", Do: err.Error()}}
 	}
 	c, err := e.connect()
@@ -123,17 +123,28 @@ func (e *Engine) look(ctx context.Context) []machine.Problem {
 			Do:   "Ask the cluster's administrator to apply what `forevervm kubernetes manifest` prints.",
 		}}
 	}
-	// The cluster is shown what a machine would be made of. It says whether it would take that.
-	s := stay{id: "trial", name: "trial", parts: parts, image: e.Where().Repository + ":trial", memory: machine.DefaultMemoryMB << 20}
-	dry := meta.CreateOptions{DryRun: []string{meta.DryRunAll}}
-	_, err = c.api.CoreV1().PersistentVolumeClaims(c.namespace).Create(ctx, e.claim(s, podName(s.id)), dry)
-	if err == nil {
-		_, err = c.api.CoreV1().Pods(c.namespace).Create(ctx, e.pod(s, podName(s.id), "trial"), dry)
+	// The cluster is shown what would be made. It says whether it would take that.
+	volume, pod, err := e.trial(e.Where().Repository + ":trial")
+	if err != nil {
+		return problemOf(err)
 	}
-	if err != nil && !strings.Contains(err.Error(), "does not support dry run") { // an admission webhook of the cluster's own
+	dry := meta.CreateOptions{DryRun: []string{meta.DryRunAll}}
+	_, err = c.api.CoreV1().PersistentVolumeClaims(c.namespace).Create(ctx, volume, dry)
+	if err == nil || apierrors.IsAlreadyExists(err) { // as a host's are
+		_, err = c.api.CoreV1().Pods(c.namespace).Create(ctx, pod, dry)
+	}
+	if err != nil && !apierrors.IsAlreadyExists(err) && !strings.Contains(err.Error(), "does not support dry run") { // an admission webhook of the cluster's own
 		return problemOf(e.failed("The cluster would not take a machine", err))
 	}
 	return nil
+}
+
+// machine is what a machine's pod and volume would be.
+func (e *Engine) machine(image string) (*core.PersistentVolumeClaim, *core.Pod, error) {
+	parts, err := e.store.Parts("base")
+	s := stay{id: "trial", name: "trial", parts: parts, image: image, memory: machine.DefaultMemoryMB << 20}
+	name := podName(s.id)
+	return e.claim(s, name), e.pod(s, name, name), err
 }
 
 // problemOf is an error as a problem.

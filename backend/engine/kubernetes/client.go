@@ -76,9 +76,14 @@ type running struct {
 // exec runs the supervisor program in a pod with these arguments, until ctx is done or the
 // connection is closed.
 func (c *client) exec(ctx context.Context, pod string, args ...string) (*running, error) {
+	return c.run(ctx, pod, append([]string{supervisorPath}, args...))
+}
+
+// run is exec for any program of the pod's.
+func (c *client) run(ctx context.Context, pod string, command []string) (*running, error) {
 	url := c.api.CoreV1().RESTClient().Post().Namespace(c.namespace).Resource("pods").Name(pod).SubResource("exec").
 		VersionedParams(&core.PodExecOptions{
-			Container: containerName, Command: append([]string{supervisorPath}, args...), Stdin: true, Stdout: true, Stderr: true,
+			Container: containerName, Command: command, Stdin: true, Stdout: true, Stderr: true,
 		}, scheme.ParameterCodec).URL()
 	sockets, err := remotecommand.NewWebSocketExecutor(c.config, http.MethodGet, url.String())
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	core "k8s.io/api/core/v1"
+
 	"github.com/forevervm/desktop/backend/engine/carry"
 	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/engine/ociimage"
@@ -31,6 +33,8 @@ type Engine struct {
 	patience struct{ end, silence, lost time.Duration }
 
 	images Images
+	// trial makes what the cluster is asked about: whether it would take that.
+	trial func(image string) (*core.PersistentVolumeClaim, *core.Pod, error)
 
 	mu     sync.Mutex
 	where  Cluster
@@ -48,6 +52,7 @@ func New(cfg Config) *Engine {
 	}
 	quiet()
 	e := &Engine{cfg: cfg, store: cfg.Store, where: cfg.Cluster, images: Images{Store: cfg.Store, Supervisor: cfg.Supervisor, Log: cfg.Log}}
+	e.trial = e.machine
 	e.patience.end, e.patience.silence, e.patience.lost = endPatience, silencePatience, lostPatience
 	return e
 }

@@ -31,6 +31,7 @@ type Images struct {
 	Store      *local.Store
 	Supervisor string // the program, for Linux
 	Program    string // forevervm itself, for Linux; only for what is of the daemon
+	Agent      string // the program, for Linux; only for hosts
 	Log        *slog.Logger
 
 	making sync.Mutex // held while a digest is found
@@ -41,7 +42,7 @@ type Images struct {
 func ImagesBeside(program, data string) *Images {
 	bin, log := filepath.Dir(program), slog.New(slog.DiscardHandler)
 	store := local.NewStore(local.Config{Runsc: filepath.Join(bin, "runsc"), Images: filepath.Join(bin, "image"), Data: data, Log: log})
-	return &Images{Store: store, Supervisor: filepath.Join(bin, "supervisor"), Program: program, Log: log}
+	return &Images{Store: store, Supervisor: filepath.Join(bin, "supervisor"), Program: program, Agent: filepath.Join(bin, "agent"), Log: log}
 }
 
 // Want fills in the images that a manifest is for, from a repository: the daemon's, too, where one
@@ -72,6 +73,9 @@ func (i *Images) Want(ctx context.Context, w *Wanted, repository string, daemon 
 // daemonTag begins the tags of images that have the daemon.
 const daemonTag = "daemon-"
 
+// hostTag begins the tags of images that have the agent.
+const hostTag = "host-"
+
 // Digest tells the digest of the image that is made of these parts. To find it the image is made,
 // which takes some ten seconds, once for each version of the parts.
 func (i *Images) Digest(ctx context.Context, p local.Parts) (string, error) {
@@ -85,6 +89,15 @@ func (i *Images) Digest(ctx context.Context, p local.Parts) (string, error) {
 // DaemonDigest tells the digest of the image with the daemon.
 func (i *Images) DaemonDigest(ctx context.Context) (string, error) {
 	image, tag, err := i.daemon()
+	if err != nil {
+		return "", err
+	}
+	return i.digest(ctx, tag, image)
+}
+
+// HostDigest tells the digest of the image with the agent.
+func (i *Images) HostDigest(ctx context.Context) (string, error) {
+	image, tag, err := i.host()
 	if err != nil {
 		return "", err
 	}
@@ -105,6 +118,16 @@ func (i *Images) sandbox(p local.Parts) (image func() (v1.Image, error), tag str
 
 // daemon is sandbox for the daemon's image.
 func (i *Images) daemon() (image func() (v1.Image, error), tag string, err error) {
+	return i.with(i.Program, daemonTag, ociimage.Daemon)
+}
+
+// host is sandbox for the image with the agent.
+func (i *Images) host() (image func() (v1.Image, error), tag string, err error) {
+	return i.with(i.Agent, hostTag, ociimage.WithAgent)
+}
+
+// with is sandbox for an image that has one program more.
+func (i *Images) with(program, kind string, of func(p local.Parts, supervisor, program string) (v1.Image, error)) (image func() (v1.Image, error), tag string, err error) {
 	parts, err := i.Store.Parts("base")
 	if err != nil {
 		return nil, "", err
@@ -113,11 +136,11 @@ func (i *Images) daemon() (image func() (v1.Image, error), tag string, err error
 	if err != nil {
 		return nil, "", err
 	}
-	program, err := i.Store.Digest(i.Program)
+	digest, err := i.Store.Digest(program)
 	if err != nil {
-		return nil, "", unavailable("The program forevervm cannot be read.", err)
+		return nil, "", unavailable("The program "+filepath.Base(program)+" cannot be read.", err)
 	}
-	return func() (v1.Image, error) { return ociimage.Daemon(parts, i.Supervisor, i.Program) }, daemonTag + sandbox + "-" + program[:12], nil
+	return func() (v1.Image, error) { return of(parts, i.Supervisor, program) }, kind + sandbox + "-" + digest[:12], nil
 }
 
 // digest is that of an image, remembered by its tag.
@@ -159,8 +182,8 @@ func (i *Images) digest(ctx context.Context, tag string, make func() (v1.Image, 
 }
 
 // Push puts the image of this version's machines into a repository of a registry, with the rights
-// that Docker has there, and those of earlier versions that saved machines here still need. It
-// returns their names with the digests.
+// that Docker has there, the one for a host, and those of earlier versions that saved machines here
+// still need. It returns their names with the digests.
 func (i *Images) Push(ctx context.Context, repository string) (refs []string, err error) {
 	parts, err := i.Store.Parts("base")
 	if err != nil {
@@ -181,7 +204,15 @@ func (i *Images) Push(ctx context.Context, repository string) (refs []string, er
 		}
 		refs = append(refs, ref)
 	}
-	return refs, nil
+	image, tag, err := i.host()
+	if err != nil {
+		return refs, err
+	}
+	ref, err := push(ctx, repository, tag, image)
+	if err != nil {
+		return refs, err
+	}
+	return append(refs, ref), nil
 }
 
 // PushDaemon is Push for the image with the daemon.

@@ -21,34 +21,38 @@ import (
 	"github.com/forevervm/desktop/backend/engine/local"
 )
 
-// TestPushedImageIsTheOneAskedFor pushes an image to a real registry, and finds it there under the
-// digest that a cluster is told.
+// TestPushedImageIsTheOneAskedFor pushes the images to a real registry, and finds them there under
+// the digests that a cluster is told.
 func TestPushedImageIsTheOneAskedFor(t *testing.T) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)
 	repository := strings.TrimPrefix(server.URL, "http://") + "/forevervm/sandbox"
 	images := testImages(t)
 	all, err := images.Push(t.Context(), repository)
-	if err != nil || len(all) != 1 {
+	if err != nil || len(all) != 2 {
 		t.Fatalf("pushed %q, %v", all, err)
 	}
-	pushed := all[0]
 	parts, err := images.Store.Parts("base")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // the second time it is remembered
 		digest, err := images.Digest(t.Context(), parts)
-		if err != nil || pushed != repository+"@"+digest {
-			t.Fatalf("%s was pushed, %s is asked for: %v", pushed, digest, err)
+		if err != nil || all[0] != repository+"@"+digest {
+			t.Fatalf("%s was pushed, %s is asked for: %v", all[0], digest, err)
 		}
 	}
-	ref, err := name.NewDigest(pushed)
-	if err != nil {
-		t.Fatal(err)
+	if digest, err := images.HostDigest(t.Context()); err != nil || all[1] != repository+"@"+digest {
+		t.Fatalf("%s was pushed, %s is asked for: %v", all[1], digest, err)
 	}
-	if _, err := remote.Image(ref, remote.WithContext(t.Context())); err != nil {
-		t.Errorf("the registry does not have it: %v", err)
+	for _, pushed := range all {
+		ref, err := name.NewDigest(pushed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := remote.Image(ref, remote.WithContext(t.Context())); err != nil {
+			t.Errorf("the registry does not have %s: %v", pushed, err)
+		}
 	}
 }
 
@@ -62,7 +66,7 @@ func testImages(t *testing.T) *Images {
 	}
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	store := local.NewStore(local.Config{Runsc: program, Images: dir, Data: dir, Log: log})
-	return &Images{Store: store, Supervisor: program, Log: log}
+	return &Images{Store: store, Supervisor: program, Agent: program, Log: log}
 }
 
 // TestManifestIsForOneNamespace grants nothing in the cluster as a whole.

@@ -35,8 +35,9 @@ type Cluster struct {
 	// PullSecret is a Secret of the namespace that the registry wants; empty for none.
 	PullSecret   string `json:"pull_secret,omitempty"`
 	StorageClass string `json:"storage_class,omitempty"` // empty for the cluster's default
-	DiskGB       int    `json:"disk_gb,omitempty"`       // of each volume, in GiB; 0 for 10
-	Processors   int    `json:"processors,omitempty"`    // that a machine may use; 0 for 2
+	DiskGB       int    `json:"disk_gb,omitempty"`       // of each volume, in GiB; 0 for 10, and 50 for a host's
+	Processors   int    `json:"processors,omitempty"`    // that a machine may use; 0 for 2. A host's machines share them; 0 for 4
+	MemoryGB     int    `json:"memory_gb,omitempty"`     // that a host's machines share, in GiB; 0 for 8
 }
 
 // Config says what an engine is made with. Paths are absolute.

@@ -138,6 +138,25 @@ func importImage(t testing.TB, e *Engine) {
 	imported.known = known
 }
 
+// importHost is importImage for the image of a host, beside the sandbox image.
+func importHost(t testing.TB, e *Engine) {
+	t.Helper()
+	e.images.Agent = filepath.Join(hometest.Bin(t, "agent"), "agent")
+	digest, err := e.images.HostDigest(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	make, _, err := e.images.host()
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubetest.Up(t).Import(t, archive(t, e.Where().Repository+"@"+digest, image))
+}
+
 // imageArchive writes an engine's image as an OCI archive.
 func imageArchive(t testing.TB, e *Engine) string {
 	t.Helper()

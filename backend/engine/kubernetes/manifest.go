@@ -34,6 +34,8 @@ type Wanted struct {
 	// Daemon is the image of a team's daemon, by digest, which is to run in the cluster; empty for
 	// none.
 	Daemon string
+	// Keep says that places are to keep machines in the namespace (see Host).
+	Keep bool
 	// Cluster are the settings of that daemon; its namespace and repository are Namespace and
 	// Image's.
 	Cluster Cluster
@@ -77,10 +79,10 @@ func Manifest(w Wanted) (string, error) {
 		return "", err
 	}
 	var out bytes.Buffer
-	err = made.Execute(&out, map[string]string{
+	err = made.Execute(&out, map[string]any{
 		"Namespace": w.Namespace, "Image": w.Image, "User": w.User, "Profile": SeccompProfile,
 		"Filter":    "    " + strings.ReplaceAll(string(filter), "\n", "\n    "),
-		"Processor": w.Processor, "Binding": "forevervm-" + binding(w.User), "Daemon": w.Daemon, "Settings": string(settings), "PullSecret": own.PullSecret, "StorageClass": own.StorageClass,
+		"Processor": w.Processor, "Binding": "forevervm-" + binding(w.User), "Daemon": w.Daemon, "Settings": string(settings), "PullSecret": own.PullSecret, "StorageClass": own.StorageClass, "Keep": w.Keep,
 	})
 	return out.String(), err
 }

@@ -31,6 +31,7 @@ const (
 	Image      = "/image.erofs"
 	Machine    = "/machine"   // the machine's folder: the container's own volume
 	Program    = "/forevervm" // the daemon, in its own image alone
+	Agent      = "/agent"     // in its own image alone
 	Template   = "/template"  // where Docker has the template's volume, which all share
 )
 
@@ -183,14 +184,25 @@ func Published(p local.Parts, supervisor, supervisorDigest string) (published v1
 // Daemon is Published with the daemon in it, for a cluster that runs that, too. program is the
 // forevervm program, for Linux.
 func Daemon(p local.Parts, supervisor, program string) (v1.Image, error) {
+	return with(p, supervisor, Program, program, "ForeverVM for a team")
+}
+
+// WithAgent is Published with the agent in it, for a pod that has many machines. agent is the
+// program, for Linux.
+func WithAgent(p local.Parts, supervisor, agent string) (v1.Image, error) {
+	return with(p, supervisor, Agent, agent, "ForeverVM for a place that keeps its machines")
+}
+
+// with is Published with one more program, which it runs. program is where that comes from.
+func with(p local.Parts, supervisor, path, program, title string) (v1.Image, error) {
 	made, err := Of(p, supervisor)
 	if err != nil {
 		return nil, err
 	}
 	made, err = mutate.AppendLayers(made, layerOf(
-		entry{path: Program, source: program, mode: 0o555},
+		entry{path: path, source: program, mode: 0o555},
 		entry{path: "/image", mode: 0o555},
-		entry{path: "/image/base.erofs", link: ".." + Image}, // where the daemon looks for it
+		entry{path: "/image/base.erofs", link: ".." + Image}, // where programs look for it
 	))
 	if err != nil {
 		return nil, err
@@ -200,8 +212,8 @@ func Daemon(p local.Parts, supervisor, program string) (v1.Image, error) {
 		return nil, err
 	}
 	config = config.DeepCopy()
-	config.Config.Entrypoint = []string{Program}
-	config.Config.Labels = map[string]string{"org.opencontainers.image.title": "ForeverVM for a team"}
+	config.Config.Entrypoint = []string{path}
+	config.Config.Labels = map[string]string{"org.opencontainers.image.title": title}
 	if made, err = mutate.ConfigFile(made, config); err != nil {
 		return nil, err
 	}

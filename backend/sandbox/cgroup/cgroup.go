@@ -129,6 +129,41 @@ func openOOMKills(folders ...string) *os.File {
 	return nil
 }
 
+// ContainerMemory tells the limit of the container that the caller is in, and how much of it is in
+// use, in bytes. What the system can take back at once, such as a cache of files, is not in use.
+// The limit is 0 where there is none.
+func ContainerMemory() (limit, used int64) {
+	return containerMemory("/sys/fs/cgroup", "/sys/fs/cgroup/memory")
+}
+
+func containerMemory(folders ...string) (limit, used int64) {
+	for _, dir := range folders {
+		for _, names := range [][2]string{{"memory.max", "memory.current"}, {"memory.limit_in_bytes", "memory.usage_in_bytes"}} {
+			limit, used = number(filepath.Join(dir, names[0])), number(filepath.Join(dir, names[1]))
+			if limit <= 0 || used <= 0 {
+				continue
+			}
+			cache := int64(0)
+			stat, _ := os.ReadFile(filepath.Join(dir, "memory.stat"))
+			for line := range strings.Lines(string(stat)) {
+				// Version 1 tells the group's own, and under the longer name that of those below, too.
+				if n, ok := strings.CutPrefix(strings.TrimPrefix(line, "total_"), "inactive_file "); ok {
+					cache, _ = strconv.ParseInt(strings.TrimSpace(n), 10, 64)
+				}
+			}
+			return limit, max(0, used-cache)
+		}
+	}
+	return 0, 0
+}
+
+// number reads a file that holds one; 0 where it does not.
+func number(file string) int64 {
+	b, _ := os.ReadFile(file)
+	n, _ := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
+	return n
+}
+
 // MemoryMax opens the file that the group's memory limit can be changed by, writing a number of
 // bytes. Nil where there is no limit.
 func (g *Group) MemoryMax() *os.File {

@@ -162,6 +162,30 @@ func TestAllAreLimitedTogetherAndSwept(t *testing.T) {
 	Sweep()
 }
 
+func TestContainerMemory(t *testing.T) {
+	for name, c := range map[string]struct {
+		files       map[string]string
+		limit, used int64
+	}{
+		"version 2": {map[string]string{"memory.max": "3000\n", "memory.current": "1000\n", "memory.stat": "anon 5\ninactive_file 400\n"}, 3000, 600},
+		"version 1": {map[string]string{
+			"memory.limit_in_bytes": "3000\n", "memory.usage_in_bytes": "1000\n", "memory.stat": "inactive_file 1\ntotal_inactive_file 300\n",
+		}, 3000, 700},
+		"no limit":  {map[string]string{"memory.max": "max\n", "memory.current": "1000\n"}, 0, 0},
+		"no cgroup": {nil, 0, 0},
+	} {
+		dir := t.TempDir()
+		for file, content := range c.files {
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if limit, used := containerMemory(filepath.Join(dir, "elsewhere"), dir); limit != c.limit || used != c.used {
+			t.Errorf("%s: %d of %d are in use", name, used, limit)
+		}
+	}
+}
+
 func TestParseOOMKills(t *testing.T) {
 	for content, want := range map[string]int{
 		"": 0, "low 0\nhigh 0\nmax 3\noom 1\noom_kill 2\noom_group_kill 0\n": 2, "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n": 1,

@@ -6,6 +6,7 @@ test.each([
   ['docker', false],
   ['ssh:me@far', true],
   ['kubernetes:company', true],
+  ['cluster:company', true],
 ])('%s is elsewhere: %s', (engine, elsewhere) => {
   expect(isElsewhere(engine)).toBe(elsewhere);
 });

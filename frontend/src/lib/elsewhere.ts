@@ -7,9 +7,12 @@ const OVER_SSH = 'ssh:';
 /** What the names of engines begin with that are clusters. */
 const IN_CLUSTER = 'kubernetes:';
 
+/** The same of clusters that keep machines. */
+const KEPT_IN_CLUSTER = 'cluster:';
+
 /** Whether machines of this engine run on another computer. */
 export const isElsewhere = (engine: string): boolean =>
-  engine.startsWith(OVER_SSH) || engine.startsWith(IN_CLUSTER);
+  [OVER_SSH, IN_CLUSTER, KEPT_IN_CLUSTER].some((kind) => engine.startsWith(kind));
 
 /** The address of that computer, as ssh takes it, or the name of the cluster. */
 export const hostOf = (engine: string): string => engine.slice(engine.indexOf(':') + 1);

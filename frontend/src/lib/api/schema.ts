@@ -3089,10 +3089,14 @@ export interface components {
       pull_secret?: string;
       /** @description Of machines' volumes; absent for the cluster's default */
       storage_class?: string;
-      /** @description Of each volume, in GiB; absent for 10 */
+      /** @description Of each volume, in GiB; absent for 10, or 50 with keep */
       disk_gb?: number;
-      /** @description That a machine may use; absent for 2 */
+      /** @description That a machine may use, absent for 2; with keep, that all share, absent for 4 */
       processors?: number;
+      /** @description Machines and their saved states stay in the cluster, in one pod with one volume */
+      keep?: boolean;
+      /** @description With keep: that all machines share, in GiB; absent for 8 */
+      memory_gb?: number;
     };
     PlaceFacts: {
       /** @description Linux */
