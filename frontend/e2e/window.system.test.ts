@@ -27,6 +27,9 @@ const PICTURE = 'from PIL import Image; Image.new("RGB", (400, 300), (0x12, 0xc9
 const FIGURE =
   'from IPython.display import display; display({"application/vnd.plotly.v1+json": {"data": [], "layout": {"paper_bgcolor": "#c9125f", "plot_bgcolor": "#c9125f"}}}, raw=True)';
 
+/** What the window opens a machine by. Else it opens one that was made after the page was loaded. */
+const addressOf = (name: string): string => `forevervm://machine/${name}`;
+
 /** How many pixels of the screen have a colour: the picture's, unless another is said. */
 function picturePixels(env: NodeJS.ProcessEnv, [r, g, b] = [0x12, 0xc9, 0x5f]): number {
   const raw = execFileSync('import', ['-window', 'root', '-depth', '8', 'rgb:-'], {
@@ -95,7 +98,7 @@ it('starts the daemon, shows what machines put out, is there once, and takes not
   daemon.cli('exec', name, PICTURE);
 
   expect(picturePixels(env)).toBe(0);
-  const window = programs.start(desktop, [], env);
+  const window = programs.start(desktop, [addressOf(name)], env);
   await expect.poll(() => picturePixels(env)).toBeGreaterThan(10_000);
   daemon.cli('exec', name, FIGURE);
   await expect.poll(() => picturePixels(env, [0xc9, 0x12, 0x5f])).toBeGreaterThan(10_000);
@@ -108,9 +111,8 @@ it('starts the daemon, shows what machines put out, is there once, and takes not
 
 it('follows the work to its end, through plots and tables that are drawn late', async () => {
   const env = await programs.screen(daemon.env);
-  const window = programs.start(desktop, [], env);
-  await expect.poll(() => daemon.runs()).toBe(true);
   const name = daemon.cli('machine', 'new').trim();
+  const window = programs.start(desktop, [addressOf(name)], env);
   daemon.cli(
     'exec',
     name,
