@@ -173,6 +173,7 @@ func (h *Host) stand(ctx context.Context, c *client) error {
 		}
 		switch {
 		case there == nil:
+			h.e.cfg.Log.Info("the pod of a place is made", "pod", h.object())
 			err = h.create(ctx, c, want)
 		case there.DeletionTimestamp != nil: // it saves its machines
 		case stateOf(there) == podEnded || there.Annotations[specNote] != want.Annotations[specNote]:
@@ -237,6 +238,7 @@ func (a *agent) Close() error {
 			case <-time.After(agentPatience):
 			}
 			a.end()
+			a.h.e.cfg.Log.Info("an agent has ended", "pod", a.h.object(), "err", a.err, "said", clip(a.stderr.String()))
 			a.h.rest(a)
 		})
 	})
