@@ -154,6 +154,9 @@ func (f *finder) locate(ctx context.Context, _ *client.Endpoint) (client.Endpoin
 		return client.Endpoint{}, err
 	}
 	if found != nil && older(found.Version, version.Version) {
+		if found.Team { // started from here, the new one would not serve the team
+			return client.Endpoint{}, fmt.Errorf("the daemon that serves a team here is version %s, and this program is version %s; restart the daemon as it was started, with `forevervm serve --listen`, and try again", found.Version, version.Version)
+		}
 		f.notice(fmt.Sprintf("The ForeverVM daemon that runs is version %s; it is replaced by version %s. Machines keep their state.", found.Version, version.Version))
 		if err := f.retire(ctx, *found); err != nil {
 			return client.Endpoint{}, err

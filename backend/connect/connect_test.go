@@ -170,6 +170,26 @@ func TestAnOlderDaemonIsReplaced(t *testing.T) {
 	version.Version = "1.10.0"
 	opts.Executable = build(t, "1.10.0")
 	var said []string
+	// One that serves a team was started with more than this program knows.
+	dirs, err := home.Resolve(opts.Home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := dirs.ReadDaemon()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Team = true
+	if err := dirs.WriteDaemon(file); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := connect.Daemon(t.Context(), opts); err == nil || !strings.Contains(err.Error(), "serve --listen") {
+		t.Errorf("a team's daemon is replaced: %v", err)
+	}
+	file.Team = false
+	if err := dirs.WriteDaemon(file); err != nil {
+		t.Fatal(err)
+	}
 	opts.Notice = func(sentence string) { said = append(said, sentence) }
 	status, err := daemon(t, opts).Status(t.Context())
 	if err != nil || status.PID == first || status.Version != "1.10.0" || status.Total != 1 {

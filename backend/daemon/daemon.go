@@ -285,7 +285,7 @@ func (d *daemon) serve(ctx context.Context, records *store.Store, machines *host
 	// answered finds this daemon in the file, not its predecessor at the same port.
 	local, socket := d.listenLocally()
 	self := home.Daemon{
-		URL: address.url, Socket: socket, PID: os.Getpid(), Version: version.Version, StartedAt: time.Now().UTC(),
+		URL: address.url, Socket: socket, PID: os.Getpid(), Version: version.Version, StartedAt: time.Now().UTC(), Team: team != nil,
 	}
 	err := d.dirs.WriteDaemon(self)
 	served := make(chan error, 1)

@@ -15,6 +15,7 @@ type Daemon struct {
 	PID       int       `json:"pid"`
 	Version   string    `json:"version"`
 	StartedAt time.Time `json:"started_at"`
+	Team      bool      `json:"team,omitempty"` // people of a team reach it at another address, too
 }
 
 // ReadDaemon returns what the running daemon says, or an error of os.ErrNotExist where none does. A
