@@ -11,18 +11,32 @@ import (
 	"github.com/forevervm/desktop/backend/sandbox/link"
 )
 
-// Start brings a machine into memory at the place.
-func (p *Place) Start(ctx context.Context, spec machine.StartSpec) (_ machine.Sandbox, err error) {
+// Start brings a machine into memory at the place. A pipe that breaks meanwhile is opened once more:
+// the other end may have been moved or restarted.
+func (p *Place) Start(ctx context.Context, spec machine.StartSpec) (machine.Sandbox, error) {
+	for again := true; ; again = false {
+		c, err := p.connection(ctx)
+		if err != nil {
+			return nil, err
+		}
+		box, err := p.start(ctx, c, spec)
+		if err == nil {
+			return box, nil
+		}
+		if !again || !c.lost() || ctx.Err() != nil || errors.Is(err, machine.ErrApart) {
+			return nil, err
+		}
+	}
+}
+
+// start is Start over one pipe.
+func (p *Place) start(ctx context.Context, c *connection, spec machine.StartSpec) (_ *sandbox, err error) {
 	unused := p.use()
 	defer func() {
 		if err != nil {
 			unused()
 		}
 	}()
-	c, err := p.connection(ctx)
-	if err != nil {
-		return nil, err
-	}
 	s := &starting{c: c, spec: spec, supervisors: map[int]*supervisor{}, done: make(chan answer, 1), over: make(chan struct{}), attempts: make(chan int)}
 	// The talk lasts as long as the sandbox, and ctx only until that is in memory.
 	whole, end := context.WithCancel(context.Background())
