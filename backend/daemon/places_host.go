@@ -43,10 +43,13 @@ func (p *hostPlace) Move(to kubernetes.Cluster) error {
 	return err
 }
 
-// Check says what is wrong with the cluster, or with the place in it.
+// Check says what is wrong with the cluster, or with the place in it. While it rests, the cluster is
+// not asked: nobody waits for that.
 func (p *hostPlace) Check(ctx context.Context) []machine.Problem {
-	if problems := p.host.Check(ctx); len(problems) > 0 {
-		return problems
+	if !p.Resting() {
+		if problems := p.host.Check(ctx); len(problems) > 0 {
+			return problems
+		}
 	}
 	return p.Place.Check(ctx)
 }
