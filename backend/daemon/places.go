@@ -242,7 +242,11 @@ func (p *places) Add(ctx context.Context, q api.NewPlace) (api.Place, error) {
 	}
 	if err != nil && !again {
 		if p.machines.RemovePlace(context.WithoutCancel(ctx), name) == nil {
-			return api.Place{}, errors.Join(err, one.Close())
+			err = errors.Join(err, one.Close())
+			if host, ok := one.(*hostPlace); ok { // else its volume would stay, unknown to anybody
+				err = errors.Join(err, host.leave(context.WithoutCancel(ctx)))
+			}
+			return api.Place{}, err
 		}
 		// Somebody has made a machine there meanwhile, so it stays.
 	}

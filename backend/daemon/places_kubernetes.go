@@ -63,6 +63,9 @@ func (p *places) openCluster(name string, where api.Cluster) (place, error) {
 	if where.Namespace == "" || where.Repository == "" {
 		return nil, machine.Invalid("Say in which namespace of the cluster machines are to run, and in which repository of a registry their image is.")
 	}
+	if where.MemoryGb != 0 && !where.Keep {
+		return nil, machine.Invalid("Each machine in a cluster has a limit of memory of its own. Say --memory with --keep alone.")
+	}
 	if where.Keep {
 		return p.openHost(name, cluster(where)), nil
 	}

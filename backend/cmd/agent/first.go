@@ -12,20 +12,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endPoll is how often the first process looks whether the others have ended.
-const endPoll = 50 * time.Millisecond
+const (
+	// endPoll is how often the first process looks whether the others have ended.
+	endPoll = 50 * time.Millisecond
+	// alone is how long it runs without an agent: the daemon may have been killed. lookEvery is how
+	// often it looks whether there is one.
+	alone     = 5 * time.Minute
+	lookEvery = 10 * time.Second
+)
 
 // beFirst is what the first process of a pod does. Agents come into the pod from outside, as
 // programs that the cluster runs in it, and nobody else would tell them that the pod is to end.
-// They save their machines then. It returns when nothing else runs.
+// They save their machines then. It returns when nothing else runs, and where no agent has come for
+// long.
 func beFirst() {
 	end, child := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	signal.Notify(end, unix.SIGTERM)
 	signal.Notify(child, unix.SIGCHLD)
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	seen := time.Now() // when an agent ran last
 	for ending := false; !ending; {
 		select {
 		case <-child: // what agents leave behind is this process's now
 			reap()
+		case <-look.C:
+			if len(processes()) > 0 {
+				seen = time.Now()
+			}
+			ending = time.Since(seen) > alone
 		case <-end:
 			ending = true
 		}

@@ -128,12 +128,15 @@ func (e *Engine) look(ctx context.Context) []machine.Problem {
 	if err != nil {
 		return problemOf(err)
 	}
+	if there, err := c.getPod(ctx, pod.Name); err == nil && there != nil {
+		return nil // it has taken that
+	}
 	dry := meta.CreateOptions{DryRun: []string{meta.DryRunAll}}
 	_, err = c.api.CoreV1().PersistentVolumeClaims(c.namespace).Create(ctx, volume, dry)
-	if err == nil || apierrors.IsAlreadyExists(err) { // as a host's are
+	if err == nil || apierrors.IsAlreadyExists(err) { // as a host's is
 		_, err = c.api.CoreV1().Pods(c.namespace).Create(ctx, pod, dry)
 	}
-	if err != nil && !apierrors.IsAlreadyExists(err) && !strings.Contains(err.Error(), "does not support dry run") { // an admission webhook of the cluster's own
+	if err != nil && !strings.Contains(err.Error(), "does not support dry run") { // an admission webhook of the cluster's own
 		return problemOf(e.failed("The cluster would not take a machine", err))
 	}
 	return nil

@@ -35,7 +35,7 @@ func (e *Engine) failed(what string, err error) error {
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
 		return unavailable(what+": the namespace has reached its quota. Put machines to sleep there, or ask the cluster's administrator for more ("+clip(err.Error())+").", err)
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "violates PodSecurity"):
-		return unavailable(what+": the namespace forbids its pods: "+clip(err.Error())+". `forevervm kubernetes manifest` prints one that fits: with --keep for a place that keeps its machines.", err)
+		return unavailable(what+": the namespace forbids its pods: "+clip(err.Error())+". `forevervm kubernetes manifest` prints one that fits: with --keep for a place that keeps its machines, which takes Kubernetes 1.35.", err)
 	case apierrors.IsForbidden(err):
 		return unavailable(what+": you lack a right in the cluster ("+clip(err.Error())+"). `forevervm kubernetes manifest` prints the rights that are needed.", err)
 	case apierrors.IsNotFound(err):

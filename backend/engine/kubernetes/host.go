@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
 	"sync"
 	"time"
@@ -14,9 +15,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/forevervm/desktop/backend/engine/ociimage"
 	"github.com/forevervm/desktop/backend/machine"
+	"github.com/forevervm/desktop/backend/machine/naming"
 )
 
 // HostKind is Kind for places that keep their machines in the cluster.
@@ -36,9 +39,8 @@ const (
 	// HostPatience is how long it may take until an agent can be spoken to: a node may have to start
 	// first.
 	HostPatience = roomPatience + time.Minute
-	// agentPatience is how long an agent may take to end whose connection was closed: it saves what
-	// is in memory.
-	agentPatience = 2 * time.Minute
+	// hostSeconds is how long the pod may take to end: all its machines are saved.
+	hostSeconds = 300
 )
 
 // Host is a pod that runs an agent (package engine/remote), and a volume. All machines of a place
@@ -50,6 +52,7 @@ type Host struct {
 
 	mu     sync.Mutex // held while the pod is made or told to end
 	latest *agent     // nil where none has been dialled
+	closed bool
 }
 
 // NewHost makes what dials the agent of a place that is called so. It touches nothing yet.
@@ -67,8 +70,15 @@ func NewHost(cfg Config, name, agent string) *Host {
 // Where is the cluster that the host is in.
 func (h *Host) Where() Cluster { return h.e.Where() }
 
-// Move is Engine.Move. The volume stays as it is.
-func (h *Host) Move(to Cluster) error { return h.e.Move(to) }
+// Move is Engine.Move. The volume stays as it is: its size and class cannot be changed.
+func (h *Host) Move(to Cluster) error {
+	was := h.Where()
+	to.DiskGB, to.StorageClass = cmp.Or(to.DiskGB, was.DiskGB), cmp.Or(to.StorageClass, was.StorageClass)
+	if to.DiskGB != was.DiskGB || to.StorageClass != was.StorageClass {
+		return machine.Conflict("The volume of %q is there already: its size and class cannot be changed. Add another place with the new ones, and move the machines there.", h.name)
+	}
+	return h.e.Move(to)
+}
 
 // Version is Engine.Version.
 func (h *Host) Version(ctx context.Context) (version, processor string, err error) {
@@ -109,13 +119,15 @@ func gibibytes(n int) resource.Quantity {
 }
 
 // pod is a machine's pod with another program and the resources of many machines. Its first process
-// waits: agents are run beside it. Because of its /proc, it fits Pod Security's level "baseline", from
-// Kubernetes 1.35, and not "restricted".
+// waits: agents are run beside it. Because of its /proc, it fits Pod Security's level "baseline",
+// from Kubernetes 1.35, and not "restricted".
 func (h *Host) pod(image string) (*core.Pod, error) {
 	where := h.e.Where()
 	pod := h.e.pod(stay{image: image}, h.object(), h.object())
 	pod.ObjectMeta = h.meta()
 	pod.Spec.Hostname = "host"
+	grace := int64(hostSeconds)
+	pod.Spec.TerminationGracePeriodSeconds = &grace
 	unmasked := core.UnmaskedProcMount // each machine mounts a /proc for its own processes
 	runs := &pod.Spec.Containers[0]
 	runs.SecurityContext.ProcMount = &unmasked
@@ -125,7 +137,10 @@ func (h *Host) pod(image string) (*core.Pod, error) {
 			core.ResourceCPU:    *resource.NewQuantity(int64(cmp.Or(where.Processors, defaultHostProcessors)), resource.DecimalSI),
 			core.ResourceMemory: gibibytes(cmp.Or(where.MemoryGB, defaultHostMemoryGB)),
 		},
-		Requests: runs.Resources.Requests,
+		// A pod that takes more than it asked for is the first that a node evicts.
+		Requests: core.ResourceList{
+			core.ResourceCPU: resource.MustParse("500m"), core.ResourceMemory: gibibytes(cmp.Or(where.MemoryGB, defaultHostMemoryGB)),
+		},
 	}
 	spec, err := json.Marshal(pod.Spec)
 	if err != nil {
@@ -145,67 +160,102 @@ func (h *Host) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err := h.stand(ctx, c); err != nil {
+	if h.closed {
+		return nil, machine.Closing()
+	}
+	pod, err := h.stand(ctx, c)
+	if err != nil {
+		h.removeWaiting(ctx, c)
 		return nil, h.e.failed("The place's pod could not be started", err)
 	}
 	r, err := c.run(context.WithoutCancel(ctx), h.object(), []string{agentPath, "-parts", "/", "-data", hostData, "-keep"})
 	if err != nil {
 		return nil, h.e.failed("The place's pod could not be spoken to", err)
 	}
-	h.latest = &agent{running: r, h: h, c: c}
+	h.latest = &agent{running: r, h: h, c: c, pod: pod}
 	return h.latest, nil
 }
 
-// stand sees to it that the pod runs, and is as it should be.
-func (h *Host) stand(ctx context.Context, c *client) error {
+// stand sees to it that the pod runs, and is as it should be. It returns which one that is.
+func (h *Host) stand(ctx context.Context, c *client) (types.UID, error) {
 	digest, err := h.e.images.HostDigest(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
 	want, err := h.pod(h.e.Where().Repository + "@" + digest)
 	if err != nil {
-		return err
+		return "", err
 	}
 	for {
 		there, err := c.getPod(ctx, h.object())
 		if err != nil {
-			return err
+			return "", err
 		}
 		switch {
 		case there == nil:
 			h.e.cfg.Log.Info("the pod of a place is made", "pod", h.object())
 			err = h.create(ctx, c, want)
+		case h.e.isLost(there):
+			h.e.cfg.Log.Warn("a node does not answer: its pod is given up. Machines go on from their last checkpoints", "pod", h.object())
+			err = c.deleteThis(ctx, there.Name, there.UID, 0)
 		case there.DeletionTimestamp != nil: // it saves its machines
 		case stateOf(there) == podEnded || there.Annotations[specNote] != want.Annotations[specNote]:
-			err = c.deletePod(ctx, h.object(), saveSeconds)
+			err = c.deleteThis(ctx, there.Name, there.UID, hostSeconds)
 		default:
-			return h.e.awaitRunning(ctx, c, h.object())
+			return there.UID, h.e.awaitRunning(ctx, c, h.object())
 		}
 		if err != nil {
-			return err
+			return "", err
 		}
-		if err := pause(ctx, lostPoll); err != nil {
-			return unavailable("The place's earlier pod does not end. Its node may be gone. Look at `kubectl get pod "+h.object()+"`.", err)
+		if err := pause(ctx, lostPoll); errors.Is(err, context.DeadlineExceeded) && there != nil {
+			return "", unavailable("The place's earlier pod still ends: its machines are saved, or its node does not answer. Try again in a few minutes.", err)
+		} else if err != nil {
+			return "", err
 		}
 	}
 }
 
-// create makes the volume, unless it is there, and the pod.
+// create makes the volume, unless it is there, and the pod. It does nothing while an earlier volume
+// is being removed.
 func (h *Host) create(ctx context.Context, c *client, pod *core.Pod) error {
 	ctx, cancel := context.WithTimeout(ctx, apiPatience)
 	defer cancel()
-	_, err := c.api.CoreV1().PersistentVolumeClaims(c.namespace).Create(ctx, h.claim(), meta.CreateOptions{})
-	if err == nil || apierrors.IsAlreadyExists(err) {
-		_, err = c.api.CoreV1().Pods(c.namespace).Create(ctx, pod, meta.CreateOptions{})
+	claims := c.api.CoreV1().PersistentVolumeClaims(c.namespace)
+	_, err := claims.Create(ctx, h.claim(), meta.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		var there *core.PersistentVolumeClaim
+		if there, err = claims.Get(ctx, h.object(), meta.GetOptions{}); apierrors.IsNotFound(err) || err == nil && there.DeletionTimestamp != nil {
+			return nil
+		}
 	}
+	if err != nil {
+		return err
+	}
+	_, err = c.api.CoreV1().Pods(c.namespace).Create(ctx, pod, meta.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
 	return err
 }
 
+// removeWaiting removes a pod that never ran, as nobody waits for it any more: a cluster may start
+// a node for it.
+func (h *Host) removeWaiting(ctx context.Context, c *client) {
+	ctx = context.WithoutCancel(ctx)
+	there, err := c.getPod(ctx, h.object())
+	if err == nil && there != nil && stateOf(there) == podWaits {
+		err = c.deleteThis(ctx, there.Name, there.UID, endSeconds)
+	}
+	if err != nil {
+		h.e.cfg.Log.Warn("the pod of a place that did not start is left", "pod", h.object(), "error", err)
+	}
+}
+
 // Close waits for the agents whose connection was closed, and for their pod to be told to end.
 func (h *Host) Close() error {
+	h.mu.Lock() // who dials gets to an end first
+	h.closed = true
+	h.mu.Unlock()
 	h.agents.Wait()
 	return h.e.Close()
 }
@@ -224,6 +274,7 @@ type agent struct {
 	*running
 	h    *Host
 	c    *client
+	pod  types.UID
 	once sync.Once
 }
 
@@ -231,18 +282,25 @@ type agent struct {
 func (a *agent) Close() error {
 	a.once.Do(func() {
 		a.endInput()
+		_ = a.stdout.Close() // who reads is told at once
 		a.h.agents.Go(func() {
-			go func() { _, _ = io.Copy(io.Discard, a.stdout) }() // what it still says
 			select {
 			case <-a.done:
-			case <-time.After(agentPatience):
+			case <-time.After(hostSeconds * time.Second):
 			}
 			a.end()
-			a.h.e.cfg.Log.Info("an agent has ended", "pod", a.h.object(), "err", a.err, "said", clip(a.stderr.String()))
+			a.h.e.cfg.Log.Info("an agent has ended", "pod", a.h.object(), "err", a.err, "said", a.said())
 			a.h.rest(a)
 		})
 	})
 	return nil
+}
+
+// said is the end of what it wrote on its standard error. An agent is taken for hostile.
+func (a *agent) said() string {
+	const most = 300
+	said := a.stderr.String()
+	return naming.Unturned(naming.CleanLine(said[max(0, len(said)-most):]))
 }
 
 // rest has the pod end, unless another agent was dialled since.
@@ -252,7 +310,7 @@ func (h *Host) rest(a *agent) {
 	if h.latest != a {
 		return
 	}
-	if err := a.c.deletePod(context.Background(), h.object(), saveSeconds); err != nil {
+	if err := a.c.deleteThis(context.Background(), h.object(), a.pod, hostSeconds); err != nil {
 		h.e.cfg.Log.Warn("the pod of a place stays until it is needed again", "pod", h.object(), "error", err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	core "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/forevervm/desktop/backend/checkpoint"
 	"github.com/forevervm/desktop/backend/engine/carry"
@@ -375,9 +376,22 @@ func (c *client) removePod(ctx context.Context, name string) error {
 }
 
 func (c *client) deletePod(ctx context.Context, name string, grace int64) error {
+	return c.deleteBy(ctx, name, meta.DeleteOptions{GracePeriodSeconds: &grace})
+}
+
+// deleteThis is deletePod for that very pod, and none that has its name since.
+func (c *client) deleteThis(ctx context.Context, name string, which types.UID, grace int64) error {
+	err := c.deleteBy(ctx, name, meta.DeleteOptions{GracePeriodSeconds: &grace, Preconditions: &meta.Preconditions{UID: &which}})
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}
+
+func (c *client) deleteBy(ctx context.Context, name string, options meta.DeleteOptions) error {
 	ctx, cancel := context.WithTimeout(ctx, apiPatience)
 	defer cancel()
-	err := c.api.CoreV1().Pods(c.namespace).Delete(ctx, name, meta.DeleteOptions{GracePeriodSeconds: &grace})
+	err := c.api.CoreV1().Pods(c.namespace).Delete(ctx, name, options)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -5,6 +5,7 @@ package kubernetes
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -151,7 +152,7 @@ func newPerson(t *testing.T, namespace string, push func(testing.TB, *Engine), m
 	t.Cleanup(func() {
 		p.cli("stop")
 		if log, err := os.ReadFile(filepath.Join(p.home, "data", "logs", "daemon.log")); t.Failed() && err == nil {
-			t.Logf("the daemon's log:\n%s", log)
+			fmt.Fprintf(t.Output(), "the daemon's log:\n%s", log)
 		}
 	})
 
