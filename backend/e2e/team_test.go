@@ -18,7 +18,7 @@ import (
 // Two people of a team work at once with the published Python SDK, unchanged, over TLS.
 func TestPythonSDKInATeam(t *testing.T) {
 	authority, files := tlstest.NewAuthority(t), t.TempDir()
-	certificate, key := tlstest.PEM(t, authority.Certificate("localhost"))
+	certificate, key := tlstest.PEM(t, authority.Certificate("127.0.0.1"))
 	for name, text := range map[string][]byte{"tls.crt": certificate, "tls.key": key} {
 		if err := os.WriteFile(filepath.Join(files, name), text, 0o600); err != nil {
 			t.Fatal(err)
@@ -33,7 +33,7 @@ func TestPythonSDKInATeam(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base := "https://localhost:" + at.Port()
+	base := "https://127.0.0.1:" + at.Port()
 	people := []string{"Anna", "Ben"}
 	programs := pythonPrograms(t, people...)
 	var all sync.WaitGroup

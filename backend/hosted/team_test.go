@@ -57,7 +57,7 @@ func newCompany(t *testing.T) *company {
 	authority := tlstest.NewAuthority(t)
 	t.Setenv("SSL_CERT_FILE", authority.File)
 	files := t.TempDir()
-	certificate, key := tlstest.PEM(t, authority.Certificate("localhost"))
+	certificate, key := tlstest.PEM(t, authority.Certificate("127.0.0.1"))
 	for name, text := range map[string][]byte{"tls.crt": certificate, "tls.key": key} {
 		if err := os.WriteFile(filepath.Join(files, name), text, 0o600); err != nil {
 			t.Fatal(err)
@@ -72,7 +72,7 @@ func newCompany(t *testing.T) *company {
 	if err != nil || at.Scheme != "https" {
 		t.Fatalf("people reach it at %q, %v", c.daemon.Team, err)
 	}
-	c.url = "https://localhost:" + at.Port()
+	c.url = "https://127.0.0.1:" + at.Port()
 	c.admin = c.daemon.Client("admin")
 	t.Cleanup(c.admin.Close)
 	return c

@@ -10,6 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"math/big"
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -50,12 +51,21 @@ func NewAuthority(t *testing.T) *Authority {
 	return a
 }
 
-// Certificate makes one for the hosts of these names.
+// Certificate makes one for the hosts of these names and IP addresses.
 func (a *Authority) Certificate(names ...string) tls.Certificate {
 	a.t.Helper()
 	key := newKey(a.t)
+	var hosts []string
+	var addresses []net.IP
+	for _, name := range names {
+		if address := net.ParseIP(name); address != nil {
+			addresses = append(addresses, address)
+		} else {
+			hosts = append(hosts, name)
+		}
+	}
 	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: names[0]}, DNSNames: names,
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: names[0]}, DNSNames: hosts, IPAddresses: addresses,
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}, a.cert, &key.PublicKey, a.key)

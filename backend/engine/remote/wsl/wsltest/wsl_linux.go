@@ -200,8 +200,9 @@ func (w *WSL) extract(args []string, in io.Reader) Answer {
 		err = w.Keep(args[2])
 	}
 	if err != nil {
+		err = errors.Join(err, os.RemoveAll(w.Root)) // before it is said to be gone
 		w.Has("", false)
-		return failed(errors.Join(err, os.RemoveAll(w.Root)))
+		return failed(err)
 	}
 	w.Has(args[1], false)
 	return Answer{}
