@@ -41,7 +41,7 @@ func TakeOver(data, owner string) (held io.Closer, err error) {
 	}
 	asked := 0
 	err = lock(file, func() {
-		if pid := holder(file); pid > 1 && pid != asked && sameProgram(pid) {
+		if pid := holder(file); pid > 1 && pid != asked && pid != os.Getpid() && sameProgram(pid) {
 			asked = pid
 			_ = unix.Kill(pid, unix.SIGTERM)
 		}
@@ -52,7 +52,7 @@ func TakeOver(data, owner string) (held io.Closer, err error) {
 	}
 	err = file.Truncate(0)
 	if err == nil {
-		_, err = fmt.Fprintf(file, "%020d", os.Getpid())
+		_, err = fmt.Fprintf(file, "%020d %s", os.Getpid(), pidSpace())
 	}
 	if err != nil {
 		file.Close()
@@ -114,12 +114,26 @@ func sameProgram(pid int) bool {
 	return err == nil && ownErr == nil && filepath.Base(strings.TrimSuffix(theirs, " (deleted)")) == filepath.Base(own)
 }
 
-// holder is the process that holds the lock of that file.
+// holder is the process that holds the lock of that file; 0 where it has no number here, as it is
+// in another pod. An earlier version's file has the number alone: that process is taken for one
+// from here, as it is where ssh leads.
 func holder(file *os.File) int {
-	b := make([]byte, 20)
-	if n, _ := file.ReadAt(b, 0); n < len(b) {
+	b := make([]byte, 200)
+	n, _ := file.ReadAt(b, 0)
+	if n < 20 {
 		return 0
 	}
-	pid, _ := strconv.Atoi(string(b))
+	if space := string(b[20:n]); space != "" && space != " "+pidSpace() {
+		return 0
+	}
+	pid, _ := strconv.Atoi(string(b[:20]))
 	return pid
+}
+
+// pidSpace says where this process's number means this process. The numbers of name spaces are
+// those of one running system, and several may share the folder.
+func pidSpace() string {
+	system, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	space, _ := os.Readlink("/proc/self/ns/pid")
+	return strings.TrimSpace(string(system)) + " " + space
 }
