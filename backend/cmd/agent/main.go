@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/forevervm/desktop/backend/engine/local"
 	"github.com/forevervm/desktop/backend/engine/native"
 	"github.com/forevervm/desktop/backend/engine/remote"
@@ -102,7 +104,11 @@ func run() error {
 	if *sums != "" || *keep { // an update replaces the disk that the parts are on
 		keeping.Go(func() { keepParts(over, store, log) })
 	}
-	err = agent.Serve(ctx, protocol.Stdio(os.Stdin, os.Stdout))
+	in, inErr := closable(0, os.Stdin)
+	out, outErr := closable(1, os.Stdout)
+	if err = errors.Join(inErr, outErr); err == nil {
+		err = agent.Serve(ctx, protocol.Stdio(in, out))
+	}
 	err = errors.Join(err, engine.Close())
 	end()
 	keeping.Wait()
@@ -110,6 +116,23 @@ func run() error {
 		err = errors.Join(err, held.Close())
 	}
 	return err
+}
+
+// closable is a file whose Close ends a Read or a Write that waits: in place of this process's
+// standard input or output, fd, with which it does not. The agent would not end before the other
+// end lets go.
+//
+// Others may have the same open file, for which this holds, too. That is fine: both ends of the pipe
+// are this agent's alone as long as it runs. A socket from ssh is input and output at once, so both
+// must be able to wait. A shell that read on from a terminal would make it block again.
+func closable(fd int, file *os.File) (*os.File, error) {
+	if file.SetDeadline(time.Time{}) == nil {
+		return file, nil // it came as one
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), file.Name()), nil
 }
 
 // memory tells how many bytes machines can still take, and how many there are. A pod has less than
