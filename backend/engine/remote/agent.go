@@ -48,7 +48,7 @@ func (a *Agent) Serve(ctx context.Context, pipe io.ReadWriteCloser) error {
 		return err
 	}
 	defer session.Close()
-	defer context.AfterFunc(ctx, func() { session.Close() })()
+	defer context.AfterFunc(ctx, func() { leave(session) })()
 	s := &serving{Agent: a, supervisors: map[int]io.ReadWriteCloser{}, exports: map[int]machine.OpenState{}}
 	var talks sync.WaitGroup
 	defer talks.Wait()
@@ -59,11 +59,21 @@ func (a *Agent) Serve(ctx context.Context, pipe io.ReadWriteCloser) error {
 		}
 		talks.Go(func() {
 			defer stream.Close()
-			if err := s.serve(ctx, stream); err != nil {
+			// What is under way ends with the pipe. If it ended with ctx, it could still answer that it
+			// failed, and the daemon would take that for the last word.
+			if err := s.serve(context.WithoutCancel(ctx), stream); err != nil {
 				a.Log.Warn("a request ended early", "err", err)
 			}
 		})
 	}
+}
+
+// leave closes a session, and tells the other end before: some pipes end only with this process,
+// which first saves its machines. A pipe that takes nothing does not keep it from that.
+func leave(session *yamux.Session) {
+	defer time.AfterFunc(leavePatience, func() { session.Close() }).Stop()
+	_ = session.GoAway() // returns when it is written
+	session.Close()
 }
 
 // serving is one pipe to a daemon.

@@ -112,9 +112,8 @@ func (p *piped) talked(noise []byte) {
 	}
 }
 
-// why says in a sentence why there was no agent at the other end; nil where the program said
-// nothing. The pipe is closed.
-func (p *piped) why() error {
+// Why is Explainer's: it tells what the program said.
+func (p *piped) Why() error {
 	select {
 	case <-p.ended:
 	case <-time.After(whyPatience):

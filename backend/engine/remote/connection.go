@@ -34,7 +34,12 @@ func connect(ctx context.Context, pipe io.ReadWriteCloser, owner string) (*conne
 			p.talked(noise)
 		}
 		pipe.Close()
-		return nil, nobodyThere(ctx, errors.Join(err, errNoGreeting))
+		if e, ok := pipe.(Explainer); ok && !errors.Is(ctx.Err(), context.Canceled) {
+			if why := e.Why(); why != nil {
+				return nil, why
+			}
+		}
+		return nil, nobodyThere(ctx, err)
 	}
 	session, err := yamux.Client(pipe, mux())
 	if err != nil {
@@ -53,9 +58,6 @@ func connect(ctx context.Context, pipe io.ReadWriteCloser, owner string) (*conne
 	c.hello = hello{a.Hello.Protocol, plain(a.Hello.Version, maxWord), plain(a.Hello.Processor, maxWord)}
 	return c, nil
 }
-
-// errNoGreeting is in the error of a pipe at whose other end no agent has said anything.
-var errNoGreeting = errors.New("no agent begins")
 
 // nobodyThere says that no agent answers, unless nobody waits for one any more.
 func nobodyThere(ctx context.Context, err error) error {
@@ -84,7 +86,23 @@ func (c *connection) greet(ctx context.Context, owner string) (a answer, err err
 // lost says whether the pipe is broken or closed.
 func (c *connection) lost() bool { return c.session.IsClosed() }
 
+// close waits until nothing is read from the pipe any more, which may take until its agent has
+// saved its machines.
 func (c *connection) close() { c.session.Close() }
+
+// abandon is close without the waiting. The connection is lost when it returns.
+func (c *connection) abandon() {
+	go c.close()
+	<-c.session.CloseChan()
+}
+
+// broke says whether something failed because the pipe broke meanwhile, so that it may go well over
+// a new one: the other end may have been moved or restarted. It does not say so where an agent
+// broke the protocol, or where a supervisor may still have the machine.
+func (c *connection) broke(ctx context.Context, err error) bool {
+	return err != nil && c.lost() && ctx.Err() == nil &&
+		!errors.Is(err, machine.ErrApart) && !errors.Is(err, errLies) && !errors.Is(err, protocol.ErrViolation)
+}
 
 // talk is a stream on which both say something.
 type talk struct {
@@ -98,7 +116,8 @@ type talk struct {
 // closed it.
 func (c *connection) open(ctx context.Context, q ask) (*talk, error) {
 	stream, err := c.session.Open()
-	if err != nil {
+	if err != nil { // also yamux.ErrRemoteGoAway: the agent is ending
+		c.abandon()
 		return nil, c.failed(ctx, err)
 	}
 	t := &talk{Conn: stream, c: c}

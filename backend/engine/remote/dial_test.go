@@ -2,7 +2,9 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"io"
+	"net"
 	"testing"
 
 	"github.com/forevervm/desktop/backend/machine"
@@ -30,5 +32,29 @@ func TestAPlaceIsTriedAgainWhenSomebodyAsks(t *testing.T) {
 		if problems := p.Check(t.Context()); len(problems) != 1 || problems[0].What != "It is off." || way.tries != want {
 			t.Errorf("it was tried %d times, want %d, and is told as %v", way.tries, want, problems)
 		}
+	}
+}
+
+// mute is a pipe at whose end there is no agent, and which knows why.
+type mute struct{ io.ReadWriteCloser }
+
+func (mute) Why() error { return errNoRoom }
+
+// toNobody dials those.
+type toNobody struct{}
+
+func (toNobody) Dial(context.Context) (io.ReadWriteCloser, error) {
+	ours, theirs := net.Pipe()
+	return mute{ours}, theirs.Close()
+}
+
+var errNoRoom = errors.New("there is no room")
+
+// Why no agent answers is told by whatever pipe knows it.
+func TestAPipeExplains(t *testing.T) {
+	p := New(Config{Name: "mute", Owner: "0123456789abcdef0123456789abcdef", Dialer: toNobody{}})
+	defer p.Close()
+	if err := p.Purge(t.Context(), "a"); !errors.Is(err, errNoRoom) {
+		t.Errorf("it is told as %v", err)
 	}
 }

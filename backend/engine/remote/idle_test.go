@@ -10,6 +10,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/forevervm/desktop/backend/machine"
 )
 
 // toAgent dials agents in this process that have nothing.
@@ -86,5 +88,89 @@ func TestACostlyPlaceRests(t *testing.T) {
 	}
 	if err := p.StartUp(t.Context()); !errors.Is(err, errNowhere) || way.dials != 2 {
 		t.Errorf("who asks for a start is told %v, after %d dials", err, way.dials)
+	}
+}
+
+// watched dials nothing, and looks how many need the pipe meanwhile.
+type watched struct {
+	p     *Place
+	users int
+}
+
+func (w *watched) Dial(context.Context) (io.ReadWriteCloser, error) {
+	w.p.mu.Lock()
+	defer w.p.mu.Unlock()
+	w.users = w.p.users
+	return nil, errNowhere
+}
+
+// Who starts a machine needs the pipe before there is one: it cannot be closed in between.
+func TestAStartNeedsThePipe(t *testing.T) {
+	var way watched
+	p := New(Config{Name: "test", Owner: "test", Dialer: &way})
+	defer p.Close()
+	way.p = p
+	if _, err := p.Start(t.Context(), machine.StartSpec{}); !errors.Is(err, errNowhere) || way.users != 1 || p.users != 0 {
+		t.Errorf("%d need it, and %d at the end; %v", way.users, p.users, err)
+	}
+}
+
+// lasting is a pipe that does not end before it may.
+type lasting struct {
+	io.ReadWriteCloser
+	may toLasting
+}
+
+// toLasting dials those, which may end when it is closed.
+type toLasting chan struct{}
+
+func (may toLasting) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
+	pipe, err := toAgent{}.Dial(ctx)
+	return lasting{pipe, may}, err
+}
+
+func (l lasting) Close() error {
+	go func() {
+		<-l.may
+		_ = l.ReadWriteCloser.Close()
+	}()
+	return nil
+}
+
+// A pipe that takes long to end keeps nobody from the next one.
+func TestAPipeEndsSlowly(t *testing.T) {
+	for name, c := range map[string]struct {
+		idle time.Duration
+		end  func(*Place)
+	}{
+		"reset": {0, func(p *Place) { go p.Reset() }},
+		"idle":  {time.Millisecond, func(*Place) {}},
+		"gone":  {0, func(p *Place) { p.current.abandon() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			may := make(toLasting)
+			p := New(Config{Name: "test", Owner: "test", Dialer: may, Idle: c.idle})
+			defer p.Close()
+			defer close(may)
+			first, err := p.connection(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.end(p)
+			<-first.session.CloseChan()
+			next := make(chan error, 1)
+			go func() {
+				_, err := p.connection(context.Background())
+				next <- err
+			}()
+			select {
+			case err := <-next:
+				if err != nil {
+					t.Error(err)
+				}
+			case <-time.After(10 * time.Second):
+				t.Error("it keeps the next one from being opened")
+			}
+		})
 	}
 }

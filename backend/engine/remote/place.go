@@ -17,6 +17,14 @@ type Dialer interface {
 	Dial(ctx context.Context) (io.ReadWriteCloser, error)
 }
 
+// Explainer is a pipe that may know why no agent answers at its other end.
+type Explainer interface {
+	// Why is called once, after Close, where the pipe ended or was given up before an agent's
+	// greeting came. It may wait some seconds until the reason is known, and returns it as a
+	// sentence for a person; nil where there is none to tell.
+	Why() error
+}
+
 // Config says what a place is.
 type Config struct {
 	Name   string // of the engine, such as "ssh:big-computer"
@@ -43,7 +51,7 @@ type Place struct {
 	whole   context.Context // ends with Close
 	stop    context.CancelFunc
 	mu      sync.Mutex
-	current *connection // may be lost
+	current *connection // nil for none; may be lost
 	closed  bool
 	failed  error // of the last dial; nil for none
 	tried   time.Time
@@ -88,20 +96,22 @@ func (p *Place) connection(ctx context.Context) (*connection, error) {
 	}
 	c, err := p.dial(ctx)
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if ctx.Err() == nil {
 		p.failed, p.tried = err, time.Now()
 	}
-	if err != nil {
-		return nil, err
+	if closed = p.closed; err == nil && !closed {
+		p.current, p.used = c, time.Now()
+		if p.cfg.Idle > 0 {
+			p.running.Go(func() { p.closeIdle(c) })
+		}
 	}
-	if p.closed {
+	p.mu.Unlock()
+	switch {
+	case err != nil:
+		return nil, err
+	case closed:
 		c.close()
 		return nil, machine.Closing()
-	}
-	p.current, p.used = c, time.Now()
-	if p.cfg.Idle > 0 {
-		p.running.Go(func() { p.closeIdle(c) })
 	}
 	return c, nil
 }
@@ -141,10 +151,14 @@ func (p *Place) closeIdle(c *connection) {
 		if p.users == 0 {
 			left -= time.Since(p.used)
 		}
-		if left <= 0 {
-			c.close()
+		if left <= 0 && p.current == c {
+			p.current = nil // nobody gets it any more
 		}
 		p.mu.Unlock()
+		if left <= 0 {
+			c.close()
+			return
+		}
 		select {
 		case <-c.session.CloseChan():
 			return
@@ -164,24 +178,31 @@ func (p *Place) dial(ctx context.Context) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := connect(ctx, pipe, p.cfg.Owner)
-	if errors.Is(err, errNoGreeting) {
-		if said, ok := pipe.(*piped); ok {
-			if why := said.why(); why != nil {
-				return nil, why
-			}
+	return connect(ctx, pipe, p.cfg.Owner)
+}
+
+// over does something over the pipe, and once more over a new one where the pipe broke meanwhile
+// and it may be done again.
+func (p *Place) over(ctx context.Context, again bool, do func(*connection) error) error {
+	for ; ; again = false {
+		c, err := p.connection(ctx)
+		if err != nil {
+			return err
+		}
+		if err = do(c); !again || !c.broke(ctx, err) {
+			return err
 		}
 	}
-	return c, err
 }
 
 // Reset closes the pipe. The agent saves its machines and ends. The next call dials again.
 func (p *Place) Reset() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.failed = nil
-	if p.current != nil {
-		p.current.close()
+	current := p.current
+	p.failed, p.current = nil, nil
+	p.mu.Unlock()
+	if current != nil {
+		current.close()
 	}
 }
 
@@ -203,11 +224,13 @@ func (p *Place) Close() error {
 	return nil
 }
 
-// call asks the agent something and returns the one answer.
-func (p *Place) call(ctx context.Context, q ask) (*connection, answer, error) {
-	patience := p.cfg.Patience + quickly
+// call asks the agent something and returns the one answer, and the pipe that it came over. It asks
+// again where the pipe breaks: all but a copy may be asked for twice.
+func (p *Place) call(ctx context.Context, q ask) (c *connection, a answer, err error) {
+	patience, again := p.cfg.Patience+quickly, q.Type != askCopy
 	switch q.Type {
 	case askUsed, askMemory, askCheck, askCollect: // nobody's wish
+		again = !p.cfg.Costly
 	default:
 		defer p.use()()
 	}
@@ -217,11 +240,11 @@ func (p *Place) call(ctx context.Context, q ask) (*connection, answer, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	c, err := p.connection(ctx)
-	if err != nil {
-		return nil, answer{}, err
-	}
-	a, err := c.call(ctx, q)
+	err = p.over(ctx, again, func(pipe *connection) (err error) {
+		c = pipe
+		a, err = c.call(ctx, q)
+		return err
+	})
 	return c, a, err
 }
 

@@ -43,6 +43,8 @@ const (
 	// whole states.
 	quickly = 2 * time.Minute
 	slowly  = 30 * time.Minute
+	// leavePatience bounds how long an agent that is to end tries to say so.
+	leavePatience = time.Second
 	// killPatience is how long it may take to end a supervisor before its link is cut.
 	killPatience = 15 * time.Second
 	// savePatience is how long a supervisor may go on without its link: it saves its machine.

@@ -11,32 +11,23 @@ import (
 	"github.com/forevervm/desktop/backend/sandbox/link"
 )
 
-// Start brings a machine into memory at the place. A pipe that breaks meanwhile is opened once more:
-// the other end may have been moved or restarted.
+// Start brings a machine into memory at the place. A pipe that breaks meanwhile is opened once more.
 func (p *Place) Start(ctx context.Context, spec machine.StartSpec) (machine.Sandbox, error) {
-	for again := true; ; again = false {
-		c, err := p.connection(ctx)
-		if err != nil {
-			return nil, err
-		}
-		box, err := p.start(ctx, c, spec)
-		if err == nil {
-			return box, nil
-		}
-		if !again || !c.lost() || ctx.Err() != nil || errors.Is(err, machine.ErrApart) {
-			return nil, err
-		}
+	unused := p.use() // before there is a pipe, which could be closed again at once
+	var box *sandbox
+	err := p.over(ctx, true, func(c *connection) (err error) {
+		box, err = p.start(ctx, c, spec, unused)
+		return err
+	})
+	if err != nil {
+		unused()
+		return nil, err
 	}
+	return box, nil
 }
 
-// start is Start over one pipe.
-func (p *Place) start(ctx context.Context, c *connection, spec machine.StartSpec) (_ *sandbox, err error) {
-	unused := p.use()
-	defer func() {
-		if err != nil {
-			unused()
-		}
-	}()
+// start is Start over one pipe. It calls ended when the sandbox has ended, if it returns one.
+func (p *Place) start(ctx context.Context, c *connection, spec machine.StartSpec, ended func()) (_ *sandbox, err error) {
 	s := &starting{c: c, spec: spec, supervisors: map[int]*supervisor{}, done: make(chan answer, 1), over: make(chan struct{}), attempts: make(chan int)}
 	// The talk lasts as long as the sandbox, and ctx only until that is in memory.
 	whole, end := context.WithCancel(context.Background())
@@ -58,7 +49,7 @@ func (p *Place) start(ctx context.Context, c *connection, spec machine.StartSpec
 	p.running.Go(func() {
 		<-box.Ended()
 		end()
-		unused()
+		ended()
 	})
 	return &sandbox{Sandbox: box, c: c, one: s.linkedTo}, nil
 }
