@@ -140,6 +140,33 @@ it('saves an interactive figure as a picture, and takes nothing else for one', a
   expect(await page.evaluate(() => 'pwned' in window)).toBe(false);
 });
 
+it('keeps figures as they are while the machine and its code go on', async () => {
+  const { page } = tab;
+  const name = await tab.newMachine();
+  await tab.run(`import os, time
+import plotly.express as px
+for i in range(2):
+    px.bar(y=[3, 1, 4], title="To stay").show()
+while not os.path.exists("go"): time.sleep(0.01)
+print("gone on")`);
+  await tab.side('Plots');
+  const frames = page.locator('iframe');
+  await expect.poll(() => frames.count()).toBe(3); // one of them in the panel
+  for (let i = 0; i < 3; i += 1)
+    await frames.nth(i).contentFrame().locator('#plot').getByText('To stay').waitFor();
+  // A frame that is made anew has lost what a person did in it, and gives no picture.
+  await frames.evaluateAll((all) => all.forEach((frame) => frame.setAttribute('data-kept', '')));
+  const refreshed = page.waitForResponse(/\/plots\?/);
+  await daemon.put(name, 'go', '');
+  const step = tab.step(1);
+  await step.getByText('gone on', { exact: true }).waitFor();
+  await step.and(page.locator('.ok')).waitFor();
+  await (await refreshed).finished();
+  // What came of it has been drawn.
+  await page.evaluate(() => new Promise(requestAnimationFrame));
+  expect(await page.locator('iframe[data-kept]').count()).toBe(3);
+});
+
 it('tells the variables after each step, and does not wake a machine for them', async () => {
   const { page } = tab;
   await tab.newMachine();
