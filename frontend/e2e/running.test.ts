@@ -116,16 +116,30 @@ it('shows figures of Plotly, which answer to the mouse, and formulas', async () 
   await formula.frameLocator('iframe').locator('math msup').waitFor();
 });
 
+/** What a browser tells of content that moved but by scrolling. */
+interface Shift {
+  startTime: number;
+  sources: { node: Node | null; previousRect: DOMRectReadOnly; currentRect: DOMRectReadOnly }[];
+}
+
 it('draws of thirty figures only those near what is visible, and moves nothing for it', async () => {
   const { page } = tab;
   await tab.newMachine();
   await page.evaluate(() => {
-    const seen = { most: 0, shifts: 0 };
+    const seen = { most: 0, moved: [] as string[] };
     new MutationObserver(() => {
       seen.most = Math.max(seen.most, document.querySelectorAll('iframe').length);
     }).observe(document.body, { childList: true, subtree: true });
+    // Of the steps only: the machine's state and memory are told beside them at any time.
+    const steps = document.querySelector('.timeline');
     const count = (entries: PerformanceEntryList): void => {
-      for (const { value } of entries as unknown as { value: number }[]) seen.shifts += value;
+      for (const { startTime, sources } of entries as unknown as Shift[])
+        for (const { node, previousRect: from, currentRect: to } of sources)
+          if (node && steps?.contains(node))
+            seen.moved.push(
+              `${(node.textContent ?? '').trim().slice(0, 40) || node.nodeName} from ${from.y} ` +
+                `to ${to.y}, ${Math.round(startTime)} ms after the start`,
+            );
     };
     const shifts = new PerformanceObserver((list) => count(list.getEntries()));
     shifts.observe({ type: 'layout-shift' });
@@ -141,7 +155,7 @@ it('draws of thirty figures only those near what is visible, and moves nothing f
   /** With all that has been drawn so far. */
   const seen = () =>
     page.evaluate(() =>
-      (window as unknown as { look(): Promise<{ most: number; shifts: number }> }).look(),
+      (window as unknown as { look(): Promise<{ most: number; moved: string[] }> }).look(),
     );
   await tab.runToEnd(
     1,
@@ -166,11 +180,11 @@ it('draws of thirty figures only those near what is visible, and moves nothing f
   await figures.nth(15).getByText('drawn when it comes into view').waitFor({ state: 'attached' });
 
   // From here on nothing may move but by scrolling.
-  const before = (await seen()).shifts;
+  const before = (await seen()).moved;
   const again = [];
   for (const i of [0, 29]) again.push(await top(i));
   expect(again).toEqual(places);
-  expect((await seen()).shifts).toBe(before);
+  expect((await seen()).moved).toEqual(before);
   expect((await seen()).most).toBeLessThanOrEqual(6);
 });
 
