@@ -296,6 +296,21 @@ func (a *agent) Close() error {
 	return nil
 }
 
+// Why says why an agent ended that said nothing (remote.Explainer); nil where that is not known. The
+// connection is closed.
+func (a *agent) Why() error {
+	const soon = 5 * time.Second
+	select {
+	case <-a.done:
+	case <-time.After(soon):
+		return nil
+	}
+	if said := a.said(); said != "" {
+		return unavailable("The place's agent in the cluster does not run: "+clip(said)+".", a.err)
+	}
+	return a.h.e.failed("The place's agent in the cluster does not run", a.err)
+}
+
 // said is the end of what it wrote on its standard error. An agent is taken for hostile.
 func (a *agent) said() string {
 	const most = 300
