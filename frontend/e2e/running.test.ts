@@ -166,7 +166,15 @@ it('draws of thirty figures only those near what is visible, and moves nothing f
   const drawn = (i: number) =>
     figures.nth(i).frameLocator('iframe').locator('#plot').getByText(`Figure ${i}`);
   const top = async (i: number) => {
-    await figures.nth(i).evaluate((figure) => figure.scrollIntoView({ block: 'start' }));
+    await figures.nth(i).evaluate(async (figure) => {
+      // As by the bar: what no person scrolled goes back to its end when a figure's height changes.
+      const hold = (type: string, buttons: number) =>
+        figure.dispatchEvent(new PointerEvent(type, { buttons, bubbles: true }));
+      hold('pointerdown', 1);
+      figure.scrollIntoView({ block: 'start' });
+      for (let frame = 0; frame < 2; frame += 1) await new Promise(requestAnimationFrame);
+      hold('pointerup', 0);
+    });
     await drawn(i).waitFor();
     await figures.nth(i).locator('> img').waitFor({ state: 'attached' }); // its picture is kept
     const { y = NaN, height = NaN } = (await figures.nth(i).boundingBox()) ?? {};
