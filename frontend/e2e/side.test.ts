@@ -154,7 +154,7 @@ print("gone on")`);
   await expect.poll(() => frames.count()).toBe(3); // one of them in the panel
   for (let i = 0; i < 3; i += 1)
     await frames.nth(i).contentFrame().locator('#plot').getByText('To stay').waitFor();
-  // A frame that is made anew has lost what a person did in it, and gives no picture.
+  // A new frame has lost what the person did in it, such as a zoom.
   await frames.evaluateAll((all) => all.forEach((frame) => frame.setAttribute('data-kept', '')));
   const refreshed = page.waitForResponse(/\/plots\?/);
   await daemon.put(name, 'go', '');

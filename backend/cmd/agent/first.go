@@ -57,7 +57,7 @@ func beFirst() {
 				told[pid] = unix.Kill(pid, unix.SIGTERM) == nil
 			}
 		}
-		time.Sleep(endPoll)
+		time.Sleep(endPoll) // the kernel tells nobody of the end of a process from outside
 	}
 }
 

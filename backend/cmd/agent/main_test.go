@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +38,20 @@ func TestReadSums(t *testing.T) {
 
 // blocking are files as a process finds them; none of them is closed twice.
 var blocking []*os.File
+
+// waiting counts the goroutines of TestClosable that wait for a pipe.
+func waiting() (n int) {
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	for one := range strings.SplitSeq(string(stacks), "\n\n") {
+		state, calls, _ := strings.Cut(one, "\n")
+		waits := strings.Contains(state, "[IO wait") || strings.Contains(state, "[syscall")
+		if waits && strings.Contains(calls, "TestClosable") {
+			n++
+		}
+	}
+	return n
+}
 
 // The end of a pipe ends a Read and a Write that wait for its other end, whatever the pipe is.
 func TestClosable(t *testing.T) {
@@ -83,7 +98,11 @@ func TestClosable(t *testing.T) {
 				_, err := out.Write(make([]byte, 16<<20)) // more than fits
 				ended <- err
 			}()
-			time.Sleep(50 * time.Millisecond) // they wait
+			for end := time.Now().Add(10 * time.Second); waiting() < 2; runtime.Gosched() {
+				if time.Now().After(end) {
+					t.Fatal("they do not wait")
+				}
+			}
 			if err := errors.Join(in.Close(), out.Close()); err != nil {
 				t.Error(err)
 			}

@@ -193,7 +193,6 @@ func (h *Host) stand(ctx context.Context, c *client) (types.UID, error) {
 		}
 		switch {
 		case there == nil:
-			h.e.cfg.Log.Info("the pod of a place is made", "pod", h.object())
 			err = h.create(ctx, c, want)
 		case h.e.isLost(there):
 			h.e.cfg.Log.Warn("a node does not answer: its pod is given up. Machines go on from their last checkpoints", "pod", h.object())
@@ -234,6 +233,9 @@ func (h *Host) create(ctx context.Context, c *client, pod *core.Pod) error {
 	_, err = c.api.CoreV1().Pods(c.namespace).Create(ctx, pod, meta.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
+	}
+	if err == nil {
+		h.e.cfg.Log.Info("the pod of a place is made", "pod", pod.Name)
 	}
 	return err
 }
@@ -282,7 +284,7 @@ type agent struct {
 func (a *agent) Close() error {
 	a.once.Do(func() {
 		a.endInput()
-		_ = a.stdout.Close() // who reads is told at once
+		_ = a.stdout.Close() // which never fails; who reads is told at once
 		a.h.agents.Go(func() {
 			select {
 			case <-a.done:

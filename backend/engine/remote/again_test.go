@@ -43,7 +43,7 @@ func (p fragilePipe) Write(b []byte) (int, error) {
 	return p.ReadWriteCloser.Write(b)
 }
 
-// A pipe that breaks when a machine is to be started is opened again.
+// A start survives a broken pipe: the place opens another.
 func TestAStartOutlivesItsPipe(t *testing.T) {
 	p := newPlace(t, t.TempDir(), newOwner(t))
 	pipes := &fragile{Dialer: p.cfg.Dialer}
