@@ -196,6 +196,21 @@ it('draws of thirty figures only those near what is visible, and moves nothing f
   expect((await seen()).most).toBeLessThanOrEqual(6);
 });
 
+it('leaves the latest where the wheel turns over a figure', async () => {
+  const { page } = tab;
+  await tab.newMachine();
+  const step = await tab.runToEnd(
+    1,
+    'import plotly.express as px\nfor i in range(4):\n    px.bar(y=[i, 1, 2]).show()',
+  );
+  const last = step.locator('.figure').last();
+  await last.frameLocator('iframe').locator('.bars .point').first().waitFor();
+  const { x = NaN, y = NaN, width = NaN, height = NaN } = (await last.boundingBox()) ?? {};
+  await page.mouse.move(x + width / 2, y + height - 20);
+  await page.mouse.wheel(0, -200);
+  await page.getByRole('button', { name: 'Jump to the latest' }).waitFor();
+});
+
 it('does not draw a figure again on its own that held up the page', async () => {
   const { page } = tab;
   await tab.newMachine();

@@ -2,7 +2,7 @@ import { tick } from 'svelte';
 
 /** Within this distance of the end a view counts as being there. */
 const NEAR_PX = 48;
-/** A scroll so soon after a wheel, key or touch is the person's doing. */
+/** A scroll so close to a wheel, key or touch is the person's doing. */
 const INTENT_MS = 600;
 
 /** Keeps a scrolling view at its end while content grows, unless the person has scrolled away. */
@@ -11,11 +11,14 @@ export function follow() {
   let atEnd = $state(true);
   let lastTop = 0;
   let intended = -Infinity;
+  /** When the view last moved up, away from its end. */
+  let rose = -Infinity;
   /** A button of the mouse is down, maybe on the bar that scrolls. */
   let held = false;
 
   function toEnd(): void {
     atEnd = true;
+    rose = -Infinity;
     if (!element) return;
     element.scrollTop = element.scrollHeight;
     lastTop = element.scrollTop;
@@ -28,16 +31,30 @@ export function follow() {
   function onscroll(): void {
     if (!element) return;
     const { scrollTop, scrollHeight, clientHeight } = element;
-    // The browser moves the position along when content changes its size, and on a busy computer
-    // tells of it seconds later. So only what the person does leaves the end.
-    const byPerson = held || performance.now() - intended < INTENT_MS;
-    if (scrollHeight - scrollTop - clientHeight < NEAR_PX) atEnd = true;
-    else if (scrollTop < lastTop && byPerson) atEnd = false;
+    const rises = scrollTop < lastTop;
     lastTop = scrollTop;
+    if (scrollHeight - scrollTop - clientHeight < NEAR_PX) {
+      atEnd = true;
+      rose = -Infinity;
+    } else if (rises) {
+      rose = performance.now();
+      if (held) atEnd = false;
+      leaveIfMeant();
+    }
+  }
+
+  /**
+   * The browser moves the position along when content changes its size, and on a busy computer
+   * tells of it seconds later. So only what the person does leaves the end. A frame tells of that
+   * after the scroll.
+   */
+  function leaveIfMeant(): void {
+    if (Math.abs(rose - intended) < INTENT_MS) atEnd = false;
   }
 
   function onintent(): void {
     intended = performance.now();
+    leaveIfMeant();
   }
 
   function onpointer(event: PointerEvent): void {

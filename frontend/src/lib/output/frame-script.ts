@@ -1,14 +1,17 @@
 /**
  * The only script that runs in a frame with a machine's HTML: it tells the page how high the
- * content is, with its horizontal scroll bar; of a figure once there is any. The page's and the
- * frame's policies allow it by its digest, for a frame with a figure also Plotly and FIGURE_SCRIPT,
- * and nothing else. Imported by vite.shared.ts: keep it free of imports.
+ * content is, with its horizontal scroll bar; of a figure once there is any. It also tells when the
+ * person turns the wheel or drags a finger over the frame: the page does not see that itself. The
+ * page's and the frame's policies allow it by its digest, for a frame with a figure also Plotly and
+ * FIGURE_SCRIPT, and nothing else. Imported by vite.shared.ts: keep it free of imports.
  */
 export const FRAME_SCRIPT =
   'const report=()=>document.querySelector("#plot:empty")||' +
   '(({offsetHeight,clientHeight})=>parent.postMessage({forevervmHeight:offsetHeight+innerHeight-clientHeight},"*"))' +
   '(document.documentElement);' +
-  'new ResizeObserver(report).observe(document.documentElement);report();';
+  'new ResizeObserver(report).observe(document.documentElement);report();' +
+  'for(const kind of["wheel","touchmove"])' +
+  'addEventListener(kind,()=>parent.postMessage({forevervmTouched:kind},"*"),{passive:true,capture:true});';
 
 /**
  * Draws the figure that stands beside it, with Plotly, which the frame has run before. What is too
