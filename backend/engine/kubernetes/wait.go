@@ -78,7 +78,7 @@ func (e *Engine) awaitRunning(ctx context.Context, c *client, name string) error
 			e.kept(nil)
 			return nil
 		case podGone:
-			return unavailable("The machine's pod was removed before it ran. Try again.", nil)
+			return unavailable("The pod was removed before it ran. Try again.", nil)
 		case podEnded:
 			return endedEarly(pod)
 		}
@@ -111,7 +111,7 @@ type problem struct {
 
 func (p *problem) words() string {
 	if p == nil {
-		return "The machine's pod does not run. `kubectl describe pod` says why."
+		return "The pod does not run. `kubectl describe pod` says why."
 	}
 	return strings.TrimSpace(p.what + " " + p.do)
 }
@@ -145,9 +145,9 @@ func keptBack(pod *core.Pod) (waits string, p *problem) {
 func unschedulable(said string) *problem {
 	switch {
 	case strings.Contains(said, "persistentvolumeclaim") || strings.Contains(said, "PersistentVolumeClaim") || strings.Contains(said, "volume"):
-		return &problem{"The cluster has no volume for the machine: " + clip(said) + ".", "Choose a storage class that makes volumes by itself, or ask the cluster's administrator for one.", roomPatience}
+		return &problem{"The cluster has no volume for the pod: " + clip(said) + ".", "Choose a storage class that makes volumes by itself, or ask the cluster's administrator for one.", roomPatience}
 	default:
-		return &problem{"The cluster has no room for the machine: " + clip(said) + ".", "Stop machines there, or ask the cluster's administrator for more nodes.", roomPatience}
+		return &problem{"The cluster has no room for the pod: " + clip(said) + ".", "Stop machines there, or ask the cluster's administrator for more nodes.", roomPatience}
 	}
 }
 
@@ -165,7 +165,7 @@ func refusedByNode(said string) *problem {
 			"They need Linux 6.3, containerd 2.0 and runc 1.2, or newer.", 0,
 		}
 	}
-	return &problem{"A node of the cluster does not start the machine's pod: " + clip(said) + ".", "Ask the cluster's administrator.", fetchPatience}
+	return &problem{"A node of the cluster does not start the pod: " + clip(said) + ".", "Ask the cluster's administrator.", fetchPatience}
 }
 
 // endedEarly says why a pod's program ended before its machine came into memory.
@@ -175,10 +175,10 @@ func endedEarly(pod *core.Pod) error {
 			if t.ExitCode == sandbox.ExitForbidden {
 				return unavailable(naming.Join(forbiddenWords, forbiddenDo), nil)
 			}
-			return unavailable(fmt.Sprintf("The machine's pod ended at once, with the status %d (%s). `kubectl logs %s` says more.", t.ExitCode, clip(t.Reason), pod.Name), nil)
+			return unavailable(fmt.Sprintf("The pod ended at once, with the status %d (%s). `kubectl logs %s` says more.", t.ExitCode, clip(t.Reason), pod.Name), nil)
 		}
 	}
-	return unavailable(fmt.Sprintf("The machine's pod ended at once: %s.", clip(pod.Status.Message)), nil)
+	return unavailable(fmt.Sprintf("The pod ended at once: %s.", clip(pod.Status.Message)), nil)
 }
 
 // awaitLimit waits until a running pod has its new limit of memory, in bytes.
