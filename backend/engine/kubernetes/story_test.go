@@ -96,6 +96,20 @@ func TestKeptInTheCluster(t *testing.T) {
 	p.cluster.Kubectl(t, "", "--namespace", p.namespace, "delete", "pod", pods[0].Name, "--grace-period=0", "--force")
 	p.expect("far", "x", "41")
 
+	// With more memory, the pod is another.
+	p.cli(append(p.place("company"), "--keep", "--disk", "5", "--memory", "4")...)
+	p.expect("far", "x, open('note').read()", "(41, 'kept')")
+	pods = p.pods(hostLabel)
+	if len(pods) != 1 || pods[0].Spec.Containers[0].Resources.Limits.Memory().Value() != 4<<30 {
+		t.Fatalf("the pods are %v", pods)
+	}
+	// While all machines sleep, there is none.
+	for _, name := range []string{"far", "second"} {
+		p.cli("machine", "sleep", name)
+	}
+	p.cluster.Kubectl(t, "", "--namespace", p.namespace, "wait", "--for=delete", "--timeout=5m", "pod/"+pods[0].Name)
+	p.expect("far", "x", "41")
+
 	at, err := filepath.Glob(filepath.Join(p.home, "data", "machines", "*", "*"))
 	if err != nil || len(at) > 0 {
 		t.Errorf("states came home: %v, %v", at, err)
