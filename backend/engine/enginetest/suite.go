@@ -40,6 +40,8 @@ type Subject struct {
 	Internet func(t *testing.T) Outside
 	// Apart says that the machines are elsewhere, where no folder of this computer can be seen.
 	Apart bool
+	// NoTemplates says that each machine boots: it shares nothing of its memory with others.
+	NoTemplates bool
 	// Neighbour listens at a private address in another network, one that this computer reaches;
 	// nil where the test cannot have one.
 	Neighbour func(t *testing.T) net.Listener

@@ -48,6 +48,7 @@ func TestConformance(t *testing.T) {
 			Engine:      e,
 			Checkpoints: e.store,
 			Apart:       true,
+			NoTemplates: true,
 			Disconnect:  func(s machine.Sandbox) { s.(*Sandbox).Disconnect() },
 			Processes:   func(t testing.TB, id machine.ID) map[string]int { return processes(t, e, id) },
 			Undialled:   func(t *testing.T) enginetest.Outside { return egresstest.Undialled(t) },

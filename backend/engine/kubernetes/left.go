@@ -224,9 +224,6 @@ func (e *Engine) carryAllHome(ctx context.Context, c *client, pod string, l left
 	slices.Reverse(ids)
 	for _, id := range ids[:min(len(ids), carry.MostCheckpoints)] {
 		err := e.fetch(ctx, c, pod, to, id, 0, l.of)
-		if isUseless(err) { // a connection that broke may look like that
-			err = e.fetch(ctx, c, pod, to, id, 0, l.of)
-		}
 		if isUseless(err) {
 			e.cfg.Log.Warn("a pod holds what is no saved state of its machine", "machine", l.id, "pod", pod, "error", err)
 			continue
@@ -274,8 +271,23 @@ func (e *Engine) carryHome(ctx context.Context, c *client, pod string, to checkp
 	return e.failed(notFetched, err)
 }
 
-// fetch is carryHome with the error as it came. The pod may say anything.
-func (e *Engine) fetch(ctx context.Context, c *client, pod string, to checkpoint.Folder, id string, memory int64, of carry.Content) error {
+// fetchTries is how often a checkpoint is asked for that comes broken.
+const fetchTries = 3
+
+// fetch is carryHome with the error as it came. A busy cluster may cut off what a program gives out,
+// and say that all went well (kubernetes/kubernetes#60140).
+func (e *Engine) fetch(ctx context.Context, c *client, pod string, to checkpoint.Folder, id string, memory int64, of carry.Content) (err error) {
+	for range fetchTries {
+		err = e.fetchOnce(ctx, c, pod, to, id, memory, of)
+		if !isUseless(err) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return err
+		}
+	}
+	return err
+}
+
+// fetchOnce takes a checkpoint from a pod, which may say anything.
+func (e *Engine) fetchOnce(ctx context.Context, c *client, pod string, to checkpoint.Folder, id string, memory int64, of carry.Content) error {
 	if !checkpointID.MatchString(id) {
 		return fmt.Errorf("%w: its id is %.100q", checkpoint.ErrUnusable, id)
 	}
