@@ -142,11 +142,12 @@ it('says when a table is shortened, shows all of its height, and in a dialog wha
 
   // Text stands left and numbers right, with the names of their columns.
   const kinds = await tab.runToEnd(2, 'pd.DataFrame({"shop": ["Oslo"], "n": [1.5]})');
-  const sides = kinds
-    .frameLocator('iframe')
-    .locator('thead th, td')
-    .evaluateAll((cells) => cells.map((cell) => getComputedStyle(cell).textAlign));
-  expect(await sides).toEqual(['left', 'left', 'right', 'left', 'right']);
+  const sides = (): Promise<string[]> =>
+    kinds
+      .frameLocator('iframe')
+      .locator('thead th, td')
+      .evaluateAll((cells) => cells.map((cell) => getComputedStyle(cell).textAlign));
+  await expect.poll(sides).toEqual(['left', 'left', 'right', 'left', 'right']);
 
   const whole = await tab.runToEnd(3, 'df.iloc[:400, :2]');
   const [all] = await Promise.all([
