@@ -164,7 +164,8 @@ const kubernetes = "./backend/engine/kubernetes"
 
 // inKubernetes are the tests that start a Kubernetes of their own.
 func (p plan) inKubernetes(flags ...[]string) step {
-	flags = append(flags, []string{"-tags=real,system"}, race, once, asRoot())
+	// The engines' suite alone takes half an hour on two processors.
+	flags = append(flags, []string{"-tags=real,system", "-timeout=2h"}, race, once, asRoot())
 	s := goTests("kubernetes", []string{kubernetes + "/..."}, flags...)
 	s.lacks = p.kubernetes
 	return s
