@@ -43,8 +43,8 @@ func (p *hostPlace) Move(to kubernetes.Cluster) error {
 	return err
 }
 
-// Check says what is wrong with the cluster, or with the place in it. While it rests, the cluster is
-// not asked: nobody waits for that.
+// Check says what is wrong with the cluster, or with the place in it. While it rests, the cluster
+// is not asked: nobody waits for that.
 func (p *hostPlace) Check(ctx context.Context) []machine.Problem {
 	if !p.Resting() {
 		if problems := p.host.Check(ctx); len(problems) > 0 {

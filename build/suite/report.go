@@ -33,7 +33,8 @@ type outcome struct {
 	Reason  string  `json:"reason,omitempty"` // of a skip or a failure
 }
 
-// saidByTest is the first line of what a test says with its Error, Fatal, Log or Skip, and of a panic.
+// saidByTest is the first line of what a test says with its Error, Fatal, Log or Skip, and of a
+// panic.
 var saidByTest = regexp.MustCompile(`^(\w+\.go:\d+|panic): `)
 
 // readGo reads test events (`go test -json`), in which a test that was tried again ends twice.
@@ -101,9 +102,10 @@ func readGo(path string) ([]outcome, error) {
 			o.State = now
 		}
 		o.Seconds = max(o.Seconds, e.Elapsed)
-		if now == skipped {
+		switch now {
+		case skipped:
 			o.Reason = said[k]
-		} else if now == failed {
+		case failed:
 			o.Reason = cmp.Or(wrong[k], said[k])
 		}
 	}

@@ -122,9 +122,9 @@ func run() error {
 // standard input or output, fd, with which it does not. The agent would not end before the other
 // end lets go.
 //
-// Others may have the same open file, for which this holds, too. That is fine: both ends of the pipe
-// are this agent's alone as long as it runs. A socket from ssh is input and output at once, so both
-// must be able to wait. A shell that read on from a terminal would make it block again.
+// Others may have the same open file, for which this holds, too. That is fine: both ends of the
+// pipe are this agent's alone as long as it runs. A socket from ssh is input and output at once, so
+// both must be able to wait. A shell that read on from a terminal would make it block again.
 func closable(fd int, file *os.File) (*os.File, error) {
 	if file.SetDeadline(time.Time{}) == nil {
 		return file, nil // it came as one

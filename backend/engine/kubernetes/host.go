@@ -36,8 +36,8 @@ const (
 	defaultHostMemoryGB   = 8
 	defaultHostProcessors = 4
 
-	// HostPatience is how long it may take until an agent can be spoken to: a node may have to start
-	// first.
+	// HostPatience is how long it may take until an agent can be spoken to: a node may have to
+	// start first.
 	HostPatience = roomPatience + time.Minute
 	// hostSeconds is how long the pod may take to end: all its machines are saved.
 	hostSeconds = 300
@@ -298,8 +298,8 @@ func (a *agent) Close() error {
 	return nil
 }
 
-// Why says why an agent ended that said nothing (remote.Explainer); nil where that is not known. The
-// connection is closed.
+// Why says why an agent ended that said nothing (remote.Explainer); nil where that is not known.
+// The connection is closed.
 func (a *agent) Why() error {
 	const soon = 5 * time.Second
 	select {

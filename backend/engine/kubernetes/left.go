@@ -274,8 +274,8 @@ func (e *Engine) carryHome(ctx context.Context, c *client, pod string, to checkp
 // fetchTries is how often a checkpoint is asked for that comes broken.
 const fetchTries = 3
 
-// fetch is carryHome with the error as it came. A busy cluster may cut off what a program gives out,
-// and say that all went well (kubernetes/kubernetes#60140).
+// fetch is carryHome with the error as it came. A busy cluster may cut off what a program gives
+// out, and say that all went well (kubernetes/kubernetes#60140).
 func (e *Engine) fetch(ctx context.Context, c *client, pod string, to checkpoint.Folder, id string, memory int64, of carry.Content) (err error) {
 	for range fetchTries {
 		err = e.fetchOnce(ctx, c, pod, to, id, memory, of)

@@ -143,8 +143,8 @@ type person struct {
 }
 
 // newPerson applies the manifest, as an administrator does. The filter comes by its DaemonSet, into
-// the folder that this kubelet has. push puts more images than the sandbox's where the cluster finds
-// them.
+// the folder that this kubelet has. push puts more images than the sandbox's where the cluster
+// finds them.
 func newPerson(t *testing.T, namespace string, push func(testing.TB, *Engine), manifested ...string) *person {
 	t.Helper()
 	p := &person{

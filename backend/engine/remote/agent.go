@@ -59,8 +59,8 @@ func (a *Agent) Serve(ctx context.Context, pipe io.ReadWriteCloser) error {
 		}
 		talks.Go(func() {
 			defer stream.Close()
-			// What is under way ends with the pipe. If it ended with ctx, it could still answer that it
-			// failed, and the daemon would take that for the last word.
+			// What is under way ends with the pipe. If it ended with ctx, it could still answer
+			// that it failed, and the daemon would take that for the last word.
 			if err := s.serve(context.WithoutCancel(ctx), stream); err != nil {
 				a.Log.Warn("a request ended early", "err", err)
 			}

@@ -11,7 +11,8 @@ import (
 	"github.com/forevervm/desktop/backend/sandbox/link"
 )
 
-// Start brings a machine into memory at the place. A pipe that breaks meanwhile is opened once more.
+// Start brings a machine into memory at the place. A pipe that breaks meanwhile is opened once
+// more.
 func (p *Place) Start(ctx context.Context, spec machine.StartSpec) (machine.Sandbox, error) {
 	unused := p.use() // before there is a pipe, which could be closed again at once
 	var box *sandbox

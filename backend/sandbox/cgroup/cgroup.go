@@ -146,7 +146,8 @@ func containerMemory(folders ...string) (limit, used int64) {
 			cache := int64(0)
 			stat, _ := os.ReadFile(filepath.Join(dir, "memory.stat"))
 			for line := range strings.Lines(string(stat)) {
-				// Version 1 tells the group's own, and under the longer name that of those below, too.
+				// Version 1 tells the group's own, and under the longer name that of those below,
+				// too.
 				if n, ok := strings.CutPrefix(strings.TrimPrefix(line, "total_"), "inactive_file "); ok {
 					cache, _ = strconv.ParseInt(strings.TrimSpace(n), 10, 64)
 				}
