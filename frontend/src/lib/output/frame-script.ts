@@ -11,7 +11,7 @@ export const FRAME_SCRIPT =
   '(document.documentElement);' +
   'new ResizeObserver(report).observe(document.documentElement);report();' +
   'for(const kind of["wheel","touchmove"])' +
-  'addEventListener(kind,()=>parent.postMessage({forevervmTouched:kind},"*"),{passive:true,capture:true});';
+  'addEventListener(kind,()=>parent.postMessage({forevervmTouched:true},"*"),{passive:true,capture:true});';
 
 /**
  * Draws the figure that stands beside it, with Plotly, which the frame has run before. What is too
