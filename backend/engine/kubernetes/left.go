@@ -271,7 +271,7 @@ func (e *Engine) carryHome(ctx context.Context, c *client, pod string, to checkp
 	return e.failed(notFetched, err)
 }
 
-// fetchTries is how often a checkpoint is asked for that comes broken.
+// fetchTries bounds how often a checkpoint is asked for that came broken.
 const fetchTries = 3
 
 // fetch is carryHome with the error as it came. A busy cluster may cut off what a program gives
@@ -297,6 +297,9 @@ func (e *Engine) fetchOnce(ctx context.Context, c *client, pod string, to checkp
 	ctx, cancel := context.WithTimeout(ctx, carryPatience)
 	defer cancel()
 	err := c.take(ctx, pod, func(archive io.Reader) error { return carry.Home(ctx, archive, to, id, memory, of) }, "give", machinePath, id)
+	if errors.Is(err, io.ErrUnexpectedEOF) && !refused(err) { // its volume may be read later
+		return fmt.Errorf("%w: %w", errSilent, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -41,8 +41,8 @@ func run(stage string, args []string) error {
 		return err
 	case "give":
 		out := io.Writer(os.Stdout)
-		if os.Mkdir(filepath.Join(args[0], "given-"+args[1]), 0o700) == nil {
-			out = &breaksOff{within}
+		if os.Mkdir(filepath.Join(args[0], "given-"+args[1]), 0o700) == nil { // the first time
+			out = &cutOff{cutAfter}
 		}
 		return give(filepath.Join(args[0], "checkpoints"), args[1], out)
 	}
@@ -68,14 +68,14 @@ func run(stage string, args []string) error {
 	select {} // until it is killed
 }
 
-// within is so many bytes that an archive of a folder breaks off in its first file.
-const within = 1100
+// cutAfter is how many bytes of an archive come: it ends within its first file.
+const cutAfter = 1100
 
-// breaksOff is what a busy cluster makes of a program's output: its end is missing, and the program
+// cutOff is what a busy cluster makes of a program's output: its end is missing, and the program
 // is said to have done its work.
-type breaksOff struct{ left int }
+type cutOff struct{ left int }
 
-func (b *breaksOff) Write(p []byte) (int, error) {
+func (b *cutOff) Write(p []byte) (int, error) {
 	n, err := os.Stdout.Write(p[:min(len(p), b.left)])
 	if b.left -= n; b.left == 0 {
 		os.Exit(0)
